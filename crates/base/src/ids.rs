@@ -77,7 +77,7 @@ macro_rules! id {
 }
 
 /// A vector indexed by `I`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdVec<I, T> {
     entries: Vec<T>,
     id: PhantomData<fn(I) -> I>,

@@ -3,7 +3,7 @@
 use tailcut_base::control::ControlReply;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::planted::Rule;
-use tailcut_host::array::{Array, ArrayConfig, Condition, Consent, Found, LayoutKind, MemberId};
+use tailcut_host::array::{Array, ArrayConfig, Condition, Consent, DriveId, Found, LayoutKind, MemberId};
 use tailcut_host::array::{OpenError, Opening, Stale, StaleCause, planted};
 use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
@@ -52,7 +52,7 @@ impl Shelf {
                 array.control_answered(now, member, call, ControlReply::Unsupported);
             }
             for (member, request) in std::mem::take(array.sent()) {
-                let answer = self.serve(members[member], request);
+                let answer = self.serve(members[member.get() as usize], request);
                 array.answered(now, member, answer);
             }
             let is_idle = array.sent().is_empty() && array.controls().is_empty();
@@ -138,7 +138,7 @@ impl Shelf {
         let disks: Vec<Disk> = drives.iter().map(|&drive| self.disks()[drive].clone()).collect();
         let mut opening = Opening::new(Time::ZERO, &disks, self.1);
         for (drive, request) in std::mem::take(opening.sent()) {
-            let answer = self.serve(drives[drive], request);
+            let answer = self.serve(drives[drive.get() as usize], request);
             opening.answered(Time::ZERO, drive, answer);
         }
         opening.found().expect("all drives have answered")
@@ -270,11 +270,11 @@ fn replaced(layout: LayoutKind) -> (Shelf, Vec<usize>) {
     let mut array = Array::create(Time::ZERO, &config(layout), &shelf.disks()[..drives], 1);
     shelf.settle_as(&mut array, &members);
     shelf.fill(&mut array, &members, b"old");
-    array.remove(shelf.2, 1);
+    array.remove(shelf.2, DriveId::new(1));
     shelf.fill(&mut array, &members, b"new");
     members[1] = drives;
     let disk = shelf.disks()[drives].clone();
-    array.replace(shelf.2, 1, disk, MemberId::new(99)).expect("it is as large");
+    array.replace(shelf.2, DriveId::new(1), disk, MemberId::new(99)).expect("it is as large");
     shelf.settle_as(&mut array, &members);
     assert_eq!(array.condition(), Condition::Optimal, "{layout}");
     shelf.ask(&mut array, &members, Op::Flush, 0, Vec::new());
@@ -295,8 +295,8 @@ fn a_replaced_drive_that_returns_is_left_out() {
     for layout in REDUNDANT {
         let (wrong, found) = wrong_after_return(layout);
         assert_eq!(wrong, 0, "{layout}");
-        let stale = Stale { drive: 1, member: 1, cause: StaleCause::Replaced };
-        assert_eq!((found.stale.as_slice(), found.order[1]), (&[stale][..], None), "{layout}");
+        let stale = Stale { drive: 1, member: DriveId::new(1), cause: StaleCause::Replaced };
+        assert_eq!((found.stale.as_slice(), found.order[DriveId::new(1)]), (&[stale][..], None), "{layout}");
     }
 }
 
@@ -325,7 +325,7 @@ fn where_nothing_else_can_stand_in_for_it_a_stale_drive_is_named() {
     let (mut shelf, _) = replaced(LayoutKind::Raid5);
     let why = shelf.find_among(&[0, 1, 2]).expect_err("two are missing");
     assert!(
-        matches!(&why, OpenError::TooFew { missing, stale, .. } if missing == &[1, 3] && stale.len() == 1)
+        matches!(&why, OpenError::TooFew { missing, stale, .. } if missing == &[1, 3].map(DriveId::new) && stale.len() == 1)
     );
     let text = why.to_string();
     assert!(text.ends_with("drive 1 is a stale member 1: it was replaced by another drive"), "{text}");
@@ -344,7 +344,10 @@ fn epochs() -> Shelf {
 fn half_of_an_array_with_copies_is_opened_with_consent_only() {
     let mut shelf = epochs();
     let why = shelf.find_among(&[0, 2]).expect_err("the others may be in use");
-    assert_eq!(why, OpenError::NeedsConsent { missing: vec![1, 3], stale: Vec::new() });
+    assert_eq!(
+        why,
+        OpenError::NeedsConsent { missing: vec![DriveId::new(1), DriveId::new(3)], stale: Vec::new() }
+    );
     assert!(why.to_string().contains("--degraded"));
     shelf.find_among(&[0, 1, 2]).expect("one drive alone serves nobody");
     shelf.1 = Consent::Degraded;
@@ -356,7 +359,10 @@ fn half_of_an_array_with_copies_is_opened_with_consent_only() {
         assert_eq!(shelf.wrong(array, members, b"half"), 0);
     });
     let cause = StaleCause::LeftOut;
-    let stale = [Stale { drive: 1, member: 1, cause }, Stale { drive: 3, member: 3, cause }];
+    let stale = [
+        Stale { drive: 1, member: DriveId::new(1), cause },
+        Stale { drive: 3, member: DriveId::new(3), cause },
+    ];
     assert_eq!(found.stale, stale);
 }
 
@@ -365,7 +371,7 @@ fn parity_needs_no_consent() {
     let mut shelf = Shelf::blank(4);
     shelf.create(&config(LayoutKind::Raid5), 1);
     let found = shelf.find_among(&[3, 1, 0]).expect("one drive alone serves nobody");
-    assert_eq!(found.order, [Some(2), Some(1), None, Some(0)]);
+    assert_eq!(found.order.as_slice(), [Some(2), Some(1), None, Some(0)]);
 }
 
 /// Both halves of an array were used, one after the other.
@@ -407,7 +413,7 @@ fn nothing_is_acknowledged_without_a_drive_before_the_others_know() {
         let mut array = Array::create(Time::ZERO, &config(layout), &shelf.disks(), 1);
         shelf.settle(&mut array);
         shelf.fill(&mut array, &members, b"old");
-        array.remove(shelf.2, 1);
+        array.remove(shelf.2, DriveId::new(1));
         // Superblocks wait; everything else is done at once.
         let mut held = Vec::new();
         let write = Request { fua: true, ..request(Op::Write, 1, vec![content()]) };
@@ -419,7 +425,7 @@ fn nothing_is_acknowledged_without_a_drive_before_the_others_know() {
                     held.push((member, request));
                     continue;
                 }
-                let answer = shelf.serve(member, request);
+                let answer = shelf.serve(member.get() as usize, request);
                 array.answered(now, member, answer);
             }
             if array.sent().is_empty() && array.next_event() == Time::NEVER {
@@ -432,7 +438,7 @@ fn nothing_is_acknowledged_without_a_drive_before_the_others_know() {
         }
         assert_eq!((held.len(), array.answers().len()), (drives - 1, 0), "{layout}");
         for (member, request) in held {
-            let answer = shelf.serve(member, request);
+            let answer = shelf.serve(member.get() as usize, request);
             array.answered(shelf.2, member, answer);
         }
         assert_eq!(shelf.settle(&mut array).len(), 1, "{layout}");
@@ -490,7 +496,7 @@ fn an_array_of_format_1_is_opened_and_gets_identities() {
             assert_eq!(shelf.wrong(array, members, b"new"), 0, "{layout}");
             assert_eq!(array.condition(), Condition::Optimal, "{layout}");
         });
-        let stale = Stale { drive: 1, member: 1, cause: StaleCause::Outdated };
+        let stale = Stale { drive: 1, member: DriveId::new(1), cause: StaleCause::Outdated };
         assert_eq!(found.stale, [stale], "{layout}");
         assert_eq!(shelf.0[0][0].as_slice()[8].max(shelf.0[0][1].as_slice()[8]), 2, "{layout}");
         shelf.find_among(&members).expect("it is of format 2 by now");

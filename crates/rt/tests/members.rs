@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use tailcut_base::{Class, Op, Status, Time};
-use tailcut_host::array::{ArrayConfig, Condition, Consent, LayoutKind, MemberId, OpenError, StaleCause};
+use tailcut_host::array::{
+    ArrayConfig, Condition, Consent, DriveId, LayoutKind, MemberId, OpenError, StaleCause,
+};
 use tailcut_host::{Block, Bytes, Mirror, Request};
 use tailcut_rt::array::{ArrayError, Pace, ServedArray, create, member_of, open};
 use tailcut_rt::file::{FileDrive, FileOptions};
@@ -136,7 +138,7 @@ fn a_replaced_drive_that_returns_is_left_out() {
         let mut user = User::open(layout, files.drives(&names), Consent::Refuse).expect("one may be missing");
         let stale = user.array.stale();
         assert_eq!((stale.len(), stale[0].drive, stale[0].cause), (1, 1, StaleCause::Replaced), "{layout}");
-        let missing = Condition::Degraded { missing: vec![1], rebuilding: Vec::new() };
+        let missing = Condition::Degraded { missing: vec![DriveId::new(1)], rebuilding: Vec::new() };
         assert_eq!(user.array.status().condition, missing, "{layout}");
         assert_eq!(user.wrong(b"new"), 0, "{layout}");
     }

@@ -8,9 +8,11 @@ use super::record::{MemberId, RECORD_BLOCKS, Record};
 use super::requests::Requests;
 use super::turns::Turns;
 use crate::Block;
+use crate::array::{DriveId, RGroups};
 use crate::disk::Disk;
 use crate::planted::{Rule, holds};
 use tailcut_base::control::Control;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The common part of an array.
@@ -29,7 +31,7 @@ pub struct Core<B: Block> {
     /// Who collects garbage when, if drives do so in turn.
     turns: Option<Turns>,
     /// Drives that do not know them, in order.
-    without_turns: Vec<usize>,
+    without_turns: Vec<DriveId>,
     /// The record, where one is kept.
     record: Option<Kept>,
     /// Blocks of each drive that the array uses.
@@ -37,7 +39,7 @@ pub struct Core<B: Block> {
     /// Writes of the host that are done but may not be acknowledged before the record is written.
     held: Vec<u32>,
     /// The drive that could not be flushed, where no other stands in for it.
-    unflushed: Option<usize>,
+    unflushed: Option<DriveId>,
 }
 
 /// The record and how far it has got.
@@ -45,7 +47,7 @@ pub struct Core<B: Block> {
 struct Kept {
     record: Record,
     /// Which drives there are by the record that is on all of them.
-    durable: Vec<Presence>,
+    durable: IdVec<DriveId, Presence>,
     /// Copies that have not been written.
     pending: u32,
     /// It must be written once more.
@@ -72,9 +74,9 @@ impl<B: Block> Core<B> {
             drive_blocks,
             layout: config.layout,
             groups: config.groups,
-            member: 0,
-            presence: vec![Presence::InSync; disks.len()],
-            ids: (0..disks.len() as u32).map(|member| MemberId::first(array, member)).collect(),
+            member: DriveId::new(0),
+            presence: IdVec::filled(disks.len(), Presence::InSync),
+            ids: DriveId::first(disks.len()).map(|member| MemberId::first(array, member)).collect(),
             shape: [0; 8],
             state: [0; 8],
         });
@@ -86,7 +88,7 @@ impl<B: Block> Core<B> {
         let drives = record.presence.len() as u32;
         let config = ArrayConfig { drives, layout: record.layout, groups: record.groups, ..config.clone() };
         let mut core = Core::with(&config, disks, record.drive_blocks, Some(record.clone()));
-        for (drive, &presence) in record.presence.iter().enumerate() {
+        for (drive, &presence) in record.presence.iter_enumerated() {
             core.drives.set_presence(drive, presence);
         }
         core
@@ -98,9 +100,8 @@ impl<B: Block> Core<B> {
         if has_tokens {
             drives.set_gates(config.epoch.delay);
         }
-        let (groups, width) = (config.groups as usize, config.width());
         Core {
-            tokens: has_tokens.then(|| Tokens::new(&config.epoch, groups, width)),
+            tokens: has_tokens.then(|| Tokens::new(config)),
             drives,
             reads: Reads::new(Redundancy::of(config), config.slow_after),
             requests: Requests::default(),
@@ -143,20 +144,20 @@ impl<B: Block> Core<B> {
     }
 
     /// Goes on with epochs; the next drive for which the layout may send what it has kept back.
-    pub(super) fn run_tokens(&mut self, now: Time) -> Option<usize> {
+    pub(super) fn run_tokens(&mut self, now: Time) -> Option<DriveId> {
         self.tokens.as_mut()?.run(now, &mut self.drives)
     }
 
     /// Tells the drives when they may collect, if they do so in turn.
     pub(super) fn announce_turns(&mut self) {
         let Some(turns) = self.turns else { return };
-        for drive in 0..self.drives.len() {
+        for drive in self.drives.ids() {
             self.drives.control(drive, Control::SetWindows(turns.of(drive)));
         }
     }
 
     /// A drive does not know turns: it collects whenever it likes.
-    pub(super) fn turn_refused(&mut self, drive: usize) {
+    pub(super) fn turn_refused(&mut self, drive: DriveId) {
         if let Err(at) = self.without_turns.binary_search(&drive) {
             self.without_turns.insert(at, drive);
         }
@@ -167,13 +168,13 @@ impl<B: Block> Core<B> {
         self.without_turns.len()
     }
 
-    fn is_in_turn(&self, now: Time, drive: usize) -> bool {
+    fn is_in_turn(&self, now: Time, drive: DriveId) -> bool {
         self.turns.is_some_and(|turns| turns.is_on(now, drive))
             && self.without_turns.binary_search(&drive).is_err()
     }
 
     /// How a read of a complete stripe treats a drive, by the policy of the array.
-    pub fn around(&self, now: Time, drive: usize) -> Around {
+    pub fn around(&self, now: Time, drive: DriveId) -> Around {
         match self.config.reads {
             ReadPolicy::Direct => Around::AtNeed,
             ReadPolicy::AroundCollection if self.is_in_turn(now, drive) => Around::Now,
@@ -183,10 +184,9 @@ impl<B: Block> Core<B> {
     }
 
     /// Drives of the group of `drive` that do not serve.
-    pub fn missing_beside(&self, drive: usize) -> usize {
-        let width = self.config.width();
-        let first = drive / width * width;
-        (first..first + width).filter(|&member| !self.drives.is_in_sync(member)).count()
+    pub fn missing_beside(&self, drive: DriveId) -> usize {
+        let groups = RGroups::new(self.config.width());
+        groups.drives(groups.group_of(drive)).filter(|&member| !self.drives.is_in_sync(member)).count()
     }
 
     /// A part of a request of the host has ended; the last one ends the request.
@@ -213,7 +213,7 @@ impl<B: Block> Core<B> {
 
     /// A drive could not be flushed, and nothing stands in for it: a later flush that succeeds proves nothing, so
     /// nothing more is written and acknowledged before the array is opened again.
-    pub(super) fn note_unflushed(&mut self, drive: usize) {
+    pub(super) fn note_unflushed(&mut self, drive: DriveId) {
         if !holds(Rule::FailedFlushesAreFinal) {
             return;
         }
@@ -224,7 +224,7 @@ impl<B: Block> Core<B> {
     }
 
     /// The drive because of which nothing more is written; see [`Core::note_unflushed`].
-    pub fn unflushed(&self) -> Option<usize> {
+    pub fn unflushed(&self) -> Option<DriveId> {
         self.unflushed
     }
 
@@ -235,14 +235,15 @@ impl<B: Block> Core<B> {
 
     /// Drives that serve, and that after a power cut now would have to be filled again: no record says yet
     /// that they have been.
-    pub fn unrecorded(&self) -> impl Iterator<Item = usize> {
-        let durable = self.record.as_ref().map_or(&[][..], |kept| &kept.durable);
-        let is_behind = |&drive: &usize| self.drives.is_in_sync(drive) && durable[drive] != Presence::InSync;
-        (0..durable.len()).filter(is_behind)
+    pub fn unrecorded(&self) -> impl Iterator<Item = DriveId> {
+        let durable = self.record.as_ref().map_or(&[][..], |kept| kept.durable.as_slice());
+        let is_behind =
+            |&drive: &DriveId| self.drives.is_in_sync(drive) && durable[drive.index()] != Presence::InSync;
+        DriveId::first(durable.len()).filter(is_behind)
     }
 
     /// A drive has another identity from the next record on.
-    pub(super) fn rename(&mut self, drive: usize, id: MemberId) {
+    pub(super) fn rename(&mut self, drive: DriveId, id: MemberId) {
         if let Some(kept) = &mut self.record {
             kept.record.ids[drive] = id;
         }
@@ -254,7 +255,7 @@ impl<B: Block> Core<B> {
     ///
     /// Each opening is two generations. So a copy of a drive from before it, put back later, is further behind than a
     /// power cut can leave a member, and is stale.
-    pub(super) fn write_first_record(&mut self, now: Time, newest: &Record, behind: &[usize]) {
+    pub(super) fn write_first_record(&mut self, now: Time, newest: &Record, behind: &[DriveId]) {
         for &drive in behind {
             self.send_record(now, drive, newest);
         }
@@ -264,10 +265,10 @@ impl<B: Block> Core<B> {
         }
     }
 
-    fn send_record(&mut self, now: Time, drive: usize, record: &Record) {
+    fn send_record(&mut self, now: Time, drive: DriveId, record: &Record) {
         let Some(kept) = &mut self.record else { return };
         kept.pending += 1;
-        let record = Record { member: drive as u32, ..record.clone() };
+        let record = Record { member: drive, ..record.clone() };
         let (class, block) = (Class::DEFAULT, record.generation % RECORD_BLOCKS);
         let data = vec![B::encode(&record.encode())];
         let ask = Ask { op: Op::Write, fua: true, fail_fast: false, class, block, blocks: 1, data };
@@ -283,9 +284,9 @@ impl<B: Block> Core<B> {
         }
         let record = &mut kept.record;
         record.generation += 1;
-        record.presence = (0..self.drives.len()).map(|drive| self.drives.presence(drive)).collect();
+        record.presence = self.drives.ids().map(|drive| self.drives.presence(drive)).collect();
         let record = record.clone();
-        for drive in 0..self.drives.len() {
+        for drive in self.drives.ids() {
             if self.drives.is_present(drive) {
                 self.send_record(now, drive, &record);
             }

@@ -4,10 +4,13 @@ mod gate;
 
 pub use gate::Gate;
 
+use crate::array::DriveId;
 use crate::disk::{Disk, Mirror, Request, Response};
 use gate::NO_EPOCH;
 use std::collections::VecDeque;
 use tailcut_base::control::Control;
+use tailcut_base::id;
+use tailcut_base::ids::{IdVec, Slab};
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 
 /// How urgent a request to a drive is: of what waits for one drive, the more urgent goes first, and
@@ -31,8 +34,8 @@ pub enum Owner {
     Read {
         /// Which.
         read: u32,
-        /// Which of its parts: a member of the group.
-        part: u32,
+        /// Which of its parts: the drive that is read.
+        part: DriveId,
     },
     /// The record of the array; see [`Core`](super::core::Core).
     Record,
@@ -69,7 +72,7 @@ pub struct Answered<B> {
     /// Who asked.
     pub owner: Owner,
     /// The drive.
-    pub drive: usize,
+    pub drive: DriveId,
     /// What was asked for.
     pub op: Op,
     /// What was written was to be durable.
@@ -147,11 +150,16 @@ impl<B> Member<B> {
     }
 }
 
+id! {
+    /// The name of a request in flight, for its drive.
+    struct FlightId;
+}
+
 /// A request in flight on a drive.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     owner: Owner,
-    drive: usize,
+    drive: DriveId,
     life: u32,
     is_heavy: bool,
     epoch: u32,
@@ -167,18 +175,17 @@ struct Flight {
 /// keeps them apart.
 #[derive(Debug)]
 pub struct Drives<B> {
-    members: Vec<Member<B>>,
-    flights: Vec<Flight>,
-    free: Vec<u32>,
-    sent: Vec<(usize, Request<B>)>,
-    controls: Vec<(usize, Control)>,
+    members: IdVec<DriveId, Member<B>>,
+    flights: Slab<FlightId, Flight>,
+    sent: Vec<(DriveId, Request<B>)>,
+    controls: Vec<(DriveId, Control)>,
     /// Answers for requests that no drive will ever see.
     bounced: VecDeque<Answered<B>>,
     memory: Vec<Vec<B>>,
     /// The most blocks of a request that every drive takes.
     most_blocks: u32,
     /// Drives whose gates have changed.
-    changed: Vec<usize>,
+    changed: Vec<DriveId>,
     /// How long after something has come to a gate an epoch is due.
     delay: Nanos,
     /// Reads of the host that went to a drive with the token.
@@ -205,8 +212,7 @@ impl<B> Drives<B> {
         };
         Drives {
             members: disks.iter().map(member).collect(),
-            flights: Vec::new(),
-            free: Vec::new(),
+            flights: Slab::new(),
             sent: Vec::new(),
             controls: Vec::new(),
             bounced: VecDeque::new(),
@@ -226,6 +232,11 @@ impl<B> Drives<B> {
         self.most_blocks
     }
 
+    /// All drives, in ascending order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = DriveId> + ExactSizeIterator + Clone + use<B> {
+        self.members.ids()
+    }
+
     /// How many drives.
     pub fn len(&self) -> usize {
         self.members.len()
@@ -237,24 +248,24 @@ impl<B> Drives<B> {
     }
 
     /// What a drive says of itself.
-    pub fn disk(&self, drive: usize) -> &Disk {
+    pub fn disk(&self, drive: DriveId) -> &Disk {
         &self.members[drive].disk
     }
 
     /// Whether it serves.
-    pub fn presence(&self, drive: usize) -> Presence {
+    pub fn presence(&self, drive: DriveId) -> Presence {
         self.members[drive].presence
     }
 
     /// True when everything that belongs on the drive can be read from it.
     #[inline]
-    pub fn is_in_sync(&self, drive: usize) -> bool {
+    pub fn is_in_sync(&self, drive: DriveId) -> bool {
         self.members[drive].presence == Presence::InSync
     }
 
     /// True when these blocks can be read from the drive: it is in sync, or filled so far.
     #[inline]
-    pub fn serves(&self, drive: usize, block: u64, blocks: u32) -> bool {
+    pub fn serves(&self, drive: DriveId, block: u64, blocks: u32) -> bool {
         let member = &self.members[drive];
         match member.presence {
             Presence::InSync => true,
@@ -264,7 +275,7 @@ impl<B> Drives<B> {
     }
 
     /// A drive that is being filled can be read below block `filled`.
-    pub fn set_filled(&mut self, drive: usize, filled: u64) {
+    pub fn set_filled(&mut self, drive: DriveId, filled: u64) {
         self.members[drive].filled = filled;
     }
 
@@ -276,13 +287,13 @@ impl<B> Drives<B> {
 
     /// True when the drive takes requests.
     #[inline]
-    pub fn is_present(&self, drive: usize) -> bool {
+    pub fn is_present(&self, drive: DriveId) -> bool {
         self.members[drive].presence != Presence::Missing
     }
 
     /// Says whether a drive serves from now on. What waits for one that is missing comes back with
     /// [`Status::Gone`].
-    pub fn set_presence(&mut self, drive: usize, presence: Presence) {
+    pub fn set_presence(&mut self, drive: DriveId, presence: Presence) {
         self.changes += 1;
         self.members[drive].presence = presence;
         if presence == Presence::Missing {
@@ -297,7 +308,7 @@ impl<B> Drives<B> {
     }
 
     /// A drive has taken the place of another.
-    pub fn replace(&mut self, drive: usize, disk: Disk) {
+    pub fn replace(&mut self, drive: DriveId, disk: Disk) {
         self.most_blocks = self.most_blocks.min(disk.most_blocks);
         let member = &mut self.members[drive];
         assert_eq!(member.presence, Presence::Missing, "a drive that serves is not replaced");
@@ -311,36 +322,36 @@ impl<B> Drives<B> {
     }
 
     /// Says whether a drive does something with the token of its group.
-    pub fn set_at_work(&mut self, drive: usize, is_at_work: bool) {
+    pub fn set_at_work(&mut self, drive: DriveId, is_at_work: bool) {
         self.members[drive].is_at_work = is_at_work;
     }
 
     /// True while a drive does something with the token of its group: reads should go elsewhere, if they can.
     #[inline]
-    pub fn is_at_work(&self, drive: usize) -> bool {
+    pub fn is_at_work(&self, drive: DriveId) -> bool {
         self.members[drive].is_at_work
     }
 
     /// Requests in flight on a drive and waiting for it.
-    pub fn load(&self, drive: usize) -> u32 {
+    pub fn load(&self, drive: DriveId) -> u32 {
         let member = &self.members[drive];
         member.in_flight + member.lanes.iter().map(|lane| lane.len() as u32).sum::<u32>()
     }
 
     /// Requests of this urgency that wait for a drive.
-    pub fn waiting(&self, drive: usize, urgency: Urgency) -> usize {
+    pub fn waiting(&self, drive: DriveId, urgency: Urgency) -> usize {
         self.members[drive].lanes[urgency as usize].len()
     }
 
     /// Asks a drive; the answer comes to `owner`. What writes waits for the token, where there is one.
-    pub fn ask(&mut self, now: Time, drive: usize, urgency: Urgency, owner: Owner, ask: Ask<B>) {
+    pub fn ask(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         self.met += u64::from(urgency == Urgency::Read && ask.op == Op::Read && self.is_taken(drive));
         let is_heavy = ask.op != Op::Read && owner != Owner::Record;
         self.ask_at_gate(now, drive, urgency, Waiting { since: now, is_heavy, epoch: NO_EPOCH, owner, ask });
     }
 
     /// The same for a read that waits for the token, too.
-    pub fn ask_in_turn(&mut self, now: Time, drive: usize, urgency: Urgency, owner: Owner, ask: Ask<B>) {
+    pub fn ask_in_turn(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         self.ask_at_gate(
             now,
             drive,
@@ -350,7 +361,7 @@ impl<B> Drives<B> {
     }
 
     /// Asks a drive that may be written now for what has been kept back for it.
-    pub fn ask_kept(&mut self, now: Time, drive: usize, urgency: Urgency, owner: Owner, ask: Ask<B>) {
+    pub fn ask_kept(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         self.ask_now(
             now,
             drive,
@@ -359,7 +370,7 @@ impl<B> Drives<B> {
         );
     }
 
-    fn ask_now(&mut self, now: Time, drive: usize, urgency: Urgency, mut waiting: Waiting<B>) {
+    fn ask_now(&mut self, now: Time, drive: DriveId, urgency: Urgency, mut waiting: Waiting<B>) {
         let (member, ask) = (&self.members[drive], &waiting.ask);
         let has_limit = matches!(ask.op, Op::Read | Op::Write);
         assert!(!has_limit || ask.blocks <= member.disk.most_blocks, "a drive takes no more than it says");
@@ -376,7 +387,7 @@ impl<B> Drives<B> {
         }
     }
 
-    fn bounce(&mut self, drive: usize, waiting: Waiting<B>) {
+    fn bounce(&mut self, drive: DriveId, waiting: Waiting<B>) {
         let Waiting { owner, ask, .. } = waiting;
         // Whoever is told so at once has waited for nothing: its own account fills the rest.
         self.bounced.push_back(Answered {
@@ -393,22 +404,13 @@ impl<B> Drives<B> {
         });
     }
 
-    fn send(&mut self, now: Time, drive: usize, waiting: Waiting<B>) {
+    fn send(&mut self, now: Time, drive: DriveId, waiting: Waiting<B>) {
         let Waiting { since, is_heavy, epoch, owner, ask } = waiting;
         let (op, fua, block, blocks) = (ask.op, ask.fua, ask.block, ask.blocks);
         let life = self.members[drive].life;
         let flight =
             Flight { owner, drive, life, is_heavy, epoch, op, fua, block, blocks, asked: since, sent: now };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.flights[id as usize] = flight;
-                id
-            }
-            None => {
-                self.flights.push(flight);
-                (self.flights.len() - 1) as u32
-            }
-        };
+        let id = self.flights.insert(flight).get();
         self.members[drive].in_flight += 1;
         let Ask { fail_fast, class, mut data, .. } = ask;
         if op == Op::Read && data.capacity() == 0 {
@@ -423,15 +425,14 @@ impl<B> Drives<B> {
     /// True when a request is in flight on the drive that has this place now, and not on one that had it
     /// before.
     pub fn is_current(&self, id: u32) -> bool {
-        let flight = &self.flights[id as usize];
+        let flight = &self.flights[FlightId::new(id)];
         flight.life == self.members[flight.drive].life
     }
 
     /// A drive has answered: whose it is. Sends what has waited for its place.
-    pub fn answered(&mut self, now: Time, drive: usize, response: Response<B>) -> Answered<B> {
-        let flight = self.flights[response.id as usize];
+    pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) -> Answered<B> {
+        let flight = self.flights.remove(FlightId::new(response.id));
         assert_eq!(flight.drive, drive, "a drive answers its own requests");
-        self.free.push(response.id);
         if flight.life == self.members[drive].life {
             self.note_end(now, &flight, response.status);
         }
@@ -464,17 +465,17 @@ impl<B> Drives<B> {
     }
 
     /// What is to be handed to the drives, in this order.
-    pub fn sent(&mut self) -> &mut Vec<(usize, Request<B>)> {
+    pub fn sent(&mut self) -> &mut Vec<(DriveId, Request<B>)> {
         &mut self.sent
     }
 
     /// Calls the control interface of a drive; the reply comes to the layout.
-    pub fn control(&mut self, drive: usize, call: Control) {
+    pub fn control(&mut self, drive: DriveId, call: Control) {
         self.controls.push((drive, call));
     }
 
     /// Calls that are to be handed to the drives, in this order.
-    pub fn controls(&mut self) -> &mut Vec<(usize, Control)> {
+    pub fn controls(&mut self) -> &mut Vec<(DriveId, Control)> {
         &mut self.controls
     }
 

@@ -4,6 +4,7 @@ use super::core::Core;
 use super::drives::Answered;
 use super::reads::Done;
 use crate::Block;
+use crate::array::DriveId;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 
@@ -15,9 +16,9 @@ pub enum Condition {
     /// Everything can be read; one more failure in these groups would lose data.
     Degraded {
         /// Drives that are missing.
-        missing: Vec<usize>,
+        missing: Vec<DriveId>,
         /// Drives that are being rebuilt.
-        rebuilding: Vec<usize>,
+        rebuilding: Vec<DriveId>,
     },
     /// More is missing than can be made up for: some data cannot be read, and nothing is written.
     Failed {
@@ -28,7 +29,7 @@ pub enum Condition {
 
 impl Condition {
     /// The same where these drives are being rebuilt, too.
-    pub(super) fn and_rebuilding(self, drives: impl Iterator<Item = usize>) -> Condition {
+    pub(super) fn and_rebuilding(self, drives: impl Iterator<Item = DriveId>) -> Condition {
         let (missing, mut rebuilding) = match self {
             Condition::Optimal => (Vec::new(), Vec::new()),
             Condition::Degraded { missing, rebuilding } => (missing, rebuilding),
@@ -77,21 +78,21 @@ pub trait Layout<B: Block> {
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>);
 
     /// A drive has answered a call of its control interface, if the layout made any.
-    fn control_answered(&mut self, _: Time, _: &mut Core<B>, _: usize, _: Control, _: ControlReply) {}
+    fn control_answered(&mut self, _: Time, _: &mut Core<B>, _: DriveId, _: Control, _: ControlReply) {}
 
     /// A drive with a gate has the token: what has been kept back for it may be sent, as long as
     /// [`Drives::may_write`](super::drives::Drives::may_write) says so.
-    fn may_write(&mut self, _: Time, _: &mut Core<B>, _: usize) {}
+    fn may_write(&mut self, _: Time, _: &mut Core<B>, _: DriveId) {}
 
     /// A drive does not serve any more; what was asked of it comes back as
     /// [`Gone`](tailcut_base::Status::Gone).
-    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize);
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: DriveId);
 
     /// A record that was asked for is on the drives.
     fn recorded(&mut self, now: Time, core: &mut Core<B>);
 
     /// A drive has been replaced by a blank one: fill it.
-    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize);
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: DriveId);
 
     /// Read everything and compare it with what it should be.
     fn scrub(&mut self, now: Time, core: &mut Core<B>);

@@ -5,6 +5,7 @@
 //! generation behind it, and one that a superblock counts out never comes back under the same identity: what
 //! returns is rebuilt, under a new one. From these two rules follows what is stale and what has diverged.
 
+use super::DriveId;
 use super::drives::Presence;
 use super::epoch::{copies_of, has_lost_all};
 use super::opening::OpenError;
@@ -18,7 +19,7 @@ pub struct Stale {
     /// Its place in the list of drives that were given, from 0.
     pub drive: usize,
     /// Which member of the array it was.
-    pub member: u32,
+    pub member: DriveId,
     /// What happened to it.
     pub cause: StaleCause,
 }
@@ -82,16 +83,16 @@ fn contradict(a: &Record, b: &Record) -> bool {
         return (&a.presence, &a.ids) != (&b.presence, &b.ids);
     }
     let (older, newer) = if a.generation < b.generation { (a, b) } else { (b, a) };
-    let comes_back = |member: usize| {
+    let comes_back = |member: DriveId| {
         !counts_on(older, member) && counts_on(newer, member) && is_same(older.ids[member], newer.ids[member])
     };
-    older.ids.len() != newer.ids.len() || (0..older.ids.len()).any(comes_back)
+    older.ids.len() != newer.ids.len() || older.ids.ids().any(comes_back)
 }
 
 /// True unless a drive that a superblock counts on is known not to have it.
 fn is_in_force((drive, record): Own<'_>, all: &[Own<'_>]) -> bool {
     let lacks = |&(other, own): &Own<'_>| {
-        let member = own.member as usize;
+        let member = own.member;
         let is_counted =
             other != drive && counts_on(record, member) && is_same(record.ids[member], own.own_id());
         is_counted && (own.generation < record.generation || contradict(own, record))
@@ -99,7 +100,7 @@ fn is_in_force((drive, record): Own<'_>, all: &[Own<'_>]) -> bool {
     !all.iter().any(lacks)
 }
 
-fn counts_on(record: &Record, member: usize) -> bool {
+fn counts_on(record: &Record, member: DriveId) -> bool {
     record.presence.get(member).is_some_and(|&presence| presence != Presence::Missing)
 }
 
@@ -123,7 +124,7 @@ fn is_member(newest: &Record, own: &Record) -> bool {
 
 /// Why the drive with the superblock `own` is none of the members that `newest` counts on; none if it is one.
 pub(super) fn stale_cause(newest: &Record, own: &Record) -> Option<StaleCause> {
-    let member = own.member as usize;
+    let member = own.member;
     if newest.presence[member] == Presence::Missing {
         return Some(StaleCause::LeftOut);
     }
@@ -148,7 +149,7 @@ pub(super) fn holds_all(record: &Record) -> bool {
     let spare = usize::from(record.layout.is_redundant());
     let width = record.presence.len() / record.groups as usize;
     let is_enough = |group: &[Presence]| group.iter().filter(|presence| !serves(presence)).count() <= spare;
-    record.presence.chunks(width).all(is_enough)
+    record.presence.as_slice().chunks(width).all(is_enough)
 }
 
 /// True when these members, which the newest superblock counts on and which are not there, could be opened elsewhere
@@ -156,11 +157,11 @@ pub(super) fn holds_all(record: &Record) -> bool {
 ///
 /// Where they cannot, whatever is opened elsewhere has one of the drives that are here, and will find there that
 /// the array has gone on.
-pub(super) fn could_serve(newest: &Record, absent: &[usize]) -> bool {
+pub(super) fn could_serve(newest: &Record, absent: &[DriveId]) -> bool {
     let mut elsewhere = newest.clone();
-    for (member, presence) in elsewhere.presence.iter_mut().enumerate() {
+    for member in elsewhere.presence.ids() {
         if !absent.contains(&member) {
-            *presence = Presence::Missing;
+            elsewhere.presence[member] = Presence::Missing;
         }
     }
     holds_all(&elsewhere)
@@ -171,19 +172,21 @@ mod tests {
     use super::*;
     use crate::array::LayoutKind;
     use Presence::{InSync, Missing, Rebuilding};
+    use tailcut_base::ids::{Id, IdVec};
 
     /// The superblock of a member: its generation, who serves, and which members have been replaced.
     fn own(member: u32, generation: u64, presence: [Presence; 4], replaced: &[u32]) -> Record {
-        let id = |member: u32| MemberId::first(if replaced.contains(&member) { 78 } else { 77 }, member);
+        let id =
+            |member: DriveId| MemberId::first(if replaced.contains(&member.get()) { 78 } else { 77 }, member);
         Record {
             array: 77,
             generation,
             drive_blocks: 1000,
             layout: LayoutKind::Raid5,
             groups: 1,
-            member,
-            presence: presence.to_vec(),
-            ids: (0..4).map(id).collect(),
+            member: DriveId::new(member),
+            presence: presence.into_iter().collect(),
+            ids: DriveId::first(4).map(id).collect(),
             shape: [0; 8],
             state: [0; 8],
         }
@@ -194,6 +197,10 @@ mod tests {
     const WITHOUT_1: [Presence; 4] = [InSync, Missing, InSync, InSync];
     const ONLY_0_2: [Presence; 4] = [InSync, Missing, InSync, Missing];
     const ONLY_1_3: [Presence; 4] = [Missing, InSync, Missing, InSync];
+
+    fn drives<const N: usize>(numbers: [u32; N]) -> [DriveId; N] {
+        numbers.map(DriveId::new)
+    }
 
     fn judge(records: &[Record]) -> Result<u64, OpenError> {
         let all: Vec<Own<'_>> = records.iter().enumerate().collect();
@@ -219,12 +226,15 @@ mod tests {
 
     #[test]
     fn of_format_1_generations_decide() {
-        let newest = Record { ids: vec![MemberId::NONE; 4], ..own(0, 9, ALL, &[]) };
-        assert_eq!(stale_cause(&newest, &Record { generation: 8, member: 1, ..newest.clone() }), None);
-        let old = Record { generation: 6, member: 1, ..newest.clone() };
+        let newest = Record { ids: IdVec::filled(4, MemberId::NONE), ..own(0, 9, ALL, &[]) };
+        assert_eq!(
+            stale_cause(&newest, &Record { generation: 8, member: DriveId::new(1), ..newest.clone() }),
+            None
+        );
+        let old = Record { generation: 6, member: DriveId::new(1), ..newest.clone() };
         assert_eq!(stale_cause(&newest, &old), Some(StaleCause::Outdated));
         // The first superblocks of format 2 have been written to some of the members.
-        assert_eq!(stale_cause(&own(0, 10, ALL, &[]), &Record { member: 2, ..newest }), None);
+        assert_eq!(stale_cause(&own(0, 10, ALL, &[]), &Record { member: DriveId::new(2), ..newest }), None);
     }
 
     #[test]
@@ -265,25 +275,28 @@ mod tests {
         assert_eq!(judge(&line), Ok(6));
         let all: Vec<Own<'_>> = line.iter().enumerate().collect();
         let (_, found) = newest(&all).expect("they agree").expect("there is one");
-        assert_eq!(found.presence, WITHOUT_0);
+        assert_eq!(found.presence.as_slice(), WITHOUT_0);
         assert_eq!(stale_cause(found, &line[0]), Some(StaleCause::LeftOut));
     }
 
     #[test]
     fn one_drive_of_a_parity_group_cannot_serve_elsewhere() {
-        assert!(!could_serve(&own(0, 9, ALL, &[]), &[1]));
-        assert!(could_serve(&own(0, 9, ALL, &[]), &[1, 2, 3]));
+        assert!(!could_serve(&own(0, 9, ALL, &[]), &drives([1])));
+        assert!(could_serve(&own(0, 9, ALL, &[]), &drives([1, 2, 3])));
         let swan = Record { layout: LayoutKind::Swan5, groups: 2, ..own(0, 9, ALL, &[]) };
-        assert!(!could_serve(&swan, &[0, 1]), "a whole group, but none of the other");
-        assert!(could_serve(&swan, &[0, 2]));
+        assert!(!could_serve(&swan, &drives([0, 1])), "a whole group, but none of the other");
+        assert!(could_serve(&swan, &drives([0, 2])));
     }
 
     #[test]
     fn half_of_the_copies_can() {
         let mut epochs = Record { layout: LayoutKind::Epochs, groups: 2, ..own(0, 9, ALL, &[]) };
         epochs.shape[2] = 2;
-        assert!(could_serve(&epochs, &[1, 3]) || could_serve(&epochs, &[0, 1]));
-        assert!(!could_serve(&epochs, &[3]));
-        assert!(!could_serve(&Record { presence: ONLY_0_2.to_vec(), ..epochs.clone() }, &[2]));
+        assert!(could_serve(&epochs, &drives([1, 3])) || could_serve(&epochs, &drives([0, 1])));
+        assert!(!could_serve(&epochs, &drives([3])));
+        assert!(!could_serve(
+            &Record { presence: ONLY_0_2.into_iter().collect(), ..epochs.clone() },
+            &drives([2])
+        ));
     }
 }

@@ -28,6 +28,7 @@ pub mod drives;
 pub mod epoch;
 pub mod fit;
 pub mod heavy;
+mod ids;
 pub mod layout;
 pub mod log;
 mod membership;
@@ -46,6 +47,8 @@ pub mod turns;
 
 pub use config::{ArrayConfig, LayoutKind, Members, ReadPolicy};
 pub use fit::TooSmall;
+use ids::numbers;
+pub use ids::{Column, DriveId, GroupId, RGroups};
 pub use layout::{Condition, Layout};
 pub use membership::{Stale, StaleCause};
 pub use opening::{Consent, Found, OpenError, Opening};
@@ -252,7 +255,7 @@ impl<B: Block> Array<B> {
     }
 
     /// What a drive did with its token until `now`, for timelines; none where drives have no tokens.
-    pub fn stage_times(&self, now: Time, drive: usize) -> Option<StageTimes> {
+    pub fn stage_times(&self, now: Time, drive: DriveId) -> Option<StageTimes> {
         match &self.layout {
             Kind::Epochs(epochs) => Some(epochs.stage_times(now, drive)),
             Kind::Log(_) | Kind::Raid(_) => {
@@ -314,7 +317,7 @@ impl<B: Block> Array<B> {
     }
 
     /// A drive has answered a request.
-    pub fn answered(&mut self, now: Time, drive: usize, response: Response<B>) {
+    pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) {
         let is_current = self.core.drives.is_current(response.id);
         let answer = self.core.drives.answered(now, drive, response);
         if is_current && self.is_failing(&answer) {
@@ -346,7 +349,7 @@ impl<B: Block> Array<B> {
     }
 
     /// A drive does not serve any more.
-    fn lose(&mut self, now: Time, drive: usize) {
+    fn lose(&mut self, now: Time, drive: DriveId) {
         if self.core.drives.presence(drive) == Presence::Missing {
             return;
         }
@@ -359,7 +362,7 @@ impl<B: Block> Array<B> {
     }
 
     /// A drive is taken away: what it has not answered it never answers. The array goes on as if it had died.
-    pub fn remove(&mut self, now: Time, drive: usize) {
+    pub fn remove(&mut self, now: Time, drive: DriveId) {
         self.lose(now, drive);
         self.settle(now);
     }
@@ -378,7 +381,7 @@ impl<B: Block> Array<B> {
     ///
     /// # Errors
     /// See [`Array::fits`]; nothing has changed then.
-    pub fn replace(&mut self, now: Time, drive: usize, disk: Disk, id: MemberId) -> Result<(), TooSmall> {
+    pub fn replace(&mut self, now: Time, drive: DriveId, disk: Disk, id: MemberId) -> Result<(), TooSmall> {
         self.fits(&disk)?;
         self.core.drives.replace(drive, disk);
         self.core.rename(drive, id);
@@ -463,19 +466,19 @@ impl<B: Block> Array<B> {
     }
 
     /// Requests for the drives, to be handed over in this order.
-    pub fn sent(&mut self) -> &mut Vec<(usize, Request<B>)> {
+    pub fn sent(&mut self) -> &mut Vec<(DriveId, Request<B>)> {
         self.core.drives.sent()
     }
 
     /// Calls of the drives' control interface, to be made in this order after the requests of
     /// [`Array::sent`]; what a drive does not know is no error.
-    pub fn controls(&mut self) -> &mut Vec<(usize, Control)> {
+    pub fn controls(&mut self) -> &mut Vec<(DriveId, Control)> {
         self.core.drives.controls()
     }
 
     /// A drive has replied to a call of its control interface. Every call is replied to;
     /// [`ControlReply::Unsupported`] where there is nobody to ask.
-    pub fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
+    pub fn control_answered(&mut self, now: Time, drive: DriveId, call: Control, reply: ControlReply) {
         if matches!((call, reply), (Control::SetWindows(_), ControlReply::Unsupported)) {
             self.core.turn_refused(drive);
         }

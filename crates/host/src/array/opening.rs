@@ -5,8 +5,10 @@ use super::epoch::copies_of;
 use super::membership::{self, Own, Stale};
 use super::record::{FORMAT, MEMBERS_MAX, MemberId, NoRecord, RECORD_BLOCKS, Record};
 use super::shape::impossible;
+use super::{DriveId, numbers};
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Status, Time};
 
 /// An array that was found.
@@ -15,13 +17,13 @@ pub struct Found {
     /// Its latest record; drives that are not there count as missing in it.
     pub record: Record,
     /// For each member of the array, which of the given drives it is.
-    pub order: Vec<Option<usize>>,
+    pub order: IdVec<DriveId, Option<usize>>,
     /// Given drives that belong to the array and are left out: it has gone on without them.
     pub stale: Vec<Stale>,
     /// The newest superblock as it is on the drives.
     pub(super) newest: Record,
     /// Members that have not got it, because the power went while it was being written.
-    pub(super) behind: Vec<usize>,
+    pub(super) behind: Vec<DriveId>,
 }
 
 /// Whether an array is opened although drives are missing that it counts on and that might be in use as the same
@@ -79,7 +81,7 @@ pub enum OpenError {
         /// Another.
         second: usize,
         /// Which member of the array they are.
-        member: u32,
+        member: DriveId,
     },
     /// A drive is smaller than when the array was made.
     #[error("drive {drive} has {blocks} blocks, and the array uses {needed} of each drive")]
@@ -104,12 +106,13 @@ pub enum OpenError {
     },
     /// More drives are missing than the layout can do without.
     #[error(
-        "drives {missing:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them{}",
+        "drives {:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them{}",
+        numbers(missing),
         list(stale)
     )]
     TooFew {
         /// Members of the array that are not there.
-        missing: Vec<usize>,
+        missing: Vec<DriveId>,
         /// The layout.
         layout: String,
         /// How many it can do without.
@@ -119,13 +122,14 @@ pub enum OpenError {
     },
     /// The drives could serve degraded, and so could those that are missing.
     #[error(
-        "drives {missing:?} of the array are missing. They hold all its data and may be in use without these: give them \
+        "drives {:?} of the array are missing. They hold all its data and may be in use without these: give them \
          as well, or, if nobody uses them, open the array degraded (--degraded) and replace them{}",
+        numbers(missing),
         list(stale)
     )]
     NeedsConsent {
         /// Members of the array that are not there.
-        missing: Vec<usize>,
+        missing: Vec<DriveId>,
         /// Given drives that are left out.
         stale: Vec<Stale>,
     },
@@ -170,7 +174,7 @@ impl<B: Block> Opening<B> {
     /// Begins to read. `consent` says whether drives may be missing that could be in use elsewhere.
     pub fn new(now: Time, disks: &[Disk], consent: Consent) -> Opening<B> {
         let mut drives = Drives::new(disks, u32::MAX);
-        for drive in 0..disks.len() {
+        for drive in drives.ids() {
             for block in 0..RECORD_BLOCKS {
                 let class = Class::DEFAULT;
                 let data = Vec::new();
@@ -183,19 +187,19 @@ impl<B: Block> Opening<B> {
         Opening { drives, disks: disks.to_vec(), records, pending, consent }
     }
 
-    /// Requests for the drives.
-    pub fn sent(&mut self) -> &mut Vec<(usize, Request<B>)> {
+    /// Requests for the drives, which count as those of an array in the order in which they were given.
+    pub fn sent(&mut self) -> &mut Vec<(DriveId, Request<B>)> {
         self.drives.sent()
     }
 
     /// A drive has answered.
-    pub fn answered(&mut self, now: Time, drive: usize, response: Response<B>) {
+    pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) {
         let answer = self.drives.answered(now, drive, response);
         self.pending -= 1;
         let bytes = answer.data.first().and_then(Block::decode).unwrap_or(&[]);
         let readable = answer.status == Status::Success && !bytes.is_empty();
         let record = if readable { Record::decode(bytes) } else { Err(NoRecord::Damaged) };
-        self.records[drive].push(record);
+        self.records[drive.index()].push(record);
     }
 
     /// What has been found, once every drive has answered.
@@ -269,10 +273,10 @@ impl<B: Block> Opening<B> {
     }
 
     fn assemble(&self, newest: &Record, latest: &[Own<'_>]) -> Result<Found, OpenError> {
-        let mut order: Vec<Option<usize>> = vec![None; newest.presence.len()];
+        let mut order: IdVec<DriveId, Option<usize>> = IdVec::filled(newest.presence.len(), None);
         let (mut stale, mut behind) = (Vec::new(), Vec::new());
         for &(drive, record) in latest {
-            let member = record.member as usize;
+            let member = record.member;
             if let Some(cause) = membership::stale_cause(newest, record) {
                 stale.push(Stale { drive, member: record.member, cause });
                 continue;
@@ -290,9 +294,9 @@ impl<B: Block> Opening<B> {
             }
         }
         let mut record = newest.clone();
-        for (member, id) in record.ids.iter_mut().enumerate() {
-            if *id == MemberId::NONE {
-                *id = MemberId::first(newest.array, member as u32);
+        for member in record.ids.ids() {
+            if record.ids[member] == MemberId::NONE {
+                record.ids[member] = MemberId::first(newest.array, member);
             }
             if order[member].is_none() {
                 record.presence[member] = Presence::Missing;
@@ -304,13 +308,17 @@ impl<B: Block> Opening<B> {
     }
 
     /// What is missing must not be able to serve elsewhere, unless the operator knows that it does not.
-    fn is_alone(&self, newest: &Record, order: &[Option<usize>], stale: &[Stale]) -> Result<(), OpenError> {
-        let is_absent = |&member: &usize| {
-            let is_given =
-                order[member].is_some() || stale.iter().any(|stale| stale.member as usize == member);
+    fn is_alone(
+        &self,
+        newest: &Record,
+        order: &IdVec<DriveId, Option<usize>>,
+        stale: &[Stale],
+    ) -> Result<(), OpenError> {
+        let is_absent = |&member: &DriveId| {
+            let is_given = order[member].is_some() || stale.iter().any(|stale| stale.member == member);
             newest.presence[member] != Presence::Missing && !is_given
         };
-        let missing: Vec<usize> = (0..order.len()).filter(is_absent).collect();
+        let missing: Vec<DriveId> = order.ids().filter(is_absent).collect();
         if self.consent == Consent::Degraded || !membership::could_serve(newest, &missing) {
             return Ok(());
         }
@@ -328,7 +336,7 @@ fn enough(record: &Record, stale: &[Stale]) -> Result<(), OpenError> {
         true => copies_of(record) - 1,
         false => usize::from(layout.is_redundant()),
     };
-    let is_missing = |&member: &usize| record.presence[member] != Presence::InSync;
-    let missing = (0..record.presence.len()).filter(is_missing).collect();
+    let is_missing = |&member: &DriveId| record.presence[member] != Presence::InSync;
+    let missing = record.presence.ids().filter(is_missing).collect();
     Err(OpenError::TooFew { missing, layout: layout.to_string(), spare, stale: stale.to_vec() })
 }

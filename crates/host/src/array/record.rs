@@ -9,10 +9,12 @@
 //! Format 1 is still read. It has the presence of 1024 drives (1 byte each) before the numbers of the layout, and no
 //! identities: its members get theirs when the array is opened.
 
+use super::DriveId;
 use super::config::LayoutKind;
 use super::drives::Presence;
 use crate::crc::crc32c;
 use tailcut_base::config::Choice;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::mix64;
 
 /// Blocks at the start of a drive that hold its record.
@@ -48,8 +50,8 @@ impl MemberId {
     }
 
     /// The first identity of a member, made of that of its array, which is random.
-    pub fn first(array: u128, member: u32) -> MemberId {
-        let mixed = |half: u64| u128::from(mix64(half ^ mix64(u64::from(member) + 1)));
+    pub fn first(array: u128, member: DriveId) -> MemberId {
+        let mixed = |half: u64| u128::from(mix64(half ^ mix64(u64::from(member.get()) + 1)));
         MemberId::new(mixed((array >> 64) as u64) << 64 | mixed(array as u64))
     }
 }
@@ -68,11 +70,11 @@ pub struct Record {
     /// R-groups.
     pub groups: u32,
     /// Which of the drives this is.
-    pub member: u32,
+    pub member: DriveId,
     /// Which drives serve.
-    pub presence: Vec<Presence>,
+    pub presence: IdVec<DriveId, Presence>,
     /// Identity of each member.
-    pub ids: Vec<MemberId>,
+    pub ids: IdVec<DriveId, MemberId>,
     /// What the layout was made with.
     pub shape: [u64; NUMBERS],
     /// What the layout wants to know when it is opened again.
@@ -95,7 +97,7 @@ pub enum NoRecord {
 impl Record {
     /// Identity of the drive that this superblock is on.
     pub fn own_id(&self) -> MemberId {
-        self.ids[self.member as usize]
+        self.ids[self.member]
     }
 
     /// The bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
@@ -108,13 +110,13 @@ impl Record {
         bytes.extend(self.array.to_le_bytes());
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.drive_blocks.to_le_bytes());
-        let counts = [self.layout.index() as u32, self.presence.len() as u32, self.groups, self.member];
+        let counts = [self.layout.index() as u32, self.presence.len() as u32, self.groups, self.member.get()];
         bytes.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
         bytes.extend(self.shape.iter().chain(&self.state).flat_map(|number| number.to_le_bytes()));
         let id = |member| self.ids.get(member).map_or(0, |id: &MemberId| id.0).to_le_bytes();
-        bytes.extend((0..MEMBERS_MAX).flat_map(id));
+        bytes.extend(DriveId::first(MEMBERS_MAX).flat_map(id));
         let presence = |member| self.presence.get(member).map_or(0, |&presence| 1 + presence as u8);
-        bytes.extend((0..MEMBERS_MAX).map(presence));
+        bytes.extend(DriveId::first(MEMBERS_MAX).map(presence));
         assert_eq!(bytes.len(), LENGTH);
         let sum = crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&sum.to_le_bytes());
@@ -176,12 +178,12 @@ impl Fields<'_> {
         Some(numbers)
     }
 
-    fn presences<const MOST: usize>(&mut self, drives: usize) -> Option<Vec<Presence>> {
+    fn presences<const MOST: usize>(&mut self, drives: usize) -> Option<IdVec<DriveId, Presence>> {
         let all = self.take::<MOST>().ok()?;
         all.get(..drives)?.iter().map(|&byte| presence_of(byte)).collect()
     }
 
-    fn ids(&mut self, drives: usize) -> Option<Vec<MemberId>> {
+    fn ids(&mut self, drives: usize) -> Option<IdVec<DriveId, MemberId>> {
         let all = self.take::<{ MEMBERS_MAX * 16 }>().ok()?;
         let id = |bytes: &[u8]| MemberId(u128::from_le_bytes(bytes.try_into().expect("they are 16")));
         Some(all.get(..drives * 16)?.chunks_exact(16).map(id).collect())
@@ -199,12 +201,13 @@ impl Fields<'_> {
         if format == 1 {
             presence = self.presences::<DRIVES_OF_1>(drives)?;
             (shape, state) = (self.numbers()?, self.numbers()?);
-            ids = vec![MemberId::NONE; drives];
+            ids = IdVec::filled(drives, MemberId::NONE);
         } else {
             (shape, state) = (self.numbers()?, self.numbers()?);
             ids = self.ids(drives)?;
             presence = self.presences::<MEMBERS_MAX>(drives)?;
         }
+        let member = DriveId::new(member);
         let record =
             Record { array, generation, drive_blocks, layout, groups, member, presence, ids, shape, state };
         Some(record)
@@ -226,9 +229,14 @@ mod tests {
             drive_blocks: 1000,
             layout: LayoutKind::Swan4,
             groups: 2,
-            member: 3,
-            presence: vec![Presence::InSync, Presence::Missing, Presence::InSync, Presence::Rebuilding],
-            ids: (0..4).map(|member| MemberId::first(77, member)).collect(),
+            member: DriveId::new(3),
+            presence: IdVec::from_iter([
+                Presence::InSync,
+                Presence::Missing,
+                Presence::InSync,
+                Presence::Rebuilding,
+            ]),
+            ids: DriveId::first(4).map(|member| MemberId::first(77, member)).collect(),
             shape: [1, 2, 3, 4, 5, 6, 7, 8],
             state: [9; 8],
         }
@@ -239,7 +247,7 @@ mod tests {
         let new = record.encode();
         let mut bytes = new[..HEAD].to_vec();
         let presence = |drive| record.presence.get(drive).map_or(0, |&presence| 1 + presence as u8);
-        bytes.extend((0..DRIVES_OF_1).map(presence));
+        bytes.extend(DriveId::first(DRIVES_OF_1).map(presence));
         bytes.extend(&new[HEAD..HEAD + 2 * NUMBERS * 8]);
         bytes[8..12].copy_from_slice(&1_u32.to_le_bytes());
         let sum = crc32c(&bytes[16..]);
@@ -255,13 +263,13 @@ mod tests {
 
     #[test]
     fn format_1_has_no_identities() {
-        let expected = Record { ids: vec![MemberId::NONE; 4], ..record() };
+        let expected = Record { ids: IdVec::filled(4, MemberId::NONE), ..record() };
         assert_eq!(Record::decode(&encode_as_1(&record())), Ok(expected));
     }
 
     #[test]
     fn members_have_identities_of_their_own() {
-        let ids: Vec<MemberId> = (0..8).map(|n| MemberId::first(n / 4, n as u32 % 4)).collect();
+        let ids: Vec<MemberId> = (0..8).map(|n| MemberId::first(n / 4, DriveId::new(n as u32 % 4))).collect();
         let is_unique = |id: &MemberId| ids.iter().filter(|other| *other == id).count() == 1;
         assert!(ids.iter().all(is_unique), "{ids:?}");
         assert_ne!(MemberId::new(0), MemberId::NONE);

@@ -1,6 +1,7 @@
 //! An array over drives that cost nothing, for measuring what the array itself costs.
 
 use super::Array;
+use super::DriveId;
 use super::config::{ArrayConfig, LayoutKind};
 use crate::Fingerprint;
 use crate::disk::{Disk, Mirror, Request, Response};
@@ -35,7 +36,7 @@ const DEPTH: u32 = 64;
 pub struct Rig {
     array: Array<Fingerprint>,
     /// What the drives have been asked, in the order in which they answer.
-    asked: VecDeque<(Time, usize, Request<Fingerprint>)>,
+    asked: VecDeque<(Time, DriveId, Request<Fingerprint>)>,
     random: Stream,
     load: Load,
     now: Time,

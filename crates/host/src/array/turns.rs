@@ -2,7 +2,9 @@
 //! the others meanwhile (IODA, SOSP 2021, section 3.3: PL_Win; Harmonia, MSST 2011, lets all collect at
 //! once instead).
 
+use crate::array::{DriveId, RGroups};
 use tailcut_base::control::Windows;
+use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Time};
 
 /// Who collects when.
@@ -10,26 +12,26 @@ use tailcut_base::{Nanos, Time};
 pub struct Turns {
     length: Nanos,
     pause: Nanos,
-    width: usize,
+    groups: RGroups,
 }
 
 impl Turns {
     /// Turns of `length` in groups of `width` drives; none if zero. In the last `pause` of its turn, which
     /// is shorter than the turn, a drive begins nothing more: what it has begun then ends within the turn.
     pub fn new(length: Nanos, pause: Nanos, width: usize) -> Option<Turns> {
-        (length > Nanos::ZERO).then_some(Turns { length, pause, width })
+        (length > Nanos::ZERO).then_some(Turns { length, pause, groups: RGroups::new(width) })
     }
 
     /// The windows of a drive. Those of a group follow each other with a pause.
-    pub fn of(&self, drive: usize) -> Windows {
-        let place = (drive % self.width) as u64;
-        let period = self.length * self.width as u64;
+    pub fn of(&self, drive: DriveId) -> Windows {
+        let place = self.groups.column_of(drive).index() as u64;
+        let period = self.length * self.groups.width() as u64;
         Windows { from: Time::ZERO + self.length * place, period, length: self.length - self.pause }
     }
 
     /// True while it is the drive's turn.
-    pub fn is_on(&self, now: Time, drive: usize) -> bool {
-        (now.0 / self.length.0) as usize % self.width == drive % self.width
+    pub fn is_on(&self, now: Time, drive: DriveId) -> bool {
+        (now.0 / self.length.0) as usize % self.groups.width() == self.groups.column_of(drive).index()
     }
 }
 
@@ -41,11 +43,11 @@ mod tests {
     fn of_each_group_one_drive_is_on_at_any_moment() {
         let turns = Turns::new(Nanos(10), Nanos(2), 3).expect("it is not zero");
         for now in (0..100).map(Time) {
-            let on: Vec<usize> = (0..6).filter(|&drive| turns.is_on(now, drive)).collect();
+            let on: Vec<DriveId> = DriveId::first(6).filter(|&drive| turns.is_on(now, drive)).collect();
             assert_eq!(on.len(), 2);
-            assert_eq!(on[0] + 3, on[1]);
-            let begins = |drive: usize| turns.of(drive).is_open(now);
-            assert!((0..6).all(|drive| begins(drive) == (on.contains(&drive) && now.0 % 10 < 8)));
+            assert_eq!(on[0].get() + 3, on[1].get());
+            let begins = |drive: DriveId| turns.of(drive).is_open(now);
+            assert!(DriveId::first(6).all(|drive| begins(drive) == (on.contains(&drive) && now.0 % 10 < 8)));
         }
     }
 }

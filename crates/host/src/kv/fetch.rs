@@ -7,6 +7,7 @@ use super::hash::KeyHash;
 use super::index::Entry;
 use super::item::{Item, Value, pieces_of};
 use super::jobs::Haste;
+use super::log::SegmentId;
 use super::log::format::UNITS;
 use super::place::{MOST_PAGES, Place, UNIT};
 use super::record::{FlashHeader, Header, State};
@@ -24,7 +25,7 @@ pub(super) struct Fetching {
     key: Vec<u8>,
     place: Place,
     counts: bool,
-    segment: u32,
+    segment: SegmentId,
     /// The copy that is read, if it is a certain one.
     copy: Option<u8>,
     blocks: Vec<Bytes>,
@@ -205,7 +206,7 @@ impl Engine {
         if is_doubted {
             return self.end_lost(fetching);
         }
-        let key = pieces_of(&fetching.blocks, at + Header::BYTES, usize::from(header.key));
+        let key = pieces_of(&fetching.blocks, header.key_range(at));
         if !key.flatten().eq(&fetching.key) {
             self.figures.strangers += 1;
             return self.end_fetch(fetching, None, false);
@@ -332,7 +333,7 @@ impl Engine {
 /// The key of a record in blocks.
 pub(super) fn key_in<'a>(blocks: &[Bytes], at: usize, header: &Header, room: &'a mut [u8; 256]) -> &'a [u8] {
     let mut to = 0;
-    for piece in pieces_of(blocks, at + Header::BYTES, usize::from(header.key)) {
+    for piece in pieces_of(blocks, header.key_range(at)) {
         room[to..to + piece.len()].copy_from_slice(piece);
         to += piece.len();
     }
@@ -349,7 +350,7 @@ pub(super) fn record_in(
     within: u64,
 ) -> Option<FlashHeader> {
     let found = header_in(blocks, at, sequence)?;
-    let key = pieces_of(blocks, at + Header::BYTES, usize::from(found.header.key));
+    let key = pieces_of(blocks, found.header.key_range(at));
     (found.header.record_bytes() <= within && found.is_intact(salt, key)).then_some(found)
 }
 
@@ -363,7 +364,7 @@ pub(super) fn header_in(blocks: &[Bytes], at: usize, sequence: u64) -> Option<Fl
 fn gather<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]> {
     let mut bytes = [0; COUNT];
     let mut to = 0;
-    for piece in pieces_of(blocks, at, COUNT) {
+    for piece in pieces_of(blocks, at..at + COUNT) {
         bytes[to..to + piece.len()].copy_from_slice(piece);
         to += piece.len();
     }

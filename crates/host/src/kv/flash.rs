@@ -3,8 +3,8 @@
 use super::engine::Engine;
 use super::fetch::Fetching;
 use super::jobs::{Haste, Jobs};
-use super::log::Log;
 use super::log::format::{End, Head, Superblock};
+use super::log::{Log, SegmentId};
 use super::reclaim::{Part, Reclaims};
 use super::record::{Header, State};
 use super::recovery::{Found, Stretch};
@@ -58,7 +58,7 @@ pub(super) enum Job {
     /// A part of one in which something may be found.
     Recover(Stretch),
     /// Copies of blocks in a segment become what another copy is.
-    Repair(u32),
+    Repair(SegmentId),
 }
 
 /// A write under way.
@@ -325,7 +325,7 @@ impl Flash {
     }
 
     /// A segment, which is used or free, gets its ends back. `first` is what is in its first block.
-    pub fn repair_ends(&mut self, number: u32, used: Option<&Found>, mut first: Bytes) {
+    pub fn repair_ends(&mut self, number: SegmentId, used: Option<&Found>, mut first: Bytes) {
         let (of, block) = (self.log.end_of(number), self.log.first_block(number));
         let head = match used {
             Some(&Found { sequence, is_cut, .. }) => End::Head(Head { sequence, durable: 0, is_cut }),

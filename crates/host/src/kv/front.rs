@@ -10,6 +10,7 @@ use super::place::UNIT;
 use super::record::Header;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
+use tailcut_base::ids::{Id, IdVec};
 
 /// The memory.
 #[derive(Debug)]
@@ -18,12 +19,17 @@ pub struct Front {
     /// Bytes of a segment.
     segment: usize,
     /// Bytes of records in each segment.
-    fills: Vec<u32>,
-    small: VecDeque<u32>,
-    main: VecDeque<u32>,
-    free: Vec<u32>,
+    fills: IdVec<FrontSegment, u32>,
+    small: VecDeque<FrontSegment>,
+    main: VecDeque<FrontSegment>,
+    free: Vec<FrontSegment>,
     /// What is given up at the moment.
     cursor: Option<Cursor>,
+}
+
+tailcut_base::id! {
+    /// A segment of the memory.
+    struct FrontSegment;
 }
 
 /// Which items a segment holds.
@@ -50,7 +56,7 @@ pub struct Victim {
 
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
-    segment: u32,
+    segment: FrontSegment,
     queue: Queue,
     /// Where the next victim is.
     at: u32,
@@ -68,10 +74,10 @@ impl Front {
         Front {
             memory: vec![0; (segment * segments) as usize],
             segment: segment as usize,
-            fills: vec![0; segments as usize],
+            fills: IdVec::filled(segments as usize, 0),
             small: VecDeque::new(),
             main: VecDeque::new(),
-            free: (0..segments as u32).rev().collect(),
+            free: FrontSegment::first(segments as usize).rev().collect(),
             cursor: None,
         }
     }
@@ -99,21 +105,21 @@ impl Front {
         debug_assert!(bytes as usize <= self.segment && u64::from(bytes).is_multiple_of(UNIT));
         let open = self.queue(queue).back().copied();
         let has_room =
-            |&segment: &u32| self.fills[segment as usize] as usize + bytes as usize <= self.segment;
+            |&segment: &FrontSegment| self.fills[segment] as usize + bytes as usize <= self.segment;
         let evicted = self.cursor.map(|cursor| cursor.segment);
         let open = open.filter(has_room).filter(|&segment| Some(segment) != evicted);
         let segment = match open {
             Some(segment) => segment,
             None if is_moved || self.free.len() > RESERVE / 2 => {
                 let segment = self.free.pop()?;
-                self.fills[segment as usize] = 0;
+                self.fills[segment] = 0;
                 self.queue(queue).push_back(segment);
                 segment
             }
             None => return None,
         };
-        let fill = &mut self.fills[segment as usize];
-        let at = segment as usize * self.segment + *fill as usize;
+        let fill = &mut self.fills[segment];
+        let at = segment.index() * self.segment + *fill as usize;
         *fill += bytes;
         Some((at as u64 / UNIT) as u32)
     }
@@ -124,7 +130,7 @@ impl Front {
             self.cursor = self.oldest();
         }
         let Cursor { segment, queue, at, ahead, lead } = self.cursor?;
-        if at < self.fills[segment as usize] {
+        if at < self.fills[segment] {
             let (unit, next) = self.record_at(segment, at);
             self.cursor = Some(Cursor {
                 segment,
@@ -145,25 +151,25 @@ impl Front {
     /// A record that has to leave its place soon, each once; nothing when [`LEAD`] were told of, or the segment has no more.
     pub fn next_soon(&mut self) -> Option<u32> {
         let Cursor { segment, queue, at, ahead, lead } = self.cursor?;
-        if lead >= LEAD || ahead >= self.fills[segment as usize] {
+        if lead >= LEAD || ahead >= self.fills[segment] {
             return None;
         }
         let (unit, next) = self.record_at(segment, ahead);
         self.cursor = Some(Cursor { segment, queue, at, ahead: next, lead: lead + 1 });
-        if next < self.fills[segment as usize] {
+        if next < self.fills[segment] {
             self.prefetch(self.unit_at(segment, next));
         }
         Some(unit)
     }
 
     /// The record at a byte of a segment, and where the next one is.
-    fn record_at(&self, segment: u32, at: u32) -> (u32, u32) {
+    fn record_at(&self, segment: FrontSegment, at: u32) -> (u32, u32) {
         let unit = self.unit_at(segment, at);
         (unit, at + self.header(unit).record_bytes() as u32)
     }
 
-    fn unit_at(&self, segment: u32, at: u32) -> u32 {
-        ((segment as usize * self.segment + at as usize) as u64 / UNIT) as u32
+    fn unit_at(&self, segment: FrontSegment, at: u32) -> u32 {
+        ((segment.index() * self.segment + at as usize) as u64 / UNIT) as u32
     }
 
     fn oldest(&self) -> Option<Cursor> {
@@ -174,7 +180,7 @@ impl Front {
         oldest.map(|&segment| Cursor { segment, queue, at: 0, ahead: 0, lead: 0 })
     }
 
-    fn queue(&mut self, queue: Queue) -> &mut VecDeque<u32> {
+    fn queue(&mut self, queue: Queue) -> &mut VecDeque<FrontSegment> {
         match queue {
             Queue::Small => &mut self.small,
             Queue::Main => &mut self.main,
@@ -256,7 +262,7 @@ impl Front {
         self.small.clear();
         self.main.clear();
         self.cursor = None;
-        self.free = (0..self.fills.len() as u32).rev().collect();
+        self.free = self.fills.ids().rev().collect();
     }
 }
 

@@ -3,6 +3,7 @@
 use super::record::{Header, State};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
+use std::ops::Range;
 
 /// An item, wherever it is.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +54,7 @@ impl<'a> Value<'a> {
             Value::Slice(slice) => (Some(slice), &[][..], 0, 0),
             Value::Blocks { blocks, at, bytes } => (None, blocks, at, bytes),
         };
-        slice.into_iter().chain(pieces_of(blocks, at, bytes))
+        slice.into_iter().chain(pieces_of(blocks, at..at + bytes))
     }
 
     /// Appends it to `out`.
@@ -62,10 +63,10 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The parts of blocks that hold `bytes` bytes from `at` on.
-pub(super) fn pieces_of(blocks: &[Bytes], at: usize, bytes: usize) -> impl Iterator<Item = &[u8]> + Clone {
+/// The parts of blocks that hold these bytes of them.
+pub(super) fn pieces_of(blocks: &[Bytes], bytes: Range<usize>) -> impl Iterator<Item = &[u8]> + Clone {
     const BLOCK: usize = BLOCK_BYTES as usize;
-    let end = at + bytes;
+    let Range { start: at, end } = bytes;
     let (first, last) = (at / BLOCK, end.div_ceil(BLOCK).min(blocks.len()));
     let blocks = blocks.get(first..last.max(first)).unwrap_or_default();
     blocks.iter().enumerate().map(move |(number, block)| {

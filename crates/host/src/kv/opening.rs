@@ -15,7 +15,7 @@ use super::engine::Engine;
 use super::flash::Flash;
 use super::jobs::{Haste, Jobs};
 use super::log::format::{End, EndOf, Foot, Head, NotOurs, Part, Superblock, summary_blocks};
-use super::log::{Log, run_of};
+use super::log::{Log, SegmentId, run_of};
 use super::reclaim::Reclaims;
 use super::record::Stamp;
 use super::recovery::{Found, Recovery};
@@ -91,16 +91,16 @@ pub struct Opening {
     found: BTreeMap<u64, Found>,
     next_head: u32,
     /// Segments with zeros at both ends.
-    blank: Vec<u32>,
+    blank: Vec<SegmentId>,
     /// The last segment that is free and was used.
-    last_free: u32,
+    last_free: SegmentId,
     /// Segments both ends of which are damaged, and the blocks of the last one that were read.
     endless: Vec<Endless>,
     blocks: Vec<Bytes>,
     /// First blocks whose heads are to be written again, and the segments they belong to.
-    repairs: Vec<(u32, Bytes)>,
+    repairs: Vec<(SegmentId, Bytes)>,
     /// Segments without a head, their sequences, and whether there are zeros in its place.
-    lost_heads: Vec<(u32, u64, bool)>,
+    lost_heads: Vec<(SegmentId, u64, bool)>,
     damages: Vec<Damage>,
     /// Everything up to this sequence is in doubt.
     doubted: u64,
@@ -119,9 +119,9 @@ pub struct Opening {
 enum Job {
     Superblock(usize, Reread),
     /// The first block of a segment.
-    First(u32, Reread),
+    First(SegmentId, Reread),
     /// The last block of a segment, whose head is this, or whose first block is unreadable, damaged or empty.
-    Last(u32, Result<Head, Option<Bytes>>, Reread),
+    Last(SegmentId, Result<Head, Option<Bytes>>, Reread),
     /// An end of a segment that was right in one copy only is rewritten in the others.
     Mend,
     /// Some blocks of a segment both ends of which are damaged.
@@ -175,7 +175,7 @@ impl Judgement {
 /// A segment both ends of which are damaged.
 #[derive(Debug)]
 struct Endless {
-    number: u32,
+    number: SegmentId,
     /// One of them is zeros, and perhaps it was never used.
     may_be_new: bool,
 }
@@ -199,7 +199,7 @@ impl Opening {
             found: BTreeMap::new(),
             next_head: 1,
             blank: Vec::new(),
-            last_free: 0,
+            last_free: SegmentId::SUPERBLOCKS,
             endless: Vec::new(),
             blocks: Vec::new(),
             repairs: Vec::new(),
@@ -311,12 +311,12 @@ impl Opening {
     }
 
     fn block_of(&self, job: &Job) -> u64 {
-        let blocks = u64::from(self.settings.segment_blocks);
+        let blocks = self.settings.segment_blocks;
         match *job {
             Job::Superblock(block, _) => block as u64,
-            Job::First(number, _) => u64::from(number) * blocks,
-            Job::Last(number, ..) => (u64::from(number) + 1) * blocks - 1,
-            Job::Whole(_) => self.endless.last().map_or(0, |endless| u64::from(endless.number) * blocks),
+            Job::First(number, _) => number.first_block(blocks),
+            Job::Last(number, ..) => number.end_block(blocks) - 1,
+            Job::Whole(_) => self.endless.last().map_or(0, |endless| endless.number.first_block(blocks)),
             Job::Blank(block) | Job::Blanked(block) => block,
             Job::Flush | Job::Mend => 0,
         }
@@ -375,16 +375,14 @@ impl Opening {
             // Where the first part is not there, others are what is left of making a store.
             (Making::Create { .. }, Ok(_)) if self.part.number == 0 => self.fail(CannotOpen::Taken),
             (Making::Create { .. }, Err(newer @ NotOurs::Newer(_))) => self.fail(newer.into()),
-            (Making::Create { store, seed }, there) => {
-                let count = there.map_or(0, |there| there.count);
-                self.create(store, seed, count);
-            }
+            (Making::Create { store, seed }, there) => self.create(store, seed, there.ok()),
             (Making::Open, Err(error)) => self.fail(error.into()),
             (Making::Open, Ok(superblock)) => self.open(superblock),
         }
     }
 
-    fn create(&mut self, store: u128, seed: u64, count: u64) {
+    /// Begins to make a store, perhaps in place of one whose superblock is `there`.
+    fn create(&mut self, store: u128, seed: u64, there: Option<Superblock>) {
         match self.settings.segments_on(&self.disk) {
             Err(why) => self.fail(CannotOpen::Unsuitable(why)),
             Ok(segments) => {
@@ -397,7 +395,7 @@ impl Opening {
                     segment_blocks,
                     segments,
                     run: 0,
-                    count,
+                    count: there.map_or(0, |there| there.count),
                     flushed: 0,
                     part,
                     doubted: 0,
@@ -463,10 +461,10 @@ impl Opening {
     fn read_heads(&mut self) {
         let Some(superblock) = self.superblock else { return };
         while self.reading < AT_A_TIME && self.next_head < superblock.segments {
-            let number = self.next_head;
+            let number = SegmentId::new(self.next_head);
             self.next_head += 1;
             self.reading += 1;
-            let block = u64::from(number) * u64::from(superblock.segment_blocks);
+            let block = number.first_block(superblock.segment_blocks);
             self.jobs.read(Job::First(number, Reread::default()), Haste::Urgent, block, 1, Vec::new());
         }
         if self.reading > 0 {
@@ -485,8 +483,8 @@ impl Opening {
     /// all before it, are damage.
     fn judge_blank(&mut self) {
         let used = self.found.range(..=self.durable).map(|(_, found)| found.number).max();
-        let last = used.unwrap_or(0).max(self.last_free);
-        let any = self.found.values().map(|found| found.number).max().unwrap_or(0);
+        let last = used.unwrap_or_default().max(self.last_free);
+        let any = self.found.values().map(|found| found.number).max().unwrap_or_default();
         for number in std::mem::take(&mut self.blank) {
             match number < last {
                 true => self.endless.push(Endless { number, may_be_new: false }),
@@ -498,7 +496,7 @@ impl Opening {
         self.endless.iter_mut().for_each(|endless| endless.may_be_new &= endless.number > last);
     }
 
-    fn end_of(&self, number: u32) -> EndOf {
+    fn end_of(&self, number: SegmentId) -> EndOf {
         EndOf { store: self.superblock.map_or(0, |superblock| superblock.store), number }
     }
 
@@ -545,9 +543,9 @@ impl Opening {
     }
 
     /// The first block of a segment, if it can be read.
-    fn note_first(&mut self, number: u32, reread: Reread, block: Option<Bytes>) {
+    fn note_first(&mut self, number: SegmentId, reread: Reread, block: Option<Bytes>) {
         let of = self.end_of(number);
-        let place = u64::from(number) * u64::from(self.settings.segment_blocks);
+        let place = number.first_block(self.settings.segment_blocks);
         let end_in = |block: Option<&Bytes>| block.map_or(End::Damaged, |block| End::first(block, of));
         let block = match self.choose(place, reread, block, |block| Judgement::of(end_in(block))) {
             Ok(block) => block,
@@ -565,15 +563,14 @@ impl Opening {
             }
             // One that was damaged and never used has no sequence.
             End::Free(sequence) => {
-                self.last_free = self.last_free.max(if sequence > 0 { number } else { 0 });
+                self.last_free = self.last_free.max(if sequence > 0 { number } else { SegmentId::default() });
                 None
             }
             End::Blank | End::Damaged if holds(Rule::DamagedHeadsAreNotFree) => Some(Err(block)),
             _ => None,
         };
         if let Some(head) = head {
-            let blocks = u64::from(self.settings.segment_blocks);
-            let last = (u64::from(number) + 1) * blocks - 1;
+            let last = number.end_block(self.settings.segment_blocks) - 1;
             let job = Job::Last(number, head, Reread::default());
             return self.jobs.read(job, Haste::Urgent, last, 1, Vec::new());
         }
@@ -584,14 +581,14 @@ impl Opening {
     /// The last block of a segment, if it can be read.
     fn note_last(
         &mut self,
-        number: u32,
+        number: SegmentId,
         head: Result<Head, Option<Bytes>>,
         reread: Reread,
         block: Option<Bytes>,
     ) {
         let of = self.end_of(number);
+        let place = number.end_block(self.settings.segment_blocks) - 1;
         let all = u64::from(self.settings.segment_blocks);
-        let place = (u64::from(number) + 1) * all - 1;
         let end_in = |block: Option<&Bytes>| block.map_or(End::Damaged, |block| End::last(block, of));
         let block = match self.choose(place, reread, block, |block| Judgement::of(end_in(block))) {
             Ok(block) => block,
@@ -628,7 +625,7 @@ impl Opening {
             (Err(first), End::Blank) if is_empty(&first) => self.blank.push(number),
             (Err(_), End::Blank) => self.endless.push(Endless { number, may_be_new: true }),
             (Err(_), End::Free(sequence)) => {
-                self.last_free = self.last_free.max(if sequence > 0 { number } else { 0 });
+                self.last_free = self.last_free.max(if sequence > 0 { number } else { SegmentId::default() });
                 self.note_damage(number, DamageKind::Head);
                 self.repairs.push((number, Bytes::ZEROS));
             }
@@ -647,8 +644,8 @@ impl Opening {
         }
     }
 
-    fn note_damage(&mut self, number: u32, what: DamageKind) {
-        let block = u64::from(number) * u64::from(self.settings.segment_blocks);
+    fn note_damage(&mut self, number: SegmentId, what: DamageKind) {
+        let block = number.first_block(self.settings.segment_blocks);
         self.damages.push(Damage { block, what });
     }
 
@@ -657,7 +654,7 @@ impl Opening {
         let Some(endless) = self.endless.last() else { return false };
         let (all, have) = (self.settings.segment_blocks, self.blocks.len() as u32);
         let count = (all - have).min(most);
-        let block = u64::from(endless.number) * u64::from(all) + u64::from(have);
+        let block = endless.number.first_block(all) + u64::from(have);
         self.jobs.read(Job::Whole(count), Haste::Urgent, block, count, Vec::new());
         true
     }
@@ -723,9 +720,9 @@ impl Opening {
         let Some(superblock) = &mut self.superblock else { return };
         superblock.run += 1;
         let superblock = *superblock;
-        let Superblock { store, segment_blocks, segments, run, .. } = superblock;
+        let run = superblock.run;
         let found: Vec<Found> = std::mem::take(&mut self.found).into_values().collect();
-        let mut log = Log::new(store, &self.disk, segment_blocks, segments, run);
+        let mut log = Log::new(&superblock, &self.disk);
         log.disbelieve(superblock.flushed);
         log.note_heads(found.iter().map(|found| (found.number, found.sequence)));
         let bits = self.settings.partition_bits(log.bytes());

@@ -22,8 +22,10 @@
 //! whole sequence, so that nothing that another store or an earlier use of the segment has left behind, or that was meant for another segment,
 //! counts as a record.
 
+use super::log::SegmentId;
 use super::place::UNIT;
 use crate::crc::Crc32c;
+use std::ops::Range;
 
 /// What stands before key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,6 +121,18 @@ impl Header {
         Header::BYTES + usize::from(self.key)
     }
 
+    /// The bytes of the key of a record at byte `at`.
+    #[inline]
+    pub fn key_range(&self, at: usize) -> Range<usize> {
+        at + Header::BYTES..at + self.value_at()
+    }
+
+    /// The bytes of the value of a record at byte `at`.
+    #[inline]
+    pub fn value_range(&self, at: usize) -> Range<usize> {
+        at + self.value_at()..at + self.value_at() + self.value as usize
+    }
+
     /// True when its time is over at `unix`.
     #[inline]
     pub fn is_expired(&self, unix: u32) -> bool {
@@ -198,10 +212,10 @@ pub struct Stamp {
 impl Stamp {
     /// What stands for the name of a store and the number of a segment in checksums: a record that was written elsewhere is none.
     #[inline]
-    pub fn salt_of(store: u128, segment: u32) -> u64 {
+    pub fn salt_of(store: u128, segment: SegmentId) -> u64 {
         // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no sequence makes up for that.
         (store as u64 ^ (store >> 64) as u64)
-            .wrapping_add(u64::from(segment).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+            .wrapping_add(u64::from(segment.get()).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 }
 

@@ -23,7 +23,7 @@ use super::hash::KeyHash;
 use super::index::{Entry as Known, Index};
 use super::jobs::Haste;
 use super::log::format::{End, Entry, Foot, Head, entry_in, is_summary, summary, summary_blocks};
-use super::log::{Log, place_of, run_of};
+use super::log::{Log, SegmentId, run_of};
 use super::place::Place;
 use super::search::{Search, Searched};
 use super::settings::Keep;
@@ -58,7 +58,7 @@ pub(super) struct Recovery {
 /// A segment that holds something.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    pub number: u32,
+    pub number: SegmentId,
     pub sequence: u64,
     /// None if there is none to be believed.
     pub foot: Option<Foot>,
@@ -271,7 +271,7 @@ impl Engine {
             return;
         }
         let segment_blocks = u64::from(flash.log.segment_blocks());
-        let end = (u64::from(reading.found.number) + 1) * segment_blocks;
+        let end = flash.log.end_block(reading.found.number);
         let first = (stretch.block - (end - reading.blocks.len() as u64)) as usize;
         if is_given_up {
             reading.unreadable.push((stretch.block % segment_blocks) as usize);
@@ -400,7 +400,7 @@ impl Engine {
                 }
                 continue;
             }
-            let place = place_of(number, segment_blocks, entry.unit, u64::from(entry.bytes));
+            let place = number.place_of(segment_blocks, entry.range());
             let Place::Log { unit, .. } = place else { continue };
             if !is_gone && self.index.enter(entry.hash, Known { place, heat: 0 }) {
                 flash.log.note_valid(unit);
@@ -461,11 +461,11 @@ impl Flash {
     /// The block in which the summary of a segment begins.
     fn first_summary_block(&self, found: &Found) -> u64 {
         let blocks = found.foot.map_or(0, |foot| summary_blocks(foot.entries as usize));
-        self.log.first_block(found.number + 1) - blocks
+        self.log.end_block(found.number) - blocks
     }
 
     /// Copies of blocks become what this one is.
-    pub fn repair_copies(&mut self, segment: u32, copy: u8, block: u64, blocks: &[Bytes]) {
+    pub fn repair_copies(&mut self, segment: SegmentId, copy: u8, block: u64, blocks: &[Bytes]) {
         let most = self.jobs.most_blocks() as usize;
         for (number, blocks) in blocks.chunks(most).enumerate() {
             self.log.begin_read(segment);
@@ -479,9 +479,9 @@ impl Flash {
     }
 
     /// A segment that was open when the store came to its end gets a summary; the number of its last write.
-    fn write_summary(&mut self, number: u32, blocks: &[Bytes]) -> u64 {
+    fn write_summary(&mut self, number: SegmentId, blocks: &[Bytes]) -> u64 {
         let (most, mut last) = (self.jobs.most_blocks(), 0);
-        let mut block = self.log.first_block(number + 1) - blocks.len() as u64;
+        let mut block = self.log.end_block(number) - blocks.len() as u64;
         for part in blocks.chunks(most as usize) {
             last = self.log.count_write();
             self.write_optional(last, block, part.to_vec());

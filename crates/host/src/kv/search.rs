@@ -99,16 +99,17 @@ impl Search {
             }
         }
         let unread = unreadable.iter().max().map_or(0, |block| (block + 1) * BLOCK);
-        let is_damage =
-            |&hole: &usize| hole < unread || hole < durable && !self.is_cut_off(blocks, hole, durable);
+        let is_damage = |&hole: &usize| {
+            hole < unread || hole < durable && self.key_end(blocks, hole).is_none_or(|end| end <= durable)
+        };
         let hole = holes.into_iter().rfind(is_damage).filter(|_| holds(Rule::HolesCastDoubt));
         Searched { entries, buried, has_durable, hole }
     }
 
-    /// True if the key of a record that begins here ends behind what is durable: the power may have cut it off.
-    fn is_cut_off(&self, blocks: &[Bytes], at: usize, durable: usize) -> bool {
-        let header = header_in(blocks, at, self.sequence).map(|found| found.header);
-        header.is_some_and(|header| at + header.value_at() > durable)
+    /// Where the key of a record that begins here ends. If that is behind what is durable, the power may have cut it
+    /// off.
+    fn key_end(&self, blocks: &[Bytes], at: usize) -> Option<usize> {
+        header_in(blocks, at, self.sequence).map(|found| at + found.header.value_at())
     }
 
     fn entry(&self, blocks: &[Bytes], at: usize, found: &FlashHeader) -> Entry {
@@ -150,7 +151,7 @@ pub(super) fn latest_sequence(blocks: &[Bytes], salt: u64, runs: u32) -> Option<
 
 /// True if the value at this byte of blocks is what was written.
 pub(super) fn is_whole(blocks: &[Bytes], at: usize, found: &FlashHeader) -> bool {
-    found.is_value(pieces_of(blocks, at + found.header.value_at(), found.header.value as usize))
+    found.is_value(pieces_of(blocks, found.header.value_range(at)))
 }
 
 const BLOCK: usize = BLOCK_BYTES as usize;

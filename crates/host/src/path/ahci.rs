@@ -1,7 +1,7 @@
 //! An AHCI controller: one interrupt for all ports, 32 tags on each (Serial ATA AHCI 1.3.1, sections 3.3 and 5).
 
 use super::emulated::{Emulated, Wiring};
-use super::hal::{QueueId, Vector};
+use super::hal::{CoreId, QueueId, Vector};
 
 /// The most ports of the controllers that PC chipsets have.
 pub const PORTS: u32 = 6;
@@ -23,7 +23,7 @@ impl Wiring for OneInterrupt {
     }
 
     #[inline]
-    fn queue_for(&self, drive: u32, _: u32) -> QueueId {
+    fn queue_for(&self, drive: u32, _: CoreId) -> QueueId {
         drive
     }
 }

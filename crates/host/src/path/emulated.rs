@@ -1,7 +1,7 @@
 //! The low-level driver of an emulated controller: tags are all that it has, and how queues are wired to interrupts is all
 //! that sets one controller apart from another.
 
-use super::hal::{LowLevelDriver, QueueId, RequestId, Tag, Vector};
+use super::hal::{CoreId, LowLevelDriver, QueueId, RequestId, Tag, Vector};
 use super::tags::Tags;
 use tailcut_base::{Nanos, Time};
 
@@ -11,7 +11,7 @@ pub trait Wiring {
     fn vector_of(&self, queue: QueueId) -> Vector;
 
     /// The queue in which a core issues to a drive.
-    fn queue_for(&self, drive: u32, core: u32) -> QueueId;
+    fn queue_for(&self, drive: u32, core: CoreId) -> QueueId;
 }
 
 /// A controller that is wired so, and its low-level driver.
@@ -102,7 +102,7 @@ impl<W: Wiring> LowLevelDriver for Emulated<W> {
         self.tags.queues()
     }
     #[inline]
-    fn queue_for(&self, drive: u32, core: u32) -> QueueId {
+    fn queue_for(&self, drive: u32, core: CoreId) -> QueueId {
         self.wiring.queue_for(drive, core)
     }
     fn in_flight(&self) -> u32 {

@@ -11,6 +11,11 @@ use tailcut_base::{Nanos, Time};
 /// The name of a request of the layer above.
 pub type RequestId = u32;
 
+tailcut_base::id! {
+    /// A core of the host.
+    pub struct CoreId;
+}
+
 /// A queue of the controller: a port (AHCI) or a queue pair (NVMe).
 pub type QueueId = u32;
 
@@ -88,7 +93,7 @@ pub trait LowLevelDriver {
     fn queues(&self) -> u32;
 
     /// The queue for a request to `drive` that is issued on `core`.
-    fn queue_for(&self, drive: u32, core: u32) -> QueueId;
+    fn queue_for(&self, drive: u32, core: CoreId) -> QueueId;
 
     /// Tags taken.
     fn in_flight(&self) -> u32;
@@ -186,7 +191,7 @@ impl LowLevelDriver for Controller {
         either!(self, d => d.queues())
     }
     #[inline]
-    fn queue_for(&self, drive: u32, core: u32) -> QueueId {
+    fn queue_for(&self, drive: u32, core: CoreId) -> QueueId {
         either!(self, d => d.queue_for(drive, core))
     }
     fn in_flight(&self) -> u32 {

@@ -21,7 +21,7 @@ mod tags;
 pub mod window;
 
 pub use ahci::Ahci;
-pub use hal::{Controller, LowLevelDriver, QueueId, RequestId, Tag, Vector};
+pub use hal::{Controller, CoreId, LowLevelDriver, QueueId, RequestId, Tag, Vector};
 pub use hybrid::{Hybrid, Mode, Took, Used};
 pub use nvme::Nvme;
 pub use queue::{Fetched, PathQueue};

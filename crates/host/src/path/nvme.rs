@@ -1,7 +1,7 @@
 //! NVMe controllers: for each core a queue pair with an interrupt of its own (NVM Express 1.0, sections 4 and 7.5).
 
 use super::emulated::{Emulated, Wiring};
-use super::hal::{QueueId, Vector};
+use super::hal::{CoreId, QueueId, Vector};
 
 /// The controllers of all drives and their low-level driver.
 pub type Nvme = Emulated<QueuePairs>;
@@ -17,8 +17,8 @@ impl Wiring for QueuePairs {
     }
 
     #[inline]
-    fn queue_for(&self, drive: u32, core: u32) -> QueueId {
-        drive * self.0 + core % self.0
+    fn queue_for(&self, drive: u32, core: CoreId) -> QueueId {
+        drive * self.0 + core.get() % self.0
     }
 }
 

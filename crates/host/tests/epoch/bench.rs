@@ -3,6 +3,7 @@
 use crate::model::same;
 use crate::rig::Rig;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::array::DriveId;
 use tailcut_host::array::{Array, ArrayConfig, LayoutKind};
 use tailcut_host::{Bytes, Request};
 
@@ -67,7 +68,7 @@ pub const DATA: u64 = 2 + 18;
 const CHUNK: u64 = 4;
 
 /// A heavy request to a drive without the token.
-pub fn without_token(array: &Array<Bytes>, drive: usize, request: &Request<Bytes>) -> Option<String> {
+pub fn without_token(array: &Array<Bytes>, drive: DriveId, request: &Request<Bytes>) -> Option<String> {
     let is_heavy = request.op == Op::Flush || request.op != Op::Read && request.block >= 2;
     let has_token = array.epochs().is_some_and(|epochs| epochs.holders().contains(&drive));
     (is_heavy && !has_token && array.is_ready())

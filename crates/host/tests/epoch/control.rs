@@ -4,6 +4,7 @@ use crate::bench::{FOUR, check_copies, config, rig, seeds, wrong};
 use crate::drive::Interface;
 use crate::rig::Rig;
 use tailcut_base::{Nanos, Op};
+use tailcut_host::array::DriveId;
 use tailcut_host::array::epoch::EpochMode;
 
 fn controlled(seed: u64, interface: Option<Interface>) -> Rig {
@@ -77,7 +78,7 @@ fn a_drive_that_is_done_serves_reads_while_others_of_its_group_go_on() {
         while rig.in_flight() > 1 && rig.step() {}
     }
     let holders = rig.array.epochs().expect("it has epochs").holders();
-    assert_eq!(holders, [0, 2], "drive 2 was read while drive 0 had the token");
+    assert_eq!(holders, [0, 2].map(DriveId::new), "drive 2 was read while drive 0 had the token");
     rig.rest();
     assert!(rig.array.epoch_figures().expect("it has epochs").waiting > Nanos::millis(1));
     assert!(wrong(rig).is_empty());

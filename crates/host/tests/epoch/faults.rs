@@ -2,7 +2,9 @@
 
 use crate::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, pairs, rig, seeds, triples, wrong};
 use tailcut_base::Op;
+use tailcut_base::ids::Id;
 use tailcut_host::array::Condition;
+use tailcut_host::array::DriveId;
 
 /// A drive is lost under load and replaced, while writes go on. Returns what was wrong.
 pub fn rebuild(shape: Shape, seed: u64) -> Vec<String> {
@@ -15,7 +17,10 @@ pub fn rebuild(shape: Shape, seed: u64) -> Vec<String> {
     if rig.array.condition() == Condition::Optimal {
         return Vec::new();
     }
-    assert_eq!(rig.array.condition(), Condition::Degraded { missing: vec![lost], rebuilding: vec![] });
+    assert_eq!(
+        rig.array.condition(),
+        Condition::Degraded { missing: vec![DriveId::at(lost)], rebuilding: vec![] }
+    );
     // Drives are cleared without the token: nobody reads from that one yet.
     rig.watch = None;
     rig.replace(lost);

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
+use tailcut_host::kv::log::SegmentId;
 use tailcut_host::kv::log::format::{End, EndOf, Head, Superblock};
 use tailcut_host::kv::{
     Append, CannotOpen, Change, Content, Damage, DamageKind, Engine, Found, Keep, Making, Put, Refused,
@@ -737,7 +738,7 @@ fn a_segment_that_was_never_written_before_one_that_was_is_free() {
     store.last.clear();
     (0..SEGMENT).for_each(|block| store.disk.set((last - 1) * SEGMENT + block, Bytes::ZEROS));
     for segment in 1..=last {
-        let of = EndOf { store: superblock(&store).store, number: segment as u32 };
+        let of = EndOf { store: superblock(&store).store, number: SegmentId::new(segment as u32) };
         let mut block = store.disk.read(segment * SEGMENT);
         let End::Head(head) = End::first(&block, of) else { continue };
         let head = End::Head(Head { durable: 0, ..head });

@@ -7,6 +7,7 @@ use crate::rig::settings;
 use proptest::prelude::*;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::kv::hash::KeyHash;
+use tailcut_host::kv::log::SegmentId;
 use tailcut_host::kv::log::format::{End, EndOf, Entry, Foot, Head, Part, Superblock, summary};
 use tailcut_host::kv::record::{Stamp, checksum_of, header_checksum};
 use tailcut_host::kv::{Append, Header, Keep, Settings, State};
@@ -78,7 +79,7 @@ fn superblock_of(store: &Store) -> Superblock {
 }
 
 fn head_of(store: &Store, name: u128, segment: u64) -> Option<Head> {
-    let of = EndOf { store: name, number: segment as u32 };
+    let of = EndOf { store: name, number: SegmentId::new(segment as u32) };
     match End::first(&store.disk.read(segment * SEGMENT), of) {
         End::Head(head) => Some(head),
         _ => None,
@@ -119,13 +120,13 @@ fn make_wrong(store: &mut Store, name: u128, wrong: &Wrong) {
             }
         }
         &Wrong::End(segment, end) => {
-            let bytes = end.encode(EndOf { store: name, number: segment as u32 });
+            let bytes = end.encode(EndOf { store: name, number: SegmentId::new(segment as u32) });
             let is_first = matches!(end, End::Head(_) | End::Free(_));
             let end = (segment + 1) * SEGMENT * BLOCK_BYTES - End::BYTES as u64;
             write(store, if is_first { segment * SEGMENT * BLOCK_BYTES } else { end }, &bytes);
         }
         Wrong::Summary(segment, entries, buried) => {
-            let of = EndOf { store: name, number: *segment as u32 };
+            let of = EndOf { store: name, number: SegmentId::new(*segment as u32) };
             let Some(head) = head_of(store, name, *segment) else { return };
             let foot = Foot { sequence: head.sequence, buried: *buried, ..Foot::default() };
             let entries: Vec<Entry> = entries
@@ -147,7 +148,7 @@ fn make_wrong(store: &mut Store, name: u128, wrong: &Wrong) {
             let at = segment * SEGMENT * BLOCK_BYTES + unit * 16;
             let stamp = Stamp {
                 sequence: head.sequence,
-                salt: Stamp::salt_of(name, *segment as u32),
+                salt: Stamp::salt_of(name, SegmentId::new(*segment as u32)),
                 durable: header.key.into(),
             };
             let bytes = |from: u64, count: u64| -> Vec<u8> {

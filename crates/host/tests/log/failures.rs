@@ -2,7 +2,9 @@
 
 use crate::crash::lives;
 use crate::rig::{LAYOUTS, Rig, cases, config, disk};
+use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Status};
+use tailcut_host::array::DriveId;
 use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::array::{Condition, LayoutKind, MemberId};
 
@@ -60,7 +62,8 @@ fn a_drive_may_die_at_any_moment_and_be_replaced() {
 }
 
 fn degraded(missing: &[usize], rebuilding: &[usize]) -> Condition {
-    Condition::Degraded { missing: missing.to_vec(), rebuilding: rebuilding.to_vec() }
+    let drives = |places: &[usize]| places.iter().map(|&place| DriveId::at(place)).collect();
+    Condition::Degraded { missing: drives(missing), rebuilding: drives(rebuilding) }
 }
 
 #[test]
@@ -346,7 +349,10 @@ fn a_drive_that_is_too_small_is_refused() {
     rig.machines[1].is_gone = true;
     rig.run(100, 16, 50, [1, 0, 0, 0]);
     rig.rest();
-    let refused = rig.array.replace(rig.now, 1, disk(599), MemberId::new(9)).expect_err("it is too small");
+    let refused = rig
+        .array
+        .replace(rig.now, DriveId::new(1), disk(599), MemberId::new(9))
+        .expect_err("it is too small");
     assert_eq!((refused.blocks, refused.needed), (599, 600));
     assert_eq!(rig.array.condition(), degraded(&[1], &[]));
     rig.replace(1);

@@ -4,8 +4,10 @@ use crate::machine::{Machine, is_heavy};
 use crate::model::Model;
 use std::collections::BTreeMap;
 use tailcut_base::control::ControlReply;
+use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Op, Status, Time};
+use tailcut_host::array::DriveId;
 use tailcut_host::array::log::{LogFigures, ScrubReport};
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
 use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
@@ -183,14 +185,14 @@ impl Rig {
     /// Hands on what the array has come up with.
     pub fn pump(&mut self) {
         for (drive, request) in std::mem::take(self.array.sent()) {
-            self.note(drive, &request);
+            self.note(drive.index(), &request);
             let id = request.id;
             if self.watches_tokens {
-                self.watch_token(drive, &request);
+                self.watch_token(drive.index(), &request);
             }
-            let at = self.machines[drive].take(self.now, request, &mut self.random);
+            let at = self.machines[drive.index()].take(self.now, request, &mut self.random);
             self.sequence += 1;
-            self.events.insert((at, self.sequence), (drive, id));
+            self.events.insert((at, self.sequence), (drive.index(), id));
         }
         for answer in std::mem::take(self.array.answers()) {
             self.answered(answer);
@@ -275,7 +277,7 @@ impl Rig {
             let ((at, _), (drive, id)) = self.events.pop_first().expect("there is one");
             self.now = at;
             let response = self.machines[drive].end(at, id);
-            self.array.answered(at, drive, response);
+            self.array.answered(at, DriveId::at(drive), response);
         }
         self.steps += 1;
         self.pump();
@@ -349,7 +351,7 @@ impl Rig {
         self.machines[drive].replace();
         let disk = self.machines[drive].disk.clone();
         self.array
-            .replace(self.now, drive, disk, MemberId::new(self.now.0.into()))
+            .replace(self.now, DriveId::at(drive), disk, MemberId::new(self.now.0.into()))
             .expect("it is large enough");
         self.pump();
     }
@@ -405,8 +407,8 @@ impl Rig {
         loop {
             for (drive, request) in std::mem::take(opening.sent()) {
                 let id = request.id;
-                let _ = self.machines[drive].take(self.now, request, &mut self.random);
-                let response = self.machines[drive].end(self.now, id);
+                let _ = self.machines[drive.index()].take(self.now, request, &mut self.random);
+                let response = self.machines[drive.index()].end(self.now, id);
                 opening.answered(self.now, drive, response);
             }
             if let Some(found) = opening.found() {
@@ -454,14 +456,14 @@ impl Rig {
                 }
                 for (drive, request) in std::mem::take(self.array.sent()) {
                     let id = request.id;
-                    let at = self.machines[drive].take(self.now, request, &mut self.random);
+                    let at = self.machines[drive.index()].take(self.now, request, &mut self.random);
                     self.sequence += 1;
-                    self.events.insert((at, self.sequence), (drive, id));
+                    self.events.insert((at, self.sequence), (drive.index(), id));
                 }
                 let ((at, _), (drive, id)) = self.events.pop_first().expect("a read is answered");
                 self.now = at;
                 let response = self.machines[drive].end(at, id);
-                self.array.answered(at, drive, response);
+                self.array.answered(at, DriveId::at(drive), response);
             };
             assert_eq!(answer.status, Status::Success, "block {block}");
             self.model.survived(block, value_of(&answer.data[0]));

@@ -5,6 +5,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::control::ControlReply;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+use tailcut_host::array::DriveId;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, Opening};
 use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
@@ -14,7 +15,7 @@ pub struct Machine {
     config: ArrayConfig,
     pub drives: Vec<Vec<Bytes>>,
     now: Time,
-    asked: VecDeque<(usize, Request<Bytes>)>,
+    asked: VecDeque<(DriveId, Request<Bytes>)>,
     /// Events up to which an array must come to rest.
     left: u64,
 }
@@ -34,10 +35,10 @@ impl Machine {
         self.drives.iter().map(disk).collect()
     }
 
-    fn serve(&mut self, drive: usize, request: Request<Bytes>) -> Response<Bytes> {
+    fn serve(&mut self, drive: DriveId, request: Request<Bytes>) -> Response<Bytes> {
         let Request { id, op, block, blocks, mut data, .. } = request;
         let range = block as usize..block as usize + blocks as usize;
-        let drive = &mut self.drives[drive];
+        let drive = &mut self.drives[drive.get() as usize];
         match op {
             Op::Read => data = drive[range].to_vec(),
             Op::Write => drive[range].clone_from_slice(&data),

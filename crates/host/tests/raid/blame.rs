@@ -2,6 +2,8 @@
 
 use crate::rig::{Rig, config};
 use tailcut_base::Op;
+use tailcut_base::ids::Id;
+use tailcut_host::array::DriveId;
 use tailcut_host::array::{LayoutKind, ReadPolicy};
 
 /// Reads every block by itself, and returns how many corrupt reads are counted for each drive.
@@ -11,7 +13,7 @@ fn corrupt_after_reading_all(rig: &mut Rig) -> Vec<u64> {
         rig.rest();
     }
     let reads = &rig.array.core().reads;
-    (0..rig.drives.len()).map(|drive| reads.faults(drive).corrupt).collect()
+    DriveId::first(rig.drives.len()).map(|drive| reads.faults(drive).corrupt).collect()
 }
 
 #[test]

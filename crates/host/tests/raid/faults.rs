@@ -2,7 +2,9 @@
 
 use crate::rig::{Rig, config};
 use crate::workload::seeds;
+use tailcut_base::ids::Id;
 use tailcut_base::{Op, Status};
+use tailcut_host::array::DriveId;
 use tailcut_host::array::raid::{Task, WriteHole};
 use tailcut_host::array::{Condition, LayoutKind, ReadPolicy};
 
@@ -41,12 +43,12 @@ pub fn rebuild(layout: LayoutKind, seed: u64) -> Vec<String> {
     let lost = (seed / 2) as usize % 4;
     rig.drives[lost].is_gone = true;
     rig.work(60, 16);
-    while rig.array.core().drives.is_present(lost) {
+    while rig.array.core().drives.is_present(DriveId::at(lost)) {
         rig.submit(Op::Write, 0, 20, false);
         rig.step();
     }
     rig.replace(lost);
-    assert!(rig.array.raid().unwrap().progress(Task::Rebuild(lost)).is_some());
+    assert!(rig.array.raid().unwrap().progress(Task::Rebuild(DriveId::at(lost))).is_some());
     rig.work(100, 16);
     rig.rest();
     assert_eq!(rig.array.condition(), Condition::Optimal);
@@ -91,7 +93,7 @@ pub fn journal_of_a_predecessor(seed: u64) -> Vec<String> {
     rig.drives[3].is_gone = true;
     rig.submit(Op::Read, 0, rig.array.disk().blocks as u32, false);
     rig.rest();
-    assert!(!rig.array.core().drives.is_present(3));
+    assert!(!rig.array.core().drives.is_present(DriveId::new(3)));
     rig.submit(Op::Write, 0, 1, true);
     rig.rest();
     rig.replace(3);
@@ -158,7 +160,7 @@ fn a_rebuild_survives_power_cuts() {
         rig.until_ready();
         rig.settle();
         rig.rest();
-        if !rig.array.core().drives.is_present(1) {
+        if !rig.array.core().drives.is_present(DriveId::new(1)) {
             // The power went before the new drive knew that it belongs to the array.
             rig.replace(1);
             rig.rest();
@@ -234,7 +236,7 @@ fn a_scrub_finds_and_repairs() {
         rig.drives[0].corrupt(start + 6);
         // The drive has lost a write: an older block with its seal.
         let mut old: tailcut_host::Bytes = tailcut_host::Block::encode(b"older");
-        let seal = tailcut_host::array::reads::seal_of(3, start + 1, 0);
+        let seal = tailcut_host::array::reads::seal_of(DriveId::new(3), start + 1, 0);
         tailcut_host::Block::seal(&mut old, seal);
         rig.drives[3].plant(start + 1, old);
         // More than can be made up for.

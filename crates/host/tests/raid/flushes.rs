@@ -2,6 +2,7 @@
 
 use crate::rig::{Rig, config};
 use tailcut_base::{Op, Status};
+use tailcut_host::array::DriveId;
 use tailcut_host::array::{Condition, LayoutKind};
 
 #[test]
@@ -42,7 +43,7 @@ fn with_a_parity_the_array_goes_on_without_the_drive() {
     rig.drives[2].fails_flush = true;
     rig.submit(Op::Flush, 0, 0, false);
     rig.rest();
-    assert!(!rig.array.core().drives.is_present(2), "{:?}", rig.array.condition());
+    assert!(!rig.array.core().drives.is_present(DriveId::new(2)), "{:?}", rig.array.condition());
     let all = rig.array.disk().blocks;
     rig.submit(Op::Read, 0, all as u32, false);
     rig.rest();

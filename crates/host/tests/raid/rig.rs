@@ -3,8 +3,10 @@
 use crate::drive::{Drive, response};
 use crate::model::{Model, same};
 use std::collections::BTreeMap;
+use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
+use tailcut_host::array::DriveId;
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
 use tailcut_host::{Bytes, Disk, Mirror, Request, Response};
 
@@ -51,7 +53,7 @@ pub struct Rig {
 const COPY: u32 = u32::MAX - 1;
 
 /// Looks at a request for a drive.
-pub type Watch = fn(&Array<Bytes>, usize, &Request<Bytes>) -> Option<String>;
+pub type Watch = fn(&Array<Bytes>, DriveId, &Request<Bytes>) -> Option<String>;
 
 pub fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
     let mut config = ArrayConfig { drives, layout, depth: 64, drive_depth: 8, ..ArrayConfig::default() };
@@ -135,17 +137,18 @@ impl Rig {
             for (drive, request) in std::mem::take(self.array.sent()) {
                 let latency = Nanos(1_000 + self.stream.below(100_000));
                 self.order += 1;
-                let begun = self.drives[drive].begin();
-                assert!(request.op == Op::Trim || request.blocks <= self.drives[drive].disk.most_blocks);
+                let place = drive.index();
+                let begun = self.drives[place].begin();
+                assert!(request.op == Op::Trim || request.blocks <= self.drives[place].disk.most_blocks);
                 self.seen.extend(self.watch.and_then(|watch| watch(&self.array, drive, &request)));
-                self.under_way.insert((self.now + latency, self.order), (drive, self.now, begun, request));
+                self.under_way.insert((self.now + latency, self.order), (place, self.now, begun, request));
             }
             let calls = std::mem::take(self.array.controls());
             if calls.is_empty() {
                 break;
             }
             for (drive, call) in calls {
-                let reply = self.drives[drive].control(self.now, call);
+                let reply = self.drives[drive.index()].control(self.now, call);
                 self.array.control_answered(self.now, drive, call, reply);
             }
         }
@@ -204,7 +207,7 @@ impl Rig {
             let status = self.drives[drive].end(begun, &mut request);
             let mut spans = Spans::new();
             spans.add(Cause::Cell, self.now.since(since));
-            self.array.answered(self.now, drive, response(request, status, spans));
+            self.array.answered(self.now, DriveId::at(drive), response(request, status, spans));
         }
         self.pump();
         true
@@ -337,13 +340,13 @@ impl Rig {
         let mut opening = Opening::new(Time::ZERO, &disks, Consent::Degraded);
         while !opening.sent().is_empty() {
             for (drive, mut request) in std::mem::take(opening.sent()) {
-                let status = self.drives[there[drive]].end(0, &mut request);
+                let status = self.drives[there[drive.index()]].end(0, &mut request);
                 opening.answered(Time::ZERO, drive, response(request, status, Spans::new()));
             }
         }
         let found = opening.found().expect("all have answered").expect("it can be opened");
         for (member, drive) in self.drives.iter_mut().enumerate() {
-            drive.is_gone |= found.order[member].is_none();
+            drive.is_gone |= found.order[DriveId::at(member)].is_none();
         }
         let disks: Vec<Disk> = self.drives.iter().map(|drive| drive.disk.clone()).collect();
         let array = Array::open(Time::ZERO, &self.config, &disks, &found);
@@ -375,14 +378,14 @@ impl Rig {
             let answer = loop {
                 for (drive, request) in std::mem::take(self.array.sent()) {
                     self.order += 1;
-                    self.under_way.insert((self.now, self.order), (drive, self.now, 0, request));
+                    self.under_way.insert((self.now, self.order), (drive.index(), self.now, 0, request));
                 }
                 if let Some(answer) = self.array.answers().pop() {
                     break answer;
                 }
                 let (_, (drive, _, begun, mut request)) = self.under_way.pop_first().expect("it ends");
                 let status = self.drives[drive].end(begun, &mut request);
-                self.array.answered(self.now, drive, response(request, status, Spans::new()));
+                self.array.answered(self.now, DriveId::at(drive), response(request, status, Spans::new()));
             };
             assert_eq!(answer.spans.total(), self.now.since(since));
             if answer.status == Status::Success {
@@ -431,7 +434,7 @@ impl Rig {
         }
         self.drives[drive] = blank;
         self.array
-            .replace(self.now, drive, disk(), MemberId::new(self.now.0.into()))
+            .replace(self.now, DriveId::at(drive), disk(), MemberId::new(self.now.0.into()))
             .expect("it is large enough");
         self.pump();
     }

@@ -4,9 +4,10 @@ use super::ServedArray;
 use crate::drive::Drive;
 use std::collections::VecDeque;
 use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Time};
-use tailcut_host::array::ArrayConfig;
 use tailcut_host::array::epoch::EpochMode;
+use tailcut_host::array::{ArrayConfig, DriveId};
 
 /// Who has made the calls that are under way, for each drive in their order.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl<D: Drive> ServedArray<D> {
                 self.calls.0[member].push_back(Caller::Array);
                 drive.control(now, call);
             }
-            None => self.array.control_answered(now, member, call, ControlReply::Unsupported),
+            None => self.array.control_answered(now, DriveId::at(member), call, ControlReply::Unsupported),
         }
     }
 
@@ -65,7 +66,7 @@ impl<D: Drive> ServedArray<D> {
     pub(super) fn replied(&mut self, now: Time, member: usize, call: Control, reply: ControlReply) {
         match self.calls.0[member].pop_front() {
             Some(Caller::User(call)) => self.ready.replies.push((call, reply)),
-            Some(Caller::Array) => self.array.control_answered(now, member, call, reply),
+            Some(Caller::Array) => self.array.control_answered(now, DriveId::at(member), call, reply),
             None => unreachable!("a drive replies to who has called it"),
         }
     }

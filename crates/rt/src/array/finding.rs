@@ -4,9 +4,10 @@ use super::{ServedArray, flush};
 use crate::Clock;
 use crate::drive::{Answers, Drive};
 use std::io;
+use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Status, Time};
 use tailcut_host::array::log::BlockChecksums;
-use tailcut_host::array::{ArrayConfig, Consent, Found, MEMBERS_MAX, OpenError, Opening};
+use tailcut_host::array::{ArrayConfig, Consent, DriveId, Found, MEMBERS_MAX, OpenError, Opening};
 use tailcut_host::{Bytes, Disk};
 
 /// How time goes on.
@@ -137,12 +138,12 @@ fn look<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> O
     let mut answers = Answers::default();
     loop {
         for (drive, request) in std::mem::take(opening.sent()) {
-            drives[drive].submit(now, request);
+            drives[drive.index()].submit(now, request);
         }
         for (number, drive) in drives.iter_mut().enumerate() {
             drive.poll(now, &mut answers);
             for response in answers.responses.drain(..) {
-                opening.answered(now, number, response);
+                opening.answered(now, DriveId::at(number), response);
             }
         }
         if opening.is_done() {

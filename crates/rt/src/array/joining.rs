@@ -5,8 +5,9 @@
 
 use super::ServedArray;
 use crate::drive::{Answers, Drive};
+use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Status, Time};
-use tailcut_host::array::{MemberId, TooSmall};
+use tailcut_host::array::{DriveId, MemberId, TooSmall};
 use tailcut_host::{Bytes, Mirror, Request};
 
 /// A drive that is being erased.
@@ -82,8 +83,8 @@ impl<D: Drive> ServedArray<D> {
                 self.not_erased = Some((member, response.status));
                 continue;
             }
-            self.stale.retain(|stale| stale.member as usize != member);
-            self.array.replace(now, member, drive.disk(), id).expect("it is as large as it was");
+            self.stale.retain(|stale| stale.member.index() != member);
+            self.array.replace(now, DriveId::at(member), drive.disk(), id).expect("it is as large as it was");
             self.drives[member] = Some(drive);
         }
         has_moved

@@ -20,9 +20,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
+use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::drives::Presence;
-use tailcut_host::array::{Array, ArrayConfig, Condition, Found, MemberId, Stale, TooSmall, epoch, raid};
+use tailcut_host::array::{
+    Array, ArrayConfig, Condition, DriveId, Found, MemberId, Stale, TooSmall, epoch, raid,
+};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Mirror, Request, Response};
 
 /// An array over its drives.
@@ -195,7 +198,7 @@ impl<D: Drive> ServedArray<D> {
         if self.array.condition() != Condition::Optimal {
             return Err(String::from("the array is not optimal: no further drive is taken from it"));
         }
-        self.array.remove(now, member);
+        self.array.remove(now, DriveId::at(member));
         self.pump(now);
         Ok(())
     }
@@ -220,10 +223,10 @@ impl<D: Drive> ServedArray<D> {
     /// When it is too small: then it comes back, and nothing has changed. Panics when the place is not free.
     pub fn replace(&mut self, now: Time, member: usize, drive: D, id: MemberId) -> Result<(), (TooSmall, D)> {
         assert_eq!(self.is_free(member), Ok(true), "a drive that serves is not replaced");
-        if let Err(why) = self.array.replace(now, member, drive.disk(), id) {
+        if let Err(why) = self.array.replace(now, DriveId::at(member), drive.disk(), id) {
             return Err((why, drive));
         }
-        self.stale.retain(|stale| stale.member as usize != member);
+        self.stale.retain(|stale| stale.member.index() != member);
         // A drive that cannot be listened to is looked at whenever another has something to say; it is a
         // lack of memory of the system, and rebuilding is not given up for it.
         let _ = self.listen(member, &drive);
@@ -253,10 +256,10 @@ impl<D: Drive> ServedArray<D> {
     fn pump(&mut self, now: Time) {
         loop {
             for (member, request) in std::mem::take(self.array.sent()) {
-                self.send(now, member, request);
+                self.send(now, member.index(), request);
             }
             for (member, call) in std::mem::take(self.array.controls()) {
-                self.steer(now, member, call);
+                self.steer(now, member.index(), call);
             }
             self.ready.responses.append(self.array.answers());
             if self.array.sent().is_empty() && self.array.controls().is_empty() {
@@ -280,7 +283,7 @@ impl<D: Drive> ServedArray<D> {
     /// Puts drives away that the array does not use any more. What they had still to answer is answered for them.
     fn put_away(&mut self, now: Time) {
         for member in 0..self.drives.len() {
-            let is_missing = self.array.core().drives.presence(member) == Presence::Missing;
+            let is_missing = self.array.core().drives.presence(DriveId::at(member)) == Presence::Missing;
             if !is_missing || self.drives[member].is_none() {
                 continue;
             }
@@ -297,7 +300,7 @@ impl<D: Drive> ServedArray<D> {
 
     fn answered(&mut self, now: Time, member: usize, response: Response<Bytes>) {
         self.in_flight[response.id as usize] = false;
-        self.array.answered(now, member, response);
+        self.array.answered(now, DriveId::at(member), response);
     }
 
     /// Takes what a drive has to say; true if there was anything.

@@ -9,7 +9,7 @@ use tailcut_base::Class;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
 use tailcut_host::Block;
-use tailcut_host::array::{Consent, LayoutKind};
+use tailcut_host::array::{Consent, DriveId, LayoutKind};
 use tailcut_ssd::{Preset, Ssd};
 
 /// Time goes on from event to event.
@@ -235,7 +235,7 @@ fn live<D: Drive>(keeps_seals: bool, fresh: impl Fn() -> D) {
         }
         rig.array.member(1).expect("it serves").is_dead.set(true);
         rig.work(200);
-        let missing = Condition::Degraded { missing: vec![1], rebuilding: Vec::new() };
+        let missing = Condition::Degraded { missing: vec![DriveId::new(1)], rebuilding: Vec::new() };
         assert_eq!(
             (rig.array.status().condition, rig.array.member(1).is_some()),
             (missing, false),

@@ -6,8 +6,8 @@ use crate::{AnyDrive, ServedArray};
 use std::fmt::Write;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::quantity::show_bytes;
-use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
+use tailcut_host::array::{Condition, DriveId};
 use tailcut_host::wire::metrics::{Kind, Metrics};
 use tailcut_ssd::Service;
 
@@ -92,7 +92,8 @@ fn condition(condition: &Condition) -> String {
     match condition {
         Condition::Optimal => String::from("optimal"),
         Condition::Degraded { missing, rebuilding } => {
-            format!("degraded; missing {missing:?}, rebuilding {rebuilding:?}")
+            let numbers = |drives: &[DriveId]| drives.iter().map(|drive| drive.get()).collect::<Vec<_>>();
+            format!("degraded; missing {:?}, rebuilding {:?}", numbers(missing), numbers(rebuilding))
         }
         Condition::Failed { why } => format!("failed: {why}"),
     }
@@ -170,7 +171,7 @@ fn count_array(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
     }
     count_reads(array, metrics);
     let drives = &array.array().core().drives;
-    for member in 0..drives.len() {
+    for member in drives.ids() {
         let is_in_sync = drives.presence(member) == Presence::InSync;
         let labels = [("member", &*member.to_string())];
         let help = "1 for a drive that serves all.";

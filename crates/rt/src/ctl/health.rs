@@ -65,7 +65,7 @@ impl ArrayHealth {
         ArrayHealth {
             condition: status.condition,
             rebuilt: status.rebuilt,
-            members: (0..core.drives.len()).map(member).collect(),
+            members: core.drives.ids().map(member).collect(),
             reads: *core.reads.counts(),
         }
     }

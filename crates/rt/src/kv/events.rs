@@ -146,6 +146,7 @@ mod tests {
     use super::*;
     use crate::ctl::ArrayHealth;
     use std::sync::Mutex;
+    use tailcut_host::array::DriveId;
     use tailcut_host::array::reads::{DriveFaults, ReadCounts};
 
     fn health(condition: Condition, second: Presence, faults: DriveFaults) -> Health {
@@ -161,7 +162,7 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let writes = Arc::clone(&told);
         let events = Events::to(move |event| writes.lock().expect("a test").push(event));
-        let degraded = || Condition::Degraded { missing: vec![1], rebuilding: vec![] };
+        let degraded = || Condition::Degraded { missing: vec![DriveId::new(1)], rebuilding: vec![] };
         let good = health(Condition::Optimal, Presence::InSync, DriveFaults::default());
         let faults = DriveFaults { corrupt: 3, ..DriveFaults::default() };
         let bad = health(degraded(), Presence::Missing, faults);

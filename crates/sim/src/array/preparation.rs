@@ -4,6 +4,7 @@
 use super::{Member, SimulatedArray};
 use crate::workload::{Pace, Request, Source};
 use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Device, Nanos, Op, Spans, Status, Time};
 use tailcut_host::{Fingerprint, Mirror, Request as BlockRequest, Response};
@@ -56,13 +57,13 @@ impl<P: Probe> SimulatedArray<P> {
         assert!(taken.is_ok(), "an array without requests takes one");
         while !self.volume.array.sent().is_empty() || !self.volume.array.controls().is_empty() {
             for (member, call) in std::mem::take(self.volume.array.controls()) {
-                let reply = self.reply_at_once(member, call);
+                let reply = self.reply_at_once(member.index(), call);
                 self.volume.array.control_answered(Time::ZERO, member, call, reply);
             }
             for (member, request) in std::mem::take(self.volume.array.sent()) {
                 let id = request.id;
-                self.volume.contents[member].submitted(request);
-                let data = self.volume.contents[member].completed(tailcut_base::CommandId(id));
+                self.volume.contents[member.index()].submitted(request);
+                let data = self.volume.contents[member.index()].completed(tailcut_base::CommandId(id));
                 let (status, busy_for, spans) = (Status::Success, Nanos::ZERO, Spans::new());
                 self.volume.array.answered(
                     Time::ZERO,

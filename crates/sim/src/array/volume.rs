@@ -4,8 +4,9 @@ use super::contents::Contents;
 use super::{Member, Members};
 use std::collections::VecDeque;
 use tailcut_base::device::{Identify, content};
+use tailcut_base::ids::Id;
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Spans, Status, Time};
-use tailcut_host::array::{Array, ArrayConfig};
+use tailcut_host::array::{Array, ArrayConfig, DriveId};
 use tailcut_host::{BLOCK_SECTORS, Fingerprint, Mirror, Request, Response};
 use tailcut_ssd::{Probe, Ssd};
 
@@ -17,7 +18,7 @@ pub struct Volume {
     /// Of each member.
     pub(super) contents: Vec<Contents>,
     /// What it has come up with and nobody has taken yet.
-    sent: VecDeque<(usize, Request<Fingerprint>)>,
+    sent: VecDeque<(DriveId, Request<Fingerprint>)>,
     memory: Vec<Vec<Fingerprint>>,
     model: String,
 }
@@ -93,6 +94,7 @@ impl Volume {
             self.sent.extend(self.array.sent().drain(..));
         }
         let (member, request) = self.sent.pop_front()?;
+        let member = member.index();
         let Member { drive, first_sector, .. } = self.members.get(member);
         let mut command = request.command(CommandId(request.id));
         command.sector += first_sector;
@@ -107,7 +109,7 @@ impl Volume {
         let member = self.members.of_request(drive, completion.id);
         let data = self.contents[member].completed(completion.id);
         let Completion { id: CommandId(id), status, busy_for, spans, .. } = *completion;
-        self.array.answered(now, member, Response { id, status, data, busy_for, spans });
+        self.array.answered(now, DriveId::at(member), Response { id, status, data, busy_for, spans });
     }
 
     /// Appends what the host is to be told.
@@ -147,7 +149,7 @@ impl Volume {
     ) -> bool {
         let calls = std::mem::take(self.array.controls());
         for &(member, call) in &calls {
-            let Member { drive, set, .. } = self.members.get(member);
+            let Member { drive, set, .. } = self.members.get(member.index());
             let reply = drives[drive].control_set(now, set, call);
             called(drive, &drives[drive]);
             self.array.control_answered(now, member, call, reply);

@@ -21,7 +21,7 @@ use crate::world::Checker;
 use std::collections::VecDeque;
 use tailcut_base::{Cause, Class, Command, CommandId, Completion, Op, Time};
 use tailcut_host::BLOCK_SECTORS;
-use tailcut_host::path::{Finisher, LowLevelDriver, RequestId};
+use tailcut_host::path::{CoreId, Finisher, LowLevelDriver, RequestId};
 use tailcut_ssd::Probe;
 
 /// The array of a host.
@@ -127,7 +127,7 @@ impl<P: Probe> SimulatedHost<P> {
         let own = array.single(before, op, &self.flights);
         let first = own.or((before < array.emitted.len()).then_some(before));
         let first = first.and_then(|at| array.emitted.remove(at));
-        let queue = self.path.controller().queue_for(0, cpu as u32);
+        let queue = self.path.controller().queue_for(0, CoreId::new(cpu as u32));
         self.workers[id as usize].queue = queue;
         if let Some(request) = first {
             self.flights[request as usize].owner = own.map(|_| id);

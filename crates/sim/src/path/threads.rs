@@ -7,7 +7,7 @@ use super::flight::Flight;
 use super::worker::Stage;
 use crate::cpu::{Level, Piece, Spent, ThreadId, costs};
 use tailcut_base::{Completion, Nanos, Op, Time};
-use tailcut_host::path::{Finisher, LowLevelDriver, QueueId, RequestId, Wait, queue};
+use tailcut_host::path::{CoreId, Finisher, LowLevelDriver, QueueId, RequestId, Wait, queue};
 use tailcut_ssd::Probe;
 
 impl<P: Probe> SimulatedHost<P> {
@@ -87,7 +87,7 @@ impl<P: Probe> SimulatedHost<P> {
     pub(super) fn embark(&mut self, cpu: usize, request: RequestId) -> QueueId {
         let flight = &mut self.flights[request as usize];
         flight.cpu = cpu;
-        flight.queue = self.path.controller().queue_for(flight.drive as u32, cpu as u32);
+        flight.queue = self.path.controller().queue_for(flight.drive as u32, CoreId::new(cpu as u32));
         flight.is_queued = true;
         flight.finisher = match (self.strategy.finisher, flight.owner) {
             // Nobody waits for just this.

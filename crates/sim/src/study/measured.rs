@@ -151,7 +151,7 @@ fn measure_world<S: Storage>(
 
 fn usable(array: &Array<Fingerprint>) -> f64 {
     let drives = &array.core().drives;
-    let all: u64 = (0..drives.len()).map(|drive| drives.disk(drive).blocks).sum();
+    let all: u64 = drives.ids().map(|drive| drives.disk(drive).blocks).sum();
     array.disk().blocks as f64 / all as f64
 }
 

@@ -283,7 +283,7 @@ impl<S: Storage> Observer<S> for Devices {
 }
 
 fn stages(array: &Array<Fingerprint>, now: Time) -> Vec<StageTimes> {
-    let members = 0..array.core().drives.len();
+    let members = array.core().drives.ids();
     members.filter_map(|member| array.stage_times(now, member)).collect()
 }
 

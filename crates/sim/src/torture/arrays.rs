@@ -4,8 +4,9 @@ use super::plan::Plan;
 use super::subject::{Findings, Subject, Wellness};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::ids::Id;
 use tailcut_host::array::log::LogFigures;
-use tailcut_host::array::{Array, ArrayConfig, Condition, Consent, MemberId, Opening};
+use tailcut_host::array::{Array, ArrayConfig, Condition, Consent, DriveId, MemberId, Opening};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
 /// An array, or the search for it.
@@ -43,13 +44,14 @@ impl Arrays {
             }
         };
         // A drive that was taken out before it had a superblock is blank: left out, and not called stale.
-        let is_left_out = |drive: &usize| !found.order.contains(&Some(*drive));
+        let is_left_out = |drive: &usize| !found.order.as_slice().contains(&Some(*drive));
         self.stale = (0..self.places.len()).filter(is_left_out).map(|drive| self.places[drive]).collect();
-        let disk = |member: usize| match found.order[member] {
+        let disk = |member: usize| match found.order[DriveId::at(member)] {
             Some(drive) => self.disks[drive].clone(),
             None => self.disks[0].clone(),
         };
-        let place = |member: usize| found.order[member].map_or(member, |drive| self.places[drive]);
+        let place =
+            |member: usize| found.order[DriveId::at(member)].map_or(member, |drive| self.places[drive]);
         let disks: Vec<Disk> = (0..found.order.len()).map(disk).collect();
         let members = (0..found.order.len()).map(place).collect();
         let array = Array::open(now, &self.config, &disks, &found);
@@ -122,7 +124,7 @@ impl Subject for Arrays {
 
     fn wellness(&self) -> Wellness {
         let State::Open(array, members) = &self.state else { panic!("it is not open") };
-        let places = |list: Vec<usize>| list.into_iter().map(|member| members[member]).collect();
+        let places = |list: Vec<DriveId>| list.into_iter().map(|member| members[member.index()]).collect();
         match array.condition() {
             Condition::Optimal => Wellness::Whole,
             Condition::Degraded { missing, rebuilding } => {
@@ -159,7 +161,7 @@ impl Subject for Arrays {
     }
 
     fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>) {
-        let member = self.member_at(drive);
+        let member = DriveId::at(self.member_at(drive));
         match &mut self.state {
             State::Opening(opening) => opening.answered(now, member, response),
             State::Open(array, _) => array.answered(now, member, response),
@@ -185,7 +187,7 @@ impl Subject for Arrays {
             State::Open(array, members) => (array.sent(), &*members),
             State::Refused(_) => return Vec::new(),
         };
-        sent.drain(..).map(|(member, request)| (places[member], request)).collect()
+        sent.drain(..).map(|(member, request)| (places[member.index()], request)).collect()
     }
 
     fn answers(&mut self) -> Vec<Response<Bytes>> {
@@ -198,7 +200,7 @@ impl Subject for Arrays {
     fn controls(&mut self) -> Vec<(usize, Control)> {
         match &mut self.state {
             State::Open(array, members) => {
-                array.controls().drain(..).map(|(member, call)| (members[member], call)).collect()
+                array.controls().drain(..).map(|(member, call)| (members[member.index()], call)).collect()
             }
             _ => Vec::new(),
         }
@@ -206,7 +208,7 @@ impl Subject for Arrays {
 
     fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
         let member = self.member_at(drive);
-        self.array_mut().control_answered(now, member, call, reply);
+        self.array_mut().control_answered(now, DriveId::at(member), call, reply);
     }
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {
@@ -214,7 +216,7 @@ impl Subject for Arrays {
         self.replaced += 1;
         let of_moment = u128::from(self.replaced) << 16 | (member as u128 + 1);
         let id = MemberId::new(u128::from(now.0) << 32 | of_moment);
-        self.array_mut().replace(now, member, disk, id).expect("it is as large as the others");
+        self.array_mut().replace(now, DriveId::at(member), disk, id).expect("it is as large as the others");
     }
 
     fn scrub(&mut self, now: Time) {

@@ -9,6 +9,7 @@
 //! The array's record passes any gate: it says which drives can be relied on.
 
 use super::{Answered, Ask, Drives, Flight, Owner, Presence, Urgency, Waiting};
+use crate::array::DriveId;
 use crate::array::heavy::{Calls, Pace, Progress, Stage, StageTimes};
 use crate::planted::{Rule, holds};
 use std::collections::VecDeque;
@@ -112,30 +113,30 @@ impl<B> Drives<B> {
 
     /// True when what is heavy has to wait for the token.
     #[inline]
-    pub fn is_gated(&self, drive: usize) -> bool {
+    pub fn is_gated(&self, drive: DriveId) -> bool {
         let member = &self.members[drive];
         member.gate.is_some() && member.presence == Presence::InSync
     }
 
     /// True when reads should go around a drive, because it has the token.
     #[inline]
-    pub fn is_taken(&self, drive: usize) -> bool {
+    pub fn is_taken(&self, drive: DriveId) -> bool {
         self.members[drive].gate.as_ref().is_some_and(|gate| gate.is_taken())
     }
 
     /// True when the layout may send what it has kept back.
     #[inline]
-    pub fn may_write(&self, now: Time, drive: usize) -> bool {
+    pub fn may_write(&self, now: Time, drive: DriveId) -> bool {
         !self.is_gated(drive) || self.gate(drive).may_send(now)
     }
 
     /// The gate of a drive that has one.
-    pub fn gate(&self, drive: usize) -> &Gate<B> {
+    pub fn gate(&self, drive: DriveId) -> &Gate<B> {
         self.members[drive].gate.as_ref().expect("it has a gate")
     }
 
     /// The gate of a drive that has one.
-    pub fn gate_mut(&mut self, drive: usize) -> &mut Gate<B> {
+    pub fn gate_mut(&mut self, drive: DriveId) -> &mut Gate<B> {
         self.members[drive].gate.as_mut().expect("it has a gate")
     }
 
@@ -151,7 +152,7 @@ impl<B> Drives<B> {
     }
 
     /// The layout keeps so many blocks more back for a drive with a gate.
-    pub fn keep(&mut self, now: Time, drive: usize, blocks: u32) {
+    pub fn keep(&mut self, now: Time, drive: DriveId, blocks: u32) {
         if blocks > 0 {
             self.gate_mut(drive).kept += blocks as usize;
             self.wait_from(now, drive);
@@ -159,13 +160,13 @@ impl<B> Drives<B> {
     }
 
     /// It is about to send so many of them.
-    pub fn release(&mut self, drive: usize, blocks: u32) {
+    pub fn release(&mut self, drive: DriveId, blocks: u32) {
         let gate = self.gate_mut(drive);
         gate.kept = gate.kept.checked_sub(blocks as usize).expect("they were kept back");
     }
 
     /// Somebody waits for what stands before a drive: its epoch is due.
-    pub fn hurry(&mut self, now: Time, drive: usize) {
+    pub fn hurry(&mut self, now: Time, drive: DriveId) {
         if self.is_gated(drive) && self.gate(drive).has_work() {
             let gate = self.gate_mut(drive);
             gate.due = gate.due.min(now);
@@ -173,7 +174,7 @@ impl<B> Drives<B> {
         }
     }
 
-    fn wait_from(&mut self, now: Time, drive: usize) {
+    fn wait_from(&mut self, now: Time, drive: DriveId) {
         let due = now + self.delay;
         let gate = self.gate_mut(drive);
         gate.due = gate.due.min(due);
@@ -181,21 +182,21 @@ impl<B> Drives<B> {
     }
 
     /// Whoever passes the token on should look at a drive.
-    pub(in crate::array) fn list(&mut self, drive: usize) {
+    pub(in crate::array) fn list(&mut self, drive: DriveId) {
         if !std::mem::replace(&mut self.gate_mut(drive).is_listed, true) {
             self.changed.push(drive);
         }
     }
 
     /// The next drive to be looked at.
-    pub(in crate::array) fn next_changed(&mut self) -> Option<usize> {
+    pub(in crate::array) fn next_changed(&mut self) -> Option<DriveId> {
         let drive = self.changed.pop()?;
         self.gate_mut(drive).is_listed = false;
         Some(drive)
     }
 
     /// Asks a drive, or holds what has to wait for the token.
-    pub(super) fn ask_at_gate(&mut self, now: Time, drive: usize, urgency: Urgency, waiting: Waiting<B>) {
+    pub(super) fn ask_at_gate(&mut self, now: Time, drive: DriveId, urgency: Urgency, waiting: Waiting<B>) {
         if !waiting.is_heavy || !self.is_gated(drive) {
             return self.ask_now(now, drive, urgency, waiting);
         }
@@ -211,7 +212,7 @@ impl<B> Drives<B> {
     }
 
     /// A request goes to a drive, or waits for its place there: counts it.
-    pub(super) fn note_begin(&mut self, now: Time, drive: usize, waiting: &mut Waiting<B>) {
+    pub(super) fn note_begin(&mut self, now: Time, drive: DriveId, waiting: &mut Waiting<B>) {
         waiting.is_heavy &= self.is_gated(drive);
         let Some(gate) = &mut self.members[drive].gate else { return };
         if waiting.is_heavy {
@@ -247,7 +248,7 @@ impl<B> Drives<B> {
     }
 
     /// What waited for its place on the drive will not get it.
-    pub(super) fn note_bounce(&mut self, drive: usize, waiting: &Waiting<B>) {
+    pub(super) fn note_bounce(&mut self, drive: DriveId, waiting: &Waiting<B>) {
         if let Some(gate) = &mut self.members[drive].gate
             && !waiting.is_heavy
             && waiting.ask.op == Op::Read
@@ -257,7 +258,7 @@ impl<B> Drives<B> {
     }
 
     /// The epoch of a drive begins: it answers the reads that it has.
-    pub(in crate::array) fn begin_epoch(&mut self, now: Time, drive: usize) {
+    pub(in crate::array) fn begin_epoch(&mut self, now: Time, drive: DriveId) {
         let gate = self.gate_mut(drive);
         assert!(!gate.progress.is_busy() && gate.heavy == 0, "it had no token");
         gate.epoch = gate.epoch.wrapping_add(1).max(NO_EPOCH + 1);
@@ -268,7 +269,7 @@ impl<B> Drives<B> {
     }
 
     /// It begins to write, up to `end`: first what has waited here.
-    pub(in crate::array) fn begin_writing(&mut self, now: Time, drive: usize, end: Time) {
+    pub(in crate::array) fn begin_writing(&mut self, now: Time, drive: DriveId, end: Time) {
         let gate = self.gate_mut(drive);
         gate.progress.enter(now, Stage::Writing);
         gate.end = end;
@@ -278,7 +279,7 @@ impl<B> Drives<B> {
 
     /// Sends what has waited, as far as the drive takes it at once, but something in any case: so the end of the epoch is
     /// looked at between, and each epoch gets something done.
-    pub(in crate::array) fn send_held(&mut self, now: Time, drive: usize) {
+    pub(in crate::array) fn send_held(&mut self, now: Time, drive: DriveId) {
         loop {
             let member = &self.members[drive];
             let gate = self.gate(drive);
@@ -294,7 +295,7 @@ impl<B> Drives<B> {
     }
 
     /// Flushes a drive, if it holds what is not durable; false if not.
-    pub(in crate::array) fn flush_epoch(&mut self, now: Time, drive: usize) -> bool {
+    pub(in crate::array) fn flush_epoch(&mut self, now: Time, drive: DriveId) -> bool {
         let has_cache = self.members[drive].disk.volatile_cache;
         let gate = self.gate_mut(drive);
         gate.progress.enter(now, Stage::Flushing);
@@ -310,12 +311,12 @@ impl<B> Drives<B> {
     }
 
     /// True when a flush belongs to the epoch that the drive is in.
-    pub(in crate::array) fn is_epoch(&self, drive: usize, epoch: u32) -> bool {
+    pub(in crate::array) fn is_epoch(&self, drive: DriveId, epoch: u32) -> bool {
         self.gate(drive).epoch == epoch
     }
 
     /// What an epoch has written is durable, or is not: who waited for that is told.
-    pub(in crate::array) fn flushed_epoch(&mut self, drive: usize, status: Status) {
+    pub(in crate::array) fn flushed_epoch(&mut self, drive: DriveId, status: Status) {
         let gate = self.gate_mut(drive);
         gate.is_dirty &= status != Status::Success;
         for waiting in std::mem::take(&mut gate.flushes) {
@@ -324,7 +325,7 @@ impl<B> Drives<B> {
     }
 
     /// The drive has nothing more to do with the token.
-    pub(in crate::array) fn end_epoch(&mut self, now: Time, drive: usize, share: Nanos) {
+    pub(in crate::array) fn end_epoch(&mut self, now: Time, drive: DriveId, share: Nanos) {
         let gate = self.gate_mut(drive);
         let collected = gate.calls.take_collected();
         gate.pace.end(now, share, collected);
@@ -341,7 +342,7 @@ impl<B> Drives<B> {
 
     /// The presence of a drive has changed: what it held before the gate comes back if it is gone. What was
     /// written to it without a gate may not be durable.
-    pub(super) fn reset_gate(&mut self, drive: usize) {
+    pub(super) fn reset_gate(&mut self, drive: DriveId) {
         let is_gone = self.members[drive].presence == Presence::Missing;
         let Some(gate) = &mut self.members[drive].gate else { return };
         gate.is_dirty = true;
@@ -358,14 +359,14 @@ impl<B> Drives<B> {
     }
 
     /// Another drive has this place: it has been asked for nothing.
-    pub(super) fn renew_gate(&mut self, drive: usize) {
+    pub(super) fn renew_gate(&mut self, drive: DriveId) {
         if let Some(gate) = &mut self.members[drive].gate {
             (gate.reads, gate.pace) = (0, Pace::default());
         }
     }
 
     /// Answers a request that the drive will not see.
-    fn answer(&mut self, drive: usize, waiting: Waiting<B>, status: Status) {
+    fn answer(&mut self, drive: DriveId, waiting: Waiting<B>, status: Status) {
         let Waiting { owner, ask, .. } = waiting;
         let (op, fua, block, blocks, data) = (ask.op, ask.fua, ask.block, ask.blocks, ask.data);
         let (busy_for, spans) = (Nanos::ZERO, Spans::new());

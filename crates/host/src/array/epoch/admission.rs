@@ -11,6 +11,7 @@
 use super::Epochs;
 use super::cache::{CopyId, Held};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use std::collections::VecDeque;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
@@ -123,7 +124,7 @@ impl<B: Block> Epochs<B> {
         if self.cache.is_dirty(block) {
             return true;
         }
-        let is_free = |drive: usize| {
+        let is_free = |drive: DriveId| {
             let line = &self.lines[drive];
             !core.drives.is_present(drive) || line.len() < line.pace.room(self.share)
         };
@@ -134,7 +135,7 @@ impl<B: Block> Epochs<B> {
     /// How long the next write has to wait after one of so many blocks.
     fn pause(&mut self, now: Time, block: u64, blocks: u32) {
         let share = |used: usize, room: usize| used as u64 * SCALE / room.max(1) as u64;
-        let line = |drive: usize| share(self.lines[drive].len(), self.lines[drive].pace.room(self.share));
+        let line = |drive: DriveId| share(self.lines[drive].len(), self.lines[drive].pace.room(self.share));
         let places = self.shape.places(block);
         let lines = places.iter().map(|place| line(place.drive));
         let used = lines.fold(share(self.cache.dirty(), self.admission.most), u64::max);

@@ -1,6 +1,7 @@
 //! What the answers of drives belong to.
 
 use super::cache::CopyId;
+use crate::array::DriveId;
 
 /// Whom an answer is for: packed into the number that drives and reads give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub enum Asked {
     /// A write of a batch.
     BatchWrite(u32),
     /// The flush at the end of a drive's epoch.
-    Flush(u32),
+    Flush(DriveId),
     /// Creation and recovery.
     Recovery,
     /// A copy that recovery compares: the comparison, and which copy.
@@ -22,7 +23,7 @@ pub enum Asked {
     /// A read of blocks that are looked after.
     Work(u32),
     /// Descriptors of a drive's predecessor, which are cleared: the drive.
-    Clear(u32),
+    Clear(DriveId),
 }
 
 impl Asked {
@@ -32,11 +33,11 @@ impl Asked {
             Asked::Read(id) => (0, id),
             Asked::Descriptor(id) => (1, id),
             Asked::BatchWrite(id) => (2, id),
-            Asked::Flush(id) => (3, id),
+            Asked::Flush(drive) => (3, drive.get()),
             Asked::Recovery => (4, 0),
             Asked::Compare(id) => (5, id.0),
             Asked::Work(id) => (6, id),
-            Asked::Clear(id) => (7, id),
+            Asked::Clear(drive) => (7, drive.get()),
             Asked::Met(id) => (8, id),
         };
         kind << 32 | u64::from(id)
@@ -49,11 +50,11 @@ impl Asked {
             0 => Asked::Read(id),
             1 => Asked::Descriptor(id),
             2 => Asked::BatchWrite(id),
-            3 => Asked::Flush(id),
+            3 => Asked::Flush(DriveId::new(id)),
             4 => Asked::Recovery,
             5 => Asked::Compare(CopyId(id)),
             6 => Asked::Work(id),
-            7 => Asked::Clear(id),
+            7 => Asked::Clear(DriveId::new(id)),
             8 => Asked::Met(id),
             kind => unreachable!("kind {kind} was never given out"),
         }

@@ -6,6 +6,7 @@ use super::line::Written;
 use super::planted::{Rule, holds};
 use super::{Asked, Epochs};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::seal_of;
@@ -14,7 +15,7 @@ use tailcut_base::{Class, Op, Status, Time};
 /// Copies that are written together.
 #[derive(Debug)]
 pub struct Batch<B> {
-    drive: usize,
+    drive: DriveId,
     /// Which of the drives that have had this place.
     life: u32,
     parts: Vec<Part<B>>,
@@ -41,7 +42,7 @@ struct Part<B> {
 impl<B> Batch<B> {
     fn new() -> Batch<B> {
         Batch {
-            drive: 0,
+            drive: DriveId::new(0),
             life: 0,
             parts: Vec::new(),
             pending: 0,
@@ -53,7 +54,7 @@ impl<B> Batch<B> {
 }
 
 impl<B: Block> Epochs<B> {
-    fn batch(&mut self, drive: usize) -> u32 {
+    fn batch(&mut self, drive: DriveId) -> u32 {
         let id = self.free_batches.pop().unwrap_or_else(|| {
             self.batches.push(Batch::new());
             (self.batches.len() - 1) as u32
@@ -66,7 +67,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Begins to write the next copies of a drive's line; false when none can be written now.
-    pub(super) fn next_batch(&mut self, now: Time, core: &mut Core<B>, drive: usize) -> bool {
+    pub(super) fn next_batch(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) -> bool {
         if self.is_first_held(drive) || self.lines[drive].quota == 0 || self.lines[drive].is_merging {
             return false;
         }
@@ -101,7 +102,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// True when the first copy of a line waits for reads of what it is written over.
-    fn is_first_held(&mut self, drive: usize) -> bool {
+    fn is_first_held(&mut self, drive: DriveId) -> bool {
         let line = &mut self.lines[drive];
         let first = line.first();
         line.is_held = first.is_some_and(|copy| self.cache.get(copy.entry()).readers > 0);
@@ -165,7 +166,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Lists what is listed in several slots in one.
-    fn merge(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn merge(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let id = self.batch(drive);
         let mut merged = std::mem::take(&mut self.batches[id as usize].merged);
         let line = &mut self.lines[drive];

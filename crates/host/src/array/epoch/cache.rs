@@ -1,6 +1,7 @@
 //! The block cache: blocks whose copies on the drives do not agree yet. What is in it is the truth.
 
 use super::descriptor::Mark;
+use super::geometry::Geometry;
 use crate::Block;
 use crate::array::reads::MOST_COPIES;
 use tailcut_base::table::Table;
@@ -122,9 +123,15 @@ pub struct Cache<B> {
 }
 
 impl<B: Block> Cache<B> {
-    /// An empty cache in front of so many blocks, whose versions are higher than `version`.
-    pub fn new(blocks: u64, version: u64) -> Cache<B> {
-        Cache { entries: Vec::new(), free: Vec::new(), index: Table::new(blocks as usize), version, dirty: 0 }
+    /// An empty cache in front of an array, whose versions are higher than `version`.
+    pub fn new(shape: &Geometry, version: u64) -> Cache<B> {
+        Cache {
+            entries: Vec::new(),
+            free: Vec::new(),
+            index: Table::new(shape.blocks() as usize),
+            version,
+            dirty: 0,
+        }
     }
 
     /// Blocks that wait to be written, or are on their way.

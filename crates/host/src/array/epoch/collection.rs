@@ -2,6 +2,7 @@
 
 use super::Epochs;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::heavy::{Next, stage_of};
 use tailcut_base::Time;
@@ -9,7 +10,7 @@ use tailcut_base::control::{Control, ControlReply};
 
 impl<B: Block> Epochs<B> {
     /// What an epoch has written is durable: the drive makes up for it in what time is left.
-    pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let limit = self.turn.limit(|group| self.waits_since(group), self.deadline, self.share);
         let line = &mut self.lines[drive];
         let (until, end) = line.pace.collection(now, self.turn.began(), self.share, limit);
@@ -17,7 +18,7 @@ impl<B: Block> Epochs<B> {
         self.call(now, core, drive, call);
     }
 
-    fn call(&mut self, now: Time, core: &mut Core<B>, drive: usize, call: Control) {
+    fn call(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, call: Control) {
         self.enter(now, core, drive, stage_of(call));
         core.drives.control(drive, call);
     }
@@ -27,7 +28,7 @@ impl<B: Block> Epochs<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        drive: usize,
+        drive: DriveId,
         call: Control,
         reply: ControlReply,
     ) {

@@ -7,9 +7,11 @@ use super::planted::{Rule, holds};
 use super::recovery::Stage;
 use super::{Asked, Epochs};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::{MOST_COPIES, seal_of};
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// A block whose copies are compared.
@@ -147,7 +149,7 @@ fn newest<B: Block>(
     found: &[Option<B>],
     marks: &[Mark],
     places: &[Place],
-    is_damaged: &[bool],
+    is_damaged: &IdVec<DriveId, bool>,
 ) -> Option<usize> {
     let age = |copy: &usize| {
         let content = found[*copy].as_ref().expect("it was found");

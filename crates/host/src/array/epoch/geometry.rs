@@ -6,14 +6,16 @@
 //! group, the last joins another; with two groups and an odd number of drives that is impossible, and no chunk
 //! has its copies on those two. With more copies every group has as many drives.
 
+use crate::array::DriveId;
 use crate::array::reads::{Copies, MOST_COPIES};
 use std::ops::{Deref, Range};
+use tailcut_base::ids::Id;
 
 /// A block of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The drive.
-    pub drive: usize,
+    pub drive: DriveId,
     /// The block on it.
     pub block: u64,
 }
@@ -50,14 +52,15 @@ pub struct Geometry {
 }
 
 /// The token group of a drive.
-pub fn group_of(drive: usize, drives: usize, groups: usize) -> usize {
-    let is_odd_one = groups > 2 && drives % groups == 1 && drive + 1 == drives;
-    if is_odd_one { 1 } else { drive % groups }
+pub fn group_of(drive: DriveId, drives: usize, groups: usize) -> usize {
+    let is_odd_one = groups > 2 && drives % groups == 1 && drive.index() + 1 == drives;
+    if is_odd_one { 1 } else { drive.index() % groups }
 }
 
 /// Drives that hold first copies.
 fn chains(drives: usize, groups: usize) -> usize {
-    let is_closed = group_of(drives - 1, drives, groups) != group_of(0, drives, groups);
+    let is_closed =
+        group_of(DriveId::at(drives - 1), drives, groups) != group_of(DriveId::new(0), drives, groups);
     if is_closed { drives } else { drives - 1 }
 }
 
@@ -77,9 +80,9 @@ impl Geometry {
     }
 
     /// The drives of each token group.
-    pub fn members(&self) -> Vec<Vec<usize>> {
+    pub fn members(&self) -> Vec<Vec<DriveId>> {
         let mut members = vec![Vec::new(); self.groups];
-        (0..self.copies.drives).for_each(|drive| members[self.group(drive)].push(drive));
+        DriveId::first(self.copies.drives).for_each(|drive| members[self.group(drive)].push(drive));
         members
     }
 
@@ -89,7 +92,7 @@ impl Geometry {
     }
 
     /// The token group of a drive.
-    pub fn group(&self, drive: usize) -> usize {
+    pub fn group(&self, drive: DriveId) -> usize {
         group_of(drive, self.copies.drives, self.groups)
     }
 
@@ -102,7 +105,7 @@ impl Geometry {
     #[inline]
     pub fn places(&self, block: u64) -> Places {
         let (chunk, offset) = (block / self.chunk, block % self.chunk);
-        let (row, drive) = (chunk / self.chains as u64, (chunk % self.chains as u64) as usize);
+        let (row, drive) = (chunk / self.chains as u64, DriveId::at((chunk % self.chains as u64) as usize));
         let first = self.copies.first + self.copies.count as u64 * row * self.chunk + offset;
         let mut places = [Place { drive, block: first }; MOST_COPIES];
         for (copy, place) in places.iter_mut().enumerate().take(self.copies.count).skip(1) {
@@ -122,8 +125,8 @@ impl Geometry {
         let (drive, block) = self.copies.copy_from(place.drive, place.block, copy, 0);
         let (chunk, offset) =
             ((block - self.copies.first) / self.chunk, (block - self.copies.first) % self.chunk);
-        let chunk = chunk / self.copies.count as u64 * self.chains as u64 + drive as u64;
-        (drive < self.chains).then_some((chunk * self.chunk + offset, copy))
+        let chunk = chunk / self.copies.count as u64 * self.chains as u64 + u64::from(drive.get());
+        (drive.index() < self.chains).then_some((chunk * self.chunk + offset, copy))
     }
 
     /// The first block of a drive from this place on that is used; the end of the data if there is none. With
@@ -169,7 +172,7 @@ mod tests {
                     let have: BTreeSet<usize> = places.iter().map(|place| shape.group(place.drive)).collect();
                     assert_eq!(have.len(), copies, "{drives} {groups}");
                     for (copy, place) in places.iter().enumerate() {
-                        assert!(shape.data().contains(&place.block) && place.drive < drives);
+                        assert!(shape.data().contains(&place.block) && place.drive.index() < drives);
                         assert!(used.insert((place.drive, place.block)));
                         assert_eq!(shape.host_block(*place), Some((block, copy)));
                         for (other, there) in places.iter().enumerate() {
@@ -190,7 +193,7 @@ mod tests {
         for drives in 2..12 {
             for groups in 2..=drives {
                 let have: BTreeSet<usize> =
-                    (0..drives).map(|drive| group_of(drive, drives, groups)).collect();
+                    DriveId::first(drives).map(|drive| group_of(drive, drives, groups)).collect();
                 assert_eq!(have.len(), groups);
             }
         }

@@ -57,6 +57,7 @@ use super::raid::ScrubReport;
 use super::reads::Done;
 use super::record::{RECORD_BLOCKS, Record};
 use crate::Block;
+use crate::array::{DriveId, numbers};
 use crate::disk::{BLOCK_BYTES, Disk};
 use admission::Admission;
 use asked::Asked;
@@ -66,6 +67,7 @@ use geometry::Geometry;
 use line::Line;
 use recovery::{Recovery, Stage as RecoveryStage};
 use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Op, Time};
 use waiting::Waiter;
 use walk::Walk;
@@ -79,7 +81,7 @@ pub struct Epochs<B: Block> {
     /// The most blocks that every drive takes at once.
     most: usize,
     cache: Cache<B>,
-    lines: Vec<Line>,
+    lines: IdVec<DriveId, Line>,
     turn: Turn,
     /// Blocks that would leave the cache if the record were written.
     unrecorded: Vec<u32>,
@@ -144,7 +146,7 @@ impl<B: Block> Epochs<B> {
         let mut epochs = Epochs {
             array,
             most: core.drives.most_blocks() as usize,
-            cache: Cache::new(shape.blocks(), version),
+            cache: Cache::new(&shape, version),
             lines: (0..drives).map(|_| Line::new(slots)).collect(),
             turn: Turn::new(shape.members()),
             shape,
@@ -184,7 +186,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// What a drive did with the token until `now`.
-    pub(super) fn stage_times(&self, now: Time, drive: usize) -> StageTimes {
+    pub(super) fn stage_times(&self, now: Time, drive: DriveId) -> StageTimes {
         self.lines[drive].progress.times_until(now)
     }
 
@@ -209,13 +211,13 @@ impl<B: Block> Epochs<B> {
     }
 
     /// The drives whose group has the token.
-    pub fn holders(&self) -> &[usize] {
+    pub fn holders(&self) -> &[DriveId] {
         self.turn.holders()
     }
 
     /// Some drive serves again, or does not any more.
     fn look_at_drives(&mut self, core: &Core<B>) {
-        let serves: Vec<bool> = (0..self.lines.len()).map(|drive| core.drives.is_in_sync(drive)).collect();
+        let serves: Vec<bool> = self.lines.ids().map(|drive| core.drives.is_in_sync(drive)).collect();
         self.has_failed = has_lost_all(&serves, self.shape.groups, self.shape.copies.count);
     }
 
@@ -273,13 +275,15 @@ impl<B: Block> Layout<B> for Epochs<B> {
 
     fn condition(&self, core: &Core<B>) -> Condition {
         let with = |presence: Presence| {
-            let drives = 0..core.drives.len();
+            let drives = core.drives.ids();
             drives.filter(|&drive| core.drives.presence(drive) == presence).collect::<Vec<_>>()
         };
         let (missing, rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
         if self.has_failed {
             let why = format!(
-                "drives {missing:?} are missing and {rebuilding:?} are not filled: all copies of some blocks are gone"
+                "drives {:?} are missing and {:?} are not filled: all copies of some blocks are gone",
+                numbers(&missing),
+                numbers(&rebuilding)
             );
             Condition::Failed { why }
         } else if missing.is_empty() && rebuilding.is_empty() {
@@ -315,10 +319,10 @@ impl<B: Block> Layout<B> for Epochs<B> {
         match Asked::unpack(token) {
             Asked::Descriptor(id) => self.listed(now, core, id, answer),
             Asked::BatchWrite(id) => self.batch_written(now, core, id, answer),
-            Asked::Flush(drive) => self.flushed(now, core, drive as usize, answer),
+            Asked::Flush(drive) => self.flushed(now, core, drive, answer),
             Asked::Recovery => self.recovery_answered(now, core, answer),
             Asked::Compare(id) => self.compare_answered(now, core, id, answer),
-            Asked::Clear(drive) => self.cleared(now, core, drive as usize, answer),
+            Asked::Clear(drive) => self.cleared(now, core, drive, answer),
             asked => unreachable!("no drive is asked for {asked:?}"),
         }
         self.run(now, core);
@@ -328,7 +332,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        drive: usize,
+        drive: DriveId,
         call: Control,
         reply: ControlReply,
     ) {
@@ -336,7 +340,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
         self.run(now, core);
     }
 
-    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.look_at_drives(core);
         self.lose(now, core, drive);
         self.walk_on(now, core);
@@ -348,7 +352,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
         self.run(now, core);
     }
 
-    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.most = core.drives.most_blocks() as usize;
         self.look_at_drives(core);
         if self.is_ready() {

@@ -12,9 +12,11 @@ use super::planted::{Rule, holds};
 use super::walk::Task;
 use super::{Asked, Epochs};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use std::collections::BTreeMap;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// What is done before requests are taken.
@@ -42,11 +44,11 @@ pub struct Recovery<B> {
     /// Answers that are to come.
     pending: u32,
     /// Clearing: the next block of each drive.
-    cleared: Vec<u64>,
+    cleared: IdVec<DriveId, u64>,
     /// What is listed: versions and checksums of each block.
     pub(super) listed: BTreeMap<u64, Vec<Mark>>,
     /// Drives of which a descriptor could not be read.
-    pub(super) is_damaged: Vec<bool>,
+    pub(super) is_damaged: IdVec<DriveId, bool>,
     /// If there are such: the next block to be compared whether it is listed or not.
     pub(super) next: u64,
     /// Comparisons under way.
@@ -61,9 +63,9 @@ impl<B> Recovery<B> {
         Recovery {
             stage: Stage::Ready,
             pending: 0,
-            cleared: Vec::new(),
+            cleared: IdVec::new(),
             listed: BTreeMap::new(),
-            is_damaged: Vec::new(),
+            is_damaged: IdVec::new(),
             next: 0,
             comparisons: Vec::new(),
             free: Vec::new(),
@@ -81,7 +83,7 @@ impl<B: Block> Epochs<B> {
     /// Clears the drives of a new array.
     pub(super) fn begin_clear(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Clear;
-        self.recovery.cleared = vec![core.usable().start; core.drives.len()];
+        self.recovery.cleared = IdVec::filled(core.drives.len(), core.usable().start);
         self.recovery.pending = 1;
         self.clear_more(now, core);
         self.recovery_part_done(now, core);
@@ -92,7 +94,7 @@ impl<B: Block> Epochs<B> {
             Stage::Clear => core.usable().end,
             _ => self.first_slot + self.slots,
         };
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             let block = self.recovery.cleared[drive];
             let blocks = (end - block).min(self.most as u64) as u32;
             if blocks > 0 {
@@ -106,7 +108,7 @@ impl<B: Block> Epochs<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        drive: usize,
+        drive: DriveId,
         op: Op,
         (block, blocks): (u64, u32),
     ) {
@@ -119,9 +121,9 @@ impl<B: Block> Epochs<B> {
     /// Reads what an array that is opened has listed.
     pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Read;
-        self.recovery.is_damaged = vec![false; core.drives.len()];
+        self.recovery.is_damaged = IdVec::filled(core.drives.len(), false);
         self.recovery.pending = 1;
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             if !core.drives.is_in_sync(drive) {
                 continue;
             }
@@ -156,7 +158,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Takes note of what a descriptor lists.
-    fn take_descriptor(&mut self, drive: usize, block: u64, content: &B) {
+    fn take_descriptor(&mut self, drive: DriveId, block: u64, content: &B) {
         let bytes = content.decode().unwrap_or(&[]);
         if bytes.iter().all(|&byte| byte == 0) {
             return;
@@ -182,7 +184,7 @@ impl<B: Block> Epochs<B> {
             Stage::Clear => self.flush_all(now, core),
             Stage::Read => {
                 self.recovery.stage = Stage::Compare;
-                let is_damaged = self.recovery.is_damaged.contains(&true);
+                let is_damaged = self.recovery.is_damaged.as_slice().contains(&true);
                 self.recovery.next = if is_damaged { 0 } else { self.shape.blocks() };
                 if !holds(Rule::Reconcile) {
                     self.recovery.listed.clear();
@@ -191,7 +193,7 @@ impl<B: Block> Epochs<B> {
             }
             Stage::Flush => {
                 self.recovery.stage = Stage::Restart;
-                self.recovery.cleared = vec![self.first_slot; core.drives.len()];
+                self.recovery.cleared = IdVec::filled(core.drives.len(), self.first_slot);
                 self.recovery.pending = 1;
                 self.clear_more(now, core);
                 self.recovery_part_done(now, core);
@@ -205,7 +207,7 @@ impl<B: Block> Epochs<B> {
     pub(super) fn flush_all(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Flush;
         self.recovery.pending = 1;
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
                 self.ask_for_recovery(now, core, drive, Op::Flush, (0, 0));
             }
@@ -216,7 +218,7 @@ impl<B: Block> Epochs<B> {
     fn be_ready(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery = Recovery::none();
         self.look_at_drives(core);
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             if core.drives.presence(drive) == Presence::Rebuilding {
                 self.begin_task(now, core, Task::Rebuild(drive));
             }

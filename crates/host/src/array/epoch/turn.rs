@@ -3,6 +3,7 @@
 use super::planted::{Rule, holds};
 use super::{Asked, Epochs};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::heavy::Stage;
@@ -65,14 +66,14 @@ impl<B: Block> Epochs<B> {
 
     /// A drive that has the token begins with something, or has nothing more to do with it: then it serves reads while others of its
     /// group go on.
-    pub(super) fn enter(&mut self, now: Time, core: &mut Core<B>, drive: usize, stage: Stage) {
+    pub(super) fn enter(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, stage: Stage) {
         self.lines[drive].progress.enter(now, stage);
         core.drives.set_at_work(drive, stage != Stage::Rest);
     }
 
     /// A drive that has the token begins with its work, once it has answered the reads that it has: they
     /// would meet writes.
-    fn begin_line(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn begin_line(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if self.lines[drive].reads > 0 {
             self.enter(now, core, drive, Stage::Draining);
         } else {
@@ -81,7 +82,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A drive has answered a read that it got without the token.
-    pub(super) fn drained(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    pub(super) fn drained(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let line = &mut self.lines[drive];
         line.reads -= 1;
         if line.reads == 0 && line.progress.stage() == Stage::Draining {
@@ -89,7 +90,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn begin_writing(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.enter(now, core, drive, Stage::Writing);
         let line = &mut self.lines[drive];
         line.pace.begin(now, now.since(self.turn.began()), self.share);
@@ -97,7 +98,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Writes more, or ends the writing.
-    pub(super) fn write_on(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    pub(super) fn write_on(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if self.lines[drive].progress.stage() != Stage::Writing {
             return;
         }
@@ -116,7 +117,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    fn flush_drive(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn flush_drive(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.enter(now, core, drive, Stage::Flushing);
         let line = &mut self.lines[drive];
         line.quota = 0;
@@ -125,13 +126,13 @@ impl<B: Block> Epochs<B> {
         }
         let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
-        let owner = Owner::Layout(Asked::Flush(drive as u32).pack());
+        let owner = Owner::Layout(Asked::Flush(drive).pack());
         line.flushed_life = line.life;
         core.drives.ask(now, drive, Urgency::Write, owner, ask);
     }
 
     /// A drive has been flushed, or has not.
-    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, drive: usize, answer: Answered<B>) {
+    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         let line = &self.lines[drive];
         let is_good = answer.status == Status::Success && line.flushed_life == line.life;
@@ -139,7 +140,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// What an epoch has written is durable, or has to be written again.
-    fn settle(&mut self, now: Time, core: &mut Core<B>, drive: usize, is_good: bool) {
+    fn settle(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, is_good: bool) {
         let mut written = std::mem::take(&mut self.lines[drive].written);
         let count = written.len();
         self.turn.settle(count as u64);
@@ -167,7 +168,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A drive has nothing more to do with the token.
-    pub(super) fn line_done(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    pub(super) fn line_done(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.enter(now, core, drive, Stage::Rest);
         let line = &mut self.lines[drive];
         line.quota = 0;

@@ -5,6 +5,7 @@ use super::cache::CopyId;
 use super::geometry::Place;
 use super::planted::{Rule, holds};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::Presence;
 use crate::array::heavy::Stage;
@@ -90,7 +91,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A drive is lost: nothing is written to it any more, and nobody waits for it.
-    pub(super) fn lose(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    pub(super) fn lose(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let line = &mut self.lines[drive];
         line.life += 1;
         line.calls.forget();

@@ -4,6 +4,7 @@
 use super::Epochs;
 use super::planted::{Rule, holds};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use tailcut_base::{Spans, Status, Time};
 
@@ -29,7 +30,7 @@ impl<B: Block> Epochs<B> {
     pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         core.requests.expect(slot, 1);
         let id = self.waiter(Who::Host(slot));
-        for drive in 0..self.lines.len() {
+        for drive in self.lines.ids() {
             if holds(Rule::FlushBoth) || self.shape.group(drive) == 0 {
                 self.wait_for(now, id, drive);
             }
@@ -53,7 +54,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// It waits for all that is in the line of a drive now, and epochs begin at once.
-    pub(super) fn wait_for(&mut self, now: Time, id: u32, drive: usize) {
+    pub(super) fn wait_for(&mut self, now: Time, id: u32, drive: DriveId) {
         if self.lines[drive].wait(id) {
             self.waiters[id as usize].pending += 1;
             self.turn.expect(now);
@@ -79,7 +80,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// More of a line is durable, or its drive is lost.
-    pub(super) fn release_waiting(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    pub(super) fn release_waiting(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         while let Some(id) = self.lines[drive].released() {
             self.pass(now, core, id);
         }

@@ -6,6 +6,7 @@ use super::planted::{Rule, holds};
 use super::work::Purpose;
 use super::{Asked, Epochs};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::raid::ScrubReport;
@@ -18,7 +19,7 @@ use tailcut_base::{Class, Nanos, Op, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Fills a drive.
-    Rebuild(usize),
+    Rebuild(DriveId),
     /// Reads and compares everything.
     Scrub,
 }
@@ -70,7 +71,7 @@ impl<B: Block> Epochs<B> {
 
     /// A drive that is filled may have been part of an array before: its descriptors must not be mistaken
     /// for ours.
-    fn clear_descriptors(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn clear_descriptors(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let (first, end) = (self.first_slot, self.first_slot + self.slots);
         if !holds(Rule::ClearDescriptors) {
             return;
@@ -79,14 +80,14 @@ impl<B: Block> Epochs<B> {
             let blocks = (end - block).min(self.most as u64) as u32;
             let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
             let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
-            let owner = Owner::Layout(Asked::Clear(drive as u32).pack());
+            let owner = Owner::Layout(Asked::Clear(drive).pack());
             self.lines[drive].clearing += 1;
             core.drives.ask(now, drive, Urgency::Write, owner, ask);
         }
     }
 
     /// Some of them are cleared.
-    pub(super) fn cleared(&mut self, now: Time, core: &mut Core<B>, drive: usize, answer: Answered<B>) {
+    pub(super) fn cleared(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.lines[drive].clearing -= 1;
         self.turn.expect(now);
@@ -173,20 +174,18 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A run is done.
-    pub(super) fn unit_done(&mut self, now: Time, core: &mut Core<B>, id: u32, block: u64, blocks: u64) {
+    pub(super) fn unit_done(&mut self, now: Time, core: &mut Core<B>, id: u32, run: Range<u64>) {
         let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) else { return };
         let first = match walk.task {
-            Task::Scrub => block,
+            Task::Scrub => run.start,
             Task::Rebuild(drive) => {
-                let places = self.shape.places(block);
+                let places = self.shape.places(run.start);
                 places.iter().find(|place| place.drive == drive).expect("it has a copy").block
             }
         };
         walk.done(first);
         match walk.task {
-            Task::Scrub => {
-                self.report.stripes += u64::from((block + blocks).is_multiple_of(self.shape.chunk))
-            }
+            Task::Scrub => self.report.stripes += u64::from(run.end.is_multiple_of(self.shape.chunk)),
             Task::Rebuild(drive) if !walk.is_cancelled => core.drives.set_filled(drive, walk.low()),
             Task::Rebuild(_) => {}
         }

@@ -7,6 +7,7 @@ use super::planted::{Rule, holds};
 use super::waiting::Who;
 use super::{Asked, Epochs};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::Urgency;
 use crate::array::reads::{Around, Done, MOST_COPIES, Wanted};
@@ -21,7 +22,7 @@ pub enum Purpose {
     /// They are compared, as everything is: the walk.
     Scrub(u32),
     /// They are copied to a drive: the walk, and the drive.
-    Fill(u32, usize),
+    Fill(u32, DriveId),
 }
 
 /// Blocks that are looked after.
@@ -124,7 +125,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Copies a block to a drive that is being filled.
-    fn fill(&mut self, now: Time, core: &mut Core<B>, id: u32, index: usize, drive: usize) {
+    fn fill(&mut self, now: Time, core: &mut Core<B>, id: u32, index: usize, drive: DriveId) {
         let work = &mut self.works[id as usize];
         let (entry, block) = (work.entries[index], work.first + index as u64);
         let places = self.shape.places(block);
@@ -221,7 +222,14 @@ impl<B: Block> Epochs<B> {
 
     /// The reader knows that the copies on `drive`, which it has just read, are right: the others become them.
     /// Blocks that the host has written meanwhile are written everywhere anyway.
-    pub(super) fn restore(&mut self, now: Time, core: &mut Core<B>, drive: usize, first: u64, content: &[B]) {
+    pub(super) fn restore(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        drive: DriveId,
+        first: u64,
+        content: &[B],
+    ) {
         for (block, content) in (first..).zip(content) {
             let entry = self.cache.enter(block);
             if self.cache.get(entry).held != Held::Unknown {
@@ -246,7 +254,7 @@ impl<B: Block> Epochs<B> {
         match purpose {
             Purpose::Repair => {}
             Purpose::Scrub(walk) | Purpose::Fill(walk, _) => {
-                self.unit_done(now, core, walk, first, blocks as u64)
+                self.unit_done(now, core, walk, first..first + blocks as u64)
             }
         }
     }

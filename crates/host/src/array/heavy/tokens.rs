@@ -5,18 +5,21 @@
 //! ends with a flush. Drives before whose gates nothing waits are passed over.
 
 use super::{EpochFigures, Next, Stage, Turn, stage_of};
+use crate::array::ArrayConfig;
 use crate::array::drives::Drives;
-use crate::array::epoch::{EpochConfig, EpochMode};
+use crate::array::epoch::EpochMode;
+use crate::array::{Column, DriveId, GroupId, RGroups};
 use tailcut_base::control::{Control, ControlReply};
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Nanos, Status, Time};
 
 /// The tokens: one for each R-group.
 #[derive(Debug)]
 pub struct Tokens {
-    turns: Vec<Turn>,
-    /// Drives of an R-group.
-    width: usize,
+    turns: IdVec<GroupId, Turn>,
+    /// The drives of each.
+    groups: RGroups,
     /// When each has something to do by itself.
     timers: Timers,
     /// The longest epoch.
@@ -30,12 +33,14 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens of so many R-groups of `width` drives.
-    pub fn new(config: &EpochConfig, groups: usize, width: usize) -> Tokens {
-        let turn = |group: usize| Turn::new((0..width).map(|member| vec![group * width + member]).collect());
+    /// The tokens of an array, one for each of its R-groups.
+    pub fn new(array: &ArrayConfig) -> Tokens {
+        let (config, groups, width) = (&array.epoch, array.groups as usize, array.width());
+        let layout = RGroups::new(width);
+        let turn = |group: GroupId| Turn::new(layout.drives(group).map(|drive| vec![drive]).collect());
         Tokens {
-            turns: (0..groups).map(turn).collect(),
-            width,
+            turns: GroupId::first(groups).map(turn).collect(),
+            groups: layout,
             timers: Timers::new(groups),
             share: config.share(width as u32),
             deadline: config.deadline,
@@ -62,12 +67,12 @@ impl Tokens {
     }
 
     /// What it takes to write a block to one of the drives of a group, as far as is known.
-    pub fn interval(&self, group: usize) -> Nanos {
+    pub fn interval(&self, group: GroupId) -> Nanos {
         self.turns[group].interval()
     }
 
     /// The drive of a group that has its token.
-    pub fn holder(&self, group: usize) -> Option<usize> {
+    pub fn holder(&self, group: GroupId) -> Option<DriveId> {
         self.turns[group].holders().first().copied()
     }
 
@@ -87,6 +92,7 @@ impl Tokens {
         while let Some((at, group)) = self.timers.first()
             && at <= now
         {
+            let group = GroupId::at(group);
             if self.turns[group].take_poll(now)
                 && let Some(drive) = self.holder(group)
                 && let Some(call) = drives.gate_mut(drive).calls.poll(&mut self.figures)
@@ -99,10 +105,10 @@ impl Tokens {
 
     /// Does what has become possible; returns the next drive that may be written, whose layout may have kept something
     /// back for it.
-    pub fn run<B>(&mut self, now: Time, drives: &mut Drives<B>) -> Option<usize> {
+    pub fn run<B>(&mut self, now: Time, drives: &mut Drives<B>) -> Option<DriveId> {
         while let Some(drive) = drives.next_changed() {
             let may_begin = self.go_on(now, drives, drive);
-            self.pass_on(now, drives, drive / self.width);
+            self.pass_on(now, drives, self.groups.group_of(drive));
             if may_begin {
                 return Some(drive);
             }
@@ -111,8 +117,8 @@ impl Tokens {
     }
 
     /// Goes on with the epoch of a drive, if it is in one; true when it begins to write.
-    fn go_on<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) -> bool {
-        let group = drive / self.width;
+    fn go_on<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId) -> bool {
+        let group = self.groups.group_of(drive);
         let gate = drives.gate(drive);
         match gate.progress.stage() {
             Stage::Rest => {
@@ -136,8 +142,8 @@ impl Tokens {
         }
     }
 
-    fn begin_writing<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) {
-        let began = self.turns[drive / self.width].began();
+    fn begin_writing<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId) {
+        let began = self.turns[self.groups.group_of(drive)].began();
         let pace = &mut drives.gate_mut(drive).pace;
         pace.begin(now, now.since(began), self.share);
         let end = began + pace.last_write(self.share);
@@ -145,7 +151,7 @@ impl Tokens {
     }
 
     /// Flushes a drive of whose epoch nothing is left.
-    fn end_writing<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) {
+    fn end_writing<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId) {
         if drives.gate(drive).is_idle() && !drives.flush_epoch(now, drive) {
             self.settle(now, drives, drive, Status::Success);
         }
@@ -156,23 +162,23 @@ impl Tokens {
         &mut self,
         now: Time,
         drives: &mut Drives<B>,
-        drive: usize,
+        drive: DriveId,
         epoch: u32,
         status: Status,
     ) {
         if drives.is_epoch(drive, epoch) {
             self.settle(now, drives, drive, status);
-            self.pass_on(now, drives, drive / self.width);
+            self.pass_on(now, drives, self.groups.group_of(drive));
         }
     }
 
     /// What an epoch has written is durable, or is not.
-    fn settle<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize, status: Status) {
-        let group = drive / self.width;
+    fn settle<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId, status: Status) {
+        let group = self.groups.group_of(drive);
         drives.flushed_epoch(drive, status);
-        let (first, delay) = (group * self.width, self.delay);
+        let (groups, delay) = (self.groups, self.delay);
         let since = |member: usize| {
-            let due = drives.gate(first + member).due;
+            let due = drives.gate(groups.drive(group, Column::at(member))).due;
             (due != Time::NEVER).then(|| Time(due.0.saturating_sub(delay.0)))
         };
         let limit = self.turns[group].limit(since, self.deadline, self.share);
@@ -194,11 +200,11 @@ impl Tokens {
         &mut self,
         now: Time,
         drives: &mut Drives<B>,
-        drive: usize,
+        drive: DriveId,
         call: Control,
         reply: ControlReply,
     ) {
-        let group = drive / self.width;
+        let group = self.groups.group_of(drive);
         match drives.gate_mut(drive).calls.replied(now, call, reply, &mut self.figures) {
             Next::Ask(call) => call_to(now, drives, drive, call),
             Next::Poll => self.turns[group].poll_at(now + self.poll),
@@ -208,9 +214,9 @@ impl Tokens {
         self.pass_on(now, drives, group);
     }
 
-    fn end<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: usize) {
+    fn end<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId) {
         drives.end_epoch(now, drive, self.share);
-        let turn = &mut self.turns[drive / self.width];
+        let turn = &mut self.turns[self.groups.group_of(drive)];
         let took = now.since(turn.began());
         assert!(turn.less(now), "one drive has a token");
         turn.learn(took, (1, 1));
@@ -218,34 +224,35 @@ impl Tokens {
     }
 
     /// Passes the token of a group on, if it is free and some drive is due.
-    fn pass_on<B>(&mut self, now: Time, drives: &mut Drives<B>, group: usize) {
-        let first = group * self.width;
+    fn pass_on<B>(&mut self, now: Time, drives: &mut Drives<B>, group: GroupId) {
+        let groups = self.groups;
         let turn = &mut self.turns[group];
         while turn.is_due(now) {
             let gates = &*drives;
             let is_due = |member: usize| {
-                let gate = gates.gate(first + member);
-                gates.is_gated(first + member) && gate.has_work() && gate.due <= now
+                let drive = groups.drive(group, Column::at(member));
+                let gate = gates.gate(drive);
+                gates.is_gated(drive) && gate.has_work() && gate.due <= now
             };
             match turn.next(is_due) {
                 Some(member) => {
                     turn.begin(now, member);
                     self.figures.epochs += 1;
-                    drives.begin_epoch(now, first + member);
+                    drives.begin_epoch(now, groups.drive(group, Column::at(member)));
                 }
                 None => {
-                    let dues = (first..first + self.width).map(|drive| drives.gate(drive).due);
+                    let dues = groups.drives(group).map(|drive| drives.gate(drive).due);
                     let due = dues.min().unwrap_or(Time::NEVER);
                     assert!(due > now, "who is due gets the token");
                     turn.set_due(due);
                 }
             }
         }
-        self.timers.set_or_clear(group, turn.next_due().min(turn.next_poll()));
+        self.timers.set_or_clear(group.index(), turn.next_due().min(turn.next_poll()));
     }
 }
 
-fn call_to<B>(now: Time, drives: &mut Drives<B>, drive: usize, call: Control) {
+fn call_to<B>(now: Time, drives: &mut Drives<B>, drive: DriveId, call: Control) {
     drives.gate_mut(drive).progress.enter(now, stage_of(call));
     drives.control(drive, call);
 }

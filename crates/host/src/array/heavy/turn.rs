@@ -1,12 +1,13 @@
 //! The token: which group has it, and when it may pass on.
 
+use crate::array::DriveId;
 use tailcut_base::{Nanos, Time};
 
 /// The token.
 #[derive(Debug)]
 pub struct Turn {
     /// The drives of each group.
-    members: Vec<Vec<usize>>,
+    members: Vec<Vec<DriveId>>,
     /// Who has it.
     holder: Option<usize>,
     /// Who had it last.
@@ -27,7 +28,7 @@ pub struct Turn {
 
 impl Turn {
     /// Nobody has it, of groups with these drives.
-    pub fn new(members: Vec<Vec<usize>>) -> Turn {
+    pub fn new(members: Vec<Vec<DriveId>>) -> Turn {
         Turn {
             last: members.len() - 1,
             members,
@@ -42,17 +43,17 @@ impl Turn {
     }
 
     /// The drives that have it.
-    pub fn holders(&self) -> &[usize] {
+    pub fn holders(&self) -> &[DriveId] {
         self.holder.map_or(&[], |group| &self.members[group])
     }
 
     /// The drives of a group.
-    pub fn members(&self, group: usize) -> &[usize] {
+    pub fn members(&self, group: usize) -> &[DriveId] {
         &self.members[group]
     }
 
     /// The drives that have it or had it last.
-    pub fn last_members(&self) -> &[usize] {
+    pub fn last_members(&self) -> &[DriveId] {
         &self.members[self.last]
     }
 
@@ -169,10 +170,11 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailcut_base::ids::Id;
 
     #[test]
     fn who_comes_later_in_turn_leaves_time_for_those_before() {
-        let mut turn = Turn::new((0..4).map(|drive| vec![drive]).collect());
+        let mut turn = Turn::new(DriveId::first(4).map(|drive| vec![drive]).collect());
         turn.begin(Time(0), 2);
         let (deadline, share) = (Nanos(100), Nanos(25));
         assert_eq!(turn.limit(|_| None, deadline, share), Time::NEVER);

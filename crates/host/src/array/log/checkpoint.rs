@@ -14,17 +14,19 @@
 use super::Log;
 use super::commit::Waiter;
 use super::descriptor::{Aged, Fields, sum};
-use super::geometry::{DUMP_ENTRIES, DUMP_SUMS, Geometry, Row};
+use super::geometry::{DUMP_ENTRIES, DUMP_SUMS, Geometry, Region, Row};
 use super::map::pack;
 use super::rows::RowState;
 use super::stream::{HOST, MOVED};
 use super::token::Token;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::seal_of;
 use crate::disk::BLOCK_BYTES;
 use crate::planted::{Rule, holds};
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// Checkpoints and batches are counted up to here: nothing is written often enough to get near.
@@ -91,7 +93,7 @@ pub struct Checkpoint {
     /// Rows that it covers.
     covers: usize,
     /// Drives whose caches hold something of it.
-    dirty: Vec<bool>,
+    dirty: IdVec<DriveId, bool>,
     /// Some piece could be written nowhere.
     has_failed: bool,
     /// One is due when so many rows have been closed since the last.
@@ -106,7 +108,7 @@ const DEPTH_KEPT: u32 = 1024;
 
 impl Checkpoint {
     /// The checkpoint that an empty log starts from is number 1.
-    pub fn new(drives: usize, every: usize) -> Checkpoint {
+    pub fn new(drives: usize, every: u64) -> Checkpoint {
         let start = Start { here: Aged { row: Row::FIRST, age: 0 }, batch: 0 };
         let header = Header {
             array: 0,
@@ -117,7 +119,7 @@ impl Checkpoint {
             host_blocks: 0,
             starts: [start; 2],
         };
-        let dirty = vec![false; drives];
+        let dirty = IdVec::filled(drives, false);
         Checkpoint {
             phase: Phase::Idle,
             in_flight: 0,
@@ -126,14 +128,14 @@ impl Checkpoint {
             covers: 0,
             dirty,
             has_failed: false,
-            every: every.max(1),
+            every: every.max(1) as usize,
         }
     }
 
     /// Goes on behind the checkpoint with this number; so many drives may hold what is not durable.
     pub fn follow(&mut self, number: u64, drives: usize) {
         self.header.number = number;
-        self.dirty = vec![true; drives];
+        self.dirty = IdVec::filled(drives, true);
     }
 
     /// The number of the next that is begun.
@@ -211,17 +213,11 @@ pub enum Piece {
     Sums(Vec<u32>),
 }
 
-/// The piece in a block, if it is the one that is looked for.
-pub fn decode_piece(
-    bytes: &[u8],
-    array: u128,
-    number: u64,
-    index: u64,
-    geometry: &Geometry,
-) -> Option<Piece> {
+/// The piece in a block, if it is piece `index` of the checkpoint with this header.
+pub fn decode_piece(bytes: &[u8], header: &Header, index: u64, geometry: &Geometry) -> Option<Piece> {
     let has_sums = geometry.sums_of(index).is_some();
     let mut fields = Fields::checked(bytes, if has_sums { SUMS } else { PIECE })?;
-    let is_it = u128::from_le_bytes(fields.take()?) == array && fields.u64()? == number;
+    let is_it = u128::from_le_bytes(fields.take()?) == header.array && fields.u64()? == header.number;
     let is_it = is_it && fields.u64()? == index;
     if !is_it {
         return None;
@@ -282,8 +278,8 @@ impl<B: Block> Log<B> {
         false
     }
 
-    fn region(&self) -> u64 {
-        self.checkpoint.header.number % 2
+    fn region(&self) -> Region {
+        Region::of(self.checkpoint.header.number)
     }
 
     fn write_pieces(&mut self, now: Time, core: &mut Core<B>) {
@@ -327,7 +323,7 @@ impl<B: Block> Log<B> {
 
     fn dump_entry(&self, entry: u64) -> u64 {
         if entry < self.geometry.host_blocks {
-            return self.map.raw(entry);
+            return self.map.raw(entry).get();
         }
         let row = entry - self.geometry.host_blocks;
         if row >= u64::from(self.geometry.all_rows()) {
@@ -341,7 +337,7 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (drive, block): (usize, u64),
+        (drive, block): (DriveId, u64),
         content: B,
         fua: bool,
     ) {
@@ -375,7 +371,7 @@ impl<B: Block> Log<B> {
             return;
         }
         let mut pending = 0;
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             let is_dirty = std::mem::take(&mut self.checkpoint.dirty[drive]);
             if is_dirty && core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
                 self.flush(now, core, drive, Token::Checkpoint);
@@ -392,7 +388,7 @@ impl<B: Block> Log<B> {
         self.checkpoint.header.opened = self.rows.opened;
         let content = B::encode(&self.checkpoint.header.encode());
         let block = self.geometry.header_block(self.region());
-        let drives: Vec<usize> = (0..core.drives.len()).filter(|&d| core.drives.is_present(d)).collect();
+        let drives: Vec<DriveId> = core.drives.ids().filter(|&d| core.drives.is_present(d)).collect();
         self.checkpoint.phase = Phase::Header(drives.len() as u32);
         for drive in drives {
             self.write_part(now, core, (drive, block), content.clone(), true);

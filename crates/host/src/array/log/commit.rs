@@ -9,6 +9,7 @@ use super::descriptor::Aged;
 use super::stream::{BEGUN_MAX, HOST};
 use super::token::Token;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
@@ -95,14 +96,14 @@ impl<B: Block> Log<B> {
         }
         let dirty = std::mem::take(&mut self.streams[stream].dirty);
         let mut pending = 0;
-        for drive in (0..dirty.len()).filter(|&drive| dirty[drive]) {
+        for drive in dirty.ids().filter(|&drive| dirty[drive]) {
             if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
                 self.flush(now, core, drive, Token::Flush { stream: stream as u8 });
                 pending += 1;
             }
         }
         self.streams[stream].dirty = dirty;
-        self.streams[stream].dirty.fill(false);
+        self.streams[stream].dirty.as_mut_slice().fill(false);
         self.streams[stream].commit.phase = Phase::Flushing(pending);
         if pending == 0 {
             self.committed(now, core, stream);
@@ -110,7 +111,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Has a drive flush its cache.
-    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, drive: usize, token: Token) {
+    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, token: Token) {
         let class = Class::DEFAULT;
         let (op, data) = (Op::Flush, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };

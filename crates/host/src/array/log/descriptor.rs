@@ -83,8 +83,8 @@ pub struct Descriptor {
 }
 
 /// True when a descriptor has room for one more entry or trim beside these.
-pub fn has_room(entries: usize, trims: usize) -> bool {
-    HEADER + (entries + 1) * ENTRY + (trims + 1) * TRIM <= BLOCK_BYTES as usize
+pub fn has_room(entries: &[Entry], trims: &[Trim]) -> bool {
+    HEADER + (entries.len() + 1) * ENTRY + (trims.len() + 1) * TRIM <= BLOCK_BYTES as usize
 }
 
 impl Descriptor {
@@ -147,8 +147,8 @@ pub struct Summary {
     pub array: u128,
     /// The row.
     pub here: Aged,
-    /// The member.
-    pub member: u32,
+    /// Which data column it is of, from 0.
+    pub data_column: u32,
     /// The block of the host in each stripe plus 1; 0 for anything else.
     pub blocks: Vec<u64>,
 }
@@ -161,7 +161,7 @@ impl Summary {
         bytes.extend([0; 4]);
         bytes.extend(FORMAT.to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
-        for number in [self.here.row.get(), self.here.age, self.member, self.blocks.len() as u32] {
+        for number in [self.here.row.get(), self.here.age, self.data_column, self.blocks.len() as u32] {
             bytes.extend(number.to_le_bytes());
         }
         assert_eq!(bytes.len(), SUMMARY_HEADER);
@@ -175,9 +175,9 @@ impl Summary {
         let mut fields = Fields::checked(bytes, SUMMARY)?;
         let array = u128::from_le_bytes(fields.take()?);
         let here = Aged { row: Row::new(fields.u32()?), age: fields.u32()? };
-        let (member, entries) = (fields.u32()?, fields.u32()?);
+        let (data_column, entries) = (fields.u32()?, fields.u32()?);
         let blocks = (0..entries).map(|_| fields.number()).collect::<Option<Vec<_>>>()?;
-        Some(Summary { array, here, member, blocks })
+        Some(Summary { array, here, data_column, blocks })
     }
 }
 
@@ -275,7 +275,7 @@ mod tests {
             assert_eq!(Descriptor::decode(&descriptor.encode()), Some(descriptor));
         }
         let blocks = (0..255).collect();
-        let summary = Summary { array: 5, here: Aged { row: Row::new(1), age: 2 }, member: 3, blocks };
+        let summary = Summary { array: 5, here: Aged { row: Row::new(1), age: 2 }, data_column: 3, blocks };
         assert_eq!(Summary::decode(&summary.encode()), Some(summary));
     }
 

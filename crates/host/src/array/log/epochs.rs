@@ -10,10 +10,13 @@
 //! slower beyond; as in [`admission`](crate::array::epoch) of the layout with copies.
 
 use super::Log;
+use super::geometry::Geometry;
 use super::stream::{HOST, MOVED};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::heavy::EpochFigures;
+use crate::array::{Column, DriveId};
+use crate::disk::BLOCK_BYTES;
 use tailcut_base::{Nanos, Time};
 
 /// Shares of the room are counted in so many parts.
@@ -43,9 +46,10 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// At most so many bytes in rows of the host, of `row` bytes each, of a group with so many.
-    pub fn new(cache: u64, row: u64, rows: u32) -> Admission {
-        let rows = (cache / row).min(u64::from(rows / OPEN_PART)).max(2) as usize;
+    /// At most `cache` bytes in rows of the host.
+    pub fn new(cache: u64, geometry: &Geometry) -> Admission {
+        let row = u64::from(geometry.segment * geometry.data) * BLOCK_BYTES;
+        let rows = (cache / row).min(u64::from(geometry.rows / OPEN_PART)).max(2) as usize;
         Admission {
             next: Time::ZERO,
             stopped: Time::ZERO,
@@ -58,46 +62,46 @@ impl Admission {
 }
 
 impl<B: Block> Log<B> {
-    /// What has become known of a member of a row waits for the token, if its drive has a gate.
-    pub(super) fn keep_back(&mut self, now: Time, core: &mut Core<B>, slab: u16, member: u32) {
+    /// What has become known of a column of a row waits for the token, if its drive has a gate.
+    pub(super) fn keep_back(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
         let row = &mut self.open_rows[slab as usize];
-        let drive = self.geometry.drive(row.here.row, member);
-        row.announce(now, member);
+        let drive = self.geometry.drive(row.here.row, column);
+        row.announce(now, column);
         if core.drives.is_gated(drive) {
-            core.drives.keep(now, drive, row.keep(member));
+            core.drives.keep(now, drive, row.keep(column));
         } else {
-            row.permit(member);
+            row.permit(column);
         }
     }
 
     /// Blocks of a row are about to be sent.
-    pub(super) fn let_go(&mut self, now: Time, core: &mut Core<B>, slab: u16, member: u32) {
+    pub(super) fn let_go(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
         let row = &mut self.open_rows[slab as usize];
-        let drive = self.geometry.drive(row.here.row, member);
-        core.drives.release(drive, row.release(member));
+        let drive = self.geometry.drive(row.here.row, column);
+        core.drives.release(drive, row.release(column));
         let deadline = core.config.epoch.deadline;
         let tokens = core.tokens.as_mut().expect("it has tokens");
-        while let Some((blocks, since)) = row.waited(member) {
+        while let Some((blocks, since)) = row.waited(column) {
             tokens.note_wait(now.since(since), u64::from(blocks), deadline);
         }
     }
 
     /// A drive has the token: what is known now may go to it.
-    pub(super) fn send_to(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    pub(super) fn send_to(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if self.open_rows.is_empty() {
             // Recovery has not come so far.
             return;
         }
-        let (group, member) = (drive as u32 / self.geometry.width, drive as u32 % self.geometry.width);
+        let (group, column) = self.geometry.column_of(drive);
         let mut slabs = std::mem::take(&mut self.admission.slabs);
         for stream in [HOST, MOVED] {
             slabs.extend(self.streams[stream].closing.iter().copied().chain([self.streams[stream].open]));
         }
         for slab in slabs.drain(..) {
             let row = &mut self.open_rows[slab as usize];
-            if self.geometry.group_of(row.here.row) == group && !row.is_absent(member) {
-                row.permit(member);
-                self.send_lane(now, core, slab, member);
+            if self.geometry.group_of(row.here.row) == group && !row.is_absent(column) {
+                row.permit(column);
+                self.send_lane(now, core, slab, column);
             }
         }
         self.admission.slabs = slabs;
@@ -132,17 +136,15 @@ impl<B: Block> Log<B> {
         if self.streams[MOVED].closing.len() > self.admission.rows.div_ceil(2) {
             return false;
         }
-        let has_room = |drive: usize| {
+        let has_room = |drive: DriveId| {
             let room = || core.drives.gate(drive).pace.room(tokens.share()) * 3 / 4;
             !core.drives.is_gated(drive) || core.drives.gate(drive).kept < room()
         };
         self.is_short || self.drives_of(MOVED).all(has_room)
     }
 
-    fn drives_of(&self, stream: usize) -> std::ops::Range<usize> {
-        let group = self.geometry.group_of(self.open_row(stream).here.row) as usize;
-        let width = self.geometry.width as usize;
-        group * width..(group + 1) * width
+    fn drives_of(&self, stream: usize) -> impl Iterator<Item = DriveId> + use<B> {
+        self.geometry.drives(self.open_row(stream).here.row)
     }
 
     /// When the next write may come in, if one waits for nothing else.
@@ -156,11 +158,14 @@ impl<B: Block> Log<B> {
         let Some(tokens) = &core.tokens else { return };
         let used = self.drives_of(HOST).map(|drive| {
             let gate = core.drives.gate(drive);
-            share(gate.kept, gate.pace.room(tokens.share()))
+            Fill { used: gate.kept, room: gate.pace.room(tokens.share()) }.share()
         });
-        let used = used.fold(share(self.streams[HOST].closing.len(), self.admission.rows), u64::max);
+        let used = used.fold(
+            Fill { used: self.streams[HOST].closing.len(), room: self.admission.rows }.share(),
+            u64::max,
+        );
         let excess = used.min(SCALE).saturating_sub(SCALE / 2);
-        let per_block = tokens.interval(self.space.front as usize).0 * u64::from(self.geometry.width);
+        let per_block = tokens.interval(self.space.front).0 * u64::from(self.geometry.width);
         let per_block = per_block * self.burden() / (SCALE * u64::from(self.geometry.data));
         let pause = Nanos(per_block * u64::from(blocks) * excess / (SCALE / 4));
         self.admission.next = now + pause.min(tokens.share());
@@ -185,6 +190,15 @@ impl<B: Block> Log<B> {
     }
 }
 
-fn share(used: usize, room: usize) -> u64 {
-    used as u64 * SCALE / room.max(1) as u64
+/// What is used of some room.
+struct Fill {
+    used: usize,
+    room: usize,
+}
+
+impl Fill {
+    /// In parts of [`SCALE`]; more if it overflows.
+    fn share(&self) -> u64 {
+        self.used as u64 * SCALE / self.room.max(1) as u64
+    }
 }

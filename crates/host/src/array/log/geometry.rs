@@ -2,12 +2,19 @@
 //!
 //! Each drive holds the record, two checkpoint regions, and from there on segments. Segment `r` of all
 //! drives of a group make up a *row*. The last block of each segment is for the summary; of the other
-//! stripes, position `i` of the row lies in stripe `i / d` on the data member `i % d`, where `d` is the
-//! number of data members.
+//! stripes, position `i` of the row lies in stripe `i / d` on the data column `i % d`, where `d` is the
+//! number of data columns.
 
+mod regions;
+
+pub use regions::Region;
+
+use super::config::LogConfig;
 use crate::array::config::ArrayConfig;
 use crate::array::record::RECORD_BLOCKS;
+use crate::array::{Column, DriveId, GroupId, RGroups};
 use crate::disk::BLOCK_BYTES;
+use tailcut_base::ids::Id;
 
 tailcut_base::id! {
     /// A row of segments. Rows are numbered from 0 across all groups: row `r` belongs to group `r / rows`.
@@ -22,7 +29,7 @@ impl Row {
     pub const FIRST: Row = Row(0);
 }
 
-/// A block on the drives, numbered through rows, members and stripes; fits 40 bits.
+/// A block on the drives, numbered through rows, columns and stripes; fits 40 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(pub u64);
 
@@ -87,8 +94,8 @@ const SEGMENT_LEAST: u32 = 16;
 const ROWS_LEAST: u32 = 3 * RESERVE;
 
 /// The most rows beside [`RESERVE`] that the host leaves to collection, of a group with `rows`: one of 64.
-pub fn kept_rows(victims: u32, rows: u32) -> u32 {
-    victims.min(rows / 64)
+pub fn kept_rows(config: &LogConfig, rows: u32) -> u32 {
+    config.collect_victims.min(rows / 64)
 }
 
 /// True when a log of this shape has enough rows on drives of so many blocks.
@@ -100,7 +107,7 @@ pub fn fits(config: &ArrayConfig, blocks: u64) -> bool {
 pub fn misfit(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String)> {
     let geometry = Geometry::of(config, blocks);
     let rows = geometry.rows;
-    let kept = kept_rows(config.log.collect_victims, rows);
+    let kept = kept_rows(&config.log, rows);
     // Smaller segments than a configuration allows are for tests.
     let is_large = geometry.segment >= SEGMENT_LEAST;
     if rows >= ROWS_LEAST && is_large && !geometry.has_room_to_gain(kept) {
@@ -152,7 +159,7 @@ impl Geometry {
         // The checkpoint takes from what it describes: the larger shape bounds its size.
         geometry.size(end, spare);
         geometry.size(end, spare);
-        geometry.set_victims(kept_rows(config.log.collect_victims, geometry.rows));
+        geometry.set_victims(kept_rows(&config.log, geometry.rows));
         geometry
     }
 
@@ -172,7 +179,7 @@ impl Geometry {
             self.map_blocks = entries.div_ceil(DUMP_ENTRIES);
             self.sums_blocks = if self.has_checksums { blocks.div_ceil(DUMP_SUMS) } else { 0 };
             self.dump_blocks = self.map_blocks + self.sums_blocks * drives;
-            self.region_blocks = 1 + self.dump_blocks.div_ceil(drives) * self.copies();
+            self.region_blocks = 1 + self.dump_blocks.div_ceil(drives) * self.copies() as u64;
         }
     }
 
@@ -181,38 +188,10 @@ impl Geometry {
         self.has_checksums
     }
 
-    /// What the checksums in a block of a checkpoint are of: the drive, and the first of [`DUMP_SUMS`] blocks on it. None for
-    /// the blocks before, which hold the map.
-    pub fn sums_of(&self, index: u64) -> Option<(usize, u64)> {
-        let index = index.checked_sub(self.map_blocks)?;
-        Some(((index / self.sums_blocks) as usize, self.first + index % self.sums_blocks * DUMP_SUMS))
-    }
-
     /// Drive and block of a position of a row.
-    pub fn block_at(&self, row: Row, position: u32) -> (usize, u64) {
-        let member = self.data_member(row, position % self.data);
-        (self.drive(row, member), self.address(row) + u64::from(position / self.data))
-    }
-
-    /// Copies of each block of a checkpoint.
-    pub fn copies(&self) -> u64 {
-        if self.data < self.width { 2 } else { 1 }
-    }
-
-    /// Where copy `copy` of block `index` of a checkpoint is: drive and block. Both copies are in
-    /// one group, of which only one drive may be missing.
-    pub fn dump_place(&self, region: u64, index: u64, copy: u64) -> (usize, u64) {
-        let drives = u64::from(self.groups * self.width);
-        let (turn, at) = (index / drives, index % drives);
-        let (group, member) = (at / u64::from(self.width), at % u64::from(self.width));
-        let member = (member + copy) % u64::from(self.width);
-        let drive = (group * u64::from(self.width) + member) as usize;
-        (drive, self.header_block(region) + 1 + turn * self.copies() + copy)
-    }
-
-    /// Where the header of a checkpoint is on each drive.
-    pub fn header_block(&self, region: u64) -> u64 {
-        RECORD_BLOCKS + region * self.region_blocks
+    pub fn block_at(&self, row: Row, position: u32) -> (DriveId, u64) {
+        let column = self.data_column(row, position % self.data);
+        (self.drive(row, column), self.address(row) + u64::from(position / self.data))
     }
 
     /// Rows of all groups.
@@ -302,9 +281,30 @@ impl Geometry {
         self.host_blocks < held.saturating_sub(lacking)
     }
 
+    /// All groups, in ascending order.
+    pub fn group_ids(&self) -> impl DoubleEndedIterator<Item = GroupId> + Clone + use<> {
+        GroupId::first(self.groups as usize)
+    }
+
+    /// The group whose turn follows that of `group`: the same, if there is no other.
+    pub fn group_after(&self, group: GroupId) -> GroupId {
+        GroupId::new((group.get() + 1) % self.groups)
+    }
+
+    /// The groups other than `group`, in the order of their turns behind it.
+    pub fn groups_after(&self, group: GroupId) -> impl Iterator<Item = GroupId> + use<> {
+        let groups = self.groups;
+        (1..groups).map(move |turn| GroupId::new((group.get() + turn) % groups))
+    }
+
     /// The group of a row.
-    pub fn group_of(&self, row: Row) -> u32 {
-        row.get() / self.rows
+    pub fn group_of(&self, row: Row) -> GroupId {
+        GroupId::new(row.get() / self.rows)
+    }
+
+    /// The rows of a group, in ascending order.
+    pub fn rows_of(&self, group: GroupId) -> impl Iterator<Item = Row> + use<> {
+        (group.get() * self.rows..(group.get() + 1) * self.rows).map(Row::new)
     }
 
     /// First block of a row on each of its drives.
@@ -313,45 +313,71 @@ impl Geometry {
     }
 
     /// The row that a block of a drive is part of.
-    pub fn row_at(&self, drive: usize, block: u64) -> Option<Row> {
+    pub fn row_at(&self, drive: DriveId, block: u64) -> Option<Row> {
         let within = block.checked_sub(self.first)? / u64::from(self.segment);
-        let group = drive as u32 / self.width;
-        (within < u64::from(self.rows)).then(|| Row::new(group * self.rows + within as u32))
+        let (group, _) = self.column_of(drive);
+        (within < u64::from(self.rows)).then(|| Row::new(group.get() * self.rows + within as u32))
     }
 
-    /// The member that holds the parity of a row, if there is one.
-    pub fn parity(&self, row: Row) -> Option<u32> {
+    /// The column that holds the parity of a row, if there is one.
+    pub fn parity(&self, row: Row) -> Option<Column> {
         if self.data == self.width {
             None
         } else if self.rotates {
-            Some(row.get() % self.rows % self.width)
+            Some(Column::new(row.get() % self.rows % self.width))
         } else {
-            Some(self.width - 1)
+            Some(Column::new(self.width - 1))
         }
     }
 
-    /// The member that is data member `k` of a row.
-    pub fn data_member(&self, row: Row, k: u32) -> u32 {
-        match self.parity(row) {
-            Some(parity) if k >= parity => k + 1,
-            _ => k,
-        }
+    /// The column that is data column `k` of a row.
+    pub fn data_column(&self, row: Row, k: u32) -> Column {
+        nth_data_column(self.parity(row), k)
     }
 
-    /// The drive of a member of a row.
-    pub fn drive(&self, row: Row, member: u32) -> usize {
-        (self.group_of(row) * self.width + member) as usize
+    /// Which data column of a row a column is that does not hold its parity.
+    pub fn data_index(&self, row: Row, column: Column) -> u32 {
+        column.get() - u32::from(self.parity(row).is_some_and(|parity| parity < column))
+    }
+
+    /// The position of a stripe's block on a column that does not hold the parity of the row.
+    pub fn position_of(&self, row: Row, column: Column, stripe: u32) -> u32 {
+        stripe * self.data + self.data_index(row, column)
+    }
+
+    /// All columns, in ascending order.
+    pub fn columns(&self) -> impl DoubleEndedIterator<Item = Column> + ExactSizeIterator + Clone + use<> {
+        Column::first(self.width as usize)
+    }
+
+    /// The drive of a column of a row.
+    pub fn drive(&self, row: Row, column: Column) -> DriveId {
+        self.r_groups().drive(self.group_of(row), column)
+    }
+
+    /// The drives of a row's group, in ascending order.
+    pub fn drives(&self, row: Row) -> impl Iterator<Item = DriveId> + use<> {
+        self.r_groups().drives(self.group_of(row))
+    }
+
+    fn r_groups(&self) -> RGroups {
+        RGroups::new(self.width as usize)
+    }
+
+    /// The group of a drive, and which column of it the drive is.
+    pub fn column_of(&self, drive: DriveId) -> (GroupId, Column) {
+        (self.r_groups().group_of(drive), self.r_groups().column_of(drive))
     }
 
     /// The place of a position of a row.
     pub fn place(&self, row: Row, position: u32) -> Place {
-        let member = self.data_member(row, position % self.data);
-        self.place_of(row, member, position / self.data)
+        let column = self.data_column(row, position % self.data);
+        self.place_of(row, column, position / self.data)
     }
 
-    /// The place of a stripe's block on a member.
-    pub fn place_of(&self, row: Row, member: u32, stripe: u32) -> Place {
-        let segment = u64::from(row.get()) * u64::from(self.width) + u64::from(member);
+    /// The place of a stripe's block on a column.
+    pub fn place_of(&self, row: Row, column: Column, stripe: u32) -> Place {
+        let segment = u64::from(row.get()) * u64::from(self.width) + u64::from(column.get());
         Place(segment * u64::from(self.segment) + u64::from(stripe))
     }
 
@@ -361,15 +387,23 @@ impl Geometry {
         if rows >= u64::from(self.all_rows()) {
             return false;
         }
-        let (row, member, stripe) = self.locate(place);
-        self.parity(row) != Some(member) && stripe < self.stripes()
+        let (row, column, stripe) = self.locate(place);
+        self.parity(row) != Some(column) && stripe < self.stripes()
     }
 
-    /// Row, member and stripe of a place.
-    pub fn locate(&self, place: Place) -> (Row, u32, u32) {
+    /// Row, column and stripe of a place.
+    pub fn locate(&self, place: Place) -> (Row, Column, u32) {
         let (segment, stripe) = (place.0 / u64::from(self.segment), place.0 % u64::from(self.segment));
-        let (row, member) = (segment / u64::from(self.width), segment % u64::from(self.width));
-        (Row::new(row as u32), member as u32, stripe as u32)
+        let (row, column) = (segment / u64::from(self.width), segment % u64::from(self.width));
+        (Row::new(row as u32), Column::new(column as u32), stripe as u32)
+    }
+}
+
+/// Column `k` of those without the parity.
+pub(super) fn nth_data_column(parity: Option<Column>, k: u32) -> Column {
+    match parity {
+        Some(parity) if k >= parity.get() => Column::new(k + 1),
+        _ => Column::new(k),
     }
 }
 
@@ -432,10 +466,10 @@ mod tests {
             for row in [0, 1, geometry.rows, geometry.all_rows() - 1].map(Row::new) {
                 for position in [0, 1, geometry.data, geometry.positions() - 1] {
                     let place = geometry.place(row, position);
-                    let (found, member, stripe) = geometry.locate(place);
+                    let (found, column, stripe) = geometry.locate(place);
                     assert_eq!((found, stripe), (row, position / geometry.data));
-                    assert_ne!(Some(member), geometry.parity(row));
-                    assert_eq!(geometry.place_of(row, member, stripe), place);
+                    assert_ne!(Some(column), geometry.parity(row));
+                    assert_eq!(geometry.place_of(row, column, stripe), place);
                 }
             }
         }
@@ -445,11 +479,11 @@ mod tests {
     fn copies_of_a_checkpoint_lie_apart_and_inside_of_the_region() {
         let geometry = geometry(LayoutKind::Swan4, 2);
         let mut seen = std::collections::BTreeSet::new();
-        for region in 0..2 {
+        for region in Region::BOTH {
             for index in 0..geometry.dump_blocks {
                 let places = [0, 1].map(|copy| geometry.dump_place(region, index, copy));
                 assert_ne!(places[0].0, places[1].0);
-                assert_eq!(places[0].0 / 4, places[1].0 / 4);
+                assert_eq!(places[0].0.get() / 4, places[1].0.get() / 4);
                 for (drive, block) in places {
                     assert!(seen.insert((drive, block)));
                     assert!(block > geometry.header_block(region) && block < geometry.address(Row::FIRST));

@@ -7,11 +7,13 @@ use super::geometry::Row;
 use super::stream::HOST;
 use super::token::Token;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Ask, Owner, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
 use crate::planted::{Rule, holds};
+use tailcut_base::ids::IdVec;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time, id};
 
@@ -26,7 +28,7 @@ id! {
 pub struct Run {
     slot: u32,
     row: Row,
-    drive: usize,
+    drive: DriveId,
     block: u64,
     blocks: u32,
     /// Index of the first in the request.
@@ -39,22 +41,23 @@ pub struct Run {
 pub struct Runs {
     runs: Slab<RunId, Run>,
     /// The run that is being put together for each drive, and the drives that have one.
-    building: Vec<Option<Run>>,
-    touched: Vec<usize>,
+    building: IdVec<DriveId, Option<Run>>,
+    touched: Vec<DriveId>,
 }
 
 impl Runs {
     /// None, over so many drives.
     pub fn new(drives: usize) -> Runs {
-        Runs { building: vec![None; drives], ..Runs::default() }
+        Runs { building: IdVec::filled(drives, None), ..Runs::default() }
     }
 }
 
 impl Run {
-    /// Takes one more block in, if it fits behind the others.
-    fn extend(&mut self, row: Row, block: u64, index: u32, most: u32) -> bool {
-        let step = index - self.index;
-        let is_next = self.row == row && block == self.block + u64::from(self.blocks) && self.blocks < most;
+    /// Takes a run of one block in, if it fits behind the others and these are fewer than `most`.
+    fn extend(&mut self, next: &Run, most: u32) -> bool {
+        let step = next.index - self.index;
+        let is_next =
+            self.row == next.row && next.block == self.block + u64::from(self.blocks) && self.blocks < most;
         if !is_next || self.blocks > 1 && step != self.blocks * self.stride {
             return false;
         }
@@ -178,17 +181,17 @@ impl<B: Block> Log<B> {
                 continue;
             }
             let Some(place) = self.map.get(block) else { continue };
-            let (row, member, stripe) = self.geometry.locate(place);
+            let (row, column, stripe) = self.geometry.locate(place);
             if let Some(slab) = self.rows.get(row).slab
                 && stripe >= self.open_rows[slab as usize].complete
                 && holds(Rule::ReadFromMemory)
             {
-                let content = self.open_rows[slab as usize].content(member, stripe).clone();
+                let content = self.open_rows[slab as usize].content(column, stripe).clone();
                 core.requests.get_mut(slot).data[index as usize] = content;
                 self.figures.reads_memory += 1;
                 continue;
             }
-            let drive = self.geometry.drive(row, member);
+            let drive = self.geometry.drive(row, column);
             let address = self.geometry.address(row) + u64::from(stripe);
             self.gather(now, core, Run { slot, row, drive, block: address, blocks: 1, index, stride: 1 });
         }
@@ -222,7 +225,7 @@ impl<B: Block> Log<B> {
         let most = core.drives.most_blocks();
         match &mut self.runs.building[run.drive] {
             Some(building) => {
-                if !building.extend(run.row, run.block, run.index, most) {
+                if !building.extend(&run, most) {
                     let full = std::mem::replace(building, run);
                     self.begin_run(now, core, full);
                 }
@@ -311,7 +314,7 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (drive, block, age): (usize, u64, u64),
+        (drive, block, age): (DriveId, u64, u64),
         content: &[B],
     ) {
         let Some(row) = self.geometry.row_at(drive, block) else { return };

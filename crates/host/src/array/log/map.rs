@@ -6,6 +6,23 @@ use tailcut_base::table::Table;
 /// Bytes of an entry.
 pub const ENTRY_BYTES: usize = 5;
 
+/// An entry as it is stored: 0 if it is absent, otherwise one more than its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Raw(u64);
+
+impl Raw {
+    /// The entry with this stored form, below 2^40.
+    pub const fn new(raw: u64) -> Raw {
+        Raw(raw)
+    }
+
+    /// The stored form.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
 /// A table of numbers of 40 bits, all of them absent at first.
 #[derive(Clone, Debug)]
 pub struct Map {
@@ -18,32 +35,32 @@ impl Map {
         Map { bytes: Table::dense(entries as usize * ENTRY_BYTES) }
     }
 
-    /// The entry as it is stored: 0 if absent, one more than the number otherwise.
+    /// The entry as it is stored.
     #[inline]
-    pub fn raw(&self, at: u64) -> u64 {
+    pub fn raw(&self, at: u64) -> Raw {
         let at = at as usize * ENTRY_BYTES;
         let entry: &[u8; ENTRY_BYTES] = self.bytes[at..at + ENTRY_BYTES].try_into().expect("5 bytes");
-        unpack(entry)
+        Raw(unpack(entry))
     }
 
     /// Sets the entry as it is stored.
     #[inline]
-    pub fn set_raw(&mut self, at: u64, raw: u64) {
+    pub fn set_raw(&mut self, at: u64, raw: Raw) {
         let at = at as usize * ENTRY_BYTES;
-        self.bytes[at..at + ENTRY_BYTES].copy_from_slice(&pack(raw));
+        self.bytes[at..at + ENTRY_BYTES].copy_from_slice(&pack(raw.0));
     }
 
     /// Where block `at` is.
     #[inline]
     pub fn get(&self, at: u64) -> Option<Place> {
-        self.raw(at).checked_sub(1).map(Place)
+        self.raw(at).0.checked_sub(1).map(Place)
     }
 
     /// Says where block `at` is from now on, and returns where it was.
     #[inline]
     pub fn replace(&mut self, at: u64, place: Option<Place>) -> Option<Place> {
         let old = self.get(at);
-        self.set_raw(at, place.map_or(0, |place| place.0 + 1));
+        self.set_raw(at, Raw(place.map_or(0, |place| place.0 + 1)));
         old
     }
 }

@@ -35,7 +35,7 @@ use super::drives::Answered;
 use super::layout::{Condition, Layout};
 use super::reads::Done;
 use crate::Block;
-use crate::disk::BLOCK_BYTES;
+use crate::array::{DriveId, GroupId, numbers};
 use checkpoint::Checkpoint;
 use collection::Collection;
 use commit::Waiter;
@@ -91,7 +91,7 @@ pub struct Log<B> {
     recovery_report: Option<RecoveryReport>,
     /// The walk over all rows that is under way, and those that are to follow.
     patrol: Option<Box<Patrol<B>>>,
-    to_rebuild: VecDeque<usize>,
+    to_rebuild: VecDeque<DriveId>,
     wants_scrub: bool,
     /// The walk waits for something else than time.
     patrol_waits: bool,
@@ -112,7 +112,6 @@ impl<B: Block> Log<B> {
         let places = u64::from(geometry.all_rows()) * u64::from(geometry.width * geometry.segment);
         assert!(places < 1 << 40, "a log of one array has at most 2^40 blocks");
         let every = u64::from(geometry.all_rows()) * u64::from(config.checkpoint_every) / 1_000_000;
-        let every = every as usize;
         let is_durable = core.is_durable();
         let mut log = Log {
             map: Map::new(geometry.host_blocks),
@@ -123,11 +122,7 @@ impl<B: Block> Log<B> {
             streams: [Stream::new(drives), Stream::new(drives)],
             space: Space::new(&geometry, config),
             has_tokens: core.tokens.is_some(),
-            admission: Admission::new(
-                core.config.epoch.cache,
-                u64::from(geometry.segment * geometry.data) * BLOCK_BYTES,
-                geometry.rows,
-            ),
+            admission: Admission::new(core.config.epoch.cache, &geometry),
             collection: Collection::new(config.collect_victims),
             runs: Runs::new(drives),
             checkpoint: Checkpoint::new(drives, every),
@@ -170,11 +165,12 @@ impl<B: Block> Log<B> {
     /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group that
     /// is collected first. False when there are none.
     fn begin_streams(&mut self, core: &mut Core<B>) -> bool {
-        let groups = self.geometry.groups;
-        let in_turn = |turn: u32| (self.space.front + turn) % groups;
-        let has_free = |group: &u32| self.rows.free(*group) > u32::from(*group == self.space.front);
-        let Some(back) = (1..=groups).map(in_turn).find(has_free) else { return false };
-        for (stream, group) in [(HOST, self.space.front), (MOVED, back)] {
+        let front = self.space.front;
+        let has_free = |group: &GroupId| self.rows.free(*group) > u32::from(*group == front);
+        let Some(back) = self.geometry.groups_after(front).chain([front]).find(has_free) else {
+            return false;
+        };
+        for (stream, group) in [(HOST, front), (MOVED, back)] {
             let Some(row) = self.rows.open(group) else { return false };
             self.begin_row(core, stream, row);
         }
@@ -188,7 +184,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Nothing more is written: a drive that nothing makes up for does not take it.
-    fn fail(&mut self, drive: usize, status: Status) {
+    fn fail(&mut self, drive: DriveId, status: Status) {
         if self.failed.is_none() {
             self.failed = Some(format!("drive {drive} does not take writes any more ({status:?})"));
         }
@@ -196,8 +192,8 @@ impl<B: Block> Log<B> {
 
     /// What it did.
     pub fn figures(&self) -> LogFigures {
-        let free_rows = (0..self.geometry.groups).map(|group| self.rows.free(group)).collect();
-        let (front, collecting) = (self.space.front, self.space.collecting);
+        let free_rows = self.geometry.group_ids().map(|group| self.rows.free(group)).collect();
+        let (front, collecting) = (self.space.front.get(), self.space.collecting.map(GroupId::get));
         LogFigures { free_rows, front, collecting, ..self.figures.clone() }
     }
 
@@ -237,8 +233,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    fn missing(core: &Core<B>) -> Vec<usize> {
-        (0..core.drives.len()).filter(|&drive| !core.drives.is_present(drive)).collect()
+    fn missing(core: &Core<B>) -> Vec<DriveId> {
+        core.drives.ids().filter(|&drive| !core.drives.is_present(drive)).collect()
     }
 }
 
@@ -261,14 +257,17 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn condition(&self, core: &Core<B>) -> Condition {
         let missing = Log::missing(core);
-        let is_beyond = |&drive: &usize| core.missing_beside(drive) > 1 || !core.config.layout.is_redundant();
+        let is_beyond =
+            |&drive: &DriveId| core.missing_beside(drive) > 1 || !core.config.layout.is_redundant();
         if let Some(why) = &self.failed {
             return Condition::Failed { why: why.clone() };
         }
         if missing.iter().any(is_beyond) {
-            return Condition::Failed { why: format!("drives {missing:?} are missing: find them") };
+            return Condition::Failed {
+                why: format!("drives {:?} are missing: find them", numbers(&missing)),
+            };
         }
-        let rebuilding: Vec<usize> = (0..core.drives.len())
+        let rebuilding: Vec<DriveId> = (core.drives.ids())
             .filter(|&drive| core.drives.is_present(drive) && !core.drives.is_in_sync(drive))
             .collect();
         if missing.is_empty() && rebuilding.is_empty() {
@@ -317,7 +316,7 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
         match Token::from(token) {
-            Token::Append { slab, member } => self.appended(now, core, slab, u32::from(member), answer),
+            Token::Append { slab, column } => self.appended(now, core, slab, column, answer),
             Token::Flush { stream } => self.flushed(now, core, stream as usize, &answer),
             Token::Trimmed { job } => self.trimmed(job as usize),
             Token::Checkpoint => self.checkpoint_answered(now, core, answer),
@@ -335,12 +334,12 @@ impl<B: Block> Layout<B> for Log<B> {
         self.go(now, core);
     }
 
-    fn may_write(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn may_write(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.send_to(now, core, drive);
         self.go(now, core);
     }
 
-    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if !stream::can_do_without(core, drive) {
             self.fail(drive, Status::Gone);
         }
@@ -356,7 +355,7 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn recorded(&mut self, _: Time, _: &mut Core<B>) {}
 
-    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.begin_rebuild(drive);
         self.go(now, core);
     }

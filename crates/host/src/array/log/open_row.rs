@@ -1,10 +1,13 @@
 //! A row that is being written: what has been appended to it, and how much of that is on the drives.
 
 use super::descriptor::Aged;
-use super::geometry::{Geometry, Row};
+use super::geometry::{Geometry, Row, nth_data_column};
 use crate::Block;
+use crate::array::Column;
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::Time;
+use tailcut_base::ids::IdVec;
 
 /// Nobody waits for a block.
 pub const NOBODY: u32 = u32::MAX;
@@ -30,15 +33,15 @@ pub struct OpenRow<B> {
     width: u32,
     segment: u32,
     data: u32,
-    parity: Option<u32>,
+    parity: Option<Column>,
     /// Content of the stripes that are not complete, stripe by stripe.
     content: Vec<B>,
     /// The request of the host that waits for each block.
     waiters: Vec<u32>,
-    lanes: Vec<Lane>,
+    lanes: IdVec<Column, Lane>,
 }
 
-/// The part of a row on one member.
+/// The part of a row on one column.
 #[derive(Clone, Debug, Default)]
 struct Lane {
     /// Blocks before this one are known.
@@ -92,40 +95,38 @@ impl<B: Block> OpenRow<B> {
             parity: None,
             content: vec![B::default(); slots],
             waiters: vec![NOBODY; slots],
-            lanes: vec![Lane::default(); geometry.width as usize],
+            lanes: IdVec::filled(geometry.width as usize, Lane::default()),
         }
     }
 
-    /// Begins a row; `is_present` says which members there are.
+    /// Begins a row; `is_present` says which columns there are.
     pub fn begin(
         &mut self,
         geometry: &Geometry,
         here: Aged,
         stream: usize,
-        is_present: impl Fn(u32) -> bool,
+        is_present: impl Fn(Column) -> bool,
     ) {
         (self.here, self.stream, self.next, self.complete) = (here, stream, 0, 0);
         self.is_closing = false;
         self.parity = geometry.parity(here.row);
         self.blocks.clear();
-        for (member, lane) in self.lanes.iter_mut().enumerate() {
+        for column in self.lanes.ids() {
+            let lane = &mut self.lanes[column];
             (lane.filled, lane.sent) = (0, 0);
             lane.flights.clear();
-            lane.is_absent = !is_present(member as u32);
+            lane.is_absent = !is_present(column);
             (lane.until, lane.announced, lane.gone, lane.waited, lane.kept) = (u32::MAX, 0, 0, 0, 0);
             lane.since.clear();
         }
     }
 
-    fn slot(&self, member: u32, stripe: u32) -> usize {
-        (stripe * self.width + member) as usize
+    fn slot(&self, column: Column, stripe: u32) -> usize {
+        (stripe * self.width + column.get()) as usize
     }
 
-    fn member(&self, k: u32) -> u32 {
-        match self.parity {
-            Some(parity) if k >= parity => k + 1,
-            _ => k,
-        }
+    fn column(&self, k: u32) -> Column {
+        nth_data_column(self.parity, k)
     }
 
     /// Appends a block; returns its position, and false when its drive is missing, so that it is on
@@ -133,17 +134,17 @@ impl<B: Block> OpenRow<B> {
     pub fn put(&mut self, content: B, waiter: u32, block: u64) -> (u32, bool) {
         let position = self.next;
         let (stripe, k) = (position / self.data, position % self.data);
-        let member = self.member(k);
+        let column = self.column(k);
         if let Some(parity) = self.parity {
             let sum = self.slot(parity, stripe);
             self.content[sum].xor(&content);
             if k + 1 == self.data {
-                self.lanes[parity as usize].filled = stripe + 1;
+                self.lanes[parity].filled = stripe + 1;
             }
         }
-        let slot = self.slot(member, stripe);
+        let slot = self.slot(column, stripe);
         self.content[slot] = content;
-        let lane = &mut self.lanes[member as usize];
+        let lane = &mut self.lanes[column];
         let is_kept = !lane.is_absent;
         self.waiters[slot] = if is_kept { waiter } else { NOBODY };
         lane.filled = stripe + 1;
@@ -152,7 +153,7 @@ impl<B: Block> OpenRow<B> {
         (position, is_kept)
     }
 
-    /// Ends the row behind a full stripe with the summaries of its data members, in their order.
+    /// Ends the row behind a full stripe with the summaries of its data columns, in their order.
     pub fn close(&mut self, summaries: impl Iterator<Item = B>) {
         assert!(self.next.is_multiple_of(self.data) && !self.is_closing);
         self.is_closing = true;
@@ -162,7 +163,7 @@ impl<B: Block> OpenRow<B> {
                 let sum = self.slot(parity, last);
                 self.content[sum].xor(&summary);
             }
-            let slot = self.slot(self.member(k as u32), last);
+            let slot = self.slot(self.column(k as u32), last);
             self.content[slot] = summary;
         }
         if self.stripes() == last {
@@ -178,22 +179,26 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// A block that is not complete yet.
-    pub fn content(&self, member: u32, stripe: u32) -> &B {
+    pub fn content(&self, column: Column, stripe: u32) -> &B {
         assert!(stripe >= self.complete);
-        &self.content[self.slot(member, stripe)]
+        &self.content[self.slot(column, stripe)]
     }
 
-    /// The next blocks to be written on a member, with at most `depth` writes in flight of at most
-    /// `most` blocks. A member that is missing takes everything at once.
-    pub fn take(&mut self, member: u32, depth: u32, most: u32) -> Option<(u32, u32)> {
-        let lane = &mut self.lanes[member as usize];
-        if lane.is_absent {
-            lane.sent = if self.is_closing { self.segment } else { lane.filled };
-            return None;
-        }
-        if lane.flights.len() as u32 >= depth {
-            return None;
-        }
+    /// A column that is missing takes everything at once.
+    pub fn skip(&mut self, column: Column) {
+        let lane = &mut self.lanes[column];
+        assert!(lane.is_absent, "a column that is there is written");
+        lane.sent = if self.is_closing { self.segment } else { lane.filled };
+    }
+
+    /// True when a column that is there has fewer than `depth` writes in flight.
+    pub fn has_room(&self, column: Column, depth: u32) -> bool {
+        (self.lanes[column].flights.len() as u32) < depth
+    }
+
+    /// The stripes to be written next on a column that is there, at most `most`.
+    pub fn take(&mut self, column: Column, most: u32) -> Option<Range<u32>> {
+        let lane = &mut self.lanes[column];
         if lane.sent >= lane.filled {
             if !self.is_closing || lane.sent >= self.segment || lane.until < self.segment {
                 return None;
@@ -209,13 +214,13 @@ impl<B: Block> OpenRow<B> {
         lane.sent += blocks;
         lane.gone += blocks;
         lane.flights.push_back(Flight { start, has_ended: false });
-        Some((start, blocks))
+        Some(start..start + blocks)
     }
 
-    /// What has become known of a member since the last time waits for its token from `now` on.
-    pub fn announce(&mut self, now: Time, member: u32) {
+    /// What has become known of a column since the last time waits for its token from `now` on.
+    pub fn announce(&mut self, now: Time, column: Column) {
         let end = self.is_closing.then(|| self.stripes() + 1);
-        let lane = &mut self.lanes[member as usize];
+        let lane = &mut self.lanes[column];
         let known = end.unwrap_or(lane.filled);
         if known > lane.announced {
             lane.announced = known;
@@ -224,29 +229,29 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// The gate of a drive counts all that waits: how much more that is than it did.
-    pub fn keep(&mut self, member: u32) -> u32 {
-        let lane = &mut self.lanes[member as usize];
+    pub fn keep(&mut self, column: Column) -> u32 {
+        let lane = &mut self.lanes[column];
         let before = std::mem::replace(&mut lane.kept, lane.announced - lane.gone);
         lane.kept - before
     }
 
     /// It counts no more than what waits: how much less that is than it did.
-    pub fn release(&mut self, member: u32) -> u32 {
-        let lane = &mut self.lanes[member as usize];
+    pub fn release(&mut self, column: Column) -> u32 {
+        let lane = &mut self.lanes[column];
         let released = lane.kept.saturating_sub(lane.announced - lane.gone);
         lane.kept -= released;
         released
     }
 
-    /// What is known of a member now may be sent.
-    pub fn permit(&mut self, member: u32) {
-        let lane = &mut self.lanes[member as usize];
+    /// What is known of a column now may be sent.
+    pub fn permit(&mut self, column: Column) {
+        let lane = &mut self.lanes[column];
         lane.until = if self.is_closing { self.segment } else { lane.filled };
     }
 
     /// The next of those that have gone since the last time: how many have waited, and since when.
-    pub fn waited(&mut self, member: u32) -> Option<(u32, Time)> {
-        let lane = &mut self.lanes[member as usize];
+    pub fn waited(&mut self, column: Column) -> Option<(u32, Time)> {
+        let lane = &mut self.lanes[column];
         let &(until, since) = lane.since.front()?;
         let before = lane.waited;
         if lane.gone == before {
@@ -259,37 +264,37 @@ impl<B: Block> OpenRow<B> {
         Some((lane.waited - before, since))
     }
 
-    /// What goes to the drive: the blocks from `start` on.
-    pub fn copy(&self, member: u32, start: u32, blocks: u32, into: &mut Vec<B>) {
-        into.extend((start..start + blocks).map(|stripe| self.content[self.slot(member, stripe)].clone()));
+    /// The content of some stripes on a column, for its drive.
+    pub fn copy(&self, column: Column, stripes: Range<u32>, into: &mut Vec<B>) {
+        into.extend(stripes.map(|stripe| self.content[self.slot(column, stripe)].clone()));
     }
 
     /// Who waits for a block; nobody after that.
-    pub fn take_waiter(&mut self, member: u32, stripe: u32) -> Option<u32> {
-        let slot = self.slot(member, stripe);
+    pub fn take_waiter(&mut self, column: Column, stripe: u32) -> Option<u32> {
+        let slot = self.slot(column, stripe);
         let waiter = std::mem::replace(&mut self.waiters[slot], NOBODY);
         (waiter != NOBODY).then_some(waiter)
     }
 
-    /// True when a member gets nothing of this row.
-    pub fn is_absent(&self, member: u32) -> bool {
-        self.lanes[member as usize].is_absent
+    /// True when a column gets nothing of this row.
+    pub fn is_absent(&self, column: Column) -> bool {
+        self.lanes[column].is_absent
     }
 
-    /// A member gets nothing more of this row.
-    pub fn set_absent(&mut self, member: u32) {
-        self.lanes[member as usize].is_absent = true;
+    /// A column gets nothing more of this row.
+    pub fn set_absent(&mut self, column: Column) {
+        self.lanes[column].is_absent = true;
     }
 
     /// Who waits for a block that has not been sent; nobody after that.
-    pub fn take_unsent(&mut self, member: u32, stripe: u32) -> Option<u32> {
-        let is_unsent = stripe >= self.lanes[member as usize].sent;
-        if is_unsent { self.take_waiter(member, stripe) } else { None }
+    pub fn take_unsent(&mut self, column: Column, stripe: u32) -> Option<u32> {
+        let is_unsent = stripe >= self.lanes[column].sent;
+        if is_unsent { self.take_waiter(column, stripe) } else { None }
     }
 
     /// A write has ended.
-    pub fn ended(&mut self, member: u32, start: u32) {
-        let lane = &mut self.lanes[member as usize];
+    pub fn ended(&mut self, column: Column, start: u32) {
+        let lane = &mut self.lanes[column];
         let flight = lane.flights.iter_mut().find(|flight| flight.start == start);
         flight.expect("it was in flight").has_ended = true;
         while lane.flights.front().is_some_and(|flight| flight.has_ended) {
@@ -300,7 +305,7 @@ impl<B: Block> OpenRow<B> {
 
     /// Forgets the content of stripes that are complete.
     pub fn forget(&mut self) {
-        let done = self.lanes.iter().map(Lane::done).min().expect("a row has members");
+        let done = self.lanes.iter().map(Lane::done).min().expect("a row has columns");
         while self.complete < done {
             let first = (self.complete * self.width) as usize;
             self.content[first..first + self.width as usize].fill(B::default());

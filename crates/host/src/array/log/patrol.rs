@@ -9,6 +9,7 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::array::{Column, DriveId};
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -35,7 +36,7 @@ pub struct ScrubReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     /// Fills this drive with what belongs on it.
-    Rebuild { drive: usize },
+    Rebuild { drive: DriveId },
     /// Compares everything with its seal and its parity.
     Scrub,
 }
@@ -68,7 +69,7 @@ pub struct Patrol<B> {
     report: ScrubReport,
 }
 
-/// Stripes of a row that are read on all members.
+/// Stripes of a row that are read on all columns.
 #[derive(Debug)]
 struct Part<B> {
     stripe: u32,
@@ -82,8 +83,9 @@ struct Part<B> {
 
 impl<B: Block> Part<B> {
     /// Of which so many reads are on their way.
-    fn new(stripe: u32, stripes: u32, pending: u32) -> Part<B> {
-        let (data, parity) = (vec![B::default(); stripes as usize], Vec::new());
+    fn new(stripes: Range<u32>, pending: u32) -> Part<B> {
+        let (data, parity) = (vec![B::default(); stripes.len()], Vec::new());
+        let (stripe, stripes) = (stripes.start, stripes.len() as u32);
         Part { stripe, stripes, pending, has_failed: false, is_repaired: false, data, parity }
     }
 }
@@ -126,7 +128,7 @@ impl<B: Block> Patrol<B> {
 
 impl<B: Block> Log<B> {
     /// Begins to fill a drive that has taken the place of another.
-    pub(super) fn begin_rebuild(&mut self, drive: usize) {
+    pub(super) fn begin_rebuild(&mut self, drive: DriveId) {
         self.to_rebuild.push_back(drive);
     }
 
@@ -136,7 +138,7 @@ impl<B: Block> Log<B> {
     }
 
     /// A drive is gone: it is not filled any more.
-    pub(super) fn stop_rebuild(&mut self, drive: usize) {
+    pub(super) fn stop_rebuild(&mut self, drive: DriveId) {
         self.to_rebuild.retain(|&waiting| waiting != drive);
         if let Some(patrol) = &mut self.patrol
             && matches!(patrol.task, Task::Rebuild { drive: filled } if filled == drive)
@@ -175,7 +177,7 @@ impl<B: Block> Log<B> {
         }
         let (before, checkpoint) = (self.rows.opened, self.checkpoint.next());
         if let Some(drive) = self.to_rebuild.pop_front() {
-            let first = drive as u32 / self.geometry.width * self.geometry.rows;
+            let first = self.geometry.column_of(drive).0.get() * self.geometry.rows;
             let rows = Row::new(first)..Row::new(first + self.geometry.rows);
             self.patrol = Some(Box::new(Patrol::new(Task::Rebuild { drive }, rows, before, checkpoint)));
         } else if std::mem::take(&mut self.wants_scrub) {
@@ -295,21 +297,21 @@ impl<B: Block> Log<B> {
     fn begin_part(&mut self, now: Time, core: &mut Core<B>, part: usize, what: (Row, u32, u32)) {
         let (row, stripe, stripes) = what;
         let task = self.patrol_mut().task;
-        let of_drive = |member: u32| match task {
-            Task::Rebuild { drive } => drive as u32 % self.geometry.width == member,
-            Task::Scrub => core.drives.is_in_sync(self.geometry.drive(row, member)),
+        let of_drive = |column: Column| match task {
+            Task::Rebuild { drive } => self.geometry.column_of(drive).1 == column,
+            Task::Scrub => core.drives.is_in_sync(self.geometry.drive(row, column)),
         };
-        let members: Vec<u32> = (0..self.geometry.width).filter(|&member| of_drive(member)).collect();
+        let columns: Vec<Column> = self.geometry.columns().filter(|&column| of_drive(column)).collect();
         let around = match task {
             Task::Rebuild { .. } => Around::AtNeed,
             Task::Scrub if stripes > 1 => Around::Later,
             Task::Scrub => Around::WhenWrong,
         };
-        let mut this = Part::new(stripe, stripes, members.len() as u32);
+        let mut this = Part::new(stripe..stripe + stripes, columns.len() as u32);
         this.is_repaired = this.pending < self.geometry.width;
         self.patrol_mut().parts[part] = Some(this);
-        for member in members {
-            self.read_part(now, core, part, (row, member, stripe, stripes), around);
+        for column in columns {
+            self.read_part(now, core, part, (row, column, stripe..stripe + stripes), around);
         }
     }
 
@@ -318,13 +320,13 @@ impl<B: Block> Log<B> {
         now: Time,
         core: &mut Core<B>,
         part: usize,
-        (row, member, stripe, blocks): (Row, u32, u32, u32),
+        (row, column, stripes): (Row, Column, Range<u32>),
         around: Around,
     ) {
         let wanted = Wanted {
-            drive: self.geometry.drive(row, member),
-            block: self.geometry.address(row) + u64::from(stripe),
-            blocks,
+            drive: self.geometry.drive(row, column),
+            block: self.geometry.address(row) + u64::from(stripes.start),
+            blocks: stripes.len() as u32,
             age: self.age(self.rows.get(row).age),
             unwritten: false,
             class: Class::new(5).expect("a class"),
@@ -335,9 +337,8 @@ impl<B: Block> Log<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// A member of a part has been read, or cannot be.
+    /// A column of a part has been read, or cannot be.
     pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, part: usize, done: &mut Done<B>) {
-        let width = self.geometry.width;
         let patrol = self.patrol.as_mut().expect("a walk is under way");
         let row = patrol.row.expect("it is being read");
         let this = patrol.parts[part].as_mut().expect("it is being read");
@@ -347,7 +348,7 @@ impl<B: Block> Log<B> {
         this.is_repaired |= done.reconstructed;
         patrol.report.repaired += u64::from(done.damaged && done.status == Status::Success);
         if done.status == Status::Success {
-            if Some(done.wanted.drive as u32 % width) == self.geometry.parity(row) {
+            if Some(self.geometry.column_of(done.wanted.drive).1) == self.geometry.parity(row) {
                 this.parity.append(&mut done.data);
             } else {
                 this.data.iter_mut().zip(&done.data).for_each(|(sum, block)| sum.xor(block));
@@ -396,7 +397,7 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (row, drive, stripe): (Row, usize, u32),
+        (row, drive, stripe): (Row, DriveId, u32),
         content: Vec<B>,
     ) {
         let age = self.age(self.rows.get(row).age);

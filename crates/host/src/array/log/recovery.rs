@@ -13,13 +13,14 @@
 use super::Log;
 use super::checkpoint::{COUNT_MAX, Header, Piece, decode_piece};
 use super::descriptor::{Aged, Descriptor};
-use super::geometry::{DUMP_ENTRIES, Place, Row};
+use super::geometry::{DUMP_ENTRIES, Place, Region, Row};
 use super::stream::{BEGUN_MAX, HOST, MOVED};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, Wanted};
+use crate::array::{Column, DriveId};
 use crate::planted::{Rule, holds};
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
@@ -124,8 +125,8 @@ impl<B: Block> Log<B> {
     /// Begins to recover.
     pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
         let mut recovery = Recovery::new(now, self.geometry.all_rows() as usize);
-        for drive in 0..core.drives.len() {
-            for region in 0..if core.drives.is_in_sync(drive) { 2 } else { 0 } {
+        for drive in core.drives.ids() {
+            for &region in if core.drives.is_in_sync(drive) { &Region::BOTH[..] } else { &[] } {
                 recovery.pending += 1;
                 self.read_raw(now, core, drive, self.geometry.header_block(region), 0);
             }
@@ -134,7 +135,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Reads a block whose age is not known: it says itself what it is.
-    fn read_raw(&mut self, now: Time, core: &mut Core<B>, drive: usize, block: u64, what: u32) {
+    fn read_raw(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, block: u64, what: u32) {
         let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
         core.drives.ask(now, drive, Urgency::Read, Owner::Layout(Token::Recovery(what).into()), ask);
@@ -164,9 +165,10 @@ impl<B: Block> Log<B> {
                 self.headers_read(now, core);
             }
         } else {
-            let (index, copy) = (u64::from(what >> 1), u64::from(what & 1));
-            let number = recovery.header().number;
-            match bytes.and_then(|bytes| decode_piece(bytes, array, number, index, &self.geometry)) {
+            let (index, copy) = (u64::from(what >> 1), what as usize & 1);
+            let header = recovery.header().clone();
+            let number = header.number;
+            match bytes.and_then(|bytes| decode_piece(bytes, &header, index, &self.geometry)) {
                 Some(Piece::Map(entries)) if self.are_possible(index, &entries) => self.load(index, &entries),
                 Some(Piece::Sums(sums)) => self.load_checksums(core, index, sums),
                 Some(_) => self.give_up(format!("piece {index} of checkpoint {number} contradicts itself")),
@@ -222,11 +224,11 @@ impl<B: Block> Log<B> {
         }
     }
 
-    fn read_piece(&mut self, now: Time, core: &mut Core<B>, index: u64, copy: u64) {
-        let region = self.recovering().header().number % 2;
+    fn read_piece(&mut self, now: Time, core: &mut Core<B>, index: u64, copy: usize) {
         self.recovering().pending += 1;
+        let region = Region::of(self.recovering().header().number);
         let (drive, block) = self.geometry.dump_place(region, index, copy);
-        self.read_raw(now, core, drive, block, (index << 1 | copy) as u32);
+        self.read_raw(now, core, drive, block, (index << 1 | copy as u64) as u32);
     }
 
     /// True when all entries of a piece are places of data, or ages that were given.
@@ -248,7 +250,7 @@ impl<B: Block> Log<B> {
         let recovery = self.recovery.as_mut().expect("a recovery is under way");
         for (entry, &raw) in (index * DUMP_ENTRIES..).zip(entries) {
             if entry < host_blocks {
-                self.map.set_raw(entry, raw);
+                self.map.replace(entry, raw.checked_sub(1).map(Place));
             } else if let Some(age) = recovery.ages.get_mut((entry - host_blocks) as usize) {
                 *age = raw as u32;
             }
@@ -300,7 +302,7 @@ impl<B: Block> Log<B> {
             recovery.pending += 1;
             recovery.report.blocks_read += 1;
             let wanted = Wanted {
-                drive: self.geometry.drive(here.row, asked % width),
+                drive: self.geometry.drive(here.row, Column::new(asked % width)),
                 block: self.geometry.address(here.row) + u64::from(asked / width),
                 blocks: 1,
                 age: self.age(here.age),
@@ -393,9 +395,8 @@ impl<B: Block> Log<B> {
     }
 
     fn content_at<'r>(&self, recovery: &'r Recovery<B>, position: u32) -> Option<&'r B> {
-        let (row, data) = (recovery.here.row, self.geometry.data);
-        let member = self.geometry.data_member(row, position % data);
-        recovery.content[(position / data * self.geometry.width + member) as usize].as_ref()
+        let column = self.geometry.data_column(recovery.here.row, position % self.geometry.data).get();
+        recovery.content[(position / self.geometry.data * self.geometry.width + column) as usize].as_ref()
     }
 
     pub(super) fn descriptor_at(&self, recovery: &Recovery<B>, position: u32) -> Option<Descriptor> {
@@ -484,11 +485,11 @@ impl<B: Block> Log<B> {
         self.rows.opened = newest.saturating_add(4 * BEGUN_MAX);
         for (stream, batch) in self.streams.iter_mut().zip(last) {
             stream.batch.number = batch + 1;
-            stream.dirty.fill(true);
+            stream.dirty.as_mut_slice().fill(true);
         }
         self.checkpoint.follow(header.number, core.drives.len());
-        let free = |group: &u32| self.rows.free(*group);
-        self.space.front = (0..self.geometry.groups).max_by_key(free).expect("there are groups");
+        let front = self.geometry.group_ids().max_by_key(|&group| self.rows.free(group));
+        self.space.front = front.expect("there are groups");
         if !self.begin_streams(core) {
             // Without open rows nothing is written.
             self.open_rows.clear();
@@ -501,11 +502,10 @@ impl<B: Block> Log<B> {
 
     /// Counts what each row holds; false when there is more than it can, or it has no age.
     fn count_valid(&mut self, ages: &[u32], unfinished: &[Row]) -> bool {
-        let mut valid = vec![0u32; ages.len()];
-        let mut reach = vec![0u32; ages.len()];
+        let (mut valid, mut reach) = (vec![0u32; ages.len()], vec![0u32; ages.len()]);
         for block in 0..self.geometry.host_blocks {
             let Some(place) = self.map.get(block) else { continue };
-            let (row, _, stripe) = self.geometry.locate(Place(place.0));
+            let (row, _, stripe) = self.geometry.locate(place);
             valid[row.index()] += 1;
             reach[row.index()] = reach[row.index()].max(stripe + 1);
         }
@@ -514,8 +514,8 @@ impl<B: Block> Log<B> {
                 if age == 0 || count > self.geometry.positions() {
                     return false;
                 }
-                let (stripes, has_summary) = (reach[row.index()], !unfinished.contains(&row));
-                self.rows.restore(row, age - 1, count, stripes, has_summary);
+                let (here, stripes) = (Aged { row, age: age - 1 }, reach[row.index()]);
+                self.rows.restore(here, count, (stripes, !unfinished.contains(&row)));
             }
         }
         self.rows.rebuild_free();
@@ -528,8 +528,8 @@ impl<B: Block> Log<B> {
             let duration = now.since(recovery.began);
             self.recovery_report = Some(RecoveryReport { duration, ..recovery.report });
             // What of a drive had been filled is not known: it is filled again.
-            let is_unfilled = |&drive: &usize| core.drives.presence(drive) == Presence::Rebuilding;
-            self.to_rebuild.extend((0..core.drives.len()).filter(is_unfilled));
+            let unfilled = core.drives.ids().filter(|&d| core.drives.presence(d) == Presence::Rebuilding);
+            self.to_rebuild.extend(unfilled);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The rows of segments: which are free, how much of each is valid, and which is collected next.
 
 use super::config::VictimChoice;
+use super::descriptor::Aged;
 use super::geometry::{Geometry, Row};
+use crate::array::GroupId;
 use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
 use tailcut_base::random;
@@ -68,7 +70,7 @@ const LOOKS: u32 = 4;
 #[derive(Clone, Debug)]
 pub struct Rows {
     rows: IdVec<Row, RowInfo>,
-    groups: Vec<Group>,
+    groups: IdVec<GroupId, Group>,
     rows_of_group: u32,
     positions: u32,
     /// Numbers of valid blocks that share a bucket.
@@ -98,8 +100,8 @@ impl Rows {
             after: Row::NONE,
             index: 0,
         };
-        let group = |group: u32| Group {
-            free: (group * geometry.rows..(group + 1) * geometry.rows).map(Row::new).collect(),
+        let group = |group: GroupId| Group {
+            free: geometry.rows_of(group).collect(),
             collectable: Vec::new(),
             order: VecDeque::new(),
             buckets: vec![(Row::NONE, Row::NONE); BUCKETS],
@@ -108,7 +110,7 @@ impl Rows {
         };
         Rows {
             rows: IdVec::filled(geometry.all_rows() as usize, row),
-            groups: (0..geometry.groups).map(group).collect(),
+            groups: geometry.group_ids().map(group).collect(),
             rows_of_group: geometry.rows,
             positions: geometry.positions(),
             quantum: geometry.positions() / BUCKETS as u32 + 1,
@@ -133,13 +135,13 @@ impl Rows {
     }
 
     /// Free rows of a group.
-    pub fn free(&self, group: u32) -> u32 {
-        self.groups[group as usize].free.len() as u32
+    pub fn free(&self, group: GroupId) -> u32 {
+        self.groups[group].free.len() as u32
     }
 
     /// Valid blocks of a group.
-    pub fn valid(&self, group: u32) -> u64 {
-        self.groups[group as usize].valid
+    pub fn valid(&self, group: GroupId) -> u64 {
+        self.groups[group].valid
     }
 
     /// Full rows that the last checkpoint does not cover.
@@ -148,16 +150,16 @@ impl Rows {
     }
 
     fn group_of(&self, row: Row) -> &Group {
-        &self.groups[(row.get() / self.rows_of_group) as usize]
+        &self.groups[GroupId::new(row.get() / self.rows_of_group)]
     }
 
     fn group_mut(&mut self, row: Row) -> &mut Group {
-        &mut self.groups[(row.get() / self.rows_of_group) as usize]
+        &mut self.groups[GroupId::new(row.get() / self.rows_of_group)]
     }
 
     /// Opens a free row of a group.
-    pub fn open(&mut self, group: u32) -> Option<Row> {
-        let row = self.groups[group as usize].free.pop_front()?;
+    pub fn open(&mut self, group: GroupId) -> Option<Row> {
+        let row = self.groups[group].free.pop_front()?;
         let age = self.opened;
         self.opened = self.opened.checked_add(1).expect("a drive does not last for 2^32 of its segments");
         let info = self.get_mut(row);
@@ -212,9 +214,10 @@ impl Rows {
         }
     }
 
-    /// A row is found to hold `valid` blocks; it is collected like any other. When all are restored,
-    /// [`Rows::rebuild_free`] follows.
-    pub fn restore(&mut self, row: Row, age: u32, valid: u32, stripes: u32, has_summary: bool) {
+    /// A row is found to hold `valid` blocks, none behind its first `stripes`; it is collected like any other. When
+    /// all are restored, [`Rows::rebuild_free`] follows.
+    pub fn restore(&mut self, here: Aged, valid: u32, (stripes, has_summary): (u32, bool)) {
+        let Aged { row, age } = here;
         let info = self.get_mut(row);
         (info.state, info.age, info.valid) = (RowState::Closed, age, valid);
         (info.stripes, info.has_summary) = (stripes, has_summary);
@@ -232,12 +235,12 @@ impl Rows {
 
     /// Takes the row of a group that is to be collected next. One with more than `most` valid blocks
     /// would free nothing: then it is the one with the fewest.
-    pub fn victim(&mut self, group: u32, most: u32) -> Option<Row> {
+    pub fn victim(&mut self, group: GroupId, most: u32) -> Option<Row> {
         let chosen = self.choose(group).filter(|&row| self.get(row).valid <= most);
         let row = chosen.or_else(|| self.candidate(group))?;
         self.unlink(row);
         let index = self.get(row).index as usize;
-        let collectable = &mut self.groups[group as usize].collectable;
+        let collectable = &mut self.groups[group].collectable;
         collectable.swap_remove(index);
         if let Some(&moved) = collectable.get(index) {
             self.get_mut(moved).index = index as u32;
@@ -247,8 +250,8 @@ impl Rows {
     }
 
     /// A row with the fewest valid blocks, as far as buckets tell.
-    pub fn candidate(&self, group: u32) -> Option<Row> {
-        let group = &self.groups[group as usize];
+    pub fn candidate(&self, group: GroupId) -> Option<Row> {
+        let group = &self.groups[group];
         let word = group.present.iter().position(|&word| word != 0)?;
         let bucket = word * 64 + group.present[word].trailing_zeros() as usize;
         Some(group.buckets[bucket].0)
@@ -256,8 +259,8 @@ impl Rows {
 
     /// True when victims of a group gain `needed` positions, where one with so many valid blocks gains `gain` of
     /// them, the fewer the more it has, and none from some number on. Looks at no more than `needed` rows.
-    pub fn gains(&self, group: u32, needed: u32, gain: impl Fn(u32) -> u32) -> bool {
-        let this = &self.groups[group as usize];
+    pub fn gains(&self, group: GroupId, needed: u32, gain: impl Fn(u32) -> u32) -> bool {
+        let this = &self.groups[group];
         let mut sum = 0;
         for (word, &bits) in this.present.iter().enumerate() {
             let mut bits = bits;
@@ -280,8 +283,8 @@ impl Rows {
         false
     }
 
-    fn choose(&mut self, group: u32) -> Option<Row> {
-        let members = self.groups[group as usize].collectable.len() as u64;
+    fn choose(&mut self, group: GroupId) -> Option<Row> {
+        let members = self.groups[group].collectable.len() as u64;
         if members == 0 {
             return None;
         }
@@ -291,12 +294,12 @@ impl Rows {
             VictimChoice::CostBenefit => self.most_beneficial(group),
             VictimChoice::Random => {
                 let index = self.random.below(members) as usize;
-                Some(self.groups[group as usize].collectable[index])
+                Some(self.groups[group].collectable[index])
             }
             VictimChoice::DChoices => {
                 let mut drawn = [0; 10];
                 drawn.fill_with(|| self.random.below(members) as usize);
-                let collectable = &self.groups[group as usize].collectable;
+                let collectable = &self.groups[group].collectable;
                 drawn.iter().map(|&index| collectable[index]).min_by_key(|&row| self.get(row).valid)
             }
         }
@@ -308,7 +311,7 @@ impl Rows {
 
     /// The oldest row with hardly more valid blocks than the emptiest. A drive puts what is written in
     /// order into the same flash blocks: what is trimmed in order empties them.
-    fn old_and_empty(&mut self, group: u32) -> Option<Row> {
+    fn old_and_empty(&mut self, group: GroupId) -> Option<Row> {
         let emptiest = self.candidate(group)?;
         let most = self.get(emptiest).valid + self.slack;
         for _ in 0..if self.slack > 0 { LOOKS } else { 0 } {
@@ -321,7 +324,7 @@ impl Rows {
                 break;
             }
             // What is full although it is old stays so for long.
-            self.groups[group as usize].order.rotate_left(1);
+            self.groups[group].order.rotate_left(1);
         }
         Some(emptiest)
     }
@@ -333,8 +336,8 @@ impl Rows {
         u64::from(self.get(row).valid) * used > group.valid
     }
 
-    fn oldest(&mut self, group: u32) -> Option<Row> {
-        let (rows, order) = (&self.rows, &mut self.groups[group as usize].order);
+    fn oldest(&mut self, group: GroupId) -> Option<Row> {
+        let (rows, order) = (&self.rows, &mut self.groups[group].order);
         let is_gone = |&(row, age): &(Row, u32)| {
             let info = &rows[row];
             info.state != RowState::Collectable || info.age != age
@@ -346,8 +349,8 @@ impl Rows {
     }
 
     /// Of the rows that have been in their buckets for longest, the one with the best ratio.
-    fn most_beneficial(&self, group: u32) -> Option<Row> {
-        let buckets = &self.groups[group as usize].buckets;
+    fn most_beneficial(&self, group: GroupId) -> Option<Row> {
+        let buckets = &self.groups[group].buckets;
         let firsts = buckets.iter().map(|&(first, _)| first).filter(|&first| first != Row::NONE);
         let score = |row: &Row| {
             let info = self.get(*row);
@@ -408,8 +411,11 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     use crate::array::{ArrayConfig, LayoutKind};
     use tailcut_base::random::Stream;
+
+    const FIRST: GroupId = GroupId::new(0);
 
     #[test]
     fn victims_are_those_of_a_plain_search() {
@@ -420,15 +426,15 @@ mod tests {
         let mut random = Stream::new(1, "rows");
         let mut held: Vec<Row> = Vec::new();
         for _ in 0..20_000 {
-            if rows.free(0) > 5 && random.chance_ppm(100_000) {
-                let row = rows.open(0).expect("some are free");
+            if rows.free(FIRST) > 5 && random.chance_ppm(100_000) {
+                let row = rows.open(FIRST).expect("some are free");
                 (0..geometry.positions()).for_each(|_| rows.validate(row));
                 rows.close(row);
                 rows.cover(1);
                 held.push(row);
-            } else if rows.free(0) <= 5 {
+            } else if rows.free(FIRST) <= 5 {
                 let fewest = held.iter().map(|&row| rows.get(row).valid).min();
-                let row = rows.victim(0, u32::MAX).expect("some are full");
+                let row = rows.victim(FIRST, u32::MAX).expect("some are full");
                 assert_eq!(Some(rows.get(row).valid), fewest);
                 held.retain(|&other| other != row);
                 (0..rows.get(row).valid).for_each(|_| rows.invalidate(row));
@@ -440,7 +446,7 @@ mod tests {
                 }
             }
             let valid: u64 = held.iter().map(|&row| u64::from(rows.get(row).valid)).sum();
-            assert_eq!(rows.valid(0), valid);
+            assert_eq!(rows.valid(FIRST), valid);
         }
     }
 }

@@ -9,9 +9,11 @@ use super::Log;
 use super::descriptor::Descriptor;
 use super::recovery::Recovery;
 use crate::Block;
+use crate::array::Column;
 use crate::array::core::Core;
 use crate::array::reads::{Around, Done};
 use crate::planted::{Rule, holds};
+use tailcut_base::ids::Id;
 use tailcut_base::{Status, Time};
 
 impl<B: Block> Log<B> {
@@ -52,10 +54,9 @@ impl<B: Block> Log<B> {
 
     /// Position of a slot, if it holds no parity.
     fn position_of(&self, recovery: &Recovery<B>, slot: u32) -> Option<u32> {
-        let (stripe, member) = (slot / self.geometry.width, slot % self.geometry.width);
-        let parity = self.geometry.parity(recovery.here.row);
-        let k = member - u32::from(parity.is_some_and(|parity| parity < member));
-        (parity != Some(member)).then(|| stripe * self.geometry.data + k)
+        let (row, width) = (recovery.here.row, self.geometry.width);
+        let (stripe, column) = (slot / width, Column::new(slot % width));
+        (self.geometry.parity(row) != Some(column)).then(|| self.geometry.position_of(row, column, stripe))
     }
 
     /// What might be a descriptor has been computed from its stripe.
@@ -111,7 +112,7 @@ impl<B: Block> Log<B> {
             if stored.iter().all(|content| content.as_ref().inspect(|content| sum.xor(content)).is_some())
                 && !sum.is_same(&B::default())
             {
-                let stored = stored[parity as usize].as_ref().expect("all are there");
+                let stored = stored[parity.index()].as_ref().expect("all are there");
                 sum.xor(stored);
                 wrong.push((
                     self.geometry.drive(row, parity),

@@ -12,6 +12,7 @@ use super::config::LogConfig;
 use super::geometry::{Geometry, RESERVE, Row, kept_rows};
 use super::stream::{HOST, MOVED};
 use crate::Block;
+use crate::array::GroupId;
 use crate::array::core::Core;
 use std::collections::{BTreeMap, VecDeque};
 use tailcut_base::Time;
@@ -20,11 +21,11 @@ use tailcut_base::Time;
 #[derive(Debug)]
 pub struct Space {
     /// The group that is written.
-    pub front: u32,
+    pub front: GroupId,
     /// The group that is collected.
-    pub collecting: Option<u32>,
+    pub collecting: Option<GroupId>,
     /// The group that is to be written next, and is left alone until it is.
-    pub next_front: Option<u32>,
+    pub next_front: Option<GroupId>,
     /// What may be written while there is little room, in parts of a block.
     credit: u64,
     /// Requests of the host that wait for room, in the order in which they came.
@@ -50,7 +51,7 @@ pub struct Space {
 }
 
 /// Parts of a block in which credits are counted.
-const PARTS: u64 = 1 << 16;
+pub(super) const PARTS: u64 = 1 << 16;
 
 impl Space {
     /// Room of a log of this shape.
@@ -59,7 +60,7 @@ impl Space {
         let share = (u64::from(rows) * u64::from(config.collect_below) / 1_000_000) as u32;
         let collect_below = share.max(2);
         Space {
-            front: 0,
+            front: GroupId::new(0),
             collecting: None,
             next_front: None,
             credit: 0,
@@ -72,7 +73,7 @@ impl Space {
             scarce: if geometry.groups > 1 { collect_below } else { collect_below / 2 },
             collect_below,
             leave_below: config.collect_victims.min(collect_below / 4),
-            kept: kept_rows(config.collect_victims, rows),
+            kept: kept_rows(config, rows),
         }
     }
 }
@@ -82,14 +83,14 @@ const CLOSING_MAX: usize = 4;
 
 impl<B: Block> Log<B> {
     /// Rows of a group that the host may open.
-    pub(super) fn available(&self, group: u32) -> u32 {
+    pub(super) fn available(&self, group: GroupId) -> u32 {
         let claimed = if self.space.collecting == Some(group) { self.claimed_rows() } else { 0 };
         self.rows.free(group).saturating_sub(RESERVE + claimed.max(self.space.kept))
     }
 
     /// Rows that the host may open.
     fn room(&self) -> u32 {
-        (0..self.geometry.groups).map(|group| self.available(group)).sum()
+        self.geometry.group_ids().map(|group| self.available(group)).sum()
     }
 
     /// True when the host may write one more block now.
@@ -106,11 +107,10 @@ impl<B: Block> Log<B> {
         self.space.credit = self.space.credit.saturating_sub(PARTS);
     }
 
-    /// Collection has done `done` of `all` steps of a victim that frees `gain` blocks. With half of the
-    /// scarce room left, the host may write as much as is freed.
-    pub(super) fn earn(&mut self, gain: u64, done: u64, all: u64) {
+    /// Collection has gained so many [`PARTS`] of blocks. With half of the scarce room left, the host may write as
+    /// much as is freed.
+    pub(super) fn earn(&mut self, earned: u64) {
         let (room, scarce) = (u64::from(self.room()), u64::from(self.space.scarce));
-        let earned = gain * done * PARTS / all.max(1);
         let ramped = earned * (scarce + 2 * room) / (2 * scarce);
         let most = u64::from(self.geometry.positions()) * PARTS;
         self.space.credit = (self.space.credit + ramped).min(most);
@@ -140,13 +140,13 @@ impl<B: Block> Log<B> {
             }
             return is_done_with;
         }
-        let nobody_has_room = (0..groups).all(|group| self.available(group) == 0);
-        let nothing_to_gain = (0..groups)
+        let nobody_has_room = self.geometry.group_ids().all(|group| self.available(group) == 0);
+        let nothing_to_gain = (self.geometry.group_ids())
             .all(|group| group == self.space.front || !self.is_busy(group) && self.is_clean(group));
         if groups > 1 && nobody_has_room && nothing_to_gain {
             // What is out of date is in the front-end: it has to be collected, so another group is the
             // front-end for so long.
-            self.space.front = (self.space.front + 1) % groups;
+            self.space.front = self.geometry.group_after(self.space.front);
         }
         false
     }
@@ -159,17 +159,16 @@ impl<B: Block> Log<B> {
     }
 
     /// The groups behind the front-end, in the order of their turns.
-    fn behind_front(&self) -> impl Iterator<Item = u32> + use<B> {
-        let (front, groups) = (self.space.front, self.geometry.groups);
-        (1..groups).map(move |turn| (front + turn) % groups)
+    fn behind_front(&self) -> impl Iterator<Item = GroupId> + use<B> {
+        self.geometry.groups_after(self.space.front)
     }
 
-    fn is_ready_to_front(&self, group: u32) -> bool {
+    fn is_ready_to_front(&self, group: GroupId) -> bool {
         let available = self.available(group);
         available > 0 && (available >= self.space.collect_below.div_ceil(8) || self.is_clean(group))
     }
 
-    fn become_front(&mut self, now: Time, core: &mut Core<B>, group: u32) {
+    fn become_front(&mut self, now: Time, core: &mut Core<B>, group: GroupId) {
         self.space.front = group;
         self.space.next_front = None;
         if self.space.collecting == Some(group) {
@@ -177,12 +176,12 @@ impl<B: Block> Log<B> {
         }
         self.figures.rotations += 1;
         if self.geometry.group_of(self.open_row(MOVED).here.row) == group {
-            self.hop(now, core, (group + 1) % self.geometry.groups);
+            self.hop(now, core, self.geometry.group_after(group));
         }
     }
 
     /// The stream of moved blocks goes on in another group; false when that has no row for it.
-    pub(super) fn hop(&mut self, now: Time, core: &mut Core<B>, group: u32) -> bool {
+    pub(super) fn hop(&mut self, now: Time, core: &mut Core<B>, group: GroupId) -> bool {
         let Some(next) = self.rows.open(group) else { return false };
         self.roll(now, core, MOVED, next);
         self.send(now, core, MOVED);
@@ -190,12 +189,13 @@ impl<B: Block> Log<B> {
     }
 
     /// The group that is to be collected now.
-    pub(super) fn group_to_collect(&mut self) -> Option<u32> {
+    pub(super) fn group_to_collect(&mut self) -> Option<GroupId> {
         let groups = self.geometry.groups;
         if groups == 1 {
-            self.space.collecting = Some(0);
-            let wants = self.available(0) < self.space.collect_below && self.worthwhile(0);
-            return wants.then_some(0);
+            let only = self.space.front;
+            self.space.collecting = Some(only);
+            let wants = self.available(only) < self.space.collect_below && self.worthwhile(only);
+            return wants.then_some(only);
         }
         self.choose_next_front();
         let is_done_with = |group| !self.wants_collection(group);
@@ -208,7 +208,7 @@ impl<B: Block> Log<B> {
 
     /// The first group in turn that has not its share of free rows yet, unless those before it have
     /// plenty.
-    fn next_to_collect(&self) -> Option<u32> {
+    fn next_to_collect(&self) -> Option<GroupId> {
         let plenty = (self.geometry.groups - 1) * self.space.collect_below;
         let mut ahead = 0;
         for group in self.behind_front() {
@@ -223,7 +223,7 @@ impl<B: Block> Log<B> {
         None
     }
 
-    fn wants_collection(&self, group: u32) -> bool {
+    fn wants_collection(&self, group: GroupId) -> bool {
         group != self.space.front
             && Some(group) != self.space.next_front
             && self.available(group) < self.space.collect_below
@@ -233,14 +233,14 @@ impl<B: Block> Log<B> {
     /// True when collection of the group would free more than it takes: with a victim that does so by itself where
     /// the stream of moved blocks is in the group already, else with as many as make up for its change of groups.
     /// Without that a few blocks that each change leaves behind would be collected by the next, for ever.
-    pub(super) fn worthwhile(&self, group: u32) -> bool {
+    pub(super) fn worthwhile(&self, group: GroupId) -> bool {
         let here = self.geometry.group_of(self.open_row(MOVED).here.row);
         let needed = if here == group { 1 } else { self.geometry.cost_of_hop() };
         self.rows.gains(group, needed, |valid| self.geometry.gain(valid))
     }
 
     /// True when a group has most of the room that collection can give it.
-    pub(super) fn is_clean(&self, group: u32) -> bool {
+    pub(super) fn is_clean(&self, group: GroupId) -> bool {
         let held = self.rows.valid(group).div_ceil(u64::from(self.geometry.user_positions())) as u32;
         let reachable = self.geometry.rows.saturating_sub(held + 2);
         let is_covered = self.rows.closed() == 0;
@@ -249,7 +249,7 @@ impl<B: Block> Log<B> {
 
     /// True when the log has little room and something to gain is not covered by a checkpoint.
     pub(super) fn needs_cover(&self) -> bool {
-        let group = self.space.collecting.unwrap_or((self.space.front + 1) % self.geometry.groups);
+        let group = self.space.collecting.unwrap_or(self.geometry.group_after(self.space.front));
         self.rows.closed() > 0 && self.room() < self.space.collect_below && !self.worthwhile(group)
     }
 }

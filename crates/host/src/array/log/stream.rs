@@ -7,13 +7,17 @@ use super::Log;
 use super::commit::Commit;
 use super::descriptor::{self, Aged, Descriptor, Entry, Summary, Trim};
 use super::geometry::{Place, Row};
+use super::map::Raw;
 use super::open_row::{NO_BLOCK, NOBODY, OpenRow};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::reads::seal_of;
+use crate::array::{Column, DriveId};
 use crate::planted::{Rule, holds};
+use std::ops::Range;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The stream of what the host writes.
@@ -31,7 +35,7 @@ pub struct Stream {
     /// What no descriptor covers yet.
     pub batch: Batch,
     /// Drives whose caches hold something of this stream.
-    pub dirty: Vec<bool>,
+    pub dirty: IdVec<DriveId, bool>,
     /// What is being made durable.
     pub commit: Commit,
     /// Rows begun since the last commit that has ended was begun.
@@ -64,7 +68,7 @@ impl Stream {
             open: 0,
             closing: Vec::new(),
             batch: Batch { number: 1, ..Batch::default() },
-            dirty: vec![false; drives],
+            dirty: IdVec::filled(drives, false),
             commit: Commit::default(),
             begun: 0,
             has_failed: false,
@@ -96,7 +100,7 @@ impl<B: Block> Log<B> {
         let here = Aged { row, age: self.rows.get(row).age };
         let geometry = &self.geometry;
         self.open_rows[slab as usize]
-            .begin(geometry, here, stream, |member| core.drives.is_present(geometry.drive(row, member)));
+            .begin(geometry, here, stream, |column| core.drives.is_present(geometry.drive(row, column)));
         self.rows.get_mut(row).slab = Some(slab);
         self.streams[stream].open = slab;
         self.streams[stream].batch.first = 0;
@@ -109,7 +113,7 @@ impl<B: Block> Log<B> {
     /// and for the descriptor that ends the row: a commit never needs a new row.
     pub(super) fn make_room(&mut self, now: Time, core: &mut Core<B>, stream: usize) -> bool {
         let batch = &self.streams[stream].batch;
-        let is_full = !descriptor::has_room(batch.entries.len(), batch.trims.len());
+        let is_full = !descriptor::has_room(&batch.entries, &batch.trims);
         let needed = 1 + u32::from(is_full) + self.geometry.data + 1;
         if self.open_row(stream).next + needed > self.geometry.positions() {
             if self.streams[stream].begun >= BEGUN_MAX {
@@ -148,7 +152,7 @@ impl<B: Block> Log<B> {
         }
         self.streams[stream].batch.entries.push(Entry { block, checksum, source });
         if let Some(reverse) = &mut self.reverse {
-            reverse.set_raw(place.0, block + 1);
+            reverse.set_raw(place.0, Raw::new(block + 1));
         }
         self.rows.validate(here);
         self.remap(block, Some(place));
@@ -161,8 +165,8 @@ impl<B: Block> Log<B> {
     pub(super) fn forget_checksums(&self, core: &mut Core<B>, row: Row) {
         let checksums = core.reads.checksums().filter(|_| holds(Rule::OldChecksumsAreForgotten));
         let Some(checksums) = checksums else { return };
-        for member in 0..self.geometry.width {
-            let (drive, block) = (self.geometry.drive(row, member), self.geometry.address(row));
+        for column in self.geometry.columns() {
+            let (drive, block) = (self.geometry.drive(row, column), self.geometry.address(row));
             checksums.forget(drive, block, self.geometry.segment);
         }
     }
@@ -234,7 +238,7 @@ impl<B: Block> Log<B> {
         let blocks = std::mem::take(&mut row.blocks);
         let summary = |k: u32| {
             let blocks = blocks.iter().skip(k as usize).step_by(data as usize).copied().collect();
-            B::encode(&Summary { array, here, member: k, blocks }.encode())
+            B::encode(&Summary { array, here, data_column: k, blocks }.encode())
         };
         row.close((0..data).map(summary));
         row.blocks = blocks;
@@ -251,32 +255,35 @@ impl<B: Block> Log<B> {
     }
 
     fn send_row(&mut self, now: Time, core: &mut Core<B>, slab: u16) {
-        for member in 0..self.geometry.width {
-            self.send_lane(now, core, slab, member);
+        for column in self.geometry.columns() {
+            self.send_lane(now, core, slab, column);
         }
     }
 
-    /// Sends what is known of a member of a row, as far as its drive may be written and takes it.
-    pub(super) fn send_lane(&mut self, now: Time, core: &mut Core<B>, slab: u16, member: u32) {
+    /// Sends what is known of a column of a row, as far as its drive may be written and takes it.
+    pub(super) fn send_lane(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
         let here = self.open_rows[slab as usize].here;
         let row = &mut self.open_rows[slab as usize];
-        let drive = self.geometry.drive(here.row, member);
-        if row.is_absent(member) {
-            row.take(member, 0, 0);
+        let drive = self.geometry.drive(here.row, column);
+        if row.is_absent(column) {
+            row.skip(column);
             row.forget();
             return self.drop_if_finished(slab);
         }
         if self.has_tokens {
-            self.keep_back(now, core, slab, member);
+            self.keep_back(now, core, slab, column);
         }
         let most = core.drives.most_blocks();
         while core.drives.may_write(now, drive) {
             let row = &mut self.open_rows[slab as usize];
-            let Some((start, blocks)) = row.take(member, core.config.log.appends, most) else { return };
-            if self.has_tokens {
-                self.let_go(now, core, slab, member);
+            if !row.has_room(column, core.config.log.appends) {
+                return;
             }
-            self.send_blocks(now, core, (slab, member), (start, blocks));
+            let Some(stripes) = row.take(column, most) else { return };
+            if self.has_tokens {
+                self.let_go(now, core, slab, column);
+            }
+            self.send_blocks(now, core, (slab, column), stripes);
         }
     }
 
@@ -284,23 +291,23 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (slab, member): (u16, u32),
-        (start, blocks): (u32, u32),
+        (slab, column): (u16, Column),
+        stripes: Range<u32>,
     ) {
         let row = &self.open_rows[slab as usize];
         let (here, stream) = (row.here, row.stream);
-        let drive = self.geometry.drive(here.row, member);
-        let block = self.geometry.address(here.row) + u64::from(start);
-        let age = self.age(here.age);
+        let drive = self.geometry.drive(here.row, column);
+        let block = self.geometry.address(here.row) + u64::from(stripes.start);
+        let (age, blocks) = (self.age(here.age), stripes.len() as u32);
         let mut data = core.drives.memory();
-        row.copy(member, start, blocks, &mut data);
+        row.copy(column, stripes, &mut data);
         for (content, address) in data.iter_mut().zip(block..) {
             content.seal(seal_of(drive, address, age));
         }
         let urgency = if stream == HOST || self.is_short { Urgency::Write } else { Urgency::Background };
         let class = Class::new(if stream == HOST { 4 } else { 5 }).expect("a class");
         let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
-        let token = Token::Append { slab, member: member as u8 };
+        let token = Token::Append { slab, column };
         core.drives.ask_kept(now, drive, urgency, Owner::Layout(token.into()), ask);
     }
 
@@ -310,7 +317,7 @@ impl<B: Block> Log<B> {
         now: Time,
         core: &mut Core<B>,
         slab: u16,
-        member: u32,
+        column: Column,
         answer: Answered<B>,
     ) {
         let here = self.open_rows[slab as usize].here;
@@ -321,13 +328,13 @@ impl<B: Block> Log<B> {
         // Who wrote it has been told that it is in memory: the next flush must not say that it is safe.
         self.streams[stream].has_failed |= self.has_tokens && status != Status::Success;
         for stripe in start..start + answer.blocks {
-            if let Some(slot) = self.open_rows[slab as usize].take_waiter(member, stripe) {
+            if let Some(slot) = self.open_rows[slab as usize].take_waiter(column, stripe) {
                 core.part_done(now, slot, status, &answer.spans);
             }
         }
         core.drives.recycle(answer.data);
-        self.open_rows[slab as usize].ended(member, start);
-        self.send_lane(now, core, slab, member);
+        self.open_rows[slab as usize].ended(column, start);
+        self.send_lane(now, core, slab, column);
         self.drop_if_finished(slab);
         self.commit_on(now, core, stream);
     }
@@ -360,8 +367,8 @@ impl<B: Block> Log<B> {
     }
 
     /// Takes a missing drive out of the rows that are being written.
-    pub(super) fn leave_out(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
-        let (group, member) = (drive as u32 / self.geometry.width, drive as u32 % self.geometry.width);
+    pub(super) fn leave_out(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
+        let (group, column) = self.geometry.column_of(drive);
         let status = if can_do_without(core, drive) { Status::Success } else { Status::MediaError };
         let slabs: Vec<u16> = self
             .streams
@@ -374,15 +381,15 @@ impl<B: Block> Log<B> {
             if self.geometry.group_of(row.here.row) != group {
                 continue;
             }
-            row.set_absent(member);
+            row.set_absent(column);
             self.streams[row.stream].has_failed |= self.has_tokens && status != Status::Success;
             for stripe in row.complete..self.geometry.segment {
                 // What is in flight is told of with its answer.
-                if let Some(slot) = self.open_rows[slab as usize].take_unsent(member, stripe) {
+                if let Some(slot) = self.open_rows[slab as usize].take_unsent(column, stripe) {
                     core.part_done(now, slot, status, &Spans::new());
                 }
             }
-            self.send_lane(now, core, slab, member);
+            self.send_lane(now, core, slab, column);
         }
     }
 
@@ -395,7 +402,7 @@ impl<B: Block> Log<B> {
 }
 
 /// True when all of a group but this drive serves, so that the parity makes up for it.
-pub fn can_do_without<B: Block>(core: &Core<B>, drive: usize) -> bool {
+pub fn can_do_without<B: Block>(core: &Core<B>, drive: DriveId) -> bool {
     let others = core.missing_beside(drive) - usize::from(!core.drives.is_in_sync(drive));
     core.config.layout.is_redundant() && others == 0
 }

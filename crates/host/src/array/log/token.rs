@@ -2,6 +2,7 @@
 
 use super::geometry::Row;
 use super::host::RunId;
+use crate::array::Column;
 
 /// What an answer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +11,8 @@ pub enum Token {
     Append {
         /// Where its content is.
         slab: u16,
-        /// The member.
-        member: u8,
+        /// The column.
+        column: Column,
     },
     /// A flush of a commit.
     Flush {
@@ -24,7 +25,7 @@ pub enum Token {
     Summary {
         /// The collection.
         job: u8,
-        /// The data member.
+        /// The data column.
         k: u8,
     },
     /// Valid blocks of a victim.
@@ -55,7 +56,7 @@ pub enum Token {
 impl From<Token> for u64 {
     fn from(token: Token) -> u64 {
         let (kind, a, b) = match token {
-            Token::Append { slab, member } => (0, u32::from(slab), member),
+            Token::Append { slab, column } => (0, u32::from(slab), column.get() as u8),
             Token::Flush { stream } => (1, 0, stream),
             Token::Run(run) => (2, run.get(), 0),
             Token::Summary { job, k } => (3, u32::from(job), k),
@@ -75,7 +76,7 @@ impl From<u64> for Token {
     fn from(bits: u64) -> Token {
         let (a, b) = (bits as u32, (bits >> 32) as u8);
         match bits >> 40 {
-            0 => Token::Append { slab: a as u16, member: b },
+            0 => Token::Append { slab: a as u16, column: Column::new(b.into()) },
             1 => Token::Flush { stream: b },
             2 => Token::Run(RunId::new(a)),
             3 => Token::Summary { job: a as u8, k: b },

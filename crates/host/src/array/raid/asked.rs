@@ -1,6 +1,7 @@
 //! What drives have been asked for that may refuse, and what has come of it.
 
 use super::cells::Cells;
+use super::geometry::Geometry;
 use tailcut_base::Time;
 
 /// The cells of a unit, as far as they have been asked for.
@@ -51,10 +52,10 @@ impl Asked {
         cells & self.taken & !self.known
     }
 
-    /// Until when a cell of a role keeps its row waiting, as far as is known.
-    pub fn until(&self, now: Time, role: usize, cell: usize) -> Time {
+    /// Until when a cell keeps its row waiting, as far as is known.
+    pub fn until(&self, now: Time, shape: &Geometry, cell: usize) -> Time {
         let is_taken = self.taken.contains(cell) && !self.known.contains(cell);
-        if is_taken { self.until[role].max(now) } else { Time::ZERO }
+        if is_taken { self.until[shape.role_of(cell)].max(now) } else { Time::ZERO }
     }
 
     /// True when all of some cells have come.

@@ -3,6 +3,7 @@
 use super::asked::Asked;
 use super::cells::Cells;
 use super::geometry::Geometry;
+use super::locks::PieceId;
 use super::planted::{Rule, holds};
 use crate::Block;
 use tailcut_base::{Cause, Class, Nanos, Spans, Time};
@@ -13,7 +14,7 @@ pub struct Batch<B> {
     /// Where.
     pub unit: u64,
     /// The pieces of the host's requests.
-    pub pieces: Vec<u32>,
+    pub pieces: Vec<PieceId>,
     /// Data cells that get new content.
     pub data: Cells,
     /// Those whose new content is that of a trimmed block.
@@ -93,7 +94,7 @@ impl<B: Block> Batch<B> {
     }
 
     /// Begins a new life.
-    pub fn begin(&mut self, now: Time, unit: u64, pieces: &[u32]) {
+    pub fn begin(&mut self, now: Time, unit: u64, pieces: &[PieceId]) {
         self.unit = unit;
         self.pieces.clear();
         self.pieces.extend_from_slice(pieces);
@@ -158,7 +159,7 @@ impl<B: Block> Batch<B> {
                 continue;
             }
             let can_be = both.into_iter().filter(|way| !way.meets(self.unknown));
-            let until = |cell: usize| self.asked.until(now, cell / shape.rows, cell);
+            let until = |cell: usize| self.asked.until(now, shape, cell);
             let cost = |way: &Cells| way.iter().map(until).max();
             let way = can_be.min_by_key(cost).expect("there was a plan");
             next[0] |= way & !self.asked.cells;

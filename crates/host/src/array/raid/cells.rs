@@ -72,14 +72,18 @@ impl Cells {
         })
     }
 
-    /// Ranges of neighbouring cells, none longer than `most` and none over a multiple of `rows`: what
-    /// one drive can be asked for at once.
-    pub fn runs(&self, rows: usize, most: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    /// Ranges of neighbouring cells, none longer than `most` and none over a cell of which `ends_role` is true, with
+    /// which another role begins: what one drive can be asked for at once.
+    pub fn runs<F: Fn(usize) -> bool>(
+        &self,
+        most: usize,
+        ends_role: F,
+    ) -> impl Iterator<Item = Range<usize>> + use<F> {
         let mut cells = self.iter().peekable();
         std::iter::from_fn(move || {
             let first = cells.next()?;
             let mut end = first + 1;
-            while end % rows != 0 && end - first < most && cells.next_if_eq(&end).is_some() {
+            while !ends_role(end) && end - first < most && cells.next_if_eq(&end).is_some() {
                 end += 1;
             }
             Some(first..end)
@@ -143,6 +147,9 @@ mod tests {
     #[test]
     fn runs_end_at_roles_and_at_the_most() {
         let cells = Cells::range(3..14) | Cells::range(20..21);
-        assert_eq!(cells.runs(8, 4).collect::<Vec<_>>(), [3..7, 7..8, 8..12, 12..14, 20..21]);
+        assert_eq!(
+            cells.runs(4, |end| end % 8 == 0).collect::<Vec<_>>(),
+            [3..7, 7..8, 8..12, 12..14, 20..21]
+        );
     }
 }

@@ -36,7 +36,7 @@ impl<B: Block> Raid<B> {
             }
         };
         let class = slot.map_or(Class::DEFAULT, |slot| core.requests.get(slot).class);
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
                 self.flushes[id as usize].pending += 1;
                 let (op, data) = (Op::Flush, Vec::new());

@@ -13,6 +13,7 @@
 use super::asked::Asked;
 use super::cells::Cells;
 use super::geometry::Geometry;
+use super::locks::PieceId;
 use super::locks::{Mode, NO_GATHER};
 use super::planted::{Rule, holds};
 use super::{Raid, Token};
@@ -26,7 +27,7 @@ use tailcut_base::{Cause, Class, Spans, Status, Time};
 #[derive(Debug)]
 pub struct Gather<B> {
     /// The piece; none when it has ended, and answers are still to come.
-    piece: Option<u32>,
+    piece: Option<PieceId>,
     unit: u64,
     class: Class,
     /// What the piece reads.
@@ -74,7 +75,7 @@ impl<B: Block> Gather<B> {
         }
     }
 
-    fn begin(&mut self, piece: u32, unit: u64, class: Class, wanted: Cells) {
+    fn begin(&mut self, piece: PieceId, unit: u64, class: Class, wanted: Cells) {
         (self.piece, self.unit, self.class, self.wanted) = (Some(piece), unit, class, wanted);
         self.asked.clear();
         (self.is_stable, self.is_waiting, self.has_failed) = (!holds(Rule::RowHeld), false, false);
@@ -103,7 +104,7 @@ impl<B: Block> Gather<B> {
 
     fn next_of_row(&self, now: Time, shape: &Geometry, row: usize, next: &mut Next) {
         let of_row = || (0..shape.width).map(|role| role * shape.rows + row);
-        let cost = |cell: &usize| self.asked.until(now, cell / shape.rows, *cell);
+        let cost = |cell: &usize| self.asked.until(now, shape, *cell);
         let wanted = of_row().filter(|&cell| self.wanted.contains(cell));
         let last = wanted.max_by_key(cost).expect("something of the row is wanted");
         let around = of_row().filter(|&cell| cell != last).map(|cell| cost(&cell)).max();
@@ -140,7 +141,7 @@ impl<B: Block> Gather<B> {
 
 impl<B: Block> Raid<B> {
     /// Begins to read a piece, or goes on when its rows do not change any more.
-    pub(super) fn begin_gather(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    pub(super) fn begin_gather(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
         let piece = self.locks.get(id);
         if piece.gather != NO_GATHER {
             let gather = piece.gather;
@@ -267,7 +268,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A drive has failed: when all have answered, the piece begins anew, around it.
-    fn read_otherwise(&mut self, id: u32, piece: u32) {
+    fn read_otherwise(&mut self, id: u32, piece: PieceId) {
         let gather = &mut self.gathers[id as usize];
         if gather.pending > 0 {
             return;

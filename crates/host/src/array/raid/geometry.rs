@@ -5,7 +5,9 @@
 //! drive has a *role*: data chunk 0, 1, … in the order of the host's addresses, then the parity.
 
 use super::cells::{CELLS_MOST, Cells};
+use crate::array::DriveId;
 use std::ops::Range;
+use tailcut_base::ids::Id;
 
 /// Which drive has the parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,18 +92,18 @@ impl Geometry {
     }
 
     /// The drive that has a role in a unit.
-    pub fn drive(&self, unit: u64, role: usize) -> usize {
+    pub fn drive(&self, unit: u64, role: usize) -> DriveId {
         match self.parity {
-            Parity::None | Parity::Last => role,
-            Parity::Rotating => (self.parity_drive(unit) + 1 + role) % self.width,
+            Parity::None | Parity::Last => DriveId::at(role),
+            Parity::Rotating => DriveId::at((self.parity_drive(unit) + 1 + role) % self.width),
         }
     }
 
     /// The role of a drive in a unit.
-    pub fn role(&self, unit: u64, drive: usize) -> usize {
+    pub fn role(&self, unit: u64, drive: DriveId) -> usize {
         match self.parity {
-            Parity::None | Parity::Last => drive,
-            Parity::Rotating => (drive + self.width - self.parity_drive(unit) - 1) % self.width,
+            Parity::None | Parity::Last => drive.index(),
+            Parity::Rotating => (drive.index() + self.width - self.parity_drive(unit) - 1) % self.width,
         }
     }
 
@@ -111,8 +113,13 @@ impl Geometry {
     }
 
     /// The cell of a drive's block in its unit.
-    pub fn cell(&self, unit: u64, drive: usize, block: u64) -> usize {
+    pub fn cell(&self, unit: u64, drive: DriveId, block: u64) -> usize {
         self.role(unit, drive) * self.rows + (block - self.base(unit)) as usize
+    }
+
+    /// The role that a cell is of.
+    pub fn role_of(&self, cell: usize) -> usize {
+        cell / self.rows
     }
 
     /// The cells of a role.
@@ -159,14 +166,15 @@ impl Geometry {
         stripes.flat_map(move |index| {
             let start = blocks.start.max(index * stripe) - index * stripe;
             let end = blocks.end.min((index + 1) * stripe) - index * stripe;
-            let (head, tail) = this.parts_of(start, end);
+            let (head, tail) = this.parts_of(start..end);
             head.chain(tail).map(move |part| index * (this.chunk / this.rows as u64) + part)
         })
     }
 
     /// The units of a stripe that a part of its data meets: in one piece, or in two where the data goes
     /// over the end of a chunk and does not come round.
-    fn parts_of(&self, start: u64, end: u64) -> (Range<u64>, Range<u64>) {
+    fn parts_of(&self, data: Range<u64>) -> (Range<u64>, Range<u64>) {
+        let Range { start, end } = data;
         let rows = self.rows as u64;
         let first = start % self.chunk / rows;
         let last = (end - 1) % self.chunk / rows;
@@ -249,8 +257,8 @@ mod tests {
     #[test]
     fn raid5_is_left_symmetric_as_in_md() {
         let shape = Geometry::new(0..10, 1, 5, Parity::Rotating, 252);
-        let drives: Vec<Vec<usize>> =
-            (0..6).map(|unit| (0..5).map(|role| shape.drive(unit, role)).collect()).collect();
+        let drives: Vec<Vec<u32>> =
+            (0..6).map(|unit| (0..5).map(|role| shape.drive(unit, role).get()).collect()).collect();
         assert_eq!(drives[0], [0, 1, 2, 3, 4]);
         assert_eq!(drives[1], [4, 0, 1, 2, 3]);
         assert_eq!(drives[2], [3, 4, 0, 1, 2]);

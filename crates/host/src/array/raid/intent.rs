@@ -6,6 +6,7 @@
 //! Format 1, little-endian, one block: magic (8 bytes), CRC-32C of the rest (u32), 4 zeros, identity of
 //! the array (u128), generation (u64), then a bit for each region. Two blocks are written in turn.
 
+use super::geometry::Geometry;
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
@@ -13,6 +14,7 @@ use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::{Class, Op, Spans, Time};
 
 /// Blocks of each drive that hold the bitmap.
@@ -51,8 +53,9 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// A bitmap of `units` units, in the blocks from `first` of every drive.
-    pub fn new(first: u64, units: u64, array: u128) -> Intent {
+    /// A bitmap of all units, in the blocks from `first` of every drive.
+    pub fn new(first: u64, shape: &Geometry, array: u128) -> Intent {
+        let units = shape.units();
         let region_units = units.div_ceil(WORDS as u64 * 64).max(1);
         let regions = units.div_ceil(region_units) as usize;
         Intent {
@@ -148,12 +151,12 @@ impl Intent {
         }
     }
 
-    /// The units of the first marked region that has any at or behind `unit`.
-    pub fn marked_from(&self, unit: u64, units: u64) -> Option<std::ops::Range<u64>> {
-        let first = self.region(unit);
+    /// Those of `units` that are in the first marked region that has any of them.
+    pub fn marked_in(&self, units: Range<u64>) -> Option<Range<u64>> {
+        let first = self.region(units.start);
         let region = (first..self.active.len()).find(|&region| bit(&self.durable, region))? as u64;
-        let end = ((region + 1) * self.region_units).min(units);
-        Some(unit.max(region * self.region_units)..end)
+        let end = ((region + 1) * self.region_units).min(units.end);
+        Some(units.start.max(region * self.region_units)..end)
     }
 
     /// True when nothing is being written and nobody waits.
@@ -194,7 +197,7 @@ impl<B: Block> Raid<B> {
         intent.written.copy_from_slice(&intent.wanted);
         (intent.busy, intent.pending) = (true, 1);
         let block = intent.first + intent.generation % INTENT_BLOCKS;
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             if !core.drives.is_in_sync(drive) {
                 continue;
             }

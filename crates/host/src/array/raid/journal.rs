@@ -9,9 +9,12 @@ use super::ring::Ring;
 use super::transaction::{ENTRIES_MOST, Entry, Header};
 use super::{Raid, Token};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use std::collections::VecDeque;
+use std::ops::Range;
+use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The journal of an array.
@@ -35,19 +38,20 @@ pub struct Journal<B> {
     /// Parts that drives have not answered.
     pending: u32,
     /// For each of the two drives: which, and whether it has refused.
-    copies: [(usize, bool); 2],
+    copies: [(Option<DriveId>, bool); 2],
     header: Header,
     bytes: Vec<u8>,
     content: Vec<B>,
 }
 
 impl<B: Block> Journal<B> {
-    /// A journal in some blocks of every drive.
-    pub fn new(first: u64, blocks: u64, array: u128) -> Journal<B> {
+    /// A journal in these blocks of every drive.
+    pub fn new(place: Range<u64>, array: u128) -> Journal<B> {
+        let (first, blocks) = (place.start, place.end - place.start);
         Journal {
             first,
             blocks,
-            ring: Ring::new(blocks, 1),
+            ring: Ring::new(blocks),
             array,
             waiting: VecDeque::new(),
             batches: Vec::new(),
@@ -55,7 +59,7 @@ impl<B: Block> Journal<B> {
             sequence: 0,
             tail: 0,
             pending: 0,
-            copies: [(0, false); 2],
+            copies: [(None, false); 2],
             header: Header::default(),
             bytes: Vec::new(),
             content: Vec::new(),
@@ -126,11 +130,11 @@ impl<B: Block> Raid<B> {
                     let data = &batch.content[cell];
                     let sum = (!batch.trims.contains(cell)).then(|| data.checksum());
                     content.extend(sum.is_some().then(|| data.clone()));
-                    entries.push(Entry { drive: drive as u32, block, content: sum });
+                    entries.push(Entry { drive, block, content: sum });
                 }
             }
         });
-        match journal.ring.place(journal.header.blocks(), 1) {
+        match journal.ring.place(journal.header.blocks()) {
             Some(position) => self.write_transaction(now, core, position),
             None => {
                 journal.put_back();
@@ -157,7 +161,7 @@ impl<B: Block> Raid<B> {
         let journal = self.journal.as_mut().expect("there is a journal");
         journal.header.entries.clear();
         journal.content.clear();
-        let position = journal.ring.place(1, 0).expect("a block is always left for it");
+        let position = journal.ring.last_place().expect("a block is always left for it");
         self.write_transaction(now, core, position);
     }
 
@@ -175,7 +179,7 @@ impl<B: Block> Raid<B> {
         // While a record is being written the drives may still count on one that has fallen behind.
         journal.tail = if core.is_recorded() { journal.ring.durable() } else { journal.ring.oldest() };
         let parts = journal.batches.len().max(1) as u32;
-        journal.sequence = journal.ring.take(position, journal.header.blocks(), parts);
+        journal.sequence = journal.ring.take(position..position + journal.header.blocks(), parts);
         (journal.header.array, journal.header.sequence) = (journal.array, journal.sequence);
         (journal.header.tail, journal.header.position) = (journal.tail, position);
         for &id in &journal.batches {
@@ -192,10 +196,10 @@ impl<B: Block> Raid<B> {
         let journal = self.journal.as_mut().expect("there is a journal");
         let width = self.shape.width;
         let mut drives = (0..width)
-            .map(|step| (journal.sequence as usize + step) % width)
+            .map(|step| DriveId::at((journal.sequence as usize + step) % width))
             .filter(|&drive| core.drives.is_in_sync(drive));
         let pair = [drives.next(), drives.next()];
-        journal.copies = pair.map(|drive| (drive.unwrap_or(usize::MAX), drive.is_none()));
+        journal.copies = pair.map(|drive| (drive, drive.is_none()));
         journal.pending = 1;
         let first = journal.first + journal.header.position;
         for drive in pair.into_iter().flatten() {
@@ -217,7 +221,7 @@ impl<B: Block> Raid<B> {
     pub(super) fn journal_written(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         let journal = self.journal.as_mut().expect("there is a journal");
         if answer.status != Status::Success {
-            for copy in journal.copies.iter_mut().filter(|copy| copy.0 == answer.drive) {
+            for copy in journal.copies.iter_mut().filter(|copy| copy.0 == Some(answer.drive)) {
                 copy.1 = true;
             }
         }

@@ -9,6 +9,8 @@
 use super::cells::Cells;
 use crate::array::raid::planted::{Rule, holds};
 use tailcut_base::Spans;
+use tailcut_base::id;
+use tailcut_base::ids::Slab;
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,16 @@ pub enum Mode {
     Around,
     /// The same block by block, since different drives have failed different blocks.
     Single,
+}
+
+id! {
+    /// A piece of work.
+    pub struct PieceId;
+}
+
+impl PieceId {
+    /// No piece.
+    pub const NONE: PieceId = PieceId(u32::MAX);
 }
 
 /// A piece of work on one unit.
@@ -65,8 +77,8 @@ pub struct Piece {
     /// Where the time of its last part went.
     pub spans: Spans,
     active: bool,
-    next: u32,
-    prev: u32,
+    next: PieceId,
+    prev: PieceId,
 }
 
 impl Piece {
@@ -86,8 +98,8 @@ impl Piece {
             pending: 0,
             spans: Spans::new(),
             active: false,
-            next: NONE,
-            prev: NONE,
+            next: PieceId::NONE,
+            prev: PieceId::NONE,
         }
     }
 }
@@ -96,8 +108,8 @@ impl Piece {
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     unit: u64,
-    head: u32,
-    tail: u32,
+    head: PieceId,
+    tail: PieceId,
     /// Pieces that are no reads.
     writes: u32,
     waiting: u32,
@@ -108,18 +120,17 @@ struct Busy {
 #[derive(Debug, Default)]
 pub struct Started {
     /// Reads.
-    pub reads: Vec<u32>,
+    pub reads: Vec<PieceId>,
     /// Writes, to be done as one.
-    pub batch: Vec<u32>,
+    pub batch: Vec<PieceId>,
     /// Maintenance.
-    pub maintain: Vec<u32>,
+    pub maintain: Vec<PieceId>,
 }
 
 /// All units with work.
 #[derive(Debug)]
 pub struct Locks {
-    pieces: Vec<Piece>,
-    free: Vec<u32>,
+    pieces: Slab<PieceId, Piece>,
     busy: Vec<Busy>,
     free_busy: Vec<u32>,
     /// Units with work by their lowest bits.
@@ -141,65 +152,59 @@ impl Locks {
     /// No work; `exclusive` where writes to one unit depend on each other.
     pub fn new(exclusive: bool) -> Locks {
         let buckets = vec![NONE; BUCKETS];
-        let (free, free_busy) = (Vec::new(), Vec::new());
-        Locks { pieces: Vec::new(), free, busy: Vec::new(), free_busy, buckets, exclusive }
+        let free_busy = Vec::new();
+        Locks { pieces: Slab::new(), busy: Vec::new(), free_busy, buckets, exclusive }
     }
 
     /// A piece of work.
-    pub fn get(&mut self, piece: u32) -> &mut Piece {
-        &mut self.pieces[piece as usize]
+    pub fn get(&mut self, piece: PieceId) -> &mut Piece {
+        &mut self.pieces[piece]
     }
 
     /// True when nothing is under way or waits.
     pub fn is_idle(&self) -> bool {
-        self.free.len() == self.pieces.len()
+        self.pieces.is_empty()
     }
 
     /// Adds a piece behind all others of its unit.
-    pub fn push(&mut self, mut piece: Piece) -> u32 {
+    pub fn push(&mut self, mut piece: Piece) -> PieceId {
         let busy = self.find(piece.unit).unwrap_or_else(|| self.open(piece.unit));
-        let id = self.free.pop().unwrap_or(self.pieces.len() as u32);
         let entry = &mut self.busy[busy as usize];
         entry.waiting += 1;
         entry.writes += u32::from(piece.kind != Kind::Read);
         piece.prev = entry.tail;
+        let id = self.pieces.insert(piece);
         match entry.tail {
-            NONE => entry.head = id,
-            tail => self.pieces[tail as usize].next = id,
+            PieceId::NONE => entry.head = id,
+            tail => self.pieces[tail].next = id,
         }
         entry.tail = id;
-        if id as usize == self.pieces.len() {
-            self.pieces.push(piece);
-        } else {
-            self.pieces[id as usize] = piece;
-        }
         id
     }
 
     /// A piece has ended.
-    pub fn end(&mut self, id: u32) {
-        let Piece { unit, kind, active, next, prev, .. } = self.pieces[id as usize];
+    pub fn end(&mut self, id: PieceId) {
+        let Piece { unit, kind, active, next, prev, .. } = self.pieces.remove(id);
         let busy = self.find(unit).expect("a unit with work is busy");
         let entry = &mut self.busy[busy as usize];
         entry.waiting -= u32::from(!active);
         entry.writes -= u32::from(kind != Kind::Read);
         match prev {
-            NONE => entry.head = next,
-            prev => self.pieces[prev as usize].next = next,
+            PieceId::NONE => entry.head = next,
+            prev => self.pieces[prev].next = next,
         }
         match next {
-            NONE => entry.tail = prev,
-            next => self.pieces[next as usize].prev = prev,
+            PieceId::NONE => entry.tail = prev,
+            next => self.pieces[next].prev = prev,
         }
-        self.free.push(id);
-        if self.busy[busy as usize].head == NONE {
+        if self.busy[busy as usize].head == PieceId::NONE {
             self.close(busy);
         }
     }
 
     /// True when a read that is under way could rely on its `stable` cells now, were it to begin anew.
-    pub fn can_extend(&mut self, id: u32) -> bool {
-        let busy = self.find(self.pieces[id as usize].unit).expect("a unit with work is busy");
+    pub fn can_extend(&mut self, id: PieceId) -> bool {
+        let busy = self.find(self.pieces[id].unit).expect("a unit with work is busy");
         let head = self.busy[busy as usize].head;
         let (mut changing, mut is_before) = (Cells::NONE, true);
         self.each(head, |at, piece| {
@@ -208,15 +213,15 @@ impl Locks {
                 changing |= piece.cells;
             }
         });
-        !self.pieces[id as usize].stable.meets(changing)
+        !self.pieces[id].stable.meets(changing)
     }
 
     /// A piece that had begun waits again, in its old place.
-    pub fn suspend(&mut self, id: u32) {
-        let piece = &mut self.pieces[id as usize];
+    pub fn suspend(&mut self, id: PieceId) {
+        let piece = &mut self.pieces[id];
         assert!(piece.active, "only what has begun can wait again");
         piece.active = false;
-        let busy = self.find(self.pieces[id as usize].unit).expect("a unit with work is busy");
+        let busy = self.find(self.pieces[id].unit).expect("a unit with work is busy");
         self.busy[busy as usize].waiting += 1;
     }
 
@@ -230,7 +235,8 @@ impl Locks {
 
     fn open(&mut self, unit: u64) -> u32 {
         let bucket = &mut self.buckets[unit as usize % BUCKETS];
-        let busy = Busy { unit, head: NONE, tail: NONE, writes: 0, waiting: 0, next: *bucket };
+        let busy =
+            Busy { unit, head: PieceId::NONE, tail: PieceId::NONE, writes: 0, waiting: 0, next: *bucket };
         let id = self.free_busy.pop().unwrap_or(self.busy.len() as u32);
         *bucket = id;
         if id as usize == self.busy.len() {
@@ -271,13 +277,13 @@ impl Locks {
         self.busy[busy as usize].waiting -= (after - before) as u32;
     }
 
-    fn each(&mut self, head: u32, mut look: impl FnMut(u32, &mut Piece)) {
+    fn each(&mut self, head: PieceId, mut look: impl FnMut(PieceId, &mut Piece)) {
         let mut at = head;
         for _ in 0..WINDOW {
-            if at == NONE {
+            if at == PieceId::NONE {
                 return;
             }
-            let piece = &mut self.pieces[at as usize];
+            let piece = &mut self.pieces[at];
             look(at, piece);
             at = piece.next;
         }
@@ -311,7 +317,7 @@ impl Scan {
         }
     }
 
-    fn consider(&mut self, id: u32, piece: &mut Piece, started: &mut Started) {
+    fn consider(&mut self, id: PieceId, piece: &mut Piece, started: &mut Started) {
         let was_active = piece.active;
         match piece.kind {
             Kind::Read => {

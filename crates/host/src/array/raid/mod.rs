@@ -47,6 +47,7 @@ use super::layout::{Condition, Layout};
 use super::reads::Done;
 use crate::Block;
 use crate::array::drives::Presence;
+use crate::array::{DriveId, numbers};
 use crate::disk::BLOCK_BYTES;
 use batch::Batch;
 use flushing::Flush;
@@ -130,8 +131,8 @@ impl<B: Block> Raid<B> {
         let is_journaled = is_noted && write_hole == WriteHole::Journal;
         let is_marked = is_noted && write_hole == WriteHole::Resync;
         Raid {
-            journal: is_journaled.then(|| Journal::new(first, reserved, array)),
-            intent: is_marked.then(|| Intent::new(first, shape.units(), array)),
+            journal: is_journaled.then(|| Journal::new(first..first + reserved, array)),
+            intent: is_marked.then(|| Intent::new(first, &shape, array)),
             array,
             most: core.drives.most_blocks() as usize,
             locks: Locks::new(shape.has_parity()),
@@ -171,7 +172,7 @@ impl<B: Block> Raid<B> {
 
     /// True when more drives do not serve than can be done without.
     fn has_failed(&self, core: &Core<B>) -> bool {
-        core.missing_beside(0) > usize::from(self.shape.has_parity())
+        core.missing_beside(DriveId::new(0)) > usize::from(self.shape.has_parity())
     }
 
     /// A batch has all that it writes: it goes through the journal or the bitmap first.
@@ -272,7 +273,7 @@ impl<B: Block> Layout<B> for Raid<B> {
 
     fn condition(&self, core: &Core<B>) -> Condition {
         let with = |presence: Presence| {
-            let drives = 0..core.drives.len();
+            let drives = core.drives.ids();
             drives.filter(|&drive| core.drives.presence(drive) == presence).collect::<Vec<_>>()
         };
         let (missing, rebuilding) = (with(Presence::Missing), with(Presence::Rebuilding));
@@ -282,7 +283,9 @@ impl<B: Block> Layout<B> for Raid<B> {
             let layout = core.config.layout;
             let spare = usize::from(self.shape.has_parity());
             let why = format!(
-                "drives {missing:?} are missing and {rebuilding:?} are not filled, and {layout} can do without {spare}"
+                "drives {:?} are missing and {:?} are not filled, and {layout} can do without {spare}",
+                numbers(&missing),
+                numbers(&rebuilding)
             );
             Condition::Failed { why }
         } else {
@@ -326,7 +329,7 @@ impl<B: Block> Layout<B> for Raid<B> {
         self.run(now, core);
     }
 
-    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, _: usize) {
+    fn drive_lost(&mut self, now: Time, core: &mut Core<B>, _: DriveId) {
         self.walk_on(now, core);
         self.run(now, core);
     }
@@ -337,7 +340,7 @@ impl<B: Block> Layout<B> for Raid<B> {
         self.run(now, core);
     }
 
-    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: usize) {
+    fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.most = core.drives.most_blocks() as usize;
         if self.is_ready() {
             self.begin_task(now, core, Task::Rebuild(drive));

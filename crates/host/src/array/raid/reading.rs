@@ -1,6 +1,7 @@
 //! Reads of the host: piece by piece, around drives that do not serve, and the repair of what was wrong.
 
 use super::cells::Cells;
+use super::locks::PieceId;
 use super::locks::{Kind, Mode, Piece};
 use super::{Raid, Token};
 use crate::Block;
@@ -42,7 +43,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// Asks for what a piece has still to read.
-    pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
         let piece = self.locks.get(id);
         if piece.mode == Mode::Fast {
             return self.begin_gather(now, core, id);
@@ -65,7 +66,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A part of a piece has been read, or has not.
-    pub(super) fn piece_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
+    pub(super) fn piece_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: Done<B>) {
         let unit = self.shape.unit_of(done.wanted.block);
         let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
         let slot = self.locks.get(id).slot;
@@ -88,7 +89,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// Writes again what a drive had lost.
-    fn repair(&mut self, now: Time, core: &mut Core<B>, id: u32, done: &Done<B>) {
+    fn repair(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: &Done<B>) {
         let Wanted { drive, block, blocks, class, .. } = done.wanted;
         let mut data = core.drives.memory();
         data.extend_from_slice(&done.data);
@@ -103,14 +104,14 @@ impl<B: Block> Raid<B> {
     }
 
     /// A repair has been written.
-    pub(super) fn repaired(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+    pub(super) fn repaired(&mut self, now: Time, core: &mut Core<B>, id: PieceId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.locks.get(id).pending -= 1;
         self.look_at_read(now, core, id);
     }
 
     /// When all that was asked for has come, a piece ends or tries once more.
-    fn look_at_read(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    fn look_at_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
         let can_go_around = self.shape.has_parity();
         let piece = self.locks.get(id);
         if piece.pending > 0 {
@@ -133,7 +134,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A piece has been read, but for what is still to do.
-    pub(super) fn end_read(&mut self, now: Time, core: &mut Core<B>, id: u32, spans: &Spans) {
+    pub(super) fn end_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, spans: &Spans) {
         let piece = self.locks.get(id);
         let status = if piece.todo.is_empty() { Status::Success } else { Status::MediaError };
         let slot = piece.slot;

@@ -8,10 +8,12 @@ use super::transaction::Header;
 use super::walk::Task;
 use super::{Raid, Token};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::seal_of;
 use std::collections::BTreeMap;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Status, Time};
 
 /// What is done before requests are taken.
@@ -43,13 +45,13 @@ pub struct Recovery<B> {
     /// Answers that are to come.
     pending: u32,
     /// Clearing: the next block of each drive.
-    cleared: Vec<u64>,
+    cleared: IdVec<DriveId, u64>,
     /// What was read of each drive.
-    rings: Vec<Vec<B>>,
+    rings: IdVec<DriveId, Vec<B>>,
     /// What is to be written: drive, block and content (none to trim), the first last.
-    writes: Vec<(usize, u64, Option<B>)>,
+    writes: Vec<(DriveId, u64, Option<B>)>,
     /// The same, to be done afterwards.
-    in_place: Vec<(usize, u64, Option<B>)>,
+    in_place: Vec<(DriveId, u64, Option<B>)>,
     has_restarted: bool,
 }
 
@@ -59,8 +61,8 @@ impl<B> Recovery<B> {
         Recovery {
             stage: Stage::Ready,
             pending: 0,
-            cleared: Vec::new(),
-            rings: Vec::new(),
+            cleared: IdVec::new(),
+            rings: IdVec::new(),
             writes: Vec::new(),
             in_place: Vec::new(),
             has_restarted: false,
@@ -72,7 +74,7 @@ impl<B> Recovery<B> {
 struct Whole<B> {
     header: Header,
     content: Vec<B>,
-    drives: Vec<usize>,
+    drives: Vec<DriveId>,
 }
 
 /// Transactions are counted up to here: nothing is written often enough to get near.
@@ -85,7 +87,7 @@ impl<B: Block> Raid<B> {
     /// Clears the drives of a new array.
     pub(super) fn begin_clear(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Clear;
-        self.recovery.cleared = vec![core.usable().start; core.drives.len()];
+        self.recovery.cleared = IdVec::filled(core.drives.len(), core.usable().start);
         self.recovery.pending = 1;
         self.clear_more(now, core);
         self.recovery_part_done(now, core);
@@ -93,7 +95,7 @@ impl<B: Block> Raid<B> {
 
     fn clear_more(&mut self, now: Time, core: &mut Core<B>) {
         let end = core.usable().end;
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             let block = self.recovery.cleared[drive];
             let blocks = (end - block).min(self.most as u64) as u32;
             if blocks > 0 {
@@ -107,7 +109,7 @@ impl<B: Block> Raid<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        drive: usize,
+        drive: DriveId,
         (block, blocks): (u64, u32),
         op: Op,
         data: Vec<B>,
@@ -121,14 +123,14 @@ impl<B: Block> Raid<B> {
     /// Reads what an array that is opened has noted.
     pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Read;
-        self.recovery.rings = vec![Vec::new(); core.drives.len()];
+        self.recovery.rings = IdVec::filled(core.drives.len(), Vec::new());
         self.recovery.pending = 1;
         let (first, blocks) = match (&self.journal, &self.intent) {
             (Some(journal), _) => (journal.first, journal.blocks),
             (None, Some(_)) => (core.usable().start, INTENT_BLOCKS),
             (None, None) => (0, 0),
         };
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             if !core.drives.is_in_sync(drive) {
                 continue;
             }
@@ -204,7 +206,8 @@ impl<B: Block> Raid<B> {
         let tail = found.last_key_value().map_or(0, |(_, newest)| newest.header.tail);
         let next = found.last_key_value().map_or(1, |(&sequence, _)| sequence + 1);
         let journal = self.journal.as_mut().expect("there is a journal");
-        journal.ring = Ring::new(journal.blocks, next);
+        journal.ring = Ring::new(journal.blocks);
+        journal.ring.go_on_from(next);
         let mut in_place = BTreeMap::new();
         self.recovery.writes.clear();
         let place = |whole: &Whole<B>| (whole.header.position, whole.header.blocks());
@@ -212,15 +215,16 @@ impl<B: Block> Raid<B> {
             Ring::together(journal.blocks, found.range(tail..).rev().map(|(_, whole)| place(whole)));
         let oldest = found.keys().rev().take(together).next_back().copied().unwrap_or(next);
         for (&sequence, whole) in found.range(oldest..) {
-            journal.ring.restore(sequence, whole.header.position, whole.header.blocks());
+            let position = whole.header.position;
+            journal.ring.restore(sequence, position..position + whole.header.blocks());
             let mut content = whole.content.iter();
             for entry in &whole.header.entries {
                 let content = entry.content.and_then(|_| content.next()).cloned();
-                in_place.insert((entry.drive as usize, entry.block), content);
+                in_place.insert((entry.drive, entry.block), content);
             }
             let first = journal.first + whole.header.position;
             // It may be the newest, which the power has kept from the second drive. From now on it counts.
-            let second = (0..core.drives.len()).find(|drive| !whole.drives.contains(drive));
+            let second = core.drives.ids().find(|drive| !whole.drives.contains(drive));
             if let (1, Some(second)) = (whole.drives.len(), second.filter(|_| self.recovery.is_whole(core))) {
                 let mut bytes = Vec::new();
                 whole.header.encode(&mut bytes);
@@ -238,7 +242,7 @@ impl<B: Block> Raid<B> {
             });
             self.recovery.in_place = sealed.collect();
         }
-        self.recovery.rings.clear();
+        self.recovery.rings = IdVec::new();
         if self.recovery.writes.is_empty() {
             return self.begin_writes(now, core, Stage::Write);
         }
@@ -250,7 +254,7 @@ impl<B: Block> Raid<B> {
     fn transactions(&self, core: &Core<B>) -> BTreeMap<u64, Whole<B>> {
         let array = self.array;
         let mut found: BTreeMap<u64, Whole<B>> = BTreeMap::new();
-        for (drive, ring) in self.recovery.rings.iter().enumerate() {
+        for (drive, ring) in self.recovery.rings.iter_enumerated() {
             for (position, block) in ring.iter().enumerate() {
                 let Some(header) = block.decode().and_then(Header::decode) else { continue };
                 let end = position + header.blocks() as usize;
@@ -261,9 +265,10 @@ impl<B: Block> Raid<B> {
                 let data = self.shape.base(0)..core.usable().end;
                 let is_possible = header.sequence < SEQUENCE_MAX
                     && header.tail <= header.sequence
-                    && header.entries.iter().all(|entry| {
-                        (entry.drive as usize) < core.drives.len() && data.contains(&entry.block)
-                    });
+                    && header
+                        .entries
+                        .iter()
+                        .all(|entry| entry.drive.index() < core.drives.len() && data.contains(&entry.block));
                 if !is_whole || !is_possible {
                     continue;
                 }
@@ -336,7 +341,7 @@ impl<B: Block> Raid<B> {
 
     fn be_ready(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery = Recovery { stage: Stage::Ready, ..Recovery::none() };
-        for drive in 0..core.drives.len() {
+        for drive in core.drives.ids() {
             if core.drives.presence(drive) == Presence::Rebuilding {
                 self.begin_task(now, core, Task::Rebuild(drive));
             }
@@ -350,6 +355,6 @@ impl<B> Recovery<B> {
     where
         B: Block,
     {
-        (0..core.drives.len()).all(|drive| core.drives.is_in_sync(drive))
+        core.drives.ids().all(|drive| core.drives.is_in_sync(drive))
     }
 }

@@ -6,6 +6,7 @@
 
 use super::planted::{Rule, holds};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A transaction whose place is taken.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,12 @@ struct Taken {
     blocks: u64,
     /// Batches that are not written in place.
     pending: u32,
+}
+
+impl Taken {
+    fn at(place: Range<u64>, sequence: u64, pending: u32) -> Taken {
+        Taken { sequence, position: place.start, blocks: place.end - place.start, pending }
+    }
 }
 
 /// The ring.
@@ -31,9 +38,15 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// An empty ring whose next transaction has the number `next`.
-    pub fn new(blocks: u64, next: u64) -> Ring {
-        Ring { blocks, taken: VecDeque::new(), next, complete: next, durable: next }
+    /// An empty ring of `blocks` blocks, whose next transaction is number 1.
+    pub fn new(blocks: u64) -> Ring {
+        Ring { blocks, taken: VecDeque::new(), next: 1, complete: 1, durable: 1 }
+    }
+
+    /// Goes on with number `next`, while the ring is empty.
+    pub fn go_on_from(&mut self, next: u64) {
+        assert!(self.taken.is_empty(), "transactions are numbered in order");
+        (self.next, self.complete, self.durable) = (next, next, next);
     }
 
     /// All before this one are durable in place.
@@ -78,13 +91,24 @@ impl Ring {
     }
 
     /// A transaction of an earlier life lies there.
-    pub fn restore(&mut self, sequence: u64, position: u64, blocks: u64) {
-        self.taken.push_back(Taken { sequence, position, blocks, pending: 0 });
+    pub fn restore(&mut self, sequence: u64, place: Range<u64>) {
+        self.taken.push_back(Taken::at(place, sequence, 0));
     }
 
-    /// A place for a transaction; `spare` blocks stay free behind it. One is always left for a transaction
+    /// The position of a place for a transaction of so many blocks. One block is always left, for a transaction
     /// without content that says what is durable.
-    pub fn place(&self, blocks: u64, spare: u64) -> Option<u64> {
+    pub fn place(&self, blocks: u64) -> Option<u64> {
+        self.find(blocks, true)
+    }
+
+    /// The position of the block that is always left.
+    pub fn last_place(&self) -> Option<u64> {
+        self.find(1, false)
+    }
+
+    /// The position of `blocks` free blocks, with another free one behind them or before the tail if one is to be left.
+    fn find(&self, blocks: u64, with_one_left: bool) -> Option<u64> {
+        let spare = u64::from(with_one_left);
         let need = blocks + spare;
         let (Some(first), Some(last)) = (self.taken.front(), self.taken.back()) else {
             return (need <= self.blocks).then_some(0);
@@ -99,9 +123,9 @@ impl Ring {
     }
 
     /// Takes a place for the next transaction, which `batches` wait for.
-    pub fn take(&mut self, position: u64, blocks: u64, batches: u32) -> u64 {
+    pub fn take(&mut self, place: Range<u64>, batches: u32) -> u64 {
         let sequence = self.next;
-        self.taken.push_back(Taken { sequence, position, blocks, pending: batches });
+        self.taken.push_back(Taken::at(place, sequence, batches));
         self.next += 1;
         sequence
     }
@@ -154,19 +178,19 @@ mod tests {
     #[test]
     fn places_never_overlap() {
         let mut stream = Stream::new(1, "ring");
-        let mut ring = Ring::new(20, 1);
+        let mut ring = Ring::new(20);
         let mut taken_over = 0;
         for _ in 0..20_000 {
             let blocks = 1 + stream.below(6);
-            if let Some(position) = ring.place(blocks, 1) {
+            if let Some(position) = ring.place(blocks) {
                 let range = position..position + blocks;
                 assert!(range.end <= 20);
                 for other in &ring.taken {
                     assert!(range.end <= other.position || other.position + other.blocks <= range.start);
                 }
-                let sequence = ring.take(position, blocks, 1);
+                let sequence = ring.take(position..position + blocks, 1);
                 ring.batch_done(sequence);
-                assert!(ring.place(1, 0).is_some());
+                assert!(ring.last_place().is_some());
                 let newest_first = || ring.taken.iter().rev().map(|taken| (taken.position, taken.blocks));
                 assert_eq!(Ring::together(20, newest_first()), ring.taken.len());
                 taken_over += 1;

@@ -3,6 +3,7 @@
 use super::Token;
 use super::cells::Cells;
 use super::geometry::Geometry;
+use crate::array::DriveId;
 use crate::array::drives::Urgency;
 use crate::array::reads::{Around, Wanted};
 use std::ops::Range;
@@ -14,7 +15,7 @@ pub struct Run {
     /// The cells.
     pub cells: Range<usize>,
     /// The drive that they are on.
-    pub drive: usize,
+    pub drive: DriveId,
     /// The first block there.
     pub block: u64,
 }
@@ -44,7 +45,7 @@ impl Run {
 impl Geometry {
     /// The runs of some cells of a unit, none of more than `most` blocks.
     pub fn runs(&self, unit: u64, cells: Cells, most: usize) -> impl Iterator<Item = Run> {
-        cells.runs(self.rows, most).map(move |cells| Run {
+        cells.runs(most, |end| end.is_multiple_of(self.rows)).map(move |cells| Run {
             drive: self.drive(unit, cells.start / self.rows),
             block: self.base(unit) + (cells.start % self.rows) as u64,
             cells,

@@ -1,14 +1,16 @@
 //! What the answers of drives belong to.
 
+use super::locks::PieceId;
+
 /// Whom an answer is for: packed into the number that drives and reads give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// A piece of a read of the host.
-    Read(u32),
+    Read(PieceId),
     /// A part of such a piece, or of its rows, whose drive may refuse.
     Gather(u32),
     /// The repair of a block that such a piece has met.
-    Repair(u32),
+    Repair(PieceId),
     /// A read for the parity of a batch.
     BatchRead(u32),
     /// A write of a batch.
@@ -33,8 +35,8 @@ impl Token {
     /// The number.
     pub fn pack(self) -> u64 {
         let (kind, id) = match self {
-            Token::Read(id) => (0, id),
-            Token::Repair(id) => (1, id),
+            Token::Read(id) => (0, id.get()),
+            Token::Repair(id) => (1, id.get()),
             Token::BatchRead(id) => (2, id),
             Token::BatchWrite(id) => (3, id),
             Token::Flush(id) => (4, id),
@@ -53,8 +55,8 @@ impl Token {
     pub fn unpack(number: u64) -> Token {
         let id = number as u32;
         match number >> 32 {
-            0 => Token::Read(id),
-            1 => Token::Repair(id),
+            0 => Token::Read(PieceId::new(id)),
+            1 => Token::Repair(PieceId::new(id)),
             2 => Token::BatchRead(id),
             3 => Token::BatchWrite(id),
             4 => Token::Flush(id),

@@ -6,6 +6,7 @@
 //! the content (u32) and block (u64). The contents of entries that are not trimmed follow, block by block.
 
 use crate::Block;
+use crate::array::DriveId;
 use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 
@@ -21,7 +22,7 @@ const TRIMMED: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The drive.
-    pub drive: u32,
+    pub drive: DriveId,
     /// Where on it.
     pub block: u64,
     /// Checksum of the content; none for a trimmed block.
@@ -62,7 +63,7 @@ impl Header {
         }
         for entry in &self.entries {
             let trimmed = if entry.content.is_none() { TRIMMED } else { 0 };
-            bytes.extend((entry.drive | trimmed).to_le_bytes());
+            bytes.extend((entry.drive.get() | trimmed).to_le_bytes());
             bytes.extend(entry.content.unwrap_or(0).to_le_bytes());
             bytes.extend(entry.block.to_le_bytes());
         }
@@ -106,7 +107,11 @@ fn entry(bytes: &[u8]) -> Option<Entry> {
     let drive = u32::from_le_bytes(field(bytes, 0)?);
     let sum = u32::from_le_bytes(field(bytes, 4)?);
     let block = u64::from_le_bytes(field(bytes, 8)?);
-    Some(Entry { drive: drive & !TRIMMED, block, content: (drive & TRIMMED == 0).then_some(sum) })
+    Some(Entry {
+        drive: DriveId::new(drive & !TRIMMED),
+        block,
+        content: (drive & TRIMMED == 0).then_some(sum),
+    })
 }
 
 #[cfg(test)]
@@ -117,8 +122,8 @@ mod tests {
     fn header() -> Header {
         let content = Bytes::encode(b"content").checksum();
         let entries = vec![
-            Entry { drive: 3, block: 77, content: Some(content) },
-            Entry { drive: 1, block: 78, content: None },
+            Entry { drive: DriveId::new(3), block: 77, content: Some(content) },
+            Entry { drive: DriveId::new(1), block: 78, content: None },
         ];
         Header { array: 9, sequence: 5, tail: 2, position: 40, entries }
     }

@@ -3,10 +3,12 @@
 //! Each unit is worked on under its lock, a few at a time, as fast as the configured rate allows.
 
 use super::cells::Cells;
+use super::locks::PieceId;
 use super::locks::{Kind, Piece};
 use super::planted::{Rule, holds};
 use super::{Raid, Token};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, seal_of};
@@ -18,7 +20,7 @@ use tailcut_base::{Class, Nanos, Op, Status, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Fills a drive.
-    Rebuild(usize),
+    Rebuild(DriveId),
     /// Reads and compares everything.
     Scrub,
     /// Computes the parity of marked regions anew.
@@ -75,7 +77,7 @@ pub struct Work<B> {
     walk: u32,
     pub(super) task: Task,
     pub(super) unit: u64,
-    piece: u32,
+    piece: PieceId,
     pending: u32,
     is_writing: bool,
     /// Cells that could not be read.
@@ -93,7 +95,7 @@ impl<B> Work<B> {
             walk: 0,
             task: Task::Scrub,
             unit: 0,
-            piece: 0,
+            piece: PieceId::NONE,
             pending: 0,
             is_writing: false,
             bad: Cells::NONE,
@@ -143,7 +145,7 @@ impl<B: Block> Raid<B> {
 
     /// A drive that is filled may have been part of an array before: its journal must not be mistaken for
     /// ours.
-    fn clear_notes(&mut self, now: Time, core: &mut Core<B>, drive: usize, walk: u32) -> u32 {
+    fn clear_notes(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, walk: u32) -> u32 {
         let (first, end) = (core.usable().start, self.shape.first);
         let mut asked = 0;
         for block in (first..end).step_by(self.most) {
@@ -219,7 +221,7 @@ impl<B: Block> Raid<B> {
             return None;
         }
         if walk.task == Task::Resync {
-            let marked = self.intent.as_ref().and_then(|intent| intent.marked_from(walk.next, units));
+            let marked = self.intent.as_ref().and_then(|intent| intent.marked_in(walk.next..units));
             let Some(marked) = marked else {
                 walk.end = walk.next;
                 return None;
@@ -245,7 +247,7 @@ impl<B: Block> Raid<B> {
         let piece = Piece::new(unit, Kind::Maintain, id, self.shape.data_cells());
         let work = &mut self.works[id as usize];
         (work.walk, work.task, work.unit) = (self.walks[at].id, self.walks[at].task, unit);
-        (work.pending, work.bad, work.is_writing, work.piece) = (0, Cells::NONE, false, u32::MAX);
+        (work.pending, work.bad, work.is_writing, work.piece) = (0, Cells::NONE, false, PieceId::NONE);
         if holds(Rule::RebuildUnderLock) {
             work.piece = self.locks.push(piece);
             self.woken.push_back(unit);
@@ -358,7 +360,7 @@ impl<B: Block> Raid<B> {
         let (task, unit, piece, walk) = (work.task, work.unit, work.piece, work.walk);
         work.content.fill(B::default());
         self.free_works.push(id);
-        if piece != u32::MAX {
+        if piece != PieceId::NONE {
             self.locks.end(piece);
             self.woken.push_back(unit);
         }

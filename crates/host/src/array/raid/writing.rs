@@ -3,9 +3,11 @@
 use super::batch::{Batch, plan};
 use super::cells::Cells;
 use super::locks::Kind;
+use super::locks::PieceId;
 use super::planted::{Rule, holds};
 use super::{Raid, Token};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
@@ -14,7 +16,7 @@ use tailcut_base::{Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
     /// Begins a batch.
-    pub(super) fn begin_batch(&mut self, now: Time, core: &mut Core<B>, pieces: &[u32]) {
+    pub(super) fn begin_batch(&mut self, now: Time, core: &mut Core<B>, pieces: &[PieceId]) {
         let id = self.free_batches.pop().unwrap_or_else(|| {
             self.batches.push(Batch::new(self.shape.width * self.shape.rows));
             (self.batches.len() - 1) as u32
@@ -28,7 +30,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// Takes the content of a piece into a batch; later ones replace earlier ones.
-    fn take_piece(&mut self, core: &Core<B>, id: u32, piece: u32) {
+    fn take_piece(&mut self, core: &Core<B>, id: u32, piece: PieceId) {
         let (batch, piece) = (&mut self.batches[id as usize], self.locks.get(piece));
         let request = core.requests.get(piece.slot);
         batch.fua |= request.fua;
@@ -204,7 +206,7 @@ impl<B: Block> Raid<B> {
         self.batch_part_written(now, core, id, Status::Success, &Spans::new());
     }
 
-    fn takes_writes(&self, core: &Core<B>, drive: usize) -> bool {
+    fn takes_writes(&self, core: &Core<B>, drive: DriveId) -> bool {
         let is_there = core.drives.is_present(drive);
         is_there && (holds(Rule::WriteWhileRebuilding) || core.drives.is_in_sync(drive))
     }

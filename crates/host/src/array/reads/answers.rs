@@ -4,7 +4,9 @@ use super::read::{Direct, Read};
 use super::wanted::ask;
 use super::{Around, Done, Reads, seal_of};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::drives::{Answered, Ask, Drives, Owner, Urgency};
+use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Op, Status, Time};
 
 impl<B: Block> Reads<B> {
@@ -53,7 +55,7 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    pub(super) fn count_failure(&mut self, slot: u32, drive: usize, status: Status) {
+    pub(super) fn count_failure(&mut self, slot: u32, drive: DriveId, status: Status) {
         let read = &mut self.slots[slot as usize];
         read.repair |= matches!(status, Status::Success | Status::MediaError);
         match status {
@@ -90,7 +92,7 @@ impl<B: Block> Reads<B> {
                 }
             }
             Status::Contended => {
-                read.refused |= 1 << (answer.drive % 64);
+                read.refused |= 1 << (answer.drive.index() % 64);
                 read.longest = read.longest.max(answer.busy_for);
             }
             _ => read.is_broken = true,
@@ -135,9 +137,9 @@ impl<B: Block> Reads<B> {
         let read = self.read_mut(slot);
         (read.refused, read.longest) = (0, Nanos::ZERO);
         for (member, block) in self.others(&wanted) {
-            if refused & (1 << (member % 64)) != 0 {
+            if refused & (1 << (member.index() % 64)) != 0 {
                 self.read_mut(slot).pending += 1;
-                let owner = Owner::Read { read: slot, part: member as u32 };
+                let owner = Owner::Read { read: slot, part: member };
                 drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, false));
             }
         }

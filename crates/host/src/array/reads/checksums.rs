@@ -5,13 +5,15 @@
 //! around, as if it had reported an error.
 
 use crate::Block;
+use crate::array::DriveId;
 use std::ops::Range;
+use tailcut_base::ids::IdVec;
 use tailcut_base::table::Table;
 
 /// A CRC-32C per block of each drive: 4 bytes of memory per block of 4 KiB.
 #[derive(Debug)]
 pub struct Checksums {
-    drives: Vec<Table<u32>>,
+    drives: IdVec<DriveId, Table<u32>>,
 }
 
 /// The stored form of an unknown checksum.
@@ -32,35 +34,35 @@ impl Checksums {
 
     /// Sets the checksum of a block's content.
     #[inline]
-    pub fn set(&mut self, drive: usize, block: u64, checksum: u32) {
+    pub fn set(&mut self, drive: DriveId, block: u64, checksum: u32) {
         self.drives[drive][block as usize] = stored(checksum);
     }
 
     /// Forgets the checksums of a range of blocks: whatever a drive returns for them is accepted.
-    pub fn forget(&mut self, drive: usize, block: u64, blocks: u32) {
+    pub fn forget(&mut self, drive: DriveId, block: u64, blocks: u32) {
         self.drives[drive][block as usize..][..blocks as usize].fill(UNKNOWN);
     }
 
     /// The stored forms of a range of blocks, for a checkpoint. Blocks past the end of the drive are unknown.
-    pub fn dump(&self, drive: usize, blocks: Range<u64>) -> impl Iterator<Item = u32> {
+    pub fn dump(&self, drive: DriveId, blocks: Range<u64>) -> impl Iterator<Item = u32> {
         let table = &self.drives[drive];
         blocks.map(|block| table.get(block as usize).copied().unwrap_or(UNKNOWN))
     }
 
     /// Restores what [`dump`](Checksums::dump) returned.
-    pub fn restore(&mut self, drive: usize, block: u64, dumped: impl Iterator<Item = u32>) {
+    pub fn restore(&mut self, drive: DriveId, block: u64, dumped: impl Iterator<Item = u32>) {
         self.drives[drive].iter_mut().skip(block as usize).zip(dumped).for_each(|(entry, sum)| *entry = sum);
     }
 
     /// True if the checksum of a block is known.
     #[inline]
-    pub fn knows(&self, drive: usize, block: u64) -> bool {
+    pub fn knows(&self, drive: DriveId, block: u64) -> bool {
         self.drives[drive].get(block as usize).is_some_and(|&sum| sum != UNKNOWN)
     }
 
     /// True if the content is the one whose checksum was set, or the checksum is unknown.
     #[inline]
-    pub fn accept<B: Block>(&self, drive: usize, block: u64, content: &B) -> bool {
+    pub fn accept<B: Block>(&self, drive: DriveId, block: u64, content: &B) -> bool {
         match self.drives[drive].get(block as usize) {
             None | Some(&UNKNOWN) => true,
             Some(&sum) => sum == stored(content.checksum()),
@@ -75,17 +77,17 @@ mod tests {
 
     #[test]
     fn only_the_content_that_was_set_is_accepted() {
-        let mut sums = Checksums::new(2, 10);
-        assert!(sums.accept(1, 3, &Fingerprint(7)), "unknown");
-        sums.set(1, 3, 7);
-        assert!(sums.accept(1, 3, &Fingerprint(7)) && !sums.accept(1, 3, &Fingerprint(8)));
-        assert!(sums.accept(0, 3, &Fingerprint(8)), "of another drive");
-        sums.set(1, 4, 0);
-        assert!(sums.accept(1, 4, &Fingerprint(0)) && !sums.accept(1, 4, &Fingerprint(9)));
-        let dumped: Vec<u32> = sums.dump(1, 2..22).collect();
-        sums.forget(1, 3, 2);
-        assert!(sums.accept(1, 3, &Fingerprint(8)));
-        sums.restore(1, 2, dumped.into_iter());
-        assert!(sums.accept(1, 3, &Fingerprint(7)) && !sums.accept(1, 3, &Fingerprint(8)));
+        let (mut sums, other, drive) = (Checksums::new(2, 10), DriveId::new(0), DriveId::new(1));
+        assert!(sums.accept(drive, 3, &Fingerprint(7)), "unknown");
+        sums.set(drive, 3, 7);
+        assert!(sums.accept(drive, 3, &Fingerprint(7)) && !sums.accept(drive, 3, &Fingerprint(8)));
+        assert!(sums.accept(other, 3, &Fingerprint(8)), "of another drive");
+        sums.set(drive, 4, 0);
+        assert!(sums.accept(drive, 4, &Fingerprint(0)) && !sums.accept(drive, 4, &Fingerprint(9)));
+        let dumped: Vec<u32> = sums.dump(drive, 2..22).collect();
+        sums.forget(drive, 3, 2);
+        assert!(sums.accept(drive, 3, &Fingerprint(8)));
+        sums.restore(drive, 2, dumped.into_iter());
+        assert!(sums.accept(drive, 3, &Fingerprint(7)) && !sums.accept(drive, 3, &Fingerprint(8)));
     }
 }

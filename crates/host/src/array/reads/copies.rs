@@ -9,6 +9,7 @@ use super::read::{Direct, Read};
 use super::wanted::ask;
 use super::{Around, MOST_COPIES, Reads, Redundancy, can_serve};
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::drives::{Answered, Drives, Owner};
 use tailcut_base::{Cause, Status, Time};
 
@@ -75,11 +76,11 @@ impl<B: Block> Reads<B> {
             read.mark = now;
         }
         let asked = read.copies.asked;
-        let can_be_asked = |&(index, (drive, block)): &(usize, (usize, u64))| {
+        let can_be_asked = |&(index, (drive, block)): &(usize, (DriveId, u64))| {
             asked & (1 << index) == 0 && can_serve(drives, &wanted, (drive, block))
         };
         let left = || self.others(&wanted).enumerate().filter(can_be_asked);
-        let rank = |&(index, (drive, _)): &(usize, (usize, u64))| {
+        let rank = |&(index, (drive, _)): &(usize, (DriveId, u64))| {
             (drives.is_at_work(drive), drives.load(drive), index)
         };
         let Some((index, _)) = left().min_by_key(rank) else {
@@ -100,7 +101,7 @@ impl<B: Block> Reads<B> {
         let wanted = self.slots[slot as usize].wanted;
         let (drive, block) = self.redundancy.other(wanted.drive, wanted.block, index);
         self.read_mut(slot).pending += 1;
-        let owner = Owner::Read { read: slot, part: drive as u32 };
+        let owner = Owner::Read { read: slot, part: drive };
         drives.ask(now, drive, wanted.urgency, owner, ask(&wanted, block, fail_fast));
     }
 
@@ -136,7 +137,7 @@ impl<B: Block> Reads<B> {
             return self.tell(now, drives, slot, Status::Success, answer.data);
         }
         if answer.status == Status::Contended {
-            let is_this = |(drive, _): (usize, u64)| drive == answer.drive;
+            let is_this = |(drive, _): (DriveId, u64)| drive == answer.drive;
             let index = self.others(&wanted).position(is_this).expect("it has a copy");
             self.read_mut(slot).copies.free_at[index] = now + answer.busy_for;
         } else {

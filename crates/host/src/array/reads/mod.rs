@@ -23,10 +23,12 @@ pub use wanted::{Around, Done, Wanted};
 
 use super::drives::{Answered, Drives, Owner};
 use crate::Block;
+use crate::array::DriveId;
 use crate::planted::{Rule, holds};
 use copies::Others;
 use read::{Direct, Read};
 use std::collections::VecDeque;
+use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Spans, Time};
 use wanted::{ask, is_intact};
 
@@ -42,7 +44,7 @@ pub struct Reads<B> {
     deadlines: VecDeque<(Time, u32, u32)>,
     counts: ReadCounts,
     /// By drives, as far as any had some.
-    faults: Vec<DriveFaults>,
+    faults: IdVec<DriveId, DriveFaults>,
     done: VecDeque<Done<B>>,
     /// Whoever asked repairs.
     leaves_repairs: bool,
@@ -62,7 +64,7 @@ impl<B: Block> Reads<B> {
             patience,
             deadlines: VecDeque::new(),
             counts: ReadCounts::default(),
-            faults: Vec::new(),
+            faults: IdVec::new(),
             done: VecDeque::new(),
             leaves_repairs: false,
             checksums: None,
@@ -101,7 +103,7 @@ impl<B: Block> Reads<B> {
     }
 
     /// True if these are the blocks of a drive from `block` on, as far as their checksums are known.
-    fn accept(&self, drive: usize, block: u64, data: &[B]) -> bool {
+    fn accept(&self, drive: DriveId, block: u64, data: &[B]) -> bool {
         let checksums = self.checksums.as_ref().filter(|_| holds(Rule::ChecksumsAreCompared));
         let Some(checksums) = checksums else { return true };
         data.iter().zip(block..).all(|(content, block)| checksums.accept(drive, block, content))
@@ -118,14 +120,12 @@ impl<B: Block> Reads<B> {
     }
 
     /// What reads of one of the drives met, of all that have had its place.
-    pub fn faults(&self, drive: usize) -> DriveFaults {
+    pub fn faults(&self, drive: DriveId) -> DriveFaults {
         self.faults.get(drive).copied().unwrap_or_default()
     }
 
-    fn faults_mut(&mut self, drive: usize) -> &mut DriveFaults {
-        if drive >= self.faults.len() {
-            self.faults.resize(drive + 1, DriveFaults::default());
-        }
+    fn faults_mut(&mut self, drive: DriveId) -> &mut DriveFaults {
+        self.faults.extend_to(drive, DriveFaults::default());
         &mut self.faults[drive]
     }
 
@@ -181,12 +181,12 @@ impl<B: Block> Reads<B> {
 
     /// Those that stand in for what is wanted can do so: all of them, or of copies one.
     fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
-        let serves = |place: (usize, u64)| can_serve(drives, wanted, place);
+        let serves = |place: (DriveId, u64)| can_serve(drives, wanted, place);
         if self.has_copies() { self.others(wanted).any(serves) } else { self.others(wanted).all(serves) }
     }
 
     /// Those that stand in for what is wanted: drive, and first block there.
-    fn others(&self, wanted: &Wanted) -> impl Iterator<Item = (usize, u64)> + use<B> {
+    fn others(&self, wanted: &Wanted) -> impl Iterator<Item = (DriveId, u64)> + use<B> {
         let (redundancy, drive, block) = (self.redundancy, wanted.drive, wanted.block);
         (0..redundancy.others()).map(move |index| redundancy.other(drive, block, index))
     }
@@ -247,8 +247,8 @@ impl<B: Block> Reads<B> {
         let read = self.read_mut(slot);
         read.direct = Direct::Pending;
         let wanted = read.wanted;
-        let part = wanted.drive as u32;
-        let (owner, ask) = (Owner::Read { read: slot, part }, ask(&wanted, wanted.block, fail_fast));
+        let (owner, ask) =
+            (Owner::Read { read: slot, part: wanted.drive }, ask(&wanted, wanted.block, fail_fast));
         if wanted.around == Around::InTurn {
             drives.ask_in_turn(now, wanted.drive, wanted.urgency, owner, ask);
         } else {
@@ -279,7 +279,7 @@ impl<B: Block> Reads<B> {
         let fail_fast = wanted.around == Around::WhenContended && read.direct != Direct::Useless;
         for (member, block) in others {
             self.read_mut(slot).pending += 1;
-            let owner = Owner::Read { read: slot, part: member as u32 };
+            let owner = Owner::Read { read: slot, part: member };
             drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, fail_fast));
         }
     }
@@ -289,7 +289,7 @@ impl<B: Block> Reads<B> {
         let Owner::Read { read: slot, part } = answer.owner else {
             unreachable!("only parts of reads come here")
         };
-        if self.slots[slot as usize].wanted.drive == part as usize {
+        if self.slots[slot as usize].wanted.drive == part {
             self.drive_answered(now, drives, slot, answer);
         } else if self.has_copies() {
             self.copy_answered(now, drives, slot, answer);
@@ -338,7 +338,7 @@ impl<B: Block> Reads<B> {
 
 /// True when what is wanted can be read from this drive, from this block on instead. Since the read began, a drive that takes less at a
 /// time may have replaced another.
-fn can_serve<B>(drives: &Drives<B>, wanted: &Wanted, (drive, block): (usize, u64)) -> bool {
+fn can_serve<B>(drives: &Drives<B>, wanted: &Wanted, (drive, block): (DriveId, u64)) -> bool {
     drives.serves(drive, block, wanted.blocks) && wanted.blocks <= drives.disk(drive).most_blocks
 }
 
@@ -365,7 +365,7 @@ mod tests {
 
         fn begin(&mut self) {
             let wanted = Wanted {
-                drive: 0,
+                drive: DriveId::new(0),
                 block: 5,
                 blocks: 1,
                 age: 0,
@@ -378,11 +378,12 @@ mod tests {
             self.reads.begin(self.now, &mut self.drives, wanted);
         }
 
-        fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
-            std::mem::take(self.drives.sent())
+        fn sent(&mut self) -> Vec<(u32, Request<Bytes>)> {
+            self.drives.sent().drain(..).map(|(drive, request)| (drive.get(), request)).collect()
         }
 
-        fn answer(&mut self, drive: usize, request: &Request<Bytes>, status: Status) {
+        fn answer(&mut self, drive: u32, request: &Request<Bytes>, status: Status) {
+            let drive = DriveId::new(drive);
             let mut content = Bytes::encode(&[7]);
             content.seal(seal_of(drive, request.block, 0));
             let data = if status == Status::Success { vec![content] } else { Vec::new() };
@@ -392,8 +393,8 @@ mod tests {
             self.reads.answered(self.now, &mut self.drives, answered);
         }
 
-        fn lose(&mut self, drive: usize) {
-            self.drives.set_presence(drive, Presence::Missing);
+        fn lose(&mut self, drive: u32) {
+            self.drives.set_presence(DriveId::new(drive), Presence::Missing);
         }
     }
 
@@ -407,7 +408,7 @@ mod tests {
         let sent = bench.sent();
         assert_eq!(sent.iter().map(|(drive, _)| *drive).collect::<Vec<_>>(), [1, 2]);
         bench.answer(1, &sent[0].1, Status::Success);
-        bench.drives.set_presence(0, Presence::InSync);
+        bench.drives.set_presence(DriveId::new(0), Presence::InSync);
         bench.lose(2);
         bench.answer(2, &sent[1].1, Status::Gone);
         assert!(bench.reads.done().is_none(), "the first drive has the block again");

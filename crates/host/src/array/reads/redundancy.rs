@@ -1,6 +1,8 @@
 //! What stands in for blocks that cannot be read, or not now.
 
 use crate::array::config::ArrayConfig;
+use crate::array::{Column, DriveId, RGroups};
+use tailcut_base::ids::Id;
 
 /// What stands in for blocks that cannot be read, or not now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +49,13 @@ impl Redundancy {
     }
 
     /// One of those that stand in for `block` of `drive`: a drive, and the block there.
-    pub(super) fn other(&self, drive: usize, block: u64, index: usize) -> (usize, u64) {
+    pub(super) fn other(&self, drive: DriveId, block: u64, index: usize) -> (DriveId, u64) {
         match self {
             Redundancy::None => (drive, block),
             Redundancy::Parity(width) => {
-                let (group, member) = (drive / width * width, drive % width);
-                (group + index + usize::from(index >= member), block)
+                let groups = RGroups::new(*width);
+                let column = index + usize::from(index >= groups.column_of(drive).index());
+                (groups.drive(groups.group_of(drive), Column::at(column)), block)
             }
             Redundancy::Copies(copies) => {
                 let next = copies.copy_at(block) + 1 + index;
@@ -65,21 +68,21 @@ impl Redundancy {
 impl Copies {
     /// Where copy `wanted` of a block is, of which there is one in this place.
     #[inline]
-    pub fn copy(&self, drive: usize, block: u64, wanted: usize) -> (usize, u64) {
+    pub fn copy(&self, drive: DriveId, block: u64, wanted: usize) -> (DriveId, u64) {
         self.copy_from(drive, block, self.copy_at(block), wanted)
     }
 
     /// The same where it is known that this place is copy `here`.
     #[inline]
-    pub fn copy_from(&self, drive: usize, block: u64, here: usize, wanted: usize) -> (usize, u64) {
-        let after = drive + self.drives + wanted - here;
-        let drive = if after >= 2 * self.drives {
+    pub fn copy_from(&self, drive: DriveId, block: u64, here: usize, wanted: usize) -> (DriveId, u64) {
+        let after = drive.index() + self.drives + wanted - here;
+        let drive = DriveId::at(if after >= 2 * self.drives {
             after - 2 * self.drives
         } else if after >= self.drives {
             after - self.drives
         } else {
             after
-        };
+        });
         (drive, block + wanted as u64 * self.chunk - here as u64 * self.chunk)
     }
 

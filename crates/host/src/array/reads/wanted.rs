@@ -2,6 +2,7 @@
 
 use super::seal_of;
 use crate::Block;
+use crate::array::DriveId;
 use crate::array::drives::{Answered, Ask, Urgency};
 use tailcut_base::{Class, Nanos, Op, Spans, Status};
 
@@ -9,7 +10,7 @@ use tailcut_base::{Class, Nanos, Op, Spans, Status};
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// The drive.
-    pub drive: usize,
+    pub drive: DriveId,
     /// First block on it.
     pub block: u64,
     /// Number of blocks.

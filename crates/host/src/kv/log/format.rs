@@ -12,9 +12,10 @@ use crate::block::{Block, Bytes};
 use crate::crc::{Crc32c, crc32c};
 use crate::disk::BLOCK_BYTES;
 use crate::kv::hash::KeyHash;
-use crate::kv::log::LEAST_SEGMENTS;
+use crate::kv::log::{LEAST_SEGMENTS, SegmentId};
 use crate::kv::place::UNIT;
 use crate::kv::settings::MOST_UNITS;
+use std::ops::Range;
 
 /// What a disk says of the store on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,8 +201,8 @@ pub struct Foot {
 pub struct EndOf {
     /// The name of the store.
     pub store: u128,
-    /// The number of the segment.
-    pub number: u32,
+    /// The segment.
+    pub number: SegmentId,
 }
 
 /// What one end of a segment says of it.
@@ -310,7 +311,7 @@ impl EndOf {
     fn sum(&self, bytes: &[u8]) -> u32 {
         let mut sum = Crc32c::new();
         sum.add(&self.store.to_le_bytes());
-        sum.add(&self.number.to_le_bytes());
+        sum.add(&self.number.get().to_le_bytes());
         sum.add(bytes);
         sum.value()
     }
@@ -332,6 +333,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Its bytes in the segment.
+    pub fn range(&self) -> Range<u64> {
+        let first = u64::from(self.unit) * UNIT;
+        first..first + u64::from(self.bytes)
+    }
+
     /// Bytes of an entry.
     pub const BYTES: usize = 32;
 
@@ -463,7 +470,8 @@ mod tests {
         flipped.as_mut_slice()[40] ^= 1;
         assert_eq!(Superblock::decode(&flipped), Err(NotOurs::Foreign));
 
-        let (of, other) = (EndOf { store: 7, number: 3 }, EndOf { store: 7, number: 4 });
+        let (of, other) =
+            (EndOf { store: 7, number: SegmentId::new(3) }, EndOf { store: 7, number: SegmentId::new(4) });
         let head = End::Head(Head { sequence: 1 << 40, durable: 7, is_cut: true });
         let block = Bytes::encode(&head.encode(of));
         assert_eq!((End::first(&block, of), End::first(&block, other)), (head, End::Damaged));
@@ -472,7 +480,10 @@ mod tests {
             let block = end.last_block(of);
             assert_eq!(End::last(&block, of), end);
             let is_anyones = end == End::Blank;
-            assert_eq!(End::last(&block, EndOf { store: 8, number: 3 }) == End::Damaged, !is_anyones);
+            assert_eq!(
+                End::last(&block, EndOf { store: 8, number: SegmentId::new(3) }) == End::Damaged,
+                !is_anyones
+            );
             let mut flipped = block;
             flipped.as_mut_slice()[BLOCK_BYTES as usize - 20] ^= 1;
             assert_eq!(End::last(&flipped, of), End::Damaged);

@@ -12,18 +12,20 @@ mod settling;
 
 use super::hash::KeyHash;
 use super::item::Value;
-use super::place::{MOST_PAGES, Place, UNIT};
+use super::place::{Place, UNIT};
 use super::record::{Header, Stamp, State, checksum_of, header_checksum};
 use crate::block::Bytes;
-use crate::disk::{BLOCK_BYTES, Disk};
+use crate::disk::Disk;
 use crate::pool::Pool;
-use format::{End, EndOf, Entry, Foot, Head, UNITS};
+use format::{End, EndOf, Entry, Foot, Head, Superblock, UNITS};
 use open::Open;
+pub use segments::SegmentId;
 use segments::{RANKS, Segment};
 use settling::Settling;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use tailcut_base::Time;
+use tailcut_base::ids::{Id, IdVec};
 
 /// The log of a store.
 #[derive(Debug)]
@@ -32,19 +34,19 @@ pub struct Log {
     volatile_cache: bool,
     segment_blocks: u32,
     chunk: usize,
-    segments: Vec<Segment>,
-    free: VecDeque<u32>,
+    segments: IdVec<SegmentId, Segment>,
+    free: VecDeque<SegmentId>,
     /// Full segments, oldest first.
-    full: VecDeque<u32>,
+    full: VecDeque<SegmentId>,
     open: Option<Open>,
     /// It was opened for copies, when there were so few free ones that they need it.
     is_for_moves: bool,
     /// Segments that are being made free.
     victims: usize,
     /// Full segments by rank, the emptiest first; those that have another rank by now are passed over.
-    ranks: Vec<Vec<u32>>,
+    ranks: Vec<Vec<SegmentId>>,
     /// Full segments whose tombstones may still be needed, by the sequence up to which they say that records are not valid.
-    entombed: BTreeSet<(u64, u32)>,
+    entombed: BTreeSet<(u64, SegmentId)>,
     /// Full segments that are not completely on the disk.
     resting: Vec<Resting>,
     next_sequence: u64,
@@ -63,7 +65,7 @@ pub struct Log {
 
 #[derive(Debug)]
 struct Resting {
-    number: u32,
+    number: SegmentId,
     blocks: Vec<Bytes>,
     /// Its last write.
     last: u64,
@@ -107,16 +109,17 @@ pub struct Record<'a> {
 }
 
 impl Log {
-    /// An empty one on a disk. `run` is a number that is larger each time the store is opened.
-    pub fn new(store: u128, disk: &Disk, segment_blocks: u32, segments: u32, run: u32) -> Log {
+    /// An empty one on a disk with this superblock, whose `run` is larger each time the store is opened.
+    pub fn new(superblock: &Superblock, disk: &Disk) -> Log {
+        let Superblock { store, segment_blocks, segments, run, .. } = *superblock;
         assert!(segments >= LEAST_SEGMENTS, "a log has at least {LEAST_SEGMENTS} segments");
         Log {
             store,
             volatile_cache: disk.volatile_cache,
             segment_blocks,
             chunk: CHUNK.min(disk.most_blocks as usize).min(segment_blocks as usize),
-            segments: vec![Segment::default(); segments as usize],
-            free: (1..segments).collect(),
+            segments: IdVec::filled(segments as usize, Segment::default()),
+            free: SegmentId::first(segments as usize).skip(1).collect(),
             full: VecDeque::new(),
             open: None,
             is_for_moves: false,
@@ -158,8 +161,8 @@ impl Log {
             expires: record.header.expires,
             is_tombstone: record.header.state.has(State::TOMBSTONE),
         });
-        let place = place_of(open.number, self.segment_blocks, (at as u64 / UNIT) as u32, bytes as u64);
-        let segment = &mut self.segments[open.number as usize];
+        let place = open.number.place_of(self.segment_blocks, at as u64..(at + bytes) as u64);
+        let segment = &mut self.segments[open.number];
         segment.records += 1;
         let is_tombstone = record.header.state.has(State::TOMBSTONE);
         segment.valid += u32::from(!is_tombstone);
@@ -212,14 +215,14 @@ impl Log {
         self.seal(pool);
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        self.segments[number as usize] = Segment { sequence, ..Segment::default() };
+        self.segments[number] = Segment { sequence, ..Segment::default() };
         let head = Head { sequence, durable: self.durable_sequence, is_cut: false };
         let mut open = Open::new(head, self.end_of(number), self.segment_blocks, pool);
         let at = open.room_for(bytes);
         let last = End::Open(sequence).last_block(self.end_of(number));
         let mut data = pool.list();
         data.push(last);
-        open.opened = self.write(self.first_block(number + 1) - 1, data, 0);
+        open.opened = self.write(self.end_block(number) - 1, data, 0);
         self.open = Some(open);
         Some(at.expect("an item is much smaller than a segment"))
     }
@@ -234,8 +237,8 @@ impl Log {
         let Open { sequence, buried, .. } = open;
         let foot = Foot { sequence, entries: 0, checksum: 0, buried, has_hole: false };
         let summary = format::summary(&open.entries, foot, self.end_of(open.number));
-        self.segments[open.number as usize].buried = open.buried;
-        let first = self.segment_blocks as u64 * (u64::from(open.number) + 1) - summary.len() as u64;
+        self.segments[open.number].buried = open.buried;
+        let first = self.end_block(open.number) - summary.len() as u64;
         for (part, blocks) in summary.chunks(self.chunk).enumerate() {
             let mut data = pool.list();
             data.extend_from_slice(blocks);
@@ -253,7 +256,7 @@ impl Log {
         let Some(open) = &mut self.open else { return };
         let (number, complete) = (open.number, open.complete());
         open.note_written(complete.end);
-        let first = u64::from(number) * u64::from(self.segment_blocks);
+        let first = self.first_block(number);
         for part in chunks(complete, self.chunk) {
             let Some(open) = &self.open else { return };
             let data = open.blocks[part.clone()].to_vec();
@@ -287,13 +290,13 @@ impl Log {
     }
 
     /// What checksums of the ends of a segment stand for.
-    pub fn end_of(&self, number: u32) -> EndOf {
+    pub fn end_of(&self, number: SegmentId) -> EndOf {
         EndOf { store: self.store, number }
     }
 
     /// What stands for the store and a segment in checksums of records.
     #[inline]
-    pub fn salt(&self, number: u32) -> u64 {
+    pub fn salt(&self, number: SegmentId) -> u64 {
         Stamp::salt_of(self.store, number)
     }
 
@@ -444,7 +447,7 @@ impl Log {
     /// The blocks with a record that is not on the disk yet.
     pub fn in_memory(&self, unit: u64, pages: usize) -> Option<&[Bytes]> {
         let number = self.segment_of(unit);
-        let first = (unit / UNITS - u64::from(number) * u64::from(self.segment_blocks)) as usize;
+        let first = (unit / UNITS - self.first_block(number)) as usize;
         let open = self.open.as_ref().filter(|open| open.number == number).map(|open| &open.blocks);
         let resting = || self.resting.iter().find(|resting| resting.number == number);
         let blocks = open.or_else(|| resting().map(|resting| &resting.blocks))?;
@@ -460,14 +463,6 @@ impl Log {
 /// The run of a store in which the segment with this sequence was begun.
 pub fn run_of(sequence: u64) -> u32 {
     (sequence >> 32) as u32
-}
-
-/// The place of a record of so many bytes at a unit of a segment.
-pub fn place_of(number: u32, segment_blocks: u32, unit: u32, bytes: u64) -> Place {
-    let within = u64::from(unit) * UNIT % BLOCK_BYTES;
-    let pages = (within + bytes).div_ceil(BLOCK_BYTES).min(u64::from(MOST_PAGES)) as u8;
-    let unit = u64::from(number) * u64::from(segment_blocks) * UNITS + u64::from(unit);
-    Place::Log { unit, pages }
 }
 
 fn chunks(range: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {

@@ -1,5 +1,6 @@
 //! The segment that is written at the moment.
 
+use super::SegmentId;
 use super::format::{End, EndOf, Entry, Head, summary_blocks};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
@@ -13,8 +14,8 @@ use tailcut_base::Time;
 /// A segment that takes records, block by block in memory.
 #[derive(Debug)]
 pub struct Open {
-    /// Its number.
-    pub number: u32,
+    /// Which it is.
+    pub number: SegmentId,
     /// Which use of it this is.
     pub sequence: u64,
     /// Its content so far.
@@ -274,7 +275,7 @@ mod tests {
         let head = Head { sequence: 1, durable: 0, is_cut: false };
         let (mut lost, mut used) = (0, 0);
         for _ in 0..50 {
-            let mut open = Open::new(head, EndOf { store: 1, number: 1 }, 1024, &mut pool);
+            let mut open = Open::new(head, EndOf { store: 1, number: SegmentId::new(1) }, 1024, &mut pool);
             loop {
                 let bytes = any_record(&mut random);
                 let Some(at) = open.room_for(bytes) else { break };

@@ -3,7 +3,38 @@
 use super::format::UNITS;
 use super::{Log, RESERVE};
 use crate::disk::BLOCK_BYTES;
-use crate::kv::place::UNIT;
+use crate::kv::place::{MOST_PAGES, Place, UNIT};
+use std::ops::Range;
+use tailcut_base::id;
+
+id! {
+    /// A segment of the disk. Records are in segments from 1 on.
+    #[derive(Default)]
+    pub struct SegmentId;
+}
+
+impl SegmentId {
+    /// The segment with the superblocks.
+    pub const SUPERBLOCKS: SegmentId = SegmentId(0);
+
+    /// The first block of the segment, of `segment_blocks` blocks.
+    pub fn first_block(self, segment_blocks: u32) -> u64 {
+        u64::from(self.0) * u64::from(segment_blocks)
+    }
+
+    /// The block behind the last one of the segment, of `segment_blocks` blocks.
+    pub fn end_block(self, segment_blocks: u32) -> u64 {
+        self.first_block(segment_blocks) + u64::from(segment_blocks)
+    }
+
+    /// The place of a record that has these bytes of the segment, of `segment_blocks` blocks.
+    pub fn place_of(self, segment_blocks: u32, bytes: Range<u64>) -> Place {
+        let length = bytes.start % BLOCK_BYTES + (bytes.end - bytes.start);
+        let pages = length.div_ceil(BLOCK_BYTES).min(u64::from(MOST_PAGES)) as u8;
+        let unit = self.first_block(segment_blocks) * UNITS + bytes.start / UNIT;
+        Place::Log { unit, pages }
+    }
+}
 
 /// What is known of a segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,38 +73,38 @@ impl Segment {
 
 impl Log {
     /// The segment that a unit lies in.
-    pub fn segment_of(&self, unit: u64) -> u32 {
-        (unit / UNITS / u64::from(self.segment_blocks)) as u32
+    pub fn segment_of(&self, unit: u64) -> SegmentId {
+        SegmentId::new((unit / UNITS / u64::from(self.segment_blocks)) as u32)
     }
 
     /// Which use of a segment this is; 0 while it is free.
-    pub fn sequence(&self, number: u32) -> u64 {
-        self.segments[number as usize].sequence
+    pub fn sequence(&self, number: SegmentId) -> u64 {
+        self.segments[number].sequence
     }
 
     /// A record at `unit` is not valid any more.
     pub fn forget(&mut self, unit: u64) {
         let number = self.segment_of(unit);
-        let valid = &mut self.segments[number as usize].valid;
+        let valid = &mut self.segments[number].valid;
         *valid = valid.checked_sub(1).expect("what is forgotten was valid");
-        if self.segments[number as usize].rank.is_some() {
+        if self.segments[number].rank.is_some() {
             self.rank(number);
         }
     }
 
     /// Somebody reads in a segment: it is not used again until he has ended.
-    pub fn begin_read(&mut self, number: u32) {
-        self.segments[number as usize].readers += 1;
+    pub fn begin_read(&mut self, number: SegmentId) {
+        self.segments[number].readers += 1;
     }
 
     /// And has ended.
-    pub fn end_read(&mut self, number: u32) {
-        self.segments[number as usize].readers -= 1;
+    pub fn end_read(&mut self, number: SegmentId) {
+        self.segments[number].readers -= 1;
     }
 
     /// Reads of a segment that are under way.
-    pub fn readers(&self, number: u32) -> u32 {
-        self.segments[number as usize].readers
+    pub fn readers(&self, number: SegmentId) -> u32 {
+        self.segments[number].readers
     }
 
     /// Segments without anything in them.
@@ -101,33 +132,31 @@ impl Log {
     }
 
     /// A segment is to be made free, or not any more.
-    pub fn set_victim(&mut self, number: u32, is_victim: bool) {
-        self.segments[number as usize].is_victim = is_victim;
+    pub fn set_victim(&mut self, number: SegmentId, is_victim: bool) {
+        self.segments[number].is_victim = is_victim;
     }
 
     /// The oldest full segment that is not being made free, all of which is on the disk.
-    pub fn oldest(&self) -> Option<u32> {
-        let oldest = self.full.iter().copied().find(|&number| !self.segments[number as usize].is_victim);
+    pub fn oldest(&self) -> Option<SegmentId> {
+        let oldest = self.full.iter().copied().find(|&number| !self.segments[number].is_victim);
         oldest.filter(|&number| !self.is_resting(number))
     }
 
     /// A full segment with about the smallest share of valid records, if that is below so many thousandths.
-    pub fn emptiest_below(&mut self, share: u32) -> Option<u32> {
+    pub fn emptiest_below(&mut self, share: u32) -> Option<SegmentId> {
         let last = share as usize * (RANKS - 1) / 1000;
-        (0..=last)
-            .find_map(|rank| self.any_of(rank))
-            .filter(|&number| self.segments[number as usize].share() < share)
+        (0..=last).find_map(|rank| self.any_of(rank)).filter(|&number| self.segments[number].share() < share)
     }
 
     /// A full segment of that rank that is not being made free, all of which is on the disk.
-    fn any_of(&mut self, rank: usize) -> Option<u32> {
+    fn any_of(&mut self, rank: usize) -> Option<SegmentId> {
         let mut at = self.ranks[rank].len();
         while at > 0 {
             at -= 1;
             let number = self.ranks[rank][at];
-            if self.segments[number as usize].rank != Some(rank as u8) {
+            if self.segments[number].rank != Some(rank as u8) {
                 self.ranks[rank].swap_remove(at);
-            } else if !self.is_resting(number) && !self.segments[number as usize].is_victim {
+            } else if !self.is_resting(number) && !self.segments[number].is_victim {
                 return Some(number);
             }
         }
@@ -135,8 +164,8 @@ impl Log {
     }
 
     /// A segment is full.
-    pub(super) fn entomb(&mut self, number: u32) {
-        let segment = &mut self.segments[number as usize];
+    pub(super) fn entomb(&mut self, number: SegmentId) {
+        let segment = &mut self.segments[number];
         segment.needs_tombstones = segment.tombstones > 0;
         if segment.needs_tombstones {
             self.entombed.insert((segment.buried, number));
@@ -150,7 +179,7 @@ impl Log {
             && !self.needs_tombstone(buried, number)
         {
             self.entombed.pop_first();
-            self.segments[number as usize].needs_tombstones = false;
+            self.segments[number].needs_tombstones = false;
             self.rank(number);
         }
     }
@@ -161,8 +190,8 @@ impl Log {
     }
 
     /// Notes what rank a full segment has by now.
-    fn rank(&mut self, number: u32) {
-        let segment = &mut self.segments[number as usize];
+    fn rank(&mut self, number: SegmentId) {
+        let segment = &mut self.segments[number];
         let rank = segment.current_rank();
         if segment.rank != Some(rank) {
             segment.rank = Some(rank);
@@ -170,25 +199,25 @@ impl Log {
         }
     }
 
-    pub(super) fn is_resting(&self, number: u32) -> bool {
+    pub(super) fn is_resting(&self, number: SegmentId) -> bool {
         self.resting.iter().any(|resting| resting.number == number)
     }
 
     /// True if a tombstone for records up to that sequence may still be needed when `except` is gone.
-    pub fn needs_tombstone(&self, buried: u64, except: u32) -> bool {
+    pub fn needs_tombstone(&self, buried: u64, except: SegmentId) -> bool {
         // They are in the order of their sequences.
         let oldest = self.full.iter().find(|&&number| number != except);
-        oldest.is_some_and(|&number| self.segments[number as usize].sequence <= buried)
+        oldest.is_some_and(|&number| self.segments[number].sequence <= buried)
     }
 
     /// Of the tombstones of a full segment; see [`super::format::Foot::buried`].
-    pub fn buried(&self, number: u32) -> u64 {
-        self.segments[number as usize].buried
+    pub fn buried(&self, number: SegmentId) -> u64 {
+        self.segments[number].buried
     }
 
     /// A segment whose head is gone from the disk can be used again.
-    pub fn release(&mut self, number: u32) {
-        let segment = &mut self.segments[number as usize];
+    pub fn release(&mut self, number: SegmentId) {
+        let segment = &mut self.segments[number];
         assert!(segment.readers == 0, "nobody reads a segment that is free");
         self.entombed.remove(&(segment.buried, number));
         *segment = Segment::default();
@@ -201,19 +230,19 @@ impl Log {
     }
 
     /// By their heads these segments, with their sequences and in the order of those, hold something, and all others are free.
-    pub fn note_heads(&mut self, found: impl Iterator<Item = (u32, u64)>) {
+    pub fn note_heads(&mut self, found: impl Iterator<Item = (SegmentId, u64)>) {
         for (number, sequence) in found {
-            self.segments[number as usize].sequence = sequence;
+            self.segments[number].sequence = sequence;
             self.durable_sequence = sequence;
             self.full.push_back(number);
         }
-        let numbers = 1..self.segments.len() as u32;
-        self.free = numbers.filter(|&number| self.segments[number as usize].sequence == 0).collect();
+        let numbers = self.segments.ids().skip(1);
+        self.free = numbers.filter(|&number| self.segments[number].sequence == 0).collect();
     }
 
     /// Recovery knows all of a segment. Of its records, so many are tombstones.
-    pub fn note_recovered(&mut self, number: u32, (records, tombstones): (u32, u32), buried: u64) {
-        let segment = &mut self.segments[number as usize];
+    pub fn note_recovered(&mut self, number: SegmentId, (records, tombstones): (u32, u32), buried: u64) {
+        let segment = &mut self.segments[number];
         (segment.records, segment.tombstones, segment.buried) = (records, tombstones, buried);
         self.entomb(number);
     }
@@ -235,7 +264,7 @@ impl Log {
     /// Recovery has found a valid record.
     pub fn note_valid(&mut self, unit: u64) {
         let number = self.segment_of(unit);
-        self.segments[number as usize].valid += 1;
+        self.segments[number].valid += 1;
     }
 
     /// Blocks of a segment.
@@ -256,8 +285,13 @@ impl Log {
     }
 
     /// First block of a segment.
-    pub fn first_block(&self, number: u32) -> u64 {
-        u64::from(number) * u64::from(self.segment_blocks)
+    pub fn first_block(&self, number: SegmentId) -> u64 {
+        number.first_block(self.segment_blocks)
+    }
+
+    /// The block behind the last of a segment.
+    pub fn end_block(&self, number: SegmentId) -> u64 {
+        number.end_block(self.segment_blocks)
     }
 }
 

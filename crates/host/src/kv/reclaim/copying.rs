@@ -7,7 +7,7 @@ use super::super::hash::KeyHash;
 use super::super::index::Entry as Known;
 use super::super::item::Value;
 use super::super::log::format::Entry;
-use super::super::log::{Purpose, Record, place_of};
+use super::super::log::{Purpose, Record};
 use super::super::place::{Place, UNIT};
 use super::super::record::{Header, State};
 use super::super::search::is_whole;
@@ -75,7 +75,7 @@ impl Engine {
         }
         let Some(flash) = &mut self.flash else { return false };
         let victim = flash.reclaims[slot].victim;
-        let place = place_of(victim, flash.log.segment_blocks(), entry.unit, u64::from(entry.bytes));
+        let place = victim.place_of(flash.log.segment_blocks(), entry.range());
         let Some(known) = self.index.find(entry.hash) else { return false };
         if let Place::Front { unit } = known.place {
             self.consider_copy_in_memory(slot, entry.hash, unit, place);
@@ -211,7 +211,7 @@ impl Engine {
         let Some(flash) = &mut self.flash else { return true };
         let (victim, segment_blocks) = (flash.reclaims[slot].victim, flash.log.segment_blocks());
         let sequence = flash.log.sequence(victim);
-        let place = place_of(victim, segment_blocks, entry.unit, u64::from(entry.bytes));
+        let place = victim.place_of(segment_blocks, entry.range());
         let Some(known) = self.index.find(entry.hash) else { return true };
         if let Place::Front { unit } = known.place {
             // It has been asked for so often meanwhile that it is in memory as well.
@@ -265,12 +265,8 @@ impl Engine {
             self.figures.damaged += 1;
             self.damages.add(Damage { block, what: DamageKind::Record });
         }
-        let place = place_of(
-            flash.reclaims[slot].victim,
-            flash.log.segment_blocks(),
-            entry.unit,
-            u64::from(entry.bytes),
-        );
+        let victim = flash.reclaims[slot].victim;
+        let place = victim.place_of(flash.log.segment_blocks(), entry.range());
         let (Some(known), Place::Log { unit, .. }) = (self.index.find(entry.hash), place) else { return };
         if let Place::Front { unit } = known.place {
             return self.consider_copy_in_memory(slot, entry.hash, unit, place);

@@ -18,7 +18,7 @@ use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::index::Entry as Known;
 use super::log::format::{End, Entry, Foot, Head, UNITS};
-use super::log::{Log, place_of};
+use super::log::{Log, SegmentId};
 use super::place::Place;
 use super::record::Header;
 use super::search::{Search, Searched};
@@ -41,7 +41,7 @@ pub(super) struct Reclaims {
 #[derive(Debug, Default)]
 pub(super) struct Reclaim {
     step: Step,
-    victim: u32,
+    victim: SegmentId,
     entries: Vec<Entry>,
     /// Which of them are being copied.
     chosen: Vec<bool>,
@@ -258,7 +258,7 @@ impl Engine {
             self.search_for(victim);
         }
         for entry in &entries {
-            let place = place_of(victim, segment_blocks, entry.unit, u64::from(entry.bytes));
+            let place = victim.place_of(segment_blocks, entry.range());
             match self.index.find(entry.hash) {
                 Some(known) if known.place == place => {
                     self.index.remove(entry.hash);
@@ -276,7 +276,7 @@ impl Engine {
     }
 
     /// The summary of a victim could not be read: the whole index is searched for what points there.
-    fn search_for(&mut self, victim: u32) {
+    fn search_for(&mut self, victim: SegmentId) {
         let Some(flash) = &self.flash else { return };
         let log = &flash.log;
         let is_there =
@@ -285,7 +285,7 @@ impl Engine {
         let in_memory = |place: Place| if let Place::Front { unit } = place { Some(unit) } else { None };
         let units: Vec<u32> = self.index.places().filter_map(in_memory).collect();
         let segment_blocks = u64::from(log.segment_blocks());
-        let is_there = |place: Place| matches!(place, Place::Log { unit, .. } if unit / UNITS / segment_blocks == u64::from(victim));
+        let is_there = |place: Place| matches!(place, Place::Log { unit, .. } if unit / UNITS / segment_blocks == u64::from(victim.get()));
         units.into_iter().for_each(|unit| self.forget_home(unit, is_there));
     }
 

@@ -10,6 +10,7 @@ use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
 use crate::planted::{Rule, holds};
 use crate::pool::Pool;
+use std::ops::Range;
 
 impl Flash {
     /// Chooses a victim, if room is needed; false if there is none.
@@ -96,12 +97,13 @@ impl Flash {
         self.reclaims[slot].step = Step::Summary;
         let end = self.log.first_block(self.reclaims[slot].victim) + blocks;
         let first = end - summary_blocks(foot.entries as usize);
-        self.read_summary_from(slot, first, end);
+        self.read_summary_from(slot, first..end);
     }
 
     /// One piece after the other, as they are needed in order.
-    fn read_summary_from(&mut self, slot: usize, first: u64, end: u64) {
-        let count = (end - first).min(u64::from(self.jobs.most_blocks()));
+    fn read_summary_from(&mut self, slot: usize, blocks: Range<u64>) {
+        let first = blocks.start;
+        let count = (blocks.end - first).min(u64::from(self.jobs.most_blocks()));
         self.read(slot, Part::Summary, first, count as u32, Vec::new());
     }
 
@@ -111,7 +113,7 @@ impl Flash {
             (self.reclaims[slot].summary.len() as u64, summary_blocks(foot.entries as usize));
         if (1..needed).contains(&have) && self.reclaims[slot].failures == 0 {
             let end = self.log.first_block(self.reclaims[slot].victim) + u64::from(self.log.segment_blocks());
-            return self.read_summary_from(slot, end - needed + have, end);
+            return self.read_summary_from(slot, end - needed + have..end);
         }
         if !is_summary(&self.reclaims[slot].summary, &foot, self.log.segment_blocks()) {
             return self.read_whole(slot);

@@ -8,6 +8,7 @@ use crate::array::drives::{Ask, Owner, Urgency};
 use crate::array::log::Log;
 use crate::array::log::commit::Waiter;
 use crate::array::log::figures::{Collected, RECENT_MAX};
+use crate::array::log::space::PARTS;
 use crate::array::log::stream::{HOST, MOVED};
 use crate::array::log::token::Token;
 use crate::planted::{Rule, holds};
@@ -56,8 +57,8 @@ impl<B: Block> Log<B> {
         }
         self.collection.jobs[job].phase = Phase::Trimming(self.geometry.width);
         let token = Token::Trimmed { job: job as u8 };
-        for member in 0..self.geometry.width {
-            let drive = self.geometry.drive(row, member);
+        for column in self.geometry.columns() {
+            let drive = self.geometry.drive(row, column);
             let class = Class::new(5).expect("a class");
             let (block, blocks) = (self.geometry.address(row), self.geometry.segment);
             let (op, data) = (Op::Trim, Vec::new());
@@ -80,11 +81,11 @@ impl<B: Block> Log<B> {
         let (row, valid, gain) = (this.row, this.valid, u64::from(this.gain));
         self.rows.release(row);
         if valid == 0 {
-            self.earn(gain, 1, 1);
+            self.earn(gain * PARTS);
         }
         self.figures.rows_collected += 1;
         self.figures.victim_blocks += u64::from(valid);
-        let free_rows = (0..self.geometry.groups).map(|group| self.rows.free(group)).sum();
+        let free_rows = self.geometry.group_ids().map(|group| self.rows.free(group)).sum();
         if self.recent.len() < RECENT_MAX {
             self.recent.push(Collected { row, valid, free_rows });
         }

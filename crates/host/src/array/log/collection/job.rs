@@ -14,7 +14,7 @@ pub struct Job<B> {
     pub(super) blocks: Vec<u64>,
     /// A summary could not be read.
     pub(super) is_blind: bool,
-    /// The next stripe to look at on each data member, and the member whose turn it is.
+    /// The next stripe to look at on each data column, and the column whose turn it is.
     pub(super) stripes: Vec<u32>,
     pub(super) turn: u32,
     pub(super) reads: u32,

@@ -14,6 +14,7 @@ use super::geometry::{JOBS_ALWAYS, RESERVE, Row};
 use super::open_row::NO_BLOCK;
 use super::stream::MOVED;
 use crate::Block;
+use crate::array::GroupId;
 use crate::array::core::Core;
 use job::{Job, Phase};
 use tailcut_base::Time;
@@ -70,7 +71,7 @@ impl<B: Block> Log<B> {
     }
 
     /// True when something of the group is being collected.
-    pub(super) fn is_busy(&self, group: u32) -> bool {
+    pub(super) fn is_busy(&self, group: GroupId) -> bool {
         self.collection.count(|job| !job.is_idle() && self.geometry.group_of(job.row) == group) > 0
     }
 
@@ -135,12 +136,12 @@ impl<B: Block> Log<B> {
     /// Sees to it that the stream of moved blocks goes on in the group that is collected, or, if that has no
     /// row left (power cuts can leave many that are only begun), in the one that has most; false when there is
     /// none, or others move theirs.
-    fn can_move_from(&mut self, now: Time, core: &mut Core<B>, group: u32) -> bool {
+    fn can_move_from(&mut self, now: Time, core: &mut Core<B>, group: GroupId) -> bool {
         if self.candidate_valid(group) == 0 {
             return true;
         }
         let here = self.geometry.group_of(self.open_row(MOVED).here.row);
-        let most = (0..self.geometry.groups).max_by_key(|&other| self.rows.free(other));
+        let most = self.geometry.group_ids().max_by_key(|&other| self.rows.free(other));
         let target = match group {
             group if self.rows.free(group) > 0 => group,
             // As long as it can: each change costs a row.
@@ -151,13 +152,13 @@ impl<B: Block> Log<B> {
     }
 
     /// Valid blocks of the row of a group that would be collected first.
-    fn candidate_valid(&self, group: u32) -> u32 {
+    fn candidate_valid(&self, group: GroupId) -> u32 {
         self.rows.candidate(group).map_or(0, |row| self.rows.get(row).valid)
     }
 
     /// True when one more victim leaves the room that those under way need: they give theirs back only when
     /// all that has been moved is durable.
-    fn has_room_to_collect(&self, group: u32) -> bool {
+    fn has_room_to_collect(&self, group: GroupId) -> bool {
         let needed = self.rows_to_move(self.candidate_valid(group));
         !self.is_collecting() || self.rows.free(group) >= RESERVE - JOBS_ALWAYS + needed
     }

@@ -5,6 +5,7 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::log::Log;
 use crate::array::log::open_row::{NO_BLOCK, NOBODY};
+use crate::array::log::space::PARTS;
 use crate::array::log::stream::MOVED;
 use crate::array::log::token::Token;
 use crate::array::reads::Done;
@@ -24,12 +25,12 @@ impl<B: Block> Log<B> {
         let longest = RUN_MAX.min(core.drives.most_blocks());
         let has_room = self.collection.jobs[job].held.is_empty() && self.has_room_to_move(core);
         while has_room && self.collection.reads < all && self.collection.jobs[job].reads < most {
-            let Some((k, stripe, blocks)) = self.next_valid(job, longest) else { break };
+            let Some((k, stripes)) = self.next_valid(job, longest) else { break };
             self.collection.jobs[job].reads += 1;
             self.collection.reads += 1;
             let row = self.collection.jobs[job].row;
-            let member = self.geometry.data_member(row, k);
-            self.read(now, core, (row, member, stripe, blocks), Token::Valid { job: job as u8 });
+            let column = self.geometry.data_column(row, k);
+            self.read(now, core, (row, column, stripes), Token::Valid { job: job as u8 });
         }
         let stripes = self.geometry.stripes();
         let this = &self.collection.jobs[job];
@@ -56,11 +57,11 @@ impl<B: Block> Log<B> {
             return self.go_on(now, core, job);
         }
         let first = (done.wanted.block - self.geometry.address(row)) as u32;
-        let member = done.wanted.drive as u32 % self.geometry.width;
-        let k = member - u32::from(self.geometry.parity(row).is_some_and(|parity| parity < member));
+        let (_, column) = self.geometry.column_of(done.wanted.drive);
         for (stripe, content) in (first..).zip(done.data.drain(..)) {
-            let block = self.collection.jobs[job].blocks[(stripe * self.geometry.data + k) as usize] - 1;
-            let source = self.geometry.place_of(row, member, stripe);
+            let block =
+                self.collection.jobs[job].blocks[self.geometry.position_of(row, column, stripe) as usize] - 1;
+            let source = self.geometry.place_of(row, column, stripe);
             self.collection.jobs[job].held.push_back((block, source, content));
         }
         self.go_on(now, core, job);
@@ -84,7 +85,7 @@ impl<B: Block> Log<B> {
         }
         if moved > 0 {
             self.collection.spend(job, moved as u32);
-            self.earn(gain, moved, valid);
+            self.earn(gain * moved * PARTS / valid.max(1));
             self.send(now, core, MOVED);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::job::Phase;
 use crate::Block;
+use crate::array::Column;
 use crate::array::core::Core;
 use crate::array::drives::Urgency;
 use crate::array::log::Log;
@@ -10,6 +11,7 @@ use crate::array::log::geometry::Row;
 use crate::array::log::open_row::NO_BLOCK;
 use crate::array::log::token::Token;
 use crate::array::reads::{Around, Done, Wanted};
+use std::ops::Range;
 use tailcut_base::{Class, Time};
 
 impl<B: Block> Log<B> {
@@ -24,8 +26,8 @@ impl<B: Block> Log<B> {
         for k in 0..self.geometry.data {
             let stripe = self.geometry.segment - 1;
             let token = Token::Summary { job: job as u8, k: k as u8 };
-            let member = self.geometry.data_member(row, k);
-            self.read(now, core, (row, member, stripe, 1), token);
+            let column = self.geometry.data_column(row, k);
+            self.read(now, core, (row, column, stripe..stripe + 1), token);
         }
     }
 
@@ -34,14 +36,14 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (row, member, stripe, blocks): (Row, u32, u32, u32),
+        (row, column, stripes): (Row, Column, Range<u32>),
         token: Token,
     ) {
         self.rows.get_mut(row).readers += 1;
         let wanted = Wanted {
-            drive: self.geometry.drive(row, member),
-            block: self.geometry.address(row) + u64::from(stripe),
-            blocks,
+            drive: self.geometry.drive(row, column),
+            block: self.geometry.address(row) + u64::from(stripes.start),
+            blocks: stripes.len() as u32,
             age: self.age(self.rows.get(row).age),
             unwritten: false,
             class: Class::new(5).expect("a class"),
@@ -52,7 +54,7 @@ impl<B: Block> Log<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// The summary of a data member of a victim has been read, or cannot be.
+    /// The summary of a data column of a victim has been read, or cannot be.
     pub(in crate::array::log) fn summary_read(&mut self, job: usize, k: u32, done: &Done<B>) {
         let array = self.array;
         let row = self.collection.jobs[job].row;
@@ -65,7 +67,7 @@ impl<B: Block> Log<B> {
         let is_last = *left == 0;
         let summary = done.data.first().and_then(Block::decode).and_then(Summary::decode);
         match summary {
-            Some(s) if s.array == array && (s.here.row, s.here.age, s.member) == (row, age, k) => {
+            Some(s) if s.array == array && (s.here.row, s.here.age, s.data_column) == (row, age, k) => {
                 let positions = this.blocks.iter_mut().skip(k as usize).step_by(data);
                 positions.zip(s.blocks).for_each(|(position, block)| *position = block);
             }
@@ -86,45 +88,44 @@ impl<B: Block> Log<B> {
         let row = this.row;
         if let Some(reverse) = &self.reverse {
             for (position, block) in (0..).zip(&mut this.blocks) {
-                *block = reverse.raw(self.geometry.place(row, position).0);
+                *block = reverse.raw(self.geometry.place(row, position).0).get();
             }
             return;
         }
         for block in 0..self.geometry.host_blocks {
             let Some(place) = self.map.get(block) else { continue };
-            let (found, member, stripe) = self.geometry.locate(place);
+            let (found, column, stripe) = self.geometry.locate(place);
             if found == row {
-                let k = member - u32::from(self.geometry.parity(row).is_some_and(|parity| parity < member));
-                this.blocks[(stripe * self.geometry.data + k) as usize] = block + 1;
+                this.blocks[self.geometry.position_of(row, column, stripe) as usize] = block + 1;
             }
         }
     }
 
-    /// The next valid blocks that lie together, at most `longest`: data member, first stripe, number.
-    pub(super) fn next_valid(&mut self, job: usize, longest: u32) -> Option<(u32, u32, u32)> {
+    /// The next valid blocks that lie together, at most `longest`: data column, and stripes.
+    pub(super) fn next_valid(&mut self, job: usize, longest: u32) -> Option<(u32, Range<u32>)> {
         let (data, stripes) = (self.geometry.data, self.geometry.stripes());
         for _ in 0..data {
             let k = self.collection.jobs[job].turn;
             self.collection.jobs[job].turn = (k + 1) % data;
             let mut stripe = self.collection.jobs[job].stripes[k as usize];
-            while stripe < stripes && !self.is_valid(job, k, stripe) {
+            while stripe < stripes && !self.is_valid(job, stripe * data + k) {
                 stripe += 1;
             }
             let first = stripe;
-            while stripe < stripes && stripe - first < longest && self.is_valid(job, k, stripe) {
+            while stripe < stripes && stripe - first < longest && self.is_valid(job, stripe * data + k) {
                 stripe += 1;
             }
             self.collection.jobs[job].stripes[k as usize] = stripe;
             if stripe > first {
-                return Some((k, first, stripe - first));
+                return Some((k, first..stripe));
             }
         }
         None
     }
 
-    fn is_valid(&self, job: usize, k: u32, stripe: u32) -> bool {
+    /// True when the map still leads to a position of a victim.
+    fn is_valid(&self, job: usize, position: u32) -> bool {
         let this = &self.collection.jobs[job];
-        let position = stripe * self.geometry.data + k;
         let block = this.blocks[position as usize];
         block != NO_BLOCK
             && block <= self.geometry.host_blocks

@@ -1,0 +1,56 @@
+//! Where checkpoints are on the drives.
+
+use super::DUMP_SUMS;
+use super::Geometry;
+use crate::array::record::RECORD_BLOCKS;
+use crate::array::{Column, DriveId};
+use tailcut_base::id;
+use tailcut_base::ids::Id;
+
+id! {
+    /// One of the two checkpoint regions of each drive. Checkpoints are written to them in turn.
+    pub struct Region;
+}
+
+impl Region {
+    /// Both.
+    pub const BOTH: [Region; 2] = [Region(0), Region(1)];
+
+    /// The one that the checkpoint with this number is in.
+    pub fn of(number: u64) -> Region {
+        Region((number % 2) as u32)
+    }
+}
+
+impl Geometry {
+    /// What the checksums in a block of a checkpoint are of: the drive, and the first of [`DUMP_SUMS`] blocks on
+    /// it. None for the blocks before, which hold the map.
+    pub fn sums_of(&self, index: u64) -> Option<(DriveId, u64)> {
+        let index = index.checked_sub(self.map_blocks)?;
+        Some((
+            DriveId::at((index / self.sums_blocks) as usize),
+            self.first + index % self.sums_blocks * DUMP_SUMS,
+        ))
+    }
+
+    /// Copies of each block of a checkpoint.
+    pub fn copies(&self) -> usize {
+        if self.data < self.width { 2 } else { 1 }
+    }
+
+    /// Where copy `copy` of block `index` of a checkpoint is: drive and block. Both copies are in
+    /// one group, of which only one drive may be missing.
+    pub fn dump_place(&self, region: Region, index: u64, copy: usize) -> (DriveId, u64) {
+        let drives = u64::from(self.groups * self.width);
+        let (turn, first) = (index / drives, DriveId::at((index % drives) as usize));
+        let (group, column) = self.column_of(first);
+        let column = Column::at((column.index() + copy) % self.width as usize);
+        let drive = self.r_groups().drive(group, column);
+        (drive, self.header_block(region) + 1 + turn * self.copies() as u64 + copy as u64)
+    }
+
+    /// Where the header of a checkpoint is on each drive.
+    pub fn header_block(&self, region: Region) -> u64 {
+        RECORD_BLOCKS + u64::from(region.get()) * self.region_blocks
+    }
+}
