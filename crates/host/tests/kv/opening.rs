@@ -3,7 +3,7 @@
 use crate::disk::TestDisk;
 use crate::rig::{open, settings};
 use tailcut_host::kv::log::format::NotOurs;
-use tailcut_host::kv::{CannotOpen, Keep, Making};
+use tailcut_host::kv::{CannotOpen, Keep, Making, Opening};
 
 const NEW: Making = Making::Create { store: 7, seed: 9 };
 
@@ -45,4 +45,34 @@ fn one_superblock_is_enough() {
         disk.flip(block, 20);
         open(settings, &mut disk, Making::Open).expect("the other one is good");
     }
+}
+
+#[test]
+fn progress_counts_segments_up_to_all_of_them() {
+    let mut disk = TestDisk::new(16 * 20, false, 1);
+    let settings = settings(Keep::Everything);
+    open(settings, &mut disk, NEW).expect("a new store");
+    let mut opening = Opening::new(settings, disk.shape.clone(), Making::Open);
+    let mut seen = vec![opening.progress()];
+    while !opening.is_done() {
+        while let Some(request) = opening.next_request() {
+            disk.submit(request);
+        }
+        opening.respond(disk.answer().expect("something is under way"));
+        seen.push(opening.progress());
+    }
+    assert!(seen.is_sorted() && seen[0].1 == 0, "{seen:?}");
+    let (looked_at, all) = seen[seen.len() - 1];
+    assert_eq!((looked_at, all), (20, 20));
+}
+
+/// The index has partitions for as many items as the disk may hold.
+#[test]
+fn the_index_grows_with_the_disk() {
+    let bytes = |blocks| {
+        let mut disk = TestDisk::new(blocks, false, 1);
+        open(settings(Keep::Everything), &mut disk, NEW).expect("a new store").index_bytes()
+    };
+    let (small, large) = (bytes(16 * 200), bytes(16 * 3200));
+    assert_eq!(large, 16 * small, "16 times the disk");
 }

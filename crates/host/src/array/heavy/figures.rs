@@ -76,3 +76,39 @@ impl EpochFigures {
         (self.longest_epoch, self.longest_wait) = (Nanos::ZERO, Nanos::ZERO);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_is_that_of_the_time_between() {
+        let figures = |scale: u64| EpochFigures {
+            epochs: scale,
+            longest_epoch: Nanos(9),
+            written: 2 * scale,
+            superseded: 3 * scale,
+            descriptors: 4 * scale,
+            merges: 5 * scale,
+            from_cache: 6 * scale,
+            diverted: 7 * scale,
+            met: 8 * scale,
+            throttled: 9 * scale,
+            longest_wait: Nanos(9),
+            late: 10 * scale,
+            collections: 11 * scale,
+            polls: 12 * scale,
+            restless: 13 * scale,
+            times: StageTimes {
+                draining: Nanos(14 * scale),
+                writing: Nanos(15 * scale),
+                flushing: Nanos(16 * scale),
+                collecting: Nanos(17 * scale),
+                settling: Nanos(18 * scale),
+            },
+            waiting: Nanos(19 * scale),
+            without_control: 1,
+        };
+        assert_eq!(figures(7).since(&figures(2)), figures(5));
+    }
+}

@@ -449,4 +449,53 @@ mod tests {
             assert_eq!(rows.valid(FIRST), valid);
         }
     }
+
+    /// Rows of 3 drives; opens one and fills it, so that it may be collected.
+    fn filled(rows: &mut Rows, positions: u32) -> Row {
+        let row = rows.open(FIRST).expect("some are free");
+        (0..positions).for_each(|_| rows.validate(row));
+        rows.close(row);
+        rows.cover(1);
+        row
+    }
+
+    fn small(choice: VictimChoice, slack: u32) -> (Rows, u32) {
+        let mut config = ArrayConfig { drives: 3, layout: LayoutKind::LogRaid4, ..ArrayConfig::default() };
+        config.log.segment = 65_536;
+        let geometry = Geometry::new(&config, 2000);
+        (Rows::new(&geometry, choice, slack), geometry.positions())
+    }
+
+    #[test]
+    fn fifo_takes_the_row_that_was_opened_first_however_full() {
+        let (mut rows, positions) = small(VictimChoice::Fifo, 0);
+        let first: Vec<Row> = (0..6).map(|_| filled(&mut rows, positions)).collect();
+        (0..positions).for_each(|_| rows.invalidate(first[5]));
+        for &row in &first[..3] {
+            assert_eq!(rows.victim(FIRST, u32::MAX), Some(row));
+            (0..positions).for_each(|_| rows.invalidate(row));
+            rows.release(row);
+        }
+        // The last one is taken out of turn, as nothing else would free anything; it counts anew when it is used again.
+        assert_eq!(rows.victim(FIRST, 0), Some(first[5]));
+        rows.release(first[5]);
+        let again: Vec<Row> = (0..rows.free(FIRST)).map(|_| filled(&mut rows, positions)).collect();
+        assert!(again.contains(&first[5]) && again.contains(&first[0]));
+        for &row in first[3..5].iter().chain(&again) {
+            assert_eq!(rows.victim(FIRST, u32::MAX), Some(row));
+            (0..positions).for_each(|_| rows.invalidate(row));
+            rows.release(row);
+        }
+    }
+
+    #[test]
+    fn greedy_with_slack_takes_the_older_of_two_that_are_hardly_different() {
+        let (mut rows, positions) = small(VictimChoice::Greedy, 200_000);
+        let [old, young] = [(); 2].map(|()| filled(&mut rows, positions));
+        let (few, slack) = (positions / 4, positions / 5);
+        (0..positions - few).for_each(|_| rows.invalidate(young));
+        (0..positions - few - slack).for_each(|_| rows.invalidate(old));
+        assert_eq!((rows.get(old).valid, rows.get(young).valid), (few + slack, few));
+        assert_eq!(rows.victim(FIRST, u32::MAX), Some(old));
+    }
 }

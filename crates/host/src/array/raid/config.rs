@@ -88,3 +88,17 @@ impl Configure for RaidConfig {
         whole_blocks(visit, "journal", self.journal);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_has_two_blocks_for_each_drive_and_three_more() {
+        let least = (2 * 5 + 3) * BLOCK_BYTES;
+        let config = |journal| RaidConfig { journal, ..RaidConfig::default() };
+        assert_eq!(config(least).problems(5), None);
+        let (key, message) = config(least - BLOCK_BYTES).problems(5).expect("it is too small");
+        assert_eq!((key, message.contains(&format!("at least {least} bytes for 5 drives"))), ("raid", true));
+    }
+}
