@@ -177,7 +177,7 @@ fn halves_that_were_used_apart_are_refused_until_one_is_chosen() {
     User::new(LayoutKind::Epochs, files.drives(&NAMES[..4])).fill(b"both");
     let why =
         open(&["0", "2"], Consent::Refuse).map(|_| ()).expect_err("the others may be in use").to_string();
-    assert!(why.contains("drives [1, 3] of the array are missing") && why.contains("--degraded"), "{why}");
+    assert!(why.contains("members [1, 3] of the array are missing") && why.contains("--degraded"), "{why}");
     open(&["0", "2"], Consent::Degraded).expect("it is agreed to").fill(b"even");
     open(&["1", "3"], Consent::Degraded).expect("it is agreed to").fill(b"odd");
     assert!(matches!(refused(&["0", "1", "2", "3"]), OpenError::Diverged { .. }));

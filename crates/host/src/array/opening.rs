@@ -106,7 +106,7 @@ pub enum OpenError {
     },
     /// More drives are missing than the layout can do without.
     #[error(
-        "drives {:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them{}",
+        "members {:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them{}",
         numbers(missing),
         list(stale)
     )]
@@ -122,7 +122,7 @@ pub enum OpenError {
     },
     /// The drives could serve degraded, and so could those that are missing.
     #[error(
-        "drives {:?} of the array are missing. They hold all its data and may be in use without these: give them \
+        "members {:?} of the array are missing. They hold all its data and may be in use without these: give them \
          as well, or, if nobody uses them, open the array degraded (--degraded) and replace them{}",
         numbers(missing),
         list(stale)
@@ -136,7 +136,8 @@ pub enum OpenError {
     /// Two parts of the array were used separately.
     #[error(
         "the array was opened with drives {kept:?} and with drives {others:?} apart from each other, and both have \
-         taken writes: give only the drives of one side to keep what that has, then replace the others, whose writes          since then are lost"
+         taken writes: give only the drives of one side to keep what that has, then replace the others, whose writes \
+         since then are lost"
     )]
     Diverged {
         /// Drives of the side with more changes of its superblock.
