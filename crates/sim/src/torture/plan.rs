@@ -334,7 +334,9 @@ impl Plan {
             );
         }
         if self.busy > BUSY_MOST {
-            return Some(format!("busy is the chance of a refusal in parts per million, at most {BUSY_MOST}"));
+            return Some(format!(
+                "busy is the chance of a refusal in parts per million, at most {BUSY_MOST}"
+            ));
         }
         if self.dirty == 0 {
             return Some("dirty is at least 1".into());

@@ -338,8 +338,12 @@ impl Draw {
         if self.one_in(4) {
             return;
         }
-        let is_late =
-            |kind| kind == FaultKind::FailFlush || is_of_members(kind) || is_rare(kind, plan.layout) || is_for_moments(kind);
+        let is_late = |kind| {
+            kind == FaultKind::FailFlush
+                || is_of_members(kind)
+                || is_rare(kind, plan.layout)
+                || is_for_moments(kind)
+        };
         for &kind in FaultKind::all() {
             if is_late(kind) || !is_possible(kind, plan.layout) || !self.one_in(3) {
                 continue;

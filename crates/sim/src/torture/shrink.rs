@@ -134,7 +134,13 @@ fn smaller(step: &Step) -> Vec<Step> {
         &Step::CutAfter { what, writes, after } => {
             let cut = |writes, after| Step::CutAfter { what, writes, after };
             let plain = Step::Cut { after, again: Vec::new() };
-            vec![plain, cut(1, after), cut(writes, 0), cut(writes, after / 2), cut(writes, after.saturating_sub(1))]
+            vec![
+                plain,
+                cut(1, after),
+                cut(writes, 0),
+                cut(writes, after / 2),
+                cut(writes, after.saturating_sub(1)),
+            ]
         }
         _ => Vec::new(),
     }

@@ -72,7 +72,11 @@ impl Drive {
 
     /// By how much a slow drive takes longer.
     fn longer(&mut self, took: Nanos, is_superblock: bool) -> Nanos {
-        let slow = if is_superblock && self.slow_superblocks.0 > 0 { &mut self.slow_superblocks } else { &mut self.slow };
+        let slow = if is_superblock && self.slow_superblocks.0 > 0 {
+            &mut self.slow_superblocks
+        } else {
+            &mut self.slow
+        };
         if slow.0 == 0 {
             return Nanos::ZERO;
         }
@@ -106,16 +110,8 @@ impl Drive {
             _ => None,
         };
         let arrived = self.arrivals;
-        let working = Working {
-            request,
-            submitted: now,
-            missing,
-            found,
-            arrived,
-            fails,
-            busy_for,
-            misdirect,
-        };
+        let working =
+            Working { request, submitted: now, missing, found, arrived, fails, busy_for, misdirect };
         let slot = match self.commands.iter().position(Option::is_none) {
             Some(slot) => slot,
             None => {

@@ -3,8 +3,8 @@
 use super::{Drive, Health};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::tally::Tally;
-use tailcut_host::{Block, Bytes};
 use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::{Block, Bytes};
 
 impl Drive {
     /// Something goes wrong. False when there is nothing that it could strike.
@@ -95,13 +95,16 @@ impl Drive {
         self.commands = commands;
     }
 
-    fn damage(&mut self, fault: &Fault) -> bool {
+    /// The block that a fault would strike, of those that strike one; none if nothing is stored.
+    pub fn target(&self, fault: &Fault) -> Option<u64> {
         let stored: Vec<u64> =
             (RECORD_BLOCKS..self.model.blocks).filter(|&block| self.is_stored(block)).collect();
-        if stored.is_empty() {
-            return false;
-        }
-        let block = stored[fault.pick as usize % stored.len()];
+        let index = (fault.pick as usize).checked_rem(stored.len())?;
+        Some(stored[index])
+    }
+
+    fn damage(&mut self, fault: &Fault) -> bool {
+        let Some(block) = self.target(fault) else { return false };
         if fault.kind == FaultKind::Corrupt {
             return self.corrupt(block);
         }

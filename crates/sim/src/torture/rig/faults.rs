@@ -24,7 +24,10 @@ impl<'r, S: Subject> Rig<'r, S> {
         if matches!(fault.kind, Return | Halves) {
             return self.will_change_members(&fault);
         }
-        if !self.allows(&fault) || !self.drives[drive].fault(&fault, &mut self.tally) {
+        if !self.allows(&fault)
+            || !self.damages_another_segment(&fault)
+            || !self.drives[drive].fault(&fault, &mut self.tally)
+        {
             return;
         }
         if fault.kind == Twin {
@@ -84,9 +87,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         if matches!(fault.kind, FaultKind::Slow | FaultKind::SlowSuperblock) {
             return true;
         }
-        if self.members.are_parted()
-            && !matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink)
-        {
+        if self.members.are_parted() && !matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
             return false;
         }
         if matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
@@ -111,6 +112,20 @@ impl<'r, S: Subject> Rig<'r, S> {
         !self.config.layout.is_redundant() || !others
     }
 
+    /// No single damaged block makes a store believe what is older; two in one segment may, if they are its two ends, or what was made
+    /// durable last and what says so.
+    fn damages_another_segment(&mut self, fault: &Fault) -> bool {
+        let is_of_block = matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt);
+        if self.plan.subject != SubjectKind::Kv || self.plan.has_array || !is_of_block {
+            return true;
+        }
+        let Some(block) = self.drives[fault.drive as usize].target(fault) else { return false };
+        let segment = block / u64::from(self.plan.kv_segment);
+        let is_another = !self.damaged_segments.contains(&segment);
+        self.damaged_segments.push(segment);
+        is_another
+    }
+
     /// Whether the fault model of the subject knows this fault. Blocks of a drive by itself have no protection information: a
     /// key-value engine has checksums of its own, a block server nothing.
     pub(super) fn concerns_subject(&self, kind: FaultKind) -> bool {
@@ -118,7 +133,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         match (self.plan.subject, self.plan.has_array) {
             (SubjectKind::Arrays, _) => !matches!(kind, Corrupt | CorruptSuperblock),
             (SubjectKind::Ssd, _) => matches!(kind, Slow | SlowSuperblock),
-            (SubjectKind::Kv, true) if kind == Corrupt => self.config.layout.is_mirrored() && !self.plan.sealed,
+            (SubjectKind::Kv, true) if kind == Corrupt => {
+                self.config.layout.is_mirrored() && !self.plan.sealed
+            }
             (_, true) if matches!(kind, Corrupt | CorruptSuperblock) => false,
             (_, true) => {
                 let is_misplaced = kind == Misdirect && !self.config.layout.is_redundant();
@@ -139,7 +156,10 @@ impl<'r, S: Subject> Rig<'r, S> {
                 self.has_superblock_damage |= kind == FaultKind::CorruptSuperblock;
                 let is_withstood = matches!(
                     kind,
-                    FaultKind::Flip | FaultKind::Corrupt | FaultKind::CorruptSuperblock | FaultKind::FailWrite
+                    FaultKind::Flip
+                        | FaultKind::Corrupt
+                        | FaultKind::CorruptSuperblock
+                        | FaultKind::FailWrite
                 );
                 // A write that fails may be that of the other superblock.
                 self.is_lost |= !is_withstood

@@ -105,6 +105,8 @@ pub struct Rig<'r, S> {
     /// Without redundancy: what may fail.
     reads_may_fail: bool,
     writes_may_fail: bool,
+    /// Segments of a store on a drive by itself that were damaged since the power came on.
+    damaged_segments: Vec<u64>,
     /// One of the two superblocks of a store was damaged.
     has_superblock_damage: bool,
     pub(super) is_lost: bool,
@@ -165,6 +167,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             read_in_recovery: 0,
             reads_may_fail: false,
             writes_may_fail: false,
+            damaged_segments: Vec::new(),
             has_superblock_damage: false,
             is_lost: false,
             tally: Tally::default(),
@@ -233,7 +236,10 @@ impl<'r, S: Subject> Rig<'r, S> {
             self.tally.reach(Reached::Scrubbed, 1);
             self.tally.reach(Reached::FoundByScrub, self.subject.inner().findings().last_scrub);
             if !self.keeps_damage() {
-                self.scarred.iter_mut().zip(&self.armed_at_scrub).for_each(|(scarred, &armed)| *scarred &= armed);
+                self.scarred
+                    .iter_mut()
+                    .zip(&self.armed_at_scrub)
+                    .for_each(|(scarred, &armed)| *scarred &= armed);
             }
         }
         self.judge();
@@ -246,7 +252,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         let found = subject.findings().last_scrub;
         // Of a write that was cut off a log may have stripes that nothing counts in, and that are made whole all the same.
         let is_in_place = self.config.layout.is_in_place();
-        let is_vain = is_in_place && self.is_scrub_in_vain && !self.scarred.contains(&true) && !self.is_beyond_repair;
+        let is_vain =
+            is_in_place && self.is_scrub_in_vain && !self.scarred.contains(&true) && !self.is_beyond_repair;
         if found == 0 || !is_vain || subject.wellness() != Wellness::Whole {
             return Ok(());
         }

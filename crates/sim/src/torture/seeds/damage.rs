@@ -18,20 +18,27 @@ pub(super) fn damage(seed: u64, is_drive: bool, plan: &mut Plan) {
 }
 
 impl Draw {
-    /// Nothing says which of two copies is right but the store's own checksums.
+    /// Nothing says which of two copies is right but the store's own checksums. One block of one drive is damaged at a time.
     fn one_copy(&mut self, plan: &mut Plan) {
-        plan.sealed = false;
-        let drive = self.below(u64::from(plan.drives)) as u32;
+        (plan.sealed, plan.keep, plan.copies) = (false, KvKeep::Store, self.one_of(&[2, 2, plan.copies]));
+        // As many as there is room for: what is struck is then seldom an item that has been replaced.
+        plan.keys = 10_000;
         let mut steps = vec![all(Op::Write), flush(), Step::Rest];
-        for _ in 0..1 + self.below(30) {
+        for _ in 0..self.one_of(&[1, 6, 12]) {
+            let drive = self.below(u64::from(plan.drives)) as u32;
             let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt]);
-            steps.push(self.strike(kind, drive));
+            steps.extend([self.strike(kind, drive), cut(0), Step::Rest, all(Op::Read), Step::Wait]);
+            let kill = Fault { kind: FaultKind::Kill, drive, pick: 0, factor: 1 };
+            steps.extend([Step::Fault(kill), all(Op::Write), flush(), Step::Rest, Step::Replace, Step::Rest]);
         }
-        steps.extend([cut(0), all(Op::Read), Step::Wait]);
         plan.steps.splice(0..0, steps);
     }
 
     fn only_copy(&mut self, plan: &mut Plan) {
+        if self.one_in(2) {
+            let steps = self.young(plan);
+            plan.steps.splice(0..0, steps);
+        }
         let mut steps = vec![all(Op::Write), flush()];
         match self.below(4) {
             0 => self.superblock(plan, &mut steps),
@@ -42,26 +49,43 @@ impl Draw {
         plan.steps.extend(steps);
     }
 
+    /// A store whose first segments are not full yet: nothing but their records says what is in them.
+    fn young(&mut self, plan: &Plan) -> Vec<Step> {
+        let hot = 1 + self.below(plan.keys.min(8));
+        let mut steps = Vec::new();
+        for _ in 0..4 + self.below(8) {
+            let (block, blocks) = (self.below(hot), 1 + self.below(3) as u32);
+            steps.extend([Step::Io { op: Op::Write, block, blocks, fua: false }, flush()]);
+            if self.one_in(2) {
+                steps.push(Step::Wait);
+            }
+        }
+        let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt]);
+        steps.extend([Step::Rest, self.strike(kind, 0), cut(0), Step::Rest, all(Op::Read), Step::Rest]);
+        steps
+    }
+
     /// Blocks with newer versions, blocks with older ones and ends of segments; then segments are used again.
     fn blocks(&mut self, plan: &Plan, steps: &mut Vec<Step>) {
         for _ in 0..self.one_of(&[1, 3, 6]) {
-            self.overwrite(plan, 20, steps);
-            steps.push(flush());
-        }
-        steps.push(Step::Rest);
-        for _ in 0..self.one_of(&[1, 4, 12, 30]) {
-            let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt, FaultKind::Corrupt]);
-            steps.push(self.strike(kind, 0));
-        }
-        if self.one_in(2) {
-            steps.extend([cut(0), all(Op::Read), Step::Rest]);
+            for _ in 0..self.one_of(&[1, 3]) {
+                self.overwrite(plan, 12, steps);
+                steps.push(flush());
+            }
+            steps.push(Step::Rest);
+            for _ in 0..self.one_of(&[1, 4, 12, 30]) {
+                let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt, FaultKind::Corrupt]);
+                steps.push(self.strike(kind, 0));
+            }
+            steps.extend([cut(0), Step::Rest, all(Op::Read), Step::Rest]);
         }
         let hot = 1 + self.below(plan.keys);
         for _ in 0..self.one_of(&[0, 2, 6]) {
             for _ in 0..20 {
-                steps.push(Step::Io { op: Op::Write, block: self.below(hot), blocks: 1, fua: false });
+                let fua = self.one_in(3);
+                steps.push(Step::Io { op: Op::Write, block: self.below(hot), blocks: 1, fua });
             }
-            steps.extend([flush(), Step::Rest, cut(0), all(Op::Read)]);
+            steps.extend([flush(), Step::Rest, cut(0), Step::Rest, all(Op::Read)]);
         }
     }
 
@@ -72,7 +96,7 @@ impl Draw {
         if self.one_in(2) {
             self.overwrite(plan, 6, steps);
         }
-        steps.extend([flush(), Step::Rest, self.strike(FaultKind::CorruptSuperblock, 0), cut(0)]);
+        steps.extend([flush(), Step::Rest, self.strike(FaultKind::CorruptSuperblock, 0), cut(0), Step::Rest]);
     }
 
     /// Superblocks that are written one after the other, which fails.

@@ -8,8 +8,8 @@ use crate::torture::flash::Backend;
 use crate::torture::plan::{Metadata, Plan, Step};
 use tailcut_base::Op;
 use tailcut_base::random::Stream;
-use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::ReadPolicy;
+use tailcut_host::array::raid::WriteHole;
 
 /// Adds such moments to the plan of an array.
 pub(super) fn moments(seed: u64, plan: &mut Plan) {
@@ -49,7 +49,12 @@ impl Draw {
             let blocks: Vec<u64> = (0..1 + self.below(4)).map(|_| self.below(40)).collect();
             let write = |&block: &u64| io(Op::Write, block, 1, true);
             steps.extend(blocks.iter().map(write));
-            steps.extend([Step::Wait, fault(FaultKind::Kill, drive, 0), io(Op::Read, 0, 64, false), Step::Wait]);
+            steps.extend([
+                Step::Wait,
+                fault(FaultKind::Kill, drive, 0),
+                io(Op::Read, 0, 64, false),
+                Step::Wait,
+            ]);
             steps.extend(blocks.iter().map(write));
             steps.extend([Step::Wait, Step::Replace, Step::Rest]);
             if self.one_in(2) {
@@ -92,7 +97,7 @@ impl Draw {
 
     /// Copies that differ are listed, whichever drives are left.
     fn descriptors(&mut self, plan: &mut Plan) {
-        if !self.one_in(2) {
+        if !self.one_in(3) {
             return;
         }
         let drive = self.below(u64::from(plan.drives)) as u32;
@@ -111,7 +116,7 @@ impl Draw {
     fn back_before_the_superblock(&mut self, plan: &mut Plan, drive: u32, steps: &mut Vec<Step>) {
         (plan.queue, plan.depth) = (plan.queue.max(4), plan.depth.max(16));
         plan.waits = (self.one_of(&[0, 200_000]), 20_000_000);
-        for _ in 0..3 {
+        for _ in 0..8 {
             for other in (0..plan.drives).filter(|&other| other != drive) {
                 let kind = FaultKind::SlowSuperblock;
                 steps.push(Step::Fault(Fault { kind, drive: other, pick: 2, factor: 1000 }));
@@ -147,10 +152,10 @@ impl Draw {
         plan.waits = (200_000, 20_000_000);
         (plan.queue, plan.depth) = (self.one_of(&[2, 8, 16]), 64);
         plan.drive_depth = plan.drive_depth.max(8);
-        for _ in 0..8 {
-            self.trickle(40, true, steps);
+        for _ in 0..6 {
+            self.trickle(30, true, steps);
             steps.push(Step::Cut { after: self.below(60) as u32, again: Vec::new() });
-            self.trickle(40, true, steps);
+            self.trickle(30, true, steps);
             steps.extend([Step::Rest, Step::Scrub, Step::Rest]);
         }
     }
@@ -181,8 +186,9 @@ impl Draw {
             return;
         }
         let span = 40 * u64::from(plan.drives);
-        let mut steps: Vec<Step> = (0..span).step_by(16).map(|block| io(Op::Write, block, 16, false)).collect();
-        for _ in 0..self.one_of(&[4, 8, 16]) {
+        let mut steps: Vec<Step> =
+            (0..span).step_by(16).map(|block| io(Op::Write, block, 16, false)).collect();
+        for _ in 0..self.one_of(&[3, 6, 12]) {
             let (writes, after) = (1 + self.below(3) as u32, self.below(12) as u32);
             steps.push(Step::CutAfter { what: Metadata::Checkpoint, writes, after });
             for _ in 0..10 + self.below(30) {
