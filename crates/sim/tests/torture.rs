@@ -146,6 +146,9 @@ fn every_planted_bug_of_epochs_is_found() {
         Rule::FlushEpochs,
         Rule::WriteWhileRebuilding,
         Rule::FillInCache,
+        Rule::RecordFirst,
+        Rule::ListEverywhere,
+        Rule::ListedUntilAgreed,
     ];
     all_are_found(&rules, |rule| broken(rule, || first("epochs", 300, None)));
 }
@@ -164,12 +167,14 @@ fn every_planted_bug_of_arrays_in_place_is_found() {
         Rule::ReclaimWhenDurable,
         Rule::ParityOfIntact,
         Rule::WholeWay,
+        Rule::DrainBeforeInSync,
+        Rule::ScrubTheJournal,
+        Rule::RowHeld,
     ];
     all_are_found(&rules, |rule| broken(rule, || first("raid5", 300, None)));
 }
 
-/// Rules that logs break. `MovesAreConditional` needs a power cut just when a checkpoint has been written that
-/// began between the moving of a block and its overwriting: a cut at every step finds it (`torture_steps.rs`).
+/// Rules that logs break.
 #[test]
 fn every_planted_bug_of_logs_is_found() {
     use tailcut_host::planted::{Rule, broken};
@@ -181,6 +186,7 @@ fn every_planted_bug_of_logs_is_found() {
         Rule::ReadFromMemory,
         Rule::BatchesAreWhole,
         Rule::ReadersKeepRows,
+        Rule::MovesAreConditional,
     ];
     all_are_found(&rules, |rule| broken(rule, || first("log-raid0", 300, None)));
     let of_copies = [Rule::CopiesAreRebuilt, Rule::EpochsAreFlushed];

@@ -111,12 +111,28 @@ fn rules_that_are_broken_are_missed() {
         ("block", Rule::TrimsAreFlushed),
         ("kv", Rule::TombstonesAreWritten),
         ("kv", Rule::CopiesAreDurable),
+        ("kv", Rule::DamagedHeadsAreNotFree),
+        ("kv", Rule::DamagedRecordsCount),
+        ("kv", Rule::HolesCastDoubt),
+        ("kv", Rule::DurableIsMarked),
+        ("kv", Rule::SuperblocksAreTwo),
+        ("kv", Rule::DurableSuperblockStays),
+        ("kv", Rule::OtherCopiesAreRead),
     ];
     for (subject, rule) in rules {
         let seed = first(subject, |plan| broken(rule, || attempt(plan, None).wrong.is_some()));
         println!("{subject}: {rule:?} is found by seed {seed:?}");
         assert!(seed.is_some(), "{rule:?} was not found in {subject} within 300 seeds");
     }
+}
+
+/// Which of two copies counts matters to the host where only a store above the array can tell the damaged one.
+#[test]
+fn the_older_of_two_copies_is_noticed_below_a_store() {
+    use tailcut_host::array::epoch::planted::{Rule, broken};
+    let seed = first("kv", |plan| broken(Rule::NewestCounts, || attempt(plan, None).wrong.is_some()));
+    println!("kv: NewestCounts is found by seed {seed:?}");
+    assert!(seed.is_some(), "not found within 300 seeds");
 }
 
 /// Plans that have shown a bug once.

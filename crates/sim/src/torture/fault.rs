@@ -12,6 +12,8 @@ tailcut_base::choice! {
         Pull = "pull",
         /// The next commands take longer.
         Slow = "slow",
+        /// The next writes of superblocks take longer.
+        SlowSuperblock = "slow-superblock",
         /// One bit of a stored block changes; its seal does not.
         Flip = "flip",
         /// A stored block cannot be read until it is written again.
@@ -36,6 +38,10 @@ tailcut_base::choice! {
         Return = "return",
         /// The next power finds some of the drives, the one after it only the others, and the one after that all.
         Halves = "halves",
+        /// A stored block becomes something else: bytes that nobody wrote, zeros, or what is in another block.
+        Corrupt = "corrupt",
+        /// As `corrupt`: one of the two superblocks of a store, the same one whenever this happens in a run.
+        CorruptSuperblock = "corrupt-superblock",
     }
 }
 
@@ -46,12 +52,12 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The drive, by its place in the array.
     pub drive: u32,
-    /// Of `slow` and `fail-write`: how many commands. Of the others that strike a block: which, by its rank
+    /// Of `slow`, `slow-superblock` and `fail-write`: how many commands. Of the others that strike a block: which, by its rank
     /// among those that are stored, modulo their number. Of `return`: which of the drives that were in this place,
     /// modulo their number. Of `halves`: the lowest bit is the part that is kept if both were written; the others say how
     /// many of the drives that hold the copies of a block are in the first part.
     pub pick: u32,
-    /// Of `slow`: how many times longer.
+    /// Of `slow` and `slow-superblock`: how many times longer.
     pub factor: u32,
 }
 
@@ -60,7 +66,7 @@ impl fmt::Display for Fault {
         write!(f, "{} {}", self.kind, self.drive)?;
         match self.kind {
             FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly | FaultKind::FailFlush => Ok(()),
-            FaultKind::Slow => write!(f, " {} x{}", self.pick, self.factor),
+            FaultKind::Slow | FaultKind::SlowSuperblock => write!(f, " {} x{}", self.pick, self.factor),
             _ => write!(f, " {}", self.pick),
         }
     }

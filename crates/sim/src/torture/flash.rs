@@ -272,6 +272,7 @@ mod tests {
             backend: Backend::Ssd,
             sealed: true,
             has_control: false,
+            busy: 0,
         }
     }
 

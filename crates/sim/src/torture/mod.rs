@@ -91,7 +91,7 @@ pub use canary::Canary;
 pub use every_step::EveryStep;
 pub use fault::{Fault, FaultKind};
 pub use flash::Backend;
-pub use plan::{KvKeep, Plan, PlanError, Step, SubjectKind};
+pub use plan::{KvKeep, Metadata, Plan, PlanError, Step, SubjectKind};
 pub use run::{Outcome, attempt, run};
 pub use shrink::shrink;
 pub use subject::Subject;

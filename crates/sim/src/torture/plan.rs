@@ -15,15 +15,15 @@
 //! | `scrub` | everything is read and compared |
 //! | `rest` | go on when nothing is under way: neither requests, nor rebuilds and scrubs, nor power cuts |
 //! | `cut N`, `cut N again M L` | the power goes N events later; and again M and L events after it has come back |
+//! | `cut N after W superblock`, `... checkpoint` | the power goes N events after the Wth write of a superblock, or of the header of a checkpoint, from now on |
 //!
 //! Blocks count modulo the blocks that there are, drives modulo the drives: so a plan that has been made
 //! smaller still means something.
 
-use super::fault::{Fault, FaultKind};
+mod text;
+
+use super::fault::Fault;
 use super::flash::Backend;
-use std::fmt;
-use std::str::FromStr;
-use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::log::BlockChecksums;
@@ -54,6 +54,17 @@ tailcut_base::choice! {
         Cache = "cache",
         /// What is used; everything is written at once.
         CacheAtOnce = "cache-at-once",
+    }
+}
+
+tailcut_base::choice! {
+    /// Metadata whose writes a power cut can wait for.
+    pub enum Metadata {
+        /// What says which drives are an array: the first blocks of each drive. Of a key-value engine on a drive by itself,
+        /// the store's superblocks, which are in the same place.
+        Superblock = "superblock",
+        /// The header of a checkpoint; of layouts that write a log.
+        Checkpoint = "checkpoint",
     }
 }
 
@@ -98,6 +109,8 @@ pub struct Plan {
     pub weak: Option<u32>,
     /// The chance that a program or an erase of that drive fails, in parts per million.
     pub fail: u32,
+    /// The chance that a drive refuses a read that may be refused, in parts per million; where times are drawn.
+    pub busy: u32,
     /// The shortest and the longest time of a command, in ns; where times are drawn.
     pub latency: (u64, u64),
     /// Blocks of a chunk; of layouts that write in place.
@@ -171,6 +184,15 @@ pub enum Step {
         /// And again, so many events after it has come back.
         again: Vec<u32>,
     },
+    /// The power goes when metadata has been written.
+    CutAfter {
+        /// Which.
+        what: Metadata,
+        /// The write of it that counts, from 1.
+        writes: u32,
+        /// So many events after that write was sent to its drive.
+        after: u32,
+    },
 }
 
 /// What is wrong with the text of a plan.
@@ -207,6 +229,7 @@ impl Default for Plan {
             backend: Backend::Model,
             weak: None,
             fail: 20_000,
+            busy: 0,
             latency: (20_000, 100_000),
             chunk: 2,
             write_hole: WriteHole::Journal,
@@ -253,7 +276,7 @@ impl Plan {
         config.epoch.mode = self.mode;
         config.log.segment = self.segment * BLOCK_BYTES;
         config.log.tokens = self.tokens;
-        if !self.sealed {
+        if !self.sealed && !self.layout.is_in_place() {
             config.log.checksums = BlockChecksums::On;
         }
         (config.log.collect_depth, config.log.checkpoint_every) = (self.collect, self.checkpoint);
@@ -303,8 +326,17 @@ impl Plan {
         if !self.layout.is_in_place() && self.segment < SEGMENT_LEAST {
             return Some(format!("segment is at least {SEGMENT_LEAST} blocks"));
         }
-        if !self.sealed && (self.layout.is_in_place() || !self.layout.has_parity()) {
-            return Some("sealed=no is for logs with a parity, which keep checksums of their blocks".into());
+        let has_own = self.subject == SubjectKind::Kv && self.has_array && self.layout.is_mirrored();
+        let has_checksums = has_own || !self.layout.is_in_place() && self.layout.has_parity();
+        if !self.sealed && !has_checksums {
+            return Some(
+                "sealed=no is for what has checksums of its own: logs with a parity, and subject=kv on layout=epochs".into(),
+            );
+        }
+        if self.busy > BUSY_MOST {
+            return Some(format!(
+                "busy is the chance of a refusal in parts per million, at most {BUSY_MOST}"
+            ));
         }
         if self.dirty == 0 {
             return Some("dirty is at least 1".into());
@@ -353,6 +385,7 @@ impl Plan {
     pub fn cuts(&self) -> usize {
         let of = |step: &Step| match step {
             Step::Cut { again, .. } => 1 + again.len(),
+            Step::CutAfter { .. } => 1,
             _ => 0,
         };
         self.steps.iter().map(of).sum()
@@ -362,239 +395,16 @@ impl Plan {
     pub fn in_line(&self) -> String {
         self.to_string().trim_end().replace('\n', "; ")
     }
-
-    fn write_subject(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.subject == SubjectKind::Arrays {
-            return Ok(());
-        }
-        let array = if self.has_array { "yes" } else { "no" };
-        write!(f, "subject={} array={array} ", self.subject)?;
-        match self.subject {
-            SubjectKind::Kv => {
-                let (keep, segment) = (self.keep, self.kv_segment);
-                write!(f, "keep={keep} keys={} item={} kv_segment={segment} ", self.keys, self.item)
-            }
-            SubjectKind::Block => write!(f, "cell={} connections={} ", self.cell, self.connections),
-            SubjectKind::Ssd | SubjectKind::Arrays => Ok(()),
-        }
-    }
-
-    fn write_epochs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let control = if self.control { "yes" } else { "no" };
-        write!(f, "dirty={} mode={} ", self.dirty, self.mode)?;
-        write!(f, "waits={}..{} control={control} ", self.waits.0, self.waits.1)
-    }
-
-    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        match key {
-            "subject" => self.subject = name(value)?,
-            "array" => self.has_array = yes(value)?,
-            "keys" => self.keys = number(value)?,
-            "keep" => self.keep = name(value)?,
-            "item" => self.item = number(value)?,
-            "kv_segment" => self.kv_segment = number(value)?,
-            "cell" => self.cell = number(value)?,
-            "connections" => self.connections = number(value)?,
-            "seed" => self.seed = number(value)?,
-            "layout" => self.layout = name(value)?,
-            "drives" => self.drives = number(value)?,
-            "groups" => self.groups = number(value)?,
-            "copies" => self.copies = number(value)?,
-            "blocks" => self.blocks = number(value)?,
-            "most" => self.most = number(value)?,
-            "cache" => self.cache = yes(value)?,
-            "drive" => self.backend = name(value)?,
-            "weak" if value == "none" => self.weak = None,
-            "weak" => self.weak = Some(number(value)?),
-            "fail" => self.fail = number(value)?,
-            "latency" => {
-                let (least, most) = value.split_once("..").ok_or("write LEAST..MOST in ns")?;
-                self.latency = (number(least)?, number(most)?);
-            }
-            "chunk" => self.chunk = number(value)?,
-            "write_hole" => self.write_hole = name(value)?,
-            "journal" => self.journal = number(value)?,
-            "segment" => self.segment = number(value)?,
-            "collect" => self.collect = number(value)?,
-            "checkpoint" => self.checkpoint = number(value)?,
-            "tokens" => self.tokens = yes(value)?,
-            "sealed" => self.sealed = yes(value)?,
-            "dirty" => self.dirty = number(value)?,
-            "waits" => {
-                let (delay, deadline) = value.split_once("..").ok_or("write DELAY..DEADLINE in ns")?;
-                self.waits = (number(delay)?, number(deadline)?);
-            }
-            "mode" => self.mode = name(value)?,
-            "control" => self.control = yes(value)?,
-            "depth" => self.depth = number(value)?,
-            "drive_depth" => self.drive_depth = number(value)?,
-            "queue" => self.queue = number(value)?,
-            "reads" => self.reads = name(value)?,
-            "slow_after" => self.slow_after = number(value)?,
-            _ => return Err(format!("there is no setting '{key}'")),
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cache = if self.cache { "yes" } else { "no" };
-        self.write_subject(f)?;
-        write!(f, "layout={} drives={} groups={} ", self.layout, self.drives, self.groups)?;
-        write!(f, "blocks={} most={} cache={cache} ", self.blocks, self.most)?;
-        write!(f, "latency={}..{} ", self.latency.0, self.latency.1)?;
-        match (self.backend, self.weak) {
-            (Backend::Model, _) => {}
-            (Backend::SsdContent, _) => write!(f, "drive=ssd-content ")?,
-            (Backend::Ssd, None) => write!(f, "drive=ssd ")?,
-            (Backend::Ssd, Some(weak)) => write!(f, "drive=ssd weak={weak} fail={} ", self.fail)?,
-        }
-        if self.layout.is_mirrored() {
-            write!(f, "chunk={} copies={} ", self.chunk, self.copies)?;
-            self.write_epochs(f)?;
-        } else if self.layout.is_in_place() {
-            write!(f, "chunk={} write_hole={} journal={} ", self.chunk, self.write_hole, self.journal)?;
-        } else {
-            write!(f, "segment={} collect={} ", self.segment, self.collect)?;
-            write!(f, "checkpoint={} ", self.checkpoint)?;
-            if !self.sealed {
-                write!(f, "sealed=no ")?;
-            }
-            if self.tokens {
-                write!(f, "tokens=yes ")?;
-                self.write_epochs(f)?;
-            }
-        }
-        write!(f, "depth={} ", self.depth)?;
-        write!(f, "drive_depth={} queue={} reads={} ", self.drive_depth, self.queue, self.reads)?;
-        writeln!(f, "slow_after={} seed={}", self.slow_after, self.seed)?;
-        self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Io { op: Op::Flush, .. } => f.write_str("flush"),
-            Step::Io { op, block, blocks, fua } => {
-                write!(f, "{op} {block}+{blocks}{}", if *fua { " fua" } else { "" })
-            }
-            Step::Wait => f.write_str("wait"),
-            Step::Fault(fault) => fault.fmt(f),
-            Step::Replace => f.write_str("replace"),
-            Step::Scrub => f.write_str("scrub"),
-            Step::Rest => f.write_str("rest"),
-            Step::Cut { after, again } => {
-                write!(f, "cut {after}{}", if again.is_empty() { "" } else { " again" })?;
-                again.iter().try_for_each(|after| write!(f, " {after}"))
-            }
-        }
-    }
-}
-
-impl FromStr for Plan {
-    type Err = PlanError;
-
-    fn from_str(text: &str) -> Result<Plan, PlanError> {
-        let mut plan = Plan::default();
-        let uncommented = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-        let statements = uncommented.flat_map(|line| line.split(';')).map(str::trim);
-        let (mut last, mut statement) = (0, "");
-        for (index, text) in statements.filter(|statement| !statement.is_empty()).enumerate() {
-            (last, statement) = (index + 1, text);
-            let read = if text.contains('=') {
-                text.split_whitespace().try_for_each(|setting| {
-                    let (key, value) = setting.split_once('=').ok_or("write KEY=VALUE")?;
-                    plan.set(key, value)
-                })
-            } else {
-                text.parse().map(|step| plan.steps.push(step))
-            };
-            read.map_err(|message| PlanError { number: last, statement: text.into(), message })?;
-        }
-        match plan.problem() {
-            Some(message) => Err(PlanError { number: last, statement: statement.into(), message }),
-            None => Ok(plan),
-        }
-    }
-}
-
-impl FromStr for Step {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Step, String> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        match words[..] {
-            ["flush"] => Ok(Step::Io { op: Op::Flush, block: 0, blocks: 0, fua: false }),
-            ["wait"] => Ok(Step::Wait),
-            ["replace"] => Ok(Step::Replace),
-            ["scrub"] => Ok(Step::Scrub),
-            ["rest"] => Ok(Step::Rest),
-            ["write", range, "fua"] => io(Op::Write, range, true),
-            ["write", range] => io(Op::Write, range, false),
-            ["read", range] => io(Op::Read, range, false),
-            ["trim", range, "fua"] => io(Op::Trim, range, true),
-            ["trim", range] => io(Op::Trim, range, false),
-            ["cut", after] => Ok(Step::Cut { after: number(after)?, again: Vec::new() }),
-            ["cut", after, "again", ref again @ ..] => {
-                let again = again.iter().map(|after| number(after)).collect::<Result<_, _>>()?;
-                Ok(Step::Cut { after: number(after)?, again })
-            }
-            [kind, drive, ref rest @ ..] => fault(kind, drive, rest),
-            _ => Err(String::from(STEPS)),
-        }
-    }
-}
-
-fn io(op: Op, range: &str, fua: bool) -> Result<Step, String> {
-    let (block, blocks) = range.split_once('+').ok_or("write BLOCK+COUNT, such as 12+3")?;
-    let blocks = number(blocks)?;
-    if blocks == 0 {
-        return Err(String::from("a request has at least one block"));
-    }
-    Ok(Step::Io { op, block: number(block)?, blocks, fua })
-}
-
-fn fault(kind: &str, drive: &str, rest: &[&str]) -> Result<Step, String> {
-    let kind = FaultKind::by_name(kind).ok_or(STEPS)?;
-    let drive = number(drive)?;
-    let (pick, factor) = match (kind, rest) {
-        (FaultKind::Kill | FaultKind::Pull | FaultKind::ReadOnly | FaultKind::FailFlush, []) => (0, 1),
-        (FaultKind::Slow, [pick, factor]) => {
-            (number(pick)?, number(factor.strip_prefix('x').ok_or("write slow DRIVE COMMANDS xFACTOR")?)?)
-        }
-        (FaultKind::Slow, _) => return Err(String::from("write slow DRIVE COMMANDS xFACTOR")),
-        (_, [pick]) => (number(pick)?, 1),
-        _ => return Err(format!("write {kind} DRIVE, and a number where it strikes a block or some writes")),
-    };
-    Ok(Step::Fault(Fault { kind, drive, pick, factor }))
-}
-
-fn number<N: FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("'{text}' is no number that fits here"))
-}
-
-fn name<C: Choice>(text: &str) -> Result<C, String> {
-    C::by_name(text).ok_or_else(|| format!("'{text}' is none of {}", C::NAMES.join(", ")))
-}
-
-fn yes(text: &str) -> Result<bool, String> {
-    match text {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        _ => Err(String::from("write yes or no")),
-    }
 }
 
 /// The highest chance of a program to fail: beyond, hardly anything is ever stored.
 const FAIL_MOST: u32 = 200_000;
+
+/// The highest chance of a refusal.
+const BUSY_MOST: u32 = 900_000;
 
 /// A shorter item of a key-value engine has no room for its key and something to tell its versions apart.
 const ITEM_LEAST: u32 = 512;
 
 /// Fewer blocks have no room for data beside what describes it.
 const SEGMENT_LEAST: u64 = 8;
-
-const STEPS: &str = "a step is write, read, trim, flush, wait, replace, scrub, rest, cut, or a fault: kill, pull, slow, flip, \
-                     unreadable, fail-write, read-only, misdirect, fail-flush, twin, grow, shrink, return, halves";

@@ -8,7 +8,7 @@ use super::drive::Drive;
 use super::fault::FaultKind;
 use super::keys::Keys;
 use super::plan::{Plan, Step, SubjectKind};
-use super::rig::{End, Rig, Watch};
+use super::rig::{End, Fuse, Rig, Watch};
 use super::subject::{Subject, Wellness};
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
@@ -88,7 +88,7 @@ impl<S: Subject> Rig<'_, S> {
             Step::Wait => self.until("all answered", |rig| rig.pending.is_empty()),
             Step::Fault(fault) => {
                 // Until a log at rest says what is durable, damage in what was written last is not told from a write that was cut off.
-                if fault.kind == FaultKind::Flip
+                if matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt | FaultKind::CorruptSuperblock)
                     && self.plan.subject == SubjectKind::Kv
                     && !self.plan.has_array
                 {
@@ -102,7 +102,12 @@ impl<S: Subject> Rig<'_, S> {
             Step::Rest => self.settle(),
             Step::Cut { after, again } => {
                 self.until("without power", |rig| rig.fuse.is_empty())?;
-                self.fuse.extend(std::iter::once(after).chain(again));
+                self.fuse.extend(std::iter::once(after).chain(again).copied().map(Fuse::events));
+                Ok(())
+            }
+            &Step::CutAfter { what, writes, after: events } => {
+                self.until("without power", |rig| rig.fuse.is_empty())?;
+                self.fuse.push_back(Fuse { writes, what, events });
                 Ok(())
             }
         }
@@ -122,7 +127,9 @@ impl<S: Subject> Rig<'_, S> {
             self.settle()?;
             self.scrub()?;
             self.settle()?;
-            if self.is_whole() {
+            if self.is_whole() && self.keeps_damage() {
+                return Ok(());
+            } else if self.is_whole() {
                 self.scrub_in_vain()?;
                 if self.is_whole() {
                     return Ok(());
@@ -194,6 +201,8 @@ impl<S: Subject> Rig<'_, S> {
         let (drives, width) = (self.drives.len(), self.config().width());
         // A drive that may still wear out is the one that is taken away.
         let weak = self.drives.iter().position(|drive| drive.is_weak());
+        // Likewise one that holds damage which nothing finds.
+        let weak = weak.or_else(|| self.damaged_for_good());
         let away = weak.unwrap_or(self.plan.seed as usize) % width;
         let is_taken = self.config().layout.is_redundant() && !self.is_resynced() && !self.is_beyond_repair;
         let spare = if self.config().layout.is_mirrored() { self.plan.copies as usize - 1 } else { 1 };

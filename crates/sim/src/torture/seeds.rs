@@ -3,7 +3,9 @@
 //! (swarm testing: Groce, Zhang, Eide, Chen, Regehr, ISSTA 2012).
 
 mod above;
+mod damage;
 mod members;
+mod moments;
 
 use super::fault::{Fault, FaultKind};
 use super::flash::Backend;
@@ -97,6 +99,7 @@ const STEADY: &[LayoutKind] = &[
 pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
     let mut plan = plan_of_constant_members(seed, layouts);
     Draw { random: Stream::new(seed, "torture members") }.members(&mut plan);
+    moments::moments(seed, &mut plan);
     plan
 }
 
@@ -335,8 +338,12 @@ impl Draw {
         if self.one_in(4) {
             return;
         }
-        let is_late =
-            |kind| kind == FaultKind::FailFlush || is_of_members(kind) || is_rare(kind, plan.layout);
+        let is_late = |kind| {
+            kind == FaultKind::FailFlush
+                || is_of_members(kind)
+                || is_rare(kind, plan.layout)
+                || is_for_moments(kind)
+        };
         for &kind in FaultKind::all() {
             if is_late(kind) || !is_possible(kind, plan.layout) || !self.one_in(3) {
                 continue;
@@ -414,7 +421,7 @@ impl Draw {
 pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
     use FaultKind::*;
     match kind {
-        Slow => true,
+        Slow | SlowSuperblock => true,
         Kill | FailWrite | FailFlush | ReadOnly => layout.is_redundant() || layout == LayoutKind::Raid0,
         Flip | Unreadable => layout.is_redundant() || layout == LayoutKind::Raid0,
         Pull | Return => layout.is_redundant(),
@@ -423,6 +430,9 @@ pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
                 || layout.is_redundant() && !(layout.has_parity() && layout.is_in_place())
         }
         Twin => layout.is_in_place() && layout.is_redundant(),
+        // Of a store: on a drive by itself, and on one of several copies.
+        Corrupt => layout == LayoutKind::Raid0 || layout.is_mirrored(),
+        CorruptSuperblock => layout == LayoutKind::Raid0,
         Grow | Shrink | Halves => true,
     }
 }
@@ -430,6 +440,11 @@ pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
 /// Whether a fault changes which drives the array is opened from.
 fn is_of_members(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Return | FaultKind::Halves)
+}
+
+/// Whether a fault is drawn with the steps around it that make it matter.
+fn is_for_moments(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Corrupt | FaultKind::CorruptSuperblock | FaultKind::SlowSuperblock)
 }
 
 /// Whether a fault is in few plans: more is wrong than the layout makes up for, or it comes with the power.

@@ -57,7 +57,7 @@ impl Shrinking<'_> {
 
     /// Fewer and simpler drives.
     fn shape(&mut self) {
-        let changes: [fn(&mut Plan); 15] = [
+        let changes: [fn(&mut Plan); 16] = [
             |plan| plan.drives -= plan.groups.min(plan.drives - 1),
             |plan| {
                 plan.drives -= plan.drives / plan.groups;
@@ -72,6 +72,7 @@ impl Shrinking<'_> {
             |plan| (plan.backend, plan.weak) = (Backend::Model, None),
             |plan| plan.weak = None,
             |plan| plan.latency = (50_000, 50_000),
+            |plan| plan.busy = 0,
             |plan| plan.slow_after = 0,
             |plan| plan.reads = tailcut_host::array::ReadPolicy::Direct,
             |plan| plan.chunk = 1,
@@ -129,6 +130,17 @@ fn smaller(step: &Step) -> Vec<Step> {
                 steps.push(cut(*after, &halves));
             }
             steps
+        }
+        &Step::CutAfter { what, writes, after } => {
+            let cut = |writes, after| Step::CutAfter { what, writes, after };
+            let plain = Step::Cut { after, again: Vec::new() };
+            vec![
+                plain,
+                cut(1, after),
+                cut(writes, 0),
+                cut(writes, after / 2),
+                cut(writes, after.saturating_sub(1)),
+            ]
         }
         _ => Vec::new(),
     }

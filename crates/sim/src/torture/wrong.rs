@@ -30,6 +30,8 @@ tailcut_base::choice! {
         Stuck = "no progress",
         /// It is not whole again after everything was repaired.
         NotRepaired = "not repaired",
+        /// Copies of a block differ, or a parity does not belong to its data, although nothing was damaged.
+        Inconsistent = "copies or parities that do not fit",
         /// It could not be opened.
         NotOpened = "not opened",
         /// It was opened from drives that are not the array any more.

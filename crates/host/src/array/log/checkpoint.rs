@@ -194,6 +194,11 @@ impl Header {
     }
 }
 
+/// Whether a block is the header of a checkpoint.
+pub fn is_header(bytes: &[u8]) -> bool {
+    Header::decode(bytes).is_some()
+}
+
 fn begin(magic: [u8; 8], array: u128, number: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
     bytes.extend(magic);

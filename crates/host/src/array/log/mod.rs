@@ -24,6 +24,7 @@ mod space;
 mod stream;
 mod token;
 
+pub use checkpoint::is_header as is_checkpoint;
 pub use config::{BlockChecksums, LogConfig, VictimChoice};
 pub use figures::{Collected, GroupReads, LogFigures};
 pub(super) use geometry::{fits, misfit};

@@ -376,7 +376,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// True when a walk has ended. The drive that was filled is flushed before it counts, and what the
-    /// journal had of its predecessor has gone.
+    /// journal had of its predecessor has gone. What a scrub has repaired stays so: drives are flushed.
     fn is_over(&mut self, now: Time, core: &mut Core<B>, at: usize) -> bool {
         let walk = &mut self.walks[at];
         if walk.next < walk.end || !walk.under_way.is_empty() || walk.beside > 0 {
@@ -391,16 +391,27 @@ impl<B: Block> Raid<B> {
         if holds(rule) && !self.is_drained(now, core, notes_end) {
             return false;
         }
-        let Task::Rebuild(drive) = task else { return true };
+        let has_repaired = self.report.repaired + self.report.parity_mismatches > 0;
+        let drives: Vec<usize> = match task {
+            Task::Rebuild(drive) => vec![drive],
+            _ if has_repaired => {
+                (0..core.drives.len()).filter(|&drive| core.drives.is_present(drive)).collect()
+            }
+            _ => Vec::new(),
+        };
         let walk = &mut self.walks[at];
-        if walk.is_flushing || !core.drives.disk(drive).volatile_cache {
+        let cached = |&drive: &usize| core.drives.disk(drive).volatile_cache;
+        let drives: Vec<usize> = drives.into_iter().filter(cached).collect();
+        if walk.is_flushing || drives.is_empty() {
             return true;
         }
-        (walk.is_flushing, walk.beside) = (true, 1);
-        let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
-        let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+        (walk.is_flushing, walk.beside) = (true, drives.len() as u32);
         let owner = Owner::Layout(Token::Beside(walk.id).pack());
-        core.drives.ask(now, drive, Urgency::Write, owner, ask);
+        for drive in drives {
+            let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
+            let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
+            core.drives.ask(now, drive, Urgency::Write, owner, ask);
+        }
         false
     }
 

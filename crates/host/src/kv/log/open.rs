@@ -90,9 +90,9 @@ impl Open {
         Stamp { sequence: self.sequence, salt: self.salt, durable }
     }
 
-    /// True if all of its records are durable, and no header says so yet.
+    /// True if records of it are durable, and no header says so yet. Whether those behind them are does not matter: no one may ever ask.
     pub fn wants_mark(&self) -> bool {
-        self.durable >= self.recorded && self.stamped < self.recorded
+        self.stamped < self.durable.min(self.recorded)
     }
 
     /// Appends a header without a record, which says what is durable; false if there is no room.

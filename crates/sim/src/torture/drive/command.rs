@@ -3,6 +3,7 @@
 use super::{Drive, Health};
 use crate::torture::flash::Ended;
 use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
+use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::{Bytes, Request, Response};
 
 /// A command in flight.
@@ -19,6 +20,10 @@ pub(super) struct Working {
     pub(super) fails: Option<Status>,
     pub(super) busy_for: Nanos,
     pub(super) misdirect: Option<(u32, u32)>,
+}
+
+fn writes_superblock(request: &Request<Bytes>) -> bool {
+    request.op == Op::Write && request.block < RECORD_BLOCKS
 }
 
 /// When something is done for a command.
@@ -50,7 +55,8 @@ impl Drive {
                 (working.fails, working.busy_for) = (Some(status), busy_for);
             }
             let took = now.since(working.submitted);
-            moments.push(Moment { at: now + self.longer(took), slot, is_done: true });
+            let is_superblock = writes_superblock(&working.request);
+            moments.push(Moment { at: now + self.longer(took, is_superblock), slot, is_done: true });
         }
     }
 
@@ -65,12 +71,17 @@ impl Drive {
     }
 
     /// By how much a slow drive takes longer.
-    fn longer(&mut self, took: Nanos) -> Nanos {
-        if self.slow.0 == 0 {
+    fn longer(&mut self, took: Nanos, is_superblock: bool) -> Nanos {
+        let slow = if is_superblock && self.slow_superblocks.0 > 0 {
+            &mut self.slow_superblocks
+        } else {
+            &mut self.slow
+        };
+        if slow.0 == 0 {
             return Nanos::ZERO;
         }
-        self.slow.0 -= 1;
-        Nanos(took.0 * u64::from(self.slow.1 - 1))
+        slow.0 -= 1;
+        Nanos(took.0 * u64::from(slow.1 - 1))
     }
 
     /// A command has come. Pushes the moments at which something is done for it, as far as they are known.
@@ -89,7 +100,8 @@ impl Drive {
             found = content.into_iter().map(Some).collect();
             missing.clear();
         }
-        let fails = self.failure(request.op);
+        let fails = self.failure(&request);
+        let busy_for = if fails == Some(Status::Contended) { self.model.latency.1 } else { Nanos::ZERO };
         let misdirect = match (request.op, self.misdirect) {
             (Op::Write, Some(pick)) if fails.is_none() => {
                 self.misdirect = None;
@@ -98,16 +110,8 @@ impl Drive {
             _ => None,
         };
         let arrived = self.arrivals;
-        let working = Working {
-            request,
-            submitted: now,
-            missing,
-            found,
-            arrived,
-            fails,
-            busy_for: Nanos::ZERO,
-            misdirect,
-        };
+        let working =
+            Working { request, submitted: now, missing, found, arrived, fails, busy_for, misdirect };
         let slot = match self.commands.iter().position(Option::is_none) {
             Some(slot) => slot,
             None => {
@@ -118,12 +122,17 @@ impl Drive {
         assert!(slot < self.model.depth as usize, "more commands than the drive takes");
         match &mut self.flash {
             Some(flash) => flash.submit(now, slot as u32, &working.request),
-            None => self.draw_moments(now, slot as u32, moments),
+            None => self.draw_moments(now, slot as u32, writes_superblock(&working.request), moments),
         }
         self.commands[slot] = Some(working);
     }
 
-    fn failure(&mut self, op: Op) -> Option<Status> {
+    fn failure(&mut self, request: &Request<Bytes>) -> Option<Status> {
+        let op = request.op;
+        let may_refuse = self.model.busy > 0 && self.flash.is_none() && op == Op::Read && request.fail_fast;
+        if may_refuse && self.random.chance_ppm(self.model.busy) {
+            return Some(Status::Contended);
+        }
         if self.health == Health::ReadOnly && matches!(op, Op::Write | Op::Trim) {
             self.has_refused = true;
             return Some(Status::WriteProtected);
@@ -138,10 +147,10 @@ impl Drive {
         None
     }
 
-    fn draw_moments(&mut self, now: Time, slot: u32, moments: &mut Vec<Moment>) {
+    fn draw_moments(&mut self, now: Time, slot: u32, is_superblock: bool, moments: &mut Vec<Moment>) {
         let (least, most) = self.model.latency;
         let nanos = Nanos(least.0 + self.random.below(most.0.saturating_sub(least.0) + 1));
-        let done = now + nanos + self.longer(nanos);
+        let done = now + nanos + self.longer(nanos, is_superblock);
         let half = now + Nanos(self.random.below(done.since(now).0 + 1));
         moments.push(Moment { at: half, slot, is_done: false });
         moments.push(Moment { at: done, slot, is_done: true });

@@ -3,8 +3,8 @@
 use super::{Drive, Health};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::tally::Tally;
-use tailcut_host::Bytes;
 use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::{Block, Bytes};
 
 impl Drive {
     /// Something goes wrong. False when there is nothing that it could strike.
@@ -19,11 +19,15 @@ impl Drive {
                 self.health = Health::Away;
             }
             FaultKind::Slow => self.slow = (fault.pick, fault.factor.max(1)),
+            FaultKind::SlowSuperblock => self.slow_superblocks = (fault.pick, fault.factor.max(1)),
             FaultKind::ReadOnly => (self.health, self.has_refused) = (Health::ReadOnly, false),
             FaultKind::FailWrite => self.fail_writes = fault.pick.max(1),
             FaultKind::FailFlush => self.fail_flush = true,
             FaultKind::Misdirect => self.misdirect = Some(fault.pick),
-            FaultKind::Flip | FaultKind::Twin | FaultKind::Unreadable => return self.damage(fault),
+            FaultKind::Flip | FaultKind::Twin | FaultKind::Unreadable | FaultKind::Corrupt => {
+                return self.damage(fault);
+            }
+            FaultKind::CorruptSuperblock => return self.corrupt(u64::from(fault.pick) % RECORD_BLOCKS),
             FaultKind::Grow | FaultKind::Shrink => return self.will_resize(fault),
             // What happens to the array between two openings is none of a drive's business.
             FaultKind::Return | FaultKind::Halves => return false,
@@ -91,13 +95,19 @@ impl Drive {
         self.commands = commands;
     }
 
-    fn damage(&mut self, fault: &Fault) -> bool {
+    /// The block that a fault would strike, of those that strike one; none if nothing is stored.
+    pub fn target(&self, fault: &Fault) -> Option<u64> {
         let stored: Vec<u64> =
             (RECORD_BLOCKS..self.model.blocks).filter(|&block| self.is_stored(block)).collect();
-        if stored.is_empty() {
-            return false;
+        let index = (fault.pick as usize).checked_rem(stored.len())?;
+        Some(stored[index])
+    }
+
+    fn damage(&mut self, fault: &Fault) -> bool {
+        let Some(block) = self.target(fault) else { return false };
+        if fault.kind == FaultKind::Corrupt {
+            return self.corrupt(block);
         }
-        let block = stored[fault.pick as usize % stored.len()];
         let content = self.content(block).expect("it is stored");
         self.cached.remove(&block);
         self.settle(block, content);
@@ -107,6 +117,30 @@ impl Drive {
             let bit = self.random.below(4096 * 8) as usize;
             self.durable[block as usize].as_mut_slice()[bit / 8] ^= 1 << (bit % 8);
         }
+        true
+    }
+
+    /// A stored block becomes something else.
+    fn corrupt(&mut self, block: u64) -> bool {
+        if !self.is_stored(block) {
+            return false;
+        }
+        let mut content = match self.random.below(3) {
+            0 => Bytes::default(),
+            1 => {
+                let other = RECORD_BLOCKS + self.random.below(self.model.blocks - RECORD_BLOCKS);
+                self.content(other).unwrap_or_default()
+            }
+            _ => {
+                let words: Vec<u8> = (0..512).flat_map(|_| self.random.bits().to_le_bytes()).collect();
+                Bytes::encode(&words)
+            }
+        };
+        if !self.model.sealed {
+            content = Bytes::unsealed(content.as_slice());
+        }
+        self.cached.remove(&block);
+        self.settle(block, content);
         true
     }
 

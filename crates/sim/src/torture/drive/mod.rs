@@ -91,6 +91,7 @@ pub struct Drive {
     /// It has become read-only, and somebody knows.
     has_refused: bool,
     slow: (u32, u32),
+    slow_superblocks: (u32, u32),
     fail_writes: u32,
     misdirect: Option<u32>,
     fail_flush: bool,
@@ -135,6 +136,7 @@ impl Drive {
             health: Health::Well,
             has_refused: false,
             slow: (0, 1),
+            slow_superblocks: (0, 1),
             fail_writes: 0,
             misdirect: None,
             fail_flush: false,

@@ -21,6 +21,8 @@ pub struct Model {
     pub backend: Backend,
     /// It keeps protection information with its blocks.
     pub sealed: bool,
+    /// The chance that it refuses a read that may be refused, in parts per million; where times are drawn.
+    pub busy: u32,
     /// It knows the calls of the control interface.
     pub has_control: bool,
 }

@@ -1,11 +1,14 @@
 //! What happens next, and where it goes: from the drives to the subject, from the subject to drives and host.
 
-use super::{End, Rig};
+use super::{End, Fuse, Rig};
 use crate::torture::drive::{Drive, Moment};
+use crate::torture::plan::Metadata;
 use crate::torture::subject::Subject;
 use crate::torture::tally::Reached;
 use std::cmp::Reverse;
-use tailcut_base::{Status, Time};
+use tailcut_base::{Op, Status, Time};
+use tailcut_host::array::log::is_checkpoint;
+use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::{Bytes, Request};
 
 impl<'r, S: Subject> Rig<'r, S> {
@@ -36,9 +39,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
         self.hand_over()?;
         match self.fuse.front_mut() {
-            Some(0) => self.cut(),
-            Some(left) => *left -= 1,
-            None => {}
+            Some(Fuse { writes: 0, events: 0, .. }) => self.cut(),
+            Some(Fuse { writes: 0, events, .. }) => *events -= 1,
+            Some(_) | None => {}
         }
         Ok(true)
     }
@@ -122,9 +125,21 @@ impl<'r, S: Subject> Rig<'r, S> {
                 request.id, request.op, request.block, request.blocks
             )
         });
+        if let Some(fuse) = self.fuse.front_mut().filter(|fuse| fuse.writes > 0) {
+            fuse.writes -= u32::from(writes(&request, fuse.what));
+        }
         self.drives[drive].submit(self.now, request, &mut self.moments);
         self.take_moments(drive);
     }
+}
+
+/// Whether a request writes this metadata.
+fn writes(request: &Request<Bytes>, what: Metadata) -> bool {
+    let is_here = || match what {
+        Metadata::Superblock => request.block < RECORD_BLOCKS,
+        Metadata::Checkpoint => request.data.iter().any(|block| is_checkpoint(block.as_slice())),
+    };
+    request.op == Op::Write && is_here()
 }
 
 /// More than any run needs: one has a few thousand.

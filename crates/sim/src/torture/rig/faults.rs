@@ -16,10 +16,18 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.judge();
         let drive = fault.drive as usize % self.drives.len();
         let fault = Fault { drive: drive as u32, ..*fault };
+        let fault = match fault.kind {
+            // The other one is all that a store has left.
+            CorruptSuperblock => Fault { pick: self.plan.seed as u32, ..fault },
+            _ => fault,
+        };
         if matches!(fault.kind, Return | Halves) {
             return self.will_change_members(&fault);
         }
-        if !self.allows(&fault) || !self.drives[drive].fault(&fault, &mut self.tally) {
+        if !self.allows(&fault)
+            || !self.damages_another_segment(&fault)
+            || !self.drives[drive].fault(&fault, &mut self.tally)
+        {
             return;
         }
         if fault.kind == Twin {
@@ -30,15 +38,17 @@ impl<'r, S: Subject> Rig<'r, S> {
         if fault.kind == Pull {
             self.pulled.push(drive);
         }
-        self.suspect[drive] |= !matches!(fault.kind, Slow | Grow | Shrink);
+        self.suspect[drive] |= !matches!(fault.kind, Slow | SlowSuperblock | Grow | Shrink);
         self.scarred[drive] |=
-            matches!(fault.kind, Flip | Twin | Unreadable | FailWrite | FailFlush | Misdirect);
+            matches!(fault.kind, Flip | Twin | Unreadable | FailWrite | FailFlush | Misdirect | Corrupt);
+        // A scrub may have seen the block already.
+        self.armed_at_scrub[drive] |= self.is_scrubbing && self.scarred[drive];
         if fault.kind == Misdirect && !self.config.layout.has_parity() {
             self.history.let_be_stale();
         }
         if !self.config.layout.is_redundant() {
             self.reads_may_fail |=
-                matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite | Misdirect);
+                matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite | Misdirect | Corrupt);
             self.writes_may_fail |= matches!(fault.kind, Kill | Pull | FailWrite | FailFlush | ReadOnly);
             self.is_lost |= matches!(fault.kind, Kill | Pull);
             if self.writes_may_fail {
@@ -46,6 +56,16 @@ impl<'r, S: Subject> Rig<'r, S> {
             }
             self.note_damage_above(fault.kind);
         }
+    }
+
+    /// Nothing says which of two copies is wrong: a scrub leaves them as they are, and only the store above them makes them equal.
+    pub(in crate::torture) fn keeps_damage(&self) -> bool {
+        self.config.layout.is_mirrored() && !self.plan.sealed && self.scarred.contains(&true)
+    }
+
+    /// A drive with such damage.
+    pub(in crate::torture) fn damaged_for_good(&self) -> Option<usize> {
+        self.scarred.iter().position(|&is_scarred| is_scarred).filter(|_| self.keeps_damage())
     }
 
     /// Another drive of the group has a fault, too. From now on errors are right, other data is not.
@@ -64,18 +84,23 @@ impl<'r, S: Subject> Rig<'r, S> {
         if !self.concerns_subject(fault.kind) {
             return false;
         }
-        if self.members.are_parted()
-            && !matches!(fault.kind, FaultKind::Slow | FaultKind::Grow | FaultKind::Shrink)
-        {
+        if matches!(fault.kind, FaultKind::Slow | FaultKind::SlowSuperblock) {
+            return true;
+        }
+        if self.members.are_parted() && !matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
             return false;
         }
         if matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
             return true;
         }
-        if self.is_beyond_repair && fault.kind != FaultKind::Slow {
+        // A read asks one copy for all of its blocks: with a second one damaged, no copy may have all.
+        if self.keeps_damage() && !matches!(fault.kind, FaultKind::Kill | FaultKind::Pull) {
             return false;
         }
-        if self.is_resynced() && fault.kind != FaultKind::Slow && self.plan.cuts() > 0 {
+        if self.is_beyond_repair {
+            return false;
+        }
+        if self.is_resynced() && self.plan.cuts() > 0 {
             return false;
         }
         if !is_possible(fault.kind, self.config.layout) || self.drives[drive].health() != Health::Well {
@@ -84,7 +109,21 @@ impl<'r, S: Subject> Rig<'r, S> {
         let width = self.config.width();
         let group = drive / width * width..drive / width * width + width;
         let others = group.into_iter().filter(|&other| other != drive).any(|other| self.suspect[other]);
-        fault.kind == FaultKind::Slow || !self.config.layout.is_redundant() || !others
+        !self.config.layout.is_redundant() || !others
+    }
+
+    /// No single damaged block makes a store believe what is older; two in one segment may, if they are its two ends, or what was made
+    /// durable last and what says so.
+    fn damages_another_segment(&mut self, fault: &Fault) -> bool {
+        let is_of_block = matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt);
+        if self.plan.subject != SubjectKind::Kv || self.plan.has_array || !is_of_block {
+            return true;
+        }
+        let Some(block) = self.drives[fault.drive as usize].target(fault) else { return false };
+        let segment = block / u64::from(self.plan.kv_segment);
+        let is_another = !self.damaged_segments.contains(&segment);
+        self.damaged_segments.push(segment);
+        is_another
     }
 
     /// Whether the fault model of the subject knows this fault. Blocks of a drive by itself have no protection information: a
@@ -92,14 +131,18 @@ impl<'r, S: Subject> Rig<'r, S> {
     pub(super) fn concerns_subject(&self, kind: FaultKind) -> bool {
         use FaultKind::*;
         match (self.plan.subject, self.plan.has_array) {
-            (SubjectKind::Arrays, _) => true,
-            (SubjectKind::Ssd, _) => kind == Slow,
+            (SubjectKind::Arrays, _) => !matches!(kind, Corrupt | CorruptSuperblock),
+            (SubjectKind::Ssd, _) => matches!(kind, Slow | SlowSuperblock),
+            (SubjectKind::Kv, true) if kind == Corrupt => {
+                self.config.layout.is_mirrored() && !self.plan.sealed
+            }
+            (_, true) if matches!(kind, Corrupt | CorruptSuperblock) => false,
             (_, true) => {
                 let is_misplaced = kind == Misdirect && !self.config.layout.is_redundant();
                 !matches!(kind, Grow | Shrink | Twin | Halves) && !is_misplaced
             }
-            (SubjectKind::Kv, false) if kind == Flip => true,
-            (_, false) => matches!(kind, Slow | Kill | Unreadable | FailWrite | ReadOnly),
+            (SubjectKind::Kv, false) if matches!(kind, Flip | Corrupt | CorruptSuperblock) => true,
+            (_, false) => matches!(kind, Slow | SlowSuperblock | Kill | Unreadable | FailWrite | ReadOnly),
         }
     }
 
@@ -108,9 +151,20 @@ impl<'r, S: Subject> Rig<'r, S> {
     /// reads the rest.
     fn note_damage_above(&mut self, kind: FaultKind) {
         match self.plan.subject {
-            SubjectKind::Kv if kind != FaultKind::Slow => {
+            SubjectKind::Kv if !matches!(kind, FaultKind::Slow | FaultKind::SlowSuperblock) => {
                 self.history.let_misses();
-                self.is_lost |= kind != FaultKind::Flip || self.plan.has_array;
+                self.has_superblock_damage |= kind == FaultKind::CorruptSuperblock;
+                let is_withstood = matches!(
+                    kind,
+                    FaultKind::Flip
+                        | FaultKind::Corrupt
+                        | FaultKind::CorruptSuperblock
+                        | FaultKind::FailWrite
+                );
+                // A write that fails may be that of the other superblock.
+                self.is_lost |= !is_withstood
+                    || self.plan.has_array
+                    || self.has_superblock_damage && self.writes_may_fail;
             }
             SubjectKind::Block if matches!(kind, FaultKind::Flip | FaultKind::Unreadable) => {
                 self.writes_may_fail = true;
@@ -172,6 +226,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         if self.is_ready && self.subject.inner().wellness() == Wellness::Whole {
             self.say(|| String::from("scrub"));
             self.is_scrubbing = true;
+            let may_hold_damage = self.drives.iter().any(|drive| drive.is_armed() || drive.is_weak());
+            self.is_scrub_in_vain = !self.scarred.contains(&true) && !may_hold_damage;
             self.armed_at_scrub = self.drives.iter().map(Drive::is_armed).collect();
             self.subject.inner_mut().scrub(self.now);
             self.hand_over()?;

@@ -9,9 +9,9 @@ mod power;
 use super::canary::Canary;
 use super::drive::{Drive, Model, Moment};
 use super::history::{History, Pending};
-use super::plan::Plan;
+use super::plan::{Metadata, Plan};
 use super::planted::Planted;
-use super::subject::Subject;
+use super::subject::{Subject, Wellness};
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
 use members::Members;
@@ -35,6 +35,24 @@ pub enum End {
 /// done then.
 type Due = Reverse<(Time, u64, usize, u32, bool)>;
 
+/// When the power goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Fuse {
+    /// So many writes of metadata come first.
+    pub writes: u32,
+    /// Which.
+    pub what: Metadata,
+    /// Then, so many events.
+    pub events: u32,
+}
+
+impl Fuse {
+    /// So many events from now.
+    pub fn events(events: u32) -> Fuse {
+        Fuse { writes: 0, what: Metadata::Superblock, events }
+    }
+}
+
 /// Whoever wants to know what happens.
 pub type Watch<'w> = &'w mut dyn FnMut(Time, String);
 
@@ -57,8 +75,8 @@ pub struct Rig<'r, S> {
     pub(super) history: History,
     pub(super) pending: BTreeMap<u32, Pending>,
     ids: u32,
-    /// Events until the power goes; then again, and again.
-    pub(super) fuse: VecDeque<u32>,
+    /// When the power goes; then again, and again.
+    pub(super) fuse: VecDeque<Fuse>,
     pub(super) events: u64,
     /// Calls of the subject's own since time has gone on.
     calls: u32,
@@ -76,7 +94,10 @@ pub struct Rig<'r, S> {
     /// More has been damaged than is made up for: errors are right.
     pub(super) is_beyond_repair: bool,
     is_scrubbing: bool,
-    /// Drives on which a fault waited when the scrub began: it may have struck what the scrub had seen already.
+    /// No drive may hold damage since the scrub began: it finds nothing.
+    is_scrub_in_vain: bool,
+    /// Drives on which a fault waited when the scrub began, or that were struck since: what was struck may be what the scrub had seen
+    /// already.
     armed_at_scrub: Vec<bool>,
     is_rebuilding: bool,
     is_ready: bool,
@@ -84,6 +105,10 @@ pub struct Rig<'r, S> {
     /// Without redundancy: what may fail.
     reads_may_fail: bool,
     writes_may_fail: bool,
+    /// Segments of a store on a drive by itself that were damaged since the power came on.
+    damaged_segments: Vec<u64>,
+    /// One of the two superblocks of a store was damaged.
+    has_superblock_damage: bool,
     pub(super) is_lost: bool,
     pub(super) tally: Tally,
     digest: Digest,
@@ -102,6 +127,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             backend: plan.backend,
             sealed: plan.sealed,
             has_control: plan.control,
+            busy: plan.busy,
         };
         let count = plan.drives as usize;
         let disks = vec![model.disk(); count];
@@ -134,12 +160,15 @@ impl<'r, S: Subject> Rig<'r, S> {
             members: Members::default(),
             is_beyond_repair: false,
             is_scrubbing: false,
+            is_scrub_in_vain: false,
             armed_at_scrub: vec![false; count],
             is_rebuilding: false,
             is_ready: false,
             read_in_recovery: 0,
             reads_may_fail: false,
             writes_may_fail: false,
+            damaged_segments: Vec::new(),
+            has_superblock_damage: false,
             is_lost: false,
             tally: Tally::default(),
             digest: Digest::new(),
@@ -203,12 +232,33 @@ impl<'r, S: Subject> Rig<'r, S> {
     pub(super) fn settle(&mut self) -> Result<(), End> {
         self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty() && rig.fuse.is_empty())?;
         if std::mem::take(&mut self.is_scrubbing) {
+            self.check_scrub()?;
             self.tally.reach(Reached::Scrubbed, 1);
             self.tally.reach(Reached::FoundByScrub, self.subject.inner().findings().last_scrub);
-            self.scarred.iter_mut().zip(&self.armed_at_scrub).for_each(|(scarred, &armed)| *scarred &= armed);
+            if !self.keeps_damage() {
+                self.scarred
+                    .iter_mut()
+                    .zip(&self.armed_at_scrub)
+                    .for_each(|(scarred, &armed)| *scarred &= armed);
+            }
         }
         self.judge();
         Ok(())
+    }
+
+    /// Where nothing has damaged what drives hold, copies agree and parities fit, whatever power cuts have left.
+    fn check_scrub(&self) -> Result<(), End> {
+        let subject = self.subject.inner();
+        let found = subject.findings().last_scrub;
+        // Of a write that was cut off a log may have stripes that nothing counts in, and that are made whole all the same.
+        let is_in_place = self.config.layout.is_in_place();
+        let is_vain =
+            is_in_place && self.is_scrub_in_vain && !self.scarred.contains(&true) && !self.is_beyond_repair;
+        if found == 0 || !is_vain || subject.wellness() != Wellness::Whole {
+            return Ok(());
+        }
+        let message = format!("a scrub finds {found} blocks that are wrong, and nothing has damaged any");
+        Err(End::Wrong(Wrong { kind: WrongKind::Inconsistent, message }))
     }
 
     pub(super) fn is_at_rest(&self) -> bool {

@@ -40,6 +40,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.say(|| format!("power cut {cut}"));
         self.fuse.pop_front();
         self.due.clear();
+        self.damaged_segments.clear();
         self.pending.clear();
         self.history.power_cut();
         let back = self.now + POWER_AWAY;

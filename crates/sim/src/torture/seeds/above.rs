@@ -1,6 +1,7 @@
 //! Plans for what stands on an array or a drive: what is drawn for arrays, changed so that a log of keys goes
 //! round several times, or requests of several connections meet in one block of the drive.
 
+use super::damage::damage;
 use super::{Draw, plan_of_constant_members as plan_of_array};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::flash::Backend;
@@ -49,6 +50,7 @@ pub fn kv(seed: u64, layouts: &[LayoutKind]) -> Plan {
         }
     }
     Draw { random: Stream::new(seed, "torture reclaims") }.reclaims(&mut plan);
+    damage(seed, is_drive, &mut plan);
     checked(plan, layouts)
 }
 
