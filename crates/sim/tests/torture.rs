@@ -146,7 +146,6 @@ fn every_planted_bug_of_epochs_is_found() {
         Rule::FlushEpochs,
         Rule::WriteWhileRebuilding,
         Rule::FillInCache,
-        Rule::RecordFirst,
         Rule::ListEverywhere,
         Rule::ListedUntilAgreed,
     ];

@@ -126,15 +126,6 @@ fn rules_that_are_broken_are_missed() {
     }
 }
 
-/// Which of two copies counts matters to the host where only a store above the array can tell the damaged one.
-#[test]
-fn the_older_of_two_copies_is_noticed_below_a_store() {
-    use tailcut_host::array::epoch::planted::{Rule, broken};
-    let seed = first("kv", |plan| broken(Rule::NewestCounts, || attempt(plan, None).wrong.is_some()));
-    println!("kv: NewestCounts is found by seed {seed:?}");
-    assert!(seed.is_some(), "not found within 300 seeds");
-}
-
 /// Plans that have shown a bug once.
 #[test]
 fn what_was_mended_stays_so() {

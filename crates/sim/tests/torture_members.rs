@@ -104,5 +104,7 @@ fn identities_that_are_ignored_are_noticed() {
 fn halves_that_are_opened_as_one_are_noticed() {
     let found = first("epochs", Rule::DivergedIsRefused, FaultKind::Halves);
     println!("epochs: halves are opened as one: found by {found:?}");
-    assert_eq!(found.expect("it is found").1.kind, WrongKind::NotRefused);
+    // What one of them has written is lost, whether or not it is noticed that they were opened.
+    let kind = found.expect("it is found").1.kind;
+    assert!(matches!(kind, WrongKind::NotRefused | WrongKind::Lost), "{kind:?}");
 }

@@ -392,16 +392,14 @@ impl<B: Block> Raid<B> {
             return false;
         }
         let has_repaired = self.report.repaired + self.report.parity_mismatches > 0;
-        let drives: Vec<usize> = match task {
+        let drives: Vec<DriveId> = match task {
             Task::Rebuild(drive) => vec![drive],
-            _ if has_repaired => {
-                (0..core.drives.len()).filter(|&drive| core.drives.is_present(drive)).collect()
-            }
+            _ if has_repaired => core.drives.ids().filter(|&drive| core.drives.is_present(drive)).collect(),
             _ => Vec::new(),
         };
         let walk = &mut self.walks[at];
-        let cached = |&drive: &usize| core.drives.disk(drive).volatile_cache;
-        let drives: Vec<usize> = drives.into_iter().filter(cached).collect();
+        let cached = |&drive: &DriveId| core.drives.disk(drive).volatile_cache;
+        let drives: Vec<DriveId> = drives.into_iter().filter(cached).collect();
         if walk.is_flushing || drives.is_empty() {
             return true;
         }
