@@ -2,13 +2,13 @@
 //!
 //! # Fault model
 //!
-//! *What a drive guarantees.* A logical block of 4 KiB is written whole or not at all, whatever happens
-//! (NVMe base specification, atomic write unit power fail, of a namespace formatted with 4 KiB).
-//! Between the blocks of a command nothing is guaranteed: they arrive in any order, other commands
-//! see some of them before the others, and a power cut leaves any of them out. Commands in flight overtake each other.
-//! A write is durable when it has completed with force unit access, or when a flush has completed that was
-//! submitted after its completion, or at its completion on a drive without a volatile cache. A
-//! trimmed block reads as zeros. A read returns what the last completed command left.
+//! *What a drive guarantees.* A logical block of 4 KiB is written whole or not at all, whatever happens (NVMe
+//! base specification, atomic write unit power fail, of a namespace formatted with 4 KiB). Between the blocks
+//! of a command nothing is guaranteed: they arrive in any order, other commands see some of them before the
+//! others, and a power cut leaves any of them out. Commands in flight overtake each other. A write is durable
+//! when it has completed with force unit access, or when a flush has completed that was submitted after its
+//! completion, or at its completion on a drive without a volatile cache. A trimmed block reads as zeros. A
+//! read returns what the last completed command left.
 //!
 //! *Power cut*, at any event, all drives at once: of every block any version since the last durable one
 //! may be left, whatever is left of other blocks; commands in flight have arrived in any part.
@@ -21,6 +21,8 @@
 //! | `kill` | the drive answers "gone", what is in flight has arrived in any part | with parity; without, all may fail |
 //! | `pull` | as `kill`, and with the next power it is back without the writes that it missed | with parity |
 //! | `flip` | one bit of a stored block changes, its seal does not; with `sealed=no` there is no seal | with parity, `sealed=no` in logs; RAID 0: that block may fail |
+//! | `corrupt` | a stored block becomes something else: bytes that nobody wrote, zeros, or another block | a store on a drive by itself, on one block of a segment at a time, at rest: its item is missed or an error, never older; a store on copies with `sealed=no`: nothing is lost |
+//! | `corrupt-superblock` | the same for one of a store's two superblocks | a store on a drive by itself: the other one serves |
 //! | `unreadable` | a stored block answers "media error" until it is written again | with parity; RAID 0: as `flip` |
 //! | `fail-write` | writes answer "media error"; of their blocks each is old, new, or unreadable | with parity; without, writes may fail |
 //! | `fail-flush` | a flush answers "media error" once; some of what was cached is read until the power goes, and never becomes durable | with parity or copies; RAID 0: writes fail from then on |
@@ -28,29 +30,31 @@
 //! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block; RAID 0 and copies: it may be stale, never that of another |
 //! | `twin` | as `flip`, on two drives of a group at once | in place with parity, and copies: an error or the data, never other data |
 //!
-//! *Members*: which drives the array is opened from when the power is back ([`rig`](super::rig), `members`). The superblocks of
-//! an array say which drives are stale and which histories have diverged (`docs/decisions/array-membership.md`):
+//! *Members*: which drives the array is opened from when the power is back ([`rig`](super::rig), `members`).
+//! The superblocks of an array say which drives are stale and which histories have diverged
+//! (`docs/decisions/array-membership.md`):
 //!
 //! | fault | what happens | layouts |
 //! | --- | --- | --- |
 //! | `return` | a drive that was replaced is back in its place with its old content, and its successor is gone | with parity or copies: it is left out, or the array is refused if another drive is missing, too |
 //! | `halves` | some of the drives are opened without the others, with consent; then the others; then all | copies: both serve, and are refused together until one is chosen; otherwise a part with too few drives is refused, and nothing has changed |
 //!
-//! *Any drive, between power cuts*: `grow`, which is ignored, and `shrink`, which is refused until the drive has its size
-//! back; nothing is lost by either.
+//! *Any drive, between power cuts*: `grow`, which is ignored, and `shrink`, which is refused until the drive
+//! has its size back; nothing is lost by either.
 //!
 //! *Any drive, at any time*: `slow`, 10 to 1000 times, for some commands. It loses nothing, so it needs no
-//! limit: what is promised of the answers holds, only later.
+//! limit: what is promised of the answers holds, only later. `slow-superblock` is the same for writes of
+//! superblocks; with `busy=PPM` drives refuse reads that may fail fast, in so many parts per million.
 //!
-//! *One drive, where drives are SSDs* ([`flash`](super::flash)): its flash wears out, and from then on writes answer
-//! "write protected", those in flight with any part arrived. Since that may happen at any moment, no other
-//! drive of its group is struck until another has taken its place.
+//! *One drive, where drives are SSDs* ([`flash`](super::flash)): its flash wears out, and from then on writes
+//! answer "write protected", those in flight with any part arrived. Since that may happen at any moment, no
+//! other drive of its group is struck until another has taken its place.
 //!
 //! An array that closes the write hole with a bitmap instead of a journal promises less: faults or power
 //! cuts, not both.
 //!
-//! Not in the model: two faulty drives in a group but for `twin`, blocks that are torn inside, drives that lie about
-//! flushes, bits that change together with their seal. Some of these serve as canaries
+//! Not in the model: two faulty drives in a group but for `twin`, blocks that are torn inside, drives that
+//! lie about flushes, bits that change together with their seal. Some of these serve as canaries
 //! ([`Canary`]): what the checkers must see.
 
 mod blocks;
@@ -117,8 +121,8 @@ pub enum Health {
 }
 
 impl Drive {
-    /// A blank drive; `random` decides what the model leaves open. Programs and erases of its flash fail with the
-    /// chance `fail`, in parts per million.
+    /// A blank drive; `random` decides what the model leaves open. Programs and erases of its flash fail with
+    /// the chance `fail`, in parts per million.
     pub fn new(model: &Model, canary: Option<Canary>, fail: u32, mut random: Stream) -> Drive {
         let flash =
             (model.backend != Backend::Model).then(|| Box::new(Flash::new(model, fail, random.bits())));
