@@ -1,7 +1,8 @@
-//! Metadata of an array with some bytes changed under a checksum that is made right again. The first byte chooses the
-//! layout, the second the kind of metadata, the third the block, the fourth whether all drives change alike; then come
-//! edits of three bytes each: the offset (little-endian) and the new value. The array may be refused and requests may
-//! fail; nothing panics, everything comes to an end, and hints (summaries, bitmaps) never change what is read.
+//! Metadata of an array with some bytes changed under a checksum that is made right again. The first byte
+//! chooses the layout, the second the kind of metadata, the third the block, the fourth whether all drives
+//! change alike; then come edits of three bytes each: the offset (little-endian) and the new value. The array
+//! may be refused and requests may fail; nothing panics, everything comes to an end, and hints (summaries,
+//! bitmaps) never change what is read.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! Anything as a client's side of a handshake: it ends or goes on, within its bounds, and it makes no difference how the
-//! stream is cut. The first byte says how, and whether there is TLS; what follows its beginning is taken for what
-//! comes out of it.
+//! Anything as a client's side of a handshake: it ends or goes on, within its bounds, and it makes no
+//! difference how the stream is cut. The first byte says how, and whether there is TLS; what follows its
+//! beginning is taken for what comes out of it.
 
 #![no_main]
 

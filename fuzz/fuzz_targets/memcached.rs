@@ -1,6 +1,6 @@
-//! Anything as a client of a memcached, through the reference store of the tests. The first byte says how the stream is
-//! cut, and whether data are put where they belong without coming by the receiver. What is answered does not depend on
-//! it. What asks for passwords and what reads datagrams are given the same.
+//! Anything as a client of a memcached, through the reference store of the tests. The first byte says how the
+//! stream is cut, and whether data are put where they belong without coming by the receiver. What is answered
+//! does not depend on it. What asks for passwords and what reads datagrams are given the same.
 
 #![no_main]
 

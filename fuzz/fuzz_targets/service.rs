@@ -1,5 +1,6 @@
-//! Anything as a client of a key-value service over a disk that answers late and in any order, beside a client that means well. The first
-//! byte says how the stream is cut, the second how the disk answers. The other client is answered, and memory stays bounded.
+//! Anything as a client of a key-value service over a disk that answers late and in any order, beside a
+//! client that means well. The first byte says how the stream is cut, the second how the disk answers. The
+//! other client is answered, and memory stays bounded.
 
 #![no_main]
 

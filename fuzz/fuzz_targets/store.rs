@@ -1,6 +1,7 @@
-//! Superblocks, ends of segments, summaries and records of a key-value store, replaced by others with right checksums.
-//! The first byte chooses what the store keeps, the second its seed; the rest is read as a list of replacements. The
-//! store may be refused, keys may be lost; nothing panics and no value is returned that was not written for its key.
+//! Superblocks, ends of segments, summaries and records of a key-value store, replaced by others with right
+//! checksums. The first byte chooses what the store keeps, the second its seed; the rest is read as a list of
+//! replacements. The store may be refused, keys may be lost; nothing panics and no value is returned that was
+//! not written for its key.
 
 #![no_main]
 

@@ -1,5 +1,6 @@
-//! Anything as a client's side of the transmission, through the machine that widens requests, onto a disk in memory. The first
-//! byte says how the stream is cut, and whether data goes straight into blocks. What comes out does not depend on it.
+//! Anything as a client's side of the transmission, through the machine that widens requests, onto a disk in
+//! memory. The first byte says how the stream is cut, and whether data goes straight into blocks. What comes
+//! out does not depend on it.
 
 #![no_main]
 

@@ -32,7 +32,8 @@ causes! {
     HostQueue = "host queue",
     /// The device's queue was full: no tag was free.
     Tag = "tag",
-    /// A command that the protocol does not queue (a trim or flush over AHCI) had the drive to itself, or waited for that.
+    /// A command that the protocol does not queue (a trim or flush over AHCI) had the drive to itself, or
+    /// waited for that.
     QueueDrain = "queue drain",
     /// Waiting for the host link, which carried other transfers.
     LinkWait = "link wait",
@@ -90,9 +91,11 @@ causes! {
     Cache = "cache",
     /// The request's own thread at work for it: system call, command, post-processing.
     HostWork = "host work",
-    /// The device had finished, and nobody had looked yet: interrupts are off, and the next look was due later.
+    /// The device had finished, and nobody had looked yet: interrupts are off, and the next look was due
+    /// later.
     Poll = "poll",
-    /// The device had finished: until its interrupt was served and came to the request; with what interrupts took from the request's thread.
+    /// The device had finished: until its interrupt was served and came to the request; with what interrupts
+    /// took from the request's thread.
     Interrupt = "interrupt",
     /// Software interrupt and inter-processor interrupt.
     SoftInterrupt = "soft interrupt",

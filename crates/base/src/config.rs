@@ -45,7 +45,8 @@ pub trait Visit {
     fn choice(&mut self, key: &'static str, doc: &'static str, value: &mut usize, names: Names);
     /// Free text.
     fn text(&mut self, key: &'static str, doc: &'static str, value: &mut String);
-    /// A key that was removed, and the full path of its replacement: setting it is an error that names the replacement.
+    /// A key that was removed, and the full path of its replacement: setting it is an error that names the
+    /// replacement.
     fn replaced(&mut self, _key: &'static str, _by: &'static str) {}
     /// Reports that the values of this part do not fit together: the key to blame, what is wrong
     /// and what would be right.

@@ -21,8 +21,8 @@ crate::choice! {
         Write = "write",
         /// Declare sectors unused (TRIM, deallocate); whole pages only, parts of pages are left.
         Trim = "trim",
-        /// Make everything that was completed before durable. Addresses are ignored; but of a device that is divided
-        /// into NVM sets only that set is meant in which the first sector lies.
+        /// Make everything that was completed before durable. Addresses are ignored; but of a device that is
+        /// divided into NVM sets only that set is meant in which the first sector lies.
         Flush = "flush",
     }
 }

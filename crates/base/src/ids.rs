@@ -225,8 +225,8 @@ impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
     }
 }
 
-/// A slab: storage that allocates an id for each entry. The id released last is allocated first, so memory is bounded by the peak
-/// number of entries, and equal sequences of operations give equal ids.
+/// A slab: storage that allocates an id for each entry. The id released last is allocated first, so memory is
+/// bounded by the peak number of entries, and equal sequences of operations give equal ids.
 pub struct Slab<I, T> {
     entries: slab::Slab<T>,
     id: PhantomData<fn(I) -> I>,
@@ -309,9 +309,9 @@ impl<I: Id, T: fmt::Debug> fmt::Debug for Slab<I, T> {
     }
 }
 
-/// A slab whose entries stay where they are when their ids are released, to be overwritten later: for plain data on a hot
-/// path. An entry is as large as `T`, and whether it is allocated is not looked at; debug builds panic when an id is
-/// released that is not. The id released last is allocated first.
+/// A slab whose entries stay where they are when their ids are released, to be overwritten later: for plain
+/// data on a hot path. An entry is as large as `T`, and whether it is allocated is not looked at; debug
+/// builds panic when an id is released that is not. The id released last is allocated first.
 #[derive(Clone, Debug)]
 pub struct Pool<I, T> {
     entries: IdVec<I, T>,
@@ -345,8 +345,8 @@ impl<I: Id, T> Pool<I, T> {
         id
     }
 
-    /// Allocates an id for the entry that was released last, as it is, or for a new one if there is none: for entries that own
-    /// memory.
+    /// Allocates an id for the entry that was released last, as it is, or for a new one if there is none: for
+    /// entries that own memory.
     #[inline(always)]
     pub fn allocate(&mut self, make: impl FnOnce() -> T) -> I {
         let id = self.released.pop().unwrap_or_else(|| self.entries.push(make()));

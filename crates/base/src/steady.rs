@@ -1,9 +1,10 @@
 //! Steady state: five rounds that neither differ nor drift too much.
 //!
-//! The rule of the SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.4: over five consecutive rounds
-//! the largest figure and the smallest differ by no more than 20 % of their mean, and the best-fit line (least squares)
-//! changes by no more than 10 % of it from the first round to the last. The judgement is made in whole numbers, so a figure
-//! that lies exactly on the border is inside, on every machine.
+//! The rule of the SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.4: over five
+//! consecutive rounds the largest figure and the smallest differ by no more than 20 % of their mean, and the
+//! best-fit line (least squares) changes by no more than 10 % of it from the first round to the last. The
+//! judgement is made in whole numbers, so a figure that lies exactly on the border is inside, on every
+//! machine.
 
 /// Rounds judged together.
 pub const ROUNDS: usize = 5;
@@ -24,7 +25,8 @@ impl Window {
     /// True when they show steady state. Rounds in which nothing happened do not.
     pub fn is_steady(&self) -> bool {
         let sum = self.sum();
-        // Of the mean, sum / 5: the excursion within 1/5, and the change of the line, 4 * (moment / 10), within 1/10.
+        // Of the mean, sum / 5: the excursion within 1/5, and the change of the line, 4 * (moment / 10),
+        // within 1/10.
         sum > 0 && 25 * self.range() <= sum && 20 * self.moment().unsigned_abs() <= sum
     }
 
@@ -38,8 +40,8 @@ impl Window {
         self.share(self.range() as f64)
     }
 
-    /// Change of the best-fit line from the first round to the last, as a share of the mean, negative if it falls; steady
-    /// from -0.1 to 0.1. 0 where all are 0.
+    /// Change of the best-fit line from the first round to the last, as a share of the mean, negative if it
+    /// falls; steady from -0.1 to 0.1. 0 where all are 0.
     pub fn drift(&self) -> f64 {
         self.share(self.moment() as f64 / 10.0 * 4.0)
     }

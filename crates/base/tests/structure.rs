@@ -1,5 +1,6 @@
-//! The structure of the workspace, counted in its source: module cycles, long files, visible fields, and functions with two
-//! bare integers side by side. A count may fall, never rise: lower its ceiling in `CEILINGS` when it has fallen.
+//! The structure of the workspace, counted in its source: module cycles, long files, visible fields, and
+//! functions with two bare integers side by side. A count may fall, never rise: lower its ceiling in
+//! `CEILINGS` when it has fallen.
 //!
 //!     cargo test --package tailcut-base --test structure -- --nocapture
 //!
@@ -12,8 +13,9 @@ use syn::visit::{self, Visit};
 /// A file with more lines is long.
 const LONG: usize = 500;
 
-/// The most of each, by crate: top-level modules that are part of an import cycle, files with more than [`LONG`] lines, fields that
-/// code outside of their module can access, functions with two parameters of the same bare integer type side by side.
+/// The most of each, by crate: top-level modules that are part of an import cycle, files with more than
+/// [`LONG`] lines, fields that code outside of their module can access, functions with two parameters of the
+/// same bare integer type side by side.
 const CEILINGS: &[(&str, [usize; 4])] = &[
     ("base", [0, 0, 47, 5]),
     ("capi", [0, 0, 31, 1]),
@@ -21,7 +23,7 @@ const CEILINGS: &[(&str, [usize; 4])] = &[
     ("host", [0, 5, 873, 26]),
     ("py", [0, 0, 1, 1]),
     ("rt", [2, 0, 408, 17]),
-    ("sim", [5, 4, 1265, 63]),
+    ("sim", [5, 3, 1265, 63]),
     ("ssd", [20, 4, 353, 28]),
 ];
 

@@ -5,7 +5,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
-/// Does the work of a function: errors become what it returns and the message of the thread, and so do panics.
+/// Does the work of a function: errors become what it returns and the message of the thread, and so do
+/// panics.
 pub fn cross(work: impl FnOnce() -> Result<Status, Failure>) -> c_int {
     // What a panic has left half done is behind the locks of the store, or given up with it.
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
@@ -24,7 +25,8 @@ pub fn cross(work: impl FnOnce() -> Result<Status, Failure>) -> c_int {
 /// What a pointer names.
 ///
 /// # Safety
-/// If it is not null, it is aligned, and what it names is there and changed by nobody as long as the reference is used.
+/// If it is not null, it is aligned, and what it names is there and changed by nobody as long as the
+/// reference is used.
 pub unsafe fn behind<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
     // SAFETY: the caller vouches for what is not null.
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::argument(format!("{what} is NULL")))
@@ -60,7 +62,8 @@ pub unsafe fn bytes<'a>(pointer: *const c_void, length: usize, what: &str) -> Re
 /// A text that ends with a zero.
 ///
 /// # Safety
-/// If it is not null, there is a zero, and up to it nothing is changed by anybody as long as the text is used.
+/// If it is not null, there is a zero, and up to it nothing is changed by anybody as long as the text is
+/// used.
 pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Failure> {
     if pointer.is_null() {
         return Err(Failure::argument(format!("{what} is NULL")));

@@ -50,7 +50,8 @@ pub enum Command {
     /// Measure tables and figures of papers again, and show both side by side
     #[command(subcommand)]
     Study(StudyCommand),
-    /// Make a page of HTML from saved results: of a run, of studies, of a comparison, or of a server's history
+    /// Make a page of HTML from saved results: of a run, of studies, of a comparison, or of a server's
+    /// history
     Report(ReportArguments),
     /// Look at traces and convert them
     #[command(subcommand)]
@@ -64,7 +65,8 @@ pub enum Command {
     Serve(ServeCommand),
     /// Measure a file or block device, and estimate a simulated drive that resembles it
     Probe(ProbeArguments),
-    /// Test a drive as the SNIA Performance Test Specification does: IOPS, throughput, latency, saturation, recovery, histograms
+    /// Test a drive as the SNIA Performance Test Specification does: IOPS, throughput, latency, saturation,
+    /// recovery, histograms
     Pts(PtsArguments),
     /// Measure what this program itself costs
     #[command(subcommand)]
@@ -301,9 +303,10 @@ pub struct TortureArguments {
     pub time: Option<Nanos>,
     /// What to torture: arrays, kv, block, ssd, raid, log, or a layout such as raid5
     ///
-    /// Seeds draw power cuts and faults: drives that die, are pulled, slow, read-only, grow or shrink; bits that flip, blocks that
-    /// cannot be read, writes and flushes that fail or land elsewhere; and, of arrays, a drive that comes back after it was replaced
-    /// (return) and parts of the array that are opened apart from each other (halves).
+    /// Seeds draw power cuts and faults: drives that die, are pulled, slow, read-only, grow or shrink; bits
+    /// that flip, blocks that cannot be read, writes and flushes that fail or land elsewhere; and, of arrays,
+    /// a drive that comes back after it was replaced (return) and parts of the array that are opened apart
+    /// from each other (halves).
     #[arg(long, value_name = "NAME", default_value = "arrays")]
     pub subject: String,
     /// Run the plan in a file, or this plan itself
@@ -358,8 +361,8 @@ pub enum BenchCommand {
     /// Let real threads wait for a device in different ways, and show latency, requests per second,
     /// time on cores and context switches of each on this machine
     Path(PathBench),
-    /// Let an emulated drive serve random requests of 4 KiB in real time, inline and on a core of its own, and
-    /// show how many it answers and how late
+    /// Let an emulated drive serve random requests of 4 KiB in real time, inline and on a core of its own,
+    /// and show how many it answers and how late
     Emulate {
         /// Write the results as JSON to a file, or with '-' to standard output
         #[arg(long, value_name = "FILE")]

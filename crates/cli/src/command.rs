@@ -28,8 +28,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Ends the process for arguments that cannot be read, or after a page of help. What the standard library says of numbers
-/// that it cannot read is put into plain words.
+/// Ends the process for arguments that cannot be read, or after a page of help. What the standard library
+/// says of numbers that it cannot read is put into plain words.
 fn refuse(error: &clap::Error) -> ! {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     let Some(&(_, plain)) = NUMBERS.iter().find(|(text, _)| *text == why) else { error.exit() };

@@ -25,9 +25,9 @@ impl Interrupt {
         let (bell, ring) = UnixStream::pair()?;
         let interrupt = Interrupt { asked: Arc::default(), bell: Some(Arc::new(bell)) };
         for signal in [SIGTERM, SIGINT] {
-            // Actions run in the order of their registration: the first signal finds the flag
-            // down and raises it, the second finds it up and leaves. A second SIGTERM means nothing: timeout(1)
-            // sends one to the process and another to its group, within microseconds.
+            // Actions run in the order of their registration: the first signal finds the flag down and raises
+            // it, the second finds it up and leaves. A second SIGTERM means nothing: timeout(1) sends one to
+            // the process and another to its group, within microseconds.
             if signal == SIGINT {
                 flag::register_conditional_shutdown(signal, EXIT, Arc::clone(&interrupt.asked))?;
             }

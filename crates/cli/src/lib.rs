@@ -1,6 +1,7 @@
 //! The `tailcut` command: arguments, scenarios, tables, progress and result files.
 //!
-//! A library so that its parts can be tested, and for the package for Python (`crates/py`); the binary calls [`command::main`].
+//! A library so that its parts can be tested, and for the package for Python (`crates/py`); the binary calls
+//! [`command::main`].
 
 pub mod advise;
 pub mod arguments;

@@ -36,8 +36,8 @@ impl OutputError {
     }
 }
 
-/// Makes sure that results can be written before anything is run for them: creates `folder`, and tries a file in it and in
-/// the folder of each of `files`. A pipe or device among them is only looked at.
+/// Makes sure that results can be written before anything is run for them: creates `folder`, and tries a file
+/// in it and in the folder of each of `files`. A pipe or device among them is only looked at.
 ///
 /// # Errors
 /// A sentence that names the path, the cause and the remedy.

@@ -126,7 +126,8 @@ fn the_command_line_itself_is_checked() {
     assert!(report.contains("no server answers at /no/such.sock: start one"), "{report}");
 }
 
-/// In a resolved scenario every key is written: another name of a preset alone would give the old drive a new name.
+/// In a resolved scenario every key is written: another name of a preset alone would give the old drive a new
+/// name.
 #[test]
 fn a_preset_that_decides_nothing_is_reported() {
     let printed = stdout(&["--resolved", "--set", "device.preset=z-ssd"]);

@@ -1,5 +1,5 @@
-//! Examples that help texts and pages of Markdown show: each command line is parsed, each setting is read as a run would.
-//! What the pages of `docs/guide` print is compared by the test `guide`.
+//! Examples that help texts and pages of Markdown show: each command line is parsed, each setting is read as
+//! a run would. What the pages of `docs/guide` print is compared by the test `guide`.
 
 use clap::{Command, CommandFactory, Parser};
 use std::path::{Path, PathBuf};
@@ -144,8 +144,8 @@ fn paths_of_pages() -> Vec<PathBuf> {
     paths
 }
 
-/// The command lines of a page that call `tailcut`, without what a shell adds around them. Lines with a `…` or with a
-/// placeholder in capitals for an option's name are no commands.
+/// The command lines of a page that call `tailcut`, without what a shell adds around them. Lines with a `…`
+/// or with a placeholder in capitals for an option's name are no commands.
 fn commands(text: &str) -> Vec<String> {
     let mut pieces = text.split("\\\n");
     let first = pieces.next().unwrap_or_default().to_string();
@@ -184,7 +184,8 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
-/// The settings `key.of.a.scenario=value` of a text that a run would refuse. A value in capitals is a placeholder.
+/// The settings `key.of.a.scenario=value` of a text that a run would refuse. A value in capitals is a
+/// placeholder.
 fn wrong_settings(place: &str, text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     for word in text.split_whitespace() {

@@ -33,8 +33,8 @@ fn chart<'a>(charts: &'a [(String, Vec<(String, usize)>)], name: &str) -> &'a [(
     &charts.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no chart {name}: {charts:?}")).1
 }
 
-/// What must hold for every page, in every view: no errors, every chart drawn and with something in it, nothing wider than the
-/// window, legible tables of data.
+/// What must hold for every page, in every view: no errors, every chart drawn and with something in it,
+/// nothing wider than the window, legible tables of data.
 fn assert_page(browser: &mut Browser, file: &Path) {
     for view in [DESK, PHONE, View { width: 390, dark: false }, View { dark: true, ..DESK }] {
         browser.open(file, view);
@@ -55,7 +55,8 @@ fn assert_page(browser: &mut Browser, file: &Path) {
     assert_eq!(elsewhere, 0, "nothing is loaded");
 }
 
-/// Everything that can be opened or chosen is reached with the tabulator and opened with Enter, and shows that it has the focus.
+/// Everything that can be opened or chosen is reached with the tabulator and opened with Enter, and shows
+/// that it has the focus.
 fn assert_keyboard(browser: &mut Browser, file: &Path) {
     browser.open(file, DESK);
     let wanted = browser.evaluate("document.querySelectorAll('summary, button, nav a').length").as_u64();

@@ -74,7 +74,8 @@ impl Block for Fingerprint {
     }
 }
 
-/// 4 KiB of bytes. Copies share them; a block of zeros holds none. Memory that nobody has any more is used again by the thread that has let go of it.
+/// 4 KiB of bytes. Copies share them; a block of zeros holds none. Memory that nobody has any more is used
+/// again by the thread that has let go of it.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
     bytes: Option<Arc<Content>>,
@@ -98,7 +99,8 @@ type Content = [u8; BLOCK_BYTES as usize];
 static ZEROS: Content = [0; BLOCK_BYTES as usize];
 
 thread_local! {
-    /// Memory that is not needed at the moment: blocks come and go too fast for an allocator that looks for room each time.
+    /// Memory that is not needed at the moment: blocks come and go too fast for an allocator that looks for
+    /// room each time.
     static SPARE: RefCell<Vec<Arc<Content>>> = const { RefCell::new(Vec::new()) };
 }
 

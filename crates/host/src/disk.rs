@@ -23,7 +23,8 @@ pub struct Disk {
     pub most_blocks: u32,
     /// Completed writes can be lost with the power until they are flushed.
     pub volatile_cache: bool,
-    /// Ways to read each block that do not share a drive: 1 without redundancy, 2 with a parity. See [`Mirror`].
+    /// Ways to read each block that do not share a drive: 1 without redundancy, 2 with a parity. See
+    /// [`Mirror`].
     pub copies: u8,
 }
 
@@ -42,11 +43,11 @@ impl Disk {
 
 /// Which of a block's copies serves a read.
 ///
-/// A drive without protection information returns wrong bytes with success, and an array believes it. A reader
-/// with checksums of its own knows better: it reads copies 0, 1, … below [`Disk::copies`] in turn, as a file
-/// system does with the mirror numbers of btrfs, and has the bad ones rewritten once it has found a good one.
-/// Where there is a parity, copy 0 is the block itself and copy 1 is computed from the rest of its stripe.
-/// Blocks that the array holds in memory come from there, whichever copy is asked for.
+/// A drive without protection information returns wrong bytes with success, and an array believes it. A
+/// reader with checksums of its own knows better: it reads copies 0, 1, … below [`Disk::copies`] in turn, as
+/// a file system does with the mirror numbers of btrfs, and has the bad ones rewritten once it has found a
+/// good one. Where there is a parity, copy 0 is the block itself and copy 1 is computed from the rest of its
+/// stripe. Blocks that the array holds in memory come from there, whichever copy is asked for.
 ///
 /// Devices with a single copy ignore it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +101,8 @@ pub struct Request<B> {
 }
 
 impl<B> Request<B> {
-    /// What it is to a drive, under another name: the blocks count from the drive's first sector, and what is written has no fingerprint yet.
+    /// What it is to a drive, under another name: the blocks count from the drive's first sector, and what is
+    /// written has no fingerprint yet.
     #[inline]
     pub fn command(&self, id: CommandId) -> Command {
         Command {

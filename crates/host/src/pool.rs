@@ -2,8 +2,8 @@
 
 use crate::block::Bytes;
 
-/// Keeps what was used, so that requests need no allocation once a few were served. Bounded: what is too much is
-/// given back to the system.
+/// Keeps what was used, so that requests need no allocation once a few were served. Bounded: what is too much
+/// is given back to the system.
 #[derive(Debug, Default)]
 pub struct Pool {
     blocks: Vec<Bytes>,

@@ -262,7 +262,8 @@ fn of_unequal_drives_the_smallest_counts() {
 const REDUNDANT: [LayoutKind; 4] =
     [LayoutKind::Raid5, LayoutKind::LogRaid5, LayoutKind::Swan5, LayoutKind::Epochs];
 
-/// An array that has lost member 1, was written and flushed, and has got another drive in its place, which is the last on the shelf.
+/// An array that has lost member 1, was written and flushed, and has got another drive in its place, which is
+/// the last on the shelf.
 fn replaced(layout: LayoutKind) -> (Shelf, Vec<usize>) {
     let drives = config(layout).drives as usize;
     let mut shelf = Shelf::blank(drives + 1);

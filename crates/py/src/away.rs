@@ -32,9 +32,9 @@ impl Watch {
     }
 }
 
-/// Does `job` on another thread, without the interpreter's lock. Twenty times a second the calling thread looks for signals and
-/// calls `tell`; if either raises, the work is told to stop, waited for, and its result dropped. A panic of the work goes on in the
-/// calling thread, where PyO3 makes an exception of it.
+/// Does `job` on another thread, without the interpreter's lock. Twenty times a second the calling thread
+/// looks for signals and calls `tell`; if either raises, the work is told to stop, waited for, and its result
+/// dropped. A panic of the work goes on in the calling thread, where PyO3 makes an exception of it.
 pub fn away<T: Send>(
     py: Python<'_>,
     tell: Option<&Bound<'_, PyAny>>,

@@ -105,7 +105,8 @@ impl Plan {
         self.plan.runs().len()
     }
 
-    /// The runs that are still to be done: digest and resolved scenario of each, without those that come to the same.
+    /// The runs that are still to be done: digest and resolved scenario of each, without those that come to
+    /// the same.
     fn open(&self) -> Vec<(String, String)> {
         let open = pool::open(&self.plan.runs(), &self.records());
         open.into_iter().map(Job::of).map(|job| (job.digest, job.scenario)).collect()
@@ -143,8 +144,8 @@ impl Plan {
     }
 }
 
-/// Runs what a plan has said to be open, perhaps on another machine, and returns the line for [`Plan::keep`]. Fails where the
-/// scenario would be another one.
+/// Runs what a plan has said to be open, perhaps on another machine, and returns the line for [`Plan::keep`].
+/// Fails where the scenario would be another one.
 #[pyfunction]
 pub fn run_job(py: Python<'_>, digest: String, scenario: String) -> PyResult<String> {
     let job = Job { digest, scenario };
@@ -221,7 +222,8 @@ fn text(value: &Value) -> Option<&str> {
 }
 
 fn count(value: &Value) -> Option<i64> {
-    // A seed has 64 bits; those that no signed number holds are shown as the negative number of the same bits.
+    // A seed has 64 bits; those that no signed number holds are shown as the negative number of the same
+    // bits.
     if let Value::Count(count) = value { Some(*count as i64) } else { None }
 }
 

@@ -21,7 +21,8 @@ use tailcut_sim::trace::Records;
 pub fn write_trace(py: Python<'_>, frame: Bound<'_, PyAny>, path: PathBuf) -> PyResult<()> {
     let capsule = frame.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: a capsule of that name holds a stream of Arrow's C interface, which whoever asks for it may move out.
+    // SAFETY: a capsule of that name holds a stream of Arrow's C interface, which whoever asks for it may
+    // move out.
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) }.map_err(unreadable)?;
     let mut records = Records::default();
     for batch in reader {
@@ -65,7 +66,8 @@ fn append(records: &mut Records, batch: &RecordBatch) -> Result<(), String> {
     Ok(())
 }
 
-/// A request that is none is refused here, since a bad line of a file that the user has never seen helps nobody.
+/// A request that is none is refused here, since a bad line of a file that the user has never seen helps
+/// nobody.
 fn check(records: &Records, first: usize) -> Result<(), String> {
     for row in first..records.len() {
         let (offset, bytes) = (records.offset[row], records.bytes[row]);

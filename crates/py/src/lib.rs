@@ -1,9 +1,10 @@
 //! The extension module `tailcut._tailcut`: what Python asks of the library behind the `tailcut` command.
 //!
-//! Only what crosses the border is here: arguments in, errors, tables in Arrow's memory layout and texts of JSON out. How it looks
-//! to a user is in `python/tailcut`, what is simulated in the crates below. One line of this crate is unsafe, where a stream of
-//! Arrow's C interface is taken out of the capsule of a data frame (`frame`): what a capsule holds, its name says and no type.
-//! PyO3's macros make the entries that the interpreter calls. `docs/decisions/python.md` says why it is made like this.
+//! Only what crosses the border is here: arguments in, errors, tables in Arrow's memory layout and texts of
+//! JSON out. How it looks to a user is in `python/tailcut`, what is simulated in the crates below. One line
+//! of this crate is unsafe, where a stream of Arrow's C interface is taken out of the capsule of a data frame
+//! (`frame`): what a capsule holds, its name says and no type. PyO3's macros make the entries that the
+//! interpreter calls. `docs/decisions/python.md` says why it is made like this.
 
 mod asked;
 mod away;

@@ -12,7 +12,8 @@ use tailcut_base::{Cause, Op};
 use tailcut_sim::columns::{self, STATUSES};
 use tailcut_sim::trace::Records;
 
-/// The table of requests, with the columns of `slowest.csv`. Numbers are signed, so that differences of them are right.
+/// The table of requests, with the columns of `slowest.csv`. Numbers are signed, so that differences of them
+/// are right.
 pub fn table(mut kept: columns::Columns) -> Result<Columns, ArrowError> {
     // What nobody has waited for is the same row of zeros, whatever it is called.
     let nothing = signed::<_, Int64Type>(vec![0u64; kept.len()]);
@@ -63,8 +64,8 @@ fn named(columns: Vec<(&str, ArrayRef)>) -> Vec<(String, ArrayRef)> {
     columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect()
 }
 
-/// A list of unsigned numbers as a column of signed ones of the same width, in the same memory. None of them is so large that
-/// it would become negative.
+/// A list of unsigned numbers as a column of signed ones of the same width, in the same memory. None of them
+/// is so large that it would become negative.
 fn signed<U: ArrowNativeType, T: ArrowPrimitiveType>(list: Vec<U>) -> ArrayRef {
     Arc::new(PrimitiveArray::<T>::new(scalars::<U, T>(list), None))
 }

@@ -12,8 +12,8 @@ use pyo3::types::{PyCapsule, PyList};
 use std::ffi::CStr;
 use std::sync::Arc;
 
-/// Columns of one length, immutable. Whoever takes them through the capsules shares their memory, which lives as long as the last
-/// of its users.
+/// Columns of one length, immutable. Whoever takes them through the capsules shares their memory, which lives
+/// as long as the last of its users.
 #[pyclass(frozen, module = "tailcut._tailcut")]
 pub struct Columns {
     batch: RecordBatch,
@@ -39,8 +39,8 @@ impl Columns {
 
 #[pymethods]
 impl Columns {
-    /// A table from Python's values: a list of name, kind (`str`, `int`, `float` or `bool`) and values, of which some may be
-    /// None.
+    /// A table from Python's values: a list of name, kind (`str`, `int`, `float` or `bool`) and values, of
+    /// which some may be None.
     #[staticmethod]
     fn of(columns: Vec<(String, Kind, Bound<'_, PyList>)>) -> PyResult<Columns> {
         let made: PyResult<Vec<(String, ArrayRef)>> =
@@ -92,8 +92,8 @@ impl Columns {
         PyCapsule::new_with_value(py, schema, SCHEMA)
     }
 
-    /// The table for the Arrow PyCapsule interface, as a stream of one batch. Another schema than the own one is not made:
-    /// the interface leaves that to whoever asks.
+    /// The table for the Arrow PyCapsule interface, as a stream of one batch. Another schema than the own one
+    /// is not made: the interface leaves that to whoever asks.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

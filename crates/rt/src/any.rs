@@ -103,7 +103,8 @@ impl AnyDrive {
         }
     }
 
-    /// What an operator should know of drives that were given for an array and left out of it, a sentence for each.
+    /// What an operator should know of drives that were given for an array and left out of it, a sentence for
+    /// each.
     pub fn left_out(&self) -> Vec<String> {
         let AnyDrive::Array(array, source) = self else { return Vec::new() };
         let sentence = |&Stale { drive, member, cause }: &Stale| {
@@ -212,8 +213,8 @@ pub enum BuildError {
 }
 
 impl Plan<'_> {
-    /// Makes or opens what is to be served. Waits until an array is ready. The thread that calls is the one that uses it
-    /// from then on: an array has used its files by now (see [`FileDrive`]).
+    /// Makes or opens what is to be served. Waits until an array is ready. The thread that calls is the one
+    /// that uses it from then on: an array has used its files by now (see [`FileDrive`]).
     ///
     /// # Errors
     /// See [`BuildError`].

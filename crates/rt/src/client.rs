@@ -42,7 +42,8 @@ pub struct Replied {
 }
 
 impl Client {
-    /// Connects and chooses `export`. Fails with `InvalidData` if the server speaks otherwise or has no such export.
+    /// Connects and chooses `export`. Fails with `InvalidData` if the server speaks otherwise or has no such
+    /// export.
     pub fn connect(address: &Address, export: &str) -> io::Result<Client> {
         Client::greet(Socket::connect(address)?, export)
     }
@@ -114,7 +115,8 @@ impl<S: Read + Write> Client<S> {
         Some(u64::from_be_bytes(cookie.try_into().expect("eight bytes")))
     }
 
-    /// The next reply that has been received already; `payload` says how many bytes follow it if it is no error. They are passed to `take`. `Ok(None)` when it is not there yet as a whole.
+    /// The next reply that has been received already; `payload` says how many bytes follow it if it is no
+    /// error. They are passed to `take`. `Ok(None)` when it is not there yet as a whole.
     pub fn received(&mut self, payload: usize, mut take: impl FnMut(&[u8])) -> io::Result<Option<Replied>> {
         let there = &self.buffer[self.taken..self.filled];
         if there.len() < SIMPLE_BYTES {

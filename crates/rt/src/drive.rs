@@ -4,8 +4,8 @@
 //!
 //! 1. hand over what has come ([`Drive::submit`], [`Drive::control`]);
 //! 2. take what is ready ([`Drive::poll`]);
-//! 3. if there was nothing, sleep until [`Drive::next_event`], or until [`Drive::wakes`] is readable, whichever
-//!    is earlier; but only if [`Drive::arm`] has agreed.
+//! 3. if there was nothing, sleep until [`Drive::next_event`], or until [`Drive::wakes`] is readable,
+//!    whichever is earlier; but only if [`Drive::arm`] has agreed.
 //!
 //! Requests carry their data with them as [`Bytes`], which share their memory: a drive that keeps its data in
 //! memory need not copy them.
@@ -45,8 +45,8 @@ pub struct Announcement {
     pub ends: Time,
 }
 
-/// A drive that is used in real time, by one thread. Moments are those of the process's [`Clock`](crate::Clock)
-/// and never decrease.
+/// A drive that is used in real time, by one thread. Moments are those of the process's
+/// [`Clock`](crate::Clock) and never decrease.
 pub trait Drive {
     /// Who it is and how much it takes.
     fn identify(&self) -> Identify;
@@ -56,8 +56,8 @@ pub trait Drive {
         Disk::of(&self.identify())
     }
 
-    /// False if it can return wrong bytes with success: it keeps no guard tag with its blocks, as NVMe end-to-end data protection
-    /// does.
+    /// False if it can return wrong bytes with success: it keeps no guard tag with its blocks, as NVMe
+    /// end-to-end data protection does.
     fn has_protection_information(&self) -> bool {
         true
     }
@@ -83,8 +83,8 @@ pub trait Drive {
         None
     }
 
-    /// Its user is about to sleep: from now on [`Drive::wakes`] becomes readable when something is ready. False if
-    /// something is ready already. The next [`Drive::poll`] ends it.
+    /// Its user is about to sleep: from now on [`Drive::wakes`] becomes readable when something is ready.
+    /// False if something is ready already. The next [`Drive::poll`] ends it.
     fn arm(&mut self) -> bool {
         true
     }

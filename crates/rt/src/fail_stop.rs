@@ -1,18 +1,18 @@
 //! A drive that stops taking writes once a flush has failed.
 //!
-//! When `fdatasync` reports an error, Linux has marked the pages clean that it could not write, and reports the error once:
-//! the next `fdatasync` succeeds although the data is gone (Rebello et al., "Can Applications Recover from fsync
-//! Failures?", USENIX ATC 2020). A drive whose cache could not be written is no better. So a flush that succeeds after one
-//! that failed proves nothing, and neither does one that was under way at the same time: the error is reported to only one
-//! of them.
+//! When `fdatasync` reports an error, Linux has marked the pages clean that it could not write, and reports
+//! the error once: the next `fdatasync` succeeds although the data is gone (Rebello et al., "Can Applications
+//! Recover from fsync Failures?", USENIX ATC 2020). A drive whose cache could not be written is no better. So
+//! a flush that succeeds after one that failed proves nothing, and neither does one that was under way at the
+//! same time: the error is reported to only one of them.
 //!
 //! After the first flush, or write with force unit access, that has failed
 //! - every flush, write and trim fails with [`Status::MediaError`], until the drive is opened again;
 //! - reads go on;
 //! - [`Drive::failure`] names the drive and the reason.
 //!
-//! A flush or durable write that has succeeded is answered once those have ended that were under way together with it: if one
-//! of them fails, all do.
+//! A flush or durable write that has succeeded is answered once those have ended that were under way together
+//! with it: if one of them fails, all do.
 
 use crate::drive::{Announcement, Answers, Drive, Extent};
 use std::collections::VecDeque;

@@ -1,12 +1,12 @@
 //! Real time: the machines of the other crates, against the monotonic clock.
 //!
-//! This crate is the only home of clocks, threads and sockets, and of `unsafe` but for the border to C (`tailcut-capi`). It decides nothing that a
-//! simulation would have to decide as well: what a drive does stands in `tailcut_ssd`, what an array does
-//! and what a protocol means in `tailcut_host`. What is left is to hand over requests and answers at the
-//! right moment, and to say how far from the right moment it was.
+//! This crate is the only home of clocks, threads and sockets, and of `unsafe` but for the border to C
+//! (`tailcut-capi`). It decides nothing that a simulation would have to decide as well: what a drive does
+//! stands in `tailcut_ssd`, what an array does and what a protocol means in `tailcut_host`. What is left is
+//! to hand over requests and answers at the right moment, and to say how far from the right moment it was.
 //!
-//! A request's way: `serve` (sockets) → [`drive`] (one drive, or an array of them) → what carries it out. Threads that
-//! wait for their own requests go through [`path`].
+//! A request's way: `serve` (sockets) → [`drive`] (one drive, or an array of them) → what carries it out.
+//! Threads that wait for their own requests go through [`path`].
 
 pub mod any;
 pub mod array;

@@ -6,7 +6,8 @@ use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
 
-/// Blocks in memory, without a delay. Blocks that were never written take no memory but their place in the table.
+/// Blocks in memory, without a delay. Blocks that were never written take no memory but their place in the
+/// table.
 #[derive(Debug)]
 pub struct MemoryDrive {
     blocks: Vec<Bytes>,

@@ -24,7 +24,8 @@ pub struct Exposure {
     permissions: u32,
 }
 
-/// Reads a file with a secret, and says whether it is one: who is in the file's group may read it, others may not.
+/// Reads a file with a secret, and says whether it is one: who is in the file's group may read it, others may
+/// not.
 ///
 /// # Errors
 /// When it cannot be opened or read.

@@ -1,6 +1,7 @@
 //! Whoever has started the process and wants to know how it does: systemd, by the protocol of sd_notify(3).
 //!
-//! Lines of `NAME=value` in a datagram to the unix socket that `NOTIFY_SOCKET` names. Where there is none, nothing is said.
+//! Lines of `NAME=value` in a datagram to the unix socket that `NOTIFY_SOCKET` names. Where there is none,
+//! nothing is said.
 
 use std::env;
 use std::io;
@@ -29,7 +30,8 @@ impl Supervisor {
         Ok(Supervisor { reached: Some(reached), watchdog: micros.map(Duration::from_micros) })
     }
 
-    /// How often at least it wants to hear [`Supervisor::is_alive`]: before this time is over. None if it does not.
+    /// How often at least it wants to hear [`Supervisor::is_alive`]: before this time is over. None if it
+    /// does not.
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog
     }

@@ -64,8 +64,8 @@ fn schedule(policy: i32) -> io::Result<()> {
     }
 }
 
-/// Signals that are sent to the process go to other threads than the one that calls and those that it starts. What it brings upon itself by a
-/// fault is still its own.
+/// Signals that are sent to the process go to other threads than the one that calls and those that it starts.
+/// What it brings upon itself by a fault is still its own.
 pub fn take_no_signals() {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.
     let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -94,8 +94,8 @@ pub fn wait_readable(descriptor: BorrowedFd<'_>, patience: Duration) -> io::Resu
     }
 }
 
-/// Asks for large pages for memory that is used here and there, so that the processor finds it without looking up where it is each time. A
-/// system that has none leaves it as it is.
+/// Asks for large pages for memory that is used here and there, so that the processor finds it without
+/// looking up where it is each time. A system that has none leaves it as it is.
 pub fn prefer_large_pages(memory: &[u8]) {
     let begin = (memory.as_ptr() as usize).next_multiple_of(LARGE_PAGE);
     let end = (memory.as_ptr() as usize + memory.len()) / LARGE_PAGE * LARGE_PAGE;
@@ -114,8 +114,8 @@ pub fn processor_time() -> std::time::Duration {
     std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Allows the process as many descriptors as the system lets it have: each connection is one, and the usual limit of 1024 is
-/// meant for programs that use `select`.
+/// Allows the process as many descriptors as the system lets it have: each connection is one, and the usual
+/// limit of 1024 is meant for programs that use `select`.
 pub fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     // Where it cannot be raised, fewer connections have room.

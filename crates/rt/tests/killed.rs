@@ -1,4 +1,5 @@
-//! Arrays over files whose process is killed while it writes: everything that it has flushed is there afterwards.
+//! Arrays over files whose process is killed while it writes: everything that it has flushed is there
+//! afterwards.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -120,7 +121,8 @@ fn child() {
     }
 }
 
-/// Lets a child write until it has flushed `flushes` times, and kills it. Returns how many writes were flushed.
+/// Lets a child write until it has flushed `flushes` times, and kills it. Returns how many writes were
+/// flushed.
 fn kill(task: &str, flushes: usize) -> u64 {
     let mut child = Command::new(std::env::current_exe().expect("this program has a name"))
         .args(["child", "--exact", "--nocapture"])

@@ -1,4 +1,5 @@
-//! Drives of the past: a drive that was replaced comes back, and halves of an array are used apart from each other.
+//! Drives of the past: a drive that was replaced comes back, and halves of an array are used apart from each
+//! other.
 
 use std::path::{Path, PathBuf};
 use tailcut_base::{Class, Op, Status, Time};
@@ -191,7 +192,8 @@ fn halves_that_were_used_apart_are_refused_until_one_is_chosen() {
     assert_eq!((user.array.status().condition, user.wrong(b"even")), (Condition::Optimal, 0));
 }
 
-/// A copy of a member from before the last opening is put back: its superblock lists the right members, and its blocks are old.
+/// A copy of a member from before the last opening is put back: its superblock lists the right members, and
+/// its blocks are old.
 #[test]
 fn a_copy_from_before_the_last_opening_is_left_out() {
     for layout in LAYOUTS {
@@ -211,7 +213,8 @@ fn a_copy_from_before_the_last_opening_is_left_out() {
     }
 }
 
-/// Files have no protection information: arrays that write a log keep checksums on them unless told otherwise.
+/// Files have no protection information: arrays that write a log keep checksums on them unless told
+/// otherwise.
 #[test]
 fn a_damaged_file_of_a_log_is_served_from_its_stripes() {
     for layout in [LayoutKind::LogRaid5, LayoutKind::Swan5] {

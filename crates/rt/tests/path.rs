@@ -1,7 +1,8 @@
-//! Strategies carried out by real threads: every request is ended once, whatever the strategy and however few the tags.
+//! Strategies carried out by real threads: every request is ended once, whatever the strategy and however few
+//! the tags.
 //!
-//! Nothing here depends on how long anything takes. The device sleeps when it has nothing to do, so that the tests run on
-//! one core as well.
+//! Nothing here depends on how long anything takes. The device sleeps when it has nothing to do, so that the
+//! tests run on one core as well.
 
 use tailcut_base::Nanos;
 use tailcut_host::path::Strategy;

@@ -62,10 +62,10 @@ impl Costs {
 
     /// What the parts of a drive allow when it reads and writes in order, in segments of `blocks` blocks.
     ///
-    /// A line serves *M* pages at a time (planes, and dies behind it, as far as they may share), in
-    /// cell + *M* × (command + transfer). A block takes its bytes ÷ the least of what all lines, all channels
-    /// and the link carry. *T_e* is the segment's share of the drive's time, spread over all planes: its
-    /// pages ÷ pages of a block × erase ÷ planes of the drive; written for long, a block takes that share, too.
+    /// A line serves *M* pages at a time (planes, and dies behind it, as far as they may share), in cell +
+    /// *M* × (command + transfer). A block takes its bytes ÷ the least of what all lines, all channels and
+    /// the link carry. *T_e* is the segment's share of the drive's time, spread over all planes: its pages ÷
+    /// pages of a block × erase ÷ planes of the drive; written for long, a block takes that share, too.
     pub fn of(drive: &SsdConfig, blocks: u64) -> Costs {
         let phases = Phases::new(&drive.timing, &drive.geometry);
         let page = drive.geometry.page_bytes as f64;

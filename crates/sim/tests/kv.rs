@@ -1,4 +1,5 @@
-//! A key-value server over simulated drives, as users run it: every value is checked, every span adds up, two runs agree.
+//! A key-value server over simulated drives, as users run it: every value is checked, every span adds up, two
+//! runs agree.
 
 use proptest::prelude::*;
 use std::ops::ControlFlow;
@@ -82,7 +83,8 @@ fn a_store_is_served_from_a_drive_and_from_every_kind_of_array() {
     }
 }
 
-/// A server whose flash is behind a host: what it asks for is carried out by the host's threads, on cores of theirs.
+/// A server whose flash is behind a host: what it asks for is carried out by the host's threads, on cores of
+/// theirs.
 fn behind_a_host(mut scenario: Scenario, strategy: &str, threads: u32) -> Scenario {
     scenario.host.strategy = strategy.into();
     scenario.host.threads = threads;
@@ -238,7 +240,8 @@ fn a_get_from_memory_takes_the_sum_of_its_steps() {
     assert!(min.0.abs_diff(least.0) <= least.0 / 1000, "{min} and not {least}");
 }
 
-/// The goal of the study `beyond-kv`, in its quick form: with control of collection gets hardly notice as many sets.
+/// The goal of the study `beyond-kv`, in its quick form: with control of collection gets hardly notice as
+/// many sets.
 #[test]
 fn gets_wait_no_longer_for_sets_where_collection_is_controlled() {
     let study = study::by_id("beyond-kv").expect("there is such a study");

@@ -1,4 +1,5 @@
-//! No share of a limit that a report prints is above 100 %, whatever the drive, the load and the length of the run.
+//! No share of a limit that a report prints is above 100 %, whatever the drive, the load and the length of
+//! the run.
 
 use proptest::prelude::*;
 use std::ops::ControlFlow;

@@ -110,8 +110,8 @@ fn all_are_found<R: Copy + std::fmt::Debug>(planted: &[R], search: impl Fn(R) ->
     assert!(missed.is_empty(), "not found within 300 seeds: {missed:?}");
 }
 
-/// Layouts that lose data on drives that tear blocks, which no layout promises to survive: the others have a journal that repeats
-/// the write, or checksums that make it a write that did not happen.
+/// Layouts that lose data on drives that tear blocks, which no layout promises to survive: the others have a
+/// journal that repeats the write, or checksums that make it a write that did not happen.
 const HURT_BY_TORN_BLOCKS: [&str; 3] = ["raid0", "raid4", "epochs"];
 
 /// Planted bugs of drives and hosts, in every layout: the first table in the documentation of `torture`.

@@ -1,5 +1,5 @@
-//! Crash and fault search in what stands on arrays and drives: the key-value engine, the block server's connections,
-//! and a drive by itself. What torture of arrays is tested for stands in `torture.rs`.
+//! Crash and fault search in what stands on arrays and drives: the key-value engine, the block server's
+//! connections, and a drive by itself. What torture of arrays is tested for stands in `torture.rs`.
 
 use tailcut_base::config::Choice;
 use tailcut_sim::torture::{Canary, Plan, Reached, Tally, attempt, seeds};
@@ -72,7 +72,8 @@ fn finds_canaries(subject: &str, promised: impl Fn(Canary) -> bool) {
     }
 }
 
-/// The log has checksums: a torn block is a write that did not happen. Torn blocks of an array below it are another matter.
+/// The log has checksums: a torn block is a write that did not happen. Torn blocks of an array below it are
+/// another matter.
 #[test]
 fn the_key_value_log_withstands_torn_blocks() {
     let target = seeds::target("kv").expect("it is there");

@@ -1,5 +1,5 @@
-//! Crash and fault search of which drives are the array: one that was replaced comes back, and an array is opened in two
-//! parts. The promises stand in `docs/decisions/array-membership.md`.
+//! Crash and fault search of which drives are the array: one that was replaced comes back, and an array is
+//! opened in two parts. The promises stand in `docs/decisions/array-membership.md`.
 
 use tailcut_host::array::planted::{Rule, broken};
 use tailcut_sim::torture::{FaultKind, Plan, Reached, Step, Tally, Wrong, WrongKind, attempt, seeds};

@@ -1,6 +1,6 @@
 //! A power cut at every step: small scripts that make an array do all that it does beside serving - collect,
-//! write checkpoints, rotate its front-end, go on without a drive, rebuild - are run once for each of their events,
-//! with the power cut there; and once more with a second cut while the array recovers from the first.
+//! write checkpoints, rotate its front-end, go on without a drive, rebuild - are run once for each of their
+//! events, with the power cut there; and once more with a second cut while the array recovers from the first.
 //!
 //! `TAILCUT_CASES=n` cuts recovery n times at each event.
 
@@ -20,7 +20,8 @@ const REBUILD: &str = "write 0+16; write 16+16; flush; write 3+5; kill 1; write 
 const PARTS: &str = "write 0+12; write 1+1; write 5+2 fua; flush; write 4+8; trim 2+3; write 2+1; write 3+1; \
                      read 0+12; write 7+1; flush; write 0+3; write 6+6; write 11+1 fua; read 0+12; trim 0+1; write 1+2";
 
-/// Cuts the power of a plan at each event in turn: what has been reached, and the first plan that shows something.
+/// Cuts the power of a plan at each event in turn: what has been reached, and the first plan that shows
+/// something.
 fn cut_everywhere(shape: &str, steps: &str) -> (Tally, Option<String>) {
     let plan: Plan = format!("{shape}; {steps}").parse().expect("a plan");
     let whole = attempt(&plan, None);
@@ -134,8 +135,8 @@ fn what_was_mended_stays_so() {
     }
 }
 
-/// A rule of recovery that matters only when the power goes just then: a checkpoint has been written that began
-/// between the moving of a block and its overwriting.
+/// A rule of recovery that matters only when the power goes just then: a checkpoint has been written that
+/// began between the moving of a block and its overwriting.
 #[test]
 fn moved_blocks_that_count_whatever_the_map_says() {
     use tailcut_host::planted::{Rule, broken};

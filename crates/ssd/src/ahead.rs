@@ -1,11 +1,11 @@
 //! Reads that the cache serves, and reads ahead of the host.
 //!
-//! A read that goes on where two before it have stopped is a part of a stream (`controller/streams`); the pages behind it
-//! are planned to be read into the cache (`controller/cache`). Each stands in a line of its own at its chip, behind
-//! everything else: a chip reads ahead when it could start nothing else. So one that the host asks for before its chip
-//! has begun is read like any other page, and the plan is void; it is void, too, when the page has been written,
-//! trimmed or moved, and in a quiet period. One that has begun is waited for: the host's read then has the rest of it
-//! as its own time.
+//! A read that goes on where two before it have stopped is a part of a stream (`controller/streams`); the
+//! pages behind it are planned to be read into the cache (`controller/cache`). Each stands in a line of its
+//! own at its chip, behind everything else: a chip reads ahead when it could start nothing else. So one that
+//! the host asks for before its chip has begun is read like any other page, and the plan is void; it is void,
+//! too, when the page has been written, trimmed or moved, and in a quiet period. One that has begun is waited
+//! for: the host's read then has the rest of it as its own time.
 
 use crate::controller::cache::Found;
 use crate::controller::ftl::Mapping;
@@ -21,8 +21,8 @@ use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Time};
 
 impl<P: Probe> Ssd<P> {
-    /// Answers a page of a read from the cache, or lets it wait for a read ahead that has begun. False when it has
-    /// to be read from flash. A read with force unit access always has.
+    /// Answers a page of a read from the cache, or lets it wait for a read ahead that has begun. False when
+    /// it has to be read from flash. A read with force unit access always has.
     #[cold]
     pub(crate) fn read_cached(&mut self, now: Time, tag: Tag, page: u32, logical: LogicalPage) -> bool {
         if self.tags[tag].command.fua {

@@ -1,5 +1,5 @@
-//! Whether a set has come to rest: what of its work goes on in a quiet period ([`crate::steering`]), and has to end
-//! before the drive says that it is quiet.
+//! Whether a set has come to rest: what of its work goes on in a quiet period ([`crate::steering`]), and has
+//! to end before the drive says that it is quiet.
 
 use crate::flash::unit::Phase;
 use crate::flash::{LunId, PlaneId};
@@ -37,9 +37,9 @@ impl<P: Probe> Ssd<P> {
             && (0..self.places).all(rests)
     }
 
-    /// True when nothing is under way any more in a set that has to end before its quiet period begins. Units that have
-    /// been found at rest stay so and are not looked at again: all calls of a period together cost one look
-    /// at each.
+    /// True when nothing is under way any more in a set that has to end before its quiet period begins. Units
+    /// that have been found at rest stay so and are not looked at again: all calls of a period together cost
+    /// one look at each.
     pub(crate) fn has_come_to_rest(&mut self, now: Time, set: SetId) -> bool {
         if !holds(Rule::AwaitRest) {
             return true;
@@ -61,8 +61,8 @@ impl<P: Probe> Ssd<P> {
         true
     }
 
-    /// A trim, or a program of another unit, may have made a copy pointless that had no page to go to: nobody has
-    /// told its unit.
+    /// A trim, or a program of another unit, may have made a copy pointless that had no page to go to: nobody
+    /// has told its unit.
     fn nudge(&mut self, now: Time, unit: LunId) {
         if self.units[unit].phase == Phase::Idle && self.choose(now, unit).is_some() {
             self.kick(now, unit);

@@ -91,8 +91,8 @@ impl BlockMapped {
         self.blocks[logical_block as usize].write = Some(block);
     }
 
-    /// Declares that a logical block, of which `old` holds all pages, has newer versions of its first pages in
-    /// `newer`, while a drive is being prepared.
+    /// Declares that a logical block, of which `old` holds all pages, has newer versions of its first pages
+    /// in `newer`, while a drive is being prepared.
     pub(crate) fn place_replaced(&mut self, logical_block: u32, newer: BlockId, old: BlockId) {
         self.blocks[logical_block as usize] = LogicalBlock { write: Some(newer), old: vec![old] };
     }

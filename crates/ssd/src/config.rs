@@ -48,8 +48,8 @@ tailcut_base::choice! {
         Collection = "collection",
         /// These, and programs of the host's data.
         Writes = "writes",
-        /// Anything that its chip does before it: other reads of the host, and the time that it takes to preempt a program or
-        /// erase.
+        /// Anything that its chip does before it: other reads of the host, and the time that it takes to
+        /// preempt a program or erase.
         Anything = "anything",
     }
 }
@@ -471,8 +471,8 @@ impl SsdConfig {
         Ok(())
     }
 
-    /// The least spare, in whole tenths of a per cent, that leaves each plane no more than `room` logical pages; in
-    /// parts per million. `None` where no spare that is accepted does.
+    /// The least spare, in whole tenths of a per cent, that leaves each plane no more than `room` logical
+    /// pages; in parts per million. `None` where no spare that is accepted does.
     fn least_spare(&self, room: u64) -> Option<u32> {
         let planes = u64::from(self.geometry.plane_count());
         let per_plane = |spare: &u32| {

@@ -7,9 +7,9 @@
 //! collection that is not preemptible. Requests that have not come to the chip yet, reads of the host
 //! and waits for the bus are not in it. Work that the read may preempt keeps nobody waiting.
 //!
-//! With `anything` a read is contended whenever its chip is not free for it at once: reads of the host and the time that preempting
-//! takes count as well. A host with another copy then goes where a chip is idle, and if there is none, where one
-//! will be first.
+//! With `anything` a read is contended whenever its chip is not free for it at once: reads of the host and
+//! the time that preempting takes count as well. A host with another copy then goes where a chip is idle, and
+//! if there is none, where one will be first.
 
 use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
@@ -95,7 +95,8 @@ impl<P: Probe> Ssd<P> {
         (self.config.schedule.fail_fast.includes(t.kind), left)
     }
 
-    /// The time of the reads that go before a read in `lane` which comes to a unit now, where reads mind that.
+    /// The time of the reads that go before a read in `lane` which comes to a unit now, where reads mind
+    /// that.
     fn reads_ahead(&self, unit: LunId, lane: Lane) -> Nanos {
         if self.config.schedule.fail_fast != FailFast::Anything {
             return Nanos::ZERO;

@@ -399,7 +399,8 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Cell time of transactions under way that is counted already and lies behind `now`: of dies, and of planes.
+    /// Cell time of transactions under way that is counted already and lies behind `now`: of dies, and of
+    /// planes.
     fn cells_ahead(&self, now: Time) -> [Nanos; 2] {
         let mut ahead = [Nanos::ZERO; 2];
         let mut add = |[dies, planes]: [Nanos; 2]| {
@@ -433,8 +434,8 @@ impl<P: Probe> Ssd<P> {
         Time(u.makes_room_at.0.saturating_sub(self.time_to_take(u.transaction.kind, handling).0))
     }
 
-    /// Cell time of dies and of planes that a transaction has before it, of which the last cell has `left`, and the last
-    /// `put_off` members all of theirs.
+    /// Cell time of dies and of planes that a transaction has before it, of which the last cell has `left`,
+    /// and the last `put_off` members all of theirs.
     fn cells_left(&self, transaction: &Transaction, left: Nanos, put_off: usize) -> [Nanos; 2] {
         let t = transaction;
         if t.members().len() == 1 {
@@ -477,7 +478,8 @@ impl<P: Probe> Ssd<P> {
         closed.map(|block| self.ftl.valid_pages(block)).collect()
     }
 
-    /// The valid pages of each block that is programmed to its end, in the order of block numbers; walks all blocks.
+    /// The valid pages of each block that is programmed to its end, in the order of block numbers; walks all
+    /// blocks.
     pub fn valid_pages_of_full_blocks(&self) -> Vec<u32> {
         let blocks = self.geometry.block_ids();
         let full = blocks.filter(|&block| self.medium.next_page(block) == self.geometry.pages);

@@ -122,9 +122,9 @@ impl<P: Probe> Ssd<P> {
             && !self.forecast.is_quiet(now, unit, self.phases.erase)
     }
 
-    /// True when what is dirty of a set should stay in the buffer, because reads are about to come, or because every
-    /// chip has a program already. It is looked at again when reads may have stopped, and at the end of each
-    /// program.
+    /// True when what is dirty of a set should stay in the buffer, because reads are about to come, or
+    /// because every chip has a program already. It is looked at again when reads may have stopped, and at
+    /// the end of each program.
     #[inline]
     pub(crate) fn holds_programs(&mut self, now: Time, set: SetId) -> bool {
         self.steering.rests_programs(set)

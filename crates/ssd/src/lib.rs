@@ -1,9 +1,9 @@
 //! The simulated SSD: flash and controller, as a machine without a clock.
 //!
-//! A request's way: [`Ssd`] takes a command ([`ssd`]), cuts it into memory requests ([`reads`],
-//! [`writes`], [`programs`]), commits them to chips ([`controller::commit`]), composes transactions and follows
-//! them over bus and cells ([`chips`], [`flash`]), and completes the command over the link.
-//! Garbage collection ([`collection`]) lives beside that way and uses the same chips.
+//! A request's way: [`Ssd`] takes a command ([`ssd`]), cuts it into memory requests ([`reads`], [`writes`],
+//! [`programs`]), commits them to chips ([`controller::commit`]), composes transactions and follows them over
+//! bus and cells ([`chips`], [`flash`]), and completes the command over the link. Garbage collection
+//! ([`collection`]) lives beside that way and uses the same chips.
 
 mod ahead;
 mod at_rest;

@@ -84,8 +84,9 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical
-    /// pages that hold data, of a drive of one set from page 0 on, else as many of each set; their content is [`prepared_content`].
+    /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages that
+    /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
+    /// [`prepared_content`].
     pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         let mut random = Stream::new(seed, "precondition");
         if how.state == PreparedState::Empty {
@@ -118,9 +119,9 @@ impl<P: Probe> Ssd<P> {
             planes.iter().map(|&plane| self.most_valid_pages(plane).max(mean)).collect();
         let by_plane = logical_pages_by_plane(self.config.ftl.allocation, pages, &capacities, random);
         let mut laws: Vec<Law> = Vec::new();
-        // Dynamic allocation takes the planes in turn, so the host's blocks fill in step, and collection is due in
-        // all planes at about the same time. Half full, as it is on average, on every drive: those of an array that
-        // take the same writes are in step, too.
+        // Dynamic allocation takes the planes in turn, so the host's blocks fill in step, and collection is
+        // due in all planes at about the same time. Half full, as it is on average, on every drive: those of
+        // an array that take the same writes are in step, too.
         let in_step = match self.config.ftl.allocation {
             Allocation::Dynamic => Some(self.geometry.pages / 2 + 1),
             Allocation::Static => None,
@@ -241,8 +242,8 @@ fn choose_first(items: &mut [u32], count: u32, random: &mut Stream) {
     }
 }
 
-/// Sorts different numbers, with a bit for each that there can be; `marks` are and stay zero. A third of preparing a drive
-/// went into a general sort of the pages of each block.
+/// Sorts different numbers, with a bit for each that there can be; `marks` are and stay zero. A third of
+/// preparing a drive went into a general sort of the pages of each block.
 fn sort(numbers: &mut [u32], marks: &mut [u64]) {
     for &number in numbers.iter() {
         marks[number as usize / MARKS] |= 1 << (number as usize % MARKS);

@@ -319,8 +319,8 @@ impl<P: Probe> Ssd<P> {
         (!waits).then_some((step, begin + takes))
     }
 
-    /// When the command phase of the operation of a unit ends, and when its cells are done. The pages of a program that has lost
-    /// the bus cross it from now on, at the earliest.
+    /// When the command phase of the operation of a unit ends, and when its cells are done. The pages of a
+    /// program that has lost the bus cross it from now on, at the earliest.
     pub(crate) fn cells_of(&self, now: Time, unit: LunId) -> (Time, Time) {
         let t = &self.units[unit].transaction;
         if self.units[unit].phase != Phase::AwaitIn {

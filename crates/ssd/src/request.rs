@@ -179,7 +179,8 @@ pub enum Role {
     BlockErase(PlaneId),
     /// The host write with the request's tag, which waits for a buffer entry to reach flash.
     Waiter,
-    /// A page that is read ahead of the host into a slot of the cache, or [`SlotId::NONE`] when it has become pointless.
+    /// A page that is read ahead of the host into a slot of the cache, or [`SlotId::NONE`] when it has become
+    /// pointless.
     Ahead(SlotId),
 }
 
@@ -226,8 +227,8 @@ pub struct MemoryRequest {
 const _: () = assert!(size_of::<MemoryRequest>() == 64);
 
 impl MemoryRequest {
-    /// The program that waits for a merge read ([`Role::Merge`]) to complete its page, or [`RequestId::NONE`]. Shares the
-    /// field `source`, which a merge does not use.
+    /// The program that waits for a merge read ([`Role::Merge`]) to complete its page, or
+    /// [`RequestId::NONE`]. Shares the field `source`, which a merge does not use.
     #[inline]
     pub fn waiting_program(&self) -> RequestId {
         debug_assert!(matches!(self.role, Role::Merge(_)));
@@ -253,8 +254,8 @@ impl MemoryRequest {
         }
     }
 
-    /// The buffer entry that a program or the read for a merge belongs to ([`Role::Program`], [`Role::Merge`]; panics for
-    /// others).
+    /// The buffer entry that a program or the read for a merge belongs to ([`Role::Program`],
+    /// [`Role::Merge`]; panics for others).
     #[inline]
     pub fn entry(&self) -> EntryId {
         match self.role {

@@ -3,8 +3,8 @@
 //!
 //! A set has chips of its own, and with them its frontiers, free blocks, victims and wear; its own part of
 //! the addresses, a namespace that follows that of the set before; its own thresholds, runs of collection,
-//! windows and quiet periods; its own share of the buffer, its own flushes. What sets share is the controller,
-//! the link and the tags, of which each set has an equal share if the host keeps to it; and with
+//! windows and quiet periods; its own share of the buffer, its own flushes. What sets share is the
+//! controller, the link and the tags, of which each set has an equal share if the host keeps to it; and with
 //! [`SetsBy::Chips`] the buses. A drive that is not divided is one set.
 //!
 //! The buffer is divided evenly: in one that sets shared, a write could wait for programs of another

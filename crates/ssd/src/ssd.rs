@@ -179,8 +179,8 @@ impl<P: Probe> Ssd<P> {
         self.timers.horizon()
     }
 
-    /// The content of a logical page if the power went now: what flash has, and with a capacitor what is in the buffer. The
-    /// mapping counts as known after a power cut; how a drive finds it again is not modelled.
+    /// The content of a logical page if the power went now: what flash has, and with a capacitor what is in
+    /// the buffer. The mapping counts as known after a power cut; how a drive finds it again is not modelled.
     pub fn content_after_power_cut(&self, logical: LogicalPage) -> u32 {
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) if !self.buffer.capacitor => match self.buffer[entry].old {
@@ -200,14 +200,16 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Asserts that maps, valid pages and counts agree, beside [`Ssd::check_machines`]; walks the whole drive.
+    /// Asserts that maps, valid pages and counts agree, beside [`Ssd::check_machines`]; walks the whole
+    /// drive.
     pub fn check(&self) {
         let old = |entry: EntryId| Some(self.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
         self.ftl.check(&self.medium, old);
         self.check_machines();
     }
 
-    /// Asserts what holds of each machine between two events; walks what is in flight and in DRAM, not the flash.
+    /// Asserts what holds of each machine between two events; walks what is in flight and in DRAM, not the
+    /// flash.
     pub fn check_machines(&self) {
         self.steering.check();
         self.buffer.check();

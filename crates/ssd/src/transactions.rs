@@ -1,4 +1,5 @@
-//! Composes transactions: which committed requests of a LUN run together, and how long their bus and cell phases take.
+//! Composes transactions: which committed requests of a LUN run together, and how long their bus and cell
+//! phases take.
 
 use crate::chips::bits;
 use crate::controller::buffer::EntryState;
@@ -45,9 +46,10 @@ impl<P: Probe> Ssd<P> {
         self.durations(unit, kind)
     }
 
-    /// The place to program instead of `place`, if nothing of its die is in the transaction yet: the
-    /// one of its die whose write frontier is furthest behind, by less than half a block. Planes share a transaction of programs only while their frontiers
-    /// stand at one page offset; random writes let them drift apart, and this brings them together.
+    /// The place to program instead of `place`, if nothing of its die is in the transaction yet: the one of
+    /// its die whose write frontier is furthest behind, by less than half a block. Planes share a transaction
+    /// of programs only while their frontiers stand at one page offset; random writes let them drift apart,
+    /// and this brings them together.
     #[cold]
     fn place_behind(&self, unit: LunId, lane: Lane, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
         let die = self.layout.planes.quotient(place);
@@ -113,7 +115,8 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// The first request of a list that can start; programs and reads ahead that became pointless are dropped.
+    /// The first request of a list that can start; programs and reads ahead that became pointless are
+    /// dropped.
     fn first_startable(&mut self, now: Time, unit: LunId, lane: Lane, place: u32) -> Option<RequestId> {
         loop {
             let id = self.units.first(unit, lane, place);

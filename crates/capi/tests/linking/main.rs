@@ -51,7 +51,8 @@ pub fn root() -> &'static Path {
 
 fn install(library: Library) -> Installed {
     let folder = tempfile::tempdir().expect("a folder");
-    // Cargo leaves the libraries beside the tests that are linked with them. Others may be named, as those of a release.
+    // Cargo leaves the libraries beside the tests that are linked with them. Others may be named, as those of
+    // a release.
     let test = std::env::current_exe().expect("this program has a name");
     let beside = || test.parent().expect("it is in a folder").to_path_buf();
     let built = std::env::var_os("TAILCUT_LIBRARIES").map_or_else(beside, PathBuf::from);

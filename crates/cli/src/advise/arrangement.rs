@@ -164,8 +164,8 @@ impl Builder<'_> {
         Some(Arrangement { scenario, tried })
     }
 
-    /// Lets the same bytes be stored and used as in the scenario of the user, whatever the capacity; none when it is
-    /// too small for them.
+    /// Lets the same bytes be stored and used as in the scenario of the user, whatever the capacity; none
+    /// when it is too small for them.
     fn fill(&self, scenario: &mut Scenario, capacity: u64) -> Option<()> {
         if capacity < self.data {
             return None;

@@ -1,8 +1,9 @@
 //! What can be bought and how it can be used: the arrangements that advice chooses from.
 //!
-//! An arrangement is a number of drives under a layout, with more or less over-provisioning, and what the drives do for
-//! reads. Everything is a list of settings over the scenario of the user, who describes drive and workload. The order within a list is the
-//! order of preference where two cost the same: what most drives and hosts can do comes first.
+//! An arrangement is a number of drives under a layout, with more or less over-provisioning, and what the
+//! drives do for reads. Everything is a list of settings over the scenario of the user, who describes drive
+//! and workload. The order within a list is the order of preference where two cost the same: what most drives
+//! and hosts can do comes first.
 
 /// What drives do, or are told to do, for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,8 +151,8 @@ pub const LAYOUTS: &[Layout] = &[
     },
 ];
 
-/// Over-provisioning in parts per million beside that of the scenario, which is tried first; 28 % is what the industry calls
-/// the drives of 800 GB made of 1 TiB.
+/// Over-provisioning in parts per million beside that of the scenario, which is tried first; 28 % is what the
+/// industry calls the drives of 800 GB made of 1 TiB.
 pub const SPARES: [u32; 2] = [150_000, 280_000];
 
 impl Layout {

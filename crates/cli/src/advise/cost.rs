@@ -1,8 +1,9 @@
 //! What an arrangement costs.
 //!
-//! A drive costs a fixed sum, and its raw flash by the gigabyte (10⁹ bytes), over-provisioning included. No market is known here: unless the user names
-//! prices, the unit is a gigabyte of raw MLC flash, drives beyond their flash cost nothing, and a cell costs the same whatever it
-//! holds, so that a gigabyte of SLC costs twice as much and one of QLC half.
+//! A drive costs a fixed sum, and its raw flash by the gigabyte (10⁹ bytes), over-provisioning included. No
+//! market is known here: unless the user names prices, the unit is a gigabyte of raw MLC flash, drives beyond
+//! their flash cost nothing, and a cell costs the same whatever it holds, so that a gigabyte of SLC costs
+//! twice as much and one of QLC half.
 
 use crate::sweep::Misread;
 use tailcut_ssd::SsdConfig;

@@ -5,8 +5,9 @@ use super::results::{TermResult, Verdict};
 use crate::sweep::outcome::{FINER, RESOLUTION};
 use crate::sweep::{Outcome, Quantity};
 
-/// Whether a short run breaks a promise already: a percentile by one below it that enough requests decide, for a higher one
-/// is no lower; the maximum as it is; anything else by a quarter, which more requests do not make good.
+/// Whether a short run breaks a promise already: a percentile by one below it that enough requests decide,
+/// for a higher one is no lower; the maximum as it is; anything else by a quarter, which more requests do not
+/// make good.
 pub fn is_broken_soon(promise: &Promise, outcome: &Outcome) -> bool {
     promise.terms.iter().any(|term| is_term_broken_soon(term, outcome))
 }
@@ -47,8 +48,8 @@ fn result(term: &Term, standing: Option<Standing>) -> TermResult {
     }
 }
 
-/// How many requests it takes that ten are slower than each percentile of the promise, with a fifth more, given the
-/// share of each kind in `outcome`; at least [`LEAST`].
+/// How many requests it takes that ten are slower than each percentile of the promise, with a fifth more,
+/// given the share of each kind in `outcome`; at least [`LEAST`].
 pub fn requests_needed(promise: &Promise, outcome: &Outcome) -> u64 {
     let all = count(outcome, "all").unwrap_or(1.0).max(1.0);
     let needed = |quantity: &Quantity| {
@@ -65,8 +66,9 @@ fn count(outcome: &Outcome, kind: &str) -> Option<f64> {
     requests.of(outcome).map(|figure| figure.value)
 }
 
-/// Whether a term is about the life of drives, and keeps standing or falling with blocks that were erased before the run: nothing
-/// was erased yet, or too little to last. A drive that lasts too short even so needs no longer run.
+/// Whether a term is about the life of drives, and keeps standing or falling with blocks that were erased
+/// before the run: nothing was erased yet, or too little to last. A drive that lasts too short even so needs
+/// no longer run.
 pub fn is_life_unknown(promise: &Promise, outcome: &Outcome) -> bool {
     let lifetimes = promise.terms.iter().filter(|term| term.quantity.is_lifetime());
     lifetimes

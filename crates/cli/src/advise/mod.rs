@@ -50,8 +50,9 @@ pub struct Request {
     pub jobs: Option<usize>,
 }
 
-/// Searches the catalogue in the order of cost. `is_over` is asked now and then whether to stop: the advice is then of what is
-/// known. `tell` hears how far it is, a few times a second. Also returns the scenario of each arrangement that was tried, as TOML.
+/// Searches the catalogue in the order of cost. `is_over` is asked now and then whether to stop: the advice
+/// is then of what is known. `tell` hears how far it is, a few times a second. Also returns the scenario of
+/// each arrangement that was tried, as TOML.
 ///
 /// # Errors
 /// A scenario that is wrong, a catalogue in which nothing holds the data, finished runs that cannot be kept.

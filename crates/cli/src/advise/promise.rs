@@ -1,7 +1,8 @@
 //! What storage shall keep: `p99.99(read) < 1ms, write >= 200MB/s, life >= 3y`.
 //!
-//! A promise is a list of terms with commas between them. A term is a [`Quantity`], one of `<`, `<=`, `>`, `>=`, and a value
-//! with its unit. `read` and `write` by themselves are the bandwidth of reads and of writes.
+//! A promise is a list of terms with commas between them. A term is a [`Quantity`], one of `<`, `<=`, `>`,
+//! `>=`, and a value with its unit. `read` and `write` by themselves are the bandwidth of reads and of
+//! writes.
 
 use crate::sweep::{Misread, Outcome, Quantity, Unit};
 use std::fmt;

@@ -20,7 +20,8 @@ pub struct Advice {
     pub cost_unit: String,
     /// What the costs assume.
     pub assumption: String,
-    /// The number of the arrangement that is advised, if one keeps the promise: the first of the cheapest that do.
+    /// The number of the arrangement that is advised, if one keeps the promise: the first of the cheapest
+    /// that do.
     pub advised: Option<usize>,
     /// The number of the closest of those that cost less and do not keep it.
     pub next_cheaper: Option<usize>,
@@ -90,7 +91,8 @@ pub enum Verdict {
 pub struct TermResult {
     /// The term.
     pub term: String,
-    /// The figure, in the unit of its quantity: ns, bytes per second, years; none where nothing is known of it.
+    /// The figure, in the unit of its quantity: ns, bytes per second, years; none where nothing is known of
+    /// it.
     pub value: Option<f64>,
     /// The figure with its unit.
     pub shown: String,
@@ -98,6 +100,7 @@ pub struct TermResult {
     pub margin: Option<f64>,
     /// Whether it is kept.
     pub kept: bool,
-    /// False for a percentile that fewer than ten requests exceed, and for the life of drives that still use up erased blocks.
+    /// False for a percentile that fewer than ten requests exceed, and for the life of drives that still use
+    /// up erased blocks.
     pub resolved: bool,
 }

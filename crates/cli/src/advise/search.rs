@@ -174,7 +174,8 @@ impl Search<'_> {
         let most = advised.map_or(f64::INFINITY, |index| tried[index].cost);
         let cheaper = |tried: &Tried| tried.cost < most && !tried.terms.is_empty() && !is_kept(tried);
         let closest = |(_, a): &(usize, &Tried), (_, b): &(usize, &Tried)| {
-            // The next cheaper one costs as much as possible; where nothing keeps the promise, the closest counts.
+            // The next cheaper one costs as much as possible; where nothing keeps the promise, the closest
+            // counts.
             let by_cost =
                 if advised.is_some() { a.cost.total_cmp(&b.cost) } else { std::cmp::Ordering::Equal };
             by_cost.then(worst_margin(a).total_cmp(&worst_margin(b)))

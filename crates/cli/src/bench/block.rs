@@ -1,8 +1,8 @@
 //! `tailcut bench block`: a client of a block server that sends and receives in batches.
 //!
-//! fio's NBD engine spends more on a request than a quick server does, and so hides how quick it is. This client
-//! asks for as many blocks as there is room for with one system call, takes all replies that have come with another, and
-//! does nothing with the data.
+//! fio's NBD engine spends more on a request than a quick server does, and so hides how quick it is. This
+//! client asks for as many blocks as there is room for with one system call, takes all replies that have come
+//! with another, and does nothing with the data.
 
 use crate::arguments::is_stdout;
 use crate::failure::Failure;

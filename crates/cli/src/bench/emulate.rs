@@ -15,8 +15,8 @@ use tailcut_base::config::Choice;
 use tailcut_rt::emulated::Lateness;
 use tailcut_rt::emulated::rig::{Form, Load, Rig};
 
-/// A single request at a time, a queue that keeps the drive about half busy, and one that fills it; reads, and
-/// reads with writes.
+/// A single request at a time, a queue that keeps the drive about half busy, and one that fills it; reads,
+/// and reads with writes.
 const LOADS: [Load; 4] = [
     Load { depth: 1, writes: 0 },
     Load { depth: 32, writes: 0 },

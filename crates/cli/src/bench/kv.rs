@@ -1,7 +1,8 @@
 //! `tailcut bench kv`: clients of a key-value server, ours or memcached.
 //!
-//! Each client is a thread with a connection, which sends as many commands as are to be under way with one system call, waits until
-//! all of them are answered, and sends the next. Keys are drawn before the time is taken, so that what is measured is the server.
+//! Each client is a thread with a connection, which sends as many commands as are to be under way with one
+//! system call, waits until all of them are answered, and sends the next. Keys are drawn before the time is
+//! taken, so that what is measured is the server.
 
 use crate::arguments::is_stdout;
 use crate::failure::Failure;
@@ -193,8 +194,8 @@ fn processor_time(pid: u32) -> io::Result<Duration> {
 
 /// What can be spoken through.
 trait Line: Read + Write + Send {
-    /// Waits until something has come, as event loops do. Whoever sleeps in a call to receive from a unix socket is also woken when the server takes what was
-    /// sent, for nothing and at the server's expense.
+    /// Waits until something has come, as event loops do. Whoever sleeps in a call to receive from a unix
+    /// socket is also woken when the server takes what was sent, for nothing and at the server's expense.
     fn wait(&self) -> io::Result<()>;
 }
 

@@ -47,7 +47,8 @@ pub struct CompareArguments {
     /// Mark the points that no other beats both in --by and in this
     #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
     pub pareto: Option<Quantity>,
-    /// Differences up to this share are none; 5% with one seed, 1% with several, and never less than the noise
+    /// Differences up to this share are none; 5% with one seed, 1% with several, and never less than the
+    /// noise
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub tolerance: Option<f64>,
     /// Leave out points that a scenario refuses, instead of running nothing

@@ -106,7 +106,8 @@ struct Reader<'r> {
 }
 
 impl Reader<'_> {
-    /// The scenario of a point, checked as far as that goes without preparing its drive, and what has no effect in it.
+    /// The scenario of a point, checked as far as that goes without preparing its drive, and what has no
+    /// effect in it.
     fn read(&self, levels: &[usize]) -> Result<(Scenario, Problems), Failure> {
         let mut scenario = Scenario::default();
         let arguments = self.arguments(levels);
@@ -122,8 +123,8 @@ impl Reader<'_> {
         arguments
     }
 
-    /// The smallest set of levels of a refused point that conflict. Base levels are included: a technique may require
-    /// another one that is off at the base point.
+    /// The smallest set of levels of a refused point that conflict. Base levels are included: a technique may
+    /// require another one that is off at the base point.
     fn conflict(&self, levels: &[usize], why: Failure) -> Conflict {
         let (mut fewest, mut why) = (levels.to_vec(), why);
         for factor in 0..levels.len() {

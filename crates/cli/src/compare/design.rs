@@ -1,11 +1,12 @@
 //! Which points of a grid are run: all of them, or a fraction that still tells factors apart.
 //!
-//! A fraction is *regular* where all factors have the same prime number `p` of levels and the number of points
-//! is a power of it: the points are a linear code over the integers modulo `p`, so that any two factors meet in
-//! every combination of their levels equally often (an orthogonal array of strength 2 at least; Bose,
-//! "Mathematical theory of the symmetrical factorial design", Sankhyā 8, 1947; for two levels Box and Hunter,
-//! "The 2^(k-p) fractional factorial designs", Technometrics 3, 1961). Otherwise points are added one by one: of some random
-//! candidates the one whose levels, and pairs of levels, were chosen the least so far.
+//! A fraction is *regular* where all factors have the same prime number `p` of levels and the number of
+//! points is a power of it: the points are a linear code over the integers modulo `p`, so that any two
+//! factors meet in every combination of their levels equally often (an orthogonal array of strength 2 at
+//! least; Bose, "Mathematical theory of the symmetrical factorial design", Sankhyā 8, 1947; for two levels
+//! Box and Hunter, "The 2^(k-p) fractional factorial designs", Technometrics 3, 1961). Otherwise points are
+//! added one by one: of some random candidates the one whose levels, and pairs of levels, were chosen the
+//! least so far.
 //!
 //! The point with every factor at its first level is always there.
 
@@ -28,8 +29,8 @@ pub struct Design {
 pub enum Kind {
     /// All of them.
     Full,
-    /// An orthogonal fraction of that resolution: no effect of fewer factors than that, taken together, looks like
-    /// the mean.
+    /// An orthogonal fraction of that resolution: no effect of fewer factors than that, taken together, looks
+    /// like the mean.
     Regular {
         /// From 3 on.
         resolution: u32,

@@ -1,13 +1,13 @@
 //! What factors do to a quantity, alone and in company.
 //!
-//! Everything is reckoned in logarithms of the quantity, so that effects are ratios and their means geometric.
-//! `docs/decisions/compare.md` has the definitions with examples.
+//! Everything is reckoned in logarithms of the quantity, so that effects are ratios and their means
+//! geometric. `docs/decisions/compare.md` has the definitions with examples.
 
 use super::results::{Effects, Main, Pair, Verdict};
 use std::collections::BTreeMap;
 
-/// A point with the values of a quantity, one for each seed; those that are not positive have no logarithm and
-/// are left out.
+/// A point with the values of a quantity, one for each seed; those that are not positive have no logarithm
+/// and are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The level of each factor.
@@ -19,7 +19,8 @@ pub struct Sample {
 /// How effects are judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// Ratios that differ by no more than this share from 1 are taken as no difference, however small the noise.
+    /// Ratios that differ by no more than this share from 1 are taken as no difference, however small the
+    /// noise.
     pub floor: f64,
     /// Whether more of the quantity is better.
     pub more_is_better: bool,
@@ -27,7 +28,8 @@ pub struct Judgement {
     pub clear: Clear,
 }
 
-/// Effects of a design that are not confounded with those of other factors ("clear" in the design of experiments).
+/// Effects of a design that are not confounded with those of other factors ("clear" in the design of
+/// experiments).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Clear {
     /// None: points are missing, so that the levels of the other factors differ between the two means.
@@ -117,8 +119,8 @@ impl Grid<'_> {
         grid
     }
 
-    /// Two standard errors of an interaction, which is made of four points: nineteen times in twenty noise alone
-    /// makes no more than that.
+    /// Two standard errors of an interaction, which is made of four points: nineteen times in twenty noise
+    /// alone makes no more than that.
     fn least_certain(&self) -> f64 {
         self.noise.map_or(0.0, |noise| 2.0 * noise * (4.0 / self.seeds.max(1) as f64).sqrt())
     }
@@ -155,8 +157,8 @@ impl Grid<'_> {
         }
     }
 
-    /// The mean of the points with this level less the mean of those with the factor's first level: the estimate of
-    /// an orthogonal design, in which no two points need differ in one factor only.
+    /// The mean of the points with this level less the mean of those with the factor's first level: the
+    /// estimate of an orthogonal design, in which no two points need differ in one factor only.
     fn contrast(&self, change: FactorLevel) -> Option<f64> {
         Some(self.mean_of(&[change])? - self.mean_of(&[change.at_base()])?)
     }
@@ -185,7 +187,8 @@ impl Grid<'_> {
         let contrasts = || gains(&|wanted: &[FactorLevel]| self.mean_of(wanted));
         let over_all = mean_square(&squares).or_else(|| if is_clear { contrasts() } else { None });
         let sign = if how.more_is_better { 1.0 } else { -1.0 };
-        // Without the base point the page has no effects to print beside a verdict; only in a design made for it is there one.
+        // Without the base point the page has no effects to print beside a verdict; only in a design made for
+        // it is there one.
         let judged = at_base.or(over_all.filter(|_| is_clear)).map(|gains| gains.map(|gain| sign * gain));
         let alone = |change| Some(self.with(&base, &[change])? - self.at(&base)?);
         Pair {

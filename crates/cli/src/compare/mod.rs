@@ -67,8 +67,8 @@ impl Plan {
         self.cells.cells.iter().map(|cell| cell.levels.as_slice())
     }
 
-    /// Runs what is not known yet, and puts everything together. `is_over` is asked now and then whether to stop: the results are
-    /// then of what is finished. `tell` hears how far it is, a few times a second.
+    /// Runs what is not known yet, and puts everything together. `is_over` is asked now and then whether to
+    /// stop: the results are then of what is finished. `tell` hears how far it is, a few times a second.
     ///
     /// # Errors
     /// Finished runs that cannot be kept.
@@ -83,7 +83,8 @@ impl Plan {
         Ok(self.results(request, &records))
     }
 
-    /// The runs of all points, one for each seed. Those that are to be run elsewhere leave as [`Job`](crate::sweep::Job)s.
+    /// The runs of all points, one for each seed. Those that are to be run elsewhere leave as
+    /// [`Job`](crate::sweep::Job)s.
     pub fn runs(&self) -> Vec<&Point> {
         self.cells.cells.iter().flat_map(|cell| &cell.runs).collect()
     }

@@ -8,8 +8,8 @@ use crate::sweep::Unit;
 use crate::terminal::{Align, Ink, Table, Tone};
 use std::collections::BTreeMap;
 
-/// The whole page: the ranking, what each factor does, how factors get along, and what could not be run. `top` is
-/// the most rows of the ranking.
+/// The whole page: the ranking, what each factor does, how factors get along, and what could not be run.
+/// `top` is the most rows of the ranking.
 pub fn page(results: &Results, top: usize, width: usize, tone: Tone) -> String {
     let mut text = heading(results, tone);
     text += &format!("\n{}\n", ranking(results, top, tone));
@@ -133,7 +133,8 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
     notes.iter().map(|note| wrapped("", note, width)).collect()
 }
 
-/// The footnote of latencies of writes that a volatile cache acknowledges; none if there are no such latencies in the table.
+/// The footnote of latencies of writes that a volatile cache acknowledges; none if there are no such
+/// latencies in the table.
 pub fn volatile(results: &Results) -> Option<String> {
     let is_on_writes = |head: &Head| head.name.ends_with("(write)") || head.name.ends_with("(all)");
     let volatile = results.points.iter().filter(|point| point.volatile_cache).count();

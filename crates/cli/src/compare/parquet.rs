@@ -1,7 +1,7 @@
 //! The table of runs as Parquet: one row group, no compression, every column optional.
 //!
-//! Names and units of columns are those of the CSV file. Texts are UTF-8 strings, figures doubles, counts 64-bit
-//! integers.
+//! Names and units of columns are those of the CSV file. Texts are UTF-8 strings, figures doubles, counts
+//! 64-bit integers.
 
 use super::csv::{Runs, Value};
 use super::results::Results;

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// A comparison.
 #[derive(Debug)]
 pub struct Request {
-    /// The scenario at the base point, as `tailcut run` takes it; of its options those that say what is run count.
+    /// The scenario at the base point, as `tailcut run` takes it; of its options those that say what is run
+    /// count.
     pub base: RunArguments,
     /// What is varied.
     pub factors: Vec<Factor>,
@@ -22,7 +23,8 @@ pub struct Request {
     pub columns: Vec<Quantity>,
     /// Marks points that no other point beats in `by` and in this one.
     pub pareto: Option<Quantity>,
-    /// Differences up to this share are no differences; 5 % with one seed and 1 % with several where it is left open.
+    /// Differences up to this share are no differences; 5 % with one seed and 1 % with several where it is
+    /// left open.
     pub tolerance: Option<f64>,
     /// Leaves out what a scenario refuses, and counts it.
     pub skip_impossible: bool,
@@ -44,8 +46,8 @@ pub enum Share {
 }
 
 impl Request {
-    /// A comparison of these factors over the whole grid, with one seed, ranked by the latency that 99.99 % of the
-    /// reads do not exceed.
+    /// A comparison of these factors over the whole grid, with one seed, ranked by the latency that 99.99 %
+    /// of the reads do not exceed.
     pub fn new(base: RunArguments, factors: Vec<Factor>) -> Request {
         let quantity =
             |text: &str| Quantity::parse(text).expect("the built-in quantities are of the language");

@@ -49,8 +49,8 @@ pub struct Design {
     pub ineffective: Vec<Ineffective>,
     /// Points whose results are not known, because the comparison was interrupted.
     pub missing: u64,
-    /// For a regular fraction its resolution: effects of one factor are clear of each other from 3 on, of those of
-    /// two from 4 on, and effects of two of each other from 5 on. 0 for other designs.
+    /// For a regular fraction its resolution: effects of one factor are clear of each other from 3 on, of
+    /// those of two from 4 on, and effects of two of each other from 5 on. 0 for other designs.
     pub resolution: u32,
 }
 
@@ -118,8 +118,8 @@ pub struct Point {
     /// Its quantities by name, over all seeds: the geometric mean, or the mean where a value is not
     /// positive. None where a run has no such figure.
     pub quantities: BTreeMap<String, Option<f64>>,
-    /// Quantities that fewer than ten requests decide, which is little more than chance, and lives of drives that still use
-    /// up erased blocks, which are too long.
+    /// Quantities that fewer than ten requests decide, which is little more than chance, and lives of drives
+    /// that still use up erased blocks, which are too long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unresolved: Vec<String>,
     /// Writes complete in a volatile cache: a power cut loses them until they are flushed.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// Where a server listens to its operator unless told otherwise.
 pub const DEFAULT_CONTROL: &str = "tailcut.ctl";
 
-/// Shows the state of a server: of the one that listens on `socket`, or of the only one with a control socket in the working
-/// folder.
+/// Shows the state of a server: of the one that listens on `socket`, or of the only one with a control socket
+/// in the working folder.
 pub fn status(socket: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
     let words = ["status".into()];
     if let Some(socket) = socket {

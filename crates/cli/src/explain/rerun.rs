@@ -41,7 +41,8 @@ impl Rerun {
         Ok(Rerun { scenario: kept.scenario()?, kept, interrupt, quiet })
     }
 
-    /// Says on standard error what repeating the run `times` times is going to take, unless that is to be quiet.
+    /// Says on standard error what repeating the run `times` times is going to take, unless that is to be
+    /// quiet.
     pub fn announce(&self, times: u32) {
         if self.quiet {
             return;

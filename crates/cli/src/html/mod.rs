@@ -1,8 +1,8 @@
 //! Reports as pages of HTML: one file each, which loads nothing and can be read without this program.
 //!
-//! A page is made of its data alone: the JSON that is written beside it. Words and tables are made here; charts are made in
-//! the browser from the same data, which the page contains, by the scripts of `script/` with ECharts
-//! (`echarts/`). `docs/decisions/html-report.md` says why.
+//! A page is made of its data alone: the JSON that is written beside it. Words and tables are made here;
+//! charts are made in the browser from the same data, which the page contains, by the scripts of `script/`
+//! with ECharts (`echarts/`). `docs/decisions/html-report.md` says why.
 
 mod compare;
 mod history;

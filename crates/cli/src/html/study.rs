@@ -177,8 +177,8 @@ fn section(number: usize, study: &Finished) -> String {
     html + &table(study)
 }
 
-/// The quantities of which there are several rows with a figure, in the order of the rows; of many those that a paper
-/// gives, then the largest.
+/// The quantities of which there are several rows with a figure, in the order of the rows; of many those that
+/// a paper gives, then the largest.
 fn groups(study: &Finished) -> Vec<(&str, &str)> {
     let mut known: BTreeMap<(&str, &str), (bool, usize)> = BTreeMap::new();
     let mut order: Vec<(&str, &str)> = Vec::new();
@@ -250,7 +250,8 @@ fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
     table.html()
 }
 
-/// The paper's figure: after `~` if the paper does not print it, in parentheses if the scenario was made from it.
+/// The paper's figure: after `~` if the paper does not print it, in parentheses if the scenario was made from
+/// it.
 fn paper(row: &Row) -> String {
     let Some(value) = row.paper else { return String::from("–") };
     let shown = figure(&shown(value, &row.unit));

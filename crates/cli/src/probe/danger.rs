@@ -17,7 +17,8 @@ pub struct Danger {
 }
 
 impl Danger {
-    /// Looks at the device, for a command of that name. `instead` ends the sentence on what to do if the device is in use.
+    /// Looks at the device, for a command of that name. `instead` ends the sentence on what to do if the
+    /// device is in use.
     ///
     /// # Errors
     /// When it cannot be read, or is no file and no block device.
@@ -31,7 +32,8 @@ impl Danger {
         }
     }
 
-    /// Refuses a device that somebody uses, and keeps others away from it as long as what is returned is open.
+    /// Refuses a device that somebody uses, and keeps others away from it as long as what is returned is
+    /// open.
     ///
     /// # Errors
     /// Says who uses it.
@@ -80,7 +82,8 @@ impl Danger {
         notes
     }
 
-    /// The refusal to destroy what nobody has said may be destroyed: what would be lost, and how to say that it may be.
+    /// The refusal to destroy what nobody has said may be destroyed: what would be lost, and how to say that
+    /// it may be.
     pub fn refuse(&self) -> Failure {
         Failure::Input(format!(
             "{}: it destroys all {}: {}; nothing was written. Say --destroy-data if that is meant",

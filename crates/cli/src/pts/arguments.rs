@@ -12,13 +12,15 @@ use tailcut_host::pts::{Form, Settings, Test};
 /// `tailcut pts`.
 #[derive(Debug, Args)]
 pub struct PtsArguments {
-    /// The tests: iops, tp, lat, wsat, hir, xsr, cbw (or ecw), dirth, or all; iops, tp, lat and wsat when left out
+    /// The tests: iops, tp, lat, wsat, hir, xsr, cbw (or ecw), dirth, or all; iops, tp, lat and wsat when
+    /// left out
     #[arg(value_name = "TEST", value_parser = tests)]
     pub tests: Vec<Tests>,
     /// As a client drive: write cache enabled, three quarters of the addresses, 2 threads with 16 I/Os each
     #[arg(long, conflicts_with = "enterprise")]
     pub client: bool,
-    /// As an enterprise drive: write cache disabled, all addresses, 4 threads with 32 I/Os each; this is the default
+    /// As an enterprise drive: write cache disabled, all addresses, 4 threads with 32 I/Os each; this is the
+    /// default
     #[arg(long)]
     pub enterprise: bool,
     /// The scenario whose drive is simulated, a TOML file; the built-in one when it is left out
@@ -36,7 +38,8 @@ pub struct PtsArguments {
     /// What is on the device may be destroyed
     #[arg(long, requires = "device")]
     pub destroy_data: bool,
-    /// A short form that does not conform: a minute is 50ms, long series are a sixtieth, and 64MiB are used (1GiB in virtual time)
+    /// A short form that does not conform: a minute is 50ms, long series are a sixtieth, and 64MiB are used
+    /// (1GiB in virtual time)
     #[arg(long)]
     pub quick: bool,
     /// What takes the place of a minute, such as 1s; other than 60s the test does not conform
@@ -51,11 +54,12 @@ pub struct PtsArguments {
     /// Seed of the places and contents
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Lay the results beside those of this file: JSON of 'tailcut pts', or CSV with the columns test, case, quantity, unit, value
+    /// Lay the results beside those of this file: JSON of 'tailcut pts', or CSV with the columns test, case,
+    /// quantity, unit, value
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
-    /// Write everything as JSON to a file, which is kept up to date during the tests, or with '-' to standard output instead of
-    /// the tables
+    /// Write everything as JSON to a file, which is kept up to date during the tests, or with '-' to standard
+    /// output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write the results as CSV to a file

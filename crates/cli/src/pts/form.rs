@@ -1,4 +1,5 @@
-//! The report as JSON: all that a page with its plots needs. The shape is described in `docs/decisions/drive-tests.md`.
+//! The report as JSON: all that a page with its plots needs. The shape is described in
+//! `docs/decisions/drive-tests.md`.
 
 use super::{Report, Tested};
 use serde_json::{Value, json};

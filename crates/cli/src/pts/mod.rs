@@ -80,7 +80,8 @@ impl Tested {
     }
 }
 
-/// A minute that is shorter than this is no longer than a drive needs to empty its buffer: 64 MiB at a few hundred MB/s.
+/// A minute that is shorter than this is no longer than a drive needs to empty its buffer: 64 MiB at a few
+/// hundred MB/s.
 const BRIEF_MINUTE: Nanos = Nanos::secs(1);
 const BRIEF: &str = "in so short a minute a drive's buffer is much of what is seen: writes go to it, and reads after them wait for it \
                      to be emptied";
@@ -107,7 +108,8 @@ impl Report {
         self.settings.is_conforming() && self.settings.capacity >= self.platform.capacity
     }
 
-    /// In which respects times and sizes are not those of the specification, as a sentence; none where they are.
+    /// In which respects times and sizes are not those of the specification, as a sentence; none where they
+    /// are.
     pub fn departure(&self) -> Option<String> {
         let settings = &self.settings;
         let mut departures = Vec::new();
@@ -171,8 +173,8 @@ pub fn pts(arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure>
     report.ended()
 }
 
-/// Carries the tests out one after another, up to the first that does not come to its end. After each step `told` hears of the test
-/// that is under way, which stands in the report as it began.
+/// Carries the tests out one after another, up to the first that does not come to its end. After each step
+/// `told` hears of the test that is under way, which stands in the report as it began.
 ///
 /// # Errors
 /// A drive that cannot be tested. A test that fails is in the report: see [`Report::ended`].

@@ -111,8 +111,9 @@ pub fn simulate(
     })
 }
 
-/// The same for programs: keeps what they want, and tells them now and then how many requests are done, of how many if that
-/// can be said, at which simulated moment. Of the options those count that say how the run is done.
+/// The same for programs: keeps what they want, and tells them now and then how many requests are done, of
+/// how many if that can be said, at which simulated moment. Of the options those count that say how the run
+/// is done.
 pub fn simulate_and_keep(
     scenario: &Scenario,
     options: &RunOptions,

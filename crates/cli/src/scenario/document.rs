@@ -40,8 +40,9 @@ impl Section {
         all
     }
 
-    /// What to show of a problem with the key `path`: its value, if that is written; else the key that the user gave and that
-    /// `message` names, with its path or the end of it; else the only key of its section that is written; else the section.
+    /// What to show of a problem with the key `path`: its value, if that is written; else the key that the
+    /// user gave and that `message` names, with its path or the end of it; else the only key of its section
+    /// that is written; else the section.
     pub fn place_to_blame(&self, path: &str, message: &str) -> Option<Place> {
         let written = self.written();
         if let Some((_, item)) = written.iter().find(|(key, _)| key == path) {
@@ -51,7 +52,8 @@ impl Section {
         let words: Vec<&str> =
             message.split(|c: char| !is_of_path(c)).map(|word| word.trim_matches('.')).collect();
         let part = path.split('.').next().unwrap_or_default();
-        // How many parts of a key's path the message names, from the end; a name alone counts only near the key.
+        // How many parts of a key's path the message names, from the end; a name alone counts only near the
+        // key.
         let named = |key: &str| {
             let ends = std::iter::successors(Some(key), |end| end.split_once('.').map(|(_, rest)| rest));
             let end = ends.into_iter().find(|end| words.contains(end)).filter(|end| !end.is_empty())?;

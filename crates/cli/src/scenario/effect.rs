@@ -22,8 +22,8 @@ pub struct Reason {
     pub is_wrong: bool,
 }
 
-/// Compares what a user has written with the part that was read from it, whose values were `defaults`. `reason` says of a path
-/// why the key has no effect, if it has none.
+/// Compares what a user has written with the part that was read from it, whose values were `defaults`.
+/// `reason` says of a path why the key has no effect, if it has none.
 pub fn find(
     part: &mut dyn Configure,
     defaults: &[Key],
@@ -71,14 +71,16 @@ pub struct Preset<'c> {
 }
 
 impl<'c> Preset<'c> {
-    /// The key with this path and the value `chosen`; of each of its values, by name, the defaults that it stands for.
+    /// The key with this path and the value `chosen`; of each of its values, by name, the defaults that it
+    /// stands for.
     pub fn new(path: &'c str, chosen: &'c str, defaults: Vec<(&'static str, Vec<Key>)>) -> Preset<'c> {
         Preset { path, chosen, defaults }
     }
 }
 
-/// A warning when a preset was written that decides nothing, because every key that it has a default for was written as well,
-/// with values closer to another preset's: a resolved scenario in which only the name was changed.
+/// A warning when a preset was written that decides nothing, because every key that it has a default for was
+/// written as well, with values closer to another preset's: a resolved scenario in which only the name was
+/// changed.
 pub fn find_idle_preset(
     part: &mut dyn Configure,
     preset: &Preset<'_>,

@@ -37,12 +37,12 @@ pub struct BlockArguments {
     /// Make a new array on the devices: whatever they hold is lost, unless they belong to an array
     #[arg(long, requires = "devices")]
     pub create: bool,
-    /// Open the array although drives are missing that hold all its data, and could be in use as the same array elsewhere;
-    /// with fewer missing it is opened in any case
+    /// Open the array although drives are missing that hold all its data, and could be in use as the same
+    /// array elsewhere; with fewer missing it is opened in any case
     #[arg(long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
-    /// Open devices that hold what would be overwritten: a file system or the like for a new array, a member of an array or a
-    /// key-value store served as it is. Never one that the system uses
+    /// Open devices that hold what would be overwritten: a file system or the like for a new array, a member
+    /// of an array or a key-value store served as it is. Never one that the system uses
     #[arg(long, requires = "devices")]
     pub force: bool,
     /// Serve memory of this size without a delay instead, such as 10GiB; it takes room as it is written
@@ -63,12 +63,12 @@ pub struct BlockArguments {
     /// Whether clients have to encrypt, or may
     #[arg(long, value_name = "MODE", requires = "tls_certificates", default_value = "require")]
     pub tls: TlsMode,
-    /// Serve only clients with a certificate that is signed by ca-cert.pem of the same folder (and not revoked by its
-    /// ca-crl.pem, where there is one)
+    /// Serve only clients with a certificate that is signed by ca-cert.pem of the same folder (and not
+    /// revoked by its ca-crl.pem, where there is one)
     #[arg(long, requires = "tls_certificates")]
     pub tls_verify_peer: bool,
-    /// Name of the export; its variants NAME/fast and NAME/background say how much their reads matter. Several
-    /// drives are NAME0, NAME1 and so on
+    /// Name of the export; its variants NAME/fast and NAME/background say how much their reads matter.
+    /// Several drives are NAME0, NAME1 and so on
     #[arg(long, value_name = "NAME", default_value = "disk", value_parser = name)]
     pub export: String,
     /// Where `tailcut status` and `tailcut ctl` reach it; beside its socket when left out, as in tailcut.ctl
@@ -77,24 +77,27 @@ pub struct BlockArguments {
     /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
-    /// Keep a history of the counters in a file, for 'tailcut report'; it covers the whole time and does not grow for ever
+    /// Keep a history of the counters in a file, for 'tailcut report'; it covers the whole time and does not
+    /// grow for ever
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// Let this kernel have it as a block device, too: /dev/ublkbN. Several drives get the numbers from there on. Wants root and
-    /// Linux 6.5 or later with the module ublk_drv
+    /// Let this kernel have it as a block device, too: /dev/ublkbN. Several drives get the numbers from there
+    /// on. Wants root and Linux 6.5 or later with the module ublk_drv
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..1_000_000))]
     pub ublk: Option<u32>,
     /// Let nobody write
     #[arg(long)]
     pub read_only: bool,
-    /// Look out for requests for so long before sleeping: about what a sleep costs when left out; longer, such as
-    /// 200us, for quicker answers on a core that does nothing else; 0us to sleep at once. It is given up where it does not pay
+    /// Look out for requests for so long before sleeping: about what a sleep costs when left out; longer,
+    /// such as 200us, for quicker answers on a core that does nothing else; 0us to sleep at once. It is given
+    /// up where it does not pay
     #[arg(long, value_name = "TIME", default_value = "20us", value_parser = short_time)]
     pub busy_poll: Nanos,
     /// Most connections at a time
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub connections: u32,
-    /// Most memory for requests and replies under way, from 128MiB; each connection may take 128 KiB beside it
+    /// Most memory for requests and replies under way, from 128MiB; each connection may take 128 KiB beside
+    /// it
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
     pub memory: u64,
     /// Write the final figures as JSON to a file, or with '-' to standard output instead of the tables

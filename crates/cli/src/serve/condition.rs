@@ -1,4 +1,5 @@
-//! What the operator of a block server hears of its array unasked: that it is degraded, and that it no longer is.
+//! What the operator of a block server hears of its array unasked: that it is degraded, and that it no longer
+//! is.
 
 use crate::terminal::{Ink, Tone};
 use std::path::PathBuf;
@@ -12,7 +13,8 @@ pub struct ConditionLog {
 }
 
 impl ConditionLog {
-    /// Of a server that answers at the control socket, whose array is taken for optimal until it says otherwise.
+    /// Of a server that answers at the control socket, whose array is taken for optimal until it says
+    /// otherwise.
     pub fn new(control: PathBuf) -> ConditionLog {
         ConditionLog { control, last: OPTIMAL.into() }
     }

@@ -126,8 +126,8 @@ impl Served {
 }
 
 impl Served {
-    /// Refuses devices that are in use, or hold what would be lost; what they hold not if it `is_forced`. `on_single` is
-    /// what a device is opened for that belongs to no array.
+    /// Refuses devices that are in use, or hold what would be lost; what they hold not if it `is_forced`.
+    /// `on_single` is what a device is opened for that belongs to no array.
     ///
     /// # Errors
     /// Says what was found, on all of them, and what to do about it.
@@ -165,7 +165,8 @@ impl fmt::Display for Served {
             Served::Drives { scenario, devices, .. } => (scenario, devices),
         };
         let layout = scenario.array.layout;
-        // An array that is opened has the layout that it was made with; another one than the default is compared with that.
+        // An array that is opened has the layout that it was made with; another one than the default is
+        // compared with that.
         let is_known = devices.is_empty() || self.is_new() || layout != ArrayConfig::default().layout;
         match scenario.array.drives {
             0 => {}
@@ -189,6 +190,6 @@ pub fn consent(is_given: bool) -> Consent {
 /// Requests that memory takes at a time.
 const DEPTH: u32 = 1024;
 
-/// How long before an event the thread of an emulated drive no longer sleeps: what it takes to sleep precisely
-/// (`docs/decisions/real-time-drives.md`).
+/// How long before an event the thread of an emulated drive no longer sleeps: what it takes to sleep
+/// precisely (`docs/decisions/real-time-drives.md`).
 const SPIN: Nanos = Nanos::micros(64);

@@ -1,8 +1,8 @@
 //! The history of a server: what its metrics page said, again and again, in one file.
 //!
-//! The file has a line for what the metrics mean and a line for each moment, as JSON. It does not grow for ever: when it has
-//! [`MOST`] moments, every second one goes, and from then on they are twice as far apart, so that it always tells of
-//! the whole time.
+//! The file has a line for what the metrics mean and a line for each moment, as JSON. It does not grow for
+//! ever: when it has [`MOST`] moments, every second one goes, and from then on they are twice as far apart,
+//! so that it always tells of the whole time.
 
 use crate::failure::Failure;
 use crate::output::{self, OutputError};
@@ -60,7 +60,8 @@ pub struct History {
 }
 
 impl History {
-    /// A new history in `file` of what is served, which answers at the control socket. An older history of this name is replaced.
+    /// A new history in `file` of what is served, which answers at the control socket. An older history of
+    /// this name is replaced.
     ///
     /// # Errors
     /// When the file is something else, or cannot be written.
@@ -103,8 +104,8 @@ impl History {
         self.add(&page, (at * 1e3).round() / 1e3)
     }
 
-    /// The same for one that may not be there. One that fails ends, with a word on standard error: whatever becomes of it, the
-    /// server serves.
+    /// The same for one that may not be there. One that fails ends, with a word on standard error: whatever
+    /// becomes of it, the server serves.
     pub fn go_on_or_end(history: &mut Option<History>) {
         if let Some(Err(why)) = history.as_mut().map(History::go_on) {
             eprint!("{}", why.render(Tone::of_stderr()));

@@ -63,8 +63,8 @@ fn attempts(address: &Address, name: &str) -> String {
     )
 }
 
-/// The same for a client that finds its authority, and its own certificate if it needs one, in the server's folder.
-/// fio takes no certificates with its URI.
+/// The same for a client that finds its authority, and its own certificate if it needs one, in the server's
+/// folder. fio takes no certificates with its URI.
 fn encrypted_attempts(address: &Address, name: &str, folder: &Path) -> String {
     let uri = address.encrypted_uri_with(name, folder);
     format!("  nbdinfo '{uri}'\n  nbdcopy '{uri}' null:\n")

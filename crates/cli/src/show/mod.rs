@@ -85,7 +85,8 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
     format!("{overload}{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(Ink::Faint, &measured))
 }
 
-/// What stands on top of the report of a drive that could not keep up: its latencies grow with the length of the run.
+/// What stands on top of the report of a drive that could not keep up: its latencies grow with the length of
+/// the run.
 fn overloaded(report: &Report, overload: Overload) -> String {
     format!(
         "Overload: of about {} requests due {} were issued; the drive sustained {}/s. The figures below are those of the \

@@ -12,9 +12,11 @@ pub enum StudyCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Run studies and show the paper's figures beside the measured ones; drive tests (pts-iops and others) run on a simulated drive
+    /// Run studies and show the paper's figures beside the measured ones; drive tests (pts-iops and others)
+    /// run on a simulated drive
     Run(StudyRun),
-    /// List the runs behind a study, or print one of them as a scenario for `tailcut run`; of a drive test, list its stages
+    /// List the runs behind a study, or print one of them as a scenario for `tailcut run`; of a drive test,
+    /// list its stages
     Show {
         /// The study
         id: String,

@@ -1,5 +1,5 @@
-//! Drive tests among the studies: their loads follow one another on one drive, and so do not run as a study's scenarios do; their
-//! rows are those of `tailcut pts`.
+//! Drive tests among the studies: their loads follow one another on one drive, and so do not run as a study's
+//! scenarios do; their rows are those of `tailcut pts`.
 
 use crate::failure::Failure;
 use crate::pts::arguments::PtsArguments;

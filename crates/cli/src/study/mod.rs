@@ -74,7 +74,8 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     ended.and_then(|()| all_explained(&tables))
 }
 
-/// What was measured, and how that ended: of a drive test that is stopped there is what was measured until then.
+/// What was measured, and how that ended: of a drive test that is stopped there is what was measured until
+/// then.
 fn measure(
     entry: Entry,
     options: &Options,

@@ -17,8 +17,8 @@ pub fn list(studies: &[Entry], tone: Tone) -> String {
     text
 }
 
-/// A finished study: what it shows and where that comes from, the rows, and the notes below them. Below a drive test stands how the
-/// same is done with other drives.
+/// A finished study: what it shows and where that comes from, the rows, and the notes below them. Below a
+/// drive test stands how the same is done with other drives.
 pub fn table(entry: Entry, table: &Table, width: usize, tone: Tone) -> String {
     let width = width.min(PAGE);
     let notes = notes(&table.rows);
@@ -81,7 +81,8 @@ fn rows(rows: &[Row], notes: &[&str], tone: Tone) -> String {
     table.to_string()
 }
 
-/// The paper's figure: after `~` if the paper does not print it, in parentheses if the scenario was made from it.
+/// The paper's figure: after `~` if the paper does not print it, in parentheses if the scenario was made from
+/// it.
 fn paper(row: &Row) -> String {
     let Some(value) = row.paper else { return String::from("-") };
     let shown = figure(value, row.unit);

@@ -46,7 +46,8 @@ impl ThreadPool<'_> {
         })
     }
 
-    /// As [`ThreadPool::measure_until`]; `tell` hears a few times a second how many runs are done, of how many that are known of.
+    /// As [`ThreadPool::measure_until`]; `tell` hears a few times a second how many runs are done, of how
+    /// many that are known of.
     pub fn measure_telling(
         &self,
         study: &dyn Study,

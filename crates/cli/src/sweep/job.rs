@@ -6,8 +6,8 @@ use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::{self, Comments, Source};
 
-/// All that another process needs to run a point, but for the trace or job file, which must be found there under the
-/// same name.
+/// All that another process needs to run a point, but for the trace or job file, which must be found there
+/// under the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// What the point is known by; see [`Point::digest`].
@@ -24,7 +24,8 @@ impl Job {
     }
 
     /// Runs the point and returns its line for `points.jsonl`, with its line end: what
-    /// [`Records::keep_line`](super::Records::keep_line) takes. None when `is_over`, which is asked now and then, says so.
+    /// [`Records::keep_line`](super::Records::keep_line) takes. None when `is_over`, which is asked now and
+    /// then, says so.
     ///
     /// # Errors
     /// A scenario that is another one here, because this is another version or a trace has another content.

@@ -56,8 +56,8 @@ enum Name {
 pub struct Figure {
     /// In the quantity's unit.
     pub value: f64,
-    /// False for a percentile that fewer than ten requests exceed: little more than chance; and for the life of a drive that
-    /// still uses up erased blocks, which is too long.
+    /// False for a percentile that fewer than ten requests exceed: little more than chance; and for the life
+    /// of a drive that still uses up erased blocks, which is too long.
     pub resolved: bool,
 }
 
@@ -358,7 +358,8 @@ fn life(report: &Value) -> Option<f64> {
     years.chain(first).min_by(f64::total_cmp)
 }
 
-/// Whether erases keep up with programs, but for a tenth: a drive that begins with erased blocks erases too little at first.
+/// Whether erases keep up with programs, but for a tenth: a drive that begins with erased blocks erases too
+/// little at first.
 fn is_steady(report: &Value) -> bool {
     let (erases, least) = (report["drive"]["erases"].as_f64(), report["drive"]["erases_least"].as_f64());
     erases.zip(least).is_some_and(|(erases, least)| erases >= 10.0 && erases >= 0.9 * least)

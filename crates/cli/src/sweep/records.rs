@@ -55,9 +55,9 @@ impl Records {
         self.known.contains_key(digest)
     }
 
-    /// How the run of that digest ended, if it is finished. It is read from its line, even in the process that
-    /// wrote it: the last digit of a float may differ, and a comparison that was resumed shall give the results of one
-    /// that was not.
+    /// How the run of that digest ended, if it is finished. It is read from its line, even in the process
+    /// that wrote it: the last digit of a float may differ, and a comparison that was resumed shall give the
+    /// results of one that was not.
     pub fn get(&self, digest: &str) -> Option<Ended> {
         let line: Line = serde_json::from_str(self.known.get(digest)?).expect("only whole lines are kept");
         Some(line.ended)
@@ -71,8 +71,8 @@ impl Records {
         self.append(digest.to_owned(), line(digest, ended))
     }
 
-    /// Keeps a line that [`Job::run`](super::Job::run) has made, perhaps on another machine. When this returns, killing
-    /// the process does not lose it.
+    /// Keeps a line that [`Job::run`](super::Job::run) has made, perhaps on another machine. When this
+    /// returns, killing the process does not lose it.
     ///
     /// # Errors
     /// A text that is no such line, or one of another version; a file that cannot be written.

@@ -60,7 +60,8 @@ impl Progress {
         bar.set_message(line(self.things, done, self.total, now, elapsed));
     }
 
-    /// Shows that `done` records of a trace are read, or other things done. As rarely as [`Progress::update`].
+    /// Shows that `done` records of a trace are read, or other things done. As rarely as
+    /// [`Progress::update`].
     pub fn count(&mut self, done: u64) {
         self.show(done, None);
     }

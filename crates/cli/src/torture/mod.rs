@@ -57,8 +57,8 @@ impl Bench<'_> {
         format!("tailcut torture{} --plan '{}'", self.marks, plan.in_line())
     }
 
-    /// Runs a plan once for each of its events, with the power cut there; where it breaks a promise already without,
-    /// that is reported instead.
+    /// Runs a plan once for each of its events, with the power cut there; where it breaks a promise already
+    /// without, that is reported instead.
     fn every_step(&mut self, plan: &Plan) -> Result<(), Failure> {
         let whole = self.alone(plan);
         if whole.found.is_some() || whole.interrupted {

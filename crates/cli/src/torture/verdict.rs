@@ -34,8 +34,8 @@ pub struct Effort {
     pub events: usize,
 }
 
-/// Shrinks a plan that has broken a promise, and runs the result once more to collect its last events. An interrupt
-/// ends that with the smallest plan so far.
+/// Shrinks a plan that has broken a promise, and runs the result once more to collect its last events. An
+/// interrupt ends that with the smallest plan so far.
 pub fn judge(
     plan: &Plan,
     wrong: &Wrong,

@@ -57,8 +57,8 @@ impl<'a> Mounted<'a> {
 }
 
 impl Drop for Mounted<'_> {
-    /// Nothing here waits for anybody but the programs that it starts: what is still in use goes when its last user does, and
-    /// nbdfuse is ended if it does not end by itself.
+    /// Nothing here waits for anybody but the programs that it starts: what is still in use goes when its
+    /// last user does, and nbdfuse is ended if it does not end by itself.
     fn drop(&mut self) {
         let _ = self.server.attempt("umount", &["--lazy", "files"]);
         if let Some(device) = &self.device {
@@ -135,8 +135,8 @@ fn xfs_is_clean_after_use() {
     server.stop();
 }
 
-/// RocksDB on ext4 on an array of emulated drives with two copies in epochs: all it has written is there when it is
-/// opened again.
+/// RocksDB on ext4 on an array of emulated drives with two copies in epochs: all it has written is there when
+/// it is opened again.
 #[test]
 fn rocksdb_finds_what_it_wrote() {
     if !is_root() || !has(&["nbdfuse", "fusermount3", "losetup", "mkfs.ext4", "e2fsck", "db_bench"]) {

@@ -64,7 +64,8 @@ fn prometheus_reads_its_page() {
     server.stop();
 }
 
-/// What a client has written and flushed is there after `kill -9`, with a drive missing, and when the drive is back.
+/// What a client has written and flushed is there after `kill -9`, with a drive missing, and when the drive
+/// is back.
 #[test]
 fn an_array_of_files_outlives_its_server() {
     if !has(&["qemu-io", "nbdcopy"]) {

@@ -97,7 +97,8 @@ impl Server {
         text
     }
 
-    /// Runs a program in the server's folder. One that hangs is ended after ten minutes, and the test fails instead of hanging, too.
+    /// Runs a program in the server's folder. One that hangs is ended after ten minutes, and the test fails
+    /// instead of hanging, too.
     pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
         self.place.attempt(program, arguments)
     }

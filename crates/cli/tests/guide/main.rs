@@ -1,5 +1,5 @@
-//! The user's guide: every command in it is run, every line of output that it shows is looked for, every change of a source file
-//! that it proposes fits.
+//! The user's guide: every command in it is run, every line of output that it shows is looked for, every
+//! change of a source file that it proposes fits.
 //!
 //! What stands behind the opening fence says what becomes of a block:
 //!
@@ -14,7 +14,8 @@
 //! | `rust from=FILE` | its lines stand in that source file |
 //! | `diff` | what it takes away or leaves stands in the file that it names |
 //!
-//! A server, a line that ends with ` &`, has spoken before the next line is run, and ends with `$ kill %1` or `$ kill -9 %1`, or with the page.
+//! A server, a line that ends with ` &`, has spoken before the next line is run, and ends with `$ kill %1` or
+//! `$ kill -9 %1`, or with the page.
 
 #[path = "../support/mod.rs"]
 mod support;

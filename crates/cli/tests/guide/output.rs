@@ -11,7 +11,8 @@ pub enum Likeness {
 }
 
 impl Likeness {
-    /// Whether a line of the output is the one that is shown; a shown line that ends with `…` is the beginning of one.
+    /// Whether a line of the output is the one that is shown; a shown line that ends with `…` is the
+    /// beginning of one.
     pub fn holds(self, shown: &str, line: &str) -> bool {
         let (shown, is_beginning) = match shown.trim_end().strip_suffix(ELISION) {
             Some(beginning) => (beginning.trim_end(), true),
@@ -25,8 +26,8 @@ impl Likeness {
     }
 }
 
-/// What the shown lines become where figures have moved: each line that is not in the output any more, and the next one there
-/// with the same words; with `TAILCUT_BLESS=1` the page is written anew with these.
+/// What the shown lines become where figures have moved: each line that is not in the output any more, and
+/// the next one there with the same words; with `TAILCUT_BLESS=1` the page is written anew with these.
 pub fn moved(shown: &[String], output: &str, likeness: Likeness) -> Vec<(String, String)> {
     let (mut rest, mut moved) = (output.lines().collect::<Vec<&str>>(), Vec::new());
     for wanted in shown.iter().filter(|line| !is_elision(line)) {

@@ -1,4 +1,5 @@
-//! The text format of Prometheus (version 0.0.4), read strictly: what a scraper would forgive is a failure here.
+//! The text format of Prometheus (version 0.0.4), read strictly: what a scraper would forgive is a failure
+//! here.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,7 +11,8 @@ const FILE_BYTES: u64 = 64 << 20;
 const PAGE: usize = 4096;
 const ITEMS: usize = 200;
 
-/// A store on four files with two copies of everything, and so little memory that most items are on the files.
+/// A store on four files with two copies of everything, and so little memory that most items are on the
+/// files.
 fn arguments(more: &[&'static str]) -> Vec<&'static str> {
     let mut words = vec!["-M", "-m", "2", "-I", "64k", "--control", "kv.ctl", "--set", "array.drives=4"];
     words.extend(["--set", "array.layout=epochs", "--set", "array.groups=2"]);
@@ -42,8 +43,9 @@ fn start(more: &[&'static str]) -> Server {
     Server::start_in(place, &words)
 }
 
-/// Fills `bytes` bytes of a file at each of these offsets, past the page cache as the server writes: a direct write that meets a dirty
-/// page of the same file fails the file's next fsync with EIO (Linux, "Page cache invalidation failure on direct I/O").
+/// Fills `bytes` bytes of a file at each of these offsets, past the page cache as the server writes: a direct
+/// write that meets a dirty page of the same file fails the file's next fsync with EIO (Linux, "Page cache
+/// invalidation failure on direct I/O").
 fn overwrite(path: &Path, offsets: impl Iterator<Item = u64>, bytes: usize) {
     let room = vec![0x5a; bytes + PAGE];
     let start = room.as_ptr().align_offset(PAGE);
@@ -84,7 +86,8 @@ fn a_drive_that_is_gone_is_made_up_for_and_rebuilt() {
     assert_eq!(server.stop().1, Some(0));
 }
 
-/// A drive that was replaced is given again in the place of its successor: what was acknowledged since is not older.
+/// A drive that was replaced is given again in the place of its successor: what was acknowledged since is not
+/// older.
 #[test]
 fn a_replaced_drive_that_returns_serves_nobody() {
     let mut server = start(&["--durable"]);
@@ -126,8 +129,8 @@ fn rebuilding_takes_no_more_of_the_drives_than_it_may() {
     assert!(percent < 50.0, "{percent}");
 }
 
-/// Files keep no seals beside their blocks, so the array believes them; records have checksums of their own, and what is not what was written is
-/// not given to anybody.
+/// Files keep no seals beside their blocks, so the array believes them; records have checksums of their own,
+/// and what is not what was written is not given to anybody.
 #[test]
 fn what_drives_make_up_is_noticed() {
     let mut server = start(&[]);

@@ -1,4 +1,5 @@
-//! `tailcut serve kv`, used by programs that we did not write. What is not installed is skipped, in plain words.
+//! `tailcut serve kv`, used by programs that we did not write. What is not installed is skipped, in plain
+//! words.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -154,7 +154,8 @@ impl Client {
         told.as_deref() == Some("STORED")
     }
 
-    /// Asks until the server has found everything on its drives; a cache may say before that an item is not there.
+    /// Asks until the server has found everything on its drives; a cache may say before that an item is not
+    /// there.
     pub fn wait_for_recovery(&mut self) {
         loop {
             let mut line = self.say("stats");

@@ -25,7 +25,8 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port()
 }
 
-/// Twemproxy (nutcracker) before servers, with the hash of libmemcached's weighted ketama. A server that does not answer is left out.
+/// Twemproxy (nutcracker) before servers, with the hash of libmemcached's weighted ketama. A server that does
+/// not answer is left out.
 struct Proxy {
     child: Child,
     at: String,
@@ -116,7 +117,8 @@ fn a_proxy_divides_keys_among_servers_and_goes_on_without_one() {
     }
 }
 
-/// Runs a script that is given the servers' addresses, and says "good" in the end. False if one of its modules is missing.
+/// Runs a script that is given the servers' addresses, and says "good" in the end. False if one of its
+/// modules is missing.
 fn run_python(modules: &str, script: &str, at: &[&str]) -> bool {
     let (python, place) = ("/usr/bin/python3", Place::new());
     if !place.attempt(python, &["-c", &format!("import {modules}")]).status.success() {
@@ -129,7 +131,8 @@ fn run_python(modules: &str, script: &str, at: &[&str]) -> bool {
     true
 }
 
-/// Each client library by itself: what it has stored it finds, on all servers, and without one of them it misses that one's share and nothing else.
+/// Each client library by itself: what it has stored it finds, on all servers, and without one of them it
+/// misses that one's share and nothing else.
 const ALONE: &str = "
 import sys
 at, gone = sys.argv[2:5], sys.argv[5:]

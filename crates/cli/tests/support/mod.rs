@@ -77,7 +77,8 @@ impl Place {
         command
     }
 
-    /// Runs a program in this folder. One that hangs is ended after ten minutes, and the test fails instead of hanging, too.
+    /// Runs a program in this folder. One that hangs is ended after ten minutes, and the test fails instead
+    /// of hanging, too.
     pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command

@@ -211,8 +211,8 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// A drive could not be flushed, and nothing stands in for it: a later flush that succeeds proves nothing, so
-    /// nothing more is written and acknowledged before the array is opened again.
+    /// A drive could not be flushed, and nothing stands in for it: a later flush that succeeds proves
+    /// nothing, so nothing more is written and acknowledged before the array is opened again.
     pub(super) fn note_unflushed(&mut self, drive: DriveId) {
         if !holds(Rule::FailedFlushesAreFinal) {
             return;
@@ -249,12 +249,13 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// Writes the record of an array that is opened: first `newest` as it is to the members that are `behind`, then the
-    /// next one to all. Otherwise a power cut in each of several openings would leave a member that was there all
-    /// the time more than one generation behind the newest, as if the array had gone on without it.
+    /// Writes the record of an array that is opened: first `newest` as it is to the members that are
+    /// `behind`, then the next one to all. Otherwise a power cut in each of several openings would leave a
+    /// member that was there all the time more than one generation behind the newest, as if the array had
+    /// gone on without it.
     ///
-    /// Each opening is two generations. So a copy of a drive from before it, put back later, is further behind than a
-    /// power cut can leave a member, and is stale.
+    /// Each opening is two generations. So a copy of a drive from before it, put back later, is further
+    /// behind than a power cut can leave a member, and is stale.
     pub(super) fn write_first_record(&mut self, now: Time, newest: &Record, behind: &[DriveId]) {
         for &drive in behind {
             self.send_record(now, drive, newest);

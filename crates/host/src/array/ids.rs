@@ -4,8 +4,8 @@ use tailcut_base::id;
 use tailcut_base::ids::Id;
 
 id! {
-    /// A drive of an array by its place there, which it shares with the drives that replace it. Numbered from 0,
-    /// R-group by R-group.
+    /// A drive of an array by its place there, which it shares with the drives that replace it. Numbered from
+    /// 0, R-group by R-group.
     pub struct DriveId;
 }
 

@@ -1,9 +1,10 @@
 //! Which of some drives are the array: those whose superblocks belong to one history of it.
 //!
-//! Every change of who serves is a new *generation* of the superblock, written to all members that serve before
-//! anything is acknowledged without the others. So a member that the newest superblock counts on is at most one
-//! generation behind it, and one that a superblock counts out never comes back under the same identity: what
-//! returns is rebuilt, under a new one. From these two rules follows what is stale and what has diverged.
+//! Every change of who serves is a new *generation* of the superblock, written to all members that serve
+//! before anything is acknowledged without the others. So a member that the newest superblock counts on is at
+//! most one generation behind it, and one that a superblock counts out never comes back under the same
+//! identity: what returns is rebuilt, under a new one. From these two rules follows what is stale and what
+//! has diverged.
 
 use super::DriveId;
 use super::drives::Presence;
@@ -152,11 +153,11 @@ pub(super) fn holds_all(record: &Record) -> bool {
     record.presence.as_slice().chunks(width).all(is_enough)
 }
 
-/// True when these members, which the newest superblock counts on and which are not there, could be opened elsewhere
-/// as the array.
+/// True when these members, which the newest superblock counts on and which are not there, could be opened
+/// elsewhere as the array.
 ///
-/// Where they cannot, whatever is opened elsewhere has one of the drives that are here, and will find there that
-/// the array has gone on.
+/// Where they cannot, whatever is opened elsewhere has one of the drives that are here, and will find there
+/// that the array has gone on.
 pub(super) fn could_serve(newest: &Record, absent: &[DriveId]) -> bool {
     let mut elsewhere = newest.clone();
     for member in elsewhere.presence.ids() {

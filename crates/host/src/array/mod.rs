@@ -7,20 +7,19 @@
 //! control interface ([`Array::controls`]) it makes as well, and hands the replies back
 //! ([`Array::control_answered`]).
 //!
-//! What the layouts share: requests are cut and joined in `requests`, drives are asked through
-//! `drives`, blocks are read through `reads`, which goes around drives that do not serve, and what
-//! the drives must know of the array stands in their superblock (`record`), by which `opening` finds an array again and
-//! `membership` tells its members from drives of its past. A layout ([`Layout`]) decides where
-//! blocks are.
+//! What the layouts share: requests are cut and joined in `requests`, drives are asked through `drives`,
+//! blocks are read through `reads`, which goes around drives that do not serve, and what the drives must know
+//! of the array stands in their superblock (`record`), by which `opening` finds an array again and
+//! `membership` tells its members from drives of its past. A layout ([`Layout`]) decides where blocks are.
 //!
 //! Fault model: at most one drive of an R-group with parity is missing, slow or wrong at a time;
 //! the power may go at any moment. What was acknowledged and flushed, or written with force unit
 //! access, is there afterwards; other writes are there or not, block by block; nothing else ever is.
 //!
-//! A drive whose flush or durable write fails is lost, and may have lost what it had acknowledged before: an array with
-//! redundancy goes on without it, any other writes nothing more ([`Core::unflushed`]). A drive without protection information
-//! beside its blocks may return something wrong with success: a reader that can tell asks for another copy
-//! ([`Mirror`]).
+//! A drive whose flush or durable write fails is lost, and may have lost what it had acknowledged before: an
+//! array with redundancy goes on without it, any other writes nothing more ([`Core::unflushed`]). A drive
+//! without protection information beside its blocks may return something wrong with success: a reader that
+//! can tell asks for another copy ([`Mirror`]).
 
 pub mod config;
 pub mod core;
@@ -100,14 +99,14 @@ macro_rules! with {
 }
 
 impl<B: Block> Array<B> {
-    /// An array over blank drives that keeps no record on them: for runs that only want timing.
-    /// `config` must be free of [`problems`](ArrayConfig::problems), and fit the drives ([`ArrayConfig::misfit`]).
+    /// An array over blank drives that keeps no record on them: for runs that only want timing. `config` must
+    /// be free of [`problems`](ArrayConfig::problems), and fit the drives ([`ArrayConfig::misfit`]).
     pub fn fresh(config: &ArrayConfig, disks: &[Disk]) -> Array<B> {
         Array::new(Core::new(config, disks, None), true)
     }
 
-    /// A new array over drives whose content does not matter; its records carry `identity`, 128 random bits. It
-    /// takes requests when [`Array::is_ready`].
+    /// A new array over drives whose content does not matter; its records carry `identity`, 128 random bits.
+    /// It takes requests when [`Array::is_ready`].
     pub fn create(now: Time, config: &ArrayConfig, disks: &[Disk], identity: u128) -> Array<B> {
         let mut array = Array::new(Core::new(config, disks, Some(identity)), true);
         with!(array, layout, core => layout.create(now, core));
@@ -232,8 +231,8 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// Drives that were told their turns and do not know the call: they collect whenever they like, and reads do
-    /// not go around them for it.
+    /// Drives that were told their turns and do not know the call: they collect whenever they like, and reads
+    /// do not go around them for it.
     pub fn without_turns(&self) -> usize {
         self.core.without_turns()
     }
@@ -337,8 +336,8 @@ impl<B: Block> Array<B> {
         answer.status == Status::Gone || is_redundant && refuses && answer.op != Op::Read
     }
 
-    /// True when an answer says that a drive may have lost what it has acknowledged before. A durable write that is
-    /// refused for lack of room says nothing of that.
+    /// True when an answer says that a drive may have lost what it has acknowledged before. A durable write
+    /// that is refused for lack of room says nothing of that.
     fn is_unflushed(&self, answer: &Answered<B>) -> bool {
         let is_durable_write = answer.op == Op::Write && answer.fua;
         match answer.status {
@@ -376,8 +375,9 @@ impl<B: Block> Array<B> {
         if blocks < needed { Err(TooSmall { blocks, needed }) } else { Ok(()) }
     }
 
-    /// Gives a missing drive's place to another one, and begins to rebuild on it. The drive must hold nothing of an
-    /// earlier life in this array: what it held as a member counts as content otherwise. `id` is 128 random bits.
+    /// Gives a missing drive's place to another one, and begins to rebuild on it. The drive must hold nothing
+    /// of an earlier life in this array: what it held as a member counts as content otherwise. `id` is 128
+    /// random bits.
     ///
     /// # Errors
     /// See [`Array::fits`]; nothing has changed then.

@@ -26,8 +26,8 @@ pub struct Found {
     pub(super) behind: Vec<DriveId>,
 }
 
-/// Whether an array is opened although drives are missing that it counts on and that might be in use as the same
-/// array elsewhere. Consent is not asked for where that cannot be.
+/// Whether an array is opened although drives are missing that it counts on and that might be in use as the
+/// same array elsewhere. Consent is not asked for where that cannot be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consent {
     /// It is refused.
@@ -216,7 +216,8 @@ impl<B: Block> Opening<B> {
         self.pending == 0
     }
 
-    /// The array that each drive belongs to, once every drive has answered: none of those whose superblocks cannot be read.
+    /// The array that each drive belongs to, once every drive has answered: none of those whose superblocks
+    /// cannot be read.
     pub fn arrays(&self) -> Vec<Option<u128>> {
         let array =
             |records: &Vec<Result<Record, NoRecord>>| records.iter().flatten().next().map(|r| r.array);

@@ -6,8 +6,8 @@
 //! [`MEMBERS_MAX`] members its identity (u128), and for each its presence (1 byte). The two copies are
 //! written in turn, so one of them is always whole.
 //!
-//! Format 1 is still read. It has the presence of 1024 drives (1 byte each) before the numbers of the layout, and no
-//! identities: its members get theirs when the array is opened.
+//! Format 1 is still read. It has the presence of 1024 drives (1 byte each) before the numbers of the layout,
+//! and no identities: its members get theirs when the array is opened.
 
 use super::DriveId;
 use super::config::LayoutKind;
@@ -35,8 +35,8 @@ const LENGTH: usize = HEAD + 2 * NUMBERS * 8 + MEMBERS_MAX * (16 + 1);
 const DRIVES_OF_1: usize = 1024;
 const LENGTH_OF_1: usize = HEAD + DRIVES_OF_1 + 2 * NUMBERS * 8;
 
-/// Identity of a member: random, given when the array is made and anew when the member is replaced. A drive keeps
-/// it as long as it is this member, so a drive that was replaced is never mistaken for its successor.
+/// Identity of a member: random, given when the array is made and anew when the member is replaced. A drive
+/// keeps it as long as it is this member, so a drive that was replaced is never mistaken for its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberId(u128);
 

@@ -1,7 +1,7 @@
 //! Whether what a record says of an array can be.
 //!
-//! A record with a right checksum may still be wrong: written by a program with a bug, or by hand. Whatever is computed
-//! from it later relies on what is checked here.
+//! A record with a right checksum may still be wrong: written by a program with a bug, or by hand. Whatever
+//! is computed from it later relies on what is checked here.
 
 use super::config::{ArrayConfig, LayoutKind};
 use super::log;

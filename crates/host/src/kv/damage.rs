@@ -33,7 +33,8 @@ pub enum DamageKind {
     Copy,
 }
 
-/// What becomes of everything that was written before something that was lost, because there may have been newer versions.
+/// What becomes of everything that was written before something that was lost, because there may have been
+/// newer versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// A store answers an error, until the item is written again or deleted.
@@ -104,7 +105,8 @@ impl Damages {
 }
 
 impl Engine {
-    /// Damage that was found, in the order in which it was; the first [`MOST_DAMAGES`] that nobody has asked for.
+    /// Damage that was found, in the order in which it was; the first [`MOST_DAMAGES`] that nobody has asked
+    /// for.
     pub fn next_damage(&mut self) -> Option<Damage> {
         self.damages.found.pop_front()
     }

@@ -18,10 +18,11 @@ use tailcut_base::Time;
 
 /// A store of items with keys.
 ///
-/// Its user tells it what time it is ([`Engine::tick`]), looks for items ([`Engine::find`]; [`Engine::fetch`] where that says that
-/// one is on flash) and changes them ([`Engine::change`]). After each batch of calls it gives the disk what
-/// [`Engine::next_request`] returns, each answer of the disk to [`Engine::respond`], and takes what was fetched from
-/// [`Engine::next_fetched`]. One that was opened serves while it finds what is on flash; for that, [`Engine::recover`] is called.
+/// Its user tells it what time it is ([`Engine::tick`]), looks for items ([`Engine::find`]; [`Engine::fetch`]
+/// where that says that one is on flash) and changes them ([`Engine::change`]). After each batch of calls it
+/// gives the disk what [`Engine::next_request`] returns, each answer of the disk to [`Engine::respond`], and
+/// takes what was fetched from [`Engine::next_fetched`]. One that was opened serves while it finds what is on
+/// flash; for that, [`Engine::recover`] is called.
 ///
 /// One store has one user, a thread or an event loop: nothing in it is shared.
 #[derive(Debug)]
@@ -56,7 +57,8 @@ pub enum Found<'a> {
     OnFlash,
     /// There is none.
     Nothing,
-    /// It was not found yet, and may be; see [`Engine::recover`]. [`Engine::fetch`] waits until that is known.
+    /// It was not found yet, and may be; see [`Engine::recover`]. [`Engine::fetch`] waits until that is
+    /// known.
     Unknown,
 }
 
@@ -207,8 +209,9 @@ impl Engine {
         KeyHash::of(self.seed, key)
     }
 
-    /// These keys are likely to be asked for next: what the index and memory say of the first [`MOST_FORESEEN`] of them is fetched from memory to the processor. It changes
-    /// nothing, and each is waited for no longer than all of them.
+    /// These keys are likely to be asked for next: what the index and memory say of the first
+    /// [`MOST_FORESEEN`] of them is fetched from memory to the processor. It changes nothing, and each is
+    /// waited for no longer than all of them.
     pub fn prefetch<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
         let mut hashes = [KeyHash(0); MOST_FORESEEN];
         let mut count = 0;
@@ -228,7 +231,8 @@ impl Engine {
         }
     }
 
-    /// Looks for an item, because somebody asks for it (`counts`), or to change it. What is said of it is what was true before.
+    /// Looks for an item, because somebody asks for it (`counts`), or to change it. What is said of it is
+    /// what was true before.
     #[inline]
     pub fn find(&mut self, key: &[u8], counts: bool) -> Found<'_> {
         let hash = self.hash(key);
@@ -255,8 +259,8 @@ impl Engine {
         Found::Item(self.front.item_with(unit, header))
     }
 
-    /// Changes the item with this key. `fetched` is what [`Engine::next_fetched`] has returned for it, if it was on flash; nothing may have
-    /// changed it since. Returns its CAS value.
+    /// Changes the item with this key. `fetched` is what [`Engine::next_fetched`] has returned for it, if it
+    /// was on flash; nothing may have changed it since. Returns its CAS value.
     ///
     /// # Errors
     /// See [`Refused`]. Amending and removing what is not there does nothing.
@@ -276,8 +280,8 @@ impl Engine {
     /// Forgets all items that were written so far.
     ///
     /// # Errors
-    /// [`Refused::Full`] from a store whose disk has failed, as for any other change: after a restart the items would be there again.
-    /// A cache forgets what is in memory whatever the disk does.
+    /// [`Refused::Full`] from a store whose disk has failed, as for any other change: after a restart the
+    /// items would be there again. A cache forgets what is in memory whatever the disk does.
     pub fn flush_all(&mut self) -> Result<(), Refused> {
         if self.is_frozen() {
             return Err(Refused::Full);
@@ -293,7 +297,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Items in it, those included whose time is over and that nobody has come across; while it is recovering, those that were found.
+    /// Items in it, those included whose time is over and that nobody has come across; while it is
+    /// recovering, those that were found.
     pub fn items(&self) -> u64 {
         self.index.items()
     }
@@ -316,7 +321,8 @@ impl Engine {
 
 /// The ghost remembers a key for so many bytes of memory.
 const GHOST_BYTES: u64 = 512;
-/// Keys that are looked for at a time before their turn comes: as many as a processor waits for at once, more or less.
+/// Keys that are looked for at a time before their turn comes: as many as a processor waits for at once, more
+/// or less.
 pub const MOST_FORESEEN: usize = 16;
 /// CAS values of different runs differ.
 pub(super) const RUN_SHIFT: u32 = 40;

@@ -1,4 +1,5 @@
-//! Room in memory: which records stay there, which go to flash, and which are given up (S3-FIFO, Yang and others 2023).
+//! Room in memory: which records stay there, which go to flash, and which are given up (S3-FIFO, Yang and
+//! others 2023).
 
 use super::engine::Engine;
 use super::front::{Queue, Victim};

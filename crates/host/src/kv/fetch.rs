@@ -44,7 +44,8 @@ pub(super) struct Asking {
 pub struct Fetched {
     /// What [`Engine::fetch`] was given.
     pub ticket: u32,
-    /// The disk has failed to read it, or it is damaged, or a newer version may be: what the item is, is not known.
+    /// The disk has failed to read it, or it is damaged, or a newer version may be: what the item is, is not
+    /// known.
     pub is_lost: bool,
     key: Vec<u8>,
     place: Place,
@@ -64,7 +65,8 @@ impl Fetched {
         if self.is_there() { self.header.value as usize } else { 0 }
     }
 
-    /// True if there was something to be read. Otherwise it is in memory by now, or there is none, and its user looks again.
+    /// True if there was something to be read. Otherwise it is in memory by now, or there is none, and its
+    /// user looks again.
     pub fn was_read(&self) -> bool {
         matches!(self.place, Place::Log { .. })
     }
@@ -105,10 +107,10 @@ impl Place {
 }
 
 impl Engine {
-    /// Reads an item of which [`Engine::find`] has said that it is on flash, or may be. What came of it is returned by
-    /// [`Engine::next_fetched`] under the name `ticket`: the item as it is now, even if it is changed before that, or, of one that was
-    /// not found yet, as it is when that is known. `counts` if somebody has asked for it. How many bytes of memory it takes at the most is
-    /// returned.
+    /// Reads an item of which [`Engine::find`] has said that it is on flash, or may be. What came of it is
+    /// returned by [`Engine::next_fetched`] under the name `ticket`: the item as it is now, even if it is
+    /// changed before that, or, of one that was not found yet, as it is when that is known. `counts` if
+    /// somebody has asked for it. How many bytes of memory it takes at the most is returned.
     pub fn fetch(&mut self, key: &[u8], ticket: u32, counts: bool) -> u64 {
         let hash = self.hash(key);
         let mut kept = self.spare_keys.pop().unwrap_or_default();
@@ -255,8 +257,8 @@ impl Engine {
         self.end_lost(fetching);
     }
 
-    /// What the newest version of an item was is not known. A cache has none from now on; a store says so until it is
-    /// written again or deleted.
+    /// What the newest version of an item was is not known. A cache has none from now on; a store says so
+    /// until it is written again or deleted.
     fn end_lost(&mut self, fetching: Fetching) {
         if self.settings.keep == Keep::WhatIsUsed {
             self.forget_fetched(&fetching);
@@ -304,7 +306,8 @@ impl Engine {
         }
     }
 
-    /// True if nothing has happened to a key since it was fetched. If not, its user looks again before he changes it.
+    /// True if nothing has happened to a key since it was fetched. If not, its user looks again before he
+    /// changes it.
     pub fn is_current(&self, fetched: &Fetched) -> bool {
         let entry = self.index.find(self.hash(fetched.key()));
         let home = entry.map(|entry| match entry.place {
@@ -340,8 +343,8 @@ pub(super) fn key_in<'a>(blocks: &[Bytes], at: usize, header: &Header, room: &'a
     &room[..to]
 }
 
-/// The header of a record of that use of a segment, in the store of that salt, at a byte of blocks, if header and key are
-/// what was written; `within` is what is left of the segment there.
+/// The header of a record of that use of a segment, in the store of that salt, at a byte of blocks, if header
+/// and key are what was written; `within` is what is left of the segment there.
 #[inline]
 pub(super) fn record_in(
     blocks: &[Bytes],

@@ -137,7 +137,8 @@ impl Engine {
         }
     }
 
-    /// Everything that was written so far shall become durable. It is when [`Engine::durable`] has reached what is returned.
+    /// Everything that was written so far shall become durable. It is when [`Engine::durable`] has reached
+    /// what is returned.
     pub fn sync(&mut self) -> u64 {
         let Some(flash) = &mut self.flash else { return 0 };
         flash.send_superblock(&mut self.pool);
@@ -146,8 +147,8 @@ impl Engine {
         point
     }
 
-    /// The same before an orderly end. The open segment is ended, so that the next start need not look through it, and is believed as a
-    /// whole. What is written later comes to another one.
+    /// The same before an orderly end. The open segment is ended, so that the next start need not look
+    /// through it, and is believed as a whole. What is written later comes to another one.
     pub fn close(&mut self) -> u64 {
         let Some(flash) = &mut self.flash else { return 0 };
         flash.log.close(&mut self.pool);
@@ -161,8 +162,9 @@ impl Engine {
         self.flash.as_ref().is_some_and(|flash| flash.log.has_failed() || flash.log.is_full())
     }
 
-    /// True while the disk has no room for what was written, like a sparse file on a file system that is full. It is tried again every
-    /// second; until then nothing is written, and items are read, and deleted as long as that fits in what is open.
+    /// True while the disk has no room for what was written, like a sparse file on a file system that is
+    /// full. It is tried again every second; until then nothing is written, and items are read, and deleted
+    /// as long as that fits in what is open.
     pub fn is_full(&self) -> bool {
         self.flash.as_ref().is_some_and(|flash| flash.log.is_full())
     }
@@ -187,7 +189,8 @@ impl Engine {
         self.flash.as_ref().map(|flash| flash.superblock.blocks)
     }
 
-    /// True when the ends of segments that were damaged are written again for good: the heads that are written from now on say that all older segments are durable.
+    /// True when the ends of segments that were damaged are written again for good: the heads that are
+    /// written from now on say that all older segments are durable.
     pub(super) fn is_repaired(&self) -> bool {
         self.flash
             .as_ref()
@@ -267,8 +270,9 @@ impl Flash {
         }
     }
 
-    /// When the log has been at rest for [`MARK_AFTER`], it says that what was written last is durable, and makes that durable, too: from then on
-    /// damage there is not taken for a write that the power has cut off. Under load the next record says it.
+    /// When the log has been at rest for [`MARK_AFTER`], it says that what was written last is durable, and
+    /// makes that durable, too: from then on damage there is not taken for a write that the power has cut
+    /// off. Under load the next record says it.
     fn mark_durable(&mut self, now: Time, patience: Nanos, pool: &mut Pool) {
         if !self.log.wants_mark() || !holds(Rule::DurableIsMarked) {
             self.marks_at = Time::NEVER;
@@ -288,8 +292,9 @@ impl Flash {
         self.send_writes();
     }
 
-    /// Writes a changed superblock to one of its two blocks, and to the other once that is durable. One of them is always complete and
-    /// durable, even if a write fails and power is lost after it; both are when the store is idle.
+    /// Writes a changed superblock to one of its two blocks, and to the other once that is durable. One of
+    /// them is always complete and durable, even if a write fails and power is lost after it; both are when
+    /// the store is idle.
     fn send_superblock(&mut self, pool: &mut Pool) {
         let durable = self.log.durable();
         let is_mirror = self.mirrored_after.take_if(|number| *number <= durable).is_some();
@@ -339,7 +344,8 @@ impl Flash {
         }
     }
 
-    /// True if an item may have had a newer version than this record, which was read from flash, or its value is not known.
+    /// True if an item may have had a newer version than this record, which was read from flash, or its value
+    /// is not known.
     pub fn is_doubted(&self, header: &Header) -> bool {
         let is_marked = header.state.0 & (State::LOST.0 | State::DOUBTED.0) != 0;
         is_marked || header.home <= self.superblock.doubted
@@ -357,7 +363,8 @@ impl Flash {
     }
 }
 
-/// So many times [`Settings::patience`](super::Settings::patience) passes without anything appended before the log says that what was appended last is durable.
+/// So many times [`Settings::patience`](super::Settings::patience) passes without anything appended before
+/// the log says that what was appended last is durable.
 const MARK_AFTER: u64 = 10;
 /// How soon a disk that has no room is asked again.
 const TRY_AGAIN: Nanos = Nanos::millis(1000);

@@ -1,9 +1,10 @@
 //! Memory: the items that were written or asked for lately, as records in segments.
 //!
-//! A segment is written from its beginning to its end and given up as a whole, oldest first, so there is nothing to
-//! allocate or to compact. There are two queues of segments (S3-FIFO, Yang and others 2023): what is new goes to the *small* one, which has a
-//! tenth of the memory, and only what was asked for more than once while it was there goes on to the *main* one. The front hands out
-//! [`Victim`]s one by one; whoever asks for them decides what becomes of each.
+//! A segment is written from its beginning to its end and given up as a whole, oldest first, so there is
+//! nothing to allocate or to compact. There are two queues of segments (S3-FIFO, Yang and others 2023): what
+//! is new goes to the *small* one, which has a tenth of the memory, and only what was asked for more than
+//! once while it was there goes on to the *main* one. The front hands out [`Victim`]s one by one; whoever
+//! asks for them decides what becomes of each.
 
 use super::item::{Item, Value};
 use super::place::UNIT;
@@ -66,8 +67,8 @@ struct Cursor {
 }
 
 impl Front {
-    /// Of about `bytes` bytes, in segments that have room for an item of `most` bytes with its header. The memory is only taken
-    /// when it is written.
+    /// Of about `bytes` bytes, in segments that have room for an item of `most` bytes with its header. The
+    /// memory is only taken when it is written.
     pub fn new(bytes: u64, most: u64) -> Front {
         let segment = most.next_power_of_two().max(LEAST_SEGMENT);
         let segments = (bytes / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
@@ -98,8 +99,8 @@ impl Front {
         self.free.len() <= RESERVE
     }
 
-    /// Room for a record of so many bytes; nothing when there is none until a segment is given up. What is moved within the front
-    /// may use the last segments, what is new may not.
+    /// Room for a record of so many bytes; nothing when there is none until a segment is given up. What is
+    /// moved within the front may use the last segments, what is new may not.
     pub fn reserve(&mut self, queue: Queue, bytes: u64, is_moved: bool) -> Option<u32> {
         let bytes = bytes as u32;
         debug_assert!(bytes as usize <= self.segment && u64::from(bytes).is_multiple_of(UNIT));
@@ -148,7 +149,8 @@ impl Front {
         None
     }
 
-    /// A record that has to leave its place soon, each once; nothing when [`LEAD`] were told of, or the segment has no more.
+    /// A record that has to leave its place soon, each once; nothing when [`LEAD`] were told of, or the
+    /// segment has no more.
     pub fn next_soon(&mut self) -> Option<u32> {
         let Cursor { segment, queue, at, ahead, lead } = self.cursor?;
         if lead >= LEAD || ahead >= self.fills[segment] {

@@ -3,8 +3,9 @@
 use super::hash::KeyHash;
 use prefetch_index::prefetch_index;
 
-/// Remembers the last keys that were not kept (S3-FIFO's ghost queue, Yang and others 2023, §4.1), by 32 bits of their hashes in a table
-/// in which a newer one takes the place of an older one. Errors cost an unnecessary write or a miss.
+/// Remembers the last keys that were not kept (S3-FIFO's ghost queue, Yang and others 2023, §4.1), by 32 bits
+/// of their hashes in a table in which a newer one takes the place of an older one. Errors cost an
+/// unnecessary write or a miss.
 #[derive(Debug)]
 pub struct Ghost {
     marks: Vec<u32>,

@@ -1,13 +1,16 @@
-//! Where the items are: 12 bytes for each in a table that is at least four fifths full, so 15 bytes at the most.
+//! Where the items are: 12 bytes for each in a table that is at least four fifths full, so 15 bytes at the
+//! most.
 //!
-//! The table is cut into partitions by some bits of a key's hash. A partition is an array in which entries stand in the order of
-//! their tags, each at the place that its tag has in proportion (linear probing in order: Amble and Knuth 1974), or as
-//! soon behind as there is room. A search ends at the first larger tag, so one in vain is as quick as one that finds. When a partition is 85 % full it grows by a
-//! sixteenth: nothing is moved but its own few entries, and no more memory is taken than needed.
+//! The table is cut into partitions by some bits of a key's hash. A partition is an array in which entries
+//! stand in the order of their tags, each at the place that its tag has in proportion (linear probing in
+//! order: Amble and Knuth 1974), or as soon behind as there is room. A search ends at the first larger tag,
+//! so one in vain is as quick as one that finds. When a partition is 85 % full it grows by a sixteenth:
+//! nothing is moved but its own few entries, and no more memory is taken than needed.
 //!
-//! An entry holds 52 bits of the hash, and the partition stands for more. Two keys that agree in all of them are taken
-//! for one when one of them is written: the newer takes the place of the older, which is lost. With 10⁸ items and 2¹⁶ partitions that
-//! happens once in 10¹² writes. A read compares keys, so it never returns what belongs to another.
+//! An entry holds 52 bits of the hash, and the partition stands for more. Two keys that agree in all of them
+//! are taken for one when one of them is written: the newer takes the place of the older, which is lost. With
+//! 10⁸ items and 2¹⁶ partitions that happens once in 10¹² writes. A read compares keys, so it never returns
+//! what belongs to another.
 
 use super::hash::KeyHash;
 use super::place::Place;

@@ -14,8 +14,8 @@
 //! - [`reclaim`]: how segments of the log come free;
 //! - [`opening`] and [`recovery`]: how a log is found again after any end, the latter while it is served.
 //!
-//! Nothing here knows the protocol of a client, and nothing knows how many drives there are: copies, the loss of a drive and
-//! the separation of reads from writes are the business of the array below ([`crate::array`]).
+//! Nothing here knows the protocol of a client, and nothing knows how many drives there are: copies, the loss
+//! of a drive and the separation of reads from writes are the business of the array below ([`crate::array`]).
 
 #[macro_use]
 mod counters;

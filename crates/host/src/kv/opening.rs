@@ -1,14 +1,14 @@
 //! A store is made on a disk, or found there.
 //!
-//! Found is what superblocks and the two ends of each segment tell: which segments hold something. What they hold is found by the
-//! engine, which serves meanwhile ([`super::recovery`]). Only the last segments, which were not on the disk for good when the store came to its
-//! end, are looked through before: what is written from now on says that they are ([`Head::durable`]), so they get summaries that
-//! can be believed first.
+//! Found is what superblocks and the two ends of each segment tell: which segments hold something. What they
+//! hold is found by the engine, which serves meanwhile ([`super::recovery`]). Only the last segments, which
+//! were not on the disk for good when the store came to its end, are looked through before: what is written
+//! from now on says that they are ([`Head::durable`]), so they get summaries that can be believed first.
 //!
-//! A head says whether its segment is free or used, and for what. Where it is damaged, the other end is believed. Where both
-//! are, the segment is searched for records, and everything that was written before the last one of them, or before now if
-//! there is none, is in doubt ([`Superblock::doubted`]). So no single damage makes a used segment a free one, or the
-//! other way round.
+//! A head says whether its segment is free or used, and for what. Where it is damaged, the other end is
+//! believed. Where both are, the segment is searched for records, and everything that was written before the
+//! last one of them, or before now if there is none, is in doubt ([`Superblock::doubted`]). So no single
+//! damage makes a used segment a free one, or the other way round.
 
 use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
@@ -30,7 +30,8 @@ use tailcut_base::{Status, Time};
 /// Whether a store is made or found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Making {
-    /// A new one, with these random numbers for its name and its hashes. Refused if the disk holds a store already.
+    /// A new one, with these random numbers for its name and its hashes. Refused if the disk holds a store
+    /// already.
     Create {
         /// A name that no other store has.
         store: u128,
@@ -74,8 +75,9 @@ pub enum CannotOpen {
     Disk(u64),
 }
 
-/// The way to an engine: give the disk what [`Opening::next_request`] returns and each of its answers to [`Opening::respond`], until
-/// [`Opening::is_done`], and then call [`Opening::end`]. Nothing is written before the superblocks were read and understood.
+/// The way to an engine: give the disk what [`Opening::next_request`] returns and each of its answers to
+/// [`Opening::respond`], until [`Opening::is_done`], and then call [`Opening::end`]. Nothing is written
+/// before the superblocks were read and understood.
 #[derive(Debug)]
 pub struct Opening {
     settings: Settings,
@@ -134,8 +136,8 @@ enum Job {
     Flush,
 }
 
-/// An end of a segment that is nothing is read again from each copy of the disk, because zeros in one of them would pass for a segment
-/// that was never used.
+/// An end of a segment that is nothing is read again from each copy of the disk, because zeros in one of them
+/// would pass for a segment that was never used.
 #[derive(Debug, Default)]
 struct Reread {
     /// The copy that is read; whichever the disk chooses at first.
@@ -479,8 +481,8 @@ impl Opening {
         }
     }
 
-    /// Segments are used for the first time in the order of their numbers. So zeros before one that was used, and was durable with
-    /// all before it, are damage.
+    /// Segments are used for the first time in the order of their numbers. So zeros before one that was used,
+    /// and was durable with all before it, are damage.
     fn judge_blank(&mut self) {
         let used = self.found.range(..=self.durable).map(|(_, found)| found.number).max();
         let last = used.unwrap_or_default().max(self.last_free);
@@ -488,7 +490,8 @@ impl Opening {
         for number in std::mem::take(&mut self.blank) {
             match number < last {
                 true => self.endless.push(Endless { number, may_be_new: false }),
-                // It was used, and the power was lost before that was written: it is free, and no damage when what came after it is durable.
+                // It was used, and the power was lost before that was written: it is free, and no damage when
+                // what came after it is durable.
                 false if number < any => self.repairs.push((number, Bytes::ZEROS)),
                 false => {}
             }
@@ -504,8 +507,8 @@ impl Opening {
         self.superblock.is_some_and(|superblock| sequence > superblock.flushed)
     }
 
-    /// Decides on an end of a segment that was read: what is there, and, where it is nothing and there are other copies, whether one of
-    /// them is to be read. A copy that is right is written over the others.
+    /// Decides on an end of a segment that was read: what is there, and, where it is nothing and there are
+    /// other copies, whether one of them is to be read. A copy that is right is written over the others.
     fn choose(
         &mut self,
         place: u64,
@@ -526,7 +529,8 @@ impl Opening {
                 if let Some(copy) = (Reread { copy, first: None, blank: None }).next(self.disk.copies) {
                     return Err(Reread { copy: Some(copy), first, blank });
                 }
-                // Of a segment that was never used one copy is damaged. That no used one is taken for it, see `judge_blank`.
+                // Of a segment that was never used one copy is damaged. That no used one is taken for it, see
+                // `judge_blank`.
                 let is_damaged = judge(first.as_ref()) == Judgement::Damaged;
                 let Some((copy, blank)) = blank.filter(|_| is_damaged) else { return Ok(first) };
                 self.mend(place, copy, blank.clone());
@@ -708,7 +712,8 @@ impl Opening {
         superblock.run = superblock.run.max(run_of(newest));
     }
 
-    /// The number of the next run is written before anything else, so that no sequence and no CAS value is used twice.
+    /// The number of the next run is written before anything else, so that no sequence and no CAS value is
+    /// used twice.
     fn begin_run(&mut self) {
         self.settle_doubts();
         for (number, sequence, is_empty) in std::mem::take(&mut self.lost_heads) {

@@ -12,8 +12,8 @@ pub enum Place {
     Log {
         /// Number of units; below 2^38, so a disk has at most 4 TiB.
         unit: u64,
-        /// Blocks that have to be read to have all of it, and at most [`MOST_PAGES`]: if it is longer, its first block says
-        /// how long.
+        /// Blocks that have to be read to have all of it, and at most [`MOST_PAGES`]: if it is longer, its
+        /// first block says how long.
         pages: u8,
     },
 }

@@ -17,10 +17,10 @@
 //!
 //! Key and value follow, and zeros up to a multiple of [`UNIT`]. All numbers are little-endian.
 //!
-//! Header and key have a checksum apart from the value's, so that a record whose value is damaged still proves that its
-//! key was written here. The checksum also covers the name of the store, the number of the segment and the
-//! whole sequence, so that nothing that another store or an earlier use of the segment has left behind, or that was meant for another segment,
-//! counts as a record.
+//! Header and key have a checksum apart from the value's, so that a record whose value is damaged still
+//! proves that its key was written here. The checksum also covers the name of the store, the number of the
+//! segment and the whole sequence, so that nothing that another store or an earlier use of the segment has
+//! left behind, or that was meant for another segment, counts as a record.
 
 use super::log::SegmentId;
 use super::place::UNIT;
@@ -44,7 +44,8 @@ pub struct Header {
     pub accessed: u32,
     /// Its CAS value.
     pub cas: u64,
-    /// In memory the encoded place of the same record on flash, or 0; read from flash the sequence of its segment.
+    /// In memory the encoded place of the same record on flash, or 0; read from flash the sequence of its
+    /// segment.
     pub home: u64,
 }
 
@@ -65,7 +66,8 @@ impl State {
     /// It was written under a key in base64.
     pub const BASE64_KEY: State = State(16);
 
-    /// The value could not be read when its segment was reclaimed; its key is the hash of what it was. Only on flash.
+    /// The value could not be read when its segment was reclaimed; its key is the hash of what it was. Only
+    /// on flash.
     pub const LOST: State = State(32);
 
     /// A newer version of it may have been lost to damage. Only on flash.
@@ -74,7 +76,8 @@ impl State {
     /// It is none, and no record follows in its segment. Only on flash.
     pub const END: State = State(128);
 
-    /// It is none, and the next record begins in the next block: zeros would not tell that from records that were lost. Only on flash.
+    /// It is none, and the next record begins in the next block: zeros would not tell that from records that
+    /// were lost. Only on flash.
     pub const PADDING: State = State(128 | 8);
 
     /// True if all of `other` is in it.
@@ -139,8 +142,9 @@ impl Header {
         self.expires != 0 && self.expires <= unix
     }
 
-    /// Its bytes as numbers of eight of them. What was only just written is there at once for who reads it in the same pieces; in others, a processor reads it when all
-    /// that was written before has reached memory. So headers are written and read by the word.
+    /// Its bytes as numbers of eight of them. What was only just written is there at once for who reads it in
+    /// the same pieces; in others, a processor reads it when all that was written before has reached memory.
+    /// So headers are written and read by the word.
     #[inline]
     pub fn words(&self) -> [u64; Header::WORDS] {
         self.words_with(0, 0, self.home)
@@ -204,13 +208,14 @@ pub struct Stamp {
     pub sequence: u64,
     /// Its store and segment; see [`Stamp::salt_of`].
     pub salt: u64,
-    /// Blocks of its segment, from the first on, that were durable before, or 65535 if there are more: a hole among
-    /// them is damage, and not a write that the power has cut off.
+    /// Blocks of its segment, from the first on, that were durable before, or 65535 if there are more: a hole
+    /// among them is damage, and not a write that the power has cut off.
     pub durable: u16,
 }
 
 impl Stamp {
-    /// What stands for the name of a store and the number of a segment in checksums: a record that was written elsewhere is none.
+    /// What stands for the name of a store and the number of a segment in checksums: a record that was
+    /// written elsewhere is none.
     #[inline]
     pub fn salt_of(store: u128, segment: SegmentId) -> u64 {
         // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no sequence makes up for that.
@@ -233,8 +238,8 @@ pub struct FlashHeader {
 }
 
 impl FlashHeader {
-    /// The header in these bytes, if it is that of a record in this use of a segment as far as can be told without its
-    /// checksum.
+    /// The header in these bytes, if it is that of a record in this use of a segment as far as can be told
+    /// without its checksum.
     #[inline]
     pub fn decode(bytes: &[u8; Header::BYTES], sequence: u64) -> Option<FlashHeader> {
         let header = Header::decode(bytes);

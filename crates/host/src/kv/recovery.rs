@@ -1,19 +1,22 @@
 //! What is on flash is found again, while the engine serves.
 //!
-//! Segments are taken in from the newest to the oldest, and each from its end to its beginning. So the first record of a key that
-//! is met is the one that counts: it is entered where nothing is known of the key, and any other is passed over. What users write
-//! meanwhile is newer than all of them, and needs no other rule. Keys that are *gone* have a table of their own until all is known: those
-//! whose newest record is a tombstone, and those that were written meanwhile and deleted or given up again.
+//! Segments are taken in from the newest to the oldest, and each from its end to its beginning. So the first
+//! record of a key that is met is the one that counts: it is entered where nothing is known of the key, and
+//! any other is passed over. What users write meanwhile is newer than all of them, and needs no other rule.
+//! Keys that are *gone* have a table of their own until all is known: those whose newest record is a
+//! tombstone, and those that were written meanwhile and deleted or given up again.
 //!
-//! A key that is neither in the index nor gone is *unknown*: a record of it may be found yet. Who changes one without having seen it
-//! leaves a tombstone for whatever there is, or else that would be back after a loss of power; who wants to see it waits
-//! ([`Engine::fetch`]). No segment is used again before all are known.
+//! A key that is neither in the index nor gone is *unknown*: a record of it may be found yet. Who changes one
+//! without having seen it leaves a tombstone for whatever there is, or else that would be back after a loss
+//! of power; who wants to see it waits ([`Engine::fetch`]). No segment is used again before all are known.
 //!
-//! A segment whose summary is damaged is searched for its records ([`super::search`]). Where something that was durable is not a
-//! record any more, a newer version of any key may be lost, or a tombstone: everything in this segment and older ones is in doubt. A cache forgets
-//! it; a store answers an error for it ([`Superblock::doubted`](super::log::format::Superblock::doubted)).
+//! A segment whose summary is damaged is searched for its records ([`super::search`]). Where something that
+//! was durable is not a record any more, a newer version of any key may be lost, or a tombstone: everything
+//! in this segment and older ones is in doubt. A cache forgets it; a store answers an error for it
+//! ([`Superblock::doubted`](super::log::format::Superblock::doubted)).
 //!
-//! The bytes of memory that this takes are bounded by what is on flash: for each key that is gone there is a tombstone.
+//! The bytes of memory that this takes are bounded by what is on flash: for each key that is gone there is a
+//! tombstone.
 
 use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
@@ -43,7 +46,8 @@ pub(super) struct Recovery {
     gone: Index,
     /// Who wants to see what is unknown.
     asking: VecDeque<(KeyHash, Asking)>,
-    /// The last write of a summary for a segment that had none. Before it has ended no segment is used again: it could be that one.
+    /// The last write of a summary for a segment that had none. Before it has ended no segment is used again:
+    /// it could be that one.
     sealed: u64,
     /// Segments that there were to know.
     all: u32,
@@ -51,7 +55,8 @@ pub(super) struct Recovery {
     durable_below: u64,
     /// Blocks that could not be read, and reads that failed for another reason.
     failures: u32,
-    /// This block cannot be read, and so many others that more is wrong than the medium: what is unknown stays so.
+    /// This block cannot be read, and so many others that more is wrong than the medium: what is unknown
+    /// stays so.
     unreadable: Option<u64>,
 }
 
@@ -76,7 +81,8 @@ struct Reading {
     blocks: Vec<Bytes>,
     /// Reads that have not ended.
     under_way: u32,
-    /// Entries of its summary that are not taken in; nothing before it is there, and found to be what was written.
+    /// Entries of its summary that are not taken in; nothing before it is there, and found to be what was
+    /// written.
     left: Option<usize>,
     /// Tombstones among those that are.
     tombstones: u32,
@@ -102,7 +108,8 @@ pub(super) struct Stretch {
 }
 
 impl Recovery {
-    /// Of segments in the order of their sequences. Keys that are gone are known as well as in an index of 2^`bits` partitions.
+    /// Of segments in the order of their sequences. Keys that are gone are known as well as in an index of
+    /// 2^`bits` partitions.
     pub fn new(found: Vec<Found>, bits: u32) -> Recovery {
         Recovery {
             all: found.len() as u32,
@@ -127,8 +134,8 @@ impl Recovery {
         self.gone.items() > 0 && self.gone.find(hash).is_some()
     }
 
-    /// True if all of a segment was on the disk for good: a later one of the same run says that some of it was, and writes become
-    /// durable in their order.
+    /// True if all of a segment was on the disk for good: a later one of the same run says that some of it
+    /// was, and writes become durable in their order.
     fn is_durable(&self, found: &Found) -> bool {
         let is_same_run = run_of(found.sequence) == run_of(self.durable_below);
         found.is_durable || is_same_run && found.sequence < self.durable_below
@@ -151,8 +158,9 @@ impl Recovery {
 }
 
 impl Engine {
-    /// Goes on with finding what is on flash, by at most so many records; true if it can go on at once, without an answer of the disk.
-    /// It is called again and again until [`Engine::recovered`] says that all is known, and whenever the disk has answered.
+    /// Goes on with finding what is on flash, by at most so many records; true if it can go on at once,
+    /// without an answer of the disk. It is called again and again until [`Engine::recovered`] says that all
+    /// is known, and whenever the disk has answered.
     pub fn recover(&mut self, most: usize) -> bool {
         self.recover_above(0, most)
     }
@@ -184,7 +192,8 @@ impl Engine {
         Some((recovery.all - unknown, recovery.all))
     }
 
-    /// This block cannot be read, and without it nothing can be said of what has not been found. Only another start may help.
+    /// This block cannot be read, and without it nothing can be said of what has not been found. Only another
+    /// start may help.
     pub fn unreadable(&self) -> Option<u64> {
         self.recovery.as_ref()?.unreadable
     }
@@ -303,7 +312,8 @@ impl Engine {
                 }
             }
             Some(_) => {
-                // Its summary is not what was written: another copy may be, or else its records are searched for.
+                // Its summary is not what was written: another copy may be, or else its records are searched
+                // for.
                 let list = std::mem::take(&mut reading.blocks);
                 let next = reading.copy.map_or(0, |copy| copy + 1);
                 *reading = match next < flash.jobs.copies() {
@@ -366,7 +376,8 @@ impl Engine {
         }
     }
 
-    /// What was not taken in is forgotten, and what is in segments that were not read is never believed again.
+    /// What was not taken in is forgotten, and what is in segments that were not read is never believed
+    /// again.
     fn forget_unread(&mut self) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         let unread =
@@ -445,7 +456,8 @@ impl Flash {
         self.jobs.read_copy(Job::Recover(stretch), haste, stretch.block, stretch.blocks, (list, mirror));
     }
 
-    /// Asks again for what could not be read, block by block, so that one of them costs no other; how many reads that are.
+    /// Asks again for what could not be read, block by block, so that one of them costs no other; how many
+    /// reads that are.
     fn read_apart(&mut self, stretch: Stretch, list: Vec<Bytes>) -> u32 {
         let tries = stretch.tries.saturating_add(1);
         if stretch.blocks == 1 {
@@ -499,5 +511,6 @@ const SOON: usize = 8;
 const AHEAD: usize = 4;
 /// So often a block is read before it counts as damaged.
 const MOST_TRIES: u8 = 3;
-/// So many blocks may be damaged, or reads fail for another reason than the medium: with more the drive is gone, and what is on it may be whole.
+/// So many blocks may be damaged, or reads fail for another reason than the medium: with more the drive is
+/// gone, and what is on it may be whole.
 const MOST_FAILURES: u32 = 16;

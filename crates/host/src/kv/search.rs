@@ -31,15 +31,17 @@ pub(super) struct Searched {
     pub entries: Vec<Entry>,
     /// See [`super::log::format::Foot::buried`].
     pub buried: u64,
-    /// A record says that blocks of this segment were durable; then all that was written to older segments was, too.
+    /// A record says that blocks of this segment were durable; then all that was written to older segments
+    /// was, too.
     pub has_durable: bool,
     /// Where something was durable and is not a record any more: which key was written there is not known.
     pub hole: Option<usize>,
 }
 
 impl Search {
-    /// All records in these blocks, of which some could not be read. A record follows right behind another, or behind what says that it begins in the next block. Of what was durable, a record counts even if its value is damaged; of the rest, which the
-    /// power may have cut off, only if all of it is there.
+    /// All records in these blocks, of which some could not be read. A record follows right behind another,
+    /// or behind what says that it begins in the next block. Of what was durable, a record counts even if its
+    /// value is damaged; of the rest, which the power may have cut off, only if all of it is there.
     pub fn search(&self, blocks: &[Bytes], unreadable: &[usize]) -> Searched {
         let end = blocks.len() * BLOCK;
         let (mut entries, mut torn) = (Vec::new(), Vec::new());
@@ -84,7 +86,8 @@ impl Search {
             holes.push(at);
         }
         let has_durable = durable > 0;
-        // What cannot be read was written: the power leaves a block as it was before or after a write. That does not hold behind the last record.
+        // What cannot be read was written: the power leaves a block as it was before or after a write. That
+        // does not hold behind the last record.
         let reached =
             unreadable.iter().copied().filter(|block| block * BLOCK <= last.next_multiple_of(BLOCK));
         let unreadable: Vec<usize> = reached.collect();
@@ -106,8 +109,8 @@ impl Search {
         Searched { entries, buried, has_durable, hole }
     }
 
-    /// Where the key of a record that begins here ends. If that is behind what is durable, the power may have cut it
-    /// off.
+    /// Where the key of a record that begins here ends. If that is behind what is durable, the power may have
+    /// cut it off.
     fn key_end(&self, blocks: &[Bytes], at: usize) -> Option<usize> {
         header_in(blocks, at, self.sequence).map(|found| at + found.header.value_at())
     }
@@ -126,8 +129,8 @@ impl Search {
     }
 }
 
-/// The latest use of which there is a record in a segment both ends of which are damaged, in one of so many runs of the
-/// store; nothing if there is none.
+/// The latest use of which there is a record in a segment both ends of which are damaged, in one of so many
+/// runs of the store; nothing if there is none.
 pub(super) fn latest_sequence(blocks: &[Bytes], salt: u64, runs: u32) -> Option<u64> {
     let end = blocks.len() * BLOCK;
     let is_record = |at: usize, sequence: u64| {

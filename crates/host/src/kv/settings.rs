@@ -11,7 +11,8 @@ use tailcut_base::Nanos;
 pub struct Settings {
     /// Bytes of memory for items; those of the index come on top.
     pub memory: u64,
-    /// The most bytes of an item with its key and header; below half a segment, and below a sixteenth of the memory.
+    /// The most bytes of an item with its key and header; below half a segment, and below a sixteenth of the
+    /// memory.
     pub most_item: u64,
     /// What becomes of items when there is no room.
     pub keep: Keep,
@@ -35,8 +36,8 @@ pub enum Keep {
 /// When what is written is appended to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Append {
-    /// When it leaves memory, and is found worth it. What is only in memory is lost with it; nothing that is out of date
-    /// comes back in its place.
+    /// When it leaves memory, and is found worth it. What is only in memory is lost with it; nothing that is
+    /// out of date comes back in its place.
     OnLeaving,
     /// At once. Stores do this whatever is said here.
     AtOnce,

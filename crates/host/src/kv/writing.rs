@@ -158,8 +158,8 @@ impl Engine {
         Some(place)
     }
 
-    /// The index does not name a place any more: the record there is not valid, and if it is on flash and nothing newer will be,
-    /// a tombstone says so.
+    /// The index does not name a place any more: the record there is not valid, and if it is on flash and
+    /// nothing newer will be, a tombstone says so.
     pub(super) fn let_go(&mut self, hash: KeyHash, before: Entry, needs_tombstone: bool) {
         let (Some(home), Some(flash)) = (self.home(before), &mut self.flash) else { return };
         let Place::Log { unit, .. } = Place::decode(home) else { return };
@@ -176,8 +176,9 @@ impl Engine {
         self.figures.tombstones += 1;
         if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
             assert_eq!(self.settings.keep, Keep::WhatIsUsed, "a store deletes only what it can bury");
-            // The disk has failed, and this cache deletes from memory all the same. Whatever is on the disk is not to be
-            // believed when it is opened again, as far as it still takes the superblock that says so.
+            // The disk has failed, and this cache deletes from memory all the same. Whatever is on the disk
+            // is not to be believed when it is opened again, as far as it still takes the superblock that
+            // says so.
             flash.superblock.flushed = flash.log.last_sequence();
             flash.has_dirty_superblock = true;
         }
@@ -191,11 +192,13 @@ impl Engine {
         }
     }
 
-    /// True if what is known of a key can be replaced: no tombstone is needed for it, or there is room for one.
+    /// True if what is known of a key can be replaced: no tombstone is needed for it, or there is room for
+    /// one.
     ///
-    /// On a disk that has failed there is never room. A store then refuses to delete, as it refuses to write: the item would be back
-    /// after a restart, and a superblock that disbelieves everything would lose what was acknowledged as durable. A cache
-    /// deletes from memory: it may lose anything, and must not answer with an item that was deleted while it runs.
+    /// On a disk that has failed there is never room. A store then refuses to delete, as it refuses to write:
+    /// the item would be back after a restart, and a superblock that disbelieves everything would lose what
+    /// was acknowledged as durable. A cache deletes from memory: it may lose anything, and must not answer
+    /// with an item that was deleted while it runs.
     fn can_replace(&self, hash: KeyHash, before: Option<Entry>) -> bool {
         let needs_tombstone = match before {
             Some(entry) => self.home(entry).is_some(),
@@ -245,7 +248,8 @@ impl Engine {
         true
     }
 
-    /// The time of an item in memory is over. If it has a record on flash, that says the same, and stays until its segment is used again.
+    /// The time of an item in memory is over. If it has a record on flash, that says the same, and stays
+    /// until its segment is used again.
     pub(super) fn drop_expired(&mut self, hash: KeyHash, entry: Entry) {
         self.figures.expired += 1;
         match self.home(entry) {

@@ -1,4 +1,5 @@
-//! An AHCI controller: one interrupt for all ports, 32 tags on each (Serial ATA AHCI 1.3.1, sections 3.3 and 5).
+//! An AHCI controller: one interrupt for all ports, 32 tags on each (Serial ATA AHCI 1.3.1, sections 3.3 and
+//! 5).
 
 use super::emulated::{Emulated, Wiring};
 use super::hal::{CoreId, QueueId, Vector};
@@ -29,7 +30,8 @@ impl Wiring for OneInterrupt {
 }
 
 impl Ahci {
-    /// With a drive on each of `ports` ports, 1 … [`PORTS`], of which each takes `depth` commands, at most [`SLOTS`].
+    /// With a drive on each of `ports` ports, 1 … [`PORTS`], of which each takes `depth` commands, at most
+    /// [`SLOTS`].
     pub fn with_ports(ports: u32, depth: u32) -> Ahci {
         assert!((1..=PORTS).contains(&ports) && (1..=SLOTS).contains(&depth), "AHCI has no more");
         Emulated::new(ports, depth, 1, OneInterrupt)

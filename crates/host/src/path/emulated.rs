@@ -1,5 +1,5 @@
-//! The low-level driver of an emulated controller: tags are all that it has, and how queues are wired to interrupts is all
-//! that sets one controller apart from another.
+//! The low-level driver of an emulated controller: tags are all that it has, and how queues are wired to
+//! interrupts is all that sets one controller apart from another.
 
 use super::hal::{CoreId, LowLevelDriver, QueueId, RequestId, Tag, Vector};
 use super::tags::Tags;

@@ -1,9 +1,9 @@
 //! HIOPS-HAL: what a low-level driver offers to an I/O strategy (Shin 2017, section 3.3.2).
 //!
-//! Issue side: `get_free_tags`, `bind_tag_cmd`, `begin_cmd`, `issue_tags`. Completion side: `check_event`, `fetch_event`,
-//! `detach_tag_cmd`, `release_tags`, `end_cmd`. Nothing blocks: a driver without a free tag gives none, which means that the
-//! device is busy. The upcall is a value: [`LowLevelDriver::notice`] says which interrupt a completion raises, and
-//! whoever runs the driver serves that interrupt with the strategy.
+//! Issue side: `get_free_tags`, `bind_tag_cmd`, `begin_cmd`, `issue_tags`. Completion side: `check_event`,
+//! `fetch_event`, `detach_tag_cmd`, `release_tags`, `end_cmd`. Nothing blocks: a driver without a free tag
+//! gives none, which means that the device is busy. The upcall is a value: [`LowLevelDriver::notice`] says
+//! which interrupt a completion raises, and whoever runs the driver serves that interrupt with the strategy.
 
 use super::{Ahci, Nvme};
 use tailcut_base::{Nanos, Time};
@@ -63,15 +63,16 @@ pub trait LowLevelDriver {
     /// The request has been post-processed: how long it took since [`LowLevelDriver::begin_cmd`].
     fn end_cmd(&mut self, request: RequestId, now: Time) -> Nanos;
 
-    /// Requests that have been begun for longer than `limit` and not ended, appended in no particular order; asked
-    /// seldom, it looks at every tag.
+    /// Requests that have been begun for longer than `limit` and not ended, appended in no particular order;
+    /// asked seldom, it looks at every tag.
     fn timed_out(&self, now: Time, limit: Nanos, requests: &mut Vec<RequestId>);
 
     /// How many completions wait that `vector` speaks for.
     fn events(&self, vector: Vector) -> u32;
 
-    /// Of the controller: the command of a tag has been carried out. The interrupt that this raises: none while it
-    /// is masked, or raised already and not acknowledged; nor if `is_quiet`, because its waiter looks for it.
+    /// Of the controller: the command of a tag has been carried out. The interrupt that this raises: none
+    /// while it is masked, or raised already and not acknowledged; nor if `is_quiet`, because its waiter
+    /// looks for it.
     fn notice(&mut self, tag: Tag, is_quiet: bool) -> Option<Vector>;
 
     /// The handler of an interrupt begins: from now on completions raise it again. True when there are any.

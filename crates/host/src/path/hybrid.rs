@@ -1,19 +1,23 @@
-//! A strategy that moves between others by load (Shin 2017, section 3.3.3, leaves it to future work, and names occupied queue depth
-//! with the rate of requests as what might decide).
+//! A strategy that moves between others by load (Shin 2017, section 3.3.3, leaves it to future work, and
+//! names occupied queue depth with the rate of requests as what might decide).
 //!
-//! Nothing is assumed of the machine: each mode is measured. Its *price* is, per read, what the host adds to its latency plus the time of cores
-//! that it takes, and what its thread comes to owe to others; how long drives take is left out, since no mode changes that. The mode of the least price stays until the load has
-//! changed, which shows in how many requests are under way or in the price itself. Then all are measured again, one
-//! after the other. From time to time one that is hardly dearer is tried, the less often the more often that was in vain; what is known of both is a mean over what
-//! has been measured since the load changed. Only reads are measured: a host that never reads stays in the mode in which it begins.
+//! Nothing is assumed of the machine: each mode is measured. Its *price* is, per read, what the host adds to
+//! its latency plus the time of cores that it takes, and what its thread comes to owe to others; how long
+//! drives take is left out, since no mode changes that. The mode of the least price stays until the load has
+//! changed, which shows in how many requests are under way or in the price itself. Then all are measured
+//! again, one after the other. From time to time one that is hardly dearer is tried, the less often the more
+//! often that was in vain; what is known of both is a mean over what has been measured since the load
+//! changed. Only reads are measured: a host that never reads stays in the mode in which it begins.
 //!
-//! Spinning from the beginning is measured only where it can win: it takes the core for as long as the drive takes, and for the thread's own work,
-//! which is at most the least that the host has been seen to add to a latency.
+//! Spinning from the beginning is measured only where it can win: it takes the core for as long as the drive
+//! takes, and for the thread's own work, which is at most the least that the host has been seen to add to a
+//! latency.
 //!
-//! What is owed is the part of a price that comes later. A fair scheduler lets a thread that has slept go first, and lets others catch up with it
-//! when it has used up what it was ahead by: in `beyond-completion` for 12 ms in every quarter of a second, which no trial of a millisecond sees.
-//! So the debt that a read leaves behind counts as its latency when it is made, and what it pays back of older debts does not: over both, nothing counts twice
-//! or never.
+//! What is owed is the part of a price that comes later. A fair scheduler lets a thread that has slept go
+//! first, and lets others catch up with it when it has used up what it was ahead by: in `beyond-completion`
+//! for 12 ms in every quarter of a second, which no trial of a millisecond sees. So the debt that a read
+//! leaves behind counts as its latency when it is made, and what it pays back of older debts does not: over
+//! both, nothing counts twice or never.
 
 mod measure;
 
@@ -66,8 +70,8 @@ const LEAST_READS: u64 = 4;
 /// A mode must win by this to take another's place, in per cent.
 const MARGIN: u64 = 3;
 
-/// When another is tried for the first time, and the longest between two trials: a trial of 1.25 ms then takes 2 % and
-/// 0.13 % of the time.
+/// When another is tried for the first time, and the longest between two trials: a trial of 1.25 ms then
+/// takes 2 % and 0.13 % of the time.
 const TRIALS: (Nanos, Nanos) = (Nanos::millis(64), Nanos::secs(1));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,8 +84,8 @@ enum Phase {
     Trying(Mode),
 }
 
-/// From so many requests under way on, latency follows from their number and rate (Little's law): of many, those that begin and end
-/// within a measurement are the quick ones.
+/// From so many requests under way on, latency follows from their number and rate (Little's law): of many,
+/// those that begin and end within a measurement are the quick ones.
 const MANY: u64 = 8;
 
 /// What the requests of the present measurement have come to.
@@ -299,7 +303,8 @@ impl Hybrid {
         self.reference = Some(measure);
     }
 
-    /// The mode in force is measured again and again: the load may have changed, or it may be time to try another.
+    /// The mode in force is measured again and again: the load may have changed, or it may be time to try
+    /// another.
     fn rest(&mut self, now: Time, measure: Measure) {
         let reference = self.reference.expect("it has been chosen by its measure");
         self.unlike = if measure.is_like(&reference) { 0 } else { self.unlike + 1 };
@@ -341,7 +346,8 @@ impl Hybrid {
         self.settle_on(now, if wins { self.mode } else { best });
     }
 
-    /// Of the modes that are hardly dearer than the one in force, the one of which the least has been measured.
+    /// Of the modes that are hardly dearer than the one in force, the one of which the least has been
+    /// measured.
     fn rival(&self, mode: Mode) -> Option<Mode> {
         let limit = self.known[mode as usize]?.price() * SAME_LOAD.end() / 100;
         let known = |other: &Mode| self.known[*other as usize].filter(|known| known.price() <= limit);

@@ -1,4 +1,5 @@
-//! NVMe controllers: for each core a queue pair with an interrupt of its own (NVM Express 1.0, sections 4 and 7.5).
+//! NVMe controllers: for each core a queue pair with an interrupt of its own (NVM Express 1.0, sections 4 and
+//! 7.5).
 
 use super::emulated::{Emulated, Wiring};
 use super::hal::{CoreId, QueueId, Vector};
@@ -23,7 +24,8 @@ impl Wiring for QueuePairs {
 }
 
 impl Nvme {
-    /// `drives` drives, each with `pairs` queue pairs of `depth` entries, for as many cores or for more that share them.
+    /// `drives` drives, each with `pairs` queue pairs of `depth` entries, for as many cores or for more that
+    /// share them.
     pub fn with_pairs(drives: u32, pairs: u32, depth: u32) -> Nvme {
         assert!(drives > 0 && pairs > 0 && depth > 0, "there is something to issue to, and from");
         Emulated::new(drives * pairs, depth, pairs, QueuePairs(pairs))

@@ -1,7 +1,8 @@
 //! Requests on their way through the path: waiting for a tag, in flight, fetched.
 //!
-//! Full is an answer: a request without a tag stands in the software FIFO of its queue until somebody issues it. That
-//! somebody does is the strategy's matter; [`PathQueue::waiting`] says that there is something to do.
+//! Full is an answer: a request without a tag stands in the software FIFO of its queue until somebody issues
+//! it. That somebody does is the strategy's matter; [`PathQueue::waiting`] says that there is something to
+//! do.
 
 use super::hal::{Controller, LowLevelDriver, QueueId, RequestId, Tag, Vector};
 use crate::planted::{Rule, holds};
@@ -89,7 +90,8 @@ impl PathQueue {
         Some(request)
     }
 
-    /// The device has carried out a request: the interrupt that this raises, unless its waiter looks by itself.
+    /// The device has carried out a request: the interrupt that this raises, unless its waiter looks by
+    /// itself.
     #[inline]
     pub fn completed(&mut self, request: RequestId, is_quiet: bool) -> Option<Vector> {
         let tag = self.tags[request as usize].expect("it is in flight");
@@ -143,8 +145,8 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// True when the thread has nothing to do for its request but wait. It must look before it sleeps: who ended the
-    /// request while the thread was awake has woken nobody.
+    /// True when the thread has nothing to do for its request but wait. It must look before it sleeps: who
+    /// ended the request while the thread was awake has woken nobody.
     #[inline]
     pub fn may_wait(self, finisher: super::Finisher) -> bool {
         let mine = self.is_fetched && finisher == super::Finisher::Waiter;

@@ -1,7 +1,7 @@
 //! I/O strategies as data: who fetches, post-processes and issues, when to poll and when to spin.
 //!
-//! A strategy is built of names joined by `+`, each of which changes a part of the description: `coop+precomplete` is
-//! the cooperative path whose threads wait for a notice of the drive before they spin.
+//! A strategy is built of names joined by `+`, each of which changes a part of the description:
+//! `coop+precomplete` is the cooperative path whose threads wait for a notice of the drive before they spin.
 
 use super::hybrid::Mode;
 use tailcut_base::config::Choice;
@@ -14,7 +14,8 @@ tailcut_base::choice! {
         Scsi = "scsi",
         /// Linux's first NVMe driver: direct issue, threaded interrupt, waiter (figure 3.3, I/O thread 2).
         Nvme = "nvme",
-        /// A software FIFO; the interrupt post-processes, and issues with the tags that it frees (figure 3.6 b).
+        /// A software FIFO; the interrupt post-processes, and issues with the tags that it frees (figure 3.6
+        /// b).
         NonBlocking = "nonblocking",
         /// Post-processing in the waiting thread, on the core where it slept (figure 3.6 c).
         Lazy = "lazy",
@@ -24,17 +25,19 @@ tailcut_base::choice! {
         Poll = "poll",
         /// Poll, with cooperation (figures 3.6 e and 3.10, "w/ Coop Poll").
         CoopPoll = "coop-poll",
-        /// Every thread looks for the end of its own request without giving up its core (Yang et al., FAST 2012).
+        /// Every thread looks for the end of its own request without giving up its core (Yang et al., FAST
+        /// 2012).
         Spin = "spin",
-        /// A thread sleeps until the drive announces the end of its read, and spins from then on (section 4.3.2).
+        /// A thread sleeps until the drive announces the end of its read, and spins from then on (section
+        /// 4.3.2).
         Precomplete = "precomplete",
         /// A write that the drive's buffer has room for is waited for by spinning (section 4.3.2).
         BufferSpin = "buffer-spin",
-        /// A thread spins until the drive has said whether it has the page of a read in its memory, and on if it has
-        /// (the future work of section 4.3.1).
+        /// A thread spins until the drive has said whether it has the page of a read in its memory, and on if
+        /// it has (the future work of section 4.3.1).
         HitSpin = "hit-spin",
-        /// A write of which the drive says that its buffer is full is not waited for by spinning: its thread sleeps until
-        /// the drive announces its end (the same).
+        /// A write of which the drive says that its buffer is full is not waited for by spinning: its thread
+        /// sleeps until the drive announces its end (the same).
         RoomNotice = "room-notice",
         /// Interrupts, notices or polling, by load (see [`hybrid`](super::hybrid)).
         Hybrid = "hybrid",
@@ -119,7 +122,8 @@ pub struct Strategy {
     pub finisher: Finisher,
     /// Who issues what found no tag.
     pub issuer: Issuer,
-    /// Every thread that enters the path serves one completion of others on its way in, and one on its way out.
+    /// Every thread that enters the path serves one completion of others on its way in, and one on its way
+    /// out.
     pub cooperates: bool,
     /// A thread looks for completions on a timer.
     pub has_poll_thread: bool,
@@ -129,8 +133,8 @@ pub struct Strategy {
     pub spins_on_buffer_hits: bool,
     /// What is made of what the drive says.
     pub hints: Hints,
-    /// A handler leaves its interrupt switched off, as Linux's network drivers do (NAPI), until the last thread that it has woken, or
-    /// that has come by since, goes to sleep.
+    /// A handler leaves its interrupt switched off, as Linux's network drivers do (NAPI), until the last
+    /// thread that it has woken, or that has come by since, goes to sleep.
     pub rests_interrupts: bool,
     /// By load another description takes the place of this one (see [`hybrid`](super::hybrid)).
     pub adapts: bool,
@@ -205,7 +209,8 @@ impl Strategy {
         if self.adapts { self.in_mode(Mode::ALL[0]) } else { self }
     }
 
-    /// The same in another mode of a hybrid: what it makes of writes that hit the buffer and of what drives say stays.
+    /// The same in another mode of a hybrid: what it makes of writes that hit the buffer and of what drives
+    /// say stays.
     pub fn in_mode(&self, mode: Mode) -> Strategy {
         let Strategy { spins_on_buffer_hits, hints, .. } = *self;
         Strategy { spins_on_buffer_hits, hints, ..mode.strategy() }

@@ -183,8 +183,8 @@ impl Tags {
         self.check(vector)
     }
 
-    /// Completions may have come while the handler was at work: each of them has raised the interrupt anew already,
-    /// unless it stands in the queue since before.
+    /// Completions may have come while the handler was at work: each of them has raised the interrupt anew
+    /// already, unless it stands in the queue since before.
     #[inline]
     pub fn raise_again(&mut self, vector: Vector) -> bool {
         let v = vector as usize;

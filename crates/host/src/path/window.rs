@@ -1,19 +1,21 @@
-//! How long before the end of a read its thread should be told (Shin 2017, section 4.3.2, whose window is fixed; feedback is
-//! its future work).
+//! How long before the end of a read its thread should be told (Shin 2017, section 4.3.2, whose window is
+//! fixed; feedback is its future work).
 //!
-//! The right window is the time from the notice to the thread on its core. Its mean is of no use: where cores are busy, a few
-//! threads come very late, and a window for those would have all the others spin, which costs them their place in the
-//! scheduler. So feedback follows a quantile: a thread that came late makes the window longer by a quarter, one that came in time
-//! shorter by a twelfth, and the window rests where 72 % come in time (stochastic approximation, Robbins and Monro 1951:
-//! ln 1.25 × 28 % = -ln(11/12) × 72 %).
+//! The right window is the time from the notice to the thread on its core. Its mean is of no use: where cores
+//! are busy, a few threads come very late, and a window for those would have all the others spin, which costs
+//! them their place in the scheduler. So feedback follows a quantile: a thread that came late makes the
+//! window longer by a quarter, one that came in time shorter by a twelfth, and the window rests where 72 %
+//! come in time (stochastic approximation, Robbins and Monro 1951: ln 1.25 × 28 % = -ln(11/12) × 72 %).
 //!
-//! That holds for delays that a window can hide. A thread that spins uses its share of the core; one that has used more than its share is not let
-//! go first any more when it is woken, comes late, and would with a longer window come later still. So a thread that had to wait its
-//! turn makes the window shorter, however late it comes, until the scheduler lets it go first again. So does a delay that is too long to hide.
+//! That holds for delays that a window can hide. A thread that spins uses its share of the core; one that has
+//! used more than its share is not let go first any more when it is woken, comes late, and would with a
+//! longer window come later still. So a thread that had to wait its turn makes the window shorter, however
+//! late it comes, until the scheduler lets it go first again. So does a delay that is too long to hide.
 
 use tailcut_base::Nanos;
 
-/// Feedback stays between these: with less nothing is hidden, with more a thread spins for longer than a sleep saves.
+/// Feedback stays between these: with less nothing is hidden, with more a thread spins for longer than a
+/// sleep saves.
 const LEAST: Nanos = Nanos::micros(1);
 const MOST: Nanos = Nanos::micros(64);
 
@@ -36,8 +38,9 @@ impl Window {
         self.length
     }
 
-    /// A thread was on its core so long after it had been told; it `waited_its_turn` if it was woken where another ran that did not make
-    /// way, which a scheduler knows (Linux: `check_preempt_wakeup`). Divisions round down.
+    /// A thread was on its core so long after it had been told; it `waited_its_turn` if it was woken where
+    /// another ran that did not make way, which a scheduler knows (Linux: `check_preempt_wakeup`). Divisions
+    /// round down.
     #[inline]
     pub fn observe(&mut self, delay: Nanos, waited_its_turn: bool) {
         if !self.has_feedback {
@@ -97,7 +100,8 @@ mod tests {
         }
     }
 
-    /// A core on which threads read in turn: one that uses more of it than its share is no longer let go first.
+    /// A core on which threads read in turn: one that uses more of it than its share is no longer let go
+    /// first.
     struct Scheduler {
         random: Stream,
         /// What a thread's share of a core is per read, and what it uses but for spinning.
@@ -122,7 +126,8 @@ mod tests {
             (late, waits)
         }
 
-        /// Mean lateness of reads, and the share of them that waited their turn, once the thread has had time to get ahead.
+        /// Mean lateness of reads, and the share of them that waited their turn, once the thread has had time
+        /// to get ahead.
         fn run(mut self, reports: bool) -> (u64, f64) {
             let mut window = Window::new(Nanos(2000), true);
             (0..5000).for_each(|_| _ = self.read(&mut window, reports));

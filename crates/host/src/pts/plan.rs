@@ -33,7 +33,8 @@ const FULL: (u32, u32) = (32, 32);
 /// One thread with 32 I/Os: for what goes in order.
 const STREAM: (u32, u32) = (1, 32);
 
-/// The sizes of the composite workload, those of JEDEC's enterprise workload (JESD219): shares of a hundred, sectors.
+/// The sizes of the composite workload, those of JEDEC's enterprise workload (JESD219): shares of a hundred,
+/// sectors.
 pub const COMPOSITE_SIZES: &[(u8, u32)] =
     &[(4, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (67, 8), (10, 16), (7, 32), (3, 64), (3, 128)];
 

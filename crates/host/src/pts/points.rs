@@ -1,4 +1,5 @@
-//! Which loads of a matrix are looked at closer: the one with the most I/Os per second, the one with the fewest, and one between.
+//! Which loads of a matrix are looked at closer: the one with the most I/Os per second, the one with the
+//! fewest, and one between.
 
 use super::cell::Cell;
 use super::figures::{Figures, Metric};
@@ -31,8 +32,8 @@ impl Point {
         }
     }
 
-    /// The load of a round that is this point; none if there is no round. Of equal ones it is the first. Where none is quick enough
-    /// to be [`Point::Most`], patience is given up.
+    /// The load of a round that is this point; none if there is no round. Of equal ones it is the first.
+    /// Where none is quick enough to be [`Point::Most`], patience is given up.
     pub fn choose(self, round: &[(Cell, Figures)]) -> Option<Cell> {
         let quick: Vec<(Cell, Figures)> = round.iter().copied().filter(is_quick).collect();
         let pool = if quick.is_empty() { round } else { &quick };

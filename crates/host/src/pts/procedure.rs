@@ -11,7 +11,8 @@ use super::test::Test;
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 
-/// One test. Ask it with [`Procedure::next`] what to do, do it, and tell it with [`Procedure::told`], until it wants nothing more.
+/// One test. Ask it with [`Procedure::next`] what to do, do it, and tell it with [`Procedure::told`], until
+/// it wants nothing more.
 #[derive(Clone, Debug)]
 pub struct Procedure {
     /// Which.
@@ -291,7 +292,8 @@ impl Procedure {
         self.records.iter().filter(move |record| record.stage == stage)
     }
 
-    /// The figures of a load over the measurement window of a stage with rounds; none if it was not measured there.
+    /// The figures of a load over the measurement window of a stage with rounds; none if it was not measured
+    /// there.
     pub fn averages(&self, convergence: &Convergence, place: usize) -> Option<Averages> {
         let window = convergence.window();
         let is_of_it = |record: &&Record| record.place == Some(place) && window.contains(&record.round);

@@ -45,7 +45,8 @@ pub enum Work {
         /// How long.
         time: Nanos,
     },
-    /// Of the last round of the stage before three loads are chosen ([`points`](super::Point)); each is looked at in stages of its own.
+    /// Of the last round of the stage before three loads are chosen ([`points`](super::Point)); each is
+    /// looked at in stages of its own.
     Points {
         /// How many loads of their own writes come before each.
         settle: u32,

@@ -19,7 +19,8 @@ pub enum Test {
     CrossStimulusRecovery,
     /// I/Os of many sizes at uneven places, by threads and queue depth (section 13; ECW in PTS-E 1.1).
     CompositeBlockSize,
-    /// I/Os per second by threads and queue depth, and histograms of response times at three of these points (section 14).
+    /// I/Os per second by threads and queue depth, and histograms of response times at three of these points
+    /// (section 14).
     DemandIntensity,
 }
 

@@ -1,11 +1,12 @@
 //! A disk of bytes on a disk of blocks: requests of any offset and length in, requests for whole blocks out.
 //!
 //! - A request is cut into pieces that the disk takes; pieces of several requests take turns.
-//! - A write that does not begin and end on blocks is *widened*: what is missing of its first and last block is
-//!   read, put together with it, and written.
-//! - Zeros are trimmed where the disk reads them as zeros afterwards and the asker does not mind; else written.
-//! - Requests that overlap are carried out in the order in which they came ([`order`]), so a widened write cannot undo
-//!   another.
+//! - A write that does not begin and end on blocks is *widened*: what is missing of its first and last block
+//!   is read, put together with it, and written.
+//! - Zeros are trimmed where the disk reads them as zeros afterwards and the asker does not mind; else
+//!   written.
+//! - Requests that overlap are carried out in the order in which they came ([`order`]), so a widened write
+//!   cannot undo another.
 //!
 //! A flush waits for nothing: it makes durable what was answered before it came.
 
@@ -69,8 +70,8 @@ pub struct Answer {
     pub data: Vec<Bytes>,
 }
 
-/// The machine. Per request: [`Unaligned::submit`]; then [`Unaligned::next_request`] until there is none; each answer of
-/// the disk to [`Unaligned::respond`]; and [`Unaligned::next_answer`].
+/// The machine. Per request: [`Unaligned::submit`]; then [`Unaligned::next_request`] until there is none;
+/// each answer of the disk to [`Unaligned::respond`]; and [`Unaligned::next_answer`].
 #[derive(Debug)]
 pub struct Unaligned {
     disk: Disk,
@@ -202,7 +203,8 @@ impl Unaligned {
         self.is_wanted |= self.order.end(claim);
     }
 
-    /// Lets those start that nobody is before any more. It looks at all that wait, so it is done once for all that has ended since.
+    /// Lets those start that nobody is before any more. It looks at all that wait, so it is done once for all
+    /// that has ended since.
     fn resume(&mut self) {
         self.order.begin_walk();
         for _ in 0..self.waiting.len() {
@@ -226,7 +228,8 @@ impl Unaligned {
         !self.ready.is_empty() || self.is_wanted
     }
 
-    /// Requests that wait for others that they overlap with. Each time one of those ends, all that wait are looked at.
+    /// Requests that wait for others that they overlap with. Each time one of those ends, all that wait are
+    /// looked at.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }

@@ -2,8 +2,9 @@
 
 /// Counts, for each block (by the low bits of its address), who uses it and who waits to.
 ///
-/// Two reads of a block do not concern each other; anything else does. Blocks whose addresses have the same low bits
-/// are taken for one: that can make a request wait that need not, and never lets one pass that must wait.
+/// Two reads of a block do not concern each other; anything else does. Blocks whose addresses have the same
+/// low bits are taken for one: that can make a request wait that need not, and never lets one pass that must
+/// wait.
 #[derive(Debug)]
 pub struct Order {
     cells: Vec<Cell>,
@@ -78,8 +79,8 @@ impl Order {
         claim.cells().for_each(|cell| *self.cells[cell].waiting(claim.writes) += 1);
     }
 
-    /// Looks for those that need not wait any more, in the order in which they came. Begin with this, then ask
-    /// [`Order::resumes`] for each.
+    /// Looks for those that need not wait any more, in the order in which they came. Begin with this, then
+    /// ask [`Order::resumes`] for each.
     pub fn begin_walk(&mut self) {
         self.walk += 1;
     }

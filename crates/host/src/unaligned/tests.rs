@@ -144,7 +144,8 @@ fn settle(
     }
 }
 
-/// Requests of any place and length, many at a time, against an array of bytes that takes one after the other.
+/// Requests of any place and length, many at a time, against an array of bytes that takes one after the
+/// other.
 #[test]
 fn it_is_an_array_of_bytes() {
     for seed in 0..60 {

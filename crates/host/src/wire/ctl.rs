@@ -1,7 +1,8 @@
 //! The control interface of a drive in words: one line asks, and some lines answer.
 //!
-//! A call has the name of its [`Control`] with hyphens; a moment is said as the time until then. The answer is
-//! one or more lines and ends with an empty one, so that a person at a terminal can use it as well as a program.
+//! A call has the name of its [`Control`] with hyphens; a moment is said as the time until then. The answer
+//! is one or more lines and ends with an empty one, so that a person at a terminal can use it as well as a
+//! program.
 //!
 //! A server of several drives is told which is meant by its name with an `@` in front of the rest.
 

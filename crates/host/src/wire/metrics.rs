@@ -1,5 +1,5 @@
-//! Counters for Prometheus, in its text exposition format (version 0.0.4): each metric once, with its meaning and
-//! kind, and one value for each set of labels.
+//! Counters for Prometheus, in its text exposition format (version 0.0.4): each metric once, with its meaning
+//! and kind, and one value for each set of labels.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Drives without protection information that return wrong bytes: a reader with checksums asks for another copy.
+//! Drives without protection information that return wrong bytes: a reader with checksums asks for another
+//! copy.
 
 use crate::bench::{DATA, FOUR, check_copies, config, rig, triples, wrong};
 use tailcut_base::{Op, Status};
@@ -71,8 +72,8 @@ fn a_copy_on_a_drive_that_is_missing_cannot_be_had() {
     assert_eq!(rig.read_copy(Mirror::Only(2), 0, 1, Vec::new()).status, Status::InvalidField);
 }
 
-/// A scrub counts two copies that differ and changes neither, because it cannot tell which is right; a reader with checksums
-/// can. With three copies the majority wins.
+/// A scrub counts two copies that differ and changes neither, because it cannot tell which is right; a reader
+/// with checksums can. With three copies the majority wins.
 #[test]
 fn a_scrub_does_not_choose_between_two_copies() {
     for shape in [FOUR, triples(6, 3)] {

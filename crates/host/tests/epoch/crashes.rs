@@ -7,9 +7,9 @@ use crate::bench::{
 use crate::rig::Rig;
 use tailcut_base::Op;
 
-/// Power cuts after some random work, in the middle of more; then what is left is compared and worked on. The last may come with the
-/// loss of drives next to each other, of so many as can be lost, or of fewer.
-/// Returns what was wrong.
+/// Power cuts after some random work, in the middle of more; then what is left is compared and worked on. The
+/// last may come with the loss of drives next to each other, of so many as can be lost, or of fewer. Returns
+/// what was wrong.
 pub fn random_cut(shape: Shape, seed: u64, lose: bool) -> Vec<String> {
     let mut rig = rig(&config(shape), seed);
     for round in 0..3 {

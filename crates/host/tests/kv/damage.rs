@@ -1,7 +1,8 @@
 //! Stores that come to an orderly end, and of which something is not there any more as it was written.
 //!
-//! What is promised: whatever is damaged, nothing is answered that is older than what was written last, and nothing that
-//! was deleted. If it is one block, a store answers all that is not in it, and says of the rest that it cannot be read.
+//! What is promised: whatever is damaged, nothing is answered that is older than what was written last, and
+//! nothing that was deleted. If it is one block, a store answers all that is not in it, and says of the rest
+//! that it cannot be read.
 
 use crate::disk::TestDisk;
 use crate::random::cases;
@@ -259,7 +260,8 @@ impl Store {
         }
     }
 
-    /// Nothing is older than what was written last. How many keys cannot be read, and how many are not there though they should be.
+    /// Nothing is older than what was written last. How many keys cannot be read, and how many are not there
+    /// though they should be.
     fn check(&mut self) -> (usize, usize) {
         let (mut lost, mut missing) = (0, 0);
         for number in 0..KEYS {
@@ -307,7 +309,8 @@ pub fn closed(settings: Settings, seed: u64) -> Store {
     store
 }
 
-/// Damages a closed store in places drawn by `seed`, and looks what it says; over and over, with what it writes meanwhile.
+/// Damages a closed store in places drawn by `seed`, and looks what it says; over and over, with what it
+/// writes meanwhile.
 fn one_block(settings: Settings, seed: u64, block: u64, harm: Harm) {
     let mut store = closed(settings, seed);
     store.harm(block, harm);
@@ -368,8 +371,8 @@ proptest! {
     }
 }
 
-/// Segments of which some have newer versions of what is in older ones are damaged by `harm`, which gets the first block of a segment and
-/// the number of another one in it.
+/// Segments of which some have newer versions of what is in older ones are damaged by `harm`, which gets the
+/// first block of a segment and the number of another one in it.
 fn segments_with_news(harm: impl Fn(&mut Store, u64, u64)) {
     for (segment, block) in (2..8).flat_map(|segment| (1..SEGMENT - 2).map(move |block| (segment, block))) {
         let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 9);
@@ -444,7 +447,8 @@ fn what_was_durable_last_is_not_taken_for_a_write_that_was_cut_off() {
     finds(Rule::DurableIsMarked, check);
 }
 
-/// A log at rest says what is durable in it even if what was written last is not, because nobody has asked for that.
+/// A log at rest says what is durable in it even if what was written last is not, because nobody has asked
+/// for that.
 #[test]
 fn what_is_durable_is_marked_whatever_was_written_behind_it() {
     for block in SEGMENT..2 * SEGMENT {
@@ -525,7 +529,8 @@ fn what_was_flushed_stays_so_with_one_superblock() {
     finds(Rule::SuperblocksAreTwo, check);
 }
 
-/// The mirror write is in flight when the next superblock is written; if both are lost, the first one must still be there.
+/// The mirror write is in flight when the next superblock is written; if both are lost, the first one must
+/// still be there.
 #[test]
 fn the_superblock_that_is_durable_stays_until_the_other_one_is() {
     let check = || {
@@ -629,8 +634,8 @@ fn another_copy_is_read_and_replaces_the_bad_one() {
     finds(Rule::OtherCopiesAreRead, check);
 }
 
-/// One of two copies is zeros, or something else, at both ends of all segments and in the superblocks: zeros there would pass for
-/// segments that were never used.
+/// One of two copies is zeros, or something else, at both ends of all segments and in the superblocks: zeros
+/// there would pass for segments that were never used.
 #[test]
 fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
     let check = || {
@@ -751,7 +756,8 @@ fn a_store_is_opened_again_without_room() {
     assert_eq!(store.check(), (0, 0));
 }
 
-/// The power is lost when one segment was not written at all, and the next one was. Nothing of that is damage, now or later.
+/// The power is lost when one segment was not written at all, and the next one was. Nothing of that is
+/// damage, now or later.
 #[test]
 fn a_segment_that_was_never_written_before_one_that_was_is_free() {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 6);

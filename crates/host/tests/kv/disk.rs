@@ -145,7 +145,8 @@ impl TestDisk {
         self.media.insert(block, bytes);
     }
 
-    /// Fails all writes in flight, which makes those of `blocks` unreadable, and loses power with everything unflushed.
+    /// Fails all writes in flight, which makes those of `blocks` unreadable, and loses power with everything
+    /// unflushed.
     #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn fail_writes(&mut self, blocks: std::ops::Range<u64>) {
         self.cache.clear();
@@ -153,8 +154,8 @@ impl TestDisk {
         self.unreadable.extend(failed.map(|request| request.block).filter(|block| blocks.contains(block)));
     }
 
-    /// The power goes: requests that were not answered are carried out or not, block by block, and so is what was acknowledged and not
-    /// flushed.
+    /// The power goes: requests that were not answered are carried out or not, block by block, and so is what
+    /// was acknowledged and not flushed.
     #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn lose_power(&mut self) {
         for (block, bytes) in std::mem::take(&mut self.cache) {

@@ -13,7 +13,8 @@ pub struct Model {
 
 #[derive(Debug)]
 struct History {
-    /// What it may have been before `later`, and may be again after a loss of power; one state where that is known.
+    /// What it may have been before `later`, and may be again after a loss of power; one state where that is
+    /// known.
     before: Vec<Option<Content>>,
     /// What it has been since, with the points at which that is durable; oldest first.
     later: Vec<(u64, Option<Content>)>,

@@ -185,7 +185,8 @@ impl Rig {
         panic!("a fetch ends");
     }
 
-    /// True if an item has come for somebody who waits while others go on: what was found out is right, unless he has to look again.
+    /// True if an item has come for somebody who waits while others go on: what was found out is right,
+    /// unless he has to look again.
     fn note_asked(&mut self, fetched: &Fetched) -> bool {
         let Some(at) = self.asked.iter().position(|&(ticket, _)| ticket == fetched.ticket) else {
             return false;

@@ -1,5 +1,5 @@
-//! Metadata that is wrong though its checksum is right: an error, or something that cannot be read; never a panic, and never a value that
-//! was not written for its key.
+//! Metadata that is wrong though its checksum is right: an error, or something that cannot be read; never a
+//! panic, and never a value that was not written for its key.
 
 use crate::damage::{SEGMENT, SEGMENTS, Store, closed};
 use crate::random::cases;

@@ -24,7 +24,8 @@ fn full(layout: LayoutKind, groups: u32, width: u32, seed: u64, checksums: Block
     rig
 }
 
-/// Flips a bit in every `one_of`-th block that a drive holds, from a random one on; returns the number of blocks.
+/// Flips a bit in every `one_of`-th block that a drive holds, from a random one on; returns the number of
+/// blocks.
 fn spoil(rig: &mut Rig, drive: usize, one_of: u64) -> u64 {
     let written = rig.machines[drive].written();
     let (mut spoilt, first) = (0, rig.random.below(one_of));
@@ -75,7 +76,8 @@ fn without_checksums_a_wrong_block_is_served() {
     assert!(wrong > 0 && errors == 0);
 }
 
-/// Checksums of what a checkpoint covers are read with it, and those of what was written since come from descriptors.
+/// Checksums of what a checkpoint covers are read with it, and those of what was written since come from
+/// descriptors.
 #[test]
 fn checksums_survive_a_restart() {
     for (layout, groups, width) in LAYOUTS {

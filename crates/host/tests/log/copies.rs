@@ -1,4 +1,5 @@
-//! Drives without protection information that return wrong bytes: a reader with checksums asks for another copy.
+//! Drives without protection information that return wrong bytes: a reader with checksums asks for another
+//! copy.
 
 use crate::rig::{Rig, config};
 use tailcut_base::{Op, Status};

@@ -68,7 +68,8 @@ fn every_choice_of_victims_keeps_a_full_array_going() {
         moved.push((rig.figures().moved_blocks, choice));
     }
     moved.sort_unstable();
-    // In rows as small as these few victims gain in any case, and all choices are made among them: they differ little.
+    // In rows as small as these few victims gain in any case, and all choices are made among them: they
+    // differ little.
     let greedy = moved.iter().find(|&&(_, choice)| choice == VictimChoice::Greedy).expect("it is one").0;
     assert!(greedy * 10 <= moved[0].0 * 11, "overwritten evenly: {moved:?}");
     assert!(moved[4].0 * 10 <= moved[0].0 * 11, "{moved:?}");

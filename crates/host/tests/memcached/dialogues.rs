@@ -1,5 +1,5 @@
-//! Dialogues in a file: what is sent, and what is answered. `TAILCUT_BLESS=1` writes the answers anew, from the program
-//! if it is installed.
+//! Dialogues in a file: what is sent, and what is answered. `TAILCUT_BLESS=1` writes the answers anew, from
+//! the program if it is installed.
 
 use crate::NOW;
 use crate::program::Program;
@@ -18,8 +18,8 @@ pub struct Dialogue {
 
 const FILE: &str = include_str!("dialogues.txt");
 
-/// Each begins with `# name`, or `#! name` if the program answers otherwise. `> ` begins what is sent at once, `| ` goes on
-/// with it, `< ` is a line of the answer.
+/// Each begins with `# name`, or `#! name` if the program answers otherwise. `> ` begins what is sent at
+/// once, `| ` goes on with it, `< ` is a line of the answer.
 pub fn all() -> Vec<Dialogue> {
     let mut dialogues: Vec<Dialogue> = Vec::new();
     for line in FILE.lines().filter(|line| !line.is_empty()) {
@@ -41,7 +41,8 @@ pub fn all() -> Vec<Dialogue> {
     dialogues
 }
 
-/// A line with its end. `\t`, `\0`, `\r`, `\n` and `\x80` stand for bytes, `{a*3}` for `aaa`, `\c` at the end for no end.
+/// A line with its end. `\t`, `\0`, `\r`, `\n` and `\x80` stand for bytes, `{a*3}` for `aaa`, `\c` at the end
+/// for no end.
 pub fn bytes(text: &str) -> Vec<u8> {
     let (text, has_end) = text.strip_suffix("\\c").map_or((text, true), |text| (text, false));
     let (mut bytes, mut rest) = (Vec::new(), text);

@@ -1,4 +1,5 @@
-//! memcached's protocol: word for word as the program speaks it, however a stream is cut, and whatever is in it.
+//! memcached's protocol: word for word as the program speaks it, however a stream is cut, and whatever is in
+//! it.
 
 mod ahead;
 mod dialogues;

@@ -21,8 +21,9 @@ pub struct Program {
 pub struct Connection(UnixStream);
 
 impl Program {
-    /// Nothing, in plain words, if it is not installed. What an operator can switch off is off; so is the thread that
-    /// moves values between lists, since a number that it has a hand on is not written over, but made anew.
+    /// Nothing, in plain words, if it is not installed. What an operator can switch off is off; so is the
+    /// thread that moves values between lists, since a number that it has a hand on is not written over, but
+    /// made anew.
     pub fn start(options: &[&str]) -> Option<Program> {
         let folder = tempfile::tempdir().expect("there is a place for temporary files");
         let child = Command::new("memcached")
@@ -102,8 +103,9 @@ impl Connection {
 
 /// Both are asked the same from their beginning on; the first difference, if there is one.
 ///
-/// Each request waits for the answer to the one before: an error of the program can take answers along that were not sent
-/// yet. But not for long, since it holds answers back until data that nobody wants have come whole.
+/// Each request waits for the answer to the one before: an error of the program can take answers along that
+/// were not sent yet. But not for long, since it holds answers back until data that nobody wants have come
+/// whole.
 fn compare(requests: &[Vec<u8>]) -> Result<(), String> {
     let Some(program) = Program::start(&[]) else { return Ok(()) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
@@ -138,8 +140,8 @@ fn check(request: &[u8], ours: &[u8], theirs: &[u8], is_all: bool) -> Result<(),
     if is_right { Ok(()) } else { Err(format!("{request}:\n   ours ...{ours}\n theirs ...{theirs}")) }
 }
 
-/// The program's clock goes on, ours does not: when its second ends in between, times differ. That does not happen three
-/// times in a row.
+/// The program's clock goes on, ours does not: when its second ends in between, times differ. That does not
+/// happen three times in a row.
 fn compare_thrice(requests: &[Vec<u8>]) -> Result<(), String> {
     compare(requests).or_else(|_| compare(requests)).or_else(|_| compare(requests))
 }

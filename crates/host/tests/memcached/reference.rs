@@ -160,8 +160,8 @@ impl Reference {
         }
     }
 
-    /// Counts. A number with no more digits than the value had bytes is written over it, with spaces behind; else it is
-    /// a new value, which has lost all marks.
+    /// Counts. A number with no more digits than the value had bytes is written over it, with spaces behind;
+    /// else it is a new value, which has lost all marks.
     fn change(&mut self, key: &[u8], direction: Direction, delta: u64, flags: &MetaFlags) -> meta::Counted {
         let cas = flags.cas.unwrap_or(0);
         let Some(item) = self.find(key).cloned() else { return meta::Counted::NotFound };
@@ -314,7 +314,8 @@ fn bytes(key: &[u8], client_flags: u32, length: usize) -> usize {
     48 + 8 + key.len() + 1 + flags + length + 2
 }
 
-/// The program's class of that size: the first has 96 bytes, each of the next a quarter more, in steps of eight.
+/// The program's class of that size: the first has 96 bytes, each of the next a quarter more, in steps of
+/// eight.
 fn class(bytes: usize) -> u32 {
     let (mut class, mut size) = (1, 96);
     while size < bytes {

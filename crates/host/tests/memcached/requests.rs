@@ -13,8 +13,8 @@ impl std::fmt::Debug for Request {
 }
 
 impl Request {
-    /// A line of it is a meta command with a flag (`x`, `E`) that is newer than the program that we compare with (1.6.18):
-    /// data that a refused line leaves behind are read as commands.
+    /// A line of it is a meta command with a flag (`x`, `E`) that is newer than the program that we compare
+    /// with (1.6.18): data that a refused line leaves behind are read as commands.
     fn is_newer(&self) -> bool {
         self.0.split(|&byte| byte == b'\n').any(|line| {
             let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
@@ -136,8 +136,8 @@ fn with_data(mut line: Vec<u8>, data: &str) -> Request {
     Request(line)
 }
 
-/// How much less data is announced than comes. Not more: the next request would belong to it, and be answered together with
-/// what follows, of which the program can lose a part.
+/// How much less data is announced than comes. Not more: the next request would belong to it, and be answered
+/// together with what follows, of which the program can lose a part.
 fn mistake() -> impl Strategy<Value = i64> {
     prop_oneof![12 => Just(0i64), 1 => -3i64..0, 1 => Just(-100i64)]
 }

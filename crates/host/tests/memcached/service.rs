@@ -1,4 +1,5 @@
-//! The engine with its clients answers what the reference store answers, whether items are in memory or have to be read from a disk.
+//! The engine with its clients answers what the reference store answers, whether items are in memory or have
+//! to be read from a disk.
 
 use crate::NOW;
 use crate::dialogues;
@@ -212,7 +213,8 @@ pub fn compare((ours, closed): (&[u8], Option<Reason>), session: &Session) -> Re
     Ok(())
 }
 
-/// The same with an end of the server in the middle, which nobody notices: the rest is answered while it finds what there was.
+/// The same with an end of the server in the middle, which nobody notices: the rest is answered while it
+/// finds what there was.
 fn check_restarted(before: &[Vec<u8>], after: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
     let place = Where::SmallSegments;
     let (mut client, mut session) = (Client::new(place, seed), Session::with_cas(NOW, false, FIRST_CAS));

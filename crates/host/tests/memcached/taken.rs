@@ -1,4 +1,5 @@
-//! A shard that others have now and then: what is left there is done in its order, and the client notices nothing.
+//! A shard that others have now and then: what is left there is done in its order, and the client notices
+//! nothing.
 
 use crate::requests::any_requests;
 use crate::service::{bytes_of, compare};

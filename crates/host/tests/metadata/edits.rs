@@ -43,7 +43,8 @@ fn step(sum: u32, byte: u8) -> u32 {
     (0..8).fold(sum ^ u32::from(byte), bit)
 }
 
-/// Where a checksum stands in a block of metadata, and the bytes that it covers; none if it is something else.
+/// Where a checksum stands in a block of metadata, and the bytes that it covers; none if it is something
+/// else.
 fn checksum(bytes: &[u8]) -> Option<(usize, Range<usize>)> {
     match &bytes[..8] {
         b"tailcutA" => {
@@ -68,8 +69,8 @@ fn covered_by(bytes: &[u8], at: usize, first: usize) -> Option<usize> {
     end
 }
 
-/// Changes a block of metadata, on one drive or on all that have the same, and makes its checksum right again. False
-/// if it has no checksum.
+/// Changes a block of metadata, on one drive or on all that have the same, and makes its checksum right
+/// again. False if it has no checksum.
 pub fn rewrite(machine: &mut Machine, (drive, at): (usize, usize), edits: &[Edit], on_all: bool) -> bool {
     let good = machine.drives[drive][at].clone();
     let Some((sum, covered)) = checksum(good.as_slice()) else { return false };

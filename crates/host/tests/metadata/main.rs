@@ -1,10 +1,11 @@
-//! Metadata of arrays that is wrong under a right checksum: records, checkpoints, descriptors, summaries, journals,
-//! bitmaps. Bytes of them are changed and their checksums are made right again; then the array is opened, read and
-//! written. It may refuse, and requests may fail; nothing may panic, and everything comes to an end.
+//! Metadata of arrays that is wrong under a right checksum: records, checkpoints, descriptors, summaries,
+//! journals, bitmaps. Bytes of them are changed and their checksums are made right again; then the array is
+//! opened, read and written. It may refuse, and requests may fail; nothing may panic, and everything comes to
+//! an end.
 //!
-//! What is read is compared with what was written. Wrong data is excluded where metadata is a hint (summaries, bitmaps)
-//! and counted elsewhere: a map or a descriptor that names another block, and is possible, is believed, because nothing
-//! else on the drives says what it says.
+//! What is read is compared with what was written. Wrong data is excluded where metadata is a hint
+//! (summaries, bitmaps) and counted elsewhere: a map or a descriptor that names another block, and is
+//! possible, is believed, because nothing else on the drives says what it says.
 
 mod edits;
 mod machine;

@@ -1,4 +1,5 @@
-//! NBD on the wire: how a stream is cut makes no difference, garbage does no harm, and numbers are the standard's.
+//! NBD on the wire: how a stream is cut makes no difference, garbage does no harm, and numbers are the
+//! standard's.
 
 mod handshake;
 mod replies;

@@ -26,7 +26,8 @@ fn starttls() -> Vec<u8> {
     option(NBD_OPT_STARTTLS, &[])
 }
 
-/// A client, and what the server made of it: each step but [`Step::More`] with what is left of the input then, and the answers as (option, kind).
+/// A client, and what the server made of it: each step but [`Step::More`] with what is left of the input
+/// then, and the answers as (option, kind).
 struct Talk {
     handshake: Handshake,
     offer: Offer,
@@ -206,7 +207,8 @@ fn options_before_and_after_are_counted_together() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is said, nothing but consent, refusal and farewell is said in the clear where TLS is required.
+    /// Whatever is said, nothing but consent, refusal and farewell is said in the clear where TLS is
+    /// required.
     #[test]
     fn nothing_gets_around_it(
         options in prop::collection::vec((0u32..13, prop_oneof![Just(vec![]), Just([string(b"disk"), vec![0; 2]].concat())]), 0..8),

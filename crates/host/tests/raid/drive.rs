@@ -31,8 +31,8 @@ pub struct Drive {
     pub interface: Option<Interface>,
 }
 
-/// What a drive says of its own work: it collects a block each millisecond until it has [`HIGH`], and comes to
-/// rest a millisecond after it is asked to.
+/// What a drive says of its own work: it collects a block each millisecond until it has [`HIGH`], and comes
+/// to rest a millisecond after it is asked to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interface {
     pub free: u64,

@@ -113,9 +113,9 @@ fn a_drive_that_was_filled_is_not_overwritten_from_the_journal() {
     }
 }
 
-/// A block is written twice, and everything made durable; the journal still has both. What it has on one drive
-/// becomes unreadable, block by block. All is compared; then the power goes, and another drive with it, which may have had the other
-/// copy of the second write.
+/// A block is written twice, and everything made durable; the journal still has both. What it has on one
+/// drive becomes unreadable, block by block. All is compared; then the power goes, and another drive with it,
+/// which may have had the other copy of the second write.
 pub fn journal_of_one_copy(seed: u64) -> Vec<String> {
     let (spoiled, lost) = ((seed % 4) as usize, (seed % 4 + 1 + seed / 4 % 3) as usize % 4);
     let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), seed);

@@ -272,8 +272,9 @@ impl Rig {
         self.copy.take().expect("it has ended")
     }
 
-    /// As a reader with checksums of its own: reads some blocks, and of those that are wrong the other copies, and has the wrong ones
-    /// rewritten. Returns how many blocks were wrong, and how many in all copies.
+    /// As a reader with checksums of its own: reads some blocks, and of those that are wrong the other
+    /// copies, and has the wrong ones rewritten. Returns how many blocks were wrong, and how many in all
+    /// copies.
     pub fn read_as_a_file_system(&mut self, blocks: std::ops::Range<u64>) -> (u64, u64) {
         let (mut wrong, mut lost) = (0, 0);
         for block in blocks {

@@ -37,7 +37,8 @@ impl Calls {
 }
 
 impl<D: Drive> ServedArray<D> {
-    /// Calls one of the drives; the reply comes with [`Drive::poll`] of the array, in the order of those of one drive.
+    /// Calls one of the drives; the reply comes with [`Drive::poll`] of the array, in the order of those of
+    /// one drive.
     ///
     /// # Errors
     /// See [`CannotCall`].

@@ -12,8 +12,8 @@ use tailcut_host::{Bytes, Disk};
 
 /// How time goes on.
 pub trait Pace {
-    /// The moment at which to look again: at the latest when `next` has come, and no later than that a drive may have
-    /// something to say.
+    /// The moment at which to look again: at the latest when `next` has come, and no later than that a drive
+    /// may have something to say.
     fn go_on(&mut self, next: Time) -> Time;
 }
 
@@ -94,8 +94,8 @@ pub fn create<D: Drive>(
     Ok(array)
 }
 
-/// Opens the array that the drives belong to, in whatever order they are given, and waits until it has recovered.
-/// `consent` says whether drives may be missing that could be in use elsewhere.
+/// Opens the array that the drives belong to, in whatever order they are given, and waits until it has
+/// recovered. `consent` says whether drives may be missing that could be in use elsewhere.
 ///
 /// # Errors
 /// See [`ArrayError`]; nothing has been written when the drives are not opened.

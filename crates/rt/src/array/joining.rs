@@ -1,7 +1,7 @@
 //! Drives on their way into an array: they are erased before they take a place in it.
 //!
-//! What a drive holds of an earlier life as a member looks like content of the array: journals, descriptors and
-//! segments name the array, not the member. So nothing of it may be left when the drive is rebuilt.
+//! What a drive holds of an earlier life as a member looks like content of the array: journals, descriptors
+//! and segments name the array, not the member. So nothing of it may be left when the drive is rebuilt.
 
 use super::ServedArray;
 use crate::drive::{Answers, Drive};
@@ -56,7 +56,8 @@ impl<D: Drive> ServedArray<D> {
         if let Err(why) = self.array.fits(&drive.disk()) {
             return Err((why, drive));
         }
-        // As of other drives: one that cannot be listened to is looked at whenever another has something to say.
+        // As of other drives: one that cannot be listened to is looked at whenever another has something to
+        // say.
         let _ = self.listen(member, &drive);
         self.not_erased = None;
         let mut joining = Joining { member, drive, id, next: 0 };

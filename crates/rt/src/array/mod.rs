@@ -70,8 +70,8 @@ pub struct ArrayStatus {
 }
 
 impl<D: Drive> ServedArray<D> {
-    /// A new array over drives whose content does not matter; its records carry `identity`. The configuration must be
-    /// free of [`problems`](ArrayConfig::problems) and fit the drives ([`ArrayConfig::misfit`]).
+    /// A new array over drives whose content does not matter; its records carry `identity`. The configuration
+    /// must be free of [`problems`](ArrayConfig::problems) and fit the drives ([`ArrayConfig::misfit`]).
     ///
     /// # Errors
     /// When the process has no descriptor left.
@@ -86,8 +86,8 @@ impl<D: Drive> ServedArray<D> {
         ServedArray::over(now, array, drives.into_iter().map(Some).collect())
     }
 
-    /// The array that has been found on some drives; it recovers what a crash may have left. Those that it has no
-    /// use for are put away.
+    /// The array that has been found on some drives; it recovers what a crash may have left. Those that it
+    /// has no use for are put away.
     ///
     /// # Errors
     /// When the process has no descriptor left.
@@ -217,7 +217,8 @@ impl<D: Drive> ServedArray<D> {
         Ok(self.place(member)?.is_none() && !self.is_joining(member))
     }
 
-    /// Gives the place of a missing drive to a blank one, and begins to rebuild on it. `id` is 128 random bits.
+    /// Gives the place of a missing drive to a blank one, and begins to rebuild on it. `id` is 128 random
+    /// bits.
     ///
     /// # Errors
     /// When it is too small: then it comes back, and nothing has changed. Panics when the place is not free.
@@ -280,7 +281,8 @@ impl<D: Drive> ServedArray<D> {
         drive.submit(now, request);
     }
 
-    /// Puts drives away that the array does not use any more. What they had still to answer is answered for them.
+    /// Puts drives away that the array does not use any more. What they had still to answer is answered for
+    /// them.
     fn put_away(&mut self, now: Time) {
         for member in 0..self.drives.len() {
             let is_missing = self.array.core().drives.presence(DriveId::at(member)) == Presence::Missing;

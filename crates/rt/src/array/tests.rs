@@ -1,4 +1,5 @@
-//! Every layout in service, over drives without a delay and over emulated ones, with a clock of the test's own.
+//! Every layout in service, over drives without a delay and over emulated ones, with a clock of the test's
+//! own.
 
 use super::*;
 use crate::MemoryDrive;

@@ -62,8 +62,8 @@ impl MetricsPage {
         self.wakes.as_fd()
     }
 
-    /// Somebody has come for whom the system has no descriptor: it wants to be served again before long, and nothing becomes
-    /// readable for that.
+    /// Somebody has come for whom the system has no descriptor: it wants to be served again before long, and
+    /// nothing becomes readable for that.
     pub fn is_short(&self) -> bool {
         self.is_short
     }

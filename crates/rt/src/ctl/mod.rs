@@ -1,11 +1,11 @@
-//! Control from outside: a server is asked and steered on a socket, in the words of `tailcut_host::wire::ctl`, and
-//! read by Prometheus over HTTP.
+//! Control from outside: a server is asked and steered on a socket, in the words of
+//! `tailcut_host::wire::ctl`, and read by Prometheus over HTTP.
 //!
 //! Who listens here does not know the drives: what is asked is answered by whoever serves them ([`Steered`]),
-//! between its requests, so that nothing is locked and what is told is of one moment. What a peer can cost is bounded:
-//! there are few of them, each has one request under way, and one that does not read its answer or talks too
-//! long is hung up on. Where there are too many, or the system has no descriptors left, the one that has said nothing for
-//! longest makes room for who comes.
+//! between its requests, so that nothing is locked and what is told is of one moment. What a peer can cost is
+//! bounded: there are few of them, each has one request under way, and one that does not read its answer or
+//! talks too long is hung up on. Where there are too many, or the system has no descriptors left, the one
+//! that has said nothing for longest makes room for who comes.
 
 mod figures;
 mod health;
@@ -83,7 +83,8 @@ fn accept(listener: &Listener) -> Accepted {
     }
 }
 
-/// Takes note of edges: what has come is looked at now. Peers who have said something stay readable until they are read.
+/// Takes note of edges: what has come is looked at now. Peers who have said something stay readable until
+/// they are read.
 fn acknowledge(wakes: &OwnedFd) {
     let mut events = [MaybeUninit::uninit(); 32];
     let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -114,8 +115,8 @@ impl ControlSocket {
         Ok(ControlSocket { listener, wakes, peers: VecDeque::new(), reserve, is_short: false })
     }
 
-    /// Somebody has come for whom the system has no descriptor: it wants to be served again before long, and nothing becomes
-    /// readable for that.
+    /// Somebody has come for whom the system has no descriptor: it wants to be served again before long, and
+    /// nothing becomes readable for that.
     pub fn is_short(&self) -> bool {
         self.is_short
     }
@@ -175,7 +176,8 @@ impl ControlSocket {
         self.reserve.take().is_some() || self.evict(answer)
     }
 
-    /// Hangs up on the peer that has said nothing for longest, after all have had a chance to be heard. False if there is none.
+    /// Hangs up on the peer that has said nothing for longest, after all have had a chance to be heard. False
+    /// if there is none.
     fn evict(&mut self, answer: &mut impl FnMut(&str) -> String) -> bool {
         let before = self.peers.len();
         self.attend(answer);

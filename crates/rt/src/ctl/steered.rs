@@ -28,8 +28,8 @@ pub trait Steered: Drive + Sized {
         Health::of_single(self)
     }
 
-    /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the reply comes with
-    /// [`Drive::poll`].
+    /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the
+    /// reply comes with [`Drive::poll`].
     ///
     /// # Errors
     /// See [`CannotCall`].
@@ -57,7 +57,8 @@ pub trait Steered: Drive + Sized {
         Err(NO_ARRAY.into())
     }
 
-    /// Gives the place of a drive that is missing to a file or block device, which is erased, or to another emulated drive.
+    /// Gives the place of a drive that is missing to a file or block device, which is erased, or to another
+    /// emulated drive.
     ///
     /// # Errors
     /// When the place is not free, the drive does not fit, or belongs to another array.

@@ -34,7 +34,8 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Does what is asked of the drive itself. A call of the control interface is answered when the drive has replied.
+    /// Does what is asked of the drive itself. A call of the control interface is answered when the drive has
+    /// replied.
     pub fn carry_out(&mut self, drive: &mut impl Steered, now: Time, request: AdminRequest) {
         let AdminRequest { ask, answer } = request;
         let done = match ask {

@@ -56,7 +56,8 @@ pub enum Error {
     /// All room of the queue is taken by operations under way, and by completions that nobody has taken.
     #[error("the queue is full: take completions, or make a queue with more room")]
     Busy,
-    /// The drive has failed to read it, or what it has read is not what was written. Whether there is an item is not known.
+    /// The drive has failed to read it, or what it has read is not what was written. Whether there is an item
+    /// is not known.
     #[error("the item cannot be read: the drive has failed, or has changed what was written")]
     Unreadable,
     /// The drive takes no writes any more. What was changed last may be lost at the end.
@@ -72,7 +73,8 @@ pub enum Error {
         "the array steers its drives by itself: ask them, but leave that to it, or open with array.epoch.mode = epoch and no turns"
     )]
     Steered,
-    /// An invariant did not hold, and the store's thread has ended with it. What was changed last may be lost.
+    /// An invariant did not hold, and the store's thread has ended with it. What was changed last may be
+    /// lost.
     #[error(
         "a bug in tailcut has ended the store, please report what its thread has said on standard error: open it again"
     )]

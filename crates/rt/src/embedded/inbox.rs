@@ -5,8 +5,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Messages for a thread, which is woken only when it sleeps: while it is busy, a message costs a lock and no system call. Whoever
-/// posts keeps to the room of his queue, so there is never more in it than all queues have room for.
+/// Messages for a thread, which is woken only when it sleeps: while it is busy, a message costs a lock and no
+/// system call. Whoever posts keeps to the room of his queue, so there is never more in it than all queues
+/// have room for.
 #[derive(Debug)]
 pub struct Inbox<T> {
     state: Mutex<State<T>>,
@@ -44,7 +45,8 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Takes all messages into `messages`, which is empty, and whose memory takes the next ones. False when no more will come.
+    /// Takes all messages into `messages`, which is empty, and whose memory takes the next ones. False when
+    /// no more will come.
     pub fn take(&self, messages: &mut Vec<T>) -> bool {
         let mut state = self.lock();
         state.is_asleep = false;
@@ -52,8 +54,8 @@ impl<T> Inbox<T> {
         !state.is_closed
     }
 
-    /// The thread is about to sleep: from now on its descriptor becomes readable with the next message, or when it closes. False if there are messages
-    /// already, or it has closed since the thread has looked.
+    /// The thread is about to sleep: from now on its descriptor becomes readable with the next message, or
+    /// when it closes. False if there are messages already, or it has closed since the thread has looked.
     pub fn arm(&self) -> bool {
         let mut state = self.lock();
         state.is_asleep = state.messages.is_empty() && !state.is_closed;

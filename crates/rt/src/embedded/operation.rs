@@ -5,8 +5,8 @@ use std::ops::Deref;
 use std::time::Duration;
 use tailcut_host::kv::MOST_KEY;
 
-/// Something that is to be done. Key and value stand in one buffer, which comes back with the completion and can be used again, so that
-/// operations need no memory once a few were carried out.
+/// Something that is to be done. Key and value stand in one buffer, which comes back with the completion and
+/// can be used again, so that operations need no memory once a few were carried out.
 #[derive(Debug)]
 pub struct Operation {
     pub(super) verb: Verb,
@@ -141,8 +141,8 @@ impl Operation {
         Operation::of(Verb::Delete, Vec::new(), key, &[])
     }
 
-    /// Makes durable what was changed by operations that have completed before it is submitted. In a cache that is what it has on its
-    /// drive: what is only in memory is lost with it.
+    /// Makes durable what was changed by operations that have completed before it is submitted. In a cache
+    /// that is what it has on its drive: what is only in memory is lost with it.
     pub fn flush() -> Operation {
         Operation { verb: Verb::Flush, data: Data::default() }
     }
@@ -165,8 +165,8 @@ impl Operation {
         self
     }
 
-    /// What is set or touched is there for a time, rounded up to seconds. The first one is what is left of the second that runs on the
-    /// clock on the wall.
+    /// What is set or touched is there for a time, rounded up to seconds. The first one is what is left of
+    /// the second that runs on the clock on the wall.
     #[must_use]
     pub fn for_a_time(mut self, time: Duration) -> Operation {
         if let Verb::Set { lifetime, .. } | Verb::Touch { lifetime } = &mut self.verb {

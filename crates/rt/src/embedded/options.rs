@@ -22,12 +22,13 @@ pub struct Options {
     pub memory: u64,
     /// The most bytes of an item with its key and 40 of its header, rounded up to 16; at least 304.
     pub most_item: u64,
-    /// A cache gives up what nobody asks for; a store keeps everything, is found again after any end, and says so when it is full.
+    /// A cache gives up what nobody asks for; a store keeps everything, is found again after any end, and
+    /// says so when it is full.
     pub keep: Keep,
     /// What is changed is durable when its operation completes. Only for a store with a drive.
     pub is_durable: bool,
-    /// A new store is made, and a new array, whatever the drives hold, unless that is a store or an array. If not, what is there is
-    /// opened, and made where there are only zeros.
+    /// A new store is made, and a new array, whatever the drives hold, unless that is a store or an array. If
+    /// not, what is there is opened, and made where there are only zeros.
     pub create: bool,
     /// An array is opened although drives are missing that could be in use as the same array elsewhere.
     pub degraded: bool,
@@ -79,14 +80,16 @@ impl Options {
         }
     }
 
-    /// A store on files and block devices: on one, or on several of which `layout` makes an array, in so many groups.
+    /// A store on files and block devices: on one, or on several of which `layout` makes an array, in so many
+    /// groups.
     pub fn on_devices(paths: Vec<PathBuf>, layout: Option<(LayoutKind, u32)>) -> Options {
         let array = Box::new(array(paths.len() as u32, layout));
         let place = Place::Devices { paths, file_bytes: 0, array };
         Options { place, keep: Keep::Everything, ..Options::in_memory() }
     }
 
-    /// A cache on so many small emulated SSDs, of which `layout` makes an array, in so many groups; on one without it.
+    /// A cache on so many small emulated SSDs, of which `layout` makes an array, in so many groups; on one
+    /// without it.
     pub fn emulated(drives: u32, layout: Option<(LayoutKind, u32)>) -> Options {
         let mut device = Box::new(Preset::G.config());
         (device.geometry.channels, device.geometry.chips) = (2, 1);
@@ -219,6 +222,6 @@ const MOST_MEMORY: u64 = 64 << 30;
 const MOST_ITEM: u64 = 1 << 30;
 /// Requests that memory takes at a time.
 const DEPTH: u32 = 1024;
-/// How long before an event the thread of an emulated drive no longer sleeps: what it takes to sleep precisely
-/// (`docs/decisions/real-time-drives.md`).
+/// How long before an event the thread of an emulated drive no longer sleeps: what it takes to sleep
+/// precisely (`docs/decisions/real-time-drives.md`).
 const SPIN: Nanos = Nanos::micros(64);

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A place from which operations are submitted, and to which their completions come: a ring such as drives have.
+/// A place from which operations are submitted, and to which their completions come: a ring such as drives
+/// have.
 ///
-/// Any number of threads may submit and take completions, but who takes gets whatever has ended; one for each thread, or for each
-/// event loop, is the usual. It may outlive its store, whose end completes everything.
+/// Any number of threads may submit and take completions, but who takes gets whatever has ended; one for each
+/// thread, or for each event loop, is the usual. It may outlive its store, whose end completes everything.
 #[derive(Debug)]
 pub struct Queue {
     core: Arc<Core>,
@@ -39,7 +40,8 @@ struct Core {
     /// There is a completion, or nothing is under way any more.
     came: Condvar,
     room: usize,
-    /// Operations that were submitted and whose completions were not taken. It becomes less only while the state is locked.
+    /// Operations that were submitted and whose completions were not taken. It becomes less only while the
+    /// state is locked.
     under_way: AtomicUsize,
     /// Readable while there are completions, if anybody has asked for it.
     event: OnceLock<OwnedFd>,
@@ -72,7 +74,8 @@ impl Queue {
         Queue { core: Arc::new(core), inbox }
     }
 
-    /// Hands over an operation, and never waits. Its completion has the same `user_data`, which need not differ from others.
+    /// Hands over an operation, and never waits. Its completion has the same `user_data`, which need not
+    /// differ from others.
     ///
     /// # Errors
     /// [`Error::Busy`] if there is no room, [`Error::Closed`]; the operation comes back with them.
@@ -93,7 +96,8 @@ impl Queue {
         }
     }
 
-    /// Appends what has ended to `completions`, and returns how many these are. Zero when `wait` is over, or nothing is under way.
+    /// Appends what has ended to `completions`, and returns how many these are. Zero when `wait` is over, or
+    /// nothing is under way.
     pub fn completions(&self, completions: &mut Vec<Completion>, wait: Wait) -> usize {
         self.take(completions, usize::MAX, wait)
     }
@@ -110,7 +114,8 @@ impl Queue {
         count
     }
 
-    /// A descriptor that is readable while there are completions, for event loops; whoever has seen that takes all of them with [`Wait::Not`].
+    /// A descriptor that is readable while there are completions, for event loops; whoever has seen that
+    /// takes all of them with [`Wait::Not`].
     ///
     /// # Errors
     /// When the process has no descriptor left.
@@ -207,8 +212,8 @@ impl Drop for Requester {
     }
 }
 
-/// What came of operations that are told together, as long as they are of one queue: a lock for each of them would be taken just when
-/// whoever submits or takes wants it.
+/// What came of operations that are told together, as long as they are of one queue: a lock for each of them
+/// would be taken just when whoever submits or takes wants it.
 #[derive(Debug, Default)]
 pub struct News {
     /// Whose they are; none where there are none.

@@ -20,8 +20,8 @@ use tailcut_host::kv::Engine;
 
 /// A store, and the thread that it works on. Any number of threads may use it at the same time.
 ///
-/// Dropped, it ends as with [`Store::close`], only that nobody is told whether all is on the drive. After `fork` the child must not use
-/// it: it has no such thread.
+/// Dropped, it ends as with [`Store::close`], only that nobody is told whether all is on the drive. After
+/// `fork` the child must not use it: it has no such thread.
 #[derive(Debug)]
 pub struct Store {
     inbox: Arc<Inbox<Message>>,
@@ -52,8 +52,8 @@ impl Store {
         Store::over(move || options.build(clock), settings, clock)
     }
 
-    /// A store of the engine that `make` returns with the drive below it, none for one in memory. The thread that it will have makes it,
-    /// as io_uring wants one and the same.
+    /// A store of the engine that `make` returns with the drive below it, none for one in memory. The thread
+    /// that it will have makes it, as io_uring wants one and the same.
     ///
     /// # Errors
     /// Those of `make`, and when the system has no room for a thread.
@@ -94,7 +94,8 @@ impl Store {
         self.carry_out(Operation::get(key)?)?.into_value()
     }
 
-    /// Writes an item, for ever; its version. For less, see [`Operation::for_a_time`] and [`Store::carry_out`].
+    /// Writes an item, for ever; its version. For less, see [`Operation::for_a_time`] and
+    /// [`Store::carry_out`].
     ///
     /// # Errors
     /// [`Error::Key`], [`Error::TooLarge`], [`Error::Full`], [`Error::DriveFailed`].
@@ -163,8 +164,9 @@ impl Store {
         self.ask(AdminRequest::Status)
     }
 
-    /// Makes a call of the control interface (Shin 2017, table 5.1) of the drive below, or of this one in an array. Moments are those of
-    /// [`Store::now`]. What a drive does not know it answers with [`ControlReply::Unsupported`].
+    /// Makes a call of the control interface (Shin 2017, table 5.1) of the drive below, or of this one in an
+    /// array. Moments are those of [`Store::now`]. What a drive does not know it answers with
+    /// [`ControlReply::Unsupported`].
     ///
     /// # Errors
     /// [`Error::NoDrive`], and [`Error::Steered`] for calls that steer, where the array does that by itself.
@@ -183,11 +185,12 @@ impl Store {
         hears.recv().map_err(|_| Error::Closed)
     }
 
-    /// Completes what is under way, makes durable what was changed, and gives the drive back; what it has done.
+    /// Completes what is under way, makes durable what was changed, and gives the drive back; what it has
+    /// done.
     ///
     /// # Errors
-    /// [`Error::DriveFailed`] if the drive has failed or does not answer, and [`Error::Bug`] if the store's thread has panicked: what was
-    /// changed last may be lost.
+    /// [`Error::DriveFailed`] if the drive has failed or does not answer, and [`Error::Bug`] if the store's
+    /// thread has panicked: what was changed last may be lost.
     pub fn close(mut self) -> Result<Statistics, Error> {
         let Some(thread) = self.thread.take() else { return Err(Error::Closed) };
         self.inbox.close();

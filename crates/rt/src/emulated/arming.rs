@@ -7,8 +7,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// A flag between two threads, with a fence that orders it against everything else. Its own trait, so that the
-/// protocol can be model-checked as it stands.
+/// A flag between two threads, with a fence that orders it against everything else. Its own trait, so that
+/// the protocol can be model-checked as it stands.
 pub trait Flag {
     /// Sets it.
     fn set(&self, value: bool);
@@ -42,7 +42,8 @@ impl<F: Flag> Arming<F> {
         Arming(flag)
     }
 
-    /// The sleeper is about to sleep. False, and it must not, if `is_ready` says that there is something to do.
+    /// The sleeper is about to sleep. False, and it must not, if `is_ready` says that there is something to
+    /// do.
     pub fn arm(&self, is_ready: impl FnOnce() -> bool) -> bool {
         self.0.set(true);
         F::fence();
@@ -58,8 +59,8 @@ impl<F: Flag> Arming<F> {
         self.0.set(false);
     }
 
-    /// The poster has posted: true when it must wake the sleeper now. It may be the sleeper's next sleep that this
-    /// takes for the present one: whoever clears the flag wakes, so that one is a short one.
+    /// The poster has posted: true when it must wake the sleeper now. It may be the sleeper's next sleep that
+    /// this takes for the present one: whoever clears the flag wakes, so that one is a short one.
     #[inline]
     pub fn must_wake(&self) -> bool {
         F::fence();
@@ -106,8 +107,9 @@ mod tests {
         fn fence() {}
     }
 
-    /// A poster posts `posts` times; a sleeper takes what it finds and sleeps otherwise. All ways in which the two can
-    /// run are tried, those with more than so many preemptions left out; one in which the sleeper waits for ever is a deadlock, which the model reports.
+    /// A poster posts `posts` times; a sleeper takes what it finds and sleeps otherwise. All ways in which
+    /// the two can run are tried, those with more than so many preemptions left out; one in which the sleeper
+    /// waits for ever is a deadlock, which the model reports.
     fn model<F: Flag + Send + Sync + 'static>(posts: usize, preemptions: Option<usize>, flag: fn() -> F) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = preemptions;

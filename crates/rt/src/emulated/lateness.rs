@@ -16,8 +16,8 @@ pub struct Lateness {
 /// above the drive says more about this machine than about the drive.
 const TOLERATED: f64 = 0.05;
 
-/// Fewer answers than this are those of a server that is idle but for a client that looks at it: the first of them wake
-/// sleeping threads and touch cold memory, which is no sign of a machine that is too slow.
+/// Fewer answers than this are those of a server that is idle but for a client that looks at it: the first of
+/// them wake sleeping threads and touch cold memory, which is no sign of a machine that is too slow.
 const TELLING: u64 = 1000;
 
 impl Default for Lateness {

@@ -109,7 +109,8 @@ impl EmulatedSsd {
         }
     }
 
-    /// What the drive has done and how it is; on its own core up to some tenths of a second ago, or not known yet.
+    /// What the drive has done and how it is; on its own core up to some tenths of a second ago, or not known
+    /// yet.
     pub fn account(&self) -> Option<Account> {
         match &self.model {
             Model::Inline(timing, _) => Some(timing.account()),

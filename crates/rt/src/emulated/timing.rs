@@ -60,8 +60,8 @@ impl Timing {
         self.ssd.identify()
     }
 
-    /// Tells it something; what it says by then is appended. To the drive it comes when it was asked, but never
-    /// before what has been served: how long it took to get here is no part of what the model says.
+    /// Tells it something; what it says by then is appended. To the drive it comes when it was asked, but
+    /// never before what has been served: how long it took to get here is no part of what the model says.
     #[inline]
     pub fn ask(&mut self, ask: Ask, told: &mut Vec<Told>) {
         match ask {

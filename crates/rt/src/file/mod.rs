@@ -10,9 +10,9 @@
 //!
 //! A flush that fails is the last: see [`FailStop`].
 //!
-//! There are no seals beside the blocks of a file: what comes back counts as intact
-//! ([`Bytes::unsealed`]), and what the medium flips is noticed by a scrub of an array, or by a reader with checksums of
-//! its own, who may have another copy ([`Mirror`](tailcut_host::Mirror)).
+//! There are no seals beside the blocks of a file: what comes back counts as intact ([`Bytes::unsealed`]),
+//! and what the medium flips is noticed by a scrub of an array, or by a reader with checksums of its own, who
+//! may have another copy ([`Mirror`](tailcut_host::Mirror)).
 
 mod buffer;
 mod job;
@@ -39,13 +39,14 @@ use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
 use target::Target;
 use uring::Uring;
 
-/// A drive on a file or a block device. Once a flush has failed it takes no writes any more: see [`FailStop`].
+/// A drive on a file or a block device. Once a flush has failed it takes no writes any more: see
+/// [`FailStop`].
 ///
 /// Its user is one thread from the first request on, which is also the one that drops it.
 pub type FileDrive = FailStop<SystemFile>;
 
-/// What is below [`FileDrive`]: a file as the system serves it, whose second flush may succeed after the first has
-/// lost data.
+/// What is below [`FileDrive`]: a file as the system serves it, whose second flush may succeed after the
+/// first has lost data.
 #[derive(Debug)]
 pub struct SystemFile {
     /// Before the target: its jobs end before the lock is given up.
@@ -87,8 +88,9 @@ pub struct FileOptions {
     pub is_read_only: bool,
     /// io_uring is not used even where it may be.
     pub without_uring: bool,
-    /// A block device is opened for this process alone: refused where the system uses it, for a file system, swap, a RAID or device
-    /// mapper, and kept from being mounted as long as it is open. Files are locked anyway.
+    /// A block device is opened for this process alone: refused where the system uses it, for a file system,
+    /// swap, a RAID or device mapper, and kept from being mounted as long as it is open. Files are locked
+    /// anyway.
     pub is_exclusive: bool,
     /// A lock that somebody has is not waited for: it may be that of a process that has just been killed.
     pub is_hasty: bool,
@@ -99,8 +101,8 @@ pub struct FileOptions {
 /// Requests that a drive takes at a time if nothing is said.
 const DEPTH: u16 = 64;
 
-/// The most blocks of a read or write: 128 KiB, so that all buffers of a drive take 8 MiB unless more of them are asked
-/// for, which an ordinary user may lock.
+/// The most blocks of a read or write: 128 KiB, so that all buffers of a drive take 8 MiB unless more of them
+/// are asked for, which an ordinary user may lock.
 const MOST_BLOCKS: usize = 32;
 
 /// Threads in place of io_uring. As many requests are under way at a time.
@@ -192,8 +194,8 @@ impl SystemFile {
         self.begin(job(slot, work, block, u64::from(blocks), buffer));
     }
 
-    /// True when a request meets another that came before: one that the system has, or one of the first `ahead`
-    /// that wait.
+    /// True when a request meets another that came before: one that the system has, or one of the first
+    /// `ahead` that wait.
     fn must_wait(&self, request: &Request<Bytes>, ahead: usize) -> bool {
         let (first, end) = (request.block, request.block + u64::from(request.blocks));
         let meets = |op: Op, blocks: std::ops::Range<u64>| {

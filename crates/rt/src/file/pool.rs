@@ -122,7 +122,8 @@ fn step(file: &File, job: &mut Job) -> Result<u64, Errno> {
     }
 }
 
-/// What gives room back; on a block device the blocks are zeroed, by a trim where the device promises zeros after it.
+/// What gives room back; on a block device the blocks are zeroed, by a trim where the device promises zeros
+/// after it.
 pub const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
 const DATA: &str = "what moves data has a buffer";

@@ -103,7 +103,8 @@ impl Target {
         if !matches!(kind, FileType::RegularFile | FileType::BlockDevice) {
             return Err(FileError::Kind { path: name });
         }
-        // A lock belongs to what has been opened: it is taken once, and a second opening for another reason would lose to it.
+        // A lock belongs to what has been opened: it is taken once, and a second opening for another reason
+        // would lose to it.
         if is_direct && !takes_direct(&file) {
             // Nor could a device be claimed twice.
             drop(file);
@@ -142,8 +143,8 @@ impl Target {
 /// How long the lock of another process is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A process that was killed has its lock until the kernel has ended what its ring had under way, and so it should:
-/// until then there may still be writes. That takes a moment.
+/// A process that was killed has its lock until the kernel has ended what its ring had under way, and so it
+/// should: until then there may still be writes. That takes a moment.
 fn lock(file: &File, patience: Duration) -> rustix::io::Result<()> {
     let lock = || flock(file, FlockOperation::NonBlockingLockExclusive);
     patiently(patience, lock, |locked| *locked == Err(Errno::WOULDBLOCK))

@@ -1,8 +1,8 @@
 //! Reading and writing through io_uring.
 //!
-//! One thread submits and reaps: that is what `SINGLE_ISSUER` and `DEFER_TASKRUN` promise to the kernel, which
-//! then does its part of a completion when that thread looks, and not whenever it likes. The ring is enabled
-//! by its first use, so a drive can be made on another thread than the one that uses it.
+//! One thread submits and reaps: that is what `SINGLE_ISSUER` and `DEFER_TASKRUN` promise to the kernel,
+//! which then does its part of a completion when that thread looks, and not whenever it likes. The ring is
+//! enabled by its first use, so a drive can be made on another thread than the one that uses it.
 
 use super::buffer::Buffer;
 use super::job::{Ended, Job, Work};
@@ -24,8 +24,8 @@ pub struct Uring {
     in_flight: usize,
     /// Jobs that go on although they have not been asked for again.
     again: Vec<u32>,
-    /// Becomes readable with every completion. The ring itself does not: what is put off until its thread looks
-    /// wakes nobody who polls it.
+    /// Becomes readable with every completion. The ring itself does not: what is put off until its thread
+    /// looks wakes nobody who polls it.
     event: OwnedFd,
     is_enabled: bool,
     has_buffers: bool,
@@ -65,8 +65,8 @@ impl Uring {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         ring.submitter().register_eventfd(event.as_raw_fd())?;
         let parts: Vec<libc::iovec> = buffers.iter().map(part).collect();
-        // SAFETY: the memory of a buffer stays where it is and is freed after the ring: jobs in flight are waited
-        // for before (see the drop below), and the kernel touches registered memory for none else.
+        // SAFETY: the memory of a buffer stays where it is and is freed after the ring: jobs in flight are
+        // waited for before (see the drop below), and the kernel touches registered memory for none else.
         let registered = unsafe { ring.submitter().register_buffers(&parts) };
         Ok(Uring {
             ring,
@@ -92,7 +92,8 @@ impl Uring {
     fn push(&mut self, slot: u32) {
         let job = self.jobs[slot as usize].as_mut().expect("it has just come");
         let entry = entry(job, self.has_buffers);
-        // SAFETY: its buffer is held in `jobs` until its completion has been seen, the file as long as the ring.
+        // SAFETY: its buffer is held in `jobs` until its completion has been seen, the file as long as the
+        // ring.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("there is an entry for each slot");
     }

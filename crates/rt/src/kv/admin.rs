@@ -13,8 +13,9 @@ use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::wire::ctl::Ask;
 use tailcut_host::wire::metrics::{Kind, Metrics};
 
-/// A server as its control server sees it. Requests about the drive go to the first thread; the counters of shards and threads
-/// are collected by the control server itself, so that no serving thread waits for another.
+/// A server as its control server sees it. Requests about the drive go to the first thread; the counters of
+/// shards and threads are collected by the control server itself, so that no serving thread waits for
+/// another.
 #[derive(Debug)]
 pub struct Store {
     common: Arc<Common>,

@@ -21,8 +21,8 @@ pub struct Client {
     pub slowed_until: Option<Time>,
     /// What was received and not taken.
     pub input: Vec<u8>,
-    /// Not because it is half a command, but because the service took no more: it goes on when it does, also without further input, as
-    /// an answer may be in the middle.
+    /// Not because it is half a command, but because the service took no more: it goes on when it does, also
+    /// without further input, as an answer may be in the middle.
     pub is_held: bool,
     /// There may be something to be received.
     pub is_readable: bool,

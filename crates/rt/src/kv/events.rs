@@ -19,9 +19,11 @@ pub enum Event {
     LoginFailed(Peer),
     /// A client was disconnected: others waited for the memory that its answers or a half-sent value took.
     Hoarding,
-    /// An invariant did not hold, which is a bug: a connection was closed, or a shard has failed. What the panic has said.
+    /// An invariant did not hold, which is a bug: a connection was closed, or a shard has failed. What the
+    /// panic has said.
     Panicked(String),
-    /// A shard is not used any more after such a panic: whoever asks for its items is told so, until a restart.
+    /// A shard is not used any more after such a panic: whoever asks for its items is told so, until a
+    /// restart.
     ShardFailed {
         /// Which.
         shard: u32,

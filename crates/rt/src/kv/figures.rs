@@ -5,13 +5,16 @@ use tailcut_host::kv::session::Sums;
 /// What a server has done until its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// What clients asked for, since one of them has said `stats reset` or from the start, and what the engines did.
+    /// What clients asked for, since one of them has said `stats reset` or from the start, and what the
+    /// engines did.
     pub sums: Sums,
     /// About sockets.
     pub traffic: Traffic,
-    /// Everything that was written to the drive is there for good; false where the drive has failed, or did not answer any more.
+    /// Everything that was written to the drive is there for good; false where the drive has failed, or did
+    /// not answer any more.
     pub is_durable: bool,
-    /// This block of the drive could not be read, so what is on it could not be found, and the server has ended.
+    /// This block of the drive could not be read, so what is on it could not be found, and the server has
+    /// ended.
     pub unreadable: Option<u64>,
 }
 

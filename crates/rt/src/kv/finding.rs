@@ -44,8 +44,9 @@ pub enum CannotFind {
     Random(#[from] io::Error),
 }
 
-/// Opens or makes a store on a drive, and waits until it can serve. A store that is made has so many parts; one that is there has as many as it was
-/// made with. `settings` are those of each part. `progress` is told from time to time how many segments of how many were looked at.
+/// Opens or makes a store on a drive, and waits until it can serve. A store that is made has so many parts;
+/// one that is there has as many as it was made with. `settings` are those of each part. `progress` is told
+/// from time to time how many segments of how many were looked at.
 ///
 /// # Errors
 /// See [`CannotFind`]; nothing has been written then, unless the drive has failed in the middle of it.
@@ -137,7 +138,8 @@ fn ready(engine: Engine) -> Engine {
     engine
 }
 
-/// Blocks of a segment for a drive: as many as `settings` say, or fewer on one that is small, but enough for its items.
+/// Blocks of a segment for a drive: as many as `settings` say, or fewer on one that is small, but enough for
+/// its items.
 pub fn segment_blocks(settings: &Settings, disk: &Disk) -> u32 {
     let for_items = (2 * settings.most_item).div_ceil(BLOCK_BYTES).next_power_of_two();
     let fitting = (disk.blocks / u64::from(kv::log::LEAST_SEGMENTS)).max(1);

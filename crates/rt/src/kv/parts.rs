@@ -6,7 +6,8 @@ use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Request, Response};
 
-/// How a drive is divided: each part has as many blocks, one after the other, and as many places of its queue.
+/// How a drive is divided: each part has as many blocks, one after the other, and as many places of its
+/// queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     of: u32,
@@ -23,7 +24,8 @@ impl Parts {
         Parts { of, blocks: disk.blocks / u64::from(of), depth: disk.depth / of }
     }
 
-    /// Those of a store that is there: the drive may have grown since it was made, and they are where they were.
+    /// Those of a store that is there: the drive may have grown since it was made, and they are where they
+    /// were.
     pub fn of_store(disk: &Disk, of: u32, blocks: u64) -> Parts {
         Parts { blocks, ..Parts::new(disk, of) }
     }

@@ -61,8 +61,8 @@ pub struct Limits {
     pub idle: Option<Nanos>,
     /// How long the end waits for clients that do not read their answers, and for a drive that says nothing.
     pub patience: Nanos,
-    /// How long clients wait for the memory that others hold before those are disconnected that do not read their answers, or do
-    /// not end the value that they send.
+    /// How long clients wait for the memory that others hold before those are disconnected that do not read
+    /// their answers, or do not end the value that they send.
     pub memory_patience: Nanos,
     /// How long it looks out for requests before it sleeps; zero for not at all.
     pub busy_poll: Nanos,
@@ -127,11 +127,14 @@ enum NotBegun<E> {
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
-    /// Listens as `options` says, answers administrative requests at `windows`, reports to `events`, and serves the parts of a store that `make` returns, with the drive below them, none for one in memory. The first thread
-    /// makes them, as io_uring wants one and the same; clients that come before they are there wait.
+    /// Listens as `options` says, answers administrative requests at `windows`, reports to `events`, and
+    /// serves the parts of a store that `make` returns, with the drive below them, none for one in memory.
+    /// The first thread makes them, as io_uring wants one and the same; clients that come before they are
+    /// there wait.
     ///
     /// # Errors
-    /// When nobody can be listened to, the system has no room for threads and descriptors, or there is no store.
+    /// When nobody can be listened to, the system has no room for threads and descriptors, or there is no
+    /// store.
     pub fn start<E: Send + 'static>(
         options: ListenOptions,
         windows: Windows,
@@ -215,7 +218,8 @@ impl<D: Steered + Send + 'static> Server<D> {
         Glance { connections, sums: self.common.sums() }
     }
 
-    /// True if all threads have gone on since this was asked before. A thread that does not is asked no second time.
+    /// True if all threads have gone on since this was asked before. A thread that does not is asked no
+    /// second time.
     pub fn beat(&self) -> bool {
         self.common.beat()
     }
@@ -225,7 +229,8 @@ impl<D: Steered + Send + 'static> Server<D> {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the drive back.
+    /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the
+    /// drive back.
     pub fn stop(self) -> Served<D> {
         // While threads are there to answer.
         if let Some((control_server, stop)) = self.control_server {

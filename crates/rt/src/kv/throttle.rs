@@ -38,7 +38,8 @@ impl Peer {
         }
     }
 
-    /// What its attempts are counted under: its address without the port, of IPv6 the network of 64 bits that a user has.
+    /// What its attempts are counted under: its address without the port, of IPv6 the network of 64 bits that
+    /// a user has.
     fn slot(&self) -> usize {
         let mut hasher = DefaultHasher::new();
         match self {
@@ -63,8 +64,9 @@ impl fmt::Display for Peer {
     }
 }
 
-/// How many attempts to log in may still fail, by address: a few at once, then one in every [`INTERVAL`] (a leaky bucket, as the
-/// generic cell rate algorithm of ITU-T I.371 has it). Addresses that share a slot are taken for one.
+/// How many attempts to log in may still fail, by address: a few at once, then one in every [`INTERVAL`] (a
+/// leaky bucket, as the generic cell rate algorithm of ITU-T I.371 has it). Addresses that share a slot are
+/// taken for one.
 #[derive(Debug)]
 pub struct Throttle {
     /// When what has failed is forgotten, by slot.

@@ -1,8 +1,8 @@
 //! The device's thread: it runs a [`Drive`] for the queue pairs of all lanes.
 //!
-//! It posts, and wakes nobody but a lane's completion thread, and that only where the strategy wants interrupts: a wake-up
-//! across cores would make it late for everybody else (`docs/decisions/waiting-in-user-space.md`). Any drive can be
-//! put behind it.
+//! It posts, and wakes nobody but a lane's completion thread, and that only where the strategy wants
+//! interrupts: a wake-up across cores would make it late for everybody else
+//! (`docs/decisions/waiting-in-user-space.md`). Any drive can be put behind it.
 
 use super::pair::{DeviceEnd, Posting};
 use super::wake_event::WakeEvent;

@@ -1,4 +1,5 @@
-//! A drive that answers every request after the same time, whatever is in flight: the load of `tailcut bench path`.
+//! A drive that answers every request after the same time, whatever is in flight: the load of
+//! `tailcut bench path`.
 
 use crate::drive::{Announcement, Answers, Drive};
 use std::collections::VecDeque;

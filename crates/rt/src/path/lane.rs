@@ -1,11 +1,11 @@
 //! What the threads of one core share on their way to a device: the path's queue over a queue pair.
 //!
-//! A lane has *slots*, one for each request that can be under way: a waiting thread has one, a reaper many. Who wants
-//! something of the path holds the lane for some hundred nanoseconds and never while it sleeps or wakes somebody. Where
-//! the request of a slot stands is written while the lane is held, and read without it.
+//! A lane has *slots*, one for each request that can be under way: a waiting thread has one, a reaper many.
+//! Who wants something of the path holds the lane for some hundred nanoseconds and never while it sleeps or
+//! wakes somebody. Where the request of a slot stands is written while the lane is held, and read without it.
 //!
-//! The tags, the queue and the order of things are those of [`PathQueue`], as in the simulator: the emulated controller
-//! notes what was issued, and the rings are the wire to it.
+//! The tags, the queue and the order of things are those of [`PathQueue`], as in the simulator: the emulated
+//! controller notes what was issued, and the rings are the wire to it.
 
 use super::pair::{HostEnd, HostView, Posting};
 use super::plan::Plan;
@@ -54,8 +54,8 @@ struct Held {
     answers: Vec<Option<Response<Bytes>>>,
 }
 
-/// Who is to be rung for when the lane is not held any more. Each thread has one, so that nothing is allocated per
-/// request.
+/// Who is to be rung for when the lane is not held any more. Each thread has one, so that nothing is
+/// allocated per request.
 #[derive(Debug, Default)]
 pub struct Told {
     slots: Vec<RequestId>,
@@ -103,12 +103,14 @@ impl Lane {
         });
     }
 
-    /// Many requests at a time, each for the slot of its name, of one thread that has all slots; see [`Lane::reap`].
+    /// Many requests at a time, each for the slot of its name, of one thread that has all slots; see
+    /// [`Lane::reap`].
     pub fn enter_many(&self, now: Time, requests: impl Iterator<Item = Request<Bytes>>, told: &mut Told) {
         self.hold(told, |held, told| requests.for_each(|it| self.ask(held, now, it.id, it, told)));
     }
 
-    /// Appends the answers that have come, post-processed: for one thread that has all slots and never sleeps.
+    /// Appends the answers that have come, post-processed: for one thread that has all slots and never
+    /// sleeps.
     pub fn reap(&self, now: Time, answers: &mut Vec<Response<Bytes>>, told: &mut Told) {
         self.hold(told, |held, told| {
             self.absorb(held, told);
@@ -148,7 +150,8 @@ impl Lane {
         }
     }
 
-    /// The thread of a slot leaves the path with its answer, and serves another's completion if it cooperates.
+    /// The thread of a slot leaves the path with its answer, and serves another's completion if it
+    /// cooperates.
     pub fn leave(&self, now: Time, slot: RequestId, told: &mut Told) -> Response<Bytes> {
         self.hold(told, |held, told| {
             let response = self.take(held, now, slot);
@@ -159,7 +162,8 @@ impl Lane {
         })
     }
 
-    /// Serves at most `most` completions of whomever, for threads that do nothing else. Returns how many it served.
+    /// Serves at most `most` completions of whomever, for threads that do nothing else. Returns how many it
+    /// served.
     pub fn serve(&self, now: Time, most: u32, told: &mut Told) -> u32 {
         self.hold(told, |held, told| self.serve_held(held, now, most, told))
     }
@@ -170,8 +174,8 @@ impl Lane {
         self.news() != 0
     }
 
-    /// How many postings nobody has served. One that was taken from its ring before the device has counted it is not
-    /// missing from the others.
+    /// How many postings nobody has served. One that was taken from its ring before the device has counted it
+    /// is not missing from the others.
     #[inline]
     pub fn news(&self) -> u32 {
         let ahead = self.pair.posted().wrapping_sub(self.served.load(Ordering::Acquire));

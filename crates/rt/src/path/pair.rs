@@ -1,8 +1,8 @@
 //! A queue pair in shared memory, between the threads of one core and a device.
 //!
-//! Two rings, each with one writer and one reader (the host's side is used by whoever holds its [`Lane`](super::lane::Lane)), a
-//! count of postings that anyone may look at without taking them, and an event for each side. The device rings for
-//! postings only where the strategy wants interrupts.
+//! Two rings, each with one writer and one reader (the host's side is used by whoever holds its
+//! [`Lane`](super::lane::Lane)), a count of postings that anyone may look at without taking them, and an
+//! event for each side. The device rings for postings only where the strategy wants interrupts.
 
 use super::sync::{AtomicU32, Consumer, Ordering, Producer, ring};
 use super::wake_event::WakeEvent;
@@ -53,7 +53,8 @@ pub struct DeviceEnd {
     rings: bool,
 }
 
-/// A pair for `depth` requests in flight, each of which is posted twice at most. With `rings` postings interrupt.
+/// A pair for `depth` requests in flight, each of which is posted twice at most. With `rings` postings
+/// interrupt.
 pub fn queue_pair(depth: usize, rings: bool, device: Arc<WakeEvent>) -> (HostEnd, DeviceEnd) {
     let (to_device, submissions) = ring(depth);
     let (completions, from_device) = ring(2 * depth);

@@ -21,8 +21,8 @@ pub fn sleep(length: Nanos) {
     }
 }
 
-/// From now on this thread goes before all that are not real-time threads of a higher level (`SCHED_FIFO`: sched(7)), and
-/// so do threads that it makes.
+/// From now on this thread goes before all that are not real-time threads of a higher level (`SCHED_FIFO`:
+/// sched(7)), and so do threads that it makes.
 ///
 /// # Errors
 /// As the system says: this needs a privilege.

@@ -1,10 +1,10 @@
 //! What real threads make of a strategy.
 //!
-//! User space has no interrupts. Where a description wants one, the device wakes a *completion thread* on the core that
-//! waits: two hand-offs, from the device to that thread and from it to the waiter. What is an interrupt's handler in a
-//! kernel and what is its thread is then the same, so `nvme` and `nonblocking` are carried out alike. Request queue and
-//! SCSI layers, software interrupts and the room in a drive's buffer do not exist here; strategies that need them are
-//! refused.
+//! User space has no interrupts. Where a description wants one, the device wakes a *completion thread* on the
+//! core that waits: two hand-offs, from the device to that thread and from it to the waiter. What is an
+//! interrupt's handler in a kernel and what is its thread is then the same, so `nvme` and `nonblocking` are
+//! carried out alike. Request queue and SCSI layers, software interrupts and the room in a drive's buffer do
+//! not exist here; strategies that need them are refused.
 
 use tailcut_base::Nanos;
 use tailcut_host::path::strategy::Hints;

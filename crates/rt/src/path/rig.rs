@@ -44,13 +44,13 @@ pub struct Rig {
     pub depth: u32,
     /// How long before its end a request is announced.
     pub window: Nanos,
-    /// All threads go before those of other programs, where the system lets them. Among each other they are as without:
-    /// a poller at idle priority comes last.
+    /// All threads go before those of other programs, where the system lets them. Among each other they are
+    /// as without: a poller at idle priority comes last.
     pub is_real_time: bool,
 }
 
-/// A thread's part, and its real-time level. Notifying threads are on the level of those that they wake, as they are without
-/// levels.
+/// A thread's part, and its real-time level. Notifying threads are on the level of those that they wake, as
+/// they are without levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     IdlePoller = 1,
@@ -127,8 +127,8 @@ impl Rig {
         (outcome, device.into_drive())
     }
 
-    /// A thread goes to its core and its place among others. Where it may not, it runs where it may, and the figures show
-    /// it.
+    /// A thread goes to its core and its place among others. Where it may not, it runs where it may, and the
+    /// figures show it.
     fn settle(&self, core: usize, part: Part) {
         let _ = system::stay_on(core);
         let _ = system::sleep_precisely();

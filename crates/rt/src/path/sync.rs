@@ -23,8 +23,9 @@ pub fn pause() {
 pub struct Futex(AtomicU32);
 
 impl Futex {
-    /// Puts `value` in place of what the word holds, which is returned. What happened before it in this thread is seen
-    /// by whoever finds `value`, and what happened before the found value was put there is seen by this thread.
+    /// Puts `value` in place of what the word holds, which is returned. What happened before it in this
+    /// thread is seen by whoever finds `value`, and what happened before the found value was put there is
+    /// seen by this thread.
     #[inline]
     pub fn swap(&self, value: u32) -> u32 {
         self.0.swap(value, Ordering::AcqRel)

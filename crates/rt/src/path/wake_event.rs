@@ -1,9 +1,9 @@
 //! How one thread sleeps until another has something for it.
 //!
-//! The sleeper *arms* the event, polls for work, then sleeps; a waker *posts* work, then wakes. Both write one word, and one
-//! of them is second: if it is the waker, it finds the word armed and wakes the sleeper; if it is the sleeper, its poll
-//! sees the work posted before. So no wake-up is lost, and waking a thread that is awake makes no
-//! system call. Polling before arming would lose a wake-up: `tests/model` shows it.
+//! The sleeper *arms* the event, polls for work, then sleeps; a waker *posts* work, then wakes. Both write
+//! one word, and one of them is second: if it is the waker, it finds the word armed and wakes the sleeper; if
+//! it is the sleeper, its poll sees the work posted before. So no wake-up is lost, and waking a thread that
+//! is awake makes no system call. Polling before arming would lose a wake-up: `tests/model` shows it.
 
 use super::sync::{Futex, Rule, holds};
 use std::time::Instant;
@@ -11,8 +11,8 @@ use std::time::Instant;
 const QUIET: u32 = 0;
 const ARMED: u32 = 1;
 
-/// An event for one sleeper and any number of wakers, a futex. It has a pair of cache lines to itself, because wakers are often on
-/// other cores.
+/// An event for one sleeper and any number of wakers, a futex. It has a pair of cache lines to itself,
+/// because wakers are often on other cores.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct WakeEvent {

@@ -1,4 +1,5 @@
-//! Threads that look for the completions of others: the completion thread, which the device wakes, and poll threads.
+//! Threads that look for the completions of others: the completion thread, which the device wakes, and poll
+//! threads.
 //!
 //! Each belongs to a lane and runs on its core, so that whom it wakes runs on the core where it slept.
 
@@ -10,8 +11,8 @@ use crate::clock::Clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::Nanos;
 
-/// Does what the plan of a lane has a thread for, until `stop`; the lane's event is then rung once more. Calls
-/// `on_look` whenever it looks.
+/// Does what the plan of a lane has a thread for, until `stop`; the lane's event is then rung once more.
+/// Calls `on_look` whenever it looks.
 pub fn watch(lane: &Lane, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()) {
     match lane.plan().watch {
         Watch::Nobody => {}
@@ -49,8 +50,8 @@ fn cycle(lane: &Lane, clock: Clock, told: &mut Told) {
     while lane.serve(clock.now(), found, told) != 0 && lane.plan().until_empty {}
 }
 
-/// Serves one at a time: whomever it wakes goes before it, and a second completion in its hands would lie there until
-/// the core has nothing else to do.
+/// Serves one at a time: whomever it wakes goes before it, and a second completion in its hands would lie
+/// there until the core has nothing else to do.
 fn poll_when_idle(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
     let mut told = Told::default();
     while !stop.load(Ordering::Acquire) {

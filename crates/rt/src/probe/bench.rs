@@ -21,10 +21,11 @@ pub struct Bound {
     pub ios: u64,
     /// After so many bytes.
     pub bytes: u64,
-    /// As soon as the bandwidth is steady, judged in rounds of a sixteenth of so many bytes, but not before as many have
-    /// been moved; 0 for never.
+    /// As soon as the bandwidth is steady, judged in rounds of a sixteenth of so many bytes, but not before
+    /// as many have been moved; 0 for never.
     pub settles: u64,
-    /// The first I/Os, twice as many as the depth, do not count: they found the drive emptier than it was to be.
+    /// The first I/Os, twice as many as the depth, do not count: they found the drive emptier than it was to
+    /// be.
     pub warms: bool,
 }
 
@@ -91,8 +92,8 @@ struct Io {
     widens: bool,
 }
 
-/// Different blocks of random bytes that are written: a drive that compresses gains nothing, and one that looks for equal
-/// blocks finds them this far apart.
+/// Different blocks of random bytes that are written: a drive that compresses gains nothing, and one that
+/// looks for equal blocks finds them this far apart.
 const PAGES: usize = 1024;
 
 /// A load that is not over before its time goes on for so many times that, until so many I/Os count.

@@ -52,12 +52,13 @@ const EFFORT: Effort = Effort {
     unsteady: 10,
 };
 
-/// The most blocks of 4 KiB of a drive that is prepared for this: what is larger is simulated smaller, with the same parts.
+/// The most blocks of 4 KiB of a drive that is prepared for this: what is larger is simulated smaller, with
+/// the same parts.
 const MOST_BLOCKS: u64 = 4 << 20;
 
-/// Probes the simulated drive in the parts in which the other one was probed, as full as that was. What would be long
-/// writing is prepared instead: a drive filled in order for `Reads` and `Light`, one as after endless random writes for `Worn`
-/// and `Calls`.
+/// Probes the simulated drive in the parts in which the other one was probed, as full as that was. What would
+/// be long writing is prepared instead: a drive filled in order for `Reads` and `Light`, one as after endless
+/// random writes for `Worn` and `Calls`.
 pub fn simulate(estimate: &Estimate, of: &Measured, watch: &dyn Watch) -> Measured {
     let estimate = &estimate.smaller(MOST_BLOCKS);
     if !of.has_writes() {

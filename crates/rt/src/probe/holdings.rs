@@ -1,6 +1,7 @@
 //! What is on a file or block device, and who uses it: what somebody has to know before it is destroyed.
 //!
-//! Nothing here writes, and nothing is certain: data without a signature that is known here looks like no data.
+//! Nothing here writes, and nothing is certain: data without a signature that is known here looks like no
+//! data.
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, major, minor, open};
 use rustix::io::{Errno, pread};
@@ -57,7 +58,8 @@ pub enum Purpose {
 /// Why a drive is not to be opened for a purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objection {
-    /// What speaks against it, as the predicate of a sentence such as "it is mounted at /home" or "it holds an ext4 file system".
+    /// What speaks against it, as the predicate of a sentence such as "it is mounted at /home" or "it holds
+    /// an ext4 file system".
     pub why: String,
     /// The user can insist.
     pub can_be_forced: bool,
@@ -66,8 +68,8 @@ pub struct Objection {
 /// Where something stands that tells what is on a drive: offset, bytes, name.
 type Mark = (u64, &'static [u8], &'static str);
 
-/// Signatures of partition tables, file systems and what else is found at the beginning of drives, as in their headers in
-/// Linux and in util-linux's libblkid.
+/// Signatures of partition tables, file systems and what else is found at the beginning of drives, as in
+/// their headers in Linux and in util-linux's libblkid.
 const MARKS: [Mark; 20] = [
     (512, b"EFI PART", "a GPT partition table"),
     (4096, b"EFI PART", "a GPT partition table"),
@@ -91,8 +93,8 @@ const MARKS: [Mark; 20] = [
     (0, b"SQLite format 3\0", "an SQLite database"),
 ];
 
-/// Signatures that stand at the end: bytes before the end of the drive, rounded down to a multiple, then as above. Where
-/// md has its superblocks of versions 0.90 and 1.0, and what GPT keeps a second time.
+/// Signatures that stand at the end: bytes before the end of the drive, rounded down to a multiple, then as
+/// above. Where md has its superblocks of versions 0.90 and 1.0, and what GPT keeps a second time.
 const MARKS_AT_END: [(u64, u64, &[u8], &str); 4] = [
     (64 << 10, 64 << 10, b"\xFC\x4E\x2B\xA9", "a member of a Linux RAID"),
     (8 << 10, 4 << 10, b"\xFC\x4E\x2B\xA9", "a member of a Linux RAID"),
@@ -139,8 +141,8 @@ impl Holdings {
         Ok(Holdings { path, is_device, bytes, signatures, own, is_written, users })
     }
 
-    /// What speaks against opening it for a purpose, other than to read it. An array or a store that is to be made where there is
-    /// one of the same kind is refused by who makes it.
+    /// What speaks against opening it for a purpose, other than to read it. An array or a store that is to be
+    /// made where there is one of the same kind is refused by who makes it.
     pub fn objection(&self, purpose: Purpose) -> Option<Objection> {
         if !self.users.is_empty() {
             // The system lets nobody else have a device that it uses; of a file it knows nothing.

@@ -110,7 +110,8 @@ impl Measured {
         }
     }
 
-    /// The typical latency of one read of 4 KiB by itself, in ns: its median, as a few of them may meet something.
+    /// The typical latency of one read of 4 KiB by itself, in ns: its median, as a few of them may meet
+    /// something.
     pub fn read_latency(&self) -> Option<f64> {
         self.reads.first().filter(|tally| tally.latency.count() > 0).map(|tally| tally.percentile(50.0))
     }
@@ -138,7 +139,8 @@ impl Measured {
         Some(Signature::of(&worn.samples, self.slow_from()?))
     }
 
-    /// From where on a read that takes longer has met something that is not another read: what nearly all take alone.
+    /// From where on a read that takes longer has met something that is not another read: what nearly all
+    /// take alone.
     pub fn slow_from(&self) -> Option<Nanos> {
         let alone = self.reads.first().filter(|tally| tally.latency.count() > 0)?;
         Some(alone.latency.percentile(99.0) * 2)
@@ -156,7 +158,8 @@ impl Measured {
 }
 
 impl Writes {
-    /// Bytes per second of the burst before a buffer is full, and how many it takes until then; if it was seen to be full.
+    /// Bytes per second of the burst before a buffer is full, and how many it takes until then; if it was
+    /// seen to be full.
     pub fn buffered(&self) -> Option<(f64, u64)> {
         let burst = self.burst.as_ref()?;
         let cliff = burst.cliff()?;
@@ -175,8 +178,8 @@ impl Writes {
         self.fill.as_ref().map(|fill| fill.cliff().map_or(fill.settled_rate(), |cliff| cliff.after))
     }
 
-    /// Bytes per second at random: before the cliff and behind it. The first is what was measured before anything had
-    /// to be collected, if a cliff was seen.
+    /// Bytes per second at random: before the cliff and behind it. The first is what was measured before
+    /// anything had to be collected, if a cliff was seen.
     pub fn random(&self) -> Option<(Option<f64>, f64)> {
         let overwrite = self.overwrite.as_ref()?;
         let cliff = overwrite.cliff();

@@ -1,9 +1,10 @@
 //! `tailcut probe`: what a drive is like from outside, and a simulated drive that resembles it.
 //!
-//! The measurement is a plan carried out on any [`Drive`](crate::Drive): by the clock of the system on files and block devices, and in
-//! virtual time on emulated drives, whose truth is known. It decides nothing by the clock but when to stop. From what it
-//! finds, [`Estimate`] makes a configuration, and says of each key whether it was measured, follows from a measurement by a
-//! model, or is assumed. [`check`] then probes that simulated drive in the same way, so that both can be laid side by side.
+//! The measurement is a plan carried out on any [`Drive`](crate::Drive): by the clock of the system on files
+//! and block devices, and in virtual time on emulated drives, whose truth is known. It decides nothing by the
+//! clock but when to stop. From what it finds, [`Estimate`] makes a configuration, and says of each key
+//! whether it was measured, follows from a measurement by a model, or is assumed. [`check`] then probes that
+//! simulated drive in the same way, so that both can be laid side by side.
 //!
 //! How each figure is estimated and where that is blind: `docs/decisions/probe.md`.
 

@@ -11,8 +11,8 @@ pub trait Pace {
     /// The moment that it is; never earlier than one that it has said before.
     fn now(&mut self) -> Time;
 
-    /// Nothing has come from `drive` for `quiet`, and nothing is wanted of it before `until`: lets time go on, at
-    /// the latest to `until` and no further than to where the drive may have something to say.
+    /// Nothing has come from `drive` for `quiet`, and nothing is wanted of it before `until`: lets time go
+    /// on, at the latest to `until` and no further than to where the drive may have something to say.
     fn wait<D: Drive>(&mut self, drive: &mut D, quiet: Nanos, until: Time);
 }
 
@@ -23,8 +23,8 @@ pub struct RealTime {
     spin: Nanos,
 }
 
-/// How long a drive is looked at without sleeping. To be woken takes some tens of microseconds, which would be counted as
-/// the drive's: an answer that comes within this time is seen without that.
+/// How long a drive is looked at without sleeping. To be woken takes some tens of microseconds, which would
+/// be counted as the drive's: an answer that comes within this time is seen without that.
 const SPIN: Nanos = Nanos::micros(300);
 
 /// The longest sleep, so that a request to stop is noticed.

@@ -26,8 +26,9 @@ pub struct Effort {
     pub fill_bytes: u64,
     /// Time for writing at random until it is steady.
     pub overwrite: Nanos,
-    /// Bytes that have to be written at random before anything counts as steady, in percent of what was filled: so much
-    /// may be erased on a drive that has just been filled in order, and collection begins only behind it.
+    /// Bytes that have to be written at random before anything counts as steady, in percent of what was
+    /// filled: so much may be erased on a drive that has just been filled in order, and collection begins
+    /// only behind it.
     pub unsteady: u64,
 }
 
@@ -69,8 +70,8 @@ impl Effort {
 
 /// Points of the part `Reads`: depths, sizes, in order, streams, again.
 const READ_POINTS: u64 = 9 + 4 + 3;
-/// Points of time of the other parts: trim, burst, depths, three times reads beside writes (of two points each), three
-/// times flush and trim.
+/// Points of time of the other parts: trim, burst, depths, three times reads beside writes (of two points
+/// each), three times flush and trim.
 const WRITE_POINTS: u64 = 2 + 6 + 6 + 3;
 
 /// Depths of the curve of reads, and of that of writes.
@@ -96,8 +97,8 @@ const BURST: u64 = 128 << 20;
 /// How long the drive rests before: it may still write what it has buffered.
 const REST: Nanos = Nanos::millis(300);
 
-/// Share of the bandwidth that writes take when they are few, in percent: each chip is busy with them for about as much of
-/// its time, and so many reads meet one.
+/// Share of the bandwidth that writes take when they are few, in percent: each chip is busy with them for
+/// about as much of its time, and so many reads meet one.
 const FEW: u64 = 20;
 
 /// Bytes that a point of the curve of writes may write, if that is more than a hundredth of the drive.
@@ -288,8 +289,8 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         Ok(())
     }
 
-    /// Reads one after another, beside few writes of a drive that can write `rate` bytes per second, or else beside as many
-    /// as it takes.
+    /// Reads one after another, beside few writes of a drive that can write `rate` bytes per second, or else
+    /// beside as many as it takes.
     fn beside(&mut self, rate: Option<f64>) -> Result<Tally, Failed> {
         let gap = rate.map_or(0.0, |rate| BLOCK_BYTES as f64 * 1e9 * 100.0 / (FEW as f64 * rate.max(1.0)));
         let writes =

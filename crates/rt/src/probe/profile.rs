@@ -3,8 +3,8 @@
 use tailcut_base::Nanos;
 use tailcut_base::steady::Window;
 
-/// How long equal stretches of bytes took, one after another. Stretches are joined in pairs when there are too many, so
-/// it takes 4 KiB of memory however much is moved.
+/// How long equal stretches of bytes took, one after another. Stretches are joined in pairs when there are
+/// too many, so it takes 4 KiB of memory however much is moved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Bytes of a stretch.
@@ -29,8 +29,8 @@ pub struct Cliff {
 /// The most stretches.
 const MOST: usize = 512;
 
-/// A fall by less than this is none: in steady state five rounds may differ by as much (SNIA Solid State Storage
-/// Performance Test Specification 2.0.2, section 2.1.4).
+/// A fall by less than this is none: in steady state five rounds may differ by as much (SNIA Solid State
+/// Storage Performance Test Specification 2.0.2, section 2.1.4).
 const LEAST_FALL: f64 = 0.2;
 
 /// By what part two levels have to explain more than one: the rest is noise.
@@ -99,8 +99,8 @@ impl Profile {
         self.rate(self.ends.len() / 2..self.ends.len())
     }
 
-    /// True when the last five rounds of a sixteenth of `bytes` show steady state: none further than 20 % from
-    /// another, and the best-fit line within 10 % (SNIA PTS 2.0.2, section 2.1.4).
+    /// True when the last five rounds of a sixteenth of `bytes` show steady state: none further than 20 %
+    /// from another, and the best-fit line within 10 % (SNIA PTS 2.0.2, section 2.1.4).
     pub fn is_steady(&self, bytes: u64) -> bool {
         let each = (bytes / 16 / self.bytes).max(1) as usize;
         let Some(first) = self.ends.len().checked_sub(5 * each) else { return false };
@@ -108,9 +108,9 @@ impl Profile {
         Window { figures: std::array::from_fn(round) }.is_steady()
     }
 
-    /// Where the bandwidth falls for good: of all ways to divide the stretches in two, the one with the least squared
-    /// deviation from two levels (of the logarithm of the time that a stretch takes, so that one slow stretch weighs
-    /// little). None where one level explains as much, or where the second is not slower.
+    /// Where the bandwidth falls for good: of all ways to divide the stretches in two, the one with the least
+    /// squared deviation from two levels (of the logarithm of the time that a stretch takes, so that one slow
+    /// stretch weighs little). None where one level explains as much, or where the second is not slower.
     pub fn cliff(&self) -> Option<Cliff> {
         let rates = self.rates();
         let sums = Sums::of(rates.iter().map(|rate| rate.ln()));

@@ -16,9 +16,10 @@ pub struct Edge {
 /// Fewer reads than this say nothing of an edge.
 const LEAST: usize = 30;
 
-/// A read at a random moment finds what it meets begun by an evenly distributed part, so that waits beyond `above` lie evenly
-/// between that and the full length: nine tenths of them within nine tenths of that stretch. The last tenth, where
-/// reads stand that have met more than one thing, is not used. None if too few reads waited that long.
+/// A read at a random moment finds what it meets begun by an evenly distributed part, so that waits beyond
+/// `above` lie evenly between that and the full length: nine tenths of them within nine tenths of that
+/// stretch. The last tenth, where reads stand that have met more than one thing, is not used. None if too few
+/// reads waited that long.
 pub fn edge(waits: impl Iterator<Item = Nanos>, above: Nanos) -> Option<Edge> {
     let mut long: Vec<Nanos> = waits.filter(|&wait| wait > above).collect();
     long.sort_unstable();
@@ -51,7 +52,8 @@ pub struct Signature {
 const PARDON: usize = 2;
 
 impl Signature {
-    /// Of reads one after another (their beginnings and latencies), of which those beyond `slow_from` are slow.
+    /// Of reads one after another (their beginnings and latencies), of which those beyond `slow_from` are
+    /// slow.
     pub fn of(samples: &[(Time, Nanos)], slow_from: Nanos) -> Signature {
         let mut runs: Vec<(Time, Time)> = Vec::new();
         let (mut since, mut slow) = (usize::MAX, 0);

@@ -89,8 +89,8 @@ impl Tally {
         self.load.sizes.most_bytes().div_ceil(BLOCK_BYTES)
     }
 
-    /// Mean latency in ns of all but the slowest hundredth: on a machine that has other things to do, those say more of it
-    /// than of the drive.
+    /// Mean latency in ns of all but the slowest hundredth: on a machine that has other things to do, those
+    /// say more of it than of the drive.
     pub fn trimmed_mean(&self) -> f64 {
         let mut left = self.latency.count() - self.latency.count() / 100;
         let (mut sum, mut count) = (0.0, 0);
@@ -102,8 +102,8 @@ impl Tally {
         if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
-    /// I/Os per second as the trimmed mean says, by Little's law: what the drive would serve if nothing else held the machine
-    /// up. For loads that are limited by their depth.
+    /// I/Os per second as the trimmed mean says, by Little's law: what the drive would serve if nothing else
+    /// held the machine up. For loads that are limited by their depth.
     pub fn unhurt_rate(&self) -> f64 {
         let mean = self.trimmed_mean();
         if mean == 0.0 { 0.0 } else { f64::from(self.load.depth) * 1e9 / mean }

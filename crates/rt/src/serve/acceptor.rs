@@ -1,7 +1,7 @@
 //! The acceptor's thread: accepts connections, carries out their handshakes, and hands them to the services.
 //!
-//! A newcomer costs little and not for long: there are only so many at a time, the oldest goes when one too many comes,
-//! and each has only so much time. Nobody waits for a newcomer that is slow.
+//! A newcomer costs little and not for long: there are only so many at a time, the oldest goes when one too
+//! many comes, and each has only so much time. Nobody waits for a newcomer that is slow.
 
 use super::address::Listener;
 use super::mailbox::Mailbox;
@@ -90,7 +90,8 @@ enum Fate {
 }
 
 impl Acceptor {
-    /// An acceptor for `listener` that offers the exports of `offer`, each with its route; with a gate if it offers TLS.
+    /// An acceptor for `listener` that offers the exports of `offer`, each with its route; with a gate if it
+    /// offers TLS.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         listener: Listener,
@@ -125,7 +126,8 @@ impl Acceptor {
         })
     }
 
-    /// Accepts connections until its mailbox receives a message. Returns the number of connections it refused.
+    /// Accepts connections until its mailbox receives a message. Returns the number of connections it
+    /// refused.
     pub fn run(mut self) -> u64 {
         let mut events = Vec::with_capacity(256);
         loop {

@@ -75,8 +75,8 @@ enum Socket {
 type FileId = (u64, u64);
 
 impl Listener {
-    /// Listens on `address`. Beyond loopback only where `access` allows the network, encrypted or not. A unix socket that was left behind by a server that
-    /// is gone is replaced.
+    /// Listens on `address`. Beyond loopback only where `access` allows the network, encrypted or not. A unix
+    /// socket that was left behind by a server that is gone is replaced.
     pub fn bind(address: &Address, access: &Access) -> Result<Listener, CannotListen> {
         let wrong = |error| CannotListen::System(address.clone(), error);
         let (socket, address) = match address {
@@ -153,7 +153,8 @@ impl Drop for Listener {
 fn bind_unix(path: &Path, permissions: Option<u32>) -> io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    // Linux makes the file with the permissions of the socket, less the umask (unix(7) does not say so, `unix_bind_bsd` does it).
+    // Linux makes the file with the permissions of the socket, less the umask (unix(7) does not say so,
+    // `unix_bind_bsd` does it).
     if let Some(permissions) = permissions {
         fchmod(&socket, Mode::from_raw_mode(permissions))?;
     }
@@ -205,7 +206,8 @@ impl Address {
         self.uri_by("nbds", export)
     }
 
-    /// The same with the folder where the client's own certificates and authority are; libnbd's extension of such URIs.
+    /// The same with the folder where the client's own certificates and authority are; libnbd's extension of
+    /// such URIs.
     pub fn encrypted_uri_with(&self, export: &str, certificates: &Path) -> String {
         let separator = if matches!(self, Address::Unix(_)) { '&' } else { '?' };
         let folder = std::path::absolute(certificates).unwrap_or_else(|_| certificates.to_path_buf());
@@ -252,7 +254,8 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
 
-    /// Where nobody can listen yet, nobody can connect either: what matters is that the permissions are there before.
+    /// Where nobody can listen yet, nobody can connect either: what matters is that the permissions are there
+    /// before.
     #[test]
     fn a_unix_socket_has_its_permissions_when_it_can_be_connected_to() {
         let folder = tempfile::tempdir().expect("a folder");

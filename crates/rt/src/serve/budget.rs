@@ -2,10 +2,11 @@
 
 /// Bytes that all connections of a drive share.
 ///
-/// Half of them are divided: each connection has a *share* that nobody else can take, so a client that takes all it can
-/// get and gives nothing back cannot keep another from serving requests that fit its share. The other half is
-/// common: of it a connection may have as much as it leaves (dynamic thresholds: Choudhury and Hahne, "Dynamic queue
-/// length thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998, with α = 1).
+/// Half of them are divided: each connection has a *share* that nobody else can take, so a client that takes
+/// all it can get and gives nothing back cannot keep another from serving requests that fit its share. The
+/// other half is common: of it a connection may have as much as it leaves (dynamic thresholds: Choudhury and
+/// Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
+/// Networking 6(2), 1998, with α = 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     share: u64,

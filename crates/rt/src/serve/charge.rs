@@ -3,8 +3,8 @@
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::wire::nbd::{Command, Header, Refusal};
 
-/// Bytes of the [`budget`](super::budget) that a request takes until its reply is sent: the blocks that its data touch, the extents
-/// of a block status, and for every request and its reply [`OVERHEAD`].
+/// Bytes of the [`budget`](super::budget) that a request takes until its reply is sent: the blocks that its
+/// data touch, the extents of a block status, and for every request and its reply [`OVERHEAD`].
 pub fn charge(header: &Header, command: Result<Command, Refusal>) -> u64 {
     let data = match command {
         Ok(Command::Disconnect) => return 0,
@@ -33,8 +33,8 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// Another request may be answered in this turn. It looks at [`MOST_EXTENTS`] and [`MOST_LOOKED_AT`] at the most, so a
-    /// turn costs less than twice that.
+    /// Another request may be answered in this turn. It looks at [`MOST_EXTENTS`] and [`MOST_LOOKED_AT`] at
+    /// the most, so a turn costs less than twice that.
     pub fn has_room(&self) -> bool {
         self.extents < MOST_EXTENTS as u64 && self.blocks < MOST_LOOKED_AT
     }
@@ -46,12 +46,14 @@ impl Lookups {
     }
 }
 
-/// Most extents that are looked at for one request for block status, and so the most of one reply. A file system takes some
-/// microseconds for each, some a hundred. A server may tell of less than was asked for (the standard, `NBD_CMD_BLOCK_STATUS`).
+/// Most extents that are looked at for one request for block status, and so the most of one reply. A file
+/// system takes some microseconds for each, some a hundred. A server may tell of less than was asked for (the
+/// standard, `NBD_CMD_BLOCK_STATUS`).
 pub const MOST_EXTENTS: usize = 64;
 /// Most blocks that are looked at for one request for block status: 256 MiB.
 pub const MOST_LOOKED_AT: u64 = 65_536;
-/// Most blocks of trims and requests for zeros that are under way at a time, unless a single one has more: 4 GiB.
+/// Most blocks of trims and requests for zeros that are under way at a time, unless a single one has more: 4
+/// GiB.
 pub const MOST_CLEARED: u64 = 1 << 20;
 /// Bytes of an extent in a reply.
 const EXTENT_BYTES: u64 = 8;

@@ -22,7 +22,8 @@ pub struct Connection {
     pub class: Class,
     /// What is being received.
     pub receiver: Receiver,
-    /// Bytes that were received, and how many of them were looked at: a request in front of the others has to wait.
+    /// Bytes that were received, and how many of them were looked at: a request in front of the others has to
+    /// wait.
     pub leftover: (Vec<u8>, usize),
     /// Nothing more is read from it; it is closed when everything is answered.
     pub is_ending: bool,
@@ -162,8 +163,8 @@ impl Connection {
         self.is_writable = true;
     }
 
-    /// Sends what the socket takes; of what the connection has `held`, it gives back what went with replies that are
-    /// sent whole, and sets `released` then. False when nobody is there any more.
+    /// Sends what the socket takes; of what the connection has `held`, it gives back what went with replies
+    /// that are sent whole, and sets `released` then. False when nobody is there any more.
     pub fn send(
         &mut self,
         budget: &mut Budget,
@@ -228,7 +229,8 @@ impl Connection {
         released
     }
 
-    /// Bytes of the budget that end with the connection: those of replies, and of a write that is being received.
+    /// Bytes of the budget that end with the connection: those of replies, and of a write that is being
+    /// received.
     pub fn abandoned(&self) -> u64 {
         let outgoing: u64 = self.outgoing.iter().map(|(_, charge)| charge).sum();
         outgoing + self.receiver.write_under_way().map_or(0, |(header, command)| charge(header, command))

@@ -1,7 +1,8 @@
-//! The control server: a thread that answers administrative requests, of `tailcut status` and `ctl`, and of Prometheus.
+//! The control server: a thread that answers administrative requests, of `tailcut status` and `ctl`, and of
+//! Prometheus.
 //!
-//! It passes a request on to the services that it concerns and waits for their answers, one request at a time: a
-//! service answers between two of its turns.
+//! It passes a request on to the services that it concerns and waits for their answers, one request at a
+//! time: a service answers between two of its turns.
 
 use super::mailbox::Mailbox;
 use super::service::Message;
@@ -30,7 +31,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// How long to sleep at most: while the system has no descriptors, those who have come are looked for from time to time.
+    /// How long to sleep at most: while the system has no descriptors, those who have come are looked for
+    /// from time to time.
     fn patience(&self) -> Option<Timespec> {
         let is_short = self.control.as_ref().is_some_and(ControlSocket::is_short)
             || self.metrics.as_ref().is_some_and(MetricsPage::is_short);
@@ -206,5 +208,6 @@ pub fn wait_for<T>(name: &str, post: impl FnOnce(Sender<T>)) -> Result<T, String
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const STOP: u64 = 0;
 const ADMIN_REQUEST: u64 = 1;
-/// How long an answer is waited for. A service answers within one of its turns; this is for one whose thread has failed.
+/// How long an answer is waited for. A service answers within one of its turns; this is for one whose thread
+/// has failed.
 const PATIENCE: Duration = Duration::from_secs(10);

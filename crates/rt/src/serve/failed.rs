@@ -1,5 +1,5 @@
-//! An export whose service has panicked: its connections are closed, and whoever comes is refused, so that nobody waits for it. The other
-//! exports have threads of their own and notice nothing.
+//! An export whose service has panicked: its connections are closed, and whoever comes is refused, so that
+//! nobody waits for it. The other exports have threads of their own and notice nothing.
 
 use super::figures::{Figures, Live};
 use super::look::look;

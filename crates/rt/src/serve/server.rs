@@ -144,12 +144,13 @@ pub struct Served<D> {
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
-    /// Serves drives at `address`, and answers administrative requests at `windows`. Each drive is made by the thread that serves it, as io_uring wants one and the same; the
-    /// server is there when all of them are.
+    /// Serves drives at `address`, and answers administrative requests at `windows`. Each drive is made by
+    /// the thread that serves it, as io_uring wants one and the same; the server is there when all of them
+    /// are.
     ///
     /// # Errors
-    /// When nobody can be listened to there, the system has no room for threads and descriptors, or a drive cannot
-    /// be made; then no client has seen anything.
+    /// When nobody can be listened to there, the system has no room for threads and descriptors, or a drive
+    /// cannot be made; then no client has seen anything.
     pub fn start<E: Send + 'static>(
         address: &Address,
         access: Access,
@@ -236,8 +237,8 @@ impl<D: Steered + Send + 'static> Server<D> {
         self.services.iter().map(|service| &*service.live)
     }
 
-    /// How often clients had to wait to be let in because the system had no descriptors or memory for them; ten times a second
-    /// while that is so.
+    /// How often clients had to wait to be let in because the system had no descriptors or memory for them;
+    /// ten times a second while that is so.
     pub fn exhausted(&self) -> u64 {
         self.exhausted.load(Ordering::Relaxed)
     }
@@ -313,7 +314,8 @@ fn relay(encryption: &Encryption, limits: Limits, clock: Clock) -> io::Result<(R
     Ok((relay, Gate::new(mailbox, &limits)))
 }
 
-/// What the drives are, and their block devices, once they are there for everybody. When one of them fails, none is left.
+/// What the drives are, and their block devices, once they are there for everybody. When one of them fails,
+/// none is left.
 fn begin<E>(beginnings: Vec<Receiver<Beginning<E>>>) -> Result<(Vec<Offered>, Vec<Device>), NotBegun<E>> {
     // Devices of those that have begun after one that has not are heard of, too, and so removed.
     let begun: Vec<Beginning<E>> = beginnings.into_iter().map(begun).collect();

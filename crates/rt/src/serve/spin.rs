@@ -4,9 +4,9 @@ use crate::Clock;
 use tailcut_base::Nanos;
 
 /// Decides whether to look out for the next request for a while before sleeping. A look-out that finds
-/// something saves a wake-up; several in vain, and there are only rare trials until one succeeds again. One during which the
-/// processor was taken away has kept somebody from working, perhaps the client that was looked out for: that counts as many in
-/// vain, whatever it has found in the end.
+/// something saves a wake-up; several in vain, and there are only rare trials until one succeeds again. One
+/// during which the processor was taken away has kept somebody from working, perhaps the client that was
+/// looked out for: that counts as many in vain, whatever it has found in the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Spin {
     limit: Nanos,
@@ -32,9 +32,10 @@ impl Spin {
         if self.credit > 0 || is_trial { self.limit } else { Nanos::ZERO }
     }
 
-    /// Whether the thread should run at idle priority from now on; none while nothing changes. Where long look-outs pay, a client
-    /// that is woken then gets the core of the looker at once, and its next request finds that core awake: nobody is
-    /// woken across cores. Where they do not pay, or others want the core, an idle priority would starve all clients.
+    /// Whether the thread should run at idle priority from now on; none while nothing changes. Where long
+    /// look-outs pay, a client that is woken then gets the core of the looker at once, and its next request
+    /// finds that core awake: nobody is woken across cores. Where they do not pay, or others want the core,
+    /// an idle priority would starve all clients.
     pub fn turn_priority(&mut self) -> Option<bool> {
         let wants = self.limit > WHAT_A_SLEEP_COSTS && self.credit == MOST_CREDIT;
         let must_end = self.credit < MOST_CREDIT / 2;
@@ -109,14 +110,15 @@ pub enum LookOut {
     Away,
 }
 
-/// Between two looks of a look-out it is at the most so long: somebody else had the processor if it was longer. Looks take
-/// some microseconds, interruptions by the system tens (see `docs/decisions/real-time-drives.md`); whoever gets a
-/// processor keeps it for a good part of a millisecond at least.
+/// Between two looks of a look-out it is at the most so long: somebody else had the processor if it was
+/// longer. Looks take some microseconds, interruptions by the system tens (see
+/// `docs/decisions/real-time-drives.md`); whoever gets a processor keeps it for a good part of a millisecond
+/// at least.
 pub const AWAY: Nanos = Nanos::micros(200);
 
-/// What a sleep and its end cost, both sides together (measured: 7 to 12 µs each, `docs/decisions/real-time-drives.md`): who
-/// looks out for as long before sleeping loses at the most twice what he would have, had he known how long it takes (Karlin,
-/// Manasse, McGeoch and Owicki 1994).
+/// What a sleep and its end cost, both sides together (measured: 7 to 12 µs each,
+/// `docs/decisions/real-time-drives.md`): who looks out for as long before sleeping loses at the most twice
+/// what he would have, had he known how long it takes (Karlin, Manasse, McGeoch and Owicki 1994).
 pub const WHAT_A_SLEEP_COSTS: Nanos = Nanos::micros(20);
 /// Look-outs in vain before it gives up.
 const MOST_CREDIT: u32 = 32;

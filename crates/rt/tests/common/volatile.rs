@@ -1,4 +1,5 @@
-//! A drive with a volatile cache whose flush fails when a test says so, and then drops what it had in the cache.
+//! A drive with a volatile cache whose flush fails when a test says so, and then drops what it had in the
+//! cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -44,7 +44,8 @@ fn child() {
     }
 }
 
-/// Lets a child write until it has said so often that something was stored, and kills it. Returns the writes that were.
+/// Lets a child write until it has said so often that something was stored, and kills it. Returns the writes
+/// that were.
 fn kill(task: &str, after: usize) -> Vec<u64> {
     let mut child = Command::new(std::env::current_exe().expect("this program has a name"))
         .args(["killed::child", "--exact", "--nocapture"])

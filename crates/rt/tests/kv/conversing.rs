@@ -158,7 +158,8 @@ fn datagrams_are_answered_by_datagrams() {
         content.to_vec()
     };
     assert_eq!(ask(b"get small\r\n"), [&hit("small", &value(1, 1000))[..], b"END\r\n"].concat());
-    // Whoever has forged the sender's address must not have more than one datagram sent there, whatever is asked for.
+    // Whoever has forged the sender's address must not have more than one datagram sent there, whatever is
+    // asked for.
     let too_long = b"SERVER_ERROR reply too large for UDP, use TCP\r\n";
     let many = b"get key0 key1 key2\r\n".repeat(70);
     for request in [&b"get key0\r\n"[..], &b"get small small\r\n"[..], &many] {

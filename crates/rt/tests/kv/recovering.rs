@@ -15,7 +15,8 @@ use tailcut_rt::{Answers, Drive, MemoryDrive};
 /// Enough for full segments that were durable, in each part of the store.
 const ITEMS: usize = 500;
 
-/// A drive that does not start background reads while `is_holding` is set: those of the summaries that recovery reads ahead.
+/// A drive that does not start background reads while `is_holding` is set: those of the summaries that
+/// recovery reads ahead.
 struct HeldReads {
     drive: MemoryDrive,
     is_holding: Arc<AtomicBool>,

@@ -1,7 +1,8 @@
 //! The protocol of waiting, with every order of its threads (loom).
 //!
-//! The files of `path` that threads meet in are built here a second time, over the model's atomics. The model's threads
-//! are few and so are their requests; what it says holds for those, with at most so many preemptions.
+//! The files of `path` that threads meet in are built here a second time, over the model's atomics. The
+//! model's threads are few and so are their requests; what it says holds for those, with at most so many
+//! preemptions.
 
 #![allow(dead_code, reason = "the model needs less of these files than the crate has")]
 
@@ -127,8 +128,8 @@ impl Scene {
     }
 }
 
-/// The completion thread. A poll thread is one that looks without being woken: the model has none, because what it
-/// does when it looks is the same.
+/// The completion thread. A poll thread is one that looks without being woken: the model has none, because
+/// what it does when it looks is the same.
 fn notify(lane: &Lane, stop: &AtomicU32) {
     let mut told = Told::default();
     let is_over = || stop.load(Ordering::Acquire) != 0;

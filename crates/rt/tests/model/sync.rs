@@ -1,5 +1,5 @@
-//! What `path::sync` has, for the model: every order in which threads can go on, and every value that a processor
-//! may show them, is tried.
+//! What `path::sync` has, for the model: every order in which threads can go on, and every value that a
+//! processor may show them, is tried.
 
 pub use loom::sync::Mutex;
 pub use loom::sync::atomic::{AtomicU32, Ordering};
@@ -8,8 +8,8 @@ use loom::sync::{Arc, Condvar};
 use std::cell::Cell;
 use std::time::Instant;
 
-/// A ring with the synchronisation that `rtrb` has and no more: each side publishes its own count, and an empty ring
-/// is one whose writer's count the reader has not seen.
+/// A ring with the synchronisation that `rtrb` has and no more: each side publishes its own count, and an
+/// empty ring is one whose writer's count the reader has not seen.
 pub fn ring<T>(places: usize) -> (Producer<T>, Consumer<T>) {
     let ring = Arc::new(Ring {
         written: AtomicU32::new(0),

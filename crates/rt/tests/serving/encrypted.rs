@@ -358,7 +358,8 @@ fn who_says_no_more_still_hears_the_rest() {
     assert_eq!(replies[29 * (16 + (1 << 20)) + 16..][..10_000], [3; 10_000]);
 }
 
-/// Reads so many bytes, and leaves what is still to be sent: a stream would send that first, and wait for one who waits for it.
+/// Reads so many bytes, and leaves what is still to be sent: a stream would send that first, and wait for one
+/// who waits for it.
 fn hear(stream: &mut Tls, bytes: usize) {
     let (mut room, mut heard) = (vec![0; 64 << 10], 0);
     while heard < bytes {

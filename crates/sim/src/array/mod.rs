@@ -37,8 +37,8 @@ pub struct SimulatedArray<P: Probe = ()> {
 }
 
 impl<P: Probe> SimulatedArray<P> {
-    /// An array over these new drives, which keep no fingerprints themselves; or over the NVM sets of the only
-    /// one.
+    /// An array over these new drives, which keep no fingerprints themselves; or over the NVM sets of the
+    /// only one.
     pub fn new(config: &ArrayConfig, drives: Vec<Ssd<P>>) -> SimulatedArray<P> {
         SimulatedArray {
             volume: Volume::new(config, &drives),

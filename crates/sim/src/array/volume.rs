@@ -1,4 +1,5 @@
-//! The array's machine and what its members hold, without their drives: whoever has those carries its requests to them.
+//! The array's machine and what its members hold, without their drives: whoever has those carries its
+//! requests to them.
 
 use super::contents::Contents;
 use super::{Member, Members};
@@ -35,8 +36,8 @@ pub enum Taken {
 }
 
 impl Volume {
-    /// An array over these new drives, which keep no fingerprints themselves; or over the NVM sets of the only
-    /// one.
+    /// An array over these new drives, which keep no fingerprints themselves; or over the NVM sets of the
+    /// only one.
     pub fn new<P: Probe>(config: &ArrayConfig, drives: &[Ssd<P>]) -> Volume {
         let members = Members::of(config, drives);
         let disks = members.disks(drives);
@@ -87,7 +88,8 @@ impl Volume {
         }
     }
 
-    /// The next command for a drive, which must be given to it before anything else is asked of this array's drives.
+    /// The next command for a drive, which must be given to it before anything else is asked of this array's
+    /// drives.
     #[inline]
     pub fn next_command(&mut self) -> Option<(usize, Command)> {
         if self.sent.is_empty() {
@@ -139,8 +141,8 @@ impl Volume {
         self.memory.push(memory);
     }
 
-    /// Makes the calls that the array wants of these drives, which reply at once, and names each drive that was called. False
-    /// when there are none.
+    /// Makes the calls that the array wants of these drives, which reply at once, and names each drive that
+    /// was called. False when there are none.
     pub fn make_calls<P: Probe>(
         &mut self,
         now: Time,

@@ -1,18 +1,19 @@
 //! What each step of the host costs: one constant each, the same in every study.
 //!
-//! Two sums are given by Shin (2017, section 1.1.2): the SCSI path of a request takes 13.5 µs, and of the CPU time
-//! of a request at least 7 µs are the price of changing contexts. We read the second as a part of the first. The
-//! constants below share these sums out; `docs/model.md`, section "Host", says which of the parts are measured
-//! elsewhere and which are assumed. Its tests hold the sums.
+//! Two sums are given by Shin (2017, section 1.1.2): the SCSI path of a request takes 13.5 µs, and of the CPU
+//! time of a request at least 7 µs are the price of changing contexts. We read the second as a part of the
+//! first. The constants below share these sums out; `docs/model.md`, section "Host", says which of the parts
+//! are measured elsewhere and which are assumed. Its tests hold the sums.
 
 use tailcut_base::Nanos;
 
 /// Entering and leaving a hardware interrupt (assumed).
 pub const HARD_ENTRY: Nanos = Nanos(800);
 
-/// Acknowledging an interrupt of an AHCI controller: reading and clearing its status over the bus. One read of a
-/// register takes the round trip that pcie-bench measures, about 0.5 µs on Haswell (Neugebauer et al., SIGCOMM 2018);
-/// there are two, of the controller and of a port. Not part of the sums: one interrupt serves many requests.
+/// Acknowledging an interrupt of an AHCI controller: reading and clearing its status over the bus. One read
+/// of a register takes the round trip that pcie-bench measures, about 0.5 µs on Haswell (Neugebauer et al.,
+/// SIGCOMM 2018); there are two, of the controller and of a port. Not part of the sums: one interrupt serves
+/// many requests.
 pub const ACKNOWLEDGE: Nanos = Nanos(1000);
 
 /// Looking for a completion in memory (assumed: a cache line that the device has written).
@@ -30,16 +31,17 @@ pub const SOFT_ENTRY: Nanos = Nanos(600);
 /// Making a thread ready: lock of its run queue, placing it there (assumed).
 pub const WAKE: Nanos = Nanos(1000);
 
-/// From one thread to another, directly: registers, address space, scheduler (assumed; Li, Ding and Shen, ExpCS 2007, measured
-/// 3.8 µs on a Xeon of 2 GHz, which with its twice as old core is the most that it can be).
+/// From one thread to another, directly: registers, address space, scheduler (assumed; Li, Ding and Shen,
+/// ExpCS 2007, measured 3.8 µs on a Xeon of 2 GHz, which with its twice as old core is the most that it can
+/// be).
 pub const SWITCH: Nanos = Nanos(1600);
 
-/// What a thread that comes back pays for cold caches, after another has run (assumed; the same source has microseconds for
-/// small working sets).
+/// What a thread that comes back pays for cold caches, after another has run (assumed; the same source has
+/// microseconds for small working sets).
 pub const REFILL: Nanos = Nanos(1800);
 
-/// From an idle core to the first instruction: exit of C1 of Haswell (`intel_idle.c`, `hsw_cstates`: 2 µs). Deeper
-/// states are taken to be off, as they are where latencies are measured.
+/// From an idle core to the first instruction: exit of C1 of Haswell (`intel_idle.c`, `hsw_cstates`: 2 µs).
+/// Deeper states are taken to be off, as they are where latencies are measured.
 pub const IDLE_EXIT: Nanos = Nanos(2000);
 
 /// System call, file layer, pinning the pages of a direct request (assumed).
@@ -48,12 +50,12 @@ pub const ENTER: Nanos = Nanos(1000);
 /// The way back to the application (assumed).
 pub const RETURN: Nanos = Nanos(400);
 
-/// Building the command under SCSI: request queue, elevator, SCSI layer, ATA translation, mapping for DMA (what remains of the
-/// 13.5 µs).
+/// Building the command under SCSI: request queue, elevator, SCSI layer, ATA translation, mapping for DMA
+/// (what remains of the 13.5 µs).
 pub const BUILD_SCSI: Nanos = Nanos(2600);
 
-/// Building the command where one driver does all of it: no request queue, no SCSI (assumed; section 2.2 has "one or two
-/// microseconds" for such paths as a whole).
+/// Building the command where one driver does all of it: no request queue, no SCSI (assumed; section 2.2 has
+/// "one or two microseconds" for such paths as a whole).
 pub const BUILD_DIRECT: Nanos = Nanos(1000);
 
 /// Handing a command to the controller: one posted write of a register (assumed).
@@ -71,11 +73,12 @@ pub const FINISH_SCSI: Nanos = Nanos(1500);
 /// Post-processing over the HAL: unmapping, one descriptor (assumed).
 pub const FINISH_DIRECT: Nanos = Nanos(1000);
 
-/// What each of two hardware threads of a core does while the other is busy, in thousandths of what it does alone: together
-/// 1.25 of one (Marr et al., Intel Technology Journal 6(1), 2002, report gains up to 30 %).
+/// What each of two hardware threads of a core does while the other is busy, in thousandths of what it does
+/// alone: together 1.25 of one (Marr et al., Intel Technology Journal 6(1), 2002, report gains up to 30 %).
 pub const SHARED_CORE: u64 = 625;
 
-/// Period in which every ready thread runs once, with eight cores: 6 ms × (1 + log2 8) (Linux 3.2, `kernel/sched_fair.c`).
+/// Period in which every ready thread runs once, with eight cores: 6 ms × (1 + log2 8) (Linux 3.2,
+/// `kernel/sched_fair.c`).
 pub const SCHED_LATENCY: Nanos = Nanos::millis(24);
 
 /// The least that a thread runs: 0.75 ms × 4 (same place).

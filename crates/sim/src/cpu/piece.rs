@@ -49,7 +49,8 @@ pub enum Level {
 /// A level has come to the end of its piece: the owner says what it does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The handler of a hardware interrupt, by the number that was given to [`Machine::interrupt`](super::Machine::interrupt).
+    /// The handler of a hardware interrupt, by the number that was given to
+    /// [`Machine::interrupt`](super::Machine::interrupt).
     Hard {
         /// The core.
         cpu: usize,

@@ -1,4 +1,5 @@
-//! The run queue of a core: ready threads by virtual runtime, as Linux's completely fair scheduler keeps them.
+//! The run queue of a core: ready threads by virtual runtime, as Linux's completely fair scheduler keeps
+//! them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,8 +8,8 @@ use tailcut_base::Nanos;
 /// A thread by its number.
 pub type ThreadId = u32;
 
-/// Ready threads, the one that has had the least first. Virtual runtime is time divided by weight, in units of
-/// ns at nice 0; it is comparable within one queue only.
+/// Ready threads, the one that has had the least first. Virtual runtime is time divided by weight, in units
+/// of ns at nice 0; it is comparable within one queue only.
 #[derive(Clone, Debug, Default)]
 pub struct RunQueue {
     ready: BinaryHeap<Reverse<(u64, u64, ThreadId)>>,
@@ -27,7 +28,8 @@ pub struct RunQueue {
 pub struct Claim {
     /// Its weight.
     pub weight: u64,
-    /// It is a competitor of the threads that are measured (see [`Machine::set_competitor`](super::Machine::set_competitor)).
+    /// It is a competitor of the threads that are measured (see
+    /// [`Machine::set_competitor`](super::Machine::set_competitor)).
     pub competes: bool,
 }
 

@@ -1,4 +1,5 @@
-//! What a server keeps its items on: one drive, or an array, by itself or behind a host whose threads carry out what the server asks of it.
+//! What a server keeps its items on: one drive, or an array, by itself or behind a host whose threads carry
+//! out what the server asks of it.
 
 use crate::array::SimulatedArray;
 use crate::path::{HostFigures, SimulatedHost};

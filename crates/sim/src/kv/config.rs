@@ -54,7 +54,8 @@ pub struct KvConfig {
 }
 
 impl Default for KvConfig {
-    /// No server. What it would be: records of YCSB, whole in the store, on the machine of Shin (2017, section 3.4), an i7-4770, behind 10 Gb/s.
+    /// No server. What it would be: records of YCSB, whole in the store, on the machine of Shin (2017,
+    /// section 3.4), an i7-4770, behind 10 Gb/s.
     fn default() -> KvConfig {
         KvConfig {
             enabled: false,
@@ -71,10 +72,11 @@ impl Default for KvConfig {
             siblings: true,
             links: 1,
             link: 1_250_000_000,
-            // The card fetches a descriptor, then the data, and writes what has come: three crossings of PCIe, each about 0.5 µs
-            // (Neugebauer et al., SIGCOMM 2018). Metres of cable take nanoseconds.
+            // The card fetches a descriptor, then the data, and writes what has come: three crossings of
+            // PCIe, each about 0.5 µs (Neugebauer et al., SIGCOMM 2018). Metres of cable take nanoseconds.
             latency: Nanos(1500),
-            // 20,000 interrupts a second (Linux, `Documentation/networking/device_drivers/ethernet/intel/e1000e.rst`, InterruptThrottleRate, for
+            // 20,000 interrupts a second (Linux,
+            // `Documentation/networking/device_drivers/ethernet/intel/e1000e.rst`, InterruptThrottleRate, for
             // what is neither bulk nor a single flow).
             moderation: Nanos::micros(50),
         }
@@ -192,8 +194,8 @@ impl KvConfig {
         }
     }
 
-    /// Bytes that an item takes on flash at most: a record touches no more blocks than it must, so a block holds so many whole ones, or
-    /// a long one has its blocks for itself.
+    /// Bytes that an item takes on flash at most: a record touches no more blocks than it must, so a block
+    /// holds so many whole ones, or a long one has its blocks for itself.
     pub fn footprint(&self) -> u64 {
         let record = (Header::BYTES as u64 + KEY_BYTES as u64 + self.value).next_multiple_of(UNIT);
         match BLOCK_BYTES / record {

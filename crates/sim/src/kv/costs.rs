@@ -1,7 +1,9 @@
-//! What each step of a key-value server costs beside what [`crate::cpu::costs`] has: one constant each, with its source.
+//! What each step of a key-value server costs beside what [`crate::cpu::costs`] has: one constant each, with
+//! its source.
 //!
-//! Most are of Arrakis (Peter et al., OSDI 2014), who took Linux apart on a Xeon of 2.2 GHz of the years in which the servers were built that the
-//! studies are about: table 2 for one `get` of a server with one thread and epoll (Redis), table 1 for what the network stack does with a packet.
+//! Most are of Arrakis (Peter et al., OSDI 2014), who took Linux apart on a Xeon of 2.2 GHz of the years in
+//! which the servers were built that the studies are about: table 2 for one `get` of a server with one thread
+//! and epoll (Redis), table 1 for what the network stack does with a packet.
 
 use crate::cpu::costs::{HARD_ENTRY, SOFT_ENTRY, SWITCH, WAKE};
 use tailcut_base::Nanos;
@@ -12,8 +14,8 @@ pub const LOOK: Nanos = Nanos(2420);
 /// Receiving from one connection (Arrakis, table 2).
 pub const RECEIVE: Nanos = Nanos(980);
 
-/// Reading a command, looking the key up, making the answer, and the rest of a server's work for it: 0.85, 0.10, 0.60 and
-/// 0.55 µs (Arrakis, table 2).
+/// Reading a command, looking the key up, making the answer, and the rest of a server's work for it: 0.85,
+/// 0.10, 0.60 and 0.55 µs (Arrakis, table 2).
 pub const COMMAND: Nanos = Nanos(850 + 100 + 600 + 550);
 
 /// Sending on one connection, with the way through the network stack (Arrakis, table 2).
@@ -22,14 +24,16 @@ pub const SEND: Nanos = Nanos(3170);
 /// What the network stack does with a packet that has come (Arrakis, table 1, network stack in).
 pub const PACKET: Nanos = Nanos(1260);
 
-/// What a client does from the interrupt of its network card until its thread has the answer; its thread sleeps, its core has other work.
+/// What a client does from the interrupt of its network card until its thread has the answer; its thread
+/// sleeps, its core has other work.
 pub const CLIENT_RECEIVE: Nanos =
     Nanos(HARD_ENTRY.0 + SOFT_ENTRY.0 + PACKET.0 + WAKE.0 + SWITCH.0 + RECEIVE.0);
 
 /// Bytes of a message in one packet: 1500 (IEEE 802.3) less the headers of IP (20, RFC 791) and TCP (20, RFC 9293) and its time stamps (12, RFC 7323).
 pub const SEGMENT_BYTES: u64 = 1500 - 20 - 20 - 12;
 
-/// What is on the wire for a packet beside these: its headers, and preamble, header, check sequence and gap of Ethernet (8 + 14 + 4 + 12, IEEE 802.3).
+/// What is on the wire for a packet beside these: its headers, and preamble, header, check sequence and gap
+/// of Ethernet (8 + 14 + 4 + 12, IEEE 802.3).
 pub const PACKET_BYTES: u64 = 52 + 38;
 
 /// Packets of a message; there is one at least.

@@ -1,8 +1,9 @@
 //! A simulated drive or array as a disk of bytes.
 //!
-//! Drives and arrays in virtual time carry fingerprints, and both promise the same: a read returns what the last write submitted before
-//! it wrote. So the bytes are kept beside, and taken at the moment at which a request is submitted; and what the drive or array returns of
-//! its fingerprints, which are made of these bytes, is checked.
+//! Drives and arrays in virtual time carry fingerprints, and both promise the same: a read returns what the
+//! last write submitted before it wrote. So the bytes are kept beside, and taken at the moment at which a
+//! request is submitted; and what the drive or array returns of its fingerprints, which are made of these
+//! bytes, is checked.
 
 use crate::storage::Storage;
 use crate::world::Checker;
@@ -27,7 +28,8 @@ pub struct ByteDisk<S> {
     asked: u64,
 }
 
-/// A request that what is below has under a name of its own: hosts have a thread for each name, so the lowest will do.
+/// A request that what is below has under a name of its own: hosts have a thread for each name, so the lowest
+/// will do.
 #[derive(Debug, Default)]
 struct Flight {
     /// Its name above.
@@ -39,7 +41,8 @@ struct Flight {
 }
 
 impl<S: Storage> ByteDisk<S> {
-    /// Over the first blocks of a drive or an array, which hold these bytes. `checker` knows the fingerprints.
+    /// Over the first blocks of a drive or an array, which hold these bytes. `checker` knows the
+    /// fingerprints.
     pub fn new(storage: S, checker: Checker, blocks: Vec<Bytes>) -> ByteDisk<S> {
         let shape = Disk { blocks: blocks.len() as u64, ..Disk::of(&storage.identify()) };
         ByteDisk {
@@ -117,7 +120,8 @@ impl<S: Storage> ByteDisk<S> {
         }
     }
 
-    /// A request takes effect in the order in which it was submitted: its name, and the blocks that it is answered with.
+    /// A request takes effect in the order in which it was submitted: its name, and the blocks that it is
+    /// answered with.
     fn carry_out(&mut self, request: Request<Bytes>) -> (u32, Op, Vec<Bytes>) {
         let Request { id, op, block, blocks, mut data, .. } = request;
         let range = block as usize..block as usize + blocks as usize;
@@ -135,7 +139,8 @@ impl<S: Storage> ByteDisk<S> {
         self.storage.next_event()
     }
 
-    /// Serves all events up to `now`; appends the answers that come of them. The spans of each add up to the time since it was submitted.
+    /// Serves all events up to `now`; appends the answers that come of them. The spans of each add up to the
+    /// time since it was submitted.
     pub fn advance(&mut self, now: Time, answers: &mut Vec<Response<Bytes>>) {
         let mut completions = std::mem::take(&mut self.completions);
         while !self.storage.advance(now, &mut completions) {}

@@ -1,4 +1,5 @@
-//! What a `get` may return: the version of its item that was acknowledged last when it was asked for, or any that was set at the same time.
+//! What a `get` may return: the version of its item that was acknowledged last when it was asked for, or any
+//! that was set at the same time.
 
 use tailcut_base::Time;
 
@@ -43,7 +44,8 @@ impl History {
         self.items[item as usize].push(version);
     }
 
-    /// It is acknowledged. Of those whose time is over, nobody asks any more who has not asked before `oldest`.
+    /// It is acknowledged. Of those whose time is over, nobody asks any more who has not asked before
+    /// `oldest`.
     pub fn end_set(&mut self, item: u64, number: u64, now: Time, oldest: impl FnOnce() -> Time) {
         let versions = &mut self.items[item as usize];
         let set = versions.iter_mut().find(|version| version.number == number);

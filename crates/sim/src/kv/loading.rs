@@ -1,6 +1,8 @@
-//! A server that holds its items before anything counts: it is told to set them, over a disk that takes no time.
+//! A server that holds its items before anything counts: it is told to set them, over a disk that takes no
+//! time.
 //!
-//! Its log goes round once, items being set again at random, so that from the first moment on what is written needs room that was used before.
+//! Its log goes round once, items being set again at random, so that from the first moment on what is written
+//! needs room that was used before.
 
 use super::config::KvConfig;
 use super::content::{append_key, append_value};

@@ -1,4 +1,5 @@
-//! A key-value server in virtual time: the very service that serves in real time, between clients over a modelled network and simulated drives.
+//! A key-value server in virtual time: the very service that serves in real time, between clients over a
+//! modelled network and simulated drives.
 //!
 //! ```text
 //!   world ── get, set ──► client ── text ──► link ──► card ──► interrupts ──► thread: service and engine
@@ -7,10 +8,11 @@
 //!                                                                     drive or array (disk.rs)
 //! ```
 //!
-//! To the world it is a device with 4 KiB for each item: a read of them is a `get`, a write a `set`. Each request has a connection of its
-//! own until it is answered. The thread's work ([`worker`]), the network's and the disks' interrupts ([`interrupts`]) take their time on modelled cores
-//! ([`crate::cpu`]); what each step costs stands in [`costs`] and in [`crate::cpu::costs`]. Spans add up for every request. Every value that comes back is compared with
-//! what may come back ([`history`]).
+//! To the world it is a device with 4 KiB for each item: a read of them is a `get`, a write a `set`. Each
+//! request has a connection of its own until it is answered. The thread's work ([`worker`]), the network's
+//! and the disks' interrupts ([`interrupts`]) take their time on modelled cores ([`crate::cpu`]); what each
+//! step costs stands in [`costs`] and in [`crate::cpu::costs`]. Spans add up for every request. Every value
+//! that comes back is compared with what may come back ([`history`]).
 
 mod alarms;
 mod backing;
@@ -96,8 +98,9 @@ pub struct SimulatedServer<S> {
 }
 
 impl<S: Storage> SimulatedServer<S> {
-    /// A server that has been loaded, over the disk that it has been loaded onto. What it does in the first `ramp` does not count in
-    /// its figures. `path` is the way to its storage; `is_prepared` unless the storage is still to be written to before the server begins.
+    /// A server that has been loaded, over the disk that it has been loaded onto. What it does in the first
+    /// `ramp` does not count in its figures. `path` is the way to its storage; `is_prepared` unless the
+    /// storage is still to be written to before the server begins.
     pub fn new(
         config: &KvConfig,
         loaded: Loaded,

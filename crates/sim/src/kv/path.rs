@@ -15,8 +15,9 @@ pub enum Path {
 }
 
 impl Path {
-    /// From the system call to the drive, or to the thread that is to run. An array is a library in the thread, whose own work and further requests (copies of what is written, once
-    /// for many items) are not counted.
+    /// From the system call to the drive, or to the thread that is to run. An array is a library in the
+    /// thread, whose own work and further requests (copies of what is written, once for many items) are not
+    /// counted.
     pub(super) fn issue(self) -> Nanos {
         costs::ENTER
             + match self {

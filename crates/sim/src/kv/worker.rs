@@ -1,5 +1,6 @@
-//! The thread that serves, as in real time (`tailcut_rt::kv::worker`): a turn receives from those who have sent something, hands to the disk what the
-//! engine wants and takes what the disk has answered, and sends. Then it looks what has come, and sleeps if that is nothing.
+//! The thread that serves, as in real time (`tailcut_rt::kv::worker`): a turn receives from those who have
+//! sent something, hands to the disk what the engine wants and takes what the disk has answered, and sends.
+//! Then it looks what has come, and sleeps if that is nothing.
 
 use super::SimulatedServer;
 use super::alarms::Alarm;

@@ -23,7 +23,8 @@ impl Account {
         self.mark = now;
     }
 
-    /// The time since the last mark was a thread's own, but for what it waited for a core and what interrupts took.
+    /// The time since the last mark was a thread's own, but for what it waited for a core and what interrupts
+    /// took.
     #[inline]
     pub fn lap_own(&mut self, now: Time, (delayed, stolen): (Nanos, Nanos)) {
         let elapsed = now.since(self.mark);

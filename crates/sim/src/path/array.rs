@@ -1,11 +1,13 @@
-//! An array between threads and drives: software of the host, in the context of whoever comes by with something for it.
+//! An array between threads and drives: software of the host, in the context of whoever comes by with
+//! something for it.
 //!
-//! A thread hands its request to the array, whose commands go to the drives by the strategy's path as any others do: they wait for tags,
-//! raise interrupts, are fetched and post-processed, and each costs its part of a core. If a request is one command, its thread waits
-//! for just that, and watches it as it would watch a drive's. Of all others nobody is the waiter: who fetches them post-processes them, and wakes
-//! the threads whose requests the array then answers. What the array does by the clock, and what follows from a completion without a reader
-//! waiting for it, is done by a thread of its own: a handler that issued all that an epoch writes would keep the readers of its core
-//! waiting.
+//! A thread hands its request to the array, whose commands go to the drives by the strategy's path as any
+//! others do: they wait for tags, raise interrupts, are fetched and post-processed, and each costs its part
+//! of a core. If a request is one command, its thread waits for just that, and watches it as it would watch a
+//! drive's. Of all others nobody is the waiter: who fetches them post-processes them, and wakes the threads
+//! whose requests the array then answers. What the array does by the clock, and what follows from a
+//! completion without a reader waiting for it, is done by a thread of its own: a handler that issued all that
+//! an epoch writes would keep the readers of its core waiting.
 //!
 //! What its decisions and its parity take of a core is not counted; its further commands are.
 
@@ -101,7 +103,8 @@ impl HostArray {
         true
     }
 
-    /// Among what it has emitted since there were `before` commands: what a request of this kind consists of, if that is one.
+    /// Among what it has emitted since there were `before` commands: what a request of this kind consists of,
+    /// if that is one.
     fn single(&self, before: usize, op: Op, flights: &[Flight]) -> Option<usize> {
         let mut of_kind = (before..self.emitted.len()).filter(|&at| {
             let request = self.emitted[at];
@@ -116,7 +119,8 @@ impl<P: Probe> SimulatedHost<P> {
         self.array.as_mut().expect("there is an array")
     }
 
-    /// A thread has come with a request for the array, which it hands over; the first command for a drive is its own work.
+    /// A thread has come with a request for the array, which it hands over; the first command for a drive is
+    /// its own work.
     pub(super) fn enter_array(&mut self, now: Time, cpu: usize, id: ThreadId) {
         let before = self.below().emitted.len();
         self.below().is_entering = true;
@@ -263,7 +267,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// What somebody who is at work for the array does next: wake whom it has answered, or issue what it has come up with.
+    /// What somebody who is at work for the array does next: wake whom it has answered, or issue what it has
+    /// come up with.
     pub(super) fn array_step(&mut self, now: Time) -> Option<Step> {
         self.array.as_ref()?;
         while let Some(&thread) = self.below().answered.front() {

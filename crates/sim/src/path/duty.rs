@@ -1,5 +1,5 @@
-//! What has to be done for one completion, by whoever fetches it: a handler, a poll thread, an interrupt's thread, or a
-//! thread that cooperates.
+//! What has to be done for one completion, by whoever fetches it: a handler, a poll thread, an interrupt's
+//! thread, or a thread that cooperates.
 
 use super::SimulatedHost;
 use super::irq;
@@ -137,7 +137,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// A request has been post-processed, by its owner if `by` says so: its thread has its answer, or the array makes something of it.
+    /// A request has been post-processed, by its owner if `by` says so: its thread has its answer, or the
+    /// array makes something of it.
     pub(super) fn finish(&mut self, now: Time, request: RequestId, by: Option<ThreadId>) {
         self.path.end(request, now);
         let flight = &mut self.flights[request as usize];
@@ -160,7 +161,8 @@ impl<P: Probe> SimulatedHost<P> {
         if self.array.is_some() { self.array_step(now) } else { self.wake_owner_step(now, request) }
     }
 
-    /// The thread that waits for a request is to be woken if it sleeps; one that spins sees the end by itself.
+    /// The thread that waits for a request is to be woken if it sleeps; one that spins sees the end by
+    /// itself.
     pub(super) fn wake_owner_step(&mut self, now: Time, request: RequestId) -> Option<Step> {
         let thread = self.flights[request as usize].owner?;
         if self.machine.is_blocked(thread) {

@@ -1,8 +1,9 @@
 //! What a thread makes of what its drive says of a request.
 //!
-//! What a drive says as a request comes, the host knows when the firmware has looked: until then a thread that has *asked*
-//! spins. Then it spins on, or gives up its core, by what it has been told (`tailcut_host::path::Hints`); when it gives
-//! it up, the drive's announcement of the end wakes it, or its interrupt.
+//! What a drive says as a request comes, the host knows when the firmware has looked: until then a thread
+//! that has *asked* spins. Then it spins on, or gives up its core, by what it has been told
+//! (`tailcut_host::path::Hints`); when it gives it up, the drive's announcement of the end wakes it, or its
+//! interrupt.
 
 use super::SimulatedHost;
 use super::alarms::Alarm;
@@ -15,8 +16,8 @@ use tailcut_host::path::{Hints, RequestId, Wait};
 use tailcut_ssd::{Outlook, Prediction, Probe, Service};
 
 impl<P: Probe> SimulatedHost<P> {
-    /// True when a thread waits for what its drive says of its request, before it decides how to wait; `spins` says how it would
-    /// wait otherwise.
+    /// True when a thread waits for what its drive says of its request, before it decides how to wait;
+    /// `spins` says how it would wait otherwise.
     pub(super) fn asks(&self, command: &Command, spins: bool) -> bool {
         let Hints { hits, room } = self.strategy.hints;
         match command.op {
@@ -26,7 +27,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// The thread of a request has issued it, or has put it behind others: then it waits as if it had not asked.
+    /// The thread of a request has issued it, or has put it behind others: then it waits as if it had not
+    /// asked.
     pub(super) fn has_asked(&mut self, now: Time, id: ThreadId) {
         let worker = &mut self.workers[id as usize];
         let flight = &self.flights[worker.own.expect("it has asked of one") as usize];
@@ -59,7 +61,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// Has an end announced, as long before as the window says but not before `known`; one whose moment has passed, at once.
+    /// Has an end announced, as long before as the window says but not before `known`; one whose moment has
+    /// passed, at once.
     fn arm(&mut self, id: ThreadId, known: Time, ends: Time) {
         let generation = self.workers[id as usize].generation;
         let at = self.moment_before(ends).max(known).max(self.now);
@@ -128,8 +131,8 @@ impl<P: Probe> SimulatedHost<P> {
         self.strategy.interrupts || self.strategy.has_poll_thread
     }
 
-    /// It is time to announce the end of a request. A drive that has come to expect that of a write later does so then, and
-    /// not at all when it has no idea any more; the interrupt is left.
+    /// It is time to announce the end of a request. A drive that has come to expect that of a write later
+    /// does so then, and not at all when it has no idea any more; the interrupt is left.
     pub(super) fn notice_is_due(&mut self, now: Time, id: ThreadId, generation: u32) {
         let Some(flight) = self.awaited(id, generation) else { return };
         if self.workers[id as usize].looks_itself {
@@ -158,7 +161,8 @@ impl<P: Probe> SimulatedHost<P> {
         self.machine.interrupt(now, cpu, irq::NOTICE);
     }
 
-    /// A request has ended whose thread neither looks nor will be woken by anybody else: its end is its notice.
+    /// A request has ended whose thread neither looks nor will be woken by anybody else: its end is its
+    /// notice.
     pub(super) fn end_unwatched(&mut self, now: Time, request: RequestId) {
         if !self.has_others_to_wake_it() {
             let owner = self.flights[request as usize].owner.expect("somebody looks for it");

@@ -1,9 +1,9 @@
 //! A host in virtual time: threads, cores and a controller between a workload and its drives.
 //!
-//! The policy is that of `tailcut_host::path`: a strategy as data, and the queue of requests. Here it is executed on modelled
-//! cores ([`crate::cpu`]), where every step takes its time. The world sees one device: a request is submitted by the
-//! thread of its number, which is the same from one request of a closed loop to the next, and completes when that thread is
-//! back in its application.
+//! The policy is that of `tailcut_host::path`: a strategy as data, and the queue of requests. Here it is
+//! executed on modelled cores ([`crate::cpu`]), where every step takes its time. The world sees one device: a
+//! request is submitted by the thread of its number, which is the same from one request of a closed loop to
+//! the next, and completes when that thread is back in its application.
 
 mod account;
 mod alarms;
@@ -55,7 +55,8 @@ const ALARMS: usize = 1;
 const UPLINK: usize = 2;
 const FIRST_DRIVE: usize = 3;
 
-/// The capacity of one of several drives is rounded down to this, so that no aligned request crosses from one drive to the next.
+/// The capacity of one of several drives is rounded down to this, so that no aligned request crosses from one
+/// drive to the next.
 const DRIVE_UNIT: u64 = (1 << 20) / SECTOR_BYTES;
 
 /// A host and its drives.
@@ -122,8 +123,8 @@ struct Uplink {
 }
 
 impl<P: Probe> SimulatedHost<P> {
-    /// A host with these drives, all alike and ready for use, one behind the other, and a checker for each that knows what is on it. What it
-    /// does until `ramp` does not count in its figures.
+    /// A host with these drives, all alike and ready for use, one behind the other, and a checker for each
+    /// that knows what is on it. What it does until `ramp` does not count in its figures.
     pub fn new(
         config: &HostConfig,
         drives: Vec<Ssd<P>>,
@@ -134,7 +135,8 @@ impl<P: Probe> SimulatedHost<P> {
         SimulatedHost::build(config, drives, checkers, None, ramp, seed)
     }
 
-    /// A host with these drives, which form an array that nobody has started, and a checker that knows what is on that.
+    /// A host with these drives, which form an array that nobody has started, and a checker that knows what
+    /// is on that.
     pub fn with_array(
         config: &HostConfig,
         (volume, drives): (Volume, Vec<Ssd<P>>),
@@ -265,8 +267,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// Issues the first request of a queue, if there is one and a tag for it; true if so. `own` is the request of the
-    /// thread that does it for itself.
+    /// Issues the first request of a queue, if there is one and a tag for it; true if so. `own` is the
+    /// request of the thread that does it for itself.
     fn issue(&mut self, now: Time, queue: QueueId, own: Option<RequestId>) -> bool {
         let Some(request) = self.path.issue(now, queue) else { return false };
         let flight = &mut self.flights[request as usize];
@@ -338,8 +340,8 @@ impl<P: Probe> SimulatedHost<P> {
         self.uplink.under_way.push_back((self.uplink.free_at, request));
     }
 
-    /// The host can see the end of a request: it is interrupted, unless the thread looks by itself or nobody wants to
-    /// be.
+    /// The host can see the end of a request: it is interrupted, unless the thread looks by itself or nobody
+    /// wants to be.
     fn arrives(&mut self, now: Time, request: RequestId) {
         let flight = &mut self.flights[request as usize];
         flight.is_visible = true;

@@ -1,4 +1,5 @@
-//! A strategy that moves: its mode in force, and interrupts that rest while threads are awake to look for completions.
+//! A strategy that moves: its mode in force, and interrupts that rest while threads are awake to look for
+//! completions.
 
 use super::SimulatedHost;
 use super::alarms::Alarm;
@@ -9,8 +10,8 @@ use tailcut_base::{Nanos, Op, Time};
 use tailcut_host::path::{Hybrid, LowLevelDriver, Mode, RequestId, Strategy, Took, Used, Vector};
 use tailcut_ssd::Probe;
 
-/// When a handler looks even though its interrupt rests: cooperating threads keep up with completions "even if the poll interval increased
-/// up to 128us" (Shin 2017, section 3.4).
+/// When a handler looks even though its interrupt rests: cooperating threads keep up with completions "even
+/// if the poll interval increased up to 128us" (Shin 2017, section 3.4).
 const BACKSTOP: Nanos = Nanos::micros(128);
 
 /// What decides on modes, and who is awake.
@@ -137,8 +138,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// A thread is about to sleep, and nobody else is awake to look at its vector: it switches the interrupt on, which costs the write of a
-    /// register, and looks once more. True when it does so.
+    /// A thread is about to sleep, and nobody else is awake to look at its vector: it switches the interrupt
+    /// on, which costs the write of a register, and looks once more. True when it does so.
     pub(super) fn ends_rest(&mut self, now: Time, cpu: usize, id: RequestId) -> bool {
         let Some(vector) = self.workers[id as usize].awake_at else { return false };
         let v = vector as usize;

@@ -205,8 +205,8 @@ impl<P: Probe> SimulatedHost<P> {
         self.begin(now, cpu, id, Stage::Spin, Piece::endless(Spent::Spin));
     }
 
-    /// An array has answered a thread before what it waited for has ended, which is nobody's from now on. True when that has ended by
-    /// now, and only the thread knows.
+    /// An array has answered a thread before what it waited for has ended, which is nobody's from now on.
+    /// True when that has ended by now, and only the thread knows.
     fn still_looks(&mut self, id: ThreadId) -> bool {
         let worker = &mut self.workers[id as usize];
         let own = worker.own.expect("it has one");

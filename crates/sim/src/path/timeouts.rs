@@ -1,5 +1,6 @@
-//! Drives that do not answer. The HAL notes when each command began (`begin_cmd`, Shin 2017, section 3.3.2); one that takes longer than `host.timeout`
-//! fails, and its drive is taken to be gone: what else it has fails when its own time is over, and what comes later at once.
+//! Drives that do not answer. The HAL notes when each command began (`begin_cmd`, Shin 2017, section 3.3.2);
+//! one that takes longer than `host.timeout` fails, and its drive is taken to be gone: what else it has fails
+//! when its own time is over, and what comes later at once.
 
 use super::SimulatedHost;
 use super::alarms::Alarm;
@@ -67,7 +68,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// Fails what has been with its drive for too long. Looks four times within the limit, so that it finds that a quarter late at the most.
+    /// Fails what has been with its drive for too long. Looks four times within the limit, so that it finds
+    /// that a quarter late at the most.
     pub(super) fn look_for_late(&mut self, now: Time) {
         let mut late = std::mem::take(&mut self.timeouts.late);
         self.path.controller().timed_out(now, self.timeouts.limit, &mut late);

@@ -78,7 +78,8 @@ pub(super) struct Worker {
     pub submitted: Time,
     /// When the drive announced its end; never, once the thread has been on a core since then.
     pub noticed: Time,
-    /// What the thread owed to its competitors when it was given its last answer (see [`Machine::owes`](crate::cpu::Machine::owes)).
+    /// What the thread owed to its competitors when it was given its last answer (see
+    /// [`Machine::owes`](crate::cpu::Machine::owes)).
     pub owed: Nanos,
     pub account: Account,
     pub status: Status,

@@ -31,7 +31,8 @@ pub struct Point {
     pub ns: u64,
     /// False when fewer than ten requests were slower: the figure is little more than chance.
     pub resolved: bool,
-    /// True when fewer than one request was slower: the figure is that of the slowest request, and is not printed.
+    /// True when fewer than one request was slower: the figure is that of the slowest request, and is not
+    /// printed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beyond: bool,
 }

@@ -8,8 +8,8 @@ use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 
-/// The shares of the slowest requests at which bands begin: bands go from the 50th percentile to the 90th, from there
-/// to the 99th, and so on.
+/// The shares of the slowest requests at which bands begin: bands go from the 50th percentile to the 90th,
+/// from there to the 99th, and so on.
 pub const BANDS: [f64; 6] = [0.5, 0.1, 0.01, 0.001, 0.0001, 0.000_001];
 
 /// How many requests a band must have.
@@ -46,8 +46,8 @@ pub struct Band {
     pub from: f64,
     /// The higher percentile.
     pub to: f64,
-    /// How many: as many as the percentiles say. Of a bucket of 1/32 of a latency that two bands share, each request counts as an
-    /// average one of the bucket.
+    /// How many: as many as the percentiles say. Of a bucket of 1/32 of a latency that two bands share, each
+    /// request counts as an average one of the bucket.
     pub requests: u64,
     /// The latency of the fastest of them in ns, at most 0.1 % too high.
     pub from_ns: u64,

@@ -3,18 +3,19 @@
 use serde::{Deserialize, Serialize};
 use tailcut_ssd::{Figures, SsdConfig};
 
-/// The lifetime of a drive under the measured load, with its wear level: it ends when its blocks
-/// have seen the program and erase cycles that they are rated for (`device.timing.endurance`), counting
-/// erases that were reset. Each block that is filled will have to be erased: a drive that begins with erased blocks erases
-/// fewer than it fills at first, and is charged for those that it fills. Unknown where nothing was erased.
+/// The lifetime of a drive under the measured load, with its wear level: it ends when its blocks have seen
+/// the program and erase cycles that they are rated for (`device.timing.endurance`), counting erases that
+/// were reset. Each block that is filled will have to be erased: a drive that begins with erased blocks
+/// erases fewer than it fills at first, and is charged for those that it fills. Unknown where nothing was
+/// erased.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
     /// Erases that have worn blocks: those completed and those reset.
     pub worn: u64,
     /// Bytes that the host writes over it.
     pub bytes_written: Option<f64>,
-    /// What that would be without write amplification and without resets, if the buffer saved no more programs than it did:
-    /// the limit.
+    /// What that would be without write amplification and without resets, if the buffer saved no more
+    /// programs than it did: the limit.
     pub bytes_written_most: f64,
     /// Writes of the drive's capacity per day, over five years (JESD218's usual term).
     pub drive_writes_per_day: Option<f64>,
@@ -31,7 +32,8 @@ impl Lifetime {
         let (g, counts) = (&config.geometry, &figures.counts);
         let cycles = g.block_count() as f64 * f64::from(config.timing.endurance);
         let worn = figures.worn();
-        // Pages of the host that a program has taken or will take: all but those that were replaced in the buffer.
+        // Pages of the host that a program has taken or will take: all but those that were replaced in the
+        // buffer.
         let host_pages = counts.host_pages_written;
         let stored = host_pages.saturating_sub(figures.buffer_write_hits).max(counts.programmed_user);
         let filled = (stored + counts.programmed_gc) as f64 / f64::from(g.pages);

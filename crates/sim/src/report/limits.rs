@@ -43,9 +43,9 @@ impl Demand {
         };
         let g = &config.geometry;
         let members = f64::from(members_max(config));
-        // No less was needed than what was used: work that is under way at the end of the measurement is served but not yet
-        // done, a page may be quicker than the mean page, and of dies with cells of different lengths one can hide its command
-        // phase behind another's cells.
+        // No less was needed than what was used: work that is under way at the end of the measurement is
+        // served but not yet done, a page may be quicker than the mean page, and of dies with cells of
+        // different lengths one can hide its command phase behind another's cells.
         let cells = sum(&|kind| cell_ns(&phases, kind)).min(figures.plane_busy.0 as f64);
         let bus = sum(&|kind| bus_ns(&phases, kind)).min(figures.bus_busy.0 as f64);
         let used = |share: f64| share * figures.at.0 as f64;
@@ -287,7 +287,8 @@ mod tests {
 
     #[test]
     fn no_more_is_needed_than_was_used() {
-        // An erase of two planes began in a measurement of 1 ms, and had held one line of 64 for half of it at its end.
+        // An erase of two planes began in a measurement of 1 ms, and had held one line of 64 for half of it
+        // at its end.
         let config = Preset::M.config();
         let mut figures = Figures {
             at: Time(1_000_000),

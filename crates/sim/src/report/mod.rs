@@ -247,8 +247,9 @@ fn describe(source: &dyn Source) -> String {
     format!("{}: {pace}", source.name())
 }
 
-/// The places of closed loops: each request takes one for the shortest possible latency at least, or for its own where that
-/// was shorter because it had no need of the flash, or of one drive alone: the buffer or a cache answered it, its page was never written.
+/// The places of closed loops: each request takes one for the shortest possible latency at least, or for its
+/// own where that was shorter because it had no need of the flash, or of one drive alone: the buffer or a
+/// cache answered it, its page was never written.
 fn closed_loop<D: Device, W: Witness>(
     world: &World<D, W>,
     bare: &Bare,

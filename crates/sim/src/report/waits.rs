@@ -10,12 +10,13 @@ pub const TAILS: [f64; 3] = [0.01, 0.001, 0.0001];
 /// A set of slow requests and what they waited for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
-    /// The share that was asked for, 0 … 1. Of the bucket of 1/32 of a latency at its edge, each request counts as an
-    /// average one of the bucket.
+    /// The share that was asked for, 0 … 1. Of the bucket of 1/32 of a latency at its edge, each request
+    /// counts as an average one of the bucket.
     pub share: f64,
     /// How many requests they are.
     pub requests: u64,
-    /// The latency of the fastest of them in ns, at most 0.1 % too high: never below the percentile that they lie above.
+    /// The latency of the fastest of them in ns, at most 0.1 % too high: never below the percentile that they
+    /// lie above.
     pub from_ns: u64,
     /// Where their time went, the largest part first.
     pub waits: Vec<Wait>,
@@ -33,13 +34,15 @@ pub struct Wait {
 }
 
 impl Tail {
-    /// The slowest `share` (0 … 1) of the requests, of which the fastest took `from`: see [`Tail::percentile_of_fastest`].
+    /// The slowest `share` (0 … 1) of the requests, of which the fastest took `from`: see
+    /// [`Tail::percentile_of_fastest`].
     pub fn slowest(attribution: &Attribution, share: f64, from: Nanos) -> Tail {
         let (requests, shares) = attribution.slowest(share);
         Tail { share, requests, from_ns: from.0, waits: Wait::list(&shares) }
     }
 
-    /// The percentile of `count` requests, 0 … 100, at which the fastest of the slowest `share` (0 … 1) stands.
+    /// The percentile of `count` requests, 0 … 100, at which the fastest of the slowest `share` (0 … 1)
+    /// stands.
     pub fn percentile_of_fastest(count: u64, share: f64) -> f64 {
         // The middle of its rank, so that rounding reaches no other.
         100.0 * ((count - rank_of(count, share).min(count)) as f64 + 0.5) / count.max(1) as f64

@@ -11,8 +11,8 @@ use tailcut_host::path::{Strategy, ahci};
 const ITEM: &str = "4KiB";
 
 impl Scenario {
-    /// What does not fit together of a key-value server, its clients and its storage: the key to blame, what is wrong and what
-    /// would be right.
+    /// What does not fit together of a key-value server, its clients and its storage: the key to blame, what
+    /// is wrong and what would be right.
     pub(super) fn check_server(&self) -> Option<(&'static str, String)> {
         if !self.kv.enabled {
             return None;
@@ -66,7 +66,8 @@ impl Scenario {
         }
     }
 
-    /// What does not fit together of a host and its array: the key to blame, what is wrong and what would be right.
+    /// What does not fit together of a host and its array: the key to blame, what is wrong and what would be
+    /// right.
     pub fn check_host_of_array(&self) -> Option<(&'static str, String)> {
         let strategy = self.host.is_on().then(|| Strategy::parse(&self.host.strategy).ok()).flatten()?;
         if self.array.drives == 0 {

@@ -1,7 +1,7 @@
 //! Keys that have no effect, because of the values of other keys.
 //!
-//! All rules are here. The command line compares their result with the keys that the user set, and reports those as an error or
-//! a warning ([`Weight`]).
+//! All rules are here. The command line compares their result with the keys that the user set, and reports
+//! those as an error or a warning ([`Weight`]).
 
 use super::{ReplayTiming, Scenario};
 use crate::workload::SyntheticConfig;

@@ -1,5 +1,5 @@
-//! Checks, before anything is allocated, that a scenario fits into memory: the kernel kills a process that runs out, without an
-//! error message.
+//! Checks, before anything is allocated, that a scenario fits into memory: the kernel kills a process that
+//! runs out, without an error message.
 
 use super::{InputError, Scenario};
 use crate::array::Members;
@@ -10,7 +10,8 @@ use tailcut_base::quantity::show_bytes;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_ssd::precondition::PreparedState;
 
-/// The share of the available memory that advice fills at most, in per cent: other processes allocate meanwhile.
+/// The share of the available memory that advice fills at most, in per cent: other processes allocate
+/// meanwhile.
 const ADVISED: u64 = 80;
 
 /// Memory that a run allocates, and memory that is available, in bytes.
@@ -55,8 +56,8 @@ impl Scenario {
     pub fn memory_least(&self) -> u64 {
         let (drives, _) = self.drives_and_key();
         let how = &self.precondition;
-        // Drives of an array keep no content of their own; those of a layout that is no place for each block are filled by
-        // writing, block by block.
+        // Drives of an array keep no content of their own; those of a layout that is no place for each block
+        // are filled by writing, block by block.
         let is_array = self.array.drives > 0;
         let mut how_drives = how.clone();
         if is_array && !self.array.layout.is_in_place() {
@@ -112,7 +113,8 @@ impl Scenario {
     }
 }
 
-/// Refuses a key-value server whose log does not fit into memory: the simulation stores the content of its blocks.
+/// Refuses a key-value server whose log does not fit into memory: the simulation stores the content of its
+/// blocks.
 ///
 /// # Errors
 /// [`InputError::Kv`], with a `kv.space` that fits.
@@ -130,8 +132,8 @@ fn log_fits(demand: Demand) -> Result<(), InputError> {
     Err(InputError::Kv(vec![Problem { key: "space", message }]))
 }
 
-/// Bytes of memory that this process can still have, from the files of a system below `root`: what the machine has available, or
-/// less where a control group sets a limit. `None` where that cannot be known.
+/// Bytes of memory that this process can still have, from the files of a system below `root`: what the
+/// machine has available, or less where a control group sets a limit. `None` where that cannot be known.
 fn available(root: &Path) -> Option<u64> {
     let machine = field(&root.join("proc/meminfo"), "MemAvailable:").map(|kilobytes| kilobytes * 1024);
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();

@@ -45,7 +45,8 @@ impl Scenario {
         Ok(SimulatedArray::new(&self.array, drives))
     }
 
-    /// Prepares an array; a checker that knows what is on it, and what is still to be written, if it is prepared by writing.
+    /// Prepares an array; a checker that knows what is on it, and what is still to be written, if it is
+    /// prepared by writing.
     fn prepare_array<P: Probe>(
         &self,
         array: &mut SimulatedArray<P>,
@@ -90,7 +91,8 @@ impl Scenario {
         Ok(World::witnessed(array, checker, sources, self.run.clone(), witness))
     }
 
-    /// The world of this scenario's key-value server, ready to run; every drive is watched by a probe of its own.
+    /// The world of this scenario's key-value server, ready to run; every drive is watched by a probe of its
+    /// own.
     ///
     /// # Errors
     /// As [`Scenario::world`]; [`InputError::Kv`].
@@ -147,8 +149,8 @@ impl Scenario {
         Ok(World::witnessed(server, Checker::off(), sources, self.run.clone(), witness))
     }
 
-    /// The world of this scenario's host and its drives, or its array of drives, ready to run; every drive is watched by a probe of
-    /// its own.
+    /// The world of this scenario's host and its drives, or its array of drives, ready to run; every drive is
+    /// watched by a probe of its own.
     ///
     /// # Errors
     /// As [`Scenario::world`].
@@ -228,7 +230,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Sectors that the workload sees: of the drive, the drives of a host, the array, or all items of a server.
+    /// Sectors that the workload sees: of the drive, the drives of a host, the array, or all items of a
+    /// server.
     ///
     /// # Errors
     /// [`InputError::Array`].
@@ -242,8 +245,8 @@ impl Scenario {
         })
     }
 
-    /// What keeps this scenario from running, as far as that shows without preparing a drive or looking through a
-    /// file.
+    /// What keeps this scenario from running, as far as that shows without preparing a drive or looking
+    /// through a file.
     ///
     /// # Errors
     /// As [`Scenario::world`].

@@ -86,8 +86,8 @@ impl Load {
         }
     }
 
-    /// As many requests at a time as keep the array busy. Every array serves the same requests, whole passes of
-    /// a trace, so that their bytes per second can be compared: some parts of a trace move far more bytes
+    /// As many requests at a time as keep the array busy. Every array serves the same requests, whole passes
+    /// of a trace, so that their bytes per second can be compared: some parts of a trace move far more bytes
     /// than others.
     pub fn saturate(&self, options: &Options, scenario: &mut Scenario) {
         let least = if options.quick { SATURATING / 10 } else { SATURATING };

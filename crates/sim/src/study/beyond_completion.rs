@@ -1,9 +1,10 @@
 //! Beyond Shin: every strategy, and the hybrid, from idle to saturation, on drives of three speeds.
 //!
-//! The *price* of a read is its mean latency plus the time of hardware threads that it took from others: a microsecond of waiting and a
-//! microsecond of a core weigh the same. Where threads of the background compute, what is taken from others is their work; where
-//! the cores are saturated, latency and time per read are both inverse to the reads per second, and so is their sum. So
-//! one figure orders strategies by latency and background at low load, and by throughput at high load.
+//! The *price* of a read is its mean latency plus the time of hardware threads that it took from others: a
+//! microsecond of waiting and a microsecond of a core weigh the same. Where threads of the background
+//! compute, what is taken from others is their work; where the cores are saturated, latency and time per read
+//! are both inverse to the reads per second, and so is their sum. So one figure orders strategies by latency
+//! and background at low load, and by throughput at high load.
 
 use super::shin_host::{beside, direct, emulated_apart, run, sata};
 use super::{Measured, Options, Row, Run, Study, find};
@@ -143,7 +144,8 @@ fn fast() -> SsdConfig {
     drive
 }
 
-/// How long a read takes its thread, by Little's law, in s. The mean over those that have ended would leave out threads that starve.
+/// How long a read takes its thread, by Little's law, in s. The mean over those that have ended would leave
+/// out threads that starve.
 fn latency(measured: &Measured, load: &Load) -> f64 {
     f64::from(load.threads) / measured.iops() - load.think.as_secs_f64()
 }

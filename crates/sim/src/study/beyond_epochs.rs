@@ -1,8 +1,9 @@
-//! Beyond Shin, section 5.6: parity in place of a second copy, a bound for the wait of a write, and the same inside one
-//! SSD (`beyond_epochs_sets`).
+//! Beyond Shin, section 5.6: parity in place of a second copy, a bound for the wait of a write, and the same
+//! inside one SSD (`beyond_epochs_sets`).
 //!
-//! The load, the drives and the modes are those of figure 5.4. Whatever the scheme, drives are filled to the same share: what
-//! that leaves for the host is the first row of each case. A case is a [`Case`]; another one is another line in [`cases`].
+//! The load, the drives and the modes are those of figure 5.4. Whatever the scheme, drives are filled to the
+//! same share: what that leaves for the host is the first row of each case. A case is a [`Case`]; another one
+//! is another line in [`cases`].
 
 use super::interval::Interval;
 use super::shin::{self, FILLED, Mode, bandwidth, run};

@@ -1,9 +1,10 @@
 //! Beyond Shin, section 5.6: his scheme inside one SSD, over NVM sets instead of drives.
 //!
-//! Two drives, each with as many chips on a channel as four sets need: the one of the studies of the multi-SSD engine
-//! (`swan-sata`, 8 chips per channel instead of 7, behind NVMe, as drives with AHCI have no sets) and `femu-16g`
-//! with a quarter of its blocks. For the comparison both serve reads first, and have no capacitor, so that an
-//! epoch ends with a flush. Load and preparation are those of `shin-5.4`. Nothing was chosen for the results.
+//! Two drives, each with as many chips on a channel as four sets need: the one of the studies of the
+//! multi-SSD engine (`swan-sata`, 8 chips per channel instead of 7, behind NVMe, as drives with AHCI have no
+//! sets) and `femu-16g` with a quarter of its blocks. For the comparison both serve reads first, and have no
+//! capacitor, so that an epoch ends with a flush. Load and preparation are those of `shin-5.4`. Nothing was
+//! chosen for the results.
 
 use super::interval::Interval;
 use super::shin::{Mode, bandwidth};

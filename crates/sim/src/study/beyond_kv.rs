@@ -1,7 +1,8 @@
 //! Beyond Shin, section 5.4.3: what sets cost the gets of a key-value server at the same rate of gets.
 //!
-//! Table 5.2 compares whole loads, in which everything moves at once. Here gets come at one rate in all runs, by the clock, from clients who do not wait
-//! for each other; sets come beside them, or do not. What gets wait for more is due to the sets.
+//! Table 5.2 compares whole loads, in which everything moves at once. Here gets come at one rate in all runs,
+//! by the clock, from clients who do not wait for each other; sets come beside them, or do not. What gets
+//! wait for more is due to the sets.
 
 use super::interval::Interval;
 use super::served::{self, figures};

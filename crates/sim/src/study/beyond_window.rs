@@ -1,4 +1,5 @@
-//! Beyond Shin: the precompletion window set by feedback, against every fixed one, in the cases of figure 4.4.
+//! Beyond Shin: the precompletion window set by feedback, against every fixed one, in the cases of figure
+//! 4.4.
 
 use super::shin_host::{BACKGROUND_THREADS, THREADS, beside, direct, run};
 use super::{Measured, Options, Row, Run, Study, find};

@@ -1,4 +1,5 @@
-//! Beyond Shin, section 5.5.4 ("unbounded write latency"): how long writes take when more of them are offered.
+//! Beyond Shin, section 5.5.4 ("unbounded write latency"): how long writes take when more of them are
+//! offered.
 
 use super::shin::{Mode, bandwidth, run, writers};
 use super::{Measured, Options, Row, Run, Study, find};
@@ -21,8 +22,8 @@ const READERS: u32 = 8;
 /// Bytes of a write: small enough that what is offered is spread out.
 const WRITE: u64 = 64 << 10;
 
-/// Writes in flight: beyond them the host holds its own writes back. 2 MiB, half of what the four writers of 1 MiB
-/// have.
+/// Writes in flight: beyond them the host holds its own writes back. 2 MiB, half of what the four writers of
+/// 1 MiB have.
 const DEPTH: u32 = 32;
 
 const SATURATED: &str = "saturated";
@@ -46,9 +47,9 @@ fn label(load: u64) -> String {
     format!("load/{load}")
 }
 
-/// As many writers as may have a write in flight, each of which pauses after its own: together they offer `rate` writes
-/// per second if these are answered at once, and what is answered later they offer later. In an open loop what is
-/// offered beyond what the array takes would wait ever longer, whatever the array does.
+/// As many writers as may have a write in flight, each of which pauses after its own: together they offer
+/// `rate` writes per second if these are answered at once, and what is answered later they offer later. In an
+/// open loop what is offered beyond what the array takes would wait ever longer, whatever the array does.
 fn offering(rate: f64) -> SyntheticConfig {
     let think = Nanos((f64::from(DEPTH) / rate.max(1.0) * 1e9) as u64);
     SyntheticConfig { think, ..small_writers() }

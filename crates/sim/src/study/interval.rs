@@ -16,8 +16,8 @@ pub struct Interval {
 
 impl Interval {
     /// Of the latency that `percentile` (above 50, below 100) of the requests do not exceed, by order
-    /// statistics: of *n* independent requests the number that exceed it is binomial, and so are the ranks that
-    /// bracket it (David and Nagaraja, Order Statistics, section 7.1).
+    /// statistics: of *n* independent requests the number that exceed it is binomial, and so are the ranks
+    /// that bracket it (David and Nagaraja, Order Statistics, section 7.1).
     pub fn of(latencies: &LatencyHistogram, percentile: f64) -> Interval {
         let count = latencies.count();
         let (most, least) = exceeding(count as f64, 1.0 - percentile / 100.0);

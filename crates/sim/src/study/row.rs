@@ -96,9 +96,9 @@ impl Row {
         self
     }
 
-    /// Marks the paper's figure as one that the paper does not print, or that the scenario was made from; `how` is
-    /// a clause that says how it was obtained ("the middle of 8 to 9 ms"). Comes after [`Row::paper`]; without
-    /// effect on a row that has no figure of the paper.
+    /// Marks the paper's figure as one that the paper does not print, or that the scenario was made from;
+    /// `how` is a clause that says how it was obtained ("the middle of 8 to 9 ms"). Comes after
+    /// [`Row::paper`]; without effect on a row that has no figure of the paper.
     pub fn basis(mut self, basis: Basis, how: &str) -> Row {
         if self.paper.is_none() {
             return self;
@@ -142,7 +142,8 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// Not printed: the middle of a range, a ratio of two other figures, read off a plot, or another work's data.
+    /// Not printed: the middle of a range, a ratio of two other figures, read off a plot, or another work's
+    /// data.
     Derived,
     /// The scenario was made from it, or it follows from the scenario by arithmetic: agreement shows nothing.
     Input,

@@ -1,9 +1,11 @@
-//! What the studies of the key-value server over Shin's multi-SSD engine share: the server, its clients, its network.
+//! What the studies of the key-value server over Shin's multi-SSD engine share: the server, its clients, its
+//! network.
 //!
-//! The drives, the modes and the machine are those of the other studies of this dissertation. The dissertation's server is linked to its clients by four
-//! times 1 Gbit/s (section 5.4.3). It does not tell how large items are, how many there are, how much memory the server has, how many clients ask
-//! and which mix of YCSB. Here items are records of YCSB (1000 bytes; Cooper et al., SoCC 2010), and memory for items is a sixteenth of what they take on flash ("a
-//! relatively small DRAM cache", section 5.3.3).
+//! The drives, the modes and the machine are those of the other studies of this dissertation. The
+//! dissertation's server is linked to its clients by four times 1 Gbit/s (section 5.4.3). It does not tell
+//! how large items are, how many there are, how much memory the server has, how many clients ask and which
+//! mix of YCSB. Here items are records of YCSB (1000 bytes; Cooper et al., SoCC 2010), and memory for items
+//! is a sixteenth of what they take on flash ("a relatively small DRAM cache", section 5.3.3).
 
 use super::shin::Mode;
 use super::{Measured, Options};
@@ -23,14 +25,17 @@ impl Gets {
     }
 }
 
-/// Space for items: enough segments for the log to have a choice, little enough for its content to be kept in the memory of the machine that simulates.
+/// Space for items: enough segments for the log to have a choice, little enough for its content to be kept in
+/// the memory of the machine that simulates.
 const SPACE: u64 = 1 << 30;
 const QUICK_SPACE: u64 = 256 << 20;
 
-/// Items for each million bytes of that space. A record takes 1365, so half of the log is valid: a fuller one copies more than is written to it.
+/// Items for each million bytes of that space. A record takes 1365, so half of the log is valid: a fuller one
+/// copies more than is written to it.
 const ITEMS: u64 = 366;
 
-/// Bytes of a segment. One comes free after two flushes, each of which takes two rounds of the token, and eight do at a time.
+/// Bytes of a segment. One comes free after two flushes, each of which takes two rounds of the token, and
+/// eight do at a time.
 const SEGMENT: u64 = 8 << 20;
 
 /// The server, with so many connections.
@@ -49,7 +54,8 @@ pub fn server(options: &Options, connections: u32) -> KvConfig {
     }
 }
 
-/// Clients that each do one command after another: gets and sets of items that are as popular as YCSB has them.
+/// Clients that each do one command after another: gets and sets of items that are as popular as YCSB has
+/// them.
 pub fn closed(options: &Options, mode: Mode, gets: Gets, clients: u32, seconds: u64) -> Scenario {
     let mut scenario = mode.readers(options, clients, seconds);
     scenario.content = true;

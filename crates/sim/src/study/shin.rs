@@ -1,7 +1,7 @@
 //! What the studies of Shin's multi-SSD engine share: its drives, its modes, its load.
 //!
-//! Four drives of `swan-sata`, the one SATA drive whose parts are documented, as SWAN's studies have them: 128 blocks
-//! per plane, aged over 60 % of their space. Nothing was chosen for the results.
+//! Four drives of `swan-sata`, the one SATA drive whose parts are documented, as SWAN's studies have them:
+//! 128 blocks per plane, aged over 60 % of their space. Nothing was chosen for the results.
 
 use super::{Options, Run, swan};
 use crate::Scenario;
@@ -83,7 +83,8 @@ pub fn one_at_a_time(options: &Options, readers: u32, seconds: u64) -> Scenario 
 /// Its name.
 pub const ONE_AT_A_TIME: &str = "GCCTRL, 4 groups";
 
-/// So many readers of 4 KiB of an array of these drives, of which the share `fill` of what the host sees holds data.
+/// So many readers of 4 KiB of an array of these drives, of which the share `fill` of what the host sees
+/// holds data.
 pub fn readers(options: &Options, array: ArrayConfig, fill: u32, readers: u32, seconds: u64) -> Scenario {
     let mut device = swan::drive();
     // Garbage is collected when the host says so, or must be.

@@ -1,4 +1,5 @@
-//! Shin, figures 3.2, 3.8, 3.9 and 3.10: what the host's path costs when six SATA drives are read in small pieces.
+//! Shin, figures 3.2, 3.8, 3.9 and 3.10: what the host's path costs when six SATA drives are read in small
+//! pieces.
 
 use super::shin_host::{DRIVES, UPLINK, run, sata};
 use super::{Measured, Options, Row, Run, Study, find};

@@ -1,9 +1,10 @@
 //! Shin, figure 3.11: a key-value server that reads a record from flash for every request.
 //!
-//! The dissertation has Aerospike 2 on the machine of chapter 3, its index in memory and its records on six raw drives behind direct I/O, and YCSB's
-//! gets from another machine over two 1 Gb/s links. Here a client of YCSB is a thread of the server that takes a request, looks its key
-//! up, reads the record and answers, and is idle while its client and the network have the turn. What it costs is below; no
-//! figure is the dissertation's, which gives none.
+//! The dissertation has Aerospike 2 on the machine of chapter 3, its index in memory and its records on six
+//! raw drives behind direct I/O, and YCSB's gets from another machine over two 1 Gb/s links. Here a client of
+//! YCSB is a thread of the server that takes a request, looks its key up, reads the record and answers, and
+//! is idle while its client and the network have the turn. What it costs is below; no figure is the
+//! dissertation's, which gives none.
 
 use super::shin_host::{DRIVES, run, sata};
 use super::{Measured, Options, Row, Run, Study, find};
@@ -13,14 +14,17 @@ use tailcut_base::Nanos;
 /// Figure 3.11: operations per second by number of clients.
 pub struct KeyValue;
 
-/// What a server's thread does for a get but for reading, part by part in [`costs`](crate::kv::costs) (Arrakis).
+/// What a server's thread does for a get but for reading, part by part in [`costs`](crate::kv::costs)
+/// (Arrakis).
 const WORK: Nanos = crate::kv::costs::GET;
 
-/// From an answer to the client's next request at the server. A round trip of one small TCP message over Gigabit Ethernet takes some 50 µs (assumed; it is
-/// mostly interrupt coalescing); the client's own time is not known and left out.
+/// From an answer to the client's next request at the server. A round trip of one small TCP message over
+/// Gigabit Ethernet takes some 50 µs (assumed; it is mostly interrupt coalescing); the client's own time is
+/// not known and left out.
 const ROUND_TRIP: Nanos = Nanos::micros(50);
 
-/// A record of YCSB: ten fields of 100 bytes (Cooper et al., SoCC 2010), which lie in two sectors or three: with Aerospike's header mostly in three.
+/// A record of YCSB: ten fields of 100 bytes (Cooper et al., SoCC 2010), which lie in two sectors or three:
+/// with Aerospike's header mostly in three.
 const RECORD_BYTES: u64 = 1536;
 
 /// The dissertation's names, and its operations per second with 32 clients.

@@ -22,8 +22,8 @@ const LAST: f64 = 99.9999;
 /// The run without a writer.
 const ALONE: &str = "GCCTRL/no-writer";
 
-/// What any scheme that reads around half of the drives can come to: the same readers on two drives with one copy, without a
-/// writer.
+/// What any scheme that reads around half of the drives can come to: the same readers on two drives with one
+/// copy, without a writer.
 const HALF: &str = "half-the-drives/no-writer";
 
 /// One drive at a time has the token.

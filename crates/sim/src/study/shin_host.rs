@@ -1,7 +1,7 @@
 //! What the studies of Shin's chapters 3 and 4 share: hosts, drives, loads.
 //!
-//! Every cost of the host is a constant of [`crate::cpu::costs`], the same in all of them. What is given here comes from the
-//! descriptions of the machines; where they are silent, the comment says what was taken.
+//! Every cost of the host is a constant of [`crate::cpu::costs`], the same in all of them. What is given here
+//! comes from the descriptions of the machines; where they are silent, the comment says what was taken.
 
 use super::{Options, Run};
 use crate::Scenario;
@@ -22,7 +22,8 @@ pub const UPLINK: u64 = 1_500_000_000;
 /// Threads of the micro-benchmarks (section 3.4).
 pub const THREADS: u32 = 128;
 
-/// The emulated drive with so many chips that two reads hardly ever meet on one: each takes its 80 µs and no more.
+/// The emulated drive with so many chips that two reads hardly ever meet on one: each takes its 80 µs and no
+/// more.
 pub fn emulated_apart() -> SsdConfig {
     let mut drive = Preset::ShinEmulated.config();
     drive.geometry.chips = 128;
@@ -79,8 +80,8 @@ pub fn direct(options: &Options, device: SsdConfig, strategy: &str, threads: u32
 }
 
 /// Threads beside: the dissertation does not say how many. Its POLL beside CPU threads had a fifth of a core
-/// ("an equal share": 1488 µs + 352 µs are 5.1 times the 361 µs of a request), so there were four on each of eight hardware
-/// threads; of I/O threads there are as many.
+/// ("an equal share": 1488 µs + 352 µs are 5.1 times the 361 µs of a request), so there were four on each of
+/// eight hardware threads; of I/O threads there are as many.
 pub const BACKGROUND_THREADS: u32 = 32;
 
 /// With threads beside the workload.

@@ -1,8 +1,8 @@
 //! Shin, table 5.2: gets and sets of a key-value server that keeps its items on four SSDs.
 //!
-//! The paper's memcached keeps its items in the engine, and YCSB asks it over a network. Here it is run twice: the whole, with our
-//! server in place of memcached (`served`); and the storage alone, where gets read a block of 4 KiB of the array, sets write one, and server and
-//! network take no time.
+//! The paper's memcached keeps its items in the engine, and YCSB asks it over a network. Here it is run
+//! twice: the whole, with our server in place of memcached (`served`); and the storage alone, where gets read
+//! a block of 4 KiB of the array, sets write one, and server and network take no time.
 
 use super::served::{self, Gets, figures};
 use super::shin::{MODES, Mode, run};

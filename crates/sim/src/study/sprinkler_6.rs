@@ -70,8 +70,8 @@ impl Study for Potential {
     }
 }
 
-/// The three bars of the figure. Without the obstacles means: a chip never waits because of the order or the size
-/// of requests, as SPK3 does with as many requests to choose from as its layout holds.
+/// The three bars of the figure. Without the obstacles means: a chip never waits because of the order or the
+/// size of requests, as SPK3 does with as many requests to choose from as its layout holds.
 const SCENARIOS: [&str; 3] = ["VAS", "PAS", "no obstacles"];
 
 /// The paper's means.

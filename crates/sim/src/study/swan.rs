@@ -1,8 +1,8 @@
 //! What the studies of SWAN share: its drives, its arrays, its loads.
 //!
 //! The drive is `swan-sata` with 128 blocks per plane, so that a run of seconds goes round the whole array as
-//! the paper's two hours do. Arrays hold as much data as the paper's: they are aged over 60 % of their drives'
-//! space (section 5), in order and then at random, and worked on within that.
+//! the paper's two hours do. Arrays hold as much data as the paper's: they are aged over 60 % of their
+//! drives' space (section 5), in order and then at random, and worked on within that.
 
 use super::{Measured, Options, Run};
 use crate::Scenario;

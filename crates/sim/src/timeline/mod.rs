@@ -1,7 +1,8 @@
-//! How a run went over time: requests, drives, chips and the array in slots of equal length, in constant memory.
+//! How a run went over time: requests, drives, chips and the array in slots of equal length, in constant
+//! memory.
 //!
-//! A run that is asked for a timeline has [`Requests`] as its witness and [`Devices`] as its observer; one that is
-//! not has neither, and pays nothing. Counts of all slots add up to those of the report.
+//! A run that is asked for a timeline has [`Requests`] as its witness and [`Devices`] as its observer; one
+//! that is not has neither, and pays nothing. Counts of all slots add up to those of the report.
 
 mod devices;
 mod requests;
@@ -129,7 +130,8 @@ pub struct MemberTimeline {
     pub collecting: Vec<u16>,
 }
 
-/// How an R-group was seen when it was looked at, four times in each slot: parts per thousand of the looks. In the rest it was idle.
+/// How an R-group was seen when it was looked at, four times in each slot: parts per thousand of the looks.
+/// In the rest it was idle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupTimeline {
     /// It was the front end.

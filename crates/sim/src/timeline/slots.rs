@@ -15,8 +15,8 @@ pub const MOST: usize = 512;
 /// The width of the first slots.
 pub const FIRST_WIDTH: Nanos = Nanos(4_000);
 
-/// Slots of equal width from an origin on. Memory: [`MOST`] times what is counted in one. Sums over all slots are exact:
-/// nothing is left out and nothing is counted twice.
+/// Slots of equal width from an origin on. Memory: [`MOST`] times what is counted in one. Sums over all slots
+/// are exact: nothing is left out and nothing is counted twice.
 #[derive(Clone, Debug)]
 pub struct Slots<T> {
     origin: Time,

@@ -1,14 +1,15 @@
-//! The block server's contract as a subject: several connections, and between them and the drive the codec of NBD and
-//! the machine that lets requests of any offset and length through to whole blocks ([`Unaligned`]).
+//! The block server's contract as a subject: several connections, and between them and the drive the codec of
+//! NBD and the machine that lets requests of any offset and length through to whole blocks ([`Unaligned`]).
 //!
-//! A block of the host is a *cell*: the block server's unit of 512 to 4096 bytes, several of which share a block of the
-//! drive. Requests of the host are dealt out to connections by their number; each is encoded as its client would, received in two
-//! pieces, carried out, and its reply is decoded again. Trims of whole blocks are `NBD_CMD_TRIM`, others
-//! `NBD_CMD_WRITE_ZEROES`, with and without `NBD_CMD_FLAG_NO_HOLE`.
+//! A block of the host is a *cell*: the block server's unit of 512 to 4096 bytes, several of which share a
+//! block of the drive. Requests of the host are dealt out to connections by their number; each is encoded as
+//! its client would, received in two pieces, carried out, and its reply is decoded again. Trims of whole
+//! blocks are `NBD_CMD_TRIM`, others `NBD_CMD_WRITE_ZEROES`, with and without `NBD_CMD_FLAG_NO_HOLE`.
 //!
-//! What is promised is what the export's flags say (`NBD_FLAG_SEND_FLUSH`, `NBD_FLAG_SEND_FUA`, `NBD_FLAG_CAN_MULTI_CONN`):
-//! a flush on one connection covers what was answered on any before it was sent; a write or trim with force unit access is
-//! durable when it is answered; a write changes no byte beside its own, acknowledged or not, before and after a power cut.
+//! What is promised is what the export's flags say (`NBD_FLAG_SEND_FLUSH`, `NBD_FLAG_SEND_FUA`,
+//! `NBD_FLAG_CAN_MULTI_CONN`): a flush on one connection covers what was answered on any before it was sent;
+//! a write or trim with force unit access is durable when it is answered; a write changes no byte beside its
+//! own, acknowledged or not, before and after a power cut.
 
 use super::below::Below;
 use super::plan::Plan;

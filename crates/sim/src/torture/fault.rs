@@ -26,19 +26,21 @@ tailcut_base::choice! {
         Misdirect = "misdirect",
         /// The next flush fails once, and some of what it had to make durable never will be.
         FailFlush = "fail-flush",
-        /// As `flip`, on this drive and on another one of its group: more than the layout can make up for, if both
-        /// strike one stripe.
+        /// As `flip`, on this drive and on another one of its group: more than the layout can make up for, if
+        /// both strike one stripe.
         Twin = "twin",
         /// With the next power the drive has more blocks.
         Grow = "grow",
         /// With the next power the drive has fewer blocks, until an array was refused because of that.
         Shrink = "shrink",
-        /// With the next power the drive that was replaced is back in its place with its old content, and its successor
-        /// is not there.
+        /// With the next power the drive that was replaced is back in its place with its old content, and its
+        /// successor is not there.
         Return = "return",
-        /// The next power finds some of the drives, the one after it only the others, and the one after that all.
+        /// The next power finds some of the drives, the one after it only the others, and the one after that
+        /// all.
         Halves = "halves",
-        /// A stored block becomes something else: bytes that nobody wrote, zeros, or what is in another block.
+        /// A stored block becomes something else: bytes that nobody wrote, zeros, or what is in another
+        /// block.
         Corrupt = "corrupt",
         /// As `corrupt`: one of the two superblocks of a store, the same one whenever this happens in a run.
         CorruptSuperblock = "corrupt-superblock",
@@ -52,10 +54,11 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The drive, by its place in the array.
     pub drive: u32,
-    /// Of `slow`, `slow-superblock` and `fail-write`: how many commands. Of the others that strike a block: which, by its rank
-    /// among those that are stored, modulo their number. Of `return`: which of the drives that were in this place,
-    /// modulo their number. Of `halves`: the lowest bit is the part that is kept if both were written; the others say how
-    /// many of the drives that hold the copies of a block are in the first part.
+    /// Of `slow`, `slow-superblock` and `fail-write`: how many commands. Of the others that strike a block:
+    /// which, by its rank among those that are stored, modulo their number. Of `return`: which of the drives
+    /// that were in this place, modulo their number. Of `halves`: the lowest bit is the part that is kept if
+    /// both were written; the others say how many of the drives that hold the copies of a block are in the
+    /// first part.
     pub pick: u32,
     /// Of `slow` and `slow-superblock`: how many times longer.
     pub factor: u32,

@@ -2,9 +2,9 @@
 //! rather not serve, and when nothing can be written any more. What is stored, and what a power cut leaves
 //! of it, stays with the [`drive`](super::drive).
 //!
-//! Programs and erases fail as its flash does ([`Faults`](tailcut_ssd::flash::medium::Faults)): blocks go bad, what was
-//! in them is programmed elsewhere, which takes its time, and when the spare blocks are used up the drive
-//! answers writes with "write protected" for ever.
+//! Programs and erases fail as its flash does ([`Faults`](tailcut_ssd::flash::medium::Faults)): blocks go
+//! bad, what was in them is programmed elsewhere, which takes its time, and when the spare blocks are used up
+//! the drive answers writes with "write protected" for ever.
 
 use super::drive::Model;
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ tailcut_base::choice! {
         Model = "model",
         /// A small simulated SSD that is nearly full.
         Ssd = "ssd",
-        /// The same with its content: what reads return, and what a power cut leaves, is what that SSD has in its buffer and
-        /// on its flash.
+        /// The same with its content: what reads return, and what a power cut leaves, is what that SSD has in
+        /// its buffer and on its flash.
         SsdContent = "ssd-content",
     }
 }
@@ -171,9 +171,9 @@ impl Flash {
         self.completions.drain(..).map(ended).collect()
     }
 
-    /// The power has gone, and comes back now: nothing is in flight any more. An SSD without content is left to finish what
-    /// it was doing, of which nobody is told, since it keeps no data that could be torn. One with content is made anew of
-    /// what the power cut has left.
+    /// The power has gone, and comes back now: nothing is in flight any more. An SSD without content is left
+    /// to finish what it was doing, of which nobody is told, since it keeps no data that could be torn. One
+    /// with content is made anew of what the power cut has left.
     pub fn power_cycle(&mut self, now: Time) {
         self.expected.clear();
         if let Some(content) = self.content_after_power_cut() {

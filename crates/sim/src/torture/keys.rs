@@ -1,16 +1,18 @@
-//! The key-value engine as a subject: a key is a block, a `set` a write, a `delete` a trim, `flush_all` a trim of all
-//! keys, and making durable what was acknowledged a flush. Some deletions are a `touch` with a time that is over: an item that
-//! has expired is as gone as a deleted one. Some items expire in the far future, and are touched whenever they are read. A write with force unit access is a `set` of a server
-//! with `--durable`: it is acknowledged when the log has it for good.
+//! The key-value engine as a subject: a key is a block, a `set` a write, a `delete` a trim, `flush_all` a
+//! trim of all keys, and making durable what was acknowledged a flush. Some deletions are a `touch` with a
+//! time that is over: an item that has expired is as gone as a deleted one. Some items expire in the far
+//! future, and are touched whenever they are read. A write with force unit access is a `set` of a server with
+//! `--durable`: it is acknowledged when the log has it for good.
 //!
-//! The value of a key is the beginning of what the host writes to its block, or all of it and more: as many bytes as a hash of
-//! its version says, so records of every length meet the ends of blocks and segments. What comes back is compared byte by byte;
-//! where it is right, the host gets the whole block back, and where it is not, something that no write has written.
+//! The value of a key is the beginning of what the host writes to its block, or all of it and more: as many
+//! bytes as a hash of its version says, so records of every length meet the ends of blocks and segments. What
+//! comes back is compared byte by byte; where it is right, the host gets the whole block back, and where it
+//! is not, something that no write has written.
 //!
-//! A *store* misses nothing; a *cache* may miss anything at any time, so a miss tells its checker nothing. Neither returns
-//! what had been replaced or deleted, nor after a power cut what is older than what was durable. Where the drive has no
-//! protection information and no second copy, a flipped bit may cost a store the items that it strikes,
-//! reported as an error or missed, and nothing else.
+//! A *store* misses nothing; a *cache* may miss anything at any time, so a miss tells its checker nothing.
+//! Neither returns what had been replaced or deleted, nor after a power cut what is older than what was
+//! durable. Where the drive has no protection information and no second copy, a flipped bit may cost a store
+//! the items that it strikes, reported as an error or missed, and nothing else.
 
 use super::below::Below;
 use super::plan::{KvKeep, Plan};
@@ -359,7 +361,8 @@ fn value_bytes(stamp: Stamp, most: u64) -> usize {
     (LEAST_VALUE + (bits >> 8) % (most - LEAST_VALUE)) as usize
 }
 
-/// What the host gets to see of an item: the block that its version has written, if it is just what that version has written.
+/// What the host gets to see of an item: the block that its version has written, if it is just what that
+/// version has written.
 fn content(item: &Item<'_>, most: u64) -> Bytes {
     let mut found = Vec::new();
     item.value.append_to(&mut found);

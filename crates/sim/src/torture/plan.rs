@@ -60,8 +60,8 @@ tailcut_base::choice! {
 tailcut_base::choice! {
     /// Metadata whose writes a power cut can wait for.
     pub enum Metadata {
-        /// What says which drives are an array: the first blocks of each drive. Of a key-value engine on a drive by itself,
-        /// the store's superblocks, which are in the same place.
+        /// What says which drives are an array: the first blocks of each drive. Of a key-value engine on a
+        /// drive by itself, the store's superblocks, which are in the same place.
         Superblock = "superblock",
         /// The header of a checkpoint; of layouts that write a log.
         Checkpoint = "checkpoint",
@@ -109,7 +109,8 @@ pub struct Plan {
     pub weak: Option<u32>,
     /// The chance that a program or an erase of that drive fails, in parts per million.
     pub fail: u32,
-    /// The chance that a drive refuses a read that may be refused, in parts per million; where times are drawn.
+    /// The chance that a drive refuses a read that may be refused, in parts per million; where times are
+    /// drawn.
     pub busy: u32,
     /// The shortest and the longest time of a command, in ns; where times are drawn.
     pub latency: (u64, u64),
@@ -128,12 +129,13 @@ pub struct Plan {
     pub checkpoint: u32,
     /// One drive of a group at a time is written; of layouts that write a log.
     pub tokens: bool,
-    /// Drives have protection information: what they return wrongly is known to be wrong. Without it, logs with a parity keep
-    /// block checksums.
+    /// Drives have protection information: what they return wrongly is known to be wrong. Without it, logs
+    /// with a parity keep block checksums.
     pub sealed: bool,
     /// Blocks that may be dirty; of epochs, and of logs with tokens.
     pub dirty: u64,
-    /// How long a write rests in the cache, and the longest time that it waits for the token, in ns; likewise.
+    /// How long a write rests in the cache, and the longest time that it waits for the token, in ns;
+    /// likewise.
     pub waits: (u64, u64),
     /// What is done so that reads do not meet a drive's own work; likewise.
     pub mode: EpochMode,

@@ -87,7 +87,8 @@ impl<S: Subject> Rig<'_, S> {
             Step::Io { op, block, blocks, fua } => self.submit(*op, *block, *blocks, *fua),
             Step::Wait => self.until("all answered", |rig| rig.pending.is_empty()),
             Step::Fault(fault) => {
-                // Until a log at rest says what is durable, damage in what was written last is not told from a write that was cut off.
+                // Until a log at rest says what is durable, damage in what was written last is not told from
+                // a write that was cut off.
                 if matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt | FaultKind::CorruptSuperblock)
                     && self.plan.subject == SubjectKind::Kv
                     && !self.plan.has_array
@@ -191,8 +192,8 @@ impl<S: Subject> Rig<'_, S> {
         self.settle()
     }
 
-    /// After a flush and a last power cut everything is there, also without one drive of each group, or as many as there are
-    /// further copies.
+    /// After a flush and a last power cut everything is there, also without one drive of each group, or as
+    /// many as there are further copies.
     fn look_without_some(&mut self) -> Result<(), End> {
         self.submit(Op::Flush, 0, 0, false)?;
         self.settle()?;

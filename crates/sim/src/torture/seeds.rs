@@ -38,7 +38,8 @@ pub struct Target {
     pub layouts: Vec<LayoutKind>,
 }
 
-/// What is tortured under a name: arrays of some layouts, or something that stands on any of them or on a drive.
+/// What is tortured under a name: arrays of some layouts, or something that stands on any of them or on a
+/// drive.
 pub fn target(name: &str) -> Option<Target> {
     let subject = match name {
         "kv" => SubjectKind::Kv,
@@ -374,8 +375,8 @@ impl Draw {
         }
     }
 
-    /// Faults after which less is promised, or that come with the power: in few plans, so that the others are as strict as
-    /// they can be.
+    /// Faults after which less is promised, or that come with the power: in few plans, so that the others are
+    /// as strict as they can be.
     fn rare(&mut self, plan: &mut Plan) {
         let layout = plan.layout;
         let is_either = layout.has_parity() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;

@@ -98,8 +98,9 @@ pub struct Tally {
     pub requests: u64,
     /// Requests that drives answered.
     pub drive_requests: u64,
-    /// Events while the steps of the plan were carried out: a command of a drive is half done or answered, or the
-    /// subject does something by itself. What comes after them, repair and the last looks, does not count.
+    /// Events while the steps of the plan were carried out: a command of a drive is half done or answered, or
+    /// the subject does something by itself. What comes after them, repair and the last looks, does not
+    /// count.
     pub events: u64,
     /// Power cuts.
     pub cuts: u64,

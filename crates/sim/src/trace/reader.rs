@@ -188,8 +188,8 @@ impl Trace {
         &self.tally
     }
 
-    /// Response times that came after their records, so that [`Record::response`] lacks them: of blkparse's text, whose
-    /// completions are lines of their own.
+    /// Response times that came after their records, so that [`Record::response`] lacks them: of blkparse's
+    /// text, whose completions are lines of their own.
     pub fn late_responses(&self) -> &LatencyHistogram {
         &self.late_responses
     }

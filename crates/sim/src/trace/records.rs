@@ -10,8 +10,8 @@ use std::path::Path;
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
 
-/// The records of a trace: a list for each thing that is known of them, all of one length, in the order of the trace. 38 bytes
-/// for each record.
+/// The records of a trace: a list for each thing that is known of them, all of one length, in the order of
+/// the trace. 38 bytes for each record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Records {
     /// When each was issued, in ns since the first one.
@@ -34,8 +34,8 @@ impl Records {
     /// Stands for a response time that is not known.
     pub const NO_RESPONSE: u64 = u64::MAX >> 1;
 
-    /// Reads a trace, at most `most` records of it. `progress` is told from time to time how many were read; it returns
-    /// false to end early.
+    /// Reads a trace, at most `most` records of it. `progress` is told from time to time how many were read;
+    /// it returns false to end early.
     ///
     /// # Errors
     /// As [`Trace::open`] and [`Trace::next_record`].
@@ -80,9 +80,9 @@ impl Records {
         }
     }
 
-    /// Writes them as a trace in blkparse's format, the one that says all kinds of requests, force unit access and times to the
-    /// nanosecond; what does not begin and end with a sector is widened, and response times are lost. They must be in the
-    /// order of their times.
+    /// Writes them as a trace in blkparse's format, the one that says all kinds of requests, force unit
+    /// access and times to the nanosecond; what does not begin and end with a sector is widened, and response
+    /// times are lost. They must be in the order of their times.
     ///
     /// # Errors
     /// [`TraceError::Write`].

@@ -87,8 +87,8 @@ impl Attribution {
         (part.count, part.shares())
     }
 
-    /// What the requests of these ranks waited for, rank 0 being the slowest. Of a bucket that is only in part among
-    /// them, each request counts as an average one of the bucket.
+    /// What the requests of these ranks waited for, rank 0 being the slowest. Of a bucket that is only in
+    /// part among them, each request counts as an average one of the bucket.
     pub fn ranked(&self, ranks: std::ops::Range<u64>) -> Part {
         let mut part = Part { count: 0, nanos: [0; CAUSES] };
         let mut slower = 0;

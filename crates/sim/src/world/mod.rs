@@ -404,8 +404,9 @@ impl<D: Device, W: Witness> World<D, W> {
         }
     }
 
-    /// Requests issued, and how many were due by the end of the run, where the device was too slow for an open loop: the
-    /// next request was late by more than a twentieth of the run. What was due beyond that is taken from what was issued.
+    /// Requests issued, and how many were due by the end of the run, where the device was too slow for an
+    /// open loop: the next request was late by more than a twentieth of the run. What was due beyond that is
+    /// taken from what was issued.
     pub fn overload(&self) -> Option<(u64, u64)> {
         let until = self.end.min(self.stats.until);
         let run = until.since(self.prepared?);

@@ -117,8 +117,8 @@ pub struct Stats {
     others: [Option<Box<OpStats>>; 5],
     /// Requests in flight, integrated over time: ns × requests.
     pub in_flight_area: u128,
-    /// From the moment at which the device took a request to its end, in ns, summed over all requests that ended in the
-    /// measurement, those that were due before it included.
+    /// From the moment at which the device took a request to its end, in ns, summed over all requests that
+    /// ended in the measurement, those that were due before it included.
     pub(super) in_device: u128,
     /// Requests that ended in the measurement, including those that were due before it.
     pub ended: u64,
@@ -256,8 +256,9 @@ impl Stats {
         self.until.since(self.from)
     }
 
-    /// Requests per second that ended in the measurement: the rate at which the device worked. Under overload it exceeds that
-    /// of the requests counted, which were due in the measurement and wait behind those that were due before it.
+    /// Requests per second that ended in the measurement: the rate at which the device worked. Under overload
+    /// it exceeds that of the requests counted, which were due in the measurement and wait behind those that
+    /// were due before it.
     pub fn ended_per_s(&self) -> f64 {
         let seconds = self.elapsed().as_secs_f64();
         if seconds > 0.0 { self.ended as f64 / seconds } else { 0.0 }
@@ -270,8 +271,8 @@ impl Stats {
         all
     }
 
-    /// Little's law: mean requests in flight over (throughput × mean time in the device); 1 in steady state. Requests that
-    /// are due and wait for the device are not in flight, and their waiting is no time in it.
+    /// Little's law: mean requests in flight over (throughput × mean time in the device); 1 in steady state.
+    /// Requests that are due and wait for the device are not in flight, and their waiting is no time in it.
     pub fn littles_ratio(&self) -> f64 {
         if self.in_device == 0 { 1.0 } else { self.in_flight_area as f64 / self.in_device as f64 }
     }

@@ -1,4 +1,5 @@
-//! An array between threads and drives: whatever the strategy, the layout and the shortage, every request is answered with what was written.
+//! An array between threads and drives: whatever the strategy, the layout and the shortage, every request is
+//! answered with what was written.
 
 use super::liveness::{HINTED, INTERRUPTED, POLLED, cases, pick, run, scenario};
 use tailcut_base::config::Choice;
@@ -93,7 +94,8 @@ fn one_seed_gives_one_history() {
     }
 }
 
-/// RAID0 of one request at a time is the drive with nothing between, whatever the strategy: the array is in nobody's way.
+/// RAID0 of one request at a time is the drive with nothing between, whatever the strategy: the array is in
+/// nobody's way.
 #[test]
 fn a_lone_read_of_a_striped_array_takes_what_it_takes_from_a_drive() {
     for name in ["scsi", "nvme", "nonblocking", "lazy", "coop", "poll", "precomplete", "hybrid"] {

@@ -58,8 +58,9 @@ fn it_changes_no_more_often_than_it_measures() {
     assert!(host.mode_changes > 3 && host.mode_changes < 50_000 / 1250, "{}", host.mode_changes);
 }
 
-/// A drive of 12 µs, on whose answer a thread has used its share of a core beside one that computes: what the quickest modes take
-/// more shows only when the scheduler lets the others catch up, up to a quarter of a second later.
+/// A drive of 12 µs, on whose answer a thread has used its share of a core beside one that computes: what the
+/// quickest modes take more shows only when the scheduler lets the others catch up, up to a quarter of a
+/// second later.
 #[test]
 fn beside_threads_that_compute_it_takes_the_mode_that_is_within_its_share() {
     for threads in [1, 8] {

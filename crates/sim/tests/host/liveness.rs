@@ -156,7 +156,8 @@ fn one_seed_gives_one_history() {
 /// How many of some hosts without background a broken rule stops.
 fn struck(rule: Rule) -> usize {
     let stops = |seed: &u64| {
-        // Without spinning and background, nothing is left to happen when a wake-up is lost, which ends the run.
+        // Without spinning and background, nothing is left to happen when a wake-up is lost, which ends the
+        // run.
         let mut scenario = scenario(*seed, &INTERRUPTED[..5]);
         scenario.host.background = Background::None;
         let one = || broken(rule, || run(scenario));

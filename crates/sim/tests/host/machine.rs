@@ -38,7 +38,8 @@ fn equal_threads_have_equal_shares_and_the_time_adds_up() {
     assert!(lost <= all && all - lost <= each, "the last switch may not be over");
 }
 
-/// A scheduler in a few lines: of all threads the one with the least time by weight goes on, one slice at a time.
+/// A scheduler in a few lines: of all threads the one with the least time by weight goes on, one slice at a
+/// time.
 fn reference(weights: &[u64], until: u64) -> Vec<f64> {
     let total: u64 = weights.iter().sum();
     let mut ran = vec![0u64; weights.len()];

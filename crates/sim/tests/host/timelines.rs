@@ -1,6 +1,7 @@
 //! One request on an otherwise idle core, strategy by strategy, computed by hand.
 //!
-//! The drive is empty, so that it answers with 4 KiB of nothing over a link of 3938 MB/s: 1041 ns after it was asked.
+//! The drive is empty, so that it answers with 4 KiB of nothing over a link of 3938 MB/s: 1041 ns after it
+//! was asked.
 
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Submit, Time};

@@ -1,12 +1,12 @@
 //! When will a full buffer have room? When programs of its pages end.
 //!
-//! The drive knows when each program under way has begun, and how long the last three of its kind of page took from the
-//! first cycle to the last: their mean is when it will end. The programs of one kind end in the order in which they
-//! began, so the next to end is the first of one of a few lists. The n-th page of room comes with the n-th end; for more
-//! pages than can be programmed side by side each chip is taken to begin its next program at once, so that a further round
-//! takes one mean program. When none is under way (their data may still be on the link) they are taken to begin now. What this
-//! cannot see (collection, erases, a program that is suspended) makes a prediction early by as long as
-//! it takes.
+//! The drive knows when each program under way has begun, and how long the last three of its kind of page
+//! took from the first cycle to the last: their mean is when it will end. The programs of one kind end in the
+//! order in which they began, so the next to end is the first of one of a few lists. The n-th page of room
+//! comes with the n-th end; for more pages than can be programmed side by side each chip is taken to begin
+//! its next program at once, so that a further round takes one mean program. When none is under way (their
+//! data may still be on the link) they are taken to begin now. What this cannot see (collection, erases, a
+//! program that is suspended) makes a prediction early by as long as it takes.
 
 use super::accuracy::LastThree;
 use crate::flash::LunId;
@@ -91,8 +91,8 @@ impl Drain {
         }
     }
 
-    /// The program of a chip, if one is known, has been taken from it: when it will end, nobody can tell. Its kind and its
-    /// beginning.
+    /// The program of a chip, if one is known, has been taken from it: when it will end, nobody can tell. Its
+    /// kind and its beginning.
     pub fn leave(&mut self, unit: LunId) -> Option<(usize, Time)> {
         let Program { is_on, prev, next, kind, set, pages, began } = self.programs[unit];
         if !is_on {
@@ -112,8 +112,8 @@ impl Drain {
         Some((usize::from(kind), began))
     }
 
-    /// When so many more pages of a set will have room, if `width` are programmed side by side; none while too few programs
-    /// have been seen.
+    /// When so many more pages of a set will have room, if `width` are programmed side by side; none while
+    /// too few programs have been seen.
     pub fn room_for(&self, now: Time, set: SetId, pages: u32, width: u32) -> Option<Time> {
         let ahead = pages.saturating_sub(1);
         let (rounds, in_round) = (u64::from(ahead / width), ahead % width + 1);

@@ -1,21 +1,22 @@
-//! The behaviour tracker of a drive: what will become of this command, and when will it end? (Shin 2017, section 4.3.1.)
+//! The behaviour tracker of a drive: what will become of this command, and when will it end? (Shin 2017,
+//! section 4.3.1.)
 //!
 //! Where a read's data comes from decides what can be known of it, and when:
 //!
-//! - from *flash*: when the command of its only page is issued to its chip. From there on nothing queues any more but
-//!   for bus and link. The predicted rest is the mean of the last three that were observed, of the flash and of the
-//!   transfer each, as in the dissertation.
-//! - from *memory* (read cache, write buffer, pages that were never written): when the command arrives. The whole of it
-//!   is the mean of the last three such commands.
-//! - *ahead*: a page that the drive is reading of its own accord: when the command arrives, from the moment at which
-//!   that began and the mean of the last three reads ahead, and the transfer.
+//! - from *flash*: when the command of its only page is issued to its chip. From there on nothing queues any
+//!   more but for bus and link. The predicted rest is the mean of the last three that were observed, of the
+//!   flash and of the transfer each, as in the dissertation.
+//! - from *memory* (read cache, write buffer, pages that were never written): when the command arrives. The
+//!   whole of it is the mean of the last three such commands.
+//! - *ahead*: a page that the drive is reading of its own accord: when the command arrives, from the moment
+//!   at which that began and the mean of the last three reads ahead, and the transfer.
 //!
-//! A write that finds *room* in the buffer is a matter of the link. One that does not waits for programs to end: see
-//! [`drain`]; the way of its data after that is the mean of the last three writes' again.
+//! A write that finds *room* in the buffer is a matter of the link. One that does not waits for programs to
+//! end: see [`drain`]; the way of its data after that is the mean of the last three writes' again.
 //!
-//! Hits of caches and of reading ahead are what the dissertation leaves to future work (section 4.3.1); of a full buffer it
-//! has the threshold only. Requests of 8 KiB and more are not predicted, as there, but that they meet a full buffer is said
-//! of all writes.
+//! Hits of caches and of reading ahead are what the dissertation leaves to future work (section 4.3.1); of a
+//! full buffer it has the threshold only. Requests of 8 KiB and more are not predicted, as there, but that
+//! they meet a full buffer is said of all writes.
 
 mod accuracy;
 mod drain;

@@ -136,7 +136,8 @@ impl Collection {
         self.jobs[plane].is_some()
     }
 
-    /// True when a plane has a block to be emptied, if it can: a bad one, or because it is short of free ones.
+    /// True when a plane has a block to be emptied, if it can: a bad one, or because it is short of free
+    /// ones.
     pub(crate) fn is_wanted(&self, set: SetId, plane: PlaneId, free: u32) -> bool {
         free < self.wanted(set) || self.has_bad(plane)
     }

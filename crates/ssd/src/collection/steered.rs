@@ -1,10 +1,10 @@
 //! Collection as the host steers it: what [`crate::steering`] has decided is carried out here.
 //!
-//! When the time of a run is over, or a window closes, a collection stops between two page copies, or before its
-//! erase. What has been handed to a chip by then is carried to its end: of each plane `gc.copies` copies, or an
-//! erase; and so is a collection that is not preemptible (`gc.preemptible`). What has stopped goes on in the next
-//! run or window, when its plane falls below the low threshold, or when its chip is idle where drives collect then
-//! (`gc.background`).
+//! When the time of a run is over, or a window closes, a collection stops between two page copies, or before
+//! its erase. What has been handed to a chip by then is carried to its end: of each plane `gc.copies` copies,
+//! or an erase; and so is a collection that is not preemptible (`gc.preemptible`). What has stopped goes on
+//! in the next run or window, when its plane falls below the low threshold, or when its chip is idle where
+//! drives collect then (`gc.background`).
 
 use crate::flash::PlaneId;
 use crate::planted::{Rule, holds};
@@ -99,8 +99,8 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// A plane of a set has fallen below the low threshold: a deterministic window ends by itself. Planes that are at rest
-    /// begin in an event of their own, because the present one is in the midst of a plane.
+    /// A plane of a set has fallen below the low threshold: a deterministic window ends by itself. Planes
+    /// that are at rest begin in an event of their own, because the present one is in the midst of a plane.
     pub(crate) fn window_exceeded(&mut self, now: Time, set: SetId) {
         if self.steering.exceed(set) {
             self.wake_all_units(set);

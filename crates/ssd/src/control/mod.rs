@@ -1,5 +1,5 @@
-//! The control interface (Shin 2017, table 5.1): what a host may ask and steer. How the drive follows is told in
-//! [`crate::steering`].
+//! The control interface (Shin 2017, table 5.1): what a host may ask and steer. How the drive follows is told
+//! in [`crate::steering`].
 
 mod predictable;
 
@@ -11,7 +11,8 @@ use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
 use tailcut_base::device::SECTOR_BYTES;
 
 impl<P: Probe> Ssd<P> {
-    /// Erased blocks of the whole drive, for whoever looks at it from outside; a host asks by [`Control::FreeBlocks`].
+    /// Erased blocks of the whole drive, for whoever looks at it from outside; a host asks by
+    /// [`Control::FreeBlocks`].
     pub fn erased_blocks(&self) -> u64 {
         self.sets
             .ids()

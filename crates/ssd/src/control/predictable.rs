@@ -1,5 +1,5 @@
-//! What a drive answers about its NVMe Predictable Latency Mode: see `steering::plm`. Each NVM set has a mode, windows and a
-//! log of its own ([`crate::sets`]).
+//! What a drive answers about its NVMe Predictable Latency Mode: see `steering::plm`. Each NVM set has a
+//! mode, windows and a log of its own ([`crate::sets`]).
 
 use crate::flash::PlaneId;
 use crate::probe::Probe;
@@ -107,8 +107,8 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Page writes of a set until a plane of it falls below the low threshold, if they go to the planes in turn; less
-    /// what is in the buffer already. A plane falls below it when it opens one block too many.
+    /// Page writes of a set until a plane of it falls below the low threshold, if they go to the planes in
+    /// turn; less what is in the buffer already. A plane falls below it when it opens one block too many.
     fn writes_left(&self, set: SetId) -> u64 {
         let planes = self.sets.planes(set);
         let least = planes.map(|plane| self.pages_above_low(plane)).min().unwrap_or(0);

@@ -1,10 +1,11 @@
-//! The read cache: pages of flash that stay in the drive's DRAM after they have been read, and pages that are read
-//! ahead of the host.
+//! The read cache: pages of flash that stay in the drive's DRAM after they have been read, and pages that are
+//! read ahead of the host.
 //!
-//! What is here is a copy: flash has the same, so nothing is lost with the power, and whatever moves a page on flash
-//! need not know of it. Only a write or a trim makes a copy wrong ([`ReadCache::forget`]). The page that was used least
-//! recently goes first (a list, so that every step costs the same for any size). Pages that were read ahead and that
-//! nobody has asked for yet may have half of the room, so that reading ahead cannot displace all of the rest.
+//! What is here is a copy: flash has the same, so nothing is lost with the power, and whatever moves a page
+//! on flash need not know of it. Only a write or a trim makes a copy wrong ([`ReadCache::forget`]). The page
+//! that was used least recently goes first (a list, so that every step costs the same for any size). Pages
+//! that were read ahead and that nobody has asked for yet may have half of the room, so that reading ahead
+//! cannot displace all of the rest.
 //!
 //! Sets share nothing: each has its part of the room.
 
@@ -223,7 +224,8 @@ impl ReadCache {
         std::mem::replace(&mut self.slots[slot].readers, request)
     }
 
-    /// A page of a set has been read for the host. Returns the read ahead that need not be carried out any more.
+    /// A page of a set has been read for the host. Returns the read ahead that need not be carried out any
+    /// more.
     pub fn keep(&mut self, set: SetId, logical: LogicalPage, content: u32) -> Option<RequestId> {
         let mut planned = None;
         match self.find(logical) {
@@ -246,8 +248,8 @@ impl ReadCache {
         planned
     }
 
-    /// A place for a page of a set that is to be read ahead; none while as many are as there may be, or when the page
-    /// is here already.
+    /// A place for a page of a set that is to be read ahead; none while as many are as there may be, or when
+    /// the page is here already.
     pub fn plan(&mut self, set: SetId, logical: LogicalPage) -> Option<SlotId> {
         if self.shares[set].ahead >= self.capacity.div_ceil(2) {
             return None;
@@ -301,8 +303,8 @@ impl ReadCache {
         readers
     }
 
-    /// A page is written or trimmed: what is here of it is wrong from now on. Returns the read ahead that need not be
-    /// carried out any more.
+    /// A page is written or trimmed: what is here of it is wrong from now on. Returns the read ahead that
+    /// need not be carried out any more.
     pub fn forget(&mut self, logical: LogicalPage) -> Option<RequestId> {
         let slot = self.find(logical)?;
         let Slot { state, request, .. } = self.slots[slot];
@@ -327,7 +329,8 @@ impl ReadCache {
         self.release(slot);
     }
 
-    /// Takes a slot, that of the page used least recently if there is no other. None when every page is on its way.
+    /// Takes a slot, that of the page used least recently if there is no other. None when every page is on
+    /// its way.
     fn claim(&mut self, set: SetId, logical: LogicalPage, state: State) -> Option<SlotId> {
         if self.shares[set].used >= self.capacity {
             let oldest = self.shares[set].oldest;

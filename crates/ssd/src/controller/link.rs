@@ -81,14 +81,14 @@ pub struct Link {
     free_at: [Time; 2],
     under_way: [VecDeque<(Time, Arrival)>; 2],
     busy: [Nanos; 2],
-    /// When each direction is in use, from the moment of the last reservation on: what is reserved back to back is one
-    /// stretch.
+    /// When each direction is in use, from the moment of the last reservation on: what is reserved back to
+    /// back is one stretch.
     reserved: [VecDeque<Transfer>; 2],
     bytes: [u64; 2],
     /// The last length and its time: most transfers are of one length.
     last: (u64, Nanos),
-    /// The time of a completion without data, which a command takes at the very least: without it, a host that sends the
-    /// next command as one ends could send any number of them in no time.
+    /// The time of a completion without data, which a command takes at the very least: without it, a host
+    /// that sends the next command as one ends could send any number of them in no time.
     completion: Nanos,
 }
 
@@ -181,8 +181,8 @@ impl Link {
         self.under_way[direction as usize].front().map(|(at, _)| *at)
     }
 
-    /// How long a direction has been in use up to `now`, which must not be before the last reservation was made. What is
-    /// reserved beyond it does not count yet.
+    /// How long a direction has been in use up to `now`, which must not be before the last reservation was
+    /// made. What is reserved beyond it does not count yet.
     pub fn busy(&self, direction: Direction, now: Time) -> Nanos {
         let stretches = self.reserved[direction as usize].iter();
         let ahead: u64 = stretches.map(|t| t.end.0.saturating_sub(t.start.max(now).0)).sum();

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// So many reads in a row before it make a read a part of a stream: that one random read begins where another has
-/// ended is chance, that two in a row do so is not.
+/// So many reads in a row before it make a read a part of a stream: that one random read begins where another
+/// has ended is chance, that two in a row do so is not.
 const RUN: u32 = 2;
 
 /// A row of reads, each of which began where the one before it had ended.
@@ -38,7 +38,8 @@ impl Streams {
         self.ahead > 0
     }
 
-    /// A read of `sectors` from `sector` on. The pages that should be read ahead of it; empty when it follows no row.
+    /// A read of `sectors` from `sector` on. The pages that should be read ahead of it; empty when it follows
+    /// no row.
     pub fn read(&mut self, sector: u64, sectors: u32) -> Range<u32> {
         let place = self.place_of(sector);
         let before = self.rows[place].filter(|row| row.end == sector);
@@ -61,7 +62,8 @@ impl Streams {
         wanted
     }
 
-    /// Of the pages that should be read ahead of the row that ends at `end`, those from `page` on had no room.
+    /// Of the pages that should be read ahead of the row that ends at `end`, those from `page` on had no
+    /// room.
     pub fn stopped(&mut self, end: u64, page: u32) {
         let place = self.place_of(end);
         if let Some(row) = self.rows[place].as_mut().filter(|row| row.end == end) {

@@ -4,9 +4,9 @@
 //! data of a read. What the command phase carries is decided only when it is granted, so a
 //! transaction can still grow while its chip waits (Sprinkler, section 4.2).
 //!
-//! The pages of a transaction are carried one after another. Between two of them a chip may have the bus that comes
-//! first by the arbitration; the rest of the pages follows behind it. Nothing has to happen on the bus for that as long as
-//! no such chip asks: the end of what is under way is brought forward when one does.
+//! The pages of a transaction are carried one after another. Between two of them a chip may have the bus that
+//! comes first by the arbitration; the rest of the pages follows behind it. Nothing has to happen on the bus
+//! for that as long as no such chip asks: the end of what is under way is brought forward when one does.
 
 use super::geometry::{ChannelId, Geometry, LunId};
 use tailcut_base::config::{Configure, Visit, choose};
@@ -18,10 +18,11 @@ tailcut_base::choice! {
     pub enum Arbitration {
         /// Whoever asked first, for all pages of the transaction.
         Fifo = "fifo",
-        /// Commands of reads and erases, then data: a command is short, and puts a chip to work that would be idle while
-        /// it waits for the data of others.
+        /// Commands of reads and erases, then data: a command is short, and puts a chip to work that would be
+        /// idle while it waits for the data of others.
         CommandsFirst = "commands-first",
-        /// Data of reads, then everything else (MQSim, which asks its transaction scheduler only when no chip has data).
+        /// Data of reads, then everything else (MQSim, which asks its transaction scheduler only when no chip
+        /// has data).
         DataFirst = "data-first",
         /// Commands of reads, data of reads, then programs and erases.
         ReadsFirst = "reads-first",
@@ -166,7 +167,8 @@ impl Buses {
         (!channel.is_event).then_some(channel.free_at)
     }
 
-    /// Ends the use of a bus with the page that is on it, if there are more. True when it has been brought forward.
+    /// Ends the use of a bus with the page that is on it, if there are more. True when it has been brought
+    /// forward.
     fn interrupt(channel: &mut Channel, now: Time) -> bool {
         if channel.left > 0 || channel.free_at <= now || channel.page == Nanos::ZERO {
             return false;
@@ -183,7 +185,8 @@ impl Buses {
         true
     }
 
-    /// Lets the pages that a unit has on the bus pass as a whole from now on. False when some have been put off already.
+    /// Lets the pages that a unit has on the bus pass as a whole from now on. False when some have been put
+    /// off already.
     pub fn hold_together(&mut self, channel: ChannelId, unit: LunId) -> bool {
         let channel = &mut self.channels[channel];
         if channel.user != unit {
@@ -205,7 +208,8 @@ impl Buses {
         channel.busy += time;
     }
 
-    /// Takes the bus for `pages` pages of a unit, `page` each. Returns their end, which is an event for data of reads.
+    /// Takes the bus for `pages` pages of a unit, `page` each. Returns their end, which is an event for data
+    /// of reads.
     #[inline]
     pub fn carry(
         &mut self,

@@ -250,7 +250,8 @@ impl Layout {
         PhysicalPage::new(block.get() * self.pages.get() + offset)
     }
 
-    /// The first page of the word line of a page, where each word line holds `bits` consecutive pages of a block.
+    /// The first page of the word line of a page, where each word line holds `bits` consecutive pages of a
+    /// block.
     pub fn start_of_word_line(&self, physical: PhysicalPage, bits: u32) -> PhysicalPage {
         PhysicalPage::new(physical.get() - self.offset_of(physical) % bits)
     }

@@ -41,7 +41,8 @@ pub struct Timing {
     pub cell: CellKind,
     /// Cell time of a page read, for all page types or one for each.
     pub read: Vec<Nanos>,
-    /// The most by which the cell time of a read of one page differs from `read`, either way, evenly distributed.
+    /// The most by which the cell time of a read of one page differs from `read`, either way, evenly
+    /// distributed.
     pub read_jitter: Nanos,
     /// Cell time of a page program, for all page types or one for each.
     pub program: Vec<Nanos>,

@@ -61,8 +61,8 @@ impl Holder {
     ];
 }
 
-/// Time per holder, cumulative: what a waiting request saw is the difference of two of these. A multiple of four, so
-/// that copying and subtracting them fills the processor's vectors.
+/// Time per holder, cumulative: what a waiting request saw is the difference of two of these. A multiple of
+/// four, so that copying and subtracting them fills the processor's vectors.
 pub type Account = [u64; HOLDERS.next_multiple_of(4)];
 
 /// What a unit is doing.

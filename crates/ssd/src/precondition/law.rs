@@ -5,8 +5,8 @@ use crate::config::GcConfig;
 use crate::controller::ftl::closed::VictimPolicy;
 use tailcut_base::random::Stream;
 
-/// The blocks of a plane: the valid pages of those that are full, the one that was closed first in front, and what is
-/// being written, by the host and by collection.
+/// The blocks of a plane: the valid pages of those that are full, the one that was closed first in front, and
+/// what is being written, by the host and by collection.
 pub(super) struct Layout {
     pub(super) closed: Vec<u32>,
     pub(super) open: [Option<OpenBlock>; 2],
@@ -36,8 +36,8 @@ pub(super) struct Law {
 }
 
 impl Law {
-    /// The law for a plane of which `blocks` blocks of `pages` pages hold data or are being written, `mapped` pages of
-    /// them valid on average.
+    /// The law for a plane of which `blocks` blocks of `pages` pages hold data or are being written, `mapped`
+    /// pages of them valid on average.
     pub(super) fn new(gc: &GcConfig, pages: u32, blocks: u32, mapped: u32) -> Law {
         // Of the two blocks that are being written, half is full on average.
         let closed = blocks.saturating_sub(1).max(1);
@@ -57,8 +57,8 @@ impl Law {
         self.blocks == blocks
     }
 
-    /// Draws the blocks of a plane with `mapped` valid pages. `host` is the next page of the host's block, from 1 to the pages
-    /// of a block; without it the block is open at any page.
+    /// Draws the blocks of a plane with `mapped` valid pages. `host` is the next page of the host's block,
+    /// from 1 to the pages of a block; without it the block is open at any page.
     pub(super) fn layout(&self, mapped: u32, host: Option<u32>, random: &mut Stream) -> Layout {
         let mut open = [self.host_block(mapped, host, random), self.collection_block(mapped, random)];
         // A plane that is so full that its pages need the rest has nothing half written.
@@ -92,8 +92,8 @@ impl Law {
         self.open_block(next, mapped, 1.0, random)
     }
 
-    /// The block that collection copies to. When collection has come to rest, as many blocks are free as are wanted: the
-    /// last victim, at least, did not need another one.
+    /// The block that collection copies to. When collection has come to rest, as many blocks are free as are
+    /// wanted: the last victim, at least, did not need another one.
     fn collection_block(&self, mapped: u32, random: &mut Stream) -> Option<OpenBlock> {
         let victim = self.victim(random).min(self.pages - 1);
         let next = victim + 1 + random.below(u64::from(self.pages - victim)) as u32;

@@ -36,8 +36,8 @@ impl<P: Probe> Ssd<P> {
         blocks * pages
     }
 
-    /// Stripes get their planes when their first page is written: under dynamic allocation, where pages are written
-    /// in any order, in a random order.
+    /// Stripes get their planes when their first page is written: under dynamic allocation, where pages are
+    /// written in any order, in a random order.
     fn settle_stripes(&mut self, stripes: u32, random: &mut Stream) {
         if self.config.ftl.allocation == Allocation::Static {
             return;
@@ -65,7 +65,8 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Takes a free block for the pages of a logical block, programmed up to `programmed`, with `valid` of them valid.
+    /// Takes a free block for the pages of a logical block, programmed up to `programmed`, with `valid` of
+    /// them valid.
     fn fill_block(
         &mut self,
         plane: PlaneId,
@@ -84,8 +85,8 @@ impl<P: Probe> Ssd<P> {
     }
 }
 
-/// The logical blocks of a plane that lie in two blocks each: of some of their pages there are newer versions, from
-/// the first page on, in a replacement that is not complete.
+/// The logical blocks of a plane that lie in two blocks each: of some of their pages there are newer
+/// versions, from the first page on, in a replacement that is not complete.
 struct Replacements {
     /// Of each logical block the pages that its replacement has; all pages of a block where there is none.
     next: Vec<u32>,
@@ -100,9 +101,9 @@ impl Replacements {
         Replacements { next: vec![pages; blocks], queue: VecDeque::new(), pages, free: 0 }
     }
 
-    /// What random writes of single pages leave in a plane of `blocks` logical blocks with `free` blocks beside. They
-    /// are carried out on this table alone, as [`crate::block_mapped`] does on flash; what was written before the
-    /// free blocks have been used a few times over is forgotten.
+    /// What random writes of single pages leave in a plane of `blocks` logical blocks with `free` blocks
+    /// beside. They are carried out on this table alone, as [`crate::block_mapped`] does on flash; what was
+    /// written before the free blocks have been used a few times over is forgotten.
     fn after_random_writes(blocks: usize, pages: u32, free: u32, random: &mut Stream) -> Replacements {
         let mut plane = Replacements { free, ..Replacements::none(blocks, pages) };
         if blocks > 0 && free > 0 {
@@ -137,8 +138,8 @@ impl Replacements {
         }
     }
 
-    /// Begins a replacement. Where no block is free the two oldest are completed: the second while the block of the
-    /// first is being erased.
+    /// Begins a replacement. Where no block is free the two oldest are completed: the second while the block
+    /// of the first is being erased.
     fn open(&mut self, at: usize) {
         let mut to_complete = if self.free == 0 { 2 } else { 0 };
         while to_complete > 0 {

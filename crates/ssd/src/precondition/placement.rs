@@ -3,11 +3,13 @@
 use crate::controller::ftl::allocation::Allocation;
 use tailcut_base::random::Stream;
 
-/// The logical pages of each plane of a set, in the order of allocation, the pages of a plane in random order.
-/// `pages` of the set hold data, from its first page on, and `capacities` says how many each plane has room for.
+/// The logical pages of each plane of a set, in the order of allocation, the pages of a plane in random
+/// order. `pages` of the set hold data, from its first page on, and `capacities` says how many each plane has
+/// room for.
 ///
-/// Under static allocation the logical page decides the plane. Under dynamic allocation the plane is that of the
-/// write which came last to the page: any, with equal probability, whatever plane the page next to it is in.
+/// Under static allocation the logical page decides the plane. Under dynamic allocation the plane is that of
+/// the write which came last to the page: any, with equal probability, whatever plane the page next to it is
+/// in.
 pub(super) fn logical_pages_by_plane(
     allocation: Allocation,
     pages: u32,
@@ -25,9 +27,10 @@ pub(super) fn logical_pages_by_plane(
     by_plane
 }
 
-/// How many valid pages each plane has under dynamic allocation. Each plane gets every so many-th write, and a page
-/// written `x` writes ago is still valid with probability `exp(-x / pages)`: the valid pages of a plane are the sum of
-/// as many independent trials, with the mean `m = pages / planes` and the variance `m / 2`.
+/// How many valid pages each plane has under dynamic allocation. Each plane gets every so many-th write, and
+/// a page written `x` writes ago is still valid with probability `exp(-x / pages)`: the valid pages of a
+/// plane are the sum of as many independent trials, with the mean `m = pages / planes` and the variance
+/// `m / 2`.
 fn dynamic_counts(pages: u32, capacities: &[u32], random: &mut Stream) -> Vec<u32> {
     let mean = f64::from(pages) / capacities.len() as f64;
     let spread = libm::sqrt(mean / 2.0);
@@ -56,8 +59,9 @@ fn normal(random: &mut Stream) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
 
-/// Deals the pages from 0 to before `pages` to planes at random, `counts` to each. The pages are walked in order,
-/// which touches one end of a list for each plane; a permutation of all pages would miss the cache for each of them.
+/// Deals the pages from 0 to before `pages` to planes at random, `counts` to each. The pages are walked in
+/// order, which touches one end of a list for each plane; a permutation of all pages would miss the cache for
+/// each of them.
 fn deal(pages: u32, counts: &[u32], random: &mut Stream) -> Vec<Vec<u32>> {
     let with_room = |&count: &u32| Vec::with_capacity(count as usize + count as usize / 16 + 64);
     let mut dealt: Vec<Vec<u32>> = counts.iter().map(with_room).collect();

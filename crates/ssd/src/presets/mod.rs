@@ -45,7 +45,8 @@ tailcut_base::choice! {
         ShinEmulated = "shin-emulated",
         /// A drive with the latency and the peaks of Samsung's Z-SSD, scaled to 16 GiB of flash.
         Zssd = "z-ssd",
-        /// A data-centre drive of SLC flash with short reads behind PCIe 4.0 (Kioxia FL6), scaled to 64 GiB of flash.
+        /// A data-centre drive of SLC flash with short reads behind PCIe 4.0 (Kioxia FL6), scaled to 64 GiB
+        /// of flash.
         XlFlash = "xl-flash",
         /// A data-centre drive of TLC flash behind PCIe 4.0 (Samsung PM9A3), scaled to 96 GiB of flash.
         TlcNvme = "tlc-nvme",
@@ -79,8 +80,8 @@ impl Preset {
 }
 
 /// Nothing is preempted; where it is, an operation is reset once at the most, which bounds what that costs:
-/// wear at most doubles. Times of suspend and reset are those of PAReset (section 1.2), the only ones published together; 10,000
-/// cycles of endurance are MQSim's `Block_PE_Cycles_Limit`.
+/// wear at most doubles. Times of suspend and reset are those of PAReset (section 1.2), the only ones
+/// published together; 10,000 cycles of endurance are MQSim's `Block_PE_Cycles_Limit`.
 ///
 /// Times: 75 µs read, 750 µs program, 3.8 ms erase, 333 MT/s: the values of MQSim (Tavakkol et al.,
 /// FAST 2018, table 1 and its default configuration). A cycle of 25 ns is t_WC of ONFI 2.x's

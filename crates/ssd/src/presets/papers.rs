@@ -128,8 +128,8 @@ pub fn femu() -> SsdConfig {
 /// A drive of this kind has no capacitor: its cache is volatile, and a flush waits for the flash. 7 % spare
 /// are the least that SWAN names for drives on the market (section 6: 6.7 % to 28 %). Not in the paper, and
 /// assumed: a write buffer of 2 MiB, a third of a DRAM of 1/1000 of the drive whose rest is the map; reads
-/// before programs, as MQSim schedules them. Collection keeps 8 of the 256 blocks of a plane free, which takes
-/// 3 of the 7 % spare; of the paper's 120 GB it would be next to nothing.
+/// before programs, as MQSim schedules them. Collection keeps 8 of the 256 blocks of a plane free, which
+/// takes 3 of the 7 % spare; of the paper's 120 GB it would be next to nothing.
 pub fn swan_sata() -> SsdConfig {
     let m = m();
     SsdConfig {
@@ -158,10 +158,11 @@ pub fn swan_sata() -> SsdConfig {
     }
 }
 
-/// Shin (2017), section 3: one of six SATA drives. The dissertation gives one figure of them, reads of 512 B per second of one drive: 671k
-/// are "up to five devices" (section 3.1), 134,200 each. Here each command occupies the link for as long as makes these: SATA 3, 600 MB/s
-/// after 8b/10b coding, one direction at a time, 32 tags. The dies are those of the MQSim values (`m-32g`), with few blocks, since the drives
-/// are only read.
+/// Shin (2017), section 3: one of six SATA drives. The dissertation gives one figure of them, reads of 512 B
+/// per second of one drive: 671k are "up to five devices" (section 3.1), 134,200 each. Here each command
+/// occupies the link for as long as makes these: SATA 3, 600 MB/s after 8b/10b coding, one direction at a
+/// time, 32 tags. The dies are those of the MQSim values (`m-32g`), with few blocks, since the drives are
+/// only read.
 pub fn shin_sata() -> SsdConfig {
     const READS_PER_SECOND: u64 = 134_200;
     const RATE: u64 = 600_000_000;
@@ -180,9 +181,10 @@ pub fn shin_sata() -> SsdConfig {
     }
 }
 
-/// The drive on the Cosmos board (Shin 2017, sections 4.4.1 and 4.4.2): one chip that serves one request at a time, 352 µs for a page, of
-/// which the bus takes a part here, and 9 µs for 4 KiB over the link. The spread of the flash is the 0.66 µs that the dissertation measured,
-/// evenly distributed: ± 0.66 µs × √3. A queue entry for each of the eight cores' queues. What is left open is taken from `g-1g`.
+/// The drive on the Cosmos board (Shin 2017, sections 4.4.1 and 4.4.2): one chip that serves one request at a
+/// time, 352 µs for a page, of which the bus takes a part here, and 9 µs for 4 KiB over the link. The spread
+/// of the flash is the 0.66 µs that the dissertation measured, evenly distributed: ± 0.66 µs × √3. A queue
+/// entry for each of the eight cores' queues. What is left open is taken from `g-1g`.
 pub fn cosmos() -> SsdConfig {
     let g = g();
     let page = Nanos::for_bytes(4096, g.timing.bus) + g.timing.cycle * 7;
@@ -196,9 +198,9 @@ pub fn cosmos() -> SsdConfig {
     }
 }
 
-/// The emulated drive of Shin (2017), section 4.4.1: 8 channels of 4 chips, 80 µs a read, PCIe 3.0 with four lanes. The emulator has no
-/// buses: ours carry a page in 1 µs, which is part of the 80. What is left open is taken from the MQSim values (`m-32g`), with few blocks, since the
-/// drive is only read.
+/// The emulated drive of Shin (2017), section 4.4.1: 8 channels of 4 chips, 80 µs a read, PCIe 3.0 with four
+/// lanes. The emulator has no buses: ours carry a page in 1 µs, which is part of the 80. What is left open is
+/// taken from the MQSim values (`m-32g`), with few blocks, since the drive is only read.
 pub fn shin_emulated() -> SsdConfig {
     let m = m();
     SsdConfig {

@@ -3,14 +3,14 @@
 //! A host steers a drive's own work in four ways, of which each NVM set has its own state:
 //!
 //! - *quiet periods* ([`quiet`]): `is_ready_for_read` (Shin 2017, section 5.3.2);
-//! - *runs* of collection: `run_gc` (the same section), in every plane, until a moment or until the plane has as
-//!   many free blocks as the high threshold says;
+//! - *runs* of collection: `run_gc` (the same section), in every plane, until a moment or until the plane has
+//!   as many free blocks as the high threshold says;
 //! - *windows* of collection ([`windows`]): IODA's PL_Win (SOSP 2021);
-//! - *predictable latency mode* ([`plm`]): NVMe base specification 1.4, section 8.18, which is quiet periods and
-//!   runs by other names.
+//! - *predictable latency mode* ([`plm`]): NVMe base specification 1.4, section 8.18, which is quiet periods
+//!   and runs by other names.
 //!
-//! A quiet period goes before a run, and a run before windows. This machine decides; what it decides is carried
-//! out by the drive (`collection::steered`, `at_rest`). It knows neither flash nor requests.
+//! A quiet period goes before a run, and a run before windows. This machine decides; what it decides is
+//! carried out by the drive (`collection::steered`, `at_rest`). It knows neither flash nor requests.
 
 mod plm;
 mod quiet;
@@ -41,7 +41,8 @@ pub(crate) struct Steering {
 #[derive(Debug, Default)]
 struct SetSteering {
     quiet: Quiet,
-    /// Until when the set collects for the host: [`Time::ZERO`] where it does not, [`Time::NEVER`] without an end.
+    /// Until when the set collects for the host: [`Time::ZERO`] where it does not, [`Time::NEVER`] without an
+    /// end.
     run_until: Time,
     windows: WindowSchedule,
     predictable: PredictableLatency,
@@ -178,7 +179,8 @@ impl Steering {
         was != Rest::None
     }
 
-    /// A write or a flush has come for a set: it ends a quiet period, and in a deterministic window lets programs begin.
+    /// A write or a flush has come for a set: it ends a quiet period, and in a deterministic window lets
+    /// programs begin.
     #[inline]
     pub(crate) fn write_begins(&mut self, set: SetId) -> Resumed {
         self.sets[set].quiet.writes += 1;
@@ -256,8 +258,8 @@ impl Steering {
         self.sets[set].windows.set(windows);
     }
 
-    /// Has a plane of a set wait for the next window, or for the end of a quiet period. True if the set is to be looked
-    /// at earlier than before ([`Steering::next_look`]); not where that is at `horizon` or later.
+    /// Has a plane of a set wait for the next window, or for the end of a quiet period. True if the set is to
+    /// be looked at earlier than before ([`Steering::next_look`]); not where that is at `horizon` or later.
     pub(crate) fn wait(&mut self, now: Time, set: SetId, plane: PlaneId, horizon: Time) -> bool {
         let rests = self.sets[set].quiet.rests_collection();
         self.sets[set].windows.wait(now, plane, rests, horizon)
@@ -268,7 +270,8 @@ impl Steering {
         self.sets[set].windows.wait_all(planes);
     }
 
-    /// The planes of a set that wait, in the order in which they began to, to be told one by one by [`Steering::goes_on`].
+    /// The planes of a set that wait, in the order in which they began to, to be told one by one by
+    /// [`Steering::goes_on`].
     pub(crate) fn take_waiting(&mut self, set: SetId) -> Vec<PlaneId> {
         self.sets[set].windows.take_waiting()
     }
@@ -327,8 +330,8 @@ impl Steering {
         set.quiet.rest = Rest::Deterministic { holds_programs: false };
     }
 
-    /// A plane has fallen below the low threshold: a deterministic window ends by itself, and a run without an end begins.
-    /// False if there is no such window.
+    /// A plane has fallen below the low threshold: a deterministic window ends by itself, and a run without
+    /// an end begins. False if there is no such window.
     pub(crate) fn exceed(&mut self, set: SetId) -> bool {
         if !self.is_deterministic(set) {
             return false;

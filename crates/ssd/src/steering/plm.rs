@@ -22,7 +22,8 @@ pub(super) struct PredictableLatency {
 }
 
 impl PredictableLatency {
-    /// Switches the mode on or off; what is being listened to is set in any case. True if the mode has changed.
+    /// Switches the mode on or off; what is being listened to is set in any case. True if the mode has
+    /// changed.
     pub(super) fn enable(&mut self, is_enabled: bool, config: Config) -> bool {
         let was_enabled = std::mem::replace(&mut self.is_enabled, is_enabled);
         self.config = config;

@@ -10,8 +10,8 @@
 //!
 //! Nor is anything read ahead of the host in a quiet period.
 //!
-//! A write or a flush ends the period, whatever it has to do, so that a host need not know what the
-//! buffer holds; reads and trims do not. So does a run of collection, or a threshold that is raised above what a
+//! A write or a flush ends the period, whatever it has to do, so that a host need not know what the buffer
+//! holds; reads and trims do not. So does a run of collection, or a threshold that is raised above what a
 //! plane has. In a deterministic window ([`super::plm`]) a write lets programs begin and nothing else.
 
 use crate::planted::{Rule, holds};
@@ -36,7 +36,8 @@ pub(super) enum Rest {
     /// Nothing.
     #[default]
     None,
-    /// Collection, but for planes below the low threshold; and programs of buffered data, once nobody waits for any.
+    /// Collection, but for planes below the low threshold; and programs of buffered data, once nobody waits
+    /// for any.
     Quiet,
     /// The same in a deterministic window, where collection goes on to rest when a write lets programs begin.
     Deterministic {

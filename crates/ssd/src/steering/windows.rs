@@ -47,8 +47,8 @@ impl WindowSchedule {
         self.windows.is_none_or(|windows| windows.is_open(now))
     }
 
-    /// Enters a plane into the line. The first one has the line looked at when the next window begins, if that is before
-    /// `horizon` and collection does not rest in any case. True if it has.
+    /// Enters a plane into the line. The first one has the line looked at when the next window begins, if
+    /// that is before `horizon` and collection does not rest in any case. True if it has.
     pub(super) fn wait(&mut self, now: Time, plane: PlaneId, rests: bool, horizon: Time) -> bool {
         if !std::mem::replace(&mut self.is_waiting[plane], true) {
             self.waiting.push(plane);

@@ -163,7 +163,8 @@ fn the_link_bounds_what_the_flash_could_do() {
     assert!((0.99..=1.0).contains(&share), "{share} of the link");
 }
 
-/// Random reads of a page, `depth` of them at a time, from a drive that was written for long. Returns reads per second.
+/// Random reads of a page, `depth` of them at a time, from a drive that was written for long. Returns reads
+/// per second.
 fn random_reads(config: &SsdConfig, depth: usize, count: u64) -> f64 {
     let mut ssd = prepared(config, PreparedState::Steady);
     let identity = ssd.identify();
@@ -190,8 +191,8 @@ fn random_reads_saturate_the_buses_of_a_drive_as_shipped() {
     let config = Preset::M.config();
     let share = random_reads(&config, config.queue.depth as usize, 60_000) / bus_bound(&config);
     assert!((0.98..1.0 + 1e-9).contains(&share), "{share:.4} of what the buses carry");
-    // Where commands wait behind the data of other chips, the chips of a channel fall in step: all of them are reading
-    // their cells while the bus has nothing to carry.
+    // Where commands wait behind the data of other chips, the chips of a channel fall in step: all of them
+    // are reading their cells while the bus has nothing to carry.
     let mut fifo = config.clone();
     fifo.bus.arbitration = Arbitration::Fifo;
     let share = random_reads(&fifo, config.queue.depth as usize, 60_000) / bus_bound(&config);

@@ -63,7 +63,8 @@ impl Asked {
     }
 }
 
-/// Four channels of one plane; programs of 100 and 300 µs; a buffer of four pages, from which all is programmed at once.
+/// Four channels of one plane; programs of 100 and 300 µs; a buffer of four pages, from which all is
+/// programmed at once.
 fn drive() -> SsdConfig {
     let mut config = drives::plane(32, 8);
     config.geometry.channels = 4;
@@ -127,7 +128,8 @@ fn a_write_that_meets_a_full_buffer_has_room_when_it_is_said_to() {
         burst.iter().all(|&write| asked.said(write).is_none() && asked.done.iter().any(|d| d.id.0 == write))
     );
     let writes: Vec<u32> = (44..52).map(|page| asked.send(Op::Write, page)).collect();
-    // The next four get the room of the programs that are under way: to the ns but for the order of their data.
+    // The next four get the room of the programs that are under way: to the ns but for the order of their
+    // data.
     for &write in &writes[..4] {
         let said = asked.said(write).expect("there is no room");
         assert_eq!(said.of, Service::Room);
@@ -169,8 +171,8 @@ fn what_is_said_of_a_waiting_write_gets_better() {
     assert_eq!(asked.ssd.outlook(asked.now, CommandId(last), 51), Outlook::HasRoom);
 }
 
-/// Without collection, what is said as a write comes is wrong by no more than one of the slowest programs for each round of
-/// programs that it has to wait for, and one more.
+/// Without collection, what is said as a write comes is wrong by no more than one of the slowest programs for
+/// each round of programs that it has to wait for, and one more.
 #[test]
 fn the_error_of_what_is_said_of_room_is_bounded() {
     for seed in 0..12 {

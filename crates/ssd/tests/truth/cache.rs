@@ -1,5 +1,5 @@
-//! The read cache and reading ahead: to the nanosecond, in the way of nobody, and never anything but what was written
-//! last.
+//! The read cache and reading ahead: to the nanosecond, in the way of nobody, and never anything but what was
+//! written last.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -68,8 +68,8 @@ fn a_page_that_was_read_ahead_takes_firmware_and_link() {
     assert_eq!(played.figures().served[Kind::ReadAhead as usize], 4);
 }
 
-/// The third read of a stream comes at 200 µs; page 3 is read ahead by another channel at once. The host asks for it so
-/// many ns later.
+/// The third read of a stream comes at 200 µs; page 3 is read ahead by another channel at once. The host asks
+/// for it so many ns later.
 fn meets(after: u64) -> (SsdConfig, Played) {
     let config = drive(8, 1);
     let mut script: Vec<_> = (0..3).map(|page| read(at(100 * page), page, 3)).collect();

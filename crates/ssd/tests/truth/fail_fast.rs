@@ -255,7 +255,8 @@ fn a_read_of_several_pages_fails_as_a_whole() {
     }
 }
 
-/// Pages of a program that wait for the bus, behind commands of another chip, are part of what a read waits for.
+/// Pages of a program that wait for the bus, behind commands of another chip, are part of what a read waits
+/// for.
 #[test]
 fn a_read_may_come_while_a_program_waits_for_the_bus() {
     let mut waited = 0;

@@ -140,8 +140,8 @@ impl Pair {
         self.pending.insert(command.id.0, pending);
     }
 
-    /// Makes a call of the control interface of a set. Drives that map by block, or collect in no time, may have no use
-    /// for it; values may not fit. The watch is told of quiet periods.
+    /// Makes a call of the control interface of a set. Drives that map by block, or collect in no time, may
+    /// have no use for it; values may not fit. The watch is told of quiet periods.
     pub fn control(&mut self, set: u32, call: Control) {
         let reply = self.ssd.control_set(self.now, SetId::new(set), call);
         let config = self.ssd.config();

@@ -138,7 +138,8 @@ fn compare_layouts(config: &SsdConfig) {
             Layout::of(&mut aged)
         })
         .collect();
-    // A prepared drive begins with the host's blocks half full: looked at over the time in which these fill once.
+    // A prepared drive begins with the host's blocks half full: looked at over the time in which these fill
+    // once.
     let period = u64::from(config.geometry.pages * config.geometry.plane_count());
     let built: Vec<Layout> = (0..SAMPLES)
         .map(|sample| {

@@ -1,4 +1,5 @@
-//! A read of 4 KiB of each preset that nothing is in the way of: worked out by hand from the figures' sources, to the nanosecond.
+//! A read of 4 KiB of each preset that nothing is in the way of: worked out by hand from the figures'
+//! sources, to the nanosecond.
 
 use crate::host::{command, prepared, serve};
 use tailcut_base::{Nanos, Op};

@@ -181,8 +181,8 @@ fn reads_of_a_set_by_chips_wait_for_buses_too_and_for_nothing_else() {
     assert!(waits.iter().all(|&cause| cause == Cause::BusWait), "{waits:?}");
 }
 
-/// Twelve pages of set 0 and one of set 1 are on their way to flash, and then a flush of set 1 comes. Returns how
-/// long that takes.
+/// Twelve pages of set 0 and one of set 1 are on their way to flash, and then a flush of set 1 comes. Returns
+/// how long that takes.
 fn flush_beside_writes() -> Nanos {
     let mut config = divided(2, SetsBy::Channels);
     config.geometry.channels = 2;

@@ -14,7 +14,8 @@ use tailcut_ssd::request::Kind;
 
 /// A page of 512 bytes at 333 MB/s, rounded up.
 const TRANSFER: u64 = 1538;
-/// From the first cycle of a copy's read to the end of its program: 7 cycles of 25 ns, the cells, the bus; twice.
+/// From the first cycle of a copy's read to the end of its program: 7 cycles of 25 ns, the cells, the bus;
+/// twice.
 const COPY: u64 = 2 * (7 * 25 + TRANSFER) + 20_000 + 100_000;
 const ERASE: u64 = 5 * 25 + 300_000;
 

@@ -78,8 +78,8 @@ impl Form {
         self.is_reaper
     }
 
-    /// True when it is measured with so many threads: who spins is measured alone on its core, the reaper beside the most
-    /// threads.
+    /// True when it is measured with so many threads: who spins is measured alone on its core, the reaper
+    /// beside the most threads.
     pub fn is_for(&self, threads: u32, most: u32) -> bool {
         match (self.is_reaper, self.plan.wait) {
             (true, _) => threads == most,

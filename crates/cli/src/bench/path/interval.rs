@@ -11,14 +11,14 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The chance that the true median lies between the ends is at least 95 %. Fewer than six figures cannot say so:
-    /// the ends are then the least and the most.
+    /// The chance that the true median lies between the ends is at least 95 %. Fewer than six figures cannot
+    /// say so: the ends are then the least and the most.
     pub is_certain: bool,
 }
 
 impl Interval {
-    /// Of some figures; none of none. The ends are figures themselves, the innermost between which the median lies with
-    /// 95 % whatever the distribution (order statistics: David and Nagaraja 2003, section 7.1).
+    /// Of some figures; none of none. The ends are figures themselves, the innermost between which the median
+    /// lies with 95 % whatever the distribution (order statistics: David and Nagaraja 2003, section 7.1).
     pub fn of(mut figures: Vec<f64>) -> Option<Interval> {
         figures.sort_by(f64::total_cmp);
         let count = figures.len();

@@ -1,7 +1,7 @@
 //! `tailcut bench path`: what ways to wait for a device cost on this machine, carried out by real threads.
 //!
-//! Forms are measured in turn, every other round backwards, so that what changes slowly meets all of them. Measurements
-//! in which others took more than a little of the cores are discarded, by that figure alone.
+//! Forms are measured in turn, every other round backwards, so that what changes slowly meets all of them.
+//! Measurements in which others took more than a little of the cores are discarded, by that figure alone.
 
 mod form;
 mod interval;

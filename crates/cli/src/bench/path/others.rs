@@ -20,8 +20,9 @@ impl Since {
         Some(Since { at: Instant::now(), own: own(), idle: idle(&stat, &cores)?, cores })
     }
 
-    /// The share of those cores, 0 … 1, that was neither idle nor this process's: other processes, interrupts, and what
-    /// the host of a virtual machine gave to others. The system counts in hundredths of a second.
+    /// The share of those cores, 0 … 1, that was neither idle nor this process's: other processes,
+    /// interrupts, and what the host of a virtual machine gave to others. The system counts in hundredths of
+    /// a second.
     pub fn share(&self) -> Option<f64> {
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
         let all = self.at.elapsed() * self.cores.len() as u32;

@@ -48,8 +48,8 @@ pub struct Cell {
     pub loads: Vec<f64>,
 }
 
-/// A measurement counts when others took less than this share of its cores: with hundredths of a second as the unit of
-/// what the system tells, less can hardly be told from nothing.
+/// A measurement counts when others took less than this share of its cores: with hundredths of a second as
+/// the unit of what the system tells, less can hardly be told from nothing.
 const DISTURBED: f64 = 0.05;
 
 /// Before a measurement counts, threads are made and memory is touched.
@@ -84,8 +84,8 @@ impl Ground {
         cell.samples.push(counts.then(|| Sample { outcome, late: drive.late().clone() }));
     }
 
-    /// Cores on which nobody else is to run. With real-time threads others run where and while these sleep, so that what
-    /// matters are cores on which one never does: the system gives others a twentieth of those.
+    /// Cores on which nobody else is to run. With real-time threads others run where and while these sleep,
+    /// so that what matters are cores on which one never does: the system gives others a twentieth of those.
     fn cores_that_matter(&self, form: &Form) -> Vec<usize> {
         let sleeps = self.is_real_time && form.sleeps();
         let mut cores = if sleeps { Vec::new() } else { self.waiting.clone() };

@@ -56,7 +56,8 @@ fn percentiles(report: &Report) -> String {
 /// A chart and a table of bands for each kind.
 pub fn waits(saved: &Saved) -> String {
     let kinds = &saved.detail.kinds;
-    // Of one kind alone, all requests are those of the kind. A drive without a buffer to empty takes no time to be flushed.
+    // Of one kind alone, all requests are those of the kind. A drive without a buffer to empty takes no time
+    // to be flushed.
     let takes_time = |kind: &&KindDetail| kind.bands.iter().any(|band| !band.waits.is_empty());
     let shown: Vec<&KindDetail> =
         kinds.iter().skip(usize::from(kinds.len() == 2)).filter(takes_time).collect();

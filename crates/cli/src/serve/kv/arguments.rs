@@ -11,25 +11,26 @@ use tailcut_base::Nanos;
 #[derive(Debug, Args)]
 #[command(version)]
 pub struct KvArguments {
-    /// The scenario whose drive or array is emulated, a TOML file; when it is left out, four small SSDs in an array of the layout
-    /// epochs
+    /// The scenario whose drive or array is emulated, a TOML file; when it is left out, four small SSDs in an
+    /// array of the layout epochs
     pub scenario: Option<PathBuf>,
     /// Set a key of the scenario, such as device.preset=femu-16g or array.drives=4; wins over the file
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Keep items on this file or block device instead of an emulated drive; more than one for the drives of the
-    /// scenario's array (array.drives)
+    /// Keep items on this file or block device instead of an emulated drive; more than one for the drives of
+    /// the scenario's array (array.drives)
     #[arg(long = "device", value_name = "PATH")]
     pub devices: Vec<PathBuf>,
-    /// Make a new store, and a new array if there is to be one, on the devices: whatever they hold is lost, unless that is a store
-    /// or an array
+    /// Make a new store, and a new array if there is to be one, on the devices: whatever they hold is lost,
+    /// unless that is a store or an array
     #[arg(long, requires = "devices")]
     pub create: bool,
-    /// Open the array although drives are missing that hold all its data, and could be in use as the same array elsewhere;
-    /// with fewer missing it is opened in any case
+    /// Open the array although drives are missing that hold all its data, and could be in use as the same
+    /// array elsewhere; with fewer missing it is opened in any case
     #[arg(long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
-    /// Make a store, or an array, on devices that hold something else, such as a file system; never on one that the system uses
+    /// Make a store, or an array, on devices that hold something else, such as a file system; never on one
+    /// that the system uses
     #[arg(long, requires = "devices")]
     pub force: bool,
     /// Keep items in memory only
@@ -60,9 +61,10 @@ pub struct KvArguments {
     /// Memory for items, in MiB; what has no room there is on flash
     #[arg(short = 'm', long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub memory_limit: u64,
-    /// Memory for clients, such as 256m: replies that they have not read, values that they have half sent, and commands that wait;
-    /// when it is used up, clients that neither read nor finish are disconnected. By default 32 MiB for each thread. The server takes
-    /// at most -m, the index (15 bytes an item), this, 96 KiB for each connection of -c, 16 MiB for each thread of -t, and 32 MiB
+    /// Memory for clients, such as 256m: replies that they have not read, values that they have half sent,
+    /// and commands that wait; when it is used up, clients that neither read nor finish are disconnected. By
+    /// default 32 MiB for each thread. The server takes at most -m, the index (15 bytes an item), this, 96
+    /// KiB for each connection of -c, 16 MiB for each thread of -t, and 32 MiB
     #[arg(long, value_name = "SIZE", value_parser = client_memory)]
     pub client_memory: Option<u64>,
     /// Most connections at a time
@@ -71,7 +73,8 @@ pub struct KvArguments {
     /// Threads that serve; by default half as many as there are cores, from one to four
     #[arg(short = 't', long, value_name = "N", default_value_t = some_threads(), hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
-    /// Let the system move threads from core to core; by default each of several stays on its own where there are as many as cores
+    /// Let the system move threads from core to core; by default each of several stays on its own where there
+    /// are as many as cores
     #[arg(long)]
     pub no_pin: bool,
     /// Size of the largest item, with its key, such as 512k or 2m
@@ -86,17 +89,19 @@ pub struct KvArguments {
     /// Further options of memcached: idle_timeout=SECONDS
     #[arg(short = 'o', long, value_name = "OPTION", value_delimiter = ',')]
     pub extended: Vec<String>,
-    /// Look out for commands for so long before sleeping, such as 20us: for quicker answers where there is a core to spare for it
+    /// Look out for commands for so long before sleeping, such as 20us: for quicker answers where there is a
+    /// core to spare for it
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = short_time)]
     pub busy_poll: Nanos,
-    /// Where `tailcut status` and `tailcut ctl` reach it; when left out, beside its unix socket, as in socket.ctl, or by its port, as
-    /// in tailcut-11211.ctl
+    /// Where `tailcut status` and `tailcut ctl` reach it; when left out, beside its unix socket, as in
+    /// socket.ctl, or by its port, as in tailcut-11211.ctl
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
-    /// Keep a history of the counters in a file, for 'tailcut report'; it covers the whole time and does not grow for ever
+    /// Keep a history of the counters in a file, for 'tailcut report'; it covers the whole time and does not
+    /// grow for ever
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
     /// Say more on standard error: -v slow reads, -vv clients that come and go
@@ -209,7 +214,8 @@ pub struct Listen {
     pub port: Option<u16>,
 }
 
-/// Four, as memcached, where there are cores for them beside those that the network, drives and perhaps clients need.
+/// Four, as memcached, where there are cores for them beside those that the network, drives and perhaps
+/// clients need.
 fn some_threads() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4) as u32)
 }

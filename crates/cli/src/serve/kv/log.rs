@@ -1,7 +1,7 @@
 //! What a server says of itself on standard error: a line for each event, for people or for programs.
 //!
-//! A thread of its own writes the lines, so that nobody who serves waits for whoever reads them; what cannot be kept until it is
-//! written is counted.
+//! A thread of its own writes the lines, so that nobody who serves waits for whoever reads them; what cannot
+//! be kept until it is written is counted.
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};

@@ -21,8 +21,9 @@ pub struct Open {
 /// Opens them.
 ///
 /// # Errors
-/// Where a socket or address that was asked for cannot be had. Without the control socket that nobody has asked for it serves all the same, with
-/// a note: memcached can be started in a folder that it may not write to.
+/// Where a socket or address that was asked for cannot be had. Without the control socket that nobody has
+/// asked for it serves all the same, with a note: memcached can be started in a folder that it may not write
+/// to.
 pub fn open(arguments: &KvArguments) -> Result<(Windows, Open), Failure> {
     let path = arguments.control.clone().unwrap_or_else(|| arguments.usual_control());
     let mut note = None;

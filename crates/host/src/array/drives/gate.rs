@@ -1,12 +1,12 @@
-//! The gate before a drive that shares a heavy-I/O token with others: what writes, trims or flushes, and what the
-//! layout reads in bulk, waits here for the token, and goes when the drive's epoch has come.
+//! The gate before a drive that shares a heavy-I/O token with others: what writes, trims or flushes, and what
+//! the layout reads in bulk, waits here for the token, and goes when the drive's epoch has come.
 //!
 //! Flushes never pass: an epoch ends with one if the drive holds anything that is not durable, and that one
-//! answers for all that wait. Whatever a layout keeps back until the token comes, so as to send it in larger pieces, it
-//! announces ([`Drives::keep`]).
+//! answers for all that wait. Whatever a layout keeps back until the token comes, so as to send it in larger
+//! pieces, it announces ([`Drives::keep`]).
 //!
-//! A drive that is being filled is not read, so nobody has to be kept from it: it has no gate before it is in sync.
-//! The array's record passes any gate: it says which drives can be relied on.
+//! A drive that is being filled is not read, so nobody has to be kept from it: it has no gate before it is in
+//! sync. The array's record passes any gate: it says which drives can be relied on.
 
 use super::{Answered, Ask, Drives, Flight, Owner, Presence, Urgency, Waiting};
 use crate::array::DriveId;
@@ -277,8 +277,8 @@ impl<B> Drives<B> {
         self.list(drive);
     }
 
-    /// Sends what has waited, as far as the drive takes it at once, but something in any case: so the end of the epoch is
-    /// looked at between, and each epoch gets something done.
+    /// Sends what has waited, as far as the drive takes it at once, but something in any case: so the end of
+    /// the epoch is looked at between, and each epoch gets something done.
     pub(in crate::array) fn send_held(&mut self, now: Time, drive: DriveId) {
         loop {
             let member = &self.members[drive];

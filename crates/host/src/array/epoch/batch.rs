@@ -122,7 +122,8 @@ impl<B: Block> Epochs<B> {
                 && core.drives.is_present(places[other].drive)
                 && listing.is_some_and(|listing| listing.mark.version == version)
         };
-        // If there are more than two, those that are left when a drive is lost could differ: then one of them must know.
+        // If there are more than two, those that are left when a drive is lost could differ: then one of them
+        // must know.
         let is_enough = places.len() == 2 || !holds(Rule::ListEverywhere);
         let is_known = is_enough && (0..places.len()).any(is_known_to);
         let is_listed = self.is_listing && !is_known;

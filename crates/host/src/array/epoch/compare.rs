@@ -143,8 +143,8 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// The newest of the copies that were found. Nothing is known of several versions only where a descriptor is lost: then the drive that has lost it is
-/// the doubtful one.
+/// The newest of the copies that were found. Nothing is known of several versions only where a descriptor is
+/// lost: then the drive that has lost it is the doubtful one.
 fn newest<B: Block>(
     found: &[Option<B>],
     marks: &[Mark],

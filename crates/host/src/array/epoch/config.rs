@@ -12,8 +12,8 @@ tailcut_base::choice! {
     pub enum EpochMode {
         /// Writes only within epochs, reads from the copy on another drive (EPCH).
         Epoch = "epoch",
-        /// Also garbage collection: after an epoch's writes the drive makes up for them, and is asked to come to
-        /// rest before the token passes on (GCCTRL). A drive that does not know the calls is treated as by
+        /// Also garbage collection: after an epoch's writes the drive makes up for them, and is asked to come
+        /// to rest before the token passes on (GCCTRL). A drive that does not know the calls is treated as by
         /// `epoch`.
         GcControl = "gc-control",
     }

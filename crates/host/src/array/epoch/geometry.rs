@@ -1,10 +1,10 @@
 //! Where the copies of a block are, and which drives share a token.
 //!
 //! Chained declustering (Hsiao and DeWitt, ICDE 1990): chunks go round over the drives, and each further copy
-//! is on the next drive. Drives belong to token groups in turn (Shin 2017, section 5.3.4: odd and
-//! even), so neighbours are in different groups. With two copies, where the last drive and the first would be in the same
-//! group, the last joins another; with two groups and an odd number of drives that is impossible, and no chunk
-//! has its copies on those two. With more copies every group has as many drives.
+//! is on the next drive. Drives belong to token groups in turn (Shin 2017, section 5.3.4: odd and even), so
+//! neighbours are in different groups. With two copies, where the last drive and the first would be in the
+//! same group, the last joins another; with two groups and an odd number of drives that is impossible, and no
+//! chunk has its copies on those two. With more copies every group has as many drives.
 
 use crate::array::DriveId;
 use crate::array::reads::{Copies, MOST_COPIES};

@@ -1,5 +1,6 @@
-//! Copies of each block on drives of different *token groups*: the multi-SSD storage engine of Shin
-//! (2017, chapter 5), with what it left open: nothing durable is lost, writes have a bound, and there may be more than two copies.
+//! Copies of each block on drives of different *token groups*: the multi-SSD storage engine of Shin (2017,
+//! chapter 5), with what it left open: nothing durable is lost, writes have a bound, and there may be more
+//! than two copies.
 //!
 //! Writes go to the `cache` and are acknowledged there; what is in it is read from it. For each drive a
 //! `line` holds the copies that wait to be written to it. One group at a time has the *token*, for an
@@ -11,9 +12,9 @@
 //! deadline.
 //!
 //! What a power cut leaves (see `recovery`): copies are written at different times, so they may differ.
-//! Whatever a drive is about to change it lists in a `descriptor` first, with version and checksum; with two copies not
-//! if the other drive has listed that version. The copies of what is listed are compared, and the newest
-//! counts. A place in the `ring` of descriptors is used again when the copies agree for good.
+//! Whatever a drive is about to change it lists in a `descriptor` first, with version and checksum; with two
+//! copies not if the other drive has listed that version. The copies of what is listed are compared, and the
+//! newest counts. A place in the `ring` of descriptors is used again when the copies agree for good.
 //!
 //! `walk` rebuilds and scrubs; `work` looks after some blocks: while they are read and compared they stay in
 //! the cache, so what the host writes meanwhile counts.
@@ -228,7 +229,8 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// How many copies of each block an array with this record has; those that were made before there could be more have two.
+/// How many copies of each block an array with this record has; those that were made before there could be
+/// more have two.
 pub(super) fn copies_of(record: &Record) -> usize {
     if record.shape[2] == 0 { 2 } else { record.shape[2] as usize }
 }

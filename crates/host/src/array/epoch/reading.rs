@@ -81,9 +81,10 @@ impl<B: Block> Epochs<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// Which copy is read: of those that can be, one whose drive is not busy with the token, and then the one whose drive has least
-    /// to do. What is read to collect garbage is heavy work itself, for which nobody waits: it goes to a drive with the token, or it would be in
-    /// the way of those for whom the others are kept free.
+    /// Which copy is read: of those that can be, one whose drive is not busy with the token, and then the one
+    /// whose drive has least to do. What is read to collect garbage is heavy work itself, for which nobody
+    /// waits: it goes to a drive with the token, or it would be in the way of those for whom the others are
+    /// kept free.
     fn choose(&mut self, core: &Core<B>, class: Class, block: u64, blocks: u32) -> Place {
         let places = self.shape.places(block);
         let serves = |place: &Place| core.drives.serves(place.drive, place.block, blocks);

@@ -64,8 +64,8 @@ impl<B: Block> Epochs<B> {
         self.working_less(now);
     }
 
-    /// A drive that has the token begins with something, or has nothing more to do with it: then it serves reads while others of its
-    /// group go on.
+    /// A drive that has the token begins with something, or has nothing more to do with it: then it serves
+    /// reads while others of its group go on.
     pub(super) fn enter(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, stage: Stage) {
         self.lines[drive].progress.enter(now, stage);
         core.drives.set_at_work(drive, stage != Stage::Rest);

@@ -29,8 +29,8 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Looks what becomes of a block of which something has ended: it leaves the cache when all its drives have it
-    /// for good and nobody wants it to stay.
+    /// Looks what becomes of a block of which something has ended: it leaves the cache when all its drives
+    /// have it for good and nobody wants it to stay.
     pub(super) fn leave_if_done(&mut self, now: Time, core: &Core<B>, id: u32) {
         let entry = self.cache.get(id);
         if entry.is_untouched() {

@@ -150,8 +150,8 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// The content of an entry is known now: that of copy `good`, or that it is lost. Copies with the same content are right, and those
-    /// that are `spared`.
+    /// The content of an entry is known now: that of copy `good`, or that it is lost. Copies with the same
+    /// content are right, and those that are `spared`.
     fn put_right(
         &mut self,
         entry: u32,
@@ -220,8 +220,8 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// The reader knows that the copies on `drive`, which it has just read, are right: the others become them.
-    /// Blocks that the host has written meanwhile are written everywhere anyway.
+    /// The reader knows that the copies on `drive`, which it has just read, are right: the others become
+    /// them. Blocks that the host has written meanwhile are written everywhere anyway.
     pub(super) fn restore(
         &mut self,
         now: Time,
@@ -260,8 +260,8 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// True when as many copies have another content as have that of `good`, and drives without protection information say so: nothing
-/// tells which is right.
+/// True when as many copies have another content as have that of `good`, and drives without protection
+/// information say so: nothing tells which is right.
 fn is_undecided<B: Block>(found: &[Option<B>], good: usize) -> bool {
     let votes = |content: &B| found.iter().flatten().filter(|there| there.is_same(content)).count();
     let Some(content) = &found[good] else { return false };

@@ -3,12 +3,12 @@
 //!
 //! After the writes of an epoch, and their flush, each drive is told to collect, and is asked now and then
 //! until it collects no more: it has its high watermark again. So each epoch makes up for what it wrote, and
-//! the free blocks of all planes last for the next one. If collection were left for later, all planes, which are
-//! written alike, would come down to their low watermark at the same time, and then their drive collects
-//! whether it has the token or not. A drive that has its high watermark in every plane ignores the call, so that
-//! nobody has to ask for free blocks, of which only the sum over all planes could be known. The paper sets the
-//! high threshold to "just enough" instead; thresholds count blocks of a plane, and a host does not know the
-//! planes.
+//! the free blocks of all planes last for the next one. If collection were left for later, all planes, which
+//! are written alike, would come down to their low watermark at the same time, and then their drive collects
+//! whether it has the token or not. A drive that has its high watermark in every plane ignores the call, so
+//! that nobody has to ask for free blocks, of which only the sum over all planes could be known. The paper
+//! sets the high threshold to "just enough" instead; thresholds count blocks of a plane, and a host does not
+//! know the planes.
 
 use super::{EpochFigures, Stage};
 use tailcut_base::Time;
@@ -78,8 +78,8 @@ impl Calls {
         !self.is_unsupported
     }
 
-    /// What an epoch has written is durable: the drive makes up for it until `until` at most, and comes to rest before
-    /// `end`. If it does not, the token passes on all the same.
+    /// What an epoch has written is durable: the drive makes up for it until `until` at most, and comes to
+    /// rest before `end`. If it does not, the token passes on all the same.
     pub fn begin(&mut self, now: Time, until: Time, end: Time, figures: &mut EpochFigures) -> Control {
         self.end = end;
         if now >= until {

@@ -2,8 +2,9 @@
 //! time may write, flush and collect, for an *epoch*; the others serve reads.
 //!
 //! `turn` says whose epoch it is and when the next begins, `pace` what a drive can do in one, `calls` how it
-//! is told to collect and to come to rest before the token passes on. A layout with copies carries its epochs out itself; for
-//! those that write a log `tokens` does, with a [`Gate`](super::drives::Gate) before each drive.
+//! is told to collect and to come to rest before the token passes on. A layout with copies carries its epochs
+//! out itself; for those that write a log `tokens` does, with a [`Gate`](super::drives::Gate) before each
+//! drive.
 
 mod calls;
 mod figures;

@@ -16,18 +16,19 @@ pub struct Pace {
     per_block: Nanos,
     /// The most blocks that an epoch has written.
     most_written: usize,
-    /// From the beginning of the last write of an epoch until all is durable; at most half of the epoch's share of the
-    /// deadline. Like all that is set aside, the longest of late.
+    /// From the beginning of the last write of an epoch until all is durable; at most half of the epoch's
+    /// share of the deadline. Like all that is set aside, the longest of late.
     wind_down: Nanos,
     /// What comes before the first takes; at most a quarter.
     wind_up: Nanos,
-    /// What earlier epochs took to write, flush included, and then to collect and to come to rest. Both are halved when
-    /// they tell of [`MEMORY`] epochs that do nothing but write.
+    /// What earlier epochs took to write, flush included, and then to collect and to come to rest. Both are
+    /// halved when they tell of [`MEMORY`] epochs that do nothing but write.
     writing: Nanos,
     collecting: Nanos,
     /// The collection of the last epoch was cut short.
     was_cut: bool,
-    /// Writing since a collection last came to its end: beyond [`MEMORY`] epochs that do nothing but write it may take all the time that there is.
+    /// Writing since a collection last came to its end: beyond [`MEMORY`] epochs that do nothing but write it
+    /// may take all the time that there is.
     unfinished: Nanos,
     /// The present epoch gives collection no more than its part.
     is_paced: bool,
@@ -67,17 +68,17 @@ impl Pace {
         (self.ended, self.durable) = (now, now);
     }
 
-    /// When the last write of an epoch may begin, from the epoch's beginning. What waits was let in by [`Pace::room`], which
-    /// leaves collection its part; when less was left for it than was known then, collection yields: that a copy
-    /// waits for one round at most is a promise.
+    /// When the last write of an epoch may begin, from the epoch's beginning. What waits was let in by
+    /// [`Pace::room`], which leaves collection its part; when less was left for it than was known then,
+    /// collection yields: that a copy waits for one round at most is a promise.
     pub fn last_write(&self, share: Nanos) -> Nanos {
         aim(share).saturating_sub(self.wind_down)
     }
 
-    /// Learns what this epoch has shown: writing `blocks` blocks has taken from its beginning to now, when they
-    /// are durable. What is slow counts at once, what is fast after some time. Few blocks tell of the costs of an
-    /// epoch rather than of the drive's speed; but where one slow epoch has left room for few only, nothing would ever tell that the drive is
-    /// quick again: so what was slow is forgotten slowly.
+    /// Learns what this epoch has shown: writing `blocks` blocks has taken from its beginning to now, when
+    /// they are durable. What is slow counts at once, what is fast after some time. Few blocks tell of the
+    /// costs of an epoch rather than of the drive's speed; but where one slow epoch has left room for few
+    /// only, nothing would ever tell that the drive is quick again: so what was slow is forgotten slowly.
     pub fn learn(&mut self, now: Time, blocks: usize) {
         self.durable = now;
         // A drive that stands in for another while it is prepared takes no time.
@@ -94,13 +95,14 @@ impl Pace {
         self.per_block = took.max((self.per_block * 7 + took) / 8);
     }
 
-    /// Until when a drive may collect in an epoch that began at `began`, and until when it is waited for to come to rest then.
-    /// It has to do so within the epoch, or the next group gets the token too late. One that is not at rest by
-    /// then has planes that must collect: reads would meet that, so it may keep the token for longer, but not beyond
-    /// `limit`, when others have waited for so long as was promised.
+    /// Until when a drive may collect in an epoch that began at `began`, and until when it is waited for to
+    /// come to rest then. It has to do so within the epoch, or the next group gets the token too late. One
+    /// that is not at rest by then has planes that must collect: reads would meet that, so it may keep the
+    /// token for longer, but not beyond `limit`, when others have waited for so long as was promised.
     ///
-    /// Planes that are written alike have to collect at the same time, and then not again for long. All at once that would keep writes
-    /// waiting for many epochs: so a collection gets [`HEADWAY`] times what such writing takes of it in the mean, and goes on in the next epoch.
+    /// Planes that are written alike have to collect at the same time, and then not again for long. All at
+    /// once that would keep writes waiting for many epochs: so a collection gets [`HEADWAY`] times what such
+    /// writing takes of it in the mean, and goes on in the next epoch.
     pub fn collection(&mut self, now: Time, began: Time, share: Nanos, limit: Time) -> (Time, Time) {
         let rest = self.rest.map_or(share / 2, |rest| rest.max(share / 8)).min(share / 2);
         let limit = Time(limit.0.saturating_sub(margin(share).0));
@@ -111,8 +113,8 @@ impl Pace {
         (until, (until.max(now) + share / 2).min(limit))
     }
 
-    /// What this epoch's writing makes collection do in the mean, and a headway; all the time that there is when it has not come to its end for
-    /// long.
+    /// What this epoch's writing makes collection do in the mean, and a headway; all the time that there is
+    /// when it has not come to its end for long.
     fn part_of_collection(&self, share: Nanos) -> Nanos {
         let wrote = self.durable.since(self.began);
         let is_late = self.unfinished > share * MEMORY;
@@ -123,15 +125,17 @@ impl Pace {
         }
     }
 
-    /// The epoch is over; if the drive was told to collect, `collected` says how that went. What was left goes on in the next epoch: planes are written alike, so they have to collect at the
-    /// same time, which takes longer than one epoch now and then. But a drive that is cut again and again does not
-    /// keep up. Then collection counts twice, and less is written, until it does.
+    /// The epoch is over; if the drive was told to collect, `collected` says how that went. What was left
+    /// goes on in the next epoch: planes are written alike, so they have to collect at the same time, which
+    /// takes longer than one epoch now and then. But a drive that is cut again and again does not keep up.
+    /// Then collection counts twice, and less is written, until it does.
     pub fn end(&mut self, now: Time, share: Nanos, collected: Option<Collected>) {
         let down = self.durable.since(self.ended);
         self.wind_down = longest_of_late(self.wind_down, down).min(share / 2);
         let Some(Collected { was_cut, resting, was_restless }) = collected else { return };
         if !was_restless {
-            // One that did not come to rest has planes that must collect: less time for collecting would not help it.
+            // One that did not come to rest has planes that must collect: less time for collecting would not
+            // help it.
             self.rest = Some(longest_of_late(self.rest.unwrap_or(Nanos::ZERO), now.since(resting)));
         }
         let was_short = was_cut && !self.is_paced;
@@ -166,8 +170,9 @@ impl Pace {
     }
 }
 
-/// When an epoch that may last for `share` is to end: what its flush takes, and coming to rest, is known as it was,
-/// not as it will be. So the deadline is kept although each epoch of a round takes a little longer than expected.
+/// When an epoch that may last for `share` is to end: what its flush takes, and coming to rest, is known as
+/// it was, not as it will be. So the deadline is kept although each epoch of a round takes a little longer
+/// than expected.
 fn aim(share: Nanos) -> Nanos {
     share - margin(share)
 }
@@ -176,14 +181,15 @@ fn margin(share: Nanos) -> Nanos {
     share / 16
 }
 
-/// The longest that something took of late, now that it took `took`: what is rare, such as an erase in the way, is
-/// remembered for some hundred epochs.
+/// The longest that something took of late, now that it took `took`: what is rare, such as an erase in the
+/// way, is remembered for some hundred epochs.
 fn longest_of_late(before: Nanos, took: Nanos) -> Nanos {
     took.max(before - before / 64)
 }
 
-/// How many whole epochs of writing are remembered: several times as much as planes that are written alike take until all
-/// of them have to collect. Short epochs count for little, as most of them collect nothing and one of them for many.
+/// How many whole epochs of writing are remembered: several times as much as planes that are written alike
+/// take until all of them have to collect. Short epochs count for little, as most of them collect nothing and
+/// one of them for many.
 const MEMORY: u64 = 8;
 
 /// How much more than its part a collection gets.

@@ -1,8 +1,8 @@
 //! The tokens of an array whose drives have gates: of the drives that stand in for each other one at a time
 //! writes, flushes and collects.
 //!
-//! An epoch takes what waited before its drive's gate when it began, as far as its share of the deadline lasts, and
-//! ends with a flush. Drives before whose gates nothing waits are passed over.
+//! An epoch takes what waited before its drive's gate when it began, as far as its share of the deadline
+//! lasts, and ends with a flush. Drives before whose gates nothing waits are passed over.
 
 use super::{EpochFigures, Next, Stage, Turn, stage_of};
 use crate::array::ArrayConfig;
@@ -103,8 +103,8 @@ impl Tokens {
         }
     }
 
-    /// Does what has become possible; returns the next drive that may be written, whose layout may have kept something
-    /// back for it.
+    /// Does what has become possible; returns the next drive that may be written, whose layout may have kept
+    /// something back for it.
     pub fn run<B>(&mut self, now: Time, drives: &mut Drives<B>) -> Option<DriveId> {
         while let Some(drive) = drives.next_changed() {
             let may_begin = self.go_on(now, drives, drive);

@@ -75,8 +75,9 @@ impl Turn {
         (1..=groups).map(|step| (self.last + step) % groups).find(|&group| is_due(group))
     }
 
-    /// Until when the group that has it may keep it at most, so that each of the others gets it within `deadline` of
-    /// the moment from which on something waits there (`since`, by group), if those in between keep it for a `share` each.
+    /// Until when the group that has it may keep it at most, so that each of the others gets it within
+    /// `deadline` of the moment from which on something waits there (`since`, by group), if those in between
+    /// keep it for a `share` each.
     pub fn limit(&self, since: impl Fn(usize) -> Option<Time>, deadline: Nanos, share: Nanos) -> Time {
         let groups = self.members.len();
         let limits = (1..groups).filter_map(|step| {
@@ -117,8 +118,8 @@ impl Turn {
         self.settled += blocks;
     }
 
-    /// An epoch has lasted for `took`: learns from it, where each block of the host is `copies.0 / copies.1` blocks
-    /// of drives.
+    /// An epoch has lasted for `took`: learns from it, where each block of the host is `copies.0 / copies.1`
+    /// blocks of drives.
     pub fn learn(&mut self, took: Nanos, copies: (u64, u64)) {
         if let Some(per_copy) = took.0.checked_div(self.settled) {
             let interval = Nanos(per_copy * copies.0 / copies.1);

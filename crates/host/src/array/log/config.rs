@@ -24,8 +24,8 @@ tailcut_base::choice! {
 tailcut_base::choice! {
     /// Whether an array keeps a CRC-32C of each block.
     pub enum BlockChecksums {
-        /// If some of its drives have no protection information; decided when the array is made. A simulated array counts
-        /// as one of drives that have it.
+        /// If some of its drives have no protection information; decided when the array is made. A simulated
+        /// array counts as one of drives that have it.
         Auto = "auto",
         /// Yes.
         On = "on",
@@ -56,8 +56,8 @@ pub struct LogConfig {
     pub collect_below: u32,
     /// Share of the rows after whose writing the map is written, in parts per million.
     pub checkpoint_every: u32,
-    /// Of the drives of a group one at a time has the heavy-I/O token and writes, flushes and collects; reads go
-    /// around it (Shin 2017, chapter 5, with parity in place of copies). What else tokens need stands in
+    /// Of the drives of a group one at a time has the heavy-I/O token and writes, flushes and collects; reads
+    /// go around it (Shin 2017, chapter 5, with parity in place of copies). What else tokens need stands in
     /// [`EpochConfig`](crate::array::epoch::EpochConfig).
     pub tokens: bool,
     /// Whether a CRC-32C of each block is kept.
@@ -88,8 +88,8 @@ impl LogConfig {
         (self.segment / BLOCK_BYTES) as u32
     }
 
-    /// Takes over what an array was made with, as its superblock says: bytes of a segment, spare, and whether it keeps
-    /// checksums (0: no).
+    /// Takes over what an array was made with, as its superblock says: bytes of a segment, spare, and whether
+    /// it keeps checksums (0: no).
     pub(in crate::array) fn keep(&mut self, [segment, spare, has_checksums, ..]: [u64; 8]) {
         (self.segment, self.spare) = (segment, spare as u32);
         self.checksums = if has_checksums == 0 { BlockChecksums::Off } else { BlockChecksums::On };

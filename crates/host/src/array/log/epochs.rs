@@ -1,13 +1,14 @@
 //! A log whose drives share a token: what is appended waits in memory until each drive's epoch comes, and is
 //! acknowledged there.
 //!
-//! A stripe stays in memory until all of its drives have it, about one round of the token; until then it is read
-//! from there. A flush, or a write with force unit access, waits for the round: each epoch ends with a flush of
-//! its drive, so no other is needed.
+//! A stripe stays in memory until all of its drives have it, about one round of the token; until then it is
+//! read from there. A flush, or a write with force unit access, waits for the round: each epoch ends with a
+//! flush of its drive, so no other is needed.
 //!
-//! How much may wait follows from what a drive writes in an epoch, and from `epoch.cache`. From half of that on writes are let in
-//! one after the other, with pauses that grow with what waits: at three quarters as fast as the drives write, and
-//! slower beyond; as in [`admission`](crate::array::epoch) of the layout with copies.
+//! How much may wait follows from what a drive writes in an epoch, and from `epoch.cache`. From half of that
+//! on writes are let in one after the other, with pauses that grow with what waits: at three quarters as fast
+//! as the drives write, and slower beyond; as in [`admission`](crate::array::epoch) of the layout with
+//! copies.
 
 use super::Log;
 use super::geometry::Geometry;
@@ -127,8 +128,9 @@ impl<B: Block> Log<B> {
         self.admission.stopped = now;
     }
 
-    /// True when the epochs of the drives that moved blocks go to suffice for more of them. A quarter is the host's,
-    /// unless it has no room left anyway: what is moved comes in bursts, behind which its writes would wait for rounds.
+    /// True when the epochs of the drives that moved blocks go to suffice for more of them. A quarter is the
+    /// host's, unless it has no room left anyway: what is moved comes in bursts, behind which its writes
+    /// would wait for rounds.
     pub(super) fn has_room_to_move(&self, core: &Core<B>) -> bool {
         let Some(tokens) = &core.tokens else {
             return self.streams[MOVED].closing.len() <= MOVED_CLOSING_MAX;
@@ -171,7 +173,8 @@ impl<B: Block> Log<B> {
         self.admission.next = now + pause.min(tokens.share());
     }
 
-    /// Blocks appended for each of the host's of late: those that collection moves take their part of each epoch.
+    /// Blocks appended for each of the host's of late: those that collection moves take their part of each
+    /// epoch.
     fn burden(&mut self) -> u64 {
         let host = self.figures.host_blocks;
         let all = host + self.figures.moved_blocks;

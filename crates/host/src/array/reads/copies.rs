@@ -1,9 +1,9 @@
 //! Reads where there are copies: one copy after the other is asked, until one has the data or none is left.
 //!
-//! Which copy is next: of those that have not been asked the one whose drive does nothing with the token, and of these the one
-//! with the least to do. When all would rather not serve, whoever is free first must (IODA, SOSP 2021, section 3.2.2: busy
-//! remaining time). A read is served by one drive alone, so what it waited for is known as exactly as if it had gone
-//! there first.
+//! Which copy is next: of those that have not been asked the one whose drive does nothing with the token, and
+//! of these the one with the least to do. When all would rather not serve, whoever is free first must (IODA,
+//! SOSP 2021, section 3.2.2: busy remaining time). A read is served by one drive alone, so what it waited for
+//! is known as exactly as if it had gone there first.
 
 use super::read::{Direct, Read};
 use super::wanted::ask;
@@ -47,7 +47,8 @@ impl Others {
 }
 
 impl<B> Read<B> {
-    /// Accounts for the time up to an answer: what the drive says, if the answer belongs to no more than that time.
+    /// Accounts for the time up to an answer: what the drive says, if the answer belongs to no more than that
+    /// time.
     pub(super) fn account(&mut self, now: Time, answer: &Answered<B>) {
         let passed = now.since(self.mark);
         if answer.spans.total() <= passed {

@@ -2,9 +2,9 @@
 //!
 //! What stands in for a block ([`Redundancy`]): where stripes have a parity, a stripe is the same block
 //! address on each member of an R-group, and a block is the exclusive or of those at its address on the
-//! others; where there are copies, it is one of the other copies (`copies`). So one machine serves reads for users,
-//! collection, rebuilding and scrubbing, and one place decides when a read goes around a drive: because
-//! it is missing, slow, corrupt, or taken.
+//! others; where there are copies, it is one of the other copies (`copies`). So one machine serves reads for
+//! users, collection, rebuilding and scrubbing, and one place decides when a read goes around a drive:
+//! because it is missing, slow, corrupt, or taken.
 
 mod answers;
 mod checksums;
@@ -221,9 +221,10 @@ impl<B: Block> Reads<B> {
         slot
     }
 
-    /// The data cannot be had from the drives as they were when they were asked. If drives have come or gone since,
-    /// the read begins again: the one that was missing then may have been rebuilt, and the one that has failed
-    /// since is the only one that is missing now. Each new beginning needs such a change, so there is an end.
+    /// The data cannot be had from the drives as they were when they were asked. If drives have come or gone
+    /// since, the read begins again: the one that was missing then may have been rebuilt, and the one that
+    /// has failed since is the only one that is missing now. Each new beginning needs such a change, so there
+    /// is an end.
     pub(super) fn lose_or_restart(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let read = &mut self.slots[slot as usize];
         let wanted = read.wanted;
@@ -336,8 +337,8 @@ impl<B: Block> Reads<B> {
     }
 }
 
-/// True when what is wanted can be read from this drive, from this block on instead. Since the read began, a drive that takes less at a
-/// time may have replaced another.
+/// True when what is wanted can be read from this drive, from this block on instead. Since the read began, a
+/// drive that takes less at a time may have replaced another.
 fn can_serve<B>(drives: &Drives<B>, wanted: &Wanted, (drive, block): (DriveId, u64)) -> bool {
     drives.serves(drive, block, wanted.blocks) && wanted.blocks <= drives.disk(drive).most_blocks
 }
@@ -398,8 +399,8 @@ mod tests {
         }
     }
 
-    /// A drive is missing, is rebuilt while a read goes around it, and then another one fails: one drive is missing at
-    /// any time, so the read succeeds.
+    /// A drive is missing, is rebuilt while a read goes around it, and then another one fails: one drive is
+    /// missing at any time, so the read succeeds.
     #[test]
     fn a_read_outlives_the_rebuilding_of_its_drive_and_the_loss_of_another() {
         let mut bench = Bench::new();

@@ -15,9 +15,10 @@ pub enum Redundancy {
     Copies(Copies),
 }
 
-/// Several copies of each block: a drive holds a chunk of first copies, one of second copies, and so on, and then again. What has its
-/// first copy on one drive has its second on the next, one chunk further on, its third on the one after that (chained
-/// declustering: Hsiao and DeWitt, ICDE 1990, for two copies). So an array that is filled from its beginning fills its drives from theirs.
+/// Several copies of each block: a drive holds a chunk of first copies, one of second copies, and so on, and
+/// then again. What has its first copy on one drive has its second on the next, one chunk further on, its
+/// third on the one after that (chained declustering: Hsiao and DeWitt, ICDE 1990, for two copies). So an
+/// array that is filled from its beginning fills its drives from theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies {
     /// How many, at least 2 and at most [`MOST_COPIES`].
@@ -34,7 +35,8 @@ pub struct Copies {
 pub const MOST_COPIES: usize = 4;
 
 impl Redundancy {
-    /// That of an array. Where copies are is for its layout to say: see [`Reads::set_copies`](super::Reads::set_copies).
+    /// That of an array. Where copies are is for its layout to say: see
+    /// [`Reads::set_copies`](super::Reads::set_copies).
     pub fn of(config: &ArrayConfig) -> Redundancy {
         if config.layout.has_parity() { Redundancy::Parity(config.width()) } else { Redundancy::None }
     }

@@ -42,8 +42,8 @@ pub enum Around {
     /// As `Later`, and the drive is asked to fail fast: that it would rather not serve now, and for how
     /// long, is told to whoever asked.
     Told,
-    /// When the drive does not serve or returns something wrong. Where drives share a token the read waits until its drive
-    /// has it: reading in bulk is as heavy as writing, and nobody else reads that drive then.
+    /// When the drive does not serve or returns something wrong. Where drives share a token the read waits
+    /// until its drive has it: reading in bulk is as heavy as writing, and nobody else reads that drive then.
     InTurn,
     /// When the drive does not serve, serves slowly, or returns something wrong.
     AtNeed,

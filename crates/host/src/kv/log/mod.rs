@@ -1,8 +1,9 @@
 //! Flash: records in segments, one segment after the other, as drives like it best.
 //!
-//! What is appended stays in memory until its segment is on the disk, in writes of [`CHUNK`] blocks. The order in the log is the
-//! order in which things happened: of two records of a key the later one is valid, and a *tombstone* says that none is. A segment
-//! is used again as a whole; who does that, and what becomes of the records in it, is not decided here.
+//! What is appended stays in memory until its segment is on the disk, in writes of [`CHUNK`] blocks. The
+//! order in the log is the order in which things happened: of two records of a key the later one is valid,
+//! and a *tombstone* says that none is. A segment is used again as a whole; who does that, and what becomes
+//! of the records in it, is not decided here.
 
 pub mod format;
 mod open;
@@ -45,7 +46,8 @@ pub struct Log {
     victims: usize,
     /// Full segments by rank, the emptiest first; those that have another rank by now are passed over.
     ranks: Vec<Vec<SegmentId>>,
-    /// Full segments whose tombstones may still be needed, by the sequence up to which they say that records are not valid.
+    /// Full segments whose tombstones may still be needed, by the sequence up to which they say that records
+    /// are not valid.
     entombed: BTreeSet<(u64, SegmentId)>,
     /// Full segments that are not completely on the disk.
     resting: Vec<Resting>,
@@ -173,7 +175,8 @@ impl Log {
         Some(place)
     }
 
-    /// Says that no record of a key in the segment with sequence `buried`, or in earlier ones, is valid. False if there is no room.
+    /// Says that no record of a key in the segment with sequence `buried`, or in earlier ones, is valid.
+    /// False if there is no room.
     pub fn bury(&mut self, now: Time, hash: KeyHash, buried: u64, purpose: Purpose, pool: &mut Pool) -> bool {
         let key = hash.0.to_le_bytes();
         let header = Header { key: 16, state: State::TOMBSTONE, cas: buried, ..Header::default() };
@@ -202,7 +205,8 @@ impl Log {
             Purpose::Move => 0,
         };
         let is_short = self.free.len() <= spared;
-        // What copies opened with one of the last segments is theirs: users who fill it would take the room that makes room.
+        // What copies opened with one of the last segments is theirs: users who fill it would take the room
+        // that makes room.
         let is_theirs = is_short && self.is_for_moves && purpose == Purpose::User;
         if let Some(at) = self.open.as_ref().and_then(|open| open.room_for(bytes)).filter(|_| !is_theirs) {
             return Some(at);
@@ -270,7 +274,8 @@ impl Log {
         self.settling.issue()
     }
 
-    /// Queues a write of `data` at `block`, issued once write `after` has completed (0: at once). Returns its number.
+    /// Queues a write of `data` at `block`, issued once write `after` has completed (0: at once). Returns its
+    /// number.
     pub fn write(&mut self, block: u64, data: Vec<Bytes>, after: u64) -> u64 {
         let number = self.settling.issue();
         self.writes.push_back(Write { number, block, data, after });
@@ -300,8 +305,8 @@ impl Log {
         Stamp::salt_of(self.store, number)
     }
 
-    /// What is in the log is not valid any more, and what is appended from now on is in segments with sequences larger than the one
-    /// returned.
+    /// What is in the log is not valid any more, and what is appended from now on is in segments with
+    /// sequences larger than the one returned.
     pub fn begin_anew(&mut self, pool: &mut Pool) -> u64 {
         self.seal(pool);
         self.void_all();
@@ -329,14 +334,16 @@ impl Log {
         !self.has_failed && !self.is_full && self.open.as_ref().is_some_and(Open::wants_mark)
     }
 
-    /// Appends a header that says that all records of the open segment are durable. If there is no room for it, false.
+    /// Appends a header that says that all records of the open segment are durable. If there is no room for
+    /// it, false.
     pub fn mark_durable(&mut self, pool: &mut Pool) -> bool {
         let is_marked = self.open.as_mut().is_some_and(|open| open.append_durable_mark(pool));
         self.write_out();
         is_marked
     }
 
-    /// Everything that was appended so far goes to the disk; the point that [`Log::durable`] will have reached then.
+    /// Everything that was appended so far goes to the disk; the point that [`Log::durable`] will have
+    /// reached then.
     pub fn sync(&mut self, pool: &mut Pool) -> u64 {
         if let Some(open) = self.open.as_mut().filter(|open| open.dirty_since.is_some()) {
             open.close_block(pool);
@@ -409,7 +416,8 @@ impl Log {
         self.undurable.back().map_or(0, |&(_, last)| last)
     }
 
-    /// True while so much is on its way to the disk that more should wait; on its way to one that has failed is nothing.
+    /// True while so much is on its way to the disk that more should wait; on its way to one that has failed
+    /// is nothing.
     pub fn is_busy(&self) -> bool {
         !self.has_failed && self.resting.len() >= MOST_RESTING
     }
@@ -424,7 +432,8 @@ impl Log {
         self.volatile_cache
     }
 
-    /// True while the disk has no room: nothing is appended but tombstones, as far as they fit in the open segment.
+    /// True while the disk has no room: nothing is appended but tombstones, as far as they fit in the open
+    /// segment.
     pub fn is_full(&self) -> bool {
         self.is_full
     }

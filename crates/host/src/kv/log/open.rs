@@ -72,7 +72,8 @@ impl Open {
         open
     }
 
-    /// Where a record of so many bytes would begin, if there is room for it. It touches no more blocks than it must.
+    /// Where a record of so many bytes would begin, if there is room for it. It touches no more blocks than
+    /// it must.
     pub fn room_for(&self, bytes: usize) -> Option<usize> {
         let within = self.at % BLOCK;
         let fits = within + bytes <= bytes.div_ceil(BLOCK) * BLOCK;
@@ -90,7 +91,8 @@ impl Open {
         Stamp { sequence: self.sequence, salt: self.salt, durable }
     }
 
-    /// True if records of it are durable, and no header says so yet. Whether those behind them are does not matter: no one may ever ask.
+    /// True if records of it are durable, and no header says so yet. Whether those behind them are does not
+    /// matter: no one may ever ask.
     pub fn wants_mark(&self) -> bool {
         self.stamped < self.durable.min(self.recorded)
     }
@@ -117,7 +119,8 @@ impl Open {
         self.is_ended = true;
     }
 
-    /// Says that the next record begins in the next block, or that none follows if that is where the summary may begin.
+    /// Says that the next record begins in the next block, or that none follows if that is where the summary
+    /// may begin.
     fn append_padding(&mut self, pool: &mut Pool) {
         let summary = summary_blocks(self.entries.len()) as usize;
         self.is_ended = self.at / BLOCK + 1 >= self.limit - summary;
@@ -133,7 +136,8 @@ impl Open {
         self.append_at(self.at, &header.words_on_flash(&stamp, sums), key.into_iter(), pool);
     }
 
-    /// Appends a header of these numbers, and pieces behind it, from byte `at` on, which is that of [`Open::room_for`].
+    /// Appends a header of these numbers, and pieces behind it, from byte `at` on, which is that of
+    /// [`Open::room_for`].
     pub fn append<'a>(
         &mut self,
         at: usize,
@@ -248,8 +252,9 @@ mod tests {
     use super::*;
     use tailcut_base::random::Stream;
 
-    /// Bytes of records with keys and values as in ETC, Facebook's general cache (Atikoglu and others 2012, table 5): keys by a generalised
-    /// extreme value distribution, values by a generalised Pareto distribution behind a table of the shortest ones.
+    /// Bytes of records with keys and values as in ETC, Facebook's general cache (Atikoglu and others 2012,
+    /// table 5): keys by a generalised extreme value distribution, values by a generalised Pareto
+    /// distribution behind a table of the shortest ones.
     fn any_record(random: &mut Stream) -> usize {
         let mut share = || (random.bits() >> 11) as f64 / (1u64 << 53) as f64;
         let key = 30.7984 + 8.20449 * ((-(1.0 - share()).ln()).powf(-0.078688) - 1.0) / 0.078688;

@@ -1,4 +1,5 @@
-//! Which segments hold what: free ones and full ones, what is valid in them, and which is to be used again next.
+//! Which segments hold what: free ones and full ones, what is valid in them, and which is to be used again
+//! next.
 
 use super::format::UNITS;
 use super::{Log, RESERVE};
@@ -117,8 +118,8 @@ impl Log {
         self.segments.len() - 1
     }
 
-    /// True when another segment should be made free, where so many are under way: the more of them the fewer are free. Each can take
-    /// the room of a whole one for its copies.
+    /// True when another segment should be made free, where so many are under way: the more of them the fewer
+    /// are free. Each can take the room of a whole one for its copies.
     pub fn wants_victim(&self, under_way: usize) -> bool {
         let free = self.free.len();
         let ahead = (self.segments() / AHEAD_SHARE).min(MOST_AHEAD);
@@ -229,7 +230,8 @@ impl Log {
         self.exhume();
     }
 
-    /// By their heads these segments, with their sequences and in the order of those, hold something, and all others are free.
+    /// By their heads these segments, with their sequences and in the order of those, hold something, and all
+    /// others are free.
     pub fn note_heads(&mut self, found: impl Iterator<Item = (SegmentId, u64)>) {
         for (number, sequence) in found {
             self.segments[number].sequence = sequence;
@@ -295,7 +297,8 @@ impl Log {
     }
 }
 
-/// One segment in so many is kept free beside the last ones, so that several can be made free while users go on,
+/// One segment in so many is kept free beside the last ones, so that several can be made free while users go
+/// on,
 const AHEAD_SHARE: usize = 16;
 /// but no more than these.
 const MOST_AHEAD: usize = 8;

@@ -1,4 +1,5 @@
-//! What becomes of the records of a segment that is to be used again: what is kept is read, together with its neighbours, and appended to the log.
+//! What becomes of the records of a segment that is to be used again: what is kept is read, together with its
+//! neighbours, and appended to the log.
 
 use super::super::damage::{Damage, DamageKind};
 use super::super::engine::Engine;
@@ -129,7 +130,8 @@ impl Engine {
         self.leave_victim(slot, hash, place);
     }
 
-    /// A record of the victim is not valid any more. An older one could come back with the victim gone, unless a tombstone says otherwise.
+    /// A record of the victim is not valid any more. An older one could come back with the victim gone,
+    /// unless a tombstone says otherwise.
     fn leave_victim(&mut self, slot: usize, hash: KeyHash, place: Place) {
         let (Some(flash), Place::Log { unit, .. }) = (&mut self.flash, place) else { return };
         flash.log.forget(unit);
@@ -256,8 +258,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// A record of the victim that was to be copied is damaged. A cache has no such item from now on, and no older one, either; a store
-    /// writes a record that says so.
+    /// A record of the victim that was to be copied is damaged. A cache has no such item from now on, and no
+    /// older one, either; a store writes a record that says so.
     fn note_lost(&mut self, slot: usize, entry: Entry, is_damaged: bool) {
         let Some(flash) = &mut self.flash else { return };
         if is_damaged {

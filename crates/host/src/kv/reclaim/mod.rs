@@ -1,15 +1,17 @@
 //! Segments of the log that are used again.
 //!
-//! In steps: its summary is read, or all of it if that is damaged; records that are to be kept are copied to the end of the log; when the copies are on
-//! the disk both its ends say that it is free, so that nothing in it is believed any more; then the index forgets what was left in it, and it
-//! is free. In this order a power cut at any moment loses nothing that was kept, and brings nothing back that was deleted.
+//! In steps: its summary is read, or all of it if that is damaged; records that are to be kept are copied to
+//! the end of the log; when the copies are on the disk both its ends say that it is free, so that nothing in
+//! it is believed any more; then the index forgets what was left in it, and it is free. In this order a power
+//! cut at any moment loses nothing that was kept, and brings nothing back that was deleted.
 //!
-//! A disk that is slow to make anything durable (an array in epochs takes two rounds of its token) makes most of these steps long, not busy. So several
-//! segments are under way at a time, the more the fewer are free, and wait for the same flushes. Records that are to be copied are read together
-//! with their neighbours.
+//! A disk that is slow to make anything durable (an array in epochs takes two rounds of its token) makes most
+//! of these steps long, not busy. So several segments are under way at a time, the more the fewer are free,
+//! and wait for the same flushes. Records that are to be copied are read together with their neighbours.
 //!
-//! A cache gives up the oldest segment and keeps what was asked for since it was written (FIFO with reinsertion, the main queue of S3-FIFO), at most
-//! half of it. A store takes the segment with the fewest valid records (greedy) and keeps those. What has expired is not even read.
+//! A cache gives up the oldest segment and keeps what was asked for since it was written (FIFO with
+//! reinsertion, the main queue of S3-FIFO), at most half of it. A store takes the segment with the fewest
+//! valid records (greedy) and keeps those. What has expired is not even read.
 
 mod copying;
 mod steps;
@@ -31,7 +33,8 @@ use std::ops::{Index, IndexMut, Range};
 #[derive(Debug, Default)]
 pub(super) struct Reclaims {
     places: [Reclaim; MOST_VICTIMS],
-    /// Something that is to be kept could not be copied: there is no room to make room. Nothing is lost, and nothing more can be written.
+    /// Something that is to be kept could not be copied: there is no room to make room. Nothing is lost, and
+    /// nothing more can be written.
     is_stuck: bool,
     /// Segments taken so far.
     taken: u64,
@@ -230,8 +233,8 @@ impl Engine {
         self.damages.add(Damage { block, what: DamageKind::Summary });
     }
 
-    /// It cannot be said what all was in a victim. A store leaves it as it is; a cache forgets it, with everything older, of
-    /// which there may have been newer versions in it.
+    /// It cannot be said what all was in a victim. A store leaves it as it is; a cache forgets it, with
+    /// everything older, of which there may have been newer versions in it.
     fn note_loss(&mut self, slot: usize, block: u64) {
         let Some(flash) = &mut self.flash else { return };
         let victim = flash.reclaims[slot].victim;

@@ -1,5 +1,5 @@
-//! Each operation: what it does to an item, and what is answered. The rules are memcached's (`proto_text.c`, `items.c`); the tests compare
-//! with the program.
+//! Each operation: what it does to an item, and what is answered. The rules are memcached's (`proto_text.c`,
+//! `items.c`); the tests compare with the program.
 
 use super::latency::Source;
 use super::operation::{Answer, Operation, Store, to_expiry, to_seconds};
@@ -307,8 +307,8 @@ impl Work<'_> {
         Ok(Some(()))
     }
 
-    /// A number with no more digits than the value had bytes is written over it, with spaces behind; else it is a new value, which has
-    /// lost all marks.
+    /// A number with no more digits than the value had bytes is written over it, with spaces behind; else it
+    /// is a new value, which has lost all marks.
     fn step(
         &mut self,
         key: Key<'_>,
@@ -486,8 +486,9 @@ impl Work<'_> {
 
 /// Room reserved in a reply buffer for the header and trailer around a value, in bytes.
 pub(super) const AROUND_VALUE: usize = 512;
-/// True for an operation that a store answers with an error when it is not known what the item was. A `get` has no answer for one of its keys
-/// but a hit: there it misses. What replaces an item, or deletes it, needs not know it.
+/// True for an operation that a store answers with an error when it is not known what the item was. A `get`
+/// has no answer for one of its keys but a hit: there it misses. What replaces an item, or deletes it, needs
+/// not know it.
 fn says_so(operation: &Operation) -> bool {
     match operation {
         Operation::MetaGet(_)
@@ -517,7 +518,8 @@ fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, (stored, cas):
     }
 }
 
-/// What an item takes as memcached counts it, with its header, the end of its key and of its line, and its CAS value.
+/// What an item takes as memcached counts it, with its header, the end of its key and of its line, and its
+/// CAS value.
 pub fn counted_bytes(key: Key<'_>, client_flags: u32, length: u64) -> u64 {
     let flags = if client_flags == 0 { 0 } else { 4 };
     48 + 8 + key.as_bytes().len() as u64 + 1 + flags + length + 2

@@ -18,7 +18,8 @@ pub struct Clients {
     settings: ServiceSettings,
     sessions: Vec<Option<Session>>,
     vacant: Vec<u32>,
-    /// Where the next client in each place begins to number its answers: late replies to one that was given up are nobody's.
+    /// Where the next client in each place begins to number its answers: late replies to one that was given
+    /// up are nobody's.
     numbers: Vec<u64>,
     texts: Texts,
     pool: Pool,
@@ -101,7 +102,8 @@ impl Clients {
         self.forget_if_over(client);
     }
 
-    /// A client's session has panicked and is in no order any more: nothing of it is used. Its name is free; late replies to it are nobody's.
+    /// A client's session has panicked and is in no order any more: nothing of it is used. Its name is free;
+    /// late replies to it are nobody's.
     pub fn discard(&mut self, client: u32) {
         let Some(torn) = self.sessions[client as usize].take() else { return };
         self.pool.note(torn.charged, 0);
@@ -211,7 +213,8 @@ impl Clients {
         self.watch.end_batch();
     }
 
-    /// An answer has come. The client it was for, if it is still there: it may have more to be sent, or take more.
+    /// An answer has come. The client it was for, if it is still there: it may have more to be sent, or take
+    /// more.
     pub fn take<S: Shards>(&mut self, reply: Reply, shards: &mut S) -> Option<u32> {
         let Reply { requester, content } = reply;
         debug_assert_eq!(requester.group, self.group);

@@ -1,10 +1,11 @@
 //! How long commands take.
 //!
-//! Measured is from the moment at which the last byte of a command had been received to the one at which its answer was complete and
-//! the sending of answers began. Whoever has the sockets names both: one moment for all that was received at once, and one
-//! for all that is sent after it. So commands that came together and leave together have taken equally long, which is what their client sees; and
-//! a moment costs one look at the clock for a batch of commands. Not counted is the time for which an answer that is complete waits for those
-//! of earlier commands of the same client: their own time says that.
+//! Measured is from the moment at which the last byte of a command had been received to the one at which its
+//! answer was complete and the sending of answers began. Whoever has the sockets names both: one moment for
+//! all that was received at once, and one for all that is sent after it. So commands that came together and
+//! leave together have taken equally long, which is what their client sees; and a moment costs one look at
+//! the clock for a batch of commands. Not counted is the time for which an answer that is complete waits for
+//! those of earlier commands of the same client: their own time says that.
 
 use super::operation::Operation;
 use tailcut_base::histogram::LatencyHistogram;
@@ -80,7 +81,8 @@ impl Source {
 /// Kinds by sources.
 const CELLS: usize = Kind::ALL.len() * Source::ALL.len();
 
-/// How long commands took, by kind and source. A histogram takes memory (a quarter of a megabyte) when there is something in it.
+/// How long commands took, by kind and source. A histogram takes memory (a quarter of a megabyte) when there
+/// is something in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     cells: [Option<Box<LatencyHistogram>>; CELLS],
@@ -200,7 +202,8 @@ impl Stopwatch {
     }
 }
 
-/// Entries of a turn. There is one for each kind of command of each client in it, and for each answer that has come later.
+/// Entries of a turn. There is one for each kind of command of each client in it, and for each answer that
+/// has come later.
 const MOST_READY: usize = 1 << 16;
 
 #[cfg(test)]

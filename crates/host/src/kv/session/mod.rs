@@ -1,8 +1,9 @@
 //! The conversation of a client with the items: bytes in, bytes out.
 //!
-//! Answers go out in the order of the commands, while items are read from flash in any order: a client that asks for a hundred of them
-//! waits for about as long as for one. A command that changes something waits for nothing but its own item, and those behind it
-//! wait for it; so what a client sends takes effect in the order in which it was sent.
+//! Answers go out in the order of the commands, while items are read from flash in any order: a client that
+//! asks for a hundred of them waits for about as long as for one. A command that changes something waits for
+//! nothing but its own item, and those behind it wait for it; so what a client sends takes effect in the
+//! order in which it was sent.
 //!
 //! ```text
 //!    bytes ──► clients ── commands ──► session ── requests ──► shard ── finds, changes ──► engine ──► disk
@@ -95,7 +96,8 @@ struct Waiting {
 
 #[derive(Debug)]
 enum What {
-    /// For a reply of this shard, for which so many bytes are under way at the most, to a command of this kind that was received then.
+    /// For a reply of this shard, for which so many bytes are under way at the most, to a command of this
+    /// kind that was received then.
     Reply { shard: u32, bytes: u64, kind: Kind, since: Time },
     /// For those before it.
     Others,
@@ -128,7 +130,8 @@ struct Ways<'a, S> {
 }
 
 impl Session {
-    /// True while it takes more input, if there is `room`. A value whose beginning has come has its room already.
+    /// True while it takes more input, if there is `room`. A value whose beginning has come has its room
+    /// already.
     pub fn is_willing(&self, room: Room) -> bool {
         self.is_ready() && (room.is_enough(self.memory()) || self.storing.is_some())
     }
@@ -498,7 +501,8 @@ impl Session {
         }
     }
 
-    /// A shard has failed: whoever waits for it is told so, and nothing more is answered, as it would be in another order.
+    /// A shard has failed: whoever waits for it is told so, and nothing more is answered, as it would be in
+    /// another order.
     pub fn fail_shard(&mut self, failed: u32) {
         let waits = |waiting: &Waiting| match waiting.what {
             What::Reply { shard, .. } => shard == failed,
@@ -510,8 +514,8 @@ impl Session {
         }
     }
 
-    /// What is asked for cannot be known, or what was changed not be made durable, any more: nobody is told that it was, and nothing more
-    /// is promised.
+    /// What is asked for cannot be known, or what was changed not be made durable, any more: nobody is told
+    /// that it was, and nothing more is promised.
     fn give_up(&mut self, why: &str) {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();
@@ -557,12 +561,13 @@ fn ask_all<S: Shards>(
     (left, u64::from(left + 1) * size_of::<Sums>() as u64 + AROUND_OPERATION)
 }
 
-/// What clients are told: the version of the program whose protocol is spoken, by which they choose what they use, and ours behind it.
-/// libmemcached takes a version that begins with 0 for none at all.
+/// What clients are told: the version of the program whose protocol is spoken, by which they choose what they
+/// use, and ours behind it. libmemcached takes a version that begins with 0 for none at all.
 const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Commands of one client that wait for flash at a time.
 const MOST_WAITING: usize = 128;
-/// While so many bytes of items are under way for a client, no more are asked for; so there is one at least, however long.
+/// While so many bytes of items are under way for a client, no more are asked for; so there is one at least,
+/// however long.
 const MOST_AWAITED: u64 = 4 << 20;
 /// Bytes of memory for an operation that waits, beside data and values.
 const AROUND_OPERATION: u64 = 512;

@@ -110,8 +110,8 @@ impl Operation {
         }
     }
 
-    /// Bytes of memory that it can take at the most while it waits, with the `data` that came with it and the value that it may return,
-    /// which is part of an item of at most `most_item` bytes.
+    /// Bytes of memory that it can take at the most while it waits, with the `data` that came with it and the
+    /// value that it may return, which is part of an item of at most `most_item` bytes.
     pub fn most_memory(&self, data: &[u8], most_item: u64) -> u32 {
         let returned = match self {
             Operation::Get { .. } => most_item,
@@ -133,7 +133,8 @@ impl Operation {
         }
     }
 
-    /// In a cache it need not wait for what was not found yet: a miss is right, and so is deleting it whatever it is.
+    /// In a cache it need not wait for what was not found yet: a miss is right, and so is deleting it
+    /// whatever it is.
     pub fn may_miss(&self) -> bool {
         self.only_looks() || matches!(self, Operation::Delete { .. } | Operation::MetaDelete(_))
     }

@@ -1,9 +1,10 @@
 //! The memory that the clients of one place may take together.
 //!
-//! Replies that are not sent, values that have come in part, and operations that wait for a shard or for flash are charged to the
-//! client that they are for. A client begins a command only if there is room for the largest reply and value that a command can
-//! need; so the sum stays below the limit whatever clients do. In the upper half only those begin one that hold nothing, so that
-//! clients with many commands under way leave room for those with one.
+//! Replies that are not sent, values that have come in part, and operations that wait for a shard or for
+//! flash are charged to the client that they are for. A client begins a command only if there is room for the
+//! largest reply and value that a command can need; so the sum stays below the limit whatever clients do. In
+//! the upper half only those begin one that hold nothing, so that clients with many commands under way leave
+//! room for those with one.
 
 use super::shard::ServiceSettings;
 use tailcut_base::Time;
@@ -44,7 +45,8 @@ pub(super) struct Room {
 }
 
 impl Pool {
-    /// For one of `places` among which the memory is divided; enough for some commands, however little that is.
+    /// For one of `places` among which the memory is divided; enough for some commands, however little that
+    /// is.
     pub fn new(settings: &ServiceSettings, places: u32) -> Pool {
         let command = usize::try_from(settings.most_command()).unwrap_or(usize::MAX / LEAST_COMMANDS);
         let limit = usize::try_from(settings.client_memory / u64::from(places)).unwrap_or(usize::MAX);

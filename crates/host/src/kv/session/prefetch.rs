@@ -6,8 +6,9 @@ use crate::wire::memcached::{Ahead, Receiver};
 
 /// How far a piece of a client's input was looked at, before it is carried out.
 ///
-/// An item that is asked for is somewhere in gigabytes of index and records, so each command waits for memory, several times: as long as everything else
-/// in it takes. The next [`MOST_FORESEEN`] are waited for together.
+/// An item that is asked for is somewhere in gigabytes of index and records, so each command waits for
+/// memory, several times: as long as everything else in it takes. The next [`MOST_FORESEEN`] are waited for
+/// together.
 #[derive(Debug)]
 pub struct Prefetch<'a> {
     ahead: Option<Ahead<'a>>,

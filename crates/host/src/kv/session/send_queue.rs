@@ -1,5 +1,5 @@
-//! What a client is to be sent, in parts that leave as they are: an item that has come late is not copied behind what was
-//! answered before it.
+//! What a client is to be sent, in parts that leave as they are: an item that has come late is not copied
+//! behind what was answered before it.
 
 use std::collections::VecDeque;
 
@@ -120,10 +120,11 @@ impl Texts {
 
 /// A part that is so long gets no further answers.
 pub const MOST_PART: usize = 16 << 10;
-/// What is no longer than this is copied behind what is there: that costs less than to send it as a piece of its own.
+/// What is no longer than this is copied behind what is there: that costs less than to send it as a piece of
+/// its own.
 const MOST_COPIED: usize = 1 << 10;
-/// Texts that are kept, and the memory of each: as much as makes it worth the while, and no more than a part and an item of 4 KiB behind it
-/// may come to need.
+/// Texts that are kept, and the memory of each: as much as makes it worth the while, and no more than a part
+/// and an item of 4 KiB behind it may come to need.
 const MOST_SPARE: usize = 256;
 const LEAST_KEPT: usize = 4 << 10;
 const MOST_KEPT: usize = 32 << 10;

@@ -1,9 +1,10 @@
 //! Clients of one engine, in one thread.
 //!
-//! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has sent something
-//! [`Service::receive`]; [`Service::recover`]; [`Service::next_request`] until there is none, giving them to the disk; [`Service::respond`] with its answers;
-//! [`Service::turn`], which names the clients that can go on; all that again if it named any, as they may want something from the disk; and sends
-//! what [`Service::send_queue`] holds.
+//! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has
+//! sent something [`Service::receive`]; [`Service::recover`]; [`Service::next_request`] until there is none,
+//! giving them to the disk; [`Service::respond`] with its answers; [`Service::turn`], which names the clients
+//! that can go on; all that again if it named any, as they may want something from the disk; and sends what
+//! [`Service::send_queue`] holds.
 
 use super::clients::Clients;
 use super::latency::Latencies;
@@ -101,7 +102,8 @@ impl Service {
         self.shard.recover();
     }
 
-    /// Goes on with what was fetched, made durable, or waited for the disk. Appends the clients that have more to send, or take more.
+    /// Goes on with what was fetched, made durable, or waited for the disk. Appends the clients that have
+    /// more to send, or take more.
     pub fn turn(&mut self, movers: &mut Vec<u32>) {
         self.shard.turn();
         deliver(&mut self.clients, &mut self.shard, |client| movers.push(client));

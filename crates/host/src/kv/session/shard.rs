@@ -21,8 +21,8 @@ pub struct ServiceSettings {
     pub most_item: u64,
     /// What is changed is durable when it is answered.
     pub is_durable: bool,
-    /// Bytes of memory for all clients: their replies, values that have come in part, and operations that wait. Each thread has
-    /// an equal share, and at least room for four commands with the largest values.
+    /// Bytes of memory for all clients: their replies, values that have come in part, and operations that
+    /// wait. Each thread has an equal share, and at least room for four commands with the largest values.
     pub client_memory: u64,
     /// The number of the process, for `stats`.
     pub process: u32,
@@ -114,7 +114,8 @@ impl Shard {
         self.unix = unix;
         if self.flush_at.is_some_and(|moment| moment <= unix) {
             self.flush_at = None;
-            // It was answered when it was asked for. A store whose disk has failed meanwhile keeps what it has.
+            // It was answered when it was asked for. A store whose disk has failed meanwhile keeps what it
+            // has.
             let _ = self.engine.flush_all();
             self.is_touched = true;
         }
@@ -125,13 +126,15 @@ impl Shard {
         self.sync();
         let reclaimed = self.engine.figures().reclaimed;
         let request = self.engine.next_request();
-        // A segment came free without another answer of the disk: there may never be one, so those who wait for room go on now.
+        // A segment came free without another answer of the disk: there may never be one, so those who wait
+        // for room go on now.
         self.has_moved |= self.engine.figures().reclaimed > reclaimed;
         self.is_touched = request.is_some();
         request
     }
 
-    /// True if something has happened since the disk was last asked what it wants, so that there may be a request.
+    /// True if something has happened since the disk was last asked what it wants, so that there may be a
+    /// request.
     pub fn is_touched(&self) -> bool {
         self.is_touched
     }
@@ -356,7 +359,8 @@ impl Shard {
 
     fn wait_for_disk(&mut self, requester: Requester, kept: Box<Kept>) {
         self.stuck.push(self.pending.insert(UnderWay { requester, stage: Stage::Disk(kept) }));
-        // An item that has left memory to make room for itself waits for nothing: with a disk that is idle nobody would try again.
+        // An item that has left memory to make room for itself waits for nothing: with a disk that is idle
+        // nobody would try again.
         self.has_moved |= self.engine.is_idle();
     }
 
@@ -396,7 +400,8 @@ impl Shard {
 
 /// An answer that comes when it is known, and that nobody behind has to wait for.
 const LATER: Progress = Progress::Later { is_open: false, bytes: 0 };
-/// Bytes that a command can take beside a value: the part of the answers that its own stands behind, lines and keys.
+/// Bytes that a command can take beside a value: the part of the answers that its own stands behind, lines
+/// and keys.
 const AROUND_COMMAND: u64 = 40 << 10;
 /// Records of a step of recovery: some ten microseconds.
 const RECOVERED_AT_A_TIME: usize = 256;

@@ -136,19 +136,22 @@ impl Kept {
 /// The immediate outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It is done, and the answer is where it was wanted. An item was found there; for anything else it means nothing.
+    /// It is done, and the answer is where it was wanted. An item was found there; for anything else it means
+    /// nothing.
     Done(Source),
     /// The answer comes as a [`Reply`].
     Later {
         /// Something else may come between: the client's next command has to wait for it.
         is_open: bool,
-        /// Bytes that are under way for it, as far as it is known. In 32 bits, so that all of this is returned in a register: a copy of what was only just written to memory waits for
-        /// everything that was written before.
+        /// Bytes that are under way for it, as far as it is known. In 32 bits, so that all of this is
+        /// returned in a register: a copy of what was only just written to memory waits for everything that
+        /// was written before.
         bytes: u32,
     },
     /// The shard has failed, and nothing is done any more there.
     Failed,
-    /// It waits for its shard, which another thread uses; the answer comes as a [`Reply`]. If it does more than look, it is open.
+    /// It waits for its shard, which another thread uses; the answer comes as a [`Reply`]. If it does more
+    /// than look, it is open.
     Deferred,
 }
 
@@ -170,8 +173,8 @@ pub enum Content {
     Sums(Box<Sums>),
     /// The disk has failed, and nothing was done.
     Refused,
-    /// The disk has no room at the moment, and what was done is not durable: it may be undone by a crash. `is_silent` if the client wants no
-    /// answer.
+    /// The disk has no room at the moment, and what was done is not durable: it may be undone by a crash.
+    /// `is_silent` if the client wants no answer.
     NotDurable {
         /// The client wants no answer.
         is_silent: bool,
@@ -199,8 +202,8 @@ pub trait Shards {
     /// These keys are likely to be asked for next; see [`Engine::prefetch`](crate::kv::Engine::prefetch).
     fn prefetch(&mut self, _keys: &[&[u8]]) {}
 
-    /// Executes a request on its shard. The answer is appended to `out`, or comes later. Requests of one requester about one item are done in their
-    /// order, unless [`Progress::Later`] says that it is open.
+    /// Executes a request on its shard. The answer is appended to `out`, or comes later. Requests of one
+    /// requester about one item are done in their order, unless [`Progress::Later`] says that it is open.
     fn carry_out(
         &mut self,
         shard: u32,

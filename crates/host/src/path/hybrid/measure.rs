@@ -2,8 +2,8 @@
 
 use tailcut_base::Nanos;
 
-/// A load is another one when a measure has left these parts of what it was, twice running, in per cent: twice, since one measurement may hold an
-/// exception.
+/// A load is another one when a measure has left these parts of what it was, twice running, in per cent:
+/// twice, since one measurement may hold an exception.
 pub(super) const SAME_LOAD: std::ops::RangeInclusive<u64> = 75..=133;
 
 /// With each measurement this part of what was known before is forgotten: a mean over so many.
@@ -16,7 +16,8 @@ pub struct Took {
     pub latency: Nanos,
     /// How much of that the drive had it or had no room for it.
     pub wait: Nanos,
-    /// How much more its thread owes to others than at its answer before, in ns: what a fair scheduler will let them run before it lets this thread.
+    /// How much more its thread owes to others than at its answer before, in ns: what a fair scheduler will
+    /// let them run before it lets this thread.
     pub owed: i64,
 }
 
@@ -49,7 +50,8 @@ impl Measure {
         (self.host + self.core).saturating_add_signed(self.owed)
     }
 
-    /// The mean over the requests of both, of which older ones count less and less. A scheduler takes back up to half as much again as is owed.
+    /// The mean over the requests of both, of which older ones count less and less. A scheduler takes back up
+    /// to half as much again as is owed.
     pub fn joined(&self, later: &Measure) -> Measure {
         let before = self.requests - self.requests / FORGOTTEN;
         let mean = |a: u64, b: u64| (a * before + b * later.requests) / (before + later.requests);

@@ -48,7 +48,8 @@ impl Plant {
         Used { core: Nanos(self.core), owed: Nanos(if self.reports { self.owed } else { 0 }) }
     }
 
-    /// A read borrows: how long it has to wait for others, and what is owed more than before, if that is known.
+    /// A read borrows: how long it has to wait for others, and what is owed more than before, if that is
+    /// known.
     fn borrow(&mut self, borrows: u64) -> (u64, i64) {
         let before = self.owed as i64;
         self.owed += borrows;
@@ -75,8 +76,8 @@ impl Plant {
     }
 }
 
-/// How many ticks, later than 10 ms after a change of load, were not on trial, and in how many of them the mode was dearer than the
-/// best by more than a tenth.
+/// How many ticks, later than 10 ms after a change of load, were not on trial, and in how many of them the
+/// mode was dearer than the best by more than a tenth.
 fn walk(seed: u64, noise: u64) -> (u64, u64) {
     let mut plant = Plant::new(seed, noise);
     let mut hybrid = Hybrid::default();
@@ -136,7 +137,8 @@ fn a_short_wait_is_spun_for_and_a_long_one_never() {
     }
 }
 
-/// How much of the time a mode is in force that looks cheapest until the scheduler takes back what it has lent.
+/// How much of the time a mode is in force that looks cheapest until the scheduler takes back what it has
+/// lent.
 fn borrowed(seed: u64, reports: bool) -> f64 {
     let mut plant = Plant::new(seed, 5);
     plant.threads = [1, 4, 16][seed as usize % 3];

@@ -3,10 +3,12 @@
 use super::receiver::LINE_BYTES;
 use memchr::memchr;
 
-/// Reads the keys of the commands in a piece of input before they are carried out, for who fetches from memory what is known of them.
+/// Reads the keys of the commands in a piece of input before they are carried out, for who fetches from
+/// memory what is known of them.
 ///
-/// Only a hint: it knows the usual forms of the commands that are asked often, and of anything else it may name a word that is no key. It ends where it does not
-/// see on, and what it says changes nothing. The input begins with a line.
+/// Only a hint: it knows the usual forms of the commands that are asked often, and of anything else it may
+/// name a word that is no key. It ends where it does not see on, and what it says changes nothing. The input
+/// begins with a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead<'a> {
     rest: &'a [u8],

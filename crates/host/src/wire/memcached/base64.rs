@@ -1,7 +1,8 @@
 //! Keys in base64 (RFC 4648), decoded as forgivingly as the program does.
 //!
-//! Its rule (`base64.c`): letters that are not of the alphabet are passed over; of the others there must be a multiple of
-//! four, at least four. `=` counts as one of them; the first group of four with any ends the key, and has at most two.
+//! Its rule (`base64.c`): letters that are not of the alphabet are passed over; of the others there must be a
+//! multiple of four, at least four. `=` counts as one of them; the first group of four with any ends the key,
+//! and has at most two.
 
 use super::key::KEY_BYTES;
 

@@ -55,8 +55,9 @@ pub struct Get<'a> {
 
 /// The line in front of data that are to be stored.
 ///
-/// If the data are too many, or there is no room, call [`super::Receiver::refuse`], and answer that. The program then
-/// also deletes what a `set` or an `ms` would have replaced, so that nobody reads what is out of date.
+/// If the data are too many, or there is no room, call [`super::Receiver::refuse`], and answer that. The
+/// program then also deletes what a `set` or an `ms` would have replaced, so that nobody reads what is out of
+/// date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store<'a> {
     /// The key.
@@ -159,8 +160,8 @@ pub struct Meta<'a> {
 pub struct MetaStore<'a> {
     /// The key, decoded.
     pub key: Key<'a>,
-    /// Its flags. When the value is to end is their `exptime` (never, if there is none); if they have a version, values
-    /// are appended and prepended only to that version (0 is any).
+    /// Its flags. When the value is to end is their `exptime` (never, if there is none); if they have a
+    /// version, values are appended and prepended only to that version (0 is any).
     pub flags: MetaFlags,
     /// What is to be done.
     pub mode: StoreMode,

@@ -16,8 +16,8 @@ pub enum Expiry {
 pub const LONGEST_STRETCH: i64 = 60 * 60 * 24 * 30;
 
 impl Expiry {
-    /// What a client means by `exptime`, said at `now` (seconds since 1970): 0 is never, what is negative is at once, up to
-    /// [`LONGEST_STRETCH`] it is a stretch, beyond a date.
+    /// What a client means by `exptime`, said at `now` (seconds since 1970): 0 is never, what is negative is
+    /// at once, up to [`LONGEST_STRETCH`] it is a stretch, beyond a date.
     pub fn new(now: u64, exptime: i64) -> Expiry {
         match exptime {
             0 => Expiry::Never,
@@ -46,9 +46,9 @@ impl Expiry {
     }
 }
 
-/// When a `flush_all` with this delay takes effect, in seconds since 1970. From then on, whatever was stored or touched
-/// last before that second is not there, and of a flush without delay nothing that was stored before it came. A later
-/// `flush_all` replaces one that still waits. What is not positive is at once.
+/// When a `flush_all` with this delay takes effect, in seconds since 1970. From then on, whatever was stored
+/// or touched last before that second is not there, and of a flush without delay nothing that was stored
+/// before it came. A later `flush_all` replaces one that still waits. What is not positive is at once.
 pub fn flush_moment(now: u64, delay: i64) -> u64 {
     match Expiry::new(now, delay) {
         Expiry::At(moment) => moment,

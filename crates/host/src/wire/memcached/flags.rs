@@ -7,7 +7,8 @@ use super::refusal::Refusal;
 
 /// The flags of one meta command.
 ///
-/// All of them may stand behind any of the commands, as in the program; what a command has no use for is ignored.
+/// All of them may stand behind any of the commands, as in the program; what a command has no use for is
+/// ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetaFlags {
     /// `T`: the time at which the value is to end, as [`Expiry::new`] takes it.
@@ -18,8 +19,8 @@ pub struct MetaFlags {
     pub recache: Option<i64>,
     /// `C`: the version that the value must have. For `ma` 0 is any version.
     pub cas: Option<u64>,
-    /// `E`: the version that the value gets, wherever the command gives it one. Newer than the program that we compare
-    /// with (1.6.18).
+    /// `E`: the version that the value gets, wherever the command gives it one. Newer than the program that
+    /// we compare with (1.6.18).
     pub new_cas: Option<u64>,
     /// `F`: the client's own flags for what is stored.
     pub client_flags: u32,
@@ -43,8 +44,8 @@ pub const MOST_FLAGS: usize = 17;
 pub const OPAQUE_BYTES: usize = 31;
 
 impl MetaFlags {
-    /// Reads the words behind `key`, which is decoded if they say so. Of several mistakes the last is told, but one with
-    /// which reading ends at once; so does the program.
+    /// Reads the words behind `key`, which is decoded if they say so. Of several mistakes the last is told,
+    /// but one with which reading ends at once; so does the program.
     pub(super) fn read(words: &[&[u8]], key: &[u8], decoded: &mut Decoded) -> Result<MetaFlags, Refusal> {
         let (mut flags, mut wrong) = (MetaFlags::default(), None);
         decoded.clear();
@@ -75,13 +76,14 @@ impl MetaFlags {
         self.has(b'v')
     }
 
-    /// `I`: `md` marks the value as stale instead of deleting it; `ms` with an older version than the value has stores
-    /// it nevertheless, as stale.
+    /// `I`: `md` marks the value as stale instead of deleting it; `ms` with an older version than the value
+    /// has stores it nevertheless, as stale.
     pub fn invalidates(&self) -> bool {
         self.has(b'I')
     }
 
-    /// `x`: `md` leaves the value, but empty and without the client's flags. Newer than the program that we compare with (1.6.18).
+    /// `x`: `md` leaves the value, but empty and without the client's flags. Newer than the program that we
+    /// compare with (1.6.18).
     pub fn empties(&self) -> bool {
         self.has(b'x')
     }
@@ -106,7 +108,8 @@ impl MetaFlags {
         &self.order[..usize::from(self.count)]
     }
 
-    /// When a value ends after this command, that ended at `expiry` before; `is_new` says that the command has made it.
+    /// When a value ends after this command, that ended at `expiry` before; `is_new` says that the command
+    /// has made it.
     pub fn expiry(&self, now: u64, expiry: Expiry, is_new: bool) -> Expiry {
         self.letters().iter().fold(expiry, |expiry, &letter| self.step(letter, now, expiry, is_new))
     }

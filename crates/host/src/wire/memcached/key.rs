@@ -2,8 +2,9 @@
 
 /// A key: 1 to [`KEY_BYTES`] bytes.
 ///
-/// One that came as text has no space, newline or NUL in it. The protocol's text forbids other control characters, too,
-/// but the program lets them through, and so does this. One that came in base64 is of any bytes.
+/// One that came as text has no space, newline or NUL in it. The protocol's text forbids other control
+/// characters, too, but the program lets them through, and so does this. One that came in base64 is of any
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key<'a>(&'a [u8]);
 

@@ -71,8 +71,8 @@ fn key(word: &[u8]) -> Result<Key<'_>, Refusal> {
     Key::new(word).ok_or(Refusal::Format)
 }
 
-/// How many bytes of data follow. Unlike the program this does not wrap numbers around at 32 bits: whoever sends them
-/// and whoever reads them would not agree on where the data ends.
+/// How many bytes of data follow. Unlike the program this does not wrap numbers around at 32 bits: whoever
+/// sends them and whoever reads them would not agree on where the data ends.
 fn length(word: &[u8]) -> Result<u32, Refusal> {
     let length = number::signed(word).and_then(|length| u32::try_from(length).ok());
     length.filter(|&length| length <= MOST_VALUE_BYTES).ok_or(Refusal::Format)
@@ -145,8 +145,8 @@ fn seldom<'a>(name: &[u8], words: &Words<'a>) -> Line<'a> {
     Line::hushed(read, noreply)
 }
 
-/// The last word is of a request of HTTP. Commands that begin with some letters have been told apart before this is
-/// asked.
+/// The last word is of a request of HTTP. Commands that begin with some letters have been told apart before
+/// this is asked.
 fn is_browser(name: &[u8], words: &Words<'_>) -> bool {
     let is_asked = name.len() > 1 && !matches!(name[0], b'g' | b's' | b'a' | b'c' | b'i' | b'd' | b't');
     let is_known = matches!(name, b"slabs" | b"lru_crawler" | b"lru" | b"extstore" | b"bget");

@@ -1,7 +1,7 @@
 //! Who has to say a name and a password before anything else (`-Y` of the program).
 //!
-//! The first command has to be a `set` of any key, with flags, time and length, whose data are a name and a password with
-//! a space between them. Until that was right nothing else is understood.
+//! The first command has to be a `set` of any key, with flags, time and length, whose data are a name and a
+//! password with a space between them. Until that was right nothing else is understood.
 
 use super::receiver::BUFFER_BYTES;
 use super::{number, words::Words};
@@ -41,8 +41,8 @@ impl Users {
         Ok(Users { users })
     }
 
-    /// Whether one of them has this name and password. How long that takes depends on lengths, not on which bytes are
-    /// right.
+    /// Whether one of them has this name and password. How long that takes depends on lengths, not on which
+    /// bytes are right.
     pub fn know(&self, name: &[u8], password: &[u8]) -> bool {
         let is_known = self.users.iter().fold(Choice::from(0), |known, user| {
             known | user.name.as_ref().ct_eq(name) & user.password.as_ref().ct_eq(password)

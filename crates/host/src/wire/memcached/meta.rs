@@ -1,7 +1,7 @@
 //! Answers to the meta commands, appended to what is to be sent, and what a hit does to its value.
 //!
-//! The flags of an answer come in the order in which they were asked for. What `q` keeps quiet is what was to be expected:
-//! a miss of `mg`, success of `ms`, `md` and `ma`.
+//! The flags of an answer come in the order in which they were asked for. What `q` keeps quiet is what was to
+//! be expected: a miss of `mg`, success of `ms`, `md` and `ma`.
 
 use super::base64;
 use super::expiry::Expiry;
@@ -45,8 +45,8 @@ pub struct Fetched {
 }
 
 impl Item {
-    /// What becomes of it when `mg` with these flags finds it at `now` (seconds since 1970). The flags take effect in
-    /// their order, as in the program: `R` before `T` looks at the old end of the value.
+    /// What becomes of it when `mg` with these flags finds it at `now` (seconds since 1970). The flags take
+    /// effect in their order, as in the program: `R` before `T` looks at the old end of the value.
     pub fn fetch(&self, flags: &MetaFlags, now: u64) -> Fetched {
         let (mut expiry, mut is_won) = (self.expiry, self.is_new || self.is_stale);
         for &letter in flags.letters() {

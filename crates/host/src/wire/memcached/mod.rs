@@ -1,13 +1,15 @@
 //! memcached's text protocol, as a machine that is fed bytes.
 //!
-//! The source is the protocol's text, `doc/protocol.txt` of memcached (<https://github.com/memcached/memcached>), and,
-//! where that is silent, what the program does: version 1.6.18, from here on "the program", by its source
-//! (`proto_text.c`, `memcached.c`) and by watching it (`tests/memcached` compares byte for byte).
+//! The source is the protocol's text, `doc/protocol.txt` of memcached
+//! (<https://github.com/memcached/memcached>), and, where that is silent, what the program does: version
+//! 1.6.18, from here on "the program", by its source (`proto_text.c`, `memcached.c`) and by watching it
+//! (`tests/memcached` compares byte for byte).
 //!
-//! 1. [`Receiver`]: what clients send becomes [`Command`]s, data that are to be stored, and what is to be said to
-//!    everything else ([`Refusal`]).
+//! 1. [`Receiver`]: what clients send becomes [`Command`]s, data that are to be stored, and what is to be
+//!    said to everything else ([`Refusal`]).
 //! 2. [`reply`]: the answers to the classic commands. [`meta`]: the answers to those of two letters.
-//! 3. [`Expiry`], [`flush_moment`], [`number::of_value`]: what numbers mean that stand in commands and values.
+//! 3. [`Expiry`], [`flush_moment`], [`number::of_value`]: what numbers mean that stand in commands and
+//!    values.
 //! 4. [`Login`]: who has to say a password first.
 //! 5. [`udp`]: the same in datagrams.
 //!

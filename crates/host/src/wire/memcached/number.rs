@@ -1,10 +1,10 @@
 //! Decimal numbers as the program reads them: as C's `strtol` and its kin do, then narrowed.
 //!
-//! In front of the digits there may be white space (a tab, say: a space divides words) and a sign; behind them nothing
-//! but the end of the word or white space. The source is `safe_strto…` in `util.c`.
+//! In front of the digits there may be white space (a tab, say: a space divides words) and a sign; behind
+//! them nothing but the end of the word or white space. The source is `safe_strto…` in `util.c`.
 
-/// An unsigned number of 64 bits. What is negative wraps around, as in C; it is refused if it is then above `i64::MAX`,
-/// which leaves only a few absurd ones.
+/// An unsigned number of 64 bits. What is negative wraps around, as in C; it is refused if it is then above
+/// `i64::MAX`, which leaves only a few absurd ones.
 pub fn unsigned(word: &[u8]) -> Option<u64> {
     let (is_negative, magnitude) = decimal(word)?;
     let value = if is_negative { magnitude.wrapping_neg() } else { magnitude };

@@ -11,10 +11,11 @@ use memchr::{memchr, memchr3};
 
 /// Receives the commands of one connection.
 ///
-/// Whoever has the socket keeps what was received and not yet consumed, in a buffer of at least [`BUFFER_BYTES`], and
-/// calls [`Receiver::next`] until it says [`Step::More`]. Data that are to be stored come in pieces ([`Step::Data`]), or
-/// are put where they belong without coming by here: [`Receiver::outstanding`] bytes, of which
-/// [`Receiver::received`] is told. Behind them [`Step::End`] says whether they were sound.
+/// Whoever has the socket keeps what was received and not yet consumed, in a buffer of at least
+/// [`BUFFER_BYTES`], and calls [`Receiver::next`] until it says [`Step::More`]. Data that are to be stored
+/// come in pieces ([`Step::Data`]), or are put where they belong without coming by here:
+/// [`Receiver::outstanding`] bytes, of which [`Receiver::received`] is told. Behind them [`Step::End`] says
+/// whether they were sound.
 ///
 /// How the stream is cut makes no difference, and nothing that is sent makes this larger.
 #[derive(Clone, Debug, Default)]
@@ -108,13 +109,15 @@ impl Receiver {
         self.with_decoded(step)
     }
 
-    /// The data of the command that has just come, or what is left of it, are not wanted: they are passed over.
+    /// The data of the command that has just come, or what is left of it, are not wanted: they are passed
+    /// over.
     pub fn refuse(&mut self) {
         let Phase::Data(left) = self.phase else { panic!("there are no data to be refused") };
         self.phase = Phase::Swallow(u64::from(left) + TAIL.len() as u64);
     }
 
-    /// The key that has just come cannot be answered: the others of its line are passed over, and an error stands in place of its end.
+    /// The key that has just come cannot be answered: the others of its line are passed over, and an error
+    /// stands in place of its end.
     pub fn fail_line(&mut self) {
         match self.phase {
             Phase::Keys(_) | Phase::Skip(_) => self.phase = Phase::Skip(Some(Refusal::ShardFailed)),
@@ -134,7 +137,8 @@ impl Receiver {
         if let Phase::Data(left) = self.phase { left } else { 0 }
     }
 
-    /// So many bytes of data were put where they belong. There must have been nothing left of the input in front of them.
+    /// So many bytes of data were put where they belong. There must have been nothing left of the input in
+    /// front of them.
     pub fn received(&mut self, bytes: u32) {
         let Phase::Data(left) = &mut self.phase else { panic!("bytes were put where none were wanted") };
         *left = left.checked_sub(bytes).expect("more bytes were put than were wanted");
@@ -212,7 +216,8 @@ impl Receiver {
         }
     }
 
-    /// A line of `get` and its kin that ends at `end`: its keys come one by one, but if one of them is too long none does.
+    /// A line of `get` and its kin that ends at `end`: its keys come one by one, but if one of them is too
+    /// long none does.
     fn keyed_line<'b>(
         &mut self,
         name: Name,

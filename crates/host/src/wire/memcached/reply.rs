@@ -40,7 +40,8 @@ pub enum Counted {
     NoMemory,
 }
 
-/// A hit: the head in front of `length` bytes of value, behind which stands [`TAIL`]. `cas` is its version, if wanted.
+/// A hit: the head in front of `length` bytes of value, behind which stands [`TAIL`]. `cas` is its version,
+/// if wanted.
 pub fn value(out: &mut Vec<u8>, key: Key<'_>, client_flags: u32, length: u32, cas: Option<u64>) {
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key.as_bytes());
@@ -122,7 +123,8 @@ pub fn reset(out: &mut Vec<u8>) {
     out.extend_from_slice(b"RESET\r\n");
 }
 
-/// Something went wrong here, not there: in place of any answer, or of [`end`]. The text is a line without its end.
+/// Something went wrong here, not there: in place of any answer, or of [`end`]. The text is a line without
+/// its end.
 pub fn server_error(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(b"SERVER_ERROR ");
     out.extend_from_slice(text.as_bytes());

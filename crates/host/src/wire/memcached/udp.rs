@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// What stands in front of a datagram: four numbers of two bytes, the highest first. The last is reserved, and 0.
+/// What stands in front of a datagram: four numbers of two bytes, the highest first. The last is reserved,
+/// and 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The client's name for the request; answers bear it.
@@ -23,8 +24,8 @@ pub const DATAGRAM_BYTES: usize = 1400;
 pub const CONTENT_BYTES: usize = DATAGRAM_BYTES - FRAME_BYTES;
 
 impl Frame {
-    /// A request: its frame and its commands. Nothing if there are none, or if the request consists of several datagrams:
-    /// the program drops those without a word, and so should a server.
+    /// A request: its frame and its commands. Nothing if there are none, or if the request consists of
+    /// several datagrams: the program drops those without a word, and so should a server.
     pub fn request(datagram: &[u8]) -> Option<(Frame, &[u8])> {
         let (frame, content) = datagram.split_first_chunk::<FRAME_BYTES>()?;
         let frame = Frame::decode(frame);
@@ -45,8 +46,8 @@ impl Frame {
     }
 }
 
-/// How an answer of `bytes` bytes is cut: the frame of each datagram, and which bytes stand behind it. Nothing if it needs
-/// more datagrams than can be counted.
+/// How an answer of `bytes` bytes is cut: the frame of each datagram, and which bytes stand behind it.
+/// Nothing if it needs more datagrams than can be counted.
 pub fn cut(request: u16, bytes: usize) -> Option<impl ExactSizeIterator<Item = (Frame, Range<usize>)>> {
     let total = u16::try_from(bytes.div_ceil(CONTENT_BYTES)).ok()?;
     Some((0..total).map(move |sequence| {

@@ -1,7 +1,7 @@
 //! A line as words.
 
-/// The words of one line: those between spaces. Only the first [`MOST_WORDS`] are looked at; no command but those with
-/// many keys has as many.
+/// The words of one line: those between spaces. Only the first [`MOST_WORDS`] are looked at; no command but
+/// those with many keys has as many.
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     words: [&'a [u8]; MOST_WORDS],

@@ -23,15 +23,17 @@ pub enum Step {
     More,
     /// What is to be sent is the last of the handshake; the bytes behind it belong to the transmission.
     Go(Terms),
-    /// What is to be sent is the last in the clear. Then TLS begins, and what comes out of it is given to the same
-    /// handshake. A client says nothing between its wish and the server's consent, so bytes that are left of the input
-    /// were slipped in by somebody who hopes that they pass for encrypted ones: the connection has to end.
+    /// What is to be sent is the last in the clear. Then TLS begins, and what comes out of it is given to the
+    /// same handshake. A client says nothing between its wish and the server's consent, so bytes that are
+    /// left of the input were slipped in by somebody who hopes that they pass for encrypted ones: the
+    /// connection has to end.
     Encrypt,
     /// The connection ends when what is to be sent has been sent.
     Close,
 }
 
-/// One client's handshake. It begins with [`Handshake::begin`]; then [`Handshake::receive`] is given what comes.
+/// One client's handshake. It begins with [`Handshake::begin`]; then [`Handshake::receive`] is given what
+/// comes.
 #[derive(Debug)]
 pub struct Handshake {
     phase: Phase,
@@ -79,8 +81,9 @@ impl Handshake {
         }
     }
 
-    /// Takes bytes from the front of `input` and appends to `out` what is to be sent. It stops early at the end of
-    /// the handshake, before TLS, and when `out` has become long: send it, and come again with the rest.
+    /// Takes bytes from the front of `input` and appends to `out` what is to be sent. It stops early at the
+    /// end of the handshake, before TLS, and when `out` has become long: send it, and come again with the
+    /// rest.
     pub fn receive(&mut self, input: &mut &[u8], offer: &Offer, out: &mut Vec<u8>) -> Step {
         loop {
             if out.len() >= MOST_ANSWER {

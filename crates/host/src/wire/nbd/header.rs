@@ -121,8 +121,8 @@ impl Command {
         matches!(self, Command::Write | Command::Zero | Command::Trim)
     }
 
-    /// The flags that it can have. FUA is accepted everywhere: clients set it on anything (the standard, command
-    /// flags).
+    /// The flags that it can have. FUA is accepted everywhere: clients set it on anything (the standard,
+    /// command flags).
     fn flags(self) -> u16 {
         NBD_CMD_FLAG_FUA
             | match self {

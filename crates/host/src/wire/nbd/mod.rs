@@ -5,10 +5,11 @@
 //! in [`standard`].
 //!
 //! 1. [`Handshake`]: fixed newstyle. A client asks what there is and ends with the name of an export.
-//! 2. [`Receiver`]: the transmission phase. Requests come out whole, the data of a write in blocks; whether a request is
-//!    one that may be carried out is said by [`Rules`]. What goes back is a [`Reply`].
+//! 2. [`Receiver`]: the transmission phase. Requests come out whole, the data of a write in blocks; whether a
+//!    request is one that may be carried out is said by [`Rules`]. What goes back is a [`Reply`].
 //!
-//! No machine keeps more than its limit says, whatever it is sent; how a stream is cut into pieces makes no difference.
+//! No machine keeps more than its limit says, whatever it is sent; how a stream is cut into pieces makes no
+//! difference.
 
 pub mod handshake;
 pub mod header;

@@ -14,8 +14,8 @@ pub struct Incoming {
     pub header: Header,
     /// What it asks for, or why it is refused.
     pub command: Result<Command, Refusal>,
-    /// Of a write that is not refused: its data, in the blocks of the drive. Where it does not begin or end on one,
-    /// the rest of the first and last block is unspecified.
+    /// Of a write that is not refused: its data, in the blocks of the drive. Where it does not begin or end
+    /// on one, the rest of the first and last block is unspecified.
     pub data: Vec<Bytes>,
 }
 
@@ -25,8 +25,8 @@ pub struct WrongMagic;
 
 /// Receives the requests of one connection.
 ///
-/// Bytes come either through [`Receiver::next`], which copies, or, while the data of a write is outstanding, straight
-/// into their blocks through [`Receiver::vacant`].
+/// Bytes come either through [`Receiver::next`], which copies, or, while the data of a write is outstanding,
+/// straight into their blocks through [`Receiver::vacant`].
 #[derive(Debug)]
 pub struct Receiver {
     rules: Rules,
@@ -54,7 +54,8 @@ impl Receiver {
     }
 
     /// The next request that is whole, from the front of `input`. `admits` is asked before anything is done
-    /// for a request, with what [`Rules`] say of it; if it says no, the request waits, and is offered again next time.
+    /// for a request, with what [`Rules`] say of it; if it says no, the request waits, and is offered again
+    /// next time.
     pub fn next(
         &mut self,
         input: &mut &[u8],
@@ -146,8 +147,8 @@ impl Receiver {
         }
     }
 
-    /// Where the next bytes of the stream belong, when they are data: shows places for up to `blocks` blocks, in order.
-    /// How many bytes were put there is told with [`Receiver::received`].
+    /// Where the next bytes of the stream belong, when they are data: shows places for up to `blocks` blocks,
+    /// in order. How many bytes were put there is told with [`Receiver::received`].
     pub fn vacant<'a>(&'a mut self, blocks: usize, pool: &mut Pool, mut place: impl FnMut(IoSliceMut<'a>)) {
         let Phase::Data { header, received, data } = &mut self.phase else { return };
         let begin = skip(header) + *received;
@@ -161,7 +162,8 @@ impl Receiver {
         }
     }
 
-    /// `bytes` bytes were put where [`Receiver::vacant`] said. [`Receiver::next`] then has the request, if it is whole.
+    /// `bytes` bytes were put where [`Receiver::vacant`] said. [`Receiver::next`] then has the request, if it
+    /// is whole.
     pub fn received(&mut self, bytes: usize) {
         let Phase::Data { header, received, .. } = &mut self.phase else {
             panic!("bytes were put where nothing was vacant")

@@ -117,7 +117,8 @@ impl Reply {
         (self.head_bytes + self.data_bytes) as usize + self.text.len() + self.extents.len()
     }
 
-    /// Shows each stretch of it in order, without the first `sent` bytes, until `push` says that there is no room.
+    /// Shows each stretch of it in order, without the first `sent` bytes, until `push` says that there is no
+    /// room.
     pub fn slices<'a>(&'a self, mut sent: usize, mut push: impl FnMut(IoSlice<'a>) -> bool) -> bool {
         let mut show = |bytes: &'a [u8]| {
             let hidden = sent.min(bytes.len());

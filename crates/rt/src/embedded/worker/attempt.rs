@@ -69,7 +69,8 @@ impl<D: Steered> Worker<D> {
             },
             _ => match old {
                 Old::Nothing => Attempt::Done(Ok(Outcome::NotFound)),
-                // What could not be read may be there again the next time: whoever deletes it means that, too.
+                // What could not be read may be there again the next time: whoever deletes it means that,
+                // too.
                 _ => self.change(operation, None, Change::Remove, |_| Outcome::Done),
             },
         }

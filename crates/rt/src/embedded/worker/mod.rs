@@ -1,7 +1,7 @@
 //! The thread of a store: it has the engine and its drive, and nobody else does.
 //!
-//! A turn: carry out what has come; hand what the engine wants to the drive, and take what it has ready; tell who asked. If there is
-//! nothing to do, it sleeps until the drive or a caller wakes it.
+//! A turn: carry out what has come; hand what the engine wants to the drive, and take what it has ready; tell
+//! who asked. If there is nothing to do, it sleeps until the drive or a caller wakes it.
 
 mod admin;
 mod attempt;
@@ -65,7 +65,8 @@ pub struct Worker<D> {
     waiting: Slab<OperationId, (Operation, Requester)>,
     /// Those of them that wait for a drive that is behind.
     stuck: VecDeque<OperationId>,
-    /// Operations that are done, and wait until it is durable, in the order of their points; without one before the next sync.
+    /// Operations that are done, and wait until it is durable, in the order of their points; without one
+    /// before the next sync.
     undurable: VecDeque<(Option<u64>, Outcome, Operation, Requester)>,
     /// Operations that have ended.
     news: News,
@@ -119,7 +120,8 @@ impl<D: Steered> Worker<D> {
         })
     }
 
-    /// Serves until nothing more comes. Then what is under way is completed, and what was changed is made durable.
+    /// Serves until nothing more comes. Then what is under way is completed, and what was changed is made
+    /// durable.
     pub fn run(mut self) -> Ended {
         loop {
             self.turn();
@@ -195,8 +197,8 @@ impl<D: Steered> Worker<D> {
         self.engine.give_back(fetched);
     }
 
-    /// Those who wait for a drive that is behind try again when it has moved, or has nothing to do; who has waited longest is first. True if one has
-    /// got on.
+    /// Those who wait for a drive that is behind try again when it has moved, or has nothing to do; who has
+    /// waited longest is first. True if one has got on.
     fn retry(&mut self, has_moved: bool) -> bool {
         let before = self.stuck.len();
         if before == 0 || !(has_moved || self.engine.is_idle()) {

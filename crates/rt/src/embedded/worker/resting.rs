@@ -20,7 +20,8 @@ impl<D: Steered> Worker<D> {
         self.inbox.0.hush();
     }
 
-    /// From now on messages and the drive wake it; false if there is something already. While it ends, no messages come.
+    /// From now on messages and the drive wake it; false if there is something already. While it ends, no
+    /// messages come.
     fn arm(&mut self) -> bool {
         let is_quiet = self.ending != Ending::Not || self.inbox.0.arm();
         is_quiet && self.drive.as_mut().is_none_or(|drive| drive.arm())

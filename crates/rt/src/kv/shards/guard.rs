@@ -12,8 +12,9 @@ use tailcut_host::wire::memcached::{Key, reply};
 
 /// A thread's way to the shards for as long as it carries out what has come from one client.
 ///
-/// A shard is let go after each command, so that others find it free. A thread that is the only one keeps it until it needs another, or goes: each lock
-/// that is taken or given back waits for all that was written before, and so for memory.
+/// A shard is let go after each command, so that others find it free. A thread that is the only one keeps it
+/// until it needs another, or goes: each lock that is taken or given back waits for all that was written
+/// before, and so for memory.
 #[derive(Debug)]
 pub struct ShardGuard<'a> {
     common: &'a Common,

@@ -65,7 +65,8 @@ impl ShardHandle {
         self.outputs.replies.extend(replies);
     }
 
-    /// Asks the shards that were used what they want: once for many commands. Who has used some does this before it sleeps.
+    /// Asks the shards that were used what they want: once for many commands. Who has used some does this
+    /// before it sleeps.
     pub fn ask_touched(&mut self) {
         while let Some(shard) = self.outputs.touched.pop() {
             if self.guarded(|visit| visit.ask(shard)) == Some(false) {
@@ -161,9 +162,11 @@ impl ShardHandle {
         }
     }
 
-    /// Does something at the shards that is for no client of its own: a panic ends it, and the shard that is used.
+    /// Does something at the shards that is for no client of its own: a panic ends it, and the shard that is
+    /// used.
     fn guarded<R>(&mut self, work: impl FnOnce(&mut ShardGuard<'_>) -> R) -> Option<R> {
-        // A shard in use is marked as failed; the rest of `self` are queues, to which whole entries are appended.
+        // A shard in use is marked as failed; the rest of `self` are queues, to which whole entries are
+        // appended.
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut self.visit())));
         done.map_err(|panic| self.common.note_panic(&*panic)).ok()
     }

@@ -1,12 +1,14 @@
 //! What all threads of a server share: the shards, and a mailbox for each thread.
 //!
-//! A shard is used by one thread at a time, and no thread waits for another: whoever finds a shard taken looks again for about as long as a
-//! few commands take, and then *leaves* there what is to be done. Whoever has a shard does what was left there before anything of its own, and looks
-//! for it once more after it has let go of it. So what one thread leaves is done in its order, by whoever comes next, and a thread
-//! that lost its processor in the middle of a command holds up what is in that shard, but no client that asks for something else.
+//! A shard is used by one thread at a time, and no thread waits for another: whoever finds a shard taken
+//! looks again for about as long as a few commands take, and then *leaves* there what is to be done. Whoever
+//! has a shard does what was left there before anything of its own, and looks for it once more after it has
+//! let go of it. So what one thread leaves is done in its order, by whoever comes next, and a thread that
+//! lost its processor in the middle of a command holds up what is in that shard, but no client that asks for
+//! something else.
 //!
-//! The other way, a thread for each shard and messages between them, wakes another thread for most commands, and waking
-//! costs ten times as much as a command.
+//! The other way, a thread for each shard and messages between them, wakes another thread for most commands,
+//! and waking costs ten times as much as a command.
 
 mod guard;
 mod handle;
@@ -63,8 +65,8 @@ pub struct Common {
 #[derive(Debug)]
 struct Thread {
     mailbox: Mailbox<Message>,
-    /// Clients that are there, those that have ever come, the bytes that they have sent, and those of memory that they hold and
-    /// have held at the most.
+    /// Clients that are there, those that have ever come, the bytes that they have sent, and those of memory
+    /// that they hold and have held at the most.
     tally: [AtomicU64; 5],
     /// How often it has said that it goes on.
     beats: AtomicU64,
@@ -207,7 +209,8 @@ impl Common {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// A thread has survived a panic: whoever wants to know is told, and all threads of shards that have failed with it.
+    /// A thread has survived a panic: whoever wants to know is told, and all threads of shards that have
+    /// failed with it.
     pub fn note_panic(&self, panic: &(dyn Any + Send)) {
         self.panics.fetch_add(1, Ordering::Relaxed);
         let said = panic.downcast_ref::<&str>().copied();
@@ -223,7 +226,8 @@ impl Common {
         }
     }
 
-    /// True if all threads have said that they go on since they were asked; then they are asked again. For one caller.
+    /// True if all threads have said that they go on since they were asked; then they are asked again. For
+    /// one caller.
     pub fn beat(&self) -> bool {
         let asked = self.beats.load(Ordering::Relaxed);
         let go_on = self.threads.iter().all(|thread| thread.beats.load(Ordering::Relaxed) == asked);

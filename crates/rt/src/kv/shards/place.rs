@@ -24,7 +24,8 @@ pub struct Place {
     has_failed: AtomicBool,
 }
 
-/// A shard that nobody else can use at the moment. If its thread panics while it is in use, it has failed: it may be in no order.
+/// A shard that nobody else can use at the moment. If its thread panics while it is in use, it has failed: it
+/// may be in no order.
 #[derive(Debug)]
 pub struct Seized<'a> {
     place: &'a Place,
@@ -103,7 +104,8 @@ impl Place {
             match self.shard.try_lock() {
                 Ok(shard) => return self.seized(shard),
                 Err(TryLockError::WouldBlock) => spin_loop(),
-                // A panic while it was in use has been noted; one while it was only kept has changed nothing in it.
+                // A panic while it was in use has been noted; one while it was only kept has changed nothing
+                // in it.
                 Err(TryLockError::Poisoned(shard)) => return self.seized(shard.into_inner()),
             }
         }
@@ -133,14 +135,15 @@ impl Place {
         self.recovery.store(Recovery::Over as u8, Ordering::Relaxed);
     }
 
-    /// Leaves something. Afterwards one has to try once more to get the shard: who had it may have looked just before.
+    /// Leaves something. Afterwards one has to try once more to get the shard: who had it may have looked
+    /// just before.
     pub fn leave(&self, left: Deferred) {
         let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(left);
         self.left_count.store(all.len(), Ordering::Relaxed);
         drop(all);
-        // Who leaves counts first and then tries the lock; who has the shard unlocks first and then looks at the count: one of them sees
-        // what the other has done.
+        // Who leaves counts first and then tries the lock; who has the shard unlocks first and then looks at
+        // the count: one of them sees what the other has done.
         fence(Ordering::SeqCst);
     }
 
@@ -201,5 +204,6 @@ impl Place {
     }
 }
 
-/// How often a shard that is taken is looked at before something is left there. A look takes some tens of nanoseconds, a command some hundreds.
+/// How often a shard that is taken is looked at before something is left there. A look takes some tens of
+/// nanoseconds, a command some hundreds.
 const LOOKS: u32 = 64;

@@ -1,10 +1,11 @@
 //! Requests and answers in datagrams (UDP).
 //!
-//! Each request is a client of its own, which goes when it is answered. What is too much is dropped, as on the way.
+//! Each request is a client of its own, which goes when it is answered. What is too much is dropped, as on
+//! the way.
 //!
-//! Whoever asks can lie about who he is, so the reply goes to whom he wants to harm, and can be 50,000 times as long as the request
-//! (CVE-2018-1000115, for which memcached has switched UDP off unless it is asked for). So a reply is one datagram, or an error that
-//! says so; clients that want more use TCP.
+//! Whoever asks can lie about who he is, so the reply goes to whom he wants to harm, and can be 50,000 times
+//! as long as the request (CVE-2018-1000115, for which memcached has switched UDP off unless it is asked
+//! for). So a reply is one datagram, or an error that says so; clients that want more use TCP.
 
 use super::{DATAGRAMS, Origin, Worker};
 use crate::ctl::Steered;

@@ -14,8 +14,8 @@ pub(super) enum Stopping {
     Not,
     /// What is under way is finished, but nobody is waited for longer than until then.
     Emptying { deadline: Time },
-    /// Nobody is connected; what was written becomes durable up to these points of the shards. A drive that says nothing until then is given
-    /// up.
+    /// Nobody is connected; what was written becomes durable up to these points of the shards. A drive that
+    /// says nothing until then is given up.
     Settling { points: Vec<u64>, deadline: Time },
     /// That is done.
     Done { is_durable: bool },
@@ -34,7 +34,8 @@ impl<D: Steered> Worker<D> {
         (0..self.slots.len() as u32).for_each(|slot| self.note_answer(slot));
     }
 
-    /// Goes on with finding what is on the drive, while that is of use to anybody. Without all of it nothing is served.
+    /// Goes on with finding what is on the drive, while that is of use to anybody. Without all of it nothing
+    /// is served.
     pub(super) fn recover(&mut self) {
         if !self.may_recover() {
             return;

@@ -1,4 +1,5 @@
-//! Broken invariants: a panic while something is done for a client ends its connection, and the shard if one was in use.
+//! Broken invariants: a panic while something is done for a client ends its connection, and the shard if one
+//! was in use.
 //!
 //! A panic anywhere else in the thread ends the server: nobody can say what is in order then.
 
@@ -9,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 impl<D: Steered> Worker<D> {
     /// Does something for a client, which goes if it panics; false then.
     pub(super) fn guarded(&mut self, origin: Origin, work: impl FnOnce(&mut Self)) -> bool {
-        // The session is not used again, a shard in use is marked as failed, and nothing else is changed while they are at work but
-        // queues, to which whole entries are appended, and the buffer.
+        // The session is not used again, a shard in use is marked as failed, and nothing else is changed
+        // while they are at work but queues, to which whole entries are appended, and the buffer.
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(self))) else { return true };
         self.shards.common().note_panic(&*panic);
         self.buffer.resize(BUFFER_BYTES, 0);

@@ -1,7 +1,9 @@
-//! A thread that serves: its clients and their sockets. The first one also lets clients in, and has the drive.
+//! A thread that serves: its clients and their sockets. The first one also lets clients in, and has the
+//! drive.
 //!
-//! A turn: receive from those who have sent something; hand what shards want to the drive, and take what it has ready; send.
-//! If there is nothing to do, it looks out for a while where that pays ([`Spin`]), and sleeps.
+//! A turn: receive from those who have sent something; hand what shards want to the drive, and take what it
+//! has ready; send. If there is nothing to do, it looks out for a while where that pays ([`Spin`]), and
+//! sleeps.
 
 mod acceptor;
 mod admin;
@@ -212,7 +214,8 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Takes a core that it has anyway, so that clients that it wakes come to rest there, too. Where the system refuses that, it goes on as it is.
+    /// Takes a core that it has anyway, so that clients that it wakes come to rest there, too. Where the
+    /// system refuses that, it goes on as it is.
     fn settle(&self) {
         let (cores, threads) = (placement::cores(), self.limits.threads as usize);
         if self.limits.pinned && threads > 1 && cores.len() == threads {

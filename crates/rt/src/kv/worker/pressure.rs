@@ -1,5 +1,6 @@
-//! What happens when clients hold all the memory that there is for them: others wait for it in their order, and if that takes long,
-//! those that neither read their answers nor end what they send are disconnected, whoever has held memory for longest first.
+//! What happens when clients hold all the memory that there is for them: others wait for it in their order,
+//! and if that takes long, those that neither read their answers nor end what they send are disconnected,
+//! whoever has held memory for longest first.
 
 use super::super::events::Event;
 use super::Worker;

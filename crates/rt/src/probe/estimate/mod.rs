@@ -1,8 +1,8 @@
 //! A simulated drive that resembles what was measured, with the reason for every key.
 //!
-//! Each figure follows from measurements by a formula, which stands where it is used; only the division into channels and
-//! chips is tried out ([`refine`]). The simulated drive is then measured as well ([`check`](super::check)), and what the
-//! formulas missed shows there.
+//! Each figure follows from measurements by a formula, which stands where it is used; only the division into
+//! channels and chips is tried out ([`refine`]). The simulated drive is then measured as well
+//! ([`check`](super::check)), and what the formulas missed shows there.
 
 mod nearest;
 mod parts;
@@ -55,8 +55,8 @@ pub struct Estimate {
     spare: Option<f64>,
 }
 
-/// The page of the simulated drive: what is read and written at a time. Larger pages cannot be told from smaller ones whose
-/// chips work side by side.
+/// The page of the simulated drive: what is read and written at a time. Larger pages cannot be told from
+/// smaller ones whose chips work side by side.
 const PAGE: u64 = 4096;
 
 impl Estimate {

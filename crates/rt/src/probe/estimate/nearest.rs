@@ -3,8 +3,9 @@
 use tailcut_ssd::Preset;
 use tailcut_ssd::config::SsdConfig;
 
-/// Presets that an estimate can begin with. The others have parts that stand for something else, and that a drive which was measured does
-/// not have: a bus that takes no time, one chip, planes that are quarters of a page.
+/// Presets that an estimate can begin with. The others have parts that stand for something else, and that a
+/// drive which was measured does not have: a bus that takes no time, one chip, planes that are quarters of a
+/// page.
 const BASES: [Preset; 7] = [
     Preset::M,
     Preset::G,
@@ -15,7 +16,8 @@ const BASES: [Preset; 7] = [
     Preset::Zssd,
 ];
 
-/// Of [`BASES`] the preset whose read latency (ns) and read bandwidth (bytes per second) are nearest, by the ratio of both.
+/// Of [`BASES`] the preset whose read latency (ns) and read bandwidth (bytes per second) are nearest, by the
+/// ratio of both.
 pub fn to(latency: f64, bandwidth: f64) -> Preset {
     let distance = |preset: Preset| {
         let config = preset.config();

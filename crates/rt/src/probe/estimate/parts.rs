@@ -15,8 +15,8 @@ const BELOW: f64 = 0.9;
 /// By how much channels that are not seen are wider than the link that hides them.
 const WIDER: f64 = 1.25;
 
-/// The longest part of a read that its bus takes, where nothing is known of it: beyond that the preset's bus is taken for
-/// too slow.
+/// The longest part of a read that its bus takes, where nothing is known of it: beyond that the preset's bus
+/// is taken for too slow.
 const BUS_PART: f64 = 0.25;
 
 /// The least part of a read that its cells take.
@@ -38,13 +38,14 @@ const EXPLAINED: f64 = 0.5;
 /// Blocks of the largest reads of a probe.
 const LARGEST: u32 = 256;
 
-/// How long one waits on the average for a server that takes `service` for each and is busy for the part `load` of the time
-/// (M/D/1).
+/// How long one waits on the average for a server that takes `service` for each and is busy for the part
+/// `load` of the time (M/D/1).
 fn wait(service: f64, load: f64) -> f64 {
     service * load / (2.0 * (1.0 - load.min(0.95)))
 }
 
-/// Points of a curve say something of the number of chips while it rises, and when waiting is more than noise.
+/// Points of a curve say something of the number of chips while it rises, and when waiting is more than
+/// noise.
 const RISING: f64 = 0.8;
 const NOISE: f64 = 0.03;
 
@@ -72,9 +73,10 @@ impl Estimate {
         self.assume("link.half_duplex", "reads and writes at once were not measured");
     }
 
-    /// Where large reads bring more pages per second than small ones at any depth, small ones may be limited by what each
-    /// command costs on the way to the drive; or by chips, if several of their pages are read at a time. In the first case
-    /// there is one server for all, and what reads wait for each other while the curve rises follows from its load (M/D/1).
+    /// Where large reads bring more pages per second than small ones at any depth, small ones may be limited
+    /// by what each command costs on the way to the drive; or by chips, if several of their pages are read at
+    /// a time. In the first case there is one server for all, and what reads wait for each other while the
+    /// curve rises follows from its load (M/D/1).
     fn commands(&mut self, measured: &Measured) {
         let (most, carried) = (measured.read_rate().unwrap_or(0.0), self.config.link.rate as f64);
         let read = measured.read_bandwidth().unwrap_or(0.0) / PAGE as f64;
@@ -173,8 +175,8 @@ impl Estimate {
         self.is("geometry.channels", How::Assumed, why);
     }
 
-    /// A write into a buffer meets no flash: what it takes beside the link is the controller's time, and that of the way
-    /// to the drive.
+    /// A write into a buffer meets no flash: what it takes beside the link is the controller's time, and that
+    /// of the way to the drive.
     fn firmware(&mut self, measured: &Measured, latency: f64) {
         let buffered = measured.write_latency().filter(|_| is_buffered(measured));
         let Some(write) = buffered else {
@@ -190,10 +192,11 @@ impl Estimate {
         self.is("queue.firmware", How::Derived, why);
     }
 
-    /// How many chips serve reads by themselves. Where the rate of reads ends below what link and channels carry, it
-    /// is that of all chips. Elsewhere it follows from waiting: of `Q` reads at random chips each finds a chip busy with
-    /// the load `r` that the other `Q - 1` put on it, and waits `S r / 2 (1 - r)` if it serves each in `S` (M/D/1, with the
-    /// arrival theorem of closed networks for `r`: Reiser and Lavenberg, JACM 1980).
+    /// How many chips serve reads by themselves. Where the rate of reads ends below what link and channels
+    /// carry, it is that of all chips. Elsewhere it follows from waiting: of `Q` reads at random chips each
+    /// finds a chip busy with the load `r` that the other `Q - 1` put on it, and waits `S r / 2 (1 - r)` if
+    /// it serves each in `S` (M/D/1, with the arrival theorem of closed networks for `r`: Reiser and
+    /// Lavenberg, JACM 1980).
     pub(super) fn units(&mut self, measured: &Measured) {
         let (service, alone) = (self.service_time(), measured.reads[0].trimmed_mean());
         let most = measured.read_rate().unwrap_or(0.0);

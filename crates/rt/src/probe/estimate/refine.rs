@@ -27,9 +27,9 @@ const EFFORT: Effort = Effort {
 const MOST_BLOCKS: u64 = 1 << 18;
 
 impl Estimate {
-    /// Simulates the reads of drives with more channels and chips, and takes the one whose rates come nearest to what was
-    /// measured (the least sum of squared logarithms of their ratios). Formulas take channels and chips for always busy
-    /// where they limit the drive, and then find too few.
+    /// Simulates the reads of drives with more channels and chips, and takes the one whose rates come nearest
+    /// to what was measured (the least sum of squared logarithms of their ratios). Formulas take channels and
+    /// chips for always busy where they limit the drive, and then find too few.
     pub(super) fn refine(&mut self, measured: &Measured) {
         let (channels, units) = (f64::from(self.config.geometry.channels), self.unit_count());
         let ways = CHANNELS.iter().flat_map(|&c| CHIPS.iter().map(move |&u| (channels * c, units * u)));

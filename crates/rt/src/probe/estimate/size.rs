@@ -16,8 +16,9 @@ const MOST_SPARE: u64 = 850;
 const ROUNDING: f64 = 0.9;
 
 impl Estimate {
-    /// Gives the drive room for `blocks` blocks of 4 KiB, with the spare space that was found beyond what collection
-    /// keeps for itself. Blocks have as many pages as those of the preset, or fewer where there would be too few blocks.
+    /// Gives the drive room for `blocks` blocks of 4 KiB, with the spare space that was found beyond what
+    /// collection keeps for itself. Blocks have as many pages as those of the preset, or fewer where there
+    /// would be too few blocks.
     pub(super) fn capacity(&mut self, blocks: u64) {
         let spare = self.spare;
         let planes = u64::from(self.config.geometry.plane_count());
@@ -80,7 +81,8 @@ impl Estimate {
         }
     }
 
-    /// The same drive, of which only the size is less: at most `blocks` blocks of 4 KiB. Chips, times and spare space are the same.
+    /// The same drive, of which only the size is less: at most `blocks` blocks of 4 KiB. Chips, times and
+    /// spare space are the same.
     pub fn smaller(&self, blocks: u64) -> Estimate {
         let mut smaller = self.clone();
         if blocks < self.blocks {

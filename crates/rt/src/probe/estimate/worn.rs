@@ -41,7 +41,8 @@ impl Estimate {
         }
     }
 
-    /// What was written at random is more than what any drive has to spare, so it has collected, if it is flash.
+    /// What was written at random is more than what any drive has to spare, so it has collected, if it is
+    /// flash.
     fn is_not_seen_to_collect(&mut self) {
         self.config.gc.ideal = true;
         let why = "collection takes no time here: random writes stayed as fast when as much was written at random as there is";
@@ -77,9 +78,10 @@ impl Estimate {
         }
     }
 
-    /// Pages programmed for each that the host writes. A page of the host takes its chip `H` (from the rate before
-    /// collection). One that is moved takes it a read `R` and a program `P` of its own, as collection moves pages one by one,
-    /// and each page its part `E` of an erase: in the long run `1 / rate = H + (A - 1) (R + P) + A E`.
+    /// Pages programmed for each that the host writes. A page of the host takes its chip `H` (from the rate
+    /// before collection). One that is moved takes it a read `R` and a program `P` of its own, as collection
+    /// moves pages one by one, and each page its part `E` of an erase: in the long run
+    /// `1 / rate = H + (A - 1) (R + P) + A E`.
     fn amplification(&self, before: f64, after: f64) -> f64 {
         let (timing, geometry) = (&self.config.timing, &self.config.geometry);
         let chips = PAGE as f64 * 1e9 * self.unit_count();
@@ -90,9 +92,9 @@ impl Estimate {
     }
 }
 
-/// Share of the flash that is spare where writes amplify by so much: uniform random writes and collection of blocks in
-/// the order of their age move the share `u = 1 - 1 / A` of each block, and are `(u - 1) / ln u` full (Desnoyers, SYSTOR 2012,
-/// for LRU; greedy collection moves a little less).
+/// Share of the flash that is spare where writes amplify by so much: uniform random writes and collection of
+/// blocks in the order of their age move the share `u = 1 - 1 / A` of each block, and are `(u - 1) / ln u`
+/// full (Desnoyers, SYSTOR 2012, for LRU; greedy collection moves a little less).
 fn spare(amplification: f64) -> f64 {
     let moved = 1.0 - 1.0 / amplification;
     if moved <= 0.0 {

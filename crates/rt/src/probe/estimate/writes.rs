@@ -10,13 +10,13 @@ use tailcut_base::quantity::{show_bytes, show_rate, show_time};
 /// Something that is below this part of the link is not limited by it.
 const BELOW: f64 = 0.9;
 
-/// A write that takes less than so many reads ends in a buffer: cells take several times as long to be programmed as to be
-/// read, of whatever kind they are.
+/// A write that takes less than so many reads ends in a buffer: cells take several times as long to be
+/// programmed as to be read, of whatever kind they are.
 const BUFFERED: f64 = 2.0;
 
 impl Estimate {
-    /// How long programs take, and how many pages at a time: together they make the bandwidth of writes in order, and
-    /// what a flush waits for, or a read that meets a program, is the first alone.
+    /// How long programs take, and how many pages at a time: together they make the bandwidth of writes in
+    /// order, and what a flush waits for, or a read that meets a program, is the first alone.
     pub(super) fn programs(&mut self, measured: &Measured) {
         let writes = &measured.writes;
         let Some(rate) = writes.sequential() else {

@@ -1,4 +1,5 @@
-//! Requests of the kernel, for a drive that is a block device: they go the way of all others, but have no connection.
+//! Requests of the kernel, for a drive that is a block device: they go the way of all others, but have no
+//! connection.
 
 use super::super::ublk::{Queue, errno};
 use super::{Pending, Service, THE_KERNEL};
@@ -8,7 +9,8 @@ use tailcut_host::Bytes;
 use tailcut_host::wire::nbd::{Command, Header, Incoming};
 
 impl<D: Steered> Service<D> {
-    /// Takes what the kernel asks for. Nothing has to be let in: how much it can ask for at a time was agreed on.
+    /// Takes what the kernel asks for. Nothing has to be let in: how much it can ask for at a time was agreed
+    /// on.
     pub(super) fn receive_from_kernel(&mut self, now: Time) {
         let Some(queue) = &mut self.kernel else { return };
         queue.look_if_told();

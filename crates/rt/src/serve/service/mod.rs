@@ -1,15 +1,16 @@
 //! One drive with all connections that use it, on a thread of its own.
 //!
-//! A turn: receive from those who have sent something; hand what they ask for to the drive, and take what it has
-//! ready; send. Requests of one receive go to the drive together, and their replies leave together. If there is nothing to
-//! do, it looks out for a while where that pays ([`Spin`]), and sleeps.
+//! A turn: receive from those who have sent something; hand what they ask for to the drive, and take what it
+//! has ready; send. Requests of one receive go to the drive together, and their replies leave together. If
+//! there is nothing to do, it looks out for a while where that pays ([`Spin`]), and sleeps.
 //!
-//! What a turn costs is bounded, whatever clients ask for ([`charge`](super::charge)), so that nobody waits long for somebody
-//! else's turn, and a wish to stop is heard within a few: extents looked at for block status, blocks trimmed, and rounds with
-//! the drive. What does not fit waits for the next turn; those who wait for lookups take turns.
+//! What a turn costs is bounded, whatever clients ask for ([`charge`](super::charge)), so that nobody waits
+//! long for somebody else's turn, and a wish to stop is heard within a few: extents looked at for block
+//! status, blocks trimmed, and rounds with the drive. What does not fit waits for the next turn; those who
+//! wait for lookups take turns.
 //!
-//! All connections share the drive and what it has cached, so a flush on one of them covers what was acknowledged
-//! on any.
+//! All connections share the drive and what it has cached, so a flush on one of them covers what was
+//! acknowledged on any.
 
 mod admin;
 mod kernel;
@@ -115,7 +116,8 @@ pub struct Service<D> {
 struct ConnectionSlot {
     generation: u32,
     connection: Option<Connection>,
-    /// Bytes of the budget for its requests and replies; also of one that has gone, while the drive still has requests of it.
+    /// Bytes of the budget for its requests and replies; also of one that has gone, while the drive still has
+    /// requests of it.
     held: u64,
     /// Its requests that are with the drive.
     with_drive: u32,
@@ -149,7 +151,8 @@ enum Stopping {
 }
 
 impl<D: Steered> Service<D> {
-    /// A service for `drive`, and for the kernel where the drive is a block device. Fails when the system has no descriptors left.
+    /// A service for `drive`, and for the kernel where the drive is a block device. Fails when the system has
+    /// no descriptors left.
     pub fn new(
         drive: D,
         kernel: Option<Queue>,

@@ -1,4 +1,5 @@
-//! What one turn of a service does is bounded, whatever clients ask for: counted in steps of the drive, by no clock.
+//! What one turn of a service does is bounded, whatever clients ask for: counted in steps of the drive, by no
+//! clock.
 
 use super::*;
 use crate::drive::{Drive, Extent};
@@ -162,7 +163,8 @@ fn among_hostile(
     (service, mailbox, hostile)
 }
 
-/// An honest client has its answer after a look and a turn or two, however many others have flooded the server.
+/// An honest client has its answer after a look and a turn or two, however many others have flooded the
+/// server.
 fn an_honest_read_is_answered_soon(clients: usize, command: u16, length: u32, each: usize) {
     let (mut service, mailbox, hostile) = among_hostile(clients, command, length, each);
     for _ in 0..100 {

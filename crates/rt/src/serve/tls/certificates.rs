@@ -1,5 +1,5 @@
-//! Who the server is and whom it believes, from files under the names that NBD programs agree on (libnbd, nbdkit and
-//! qemu: `docs/interop`, "TLS certificates"; nbdkit-tls(1), `qemu(1)` tls-creds-x509).
+//! Who the server is and whom it believes, from files under the names that NBD programs agree on (libnbd,
+//! nbdkit and qemu: `docs/interop`, "TLS certificates"; nbdkit-tls(1), `qemu(1)` tls-creds-x509).
 
 use super::BadCertificates;
 use crate::secret::{Secret, read_secret};
@@ -23,8 +23,9 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Reads `server-cert.pem` (with its chain) and `server-key.pem` of a folder. With `verify_peer` clients must show
-    /// a certificate of an authority in `ca-cert.pem` that is not revoked by `ca-crl.pem`, where there is one.
+    /// Reads `server-cert.pem` (with its chain) and `server-key.pem` of a folder. With `verify_peer` clients
+    /// must show a certificate of an authority in `ca-cert.pem` that is not revoked by `ca-crl.pem`, where
+    /// there is one.
     ///
     /// # Errors
     /// When a file is missing or holds something else, or the key is another certificate's.

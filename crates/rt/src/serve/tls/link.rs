@@ -8,10 +8,10 @@ use std::io::{ErrorKind, Read, Write};
 
 /// A client's two sockets and its session.
 ///
-/// Memory is bounded by not reading: nothing is received from the client while the server has not taken all that came
-/// before, and nothing from the server while the client has not. So a link keeps at most what one receive
-/// yields in each direction ([`MOST_AT_ONCE`]), and what the session needs of a record or a message of the handshake
-/// that is not whole yet (at most 64 KiB, by rustls).
+/// Memory is bounded by not reading: nothing is received from the client while the server has not taken all
+/// that came before, and nothing from the server while the client has not. So a link keeps at most what one
+/// receive yields in each direction ([`MOST_AT_ONCE`]), and what the session needs of a record or a message
+/// of the handshake that is not whole yet (at most 64 KiB, by rustls).
 #[derive(Debug)]
 pub struct Link {
     /// Towards the client.

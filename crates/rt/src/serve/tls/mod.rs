@@ -1,9 +1,10 @@
 //! TLS, between the network and the server.
 //!
-//! The server knows nothing of it: a client that asks for TLS is moved behind a *relay*, a thread that holds its network
-//! socket and the secrets, and the server goes on with one end of a pair of sockets, in the clear, as with any other
-//! client. So nothing is asked per request whether it is encrypted, and what is bounded for other clients is
-//! bounded for these in the same way. The price is two more hand-overs per request.
+//! The server knows nothing of it: a client that asks for TLS is moved behind a *relay*, a thread that holds
+//! its network socket and the secrets, and the server goes on with one end of a pair of sockets, in the
+//! clear, as with any other client. So nothing is asked per request whether it is encrypted, and what is
+//! bounded for other clients is bounded for these in the same way. The price is two more hand-overs per
+//! request.
 //!
 //! Without the feature `tls` there are no [`Certificates`], and so no relay.
 
@@ -135,15 +136,15 @@ pub struct Gate {
 impl Gate {
     /// The way to the relay that reads this mailbox.
     ///
-    /// It is joined to no more clients than the server can have, with as many again as may be in their handshake for
-    /// those who are gone for the server, but not yet for the relay.
+    /// It is joined to no more clients than the server can have, with as many again as may be in their
+    /// handshake for those who are gone for the server, but not yet for the relay.
     pub fn new(mailbox: Arc<Mailbox<Message>>, limits: &Limits) -> Gate {
         let most = limits.connections + 2 * limits.handshakes;
         Gate { mailbox, taken: Arc::default(), most }
     }
 
-    /// Puts the relay between a client and its server: `socket` was the client's, and becomes one on which the same client
-    /// is heard in the clear once it has shaken hands.
+    /// Puts the relay between a client and its server: `socket` was the client's, and becomes one on which
+    /// the same client is heard in the clear once it has shaken hands.
     ///
     /// # Errors
     /// When there is no room for more; the socket is what it was.

@@ -1,8 +1,9 @@
 //! The thread between encrypted clients and the server.
 //!
-//! A turn: take note of what has happened at any socket, let each client with something to be carried have a piece of
-//! work, and one of those that are shaking hands. Handshakes are what costs: signing takes as long as encrypting some
-//! megabytes. So strangers that begin many of them slow each other down, and those who are in by a part of a turn.
+//! A turn: take note of what has happened at any socket, let each client with something to be carried have a
+//! piece of work, and one of those that are shaking hands. Handshakes are what costs: signing takes as long
+//! as encrypting some megabytes. So strangers that begin many of them slow each other down, and those who are
+//! in by a part of a turn.
 
 use super::certificates::Certificates;
 use super::link::{Buffers, Fate, Link};
@@ -42,7 +43,8 @@ struct Links {
     listed: VecDeque<u32>,
     /// The same of those that are shaking hands.
     shaking: VecDeque<u32>,
-    /// Places and generations of those whose server has gone, with the time until which the client may take the rest; by time.
+    /// Places and generations of those whose server has gone, with the time until which the client may take
+    /// the rest; by time.
     left: VecDeque<(u32, u32, Time)>,
     buffers: Buffers,
     handshakes: Handshakes,
@@ -91,8 +93,8 @@ impl Relay {
         Ok(Relay { mailbox, thread })
     }
 
-    /// Ends it when clients have taken what is left for them, or their time is over. The server's ends of all links
-    /// have to be closed, or are waited for.
+    /// Ends it when clients have taken what is left for them, or their time is over. The server's ends of all
+    /// links have to be closed, or are waited for.
     pub fn stop(self) -> Handshakes {
         self.mailbox.post(Message::Stop);
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))

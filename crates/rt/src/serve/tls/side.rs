@@ -6,7 +6,8 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::io::{self, IoSlice, Write};
 use std::os::fd::OwnedFd;
 
-/// A socket and what is known of it. It is watched for edges: what is there once is there until a call says otherwise.
+/// A socket and what is known of it. It is watched for edges: what is there once is there until a call says
+/// otherwise.
 #[derive(Debug)]
 pub struct Side {
     /// The socket, not blocking.
@@ -17,7 +18,8 @@ pub struct Side {
     pub is_hung: bool,
     /// It may take something.
     pub has_room: bool,
-    /// It is watched for room: only while it has none, as some sockets announce room whenever their peer reads.
+    /// It is watched for room: only while it has none, as some sockets announce room whenever their peer
+    /// reads.
     pub awaits_room: bool,
 }
 

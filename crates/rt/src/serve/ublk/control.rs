@@ -70,7 +70,8 @@ impl Control {
         }
     }
 
-    /// The same without a buffer, waiting for at most `patience`; none if it is not done by then. It is used for nothing else after that.
+    /// The same without a buffer, waiting for at most `patience`; none if it is not done by then. It is used
+    /// for nothing else after that.
     pub fn call_within(mut self, call: Call, patience: Duration) -> Option<Result<(), Errno>> {
         self.push(call, 0, 0);
         let time = Timespec::from(patience);
@@ -92,8 +93,8 @@ impl Control {
         let mut bytes = [0; 80];
         bytes[..size_of::<ublksrv_ctrl_cmd>()].copy_from_slice(bytemuck::bytes_of(&command));
         let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), call.command).cmd(bytes).build();
-        // SAFETY: the file is open as long as the ring; the buffer, if there is one, is lent by the caller of `call`, which
-        // does not return before the completion has been seen.
+        // SAFETY: the file is open as long as the ring; the buffer, if there is one, is lent by the caller of
+        // `call`, which does not return before the completion has been seen.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("one command is under way at a time");
     }

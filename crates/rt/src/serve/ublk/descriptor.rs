@@ -1,7 +1,8 @@
 //! What the kernel asks, in the words of NBD.
 //!
-//! Both have the same requests with the same meaning: a flush covers what was completed before it came, a write with FUA is durable
-//! when it completes, zeros take room where that is asked for. So what comes after needs not know who asks.
+//! Both have the same requests with the same meaning: a flush covers what was completed before it came, a
+//! write with FUA is durable when it completes, zeros take room where that is asked for. So what comes after
+//! needs not know who asks.
 
 use super::standard::*;
 use tailcut_base::SECTOR_BYTES;
@@ -10,7 +11,8 @@ use tailcut_host::wire::nbd::standard::*;
 use tailcut_host::wire::nbd::{Command, Header, Refusal, Rules};
 
 impl ublksrv_io_desc {
-    /// The request of `tag`, which becomes its cookie. What cannot be asked for here has the number of no command.
+    /// The request of `tag`, which becomes its cookie. What cannot be asked for here has the number of no
+    /// command.
     pub fn header(&self, tag: u16) -> Header {
         let command = match self.op_flags as u8 {
             UBLK_IO_OP_READ => NBD_CMD_READ,
@@ -36,8 +38,8 @@ impl ublksrv_io_desc {
     }
 }
 
-/// What a request of the kernel asks for, or why it is refused. The block layer keeps to what it was told of the device, so
-/// this only keeps a mistake there from becoming one here.
+/// What a request of the kernel asks for, or why it is refused. The block layer keeps to what it was told of
+/// the device, so this only keeps a mistake there from becoming one here.
 pub fn check(rules: &Rules, header: &Header) -> Result<Command, Refusal> {
     let is_whole = |bytes: u64| bytes.is_multiple_of(BLOCK_BYTES);
     if !is_whole(header.offset) || !is_whole(header.length.into()) {
@@ -50,7 +52,8 @@ pub fn check(rules: &Rules, header: &Header) -> Result<Command, Refusal> {
     Ok(command)
 }
 
-/// Most bytes of a read or write: what the block layer cuts requests into. With the number of tags it bounds the memory under way.
+/// Most bytes of a read or write: what the block layer cuts requests into. With the number of tags it bounds
+/// the memory under way.
 pub const MOST_BYTES: u32 = 512 << 10;
 
 /// Most bytes of a discard, or of a request for zeros: 1 GiB.

@@ -12,8 +12,8 @@ use std::time::Duration;
 use tailcut_base::SECTOR_BYTES;
 use tailcut_host::BLOCK_BYTES;
 
-/// A device. Its requests are served by its [`Queue`], on another thread; when this is dropped, the kernel writes what it has still
-/// cached, the device goes, and the queue is over.
+/// A device. Its requests are served by its [`Queue`], on another thread; when this is dropped, the kernel
+/// writes what it has still cached, the device goes, and the queue is over.
 #[derive(Debug)]
 pub struct Device {
     number: u32,
@@ -22,8 +22,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// Makes the device `number`, which nobody sees before it is started. The queue belongs to the thread that calls. A device that a
-    /// server has left behind which was killed is replaced.
+    /// Makes the device `number`, which nobody sees before it is started. The queue belongs to the thread
+    /// that calls. A device that a server has left behind which was killed is replaced.
     ///
     /// # Errors
     /// See [`CannotAttach`].
@@ -70,8 +70,8 @@ impl Device {
 }
 
 impl Drop for Device {
-    /// Takes as long as the kernel needs to write what it has cached. Who has the device mounted or open finds it gone; its number is
-    /// free when they are gone, too.
+    /// Takes as long as the kernel needs to write what it has cached. Who has the device mounted or open
+    /// finds it gone; its number is free when they are gone, too.
     fn drop(&mut self) {
         // One that is gone already needs not be stopped.
         let _ = self.call::<u64>(UBLK_U_CMD_STOP_DEV, None, 0);
@@ -103,8 +103,8 @@ fn clear(control: &mut Control, number: u32) -> Result<(), CannotAttach> {
     }
 }
 
-/// Nobody serves it: only one may have its character device open, and nobody has. What a killed server had open is closed by the
-/// kernel in the background, so this looks again for a moment.
+/// Nobody serves it: only one may have its character device open, and nobody has. What a killed server had
+/// open is closed by the kernel in the background, so this looks again for a moment.
 fn is_abandoned(number: u32) -> bool {
     for _ in 0..LOOKS {
         match open(number) {
@@ -120,7 +120,8 @@ pub fn open(number: u32) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).open(format!("/dev/ublkc{number}"))
 }
 
-/// What the kernel is told of a drive: blocks of 4 KiB, and no size that is better than another, as NBD's clients are told.
+/// What the kernel is told of a drive: blocks of 4 KiB, and no size that is better than another, as NBD's
+/// clients are told.
 fn parameters(shape: &Shape) -> ublk_params {
     let flag = |is_set, flag| if is_set { flag } else { 0 };
     let attrs = flag(shape.is_read_only, UBLK_ATTR_READ_ONLY)
@@ -152,7 +153,8 @@ fn parameters(shape: &Shape) -> ublk_params {
     }
 }
 
-/// Requests at a time, in one queue, as there is one thread: with the most bytes of each that is 64 MiB of data under way.
+/// Requests at a time, in one queue, as there is one thread: with the most bytes of each that is 64 MiB of
+/// data under way.
 const DEPTH: u16 = 128;
 /// How long the removal of a device is waited for. It is done at once unless somebody has it open.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -26,20 +26,22 @@ impl Descriptors {
         Ok(Descriptors { first, tags, bytes })
     }
 
-    /// The request of a tag, of which the kernel has said that there is one: it does not write to it before that is committed.
+    /// The request of a tag, of which the kernel has said that there is one: it does not write to it before
+    /// that is committed.
     pub fn get(&self, tag: u16) -> ublksrv_io_desc {
         assert!(tag < self.tags, "there are {} tags", self.tags);
         // SAFETY: it lies within the mapping, see above.
         let place = unsafe { self.first.add(tag.into()) };
-        // SAFETY: the mapping is as long as there are tags, aligned to pages, and holds integers, for which any bytes are valid; whatever
-        // the kernel does to it meanwhile, a volatile read takes what is there.
+        // SAFETY: the mapping is as long as there are tags, aligned to pages, and holds integers, for which
+        // any bytes are valid; whatever the kernel does to it meanwhile, a volatile read takes what is there.
         unsafe { place.read_volatile() }
     }
 }
 
 impl Drop for Descriptors {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing points into it any more: descriptors are copied out.
+        // SAFETY: it was mapped with this length, and nothing points into it any more: descriptors are copied
+        // out.
         let unmapped = unsafe { munmap(self.first.as_ptr().cast(), self.bytes) };
         unmapped.expect("what was mapped can be unmapped");
     }

@@ -1,15 +1,16 @@
 //! A drive as a block device of this kernel: `/dev/ublkbN`, by ublk.
 //!
-//! The kernel's driver passes requests of the block device on to the thread of the drive, through a ring of io_uring ([`Queue`]):
-//! each has one of a fixed number of places (tags), a descriptor in memory that both see, and data that is copied between the
-//! pages of the request and the blocks of the drive by reading and writing `/dev/ublkcN`. Everything else
-//! is asked of `/dev/ublk-control`, by the thread that starts and stops the server ([`Device`]): these calls wait, some of them
-//! for requests that the drive has to answer.
+//! The kernel's driver passes requests of the block device on to the thread of the drive, through a ring of
+//! io_uring ([`Queue`]): each has one of a fixed number of places (tags), a descriptor in memory that both
+//! see, and data that is copied between the pages of the request and the blocks of the drive by reading and
+//! writing `/dev/ublkcN`. Everything else is asked of `/dev/ublk-control`, by the thread that starts and
+//! stops the server ([`Device`]): these calls wait, some of them for requests that the drive has to answer.
 //!
-//! What the kernel asks is said in the words of NBD and held against the same rules, so that from there on a request is one like
-//! any other. Why so: `docs/decisions/block-server.md`.
+//! What the kernel asks is said in the words of NBD and held against the same rules, so that from there on a
+//! request is one like any other. Why so: `docs/decisions/block-server.md`.
 //!
-//! Sources: `Documentation/block/ublk.rst`, `include/uapi/linux/ublk_cmd.h` and `drivers/block/ublk_drv.c` of Linux.
+//! Sources: `Documentation/block/ublk.rst`, `include/uapi/linux/ublk_cmd.h` and `drivers/block/ublk_drv.c` of
+//! Linux.
 
 mod control;
 pub mod descriptor;
@@ -83,8 +84,9 @@ pub enum CannotAttach {
     },
 }
 
-/// The number by which the kernel knows what became of a request, where it was not carried out. It knows a bad medium and a lack of room
-/// apart from other errors (`blk_errors` of `block/blk-core.c`); what would make it try again is not among these.
+/// The number by which the kernel knows what became of a request, where it was not carried out. It knows a
+/// bad medium and a lack of room apart from other errors (`blk_errors` of `block/blk-core.c`); what would
+/// make it try again is not among these.
 pub fn errno(status: Status) -> Option<Errno> {
     match status {
         Status::Success => None,

@@ -1,7 +1,8 @@
 //! The requests of a block device, on the thread of its drive.
 //!
-//! Each tag is either with the kernel, which puts the next request there, or with us until its request is committed. One call
-//! commits what was done and fetches what has come. The ring is used as that of a file: see [`Uring`](crate::file).
+//! Each tag is either with the kernel, which puts the next request there, or with us until its request is
+//! committed. One call commits what was done and fetches what has come. The ring is used as that of a file:
+//! see [`Uring`](crate::file).
 
 use super::control::wrong;
 use super::descriptor::{MOST_BYTES, check};
@@ -40,7 +41,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The queue of the device `number`. From now on it can be started; its requests belong to the thread that calls.
+    /// The queue of the device `number`. From now on it can be started; its requests belong to the thread
+    /// that calls.
     pub fn open(number: u32, depth: u16, shape: &Shape) -> Result<Queue, CannotAttach> {
         let failed = |what| move |error| CannotAttach::System { what, number, error };
         let file = open(number).map_err(failed("open the queue of"))?;
@@ -96,7 +98,8 @@ impl Queue {
 
     /// Hands over what was committed, and lets the kernel show what has come.
     fn look(&mut self) {
-        // SAFETY: no argument is passed, and what the entries refer to is the file, which is open as long as the ring.
+        // SAFETY: no argument is passed, and what the entries refer to is the file, which is open as long as
+        // the ring.
         let entered = unsafe { self.ring.submitter().enter::<()>(self.pushed, 0, LOOK, None) };
         // Without memory for a moment, or interrupted: what was not taken is handed over the next time.
         let passes = [libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM].map(Some);
@@ -159,7 +162,8 @@ impl Queue {
         copied == Ok(header.length as usize)
     }
 
-    /// Copies blocks into the pages of a read, which has asked for so many; false if the kernel does not take them.
+    /// Copies blocks into the pages of a read, which has asked for so many; false if the kernel does not take
+    /// them.
     pub fn fill(&self, tag: u64, blocks: &[Bytes]) -> bool {
         let mut places = [IoSlice::new(&[]); MOST_BLOCKS];
         for (place, block) in places.iter_mut().zip(blocks) {
@@ -169,7 +173,8 @@ impl Queue {
         copied == Ok(blocks.len() * BLOCK_BYTES as usize)
     }
 
-    /// What became of the request of a tag: bytes, or an error below zero. The kernel is told with the next call.
+    /// What became of the request of a tag: bytes, or an error below zero. The kernel is told with the next
+    /// call.
     pub fn commit(&mut self, tag: u64, result: i32) {
         self.push(UBLK_U_IO_COMMIT_AND_FETCH_REQ, tag as u16, result);
     }
@@ -192,7 +197,8 @@ impl Queue {
         }
     }
 
-    /// Its user is about to sleep: [`Queue::wakes`] becomes readable with the next request. False if there is one.
+    /// Its user is about to sleep: [`Queue::wakes`] becomes readable with the next request. False if there is
+    /// one.
     pub fn arm(&mut self) -> bool {
         // What has come before is seen below, what comes from now on rings again.
         self.quieten();

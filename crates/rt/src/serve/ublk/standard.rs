@@ -1,4 +1,5 @@
-//! The numbers and structures of ublk, under the names of `include/uapi/linux/ublk_cmd.h` (Linux 6.5 to 6.12). Only what is used here.
+//! The numbers and structures of ublk, under the names of `include/uapi/linux/ublk_cmd.h` (Linux 6.5 to
+//! 6.12). Only what is used here.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -227,7 +228,8 @@ macro_rules! bytes {
     ($($name:ident)*) => {$(
         // SAFETY: it is made of integers, for which zeros are valid.
         unsafe impl Zeroable for $name {}
-        // SAFETY: it is made of integers without padding between or behind them (the tests add them up), and holds no pointers.
+        // SAFETY: it is made of integers without padding between or behind them (the tests add them up), and
+        // holds no pointers.
         unsafe impl Pod for $name {}
     )*};
 }

@@ -1,10 +1,11 @@
 //! What a thread owes to those that it competes with.
 //!
-//! A fair scheduler lets a thread that has slept go first, and takes back later what it was ahead by: how long others have waited for
-//! it shows in its own latency only when it is behind them, up to a period later. So a debt is kept: it grows while the thread runs and
-//! competitors stand in its queue, by the time that they will need to catch up, and shrinks while competitors have its core. It is never
-//! less than nothing, because a thread that sleeps for long is not owed more for it (`place_entity` in Linux's `kernel/sched_fair.c`).
-//! A host can keep it as well: Linux's `schedstats` have the parts.
+//! A fair scheduler lets a thread that has slept go first, and takes back later what it was ahead by: how
+//! long others have waited for it shows in its own latency only when it is behind them, up to a period later.
+//! So a debt is kept: it grows while the thread runs and competitors stand in its queue, by the time that
+//! they will need to catch up, and shrinks while competitors have its core. It is never less than nothing,
+//! because a thread that sleeps for long is not owed more for it (`place_entity` in Linux's
+//! `kernel/sched_fair.c`). A host can keep it as well: Linux's `schedstats` have the parts.
 
 use super::Machine;
 use crate::cpu::costs;

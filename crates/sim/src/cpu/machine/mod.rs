@@ -1,10 +1,10 @@
 //! The cores of a host in virtual time: what runs where, what interrupts it, and when it is done.
 //!
 //! Each core has three levels: hardware interrupts over software interrupts over threads. The owner says what
-//! each level does, *piece* by piece: [`Machine::serve`] tells it which level of which core has come to the end of its
-//! piece, and it answers, at that same moment, with the next piece ([`Machine::run`]) or with the end of the level
-//! ([`Machine::leave_hard`], [`Machine::leave_soft`], [`Machine::block`]). Pieces in the kernel are not preempted by other
-//! threads (`CONFIG_PREEMPT_VOLUNTARY`), those marked `preemptible` are.
+//! each level does, *piece* by piece: [`Machine::serve`] tells it which level of which core has come to the
+//! end of its piece, and it answers, at that same moment, with the next piece ([`Machine::run`]) or with the
+//! end of the level ([`Machine::leave_hard`], [`Machine::leave_soft`], [`Machine::block`]). Pieces in the
+//! kernel are not preempted by other threads (`CONFIG_PREEMPT_VOLUNTARY`), those marked `preemptible` are.
 
 mod debt;
 mod scheduling;
@@ -31,7 +31,8 @@ struct Frame {
     is_active: bool,
     /// The owner owes the next piece.
     waits: bool,
-    /// Work left, in thousandths of a nanosecond: speeds are thousandths, so that nothing is lost to rounding.
+    /// Work left, in thousandths of a nanosecond: speeds are thousandths, so that nothing is lost to
+    /// rounding.
     left: u64,
     on: Spent,
     preemptible: bool,
@@ -169,7 +170,8 @@ impl Machine {
         (self.threads.len() - 1) as ThreadId
     }
 
-    /// A new thread that goes before all that are not of its kind, as Linux's interrupt threads do (`SCHED_FIFO`).
+    /// A new thread that goes before all that are not of its kind, as Linux's interrupt threads do
+    /// (`SCHED_FIFO`).
     pub fn add_real_time_thread(&mut self, cpu: usize) -> ThreadId {
         let thread = self.add_thread(0, cpu);
         self.threads[thread as usize].is_real_time = true;
@@ -177,8 +179,8 @@ impl Machine {
         thread
     }
 
-    /// Sets the last core aside, with its sibling: no thread runs on it but those that are [kept](Machine::keep) there (Linux:
-    /// `isolcpus`). Before any thread is added.
+    /// Sets the last core aside, with its sibling: no thread runs on it but those that are
+    /// [kept](Machine::keep) there (Linux: `isolcpus`). Before any thread is added.
     pub fn set_aside(&mut self) {
         assert!(self.cores > 1 && self.threads.is_empty(), "a core is left for other threads");
         self.set_aside = Some(self.cores - 1);
@@ -230,8 +232,8 @@ impl Machine {
         self.threads[thread as usize].state == State::Blocked
     }
 
-    /// How long a thread has been ready without running, and how long interrupts have taken its core, since this was
-    /// last asked. Getting the core (the switch and its cold caches) counts as not running.
+    /// How long a thread has been ready without running, and how long interrupts have taken its core, since
+    /// this was last asked. Getting the core (the switch and its cold caches) counts as not running.
     #[inline]
     pub fn take_delays(&mut self, thread: ThreadId) -> (Nanos, Nanos) {
         let t = &mut self.threads[thread as usize];
@@ -328,7 +330,8 @@ impl Machine {
         }
     }
 
-    /// The top level of a core goes on with its piece; a thread that may be preempted looks whether it should be.
+    /// The top level of a core goes on with its piece; a thread that may be preempted looks whether it should
+    /// be.
     #[inline]
     fn go_on(&mut self, now: Time, cpu: usize) {
         if self.top(cpu) == Some(Level::Thread) && self.may_switch(cpu) {

@@ -1,4 +1,5 @@
-//! Which thread has a core: the rules of Linux's completely fair scheduler, as of 3.2 (`kernel/sched_fair.c`).
+//! Which thread has a core: the rules of Linux's completely fair scheduler, as of 3.2
+//! (`kernel/sched_fair.c`).
 
 use super::debt::HEAD_START;
 use super::{ALONE, INACTIVE, Machine, Prelude, RESCHEDULE, State};
@@ -59,7 +60,8 @@ impl Machine {
         true
     }
 
-    /// True when another thread ran where this one was woken last, and did not make way: it had had no more than this one.
+    /// True when another thread ran where this one was woken last, and did not make way: it had had no more
+    /// than this one.
     pub fn waited_its_turn(&self, thread: ThreadId) -> bool {
         self.threads[thread as usize].waits_its_turn
     }
@@ -72,8 +74,9 @@ impl Machine {
         }
     }
 
-    /// Where a woken thread goes: where it was, if that is idle or it is pinned; else to an idle core, one with an
-    /// idle sibling first; else where it was. A core without a thread is idle, whatever interrupts it (`idle_cpu`).
+    /// Where a woken thread goes: where it was, if that is idle or it is pinned; else to an idle core, one
+    /// with an idle sibling first; else where it was. A core without a thread is idle, whatever interrupts it
+    /// (`idle_cpu`).
     fn place_of(&self, thread: ThreadId) -> usize {
         let t = &self.threads[thread as usize];
         let is_idle = |cpu: usize| self.cpus[cpu].current.is_none() && self.cpus[cpu].queue.is_empty();

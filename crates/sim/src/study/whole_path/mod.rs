@@ -1,8 +1,10 @@
-//! The whole path: application, array, host, controller and flash, with each paper's technique alone and with all of them.
+//! The whole path: application, array, host, controller and flash, with each paper's technique alone and with
+//! all of them.
 //!
-//! Every arrangement gets the same load: 70 % of what the combined one sustains. Reads are held against the *bare
-//! read*: one at a time, on the combined path, with nothing else going on; those of a recorded trace, which have sizes, against its own. Four `m-32g` drives. How many copies the combination has was chosen for the
-//! goal; what fewer give, and what each costs, stands beside it.
+//! Every arrangement gets the same load: 70 % of what the combined one sustains. Reads are held against the
+//! *bare read*: one at a time, on the combined path, with nothing else going on; those of a recorded trace,
+//! which have sizes, against its own. Four `m-32g` drives. How many copies the combination has was chosen for
+//! the goal; what fewer give, and what each costs, stands beside it.
 
 mod way;
 mod work;

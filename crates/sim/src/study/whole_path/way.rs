@@ -41,8 +41,8 @@ pub enum Way {
     Epochs,
     /// These, and drives that collect when they are told to.
     ControlApi,
-    /// All of them that have a place beside each other, and reads that go to whichever copy's chip is free first; with the copies and token groups
-    /// that Shin describes.
+    /// All of them that have a place beside each other, and reads that go to whichever copy's chip is free
+    /// first; with the copies and token groups that Shin describes.
     TwoCopies,
     /// The same with a third copy, and a token group for each drive.
     ThreeCopies,

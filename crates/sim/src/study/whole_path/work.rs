@@ -19,21 +19,23 @@ pub enum Work {
     Lsm,
     /// A recorded trace, or a published workload where there is none.
     Recorded(Load),
-    /// Gets and sets of a key-value store, 30 to 1 (Shin 2017, section 5.1: Facebook's workloads), in bursts. What is popular its memory has: flash is asked
-    /// for the rest, anywhere.
+    /// Gets and sets of a key-value store, 30 to 1 (Shin 2017, section 5.1: Facebook's workloads), in bursts.
+    /// What is popular its memory has: flash is asked for the rest, anywhere.
     Bursts,
 }
 
 /// The share of what the array sustains.
 const SHARE: f64 = 0.7;
 
-/// Until the drives collect as much as is written, and drives that are told to collect have the room that they want.
+/// Until the drives collect as much as is written, and drives that are told to collect have the room that
+/// they want.
 const RAMP: Nanos = Nanos::secs(15);
 
 /// For how long it is measured what the array sustains: collection comes in waves, some seconds apart.
 const WAVES: Nanos = Nanos::secs(30);
 
-/// Requests at a time that keep the array busy; and writes at a time beside reads, so that those which wait for room take no reader's thread.
+/// Requests at a time that keep the array busy; and writes at a time beside reads, so that those which wait
+/// for room take no reader's thread.
 const SATURATED: u32 = 256;
 
 /// Share of the reads of [`Work::Mixed`] and [`Work::Bursts`].
@@ -143,7 +145,8 @@ impl Work {
         }
     }
 
-    /// One read at a time, and nothing else; of a recorded trace one request at a time, whose writes no read meets.
+    /// One read at a time, and nothing else; of a recorded trace one request at a time, whose writes no read
+    /// meets.
     pub fn alone(&self, options: &Options, scenario: &mut Scenario, way: Way) {
         if let Work::Recorded(load) = self {
             load.saturate(options, scenario);

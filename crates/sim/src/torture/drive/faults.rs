@@ -76,8 +76,8 @@ impl Drive {
         }
     }
 
-    /// A flush fails: the system forgets that some of what it has cached was ever to be written. Reads find it until the
-    /// power goes, and no later flush writes it.
+    /// A flush fails: the system forgets that some of what it has cached was ever to be written. Reads find
+    /// it until the power goes, and no later flush writes it.
     pub(super) fn forget_cached(&mut self) {
         for (block, mut versions) in std::mem::take(&mut self.cached) {
             if self.random.below(2) == 0 {

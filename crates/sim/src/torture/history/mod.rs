@@ -1,21 +1,23 @@
 //! What the host did and what it may see: the checker of content. It knows requests and answers, and
 //! nothing of what is tortured.
 //!
-//! Each block is a register. A read may return what a write has written that was submitted before the
-//! read was answered, unless another write came in between: submitted after the one was answered,
-//! and answered before the read was submitted. Requests that were in flight together may have been carried out in
-//! either order; but once a read has told the order, it stays. A write that was answered with an error
-//! may have happened or not.
+//! Each block is a register. A read may return what a write has written that was submitted before the read
+//! was answered, unless another write came in between: submitted after the one was answered, and answered
+//! before the read was submitted. Requests that were in flight together may have been carried out in either
+//! order; but once a read has told the order, it stays. A write that was answered with an error may have
+//! happened or not.
 //!
 //! Of a subject that *keeps order* more is asked than of a disk: requests for one block take effect in
 //! the order in which they were submitted, answered or not. So a read returns what the last write before
 //! it has written, or a later one, and never an earlier one.
 //!
-//! A power cut leaves of each block any version that is not older than the last durable one: written
-//! with force unit access, or answered before a flush was submitted that was answered. What it has left it has left: reads
-//! afterwards agree with each other, also across the next power cut. Trims count as writes of zeros.
+//! A power cut leaves of each block any version that is not older than the last durable one: written with
+//! force unit access, or answered before a flush was submitted that was answered. What it has left it has
+//! left: reads afterwards agree with each other, also across the next power cut. Trims count as writes of
+//! zeros.
 //!
-//! A *cache* may miss: any block may read as zeros, and be there again. What it does return is as right as that of a disk.
+//! A *cache* may miss: any block may read as zeros, and be there again. What it does return is as right as
+//! that of a disk.
 
 mod reads;
 #[cfg(test)]
@@ -112,12 +114,14 @@ impl History {
         self.may_be_stale = true;
     }
 
-    /// From now on any block may read as zeros at any time, which tells nothing of what is in it: a cache may miss.
+    /// From now on any block may read as zeros at any time, which tells nothing of what is in it: a cache may
+    /// miss.
     pub fn let_misses(&mut self) {
         self.may_miss = true;
     }
 
-    /// A copy of this history that diverges from `other`: its later versions differ from every version that `other` has.
+    /// A copy of this history that diverges from `other`: its later versions differ from every version that
+    /// `other` has.
     pub fn apart_from(&self, other: &History) -> History {
         History { versions: self.versions.max(other.versions), ..self.clone() }
     }

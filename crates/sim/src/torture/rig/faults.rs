@@ -58,7 +58,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
     }
 
-    /// Nothing says which of two copies is wrong: a scrub leaves them as they are, and only the store above them makes them equal.
+    /// Nothing says which of two copies is wrong: a scrub leaves them as they are, and only the store above
+    /// them makes them equal.
     pub(in crate::torture) fn keeps_damage(&self) -> bool {
         self.config.layout.is_mirrored() && !self.plan.sealed && self.scarred.contains(&true)
     }
@@ -112,8 +113,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         !self.config.layout.is_redundant() || !others
     }
 
-    /// No single damaged block makes a store believe what is older; two in one segment may, if they are its two ends, or what was made
-    /// durable last and what says so.
+    /// No single damaged block makes a store believe what is older; two in one segment may, if they are its
+    /// two ends, or what was made durable last and what says so.
     fn damages_another_segment(&mut self, fault: &Fault) -> bool {
         let is_of_block = matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt);
         if self.plan.subject != SubjectKind::Kv || self.plan.has_array || !is_of_block {
@@ -126,8 +127,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         is_another
     }
 
-    /// Whether the fault model of the subject knows this fault. Blocks of a drive by itself have no protection information: a
-    /// key-value engine has checksums of its own, a block server nothing.
+    /// Whether the fault model of the subject knows this fault. Blocks of a drive by itself have no
+    /// protection information: a key-value engine has checksums of its own, a block server nothing.
     pub(super) fn concerns_subject(&self, kind: FaultKind) -> bool {
         use FaultKind::*;
         match (self.plan.subject, self.plan.has_array) {
@@ -146,9 +147,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
     }
 
-    /// What the only copy of a store's items loses is missed, or the store is not opened: a drive by itself keeps a flipped bit
-    /// out of the store's superblocks, an array does not know which of its blocks they are. A write of a part of a block
-    /// reads the rest.
+    /// What the only copy of a store's items loses is missed, or the store is not opened: a drive by itself
+    /// keeps a flipped bit out of the store's superblocks, an array does not know which of its blocks they
+    /// are. A write of a part of a block reads the rest.
     fn note_damage_above(&mut self, kind: FaultKind) {
         match self.plan.subject {
             SubjectKind::Kv if !matches!(kind, FaultKind::Slow | FaultKind::SlowSuperblock) => {

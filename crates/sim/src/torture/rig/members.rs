@@ -1,5 +1,6 @@
-//! Which drives the array is opened from: a drive that was replaced may be back in the place of its successor, and
-//! an array may be opened in two parts, one after the other and each without the drives of the other.
+//! Which drives the array is opened from: a drive that was replaced may be back in the place of its
+//! successor, and an array may be opened in two parts, one after the other and each without the drives of the
+//! other.
 
 use super::{End, Rig};
 use crate::torture::drive::{Drive, Health};
@@ -24,8 +25,8 @@ pub(in crate::torture) struct Members {
     halves: Option<Box<Halves>>,
     /// Drives of the part that was not kept: they are not there until others have taken their places.
     apart: Vec<usize>,
-    /// The array was opened in parts once. A drive that was in it then never returns: where no drive of its part is left, it
-    /// cannot be told from one of a part that has gone on.
+    /// The array was opened in parts once. A drive that was in it then never returns: where no drive of its
+    /// part is left, it cannot be told from one of a part that has gone on.
     were_parted: bool,
 }
 
@@ -139,8 +140,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.say(|| format!("fault with the next power: {fault}"));
     }
 
-    /// There is a drive to come back, and what else is wrong in its group is that drives are gone: then the array is
-    /// opened without all of these, or refused.
+    /// There is a drive to come back, and what else is wrong in its group is that drives are gone: then the
+    /// array is opened without all of these, or refused.
     fn may_return(&self, place: usize) -> bool {
         let members = &self.members;
         let has_one = members.removed.iter().any(|removed| removed.place == place && removed.may_return);
@@ -155,7 +156,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         has_one && is_known && has_witness && is_free
     }
 
-    /// Another drive takes a place. Of an array in parts this chooses the part that is open: the other one is gone for good.
+    /// Another drive takes a place. Of an array in parts this chooses the part that is open: the other one is
+    /// gone for good.
     pub(super) fn take_out(&mut self, place: usize, successor: Drive) {
         let drive = std::mem::replace(&mut self.drives[place], successor);
         let members = &mut self.members;
@@ -239,7 +241,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
     }
 
-    /// The array is in two parts from now on: of the drives that hold the copies of a block some are in the first one.
+    /// The array is in two parts from now on: of the drives that hold the copies of a block some are in the
+    /// first one.
     fn part(&mut self, fault: &Fault) {
         let count = self.drives.len();
         let copies = if self.config.layout.is_mirrored() { self.plan.copies as usize } else { 2 };

@@ -31,8 +31,8 @@ pub enum End {
     Over,
 }
 
-/// When something is due, its order among others of the moment, drive and slot of the command, and whether it is
-/// done then.
+/// When something is due, its order among others of the moment, drive and slot of the command, and whether it
+/// is done then.
 type Due = Reverse<(Time, u64, usize, u32, bool)>;
 
 /// When the power goes.
@@ -96,8 +96,8 @@ pub struct Rig<'r, S> {
     is_scrubbing: bool,
     /// No drive may hold damage since the scrub began: it finds nothing.
     is_scrub_in_vain: bool,
-    /// Drives on which a fault waited when the scrub began, or that were struck since: what was struck may be what the scrub had seen
-    /// already.
+    /// Drives on which a fault waited when the scrub began, or that were struck since: what was struck may be
+    /// what the scrub had seen already.
     armed_at_scrub: Vec<bool>,
     is_rebuilding: bool,
     is_ready: bool,
@@ -246,11 +246,13 @@ impl<'r, S: Subject> Rig<'r, S> {
         Ok(())
     }
 
-    /// Where nothing has damaged what drives hold, copies agree and parities fit, whatever power cuts have left.
+    /// Where nothing has damaged what drives hold, copies agree and parities fit, whatever power cuts have
+    /// left.
     fn check_scrub(&self) -> Result<(), End> {
         let subject = self.subject.inner();
         let found = subject.findings().last_scrub;
-        // Of a write that was cut off a log may have stripes that nothing counts in, and that are made whole all the same.
+        // Of a write that was cut off a log may have stripes that nothing counts in, and that are made whole
+        // all the same.
         let is_in_place = self.config.layout.is_in_place();
         let is_vain =
             is_in_place && self.is_scrub_in_vain && !self.scarred.contains(&true) && !self.is_beyond_repair;

@@ -81,7 +81,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         Ok(false)
     }
 
-    /// Drives that have shrunk get their size back, and what they are part of is opened again; false if none has.
+    /// Drives that have shrunk get their size back, and what they are part of is opened again; false if none
+    /// has.
     fn restore_sizes(&mut self) -> bool {
         let shrunk: Vec<usize> =
             (0..self.drives.len()).filter(|&drive| self.drives[drive].restore_size()).collect();

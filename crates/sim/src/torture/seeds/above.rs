@@ -27,7 +27,8 @@ pub fn kv(seed: u64, layouts: &[LayoutKind]) -> Plan {
         layout if layout.is_in_place() => plan.blocks.max(least) + plan.journal,
         _ => plan.blocks.max(least + 320),
     };
-    // Full of its log, so that segments are used again; and trims of all keys, which are flushes of all items.
+    // Full of its log, so that segments are used again; and trims of all keys, which are flushes of all
+    // items.
     let more = draw.one_of(&[0, 0, 100, 300]);
     for _ in 0..more {
         let (block, blocks) = (draw.below(plan.keys), 1 + draw.below(12) as u32);
@@ -100,8 +101,8 @@ fn checked(plan: Plan, layouts: &[LayoutKind]) -> Plan {
 }
 
 impl Draw {
-    /// Some stores are overwritten again and again while the power goes: what was copied out of a segment must be durable
-    /// before the segment is used again.
+    /// Some stores are overwritten again and again while the power goes: what was copied out of a segment
+    /// must be durable before the segment is used again.
     fn reclaims(&mut self, plan: &mut Plan) {
         if plan.keep != KvKeep::Store || plan.weak.is_some() || !self.one_in(3) {
             return;

@@ -1,5 +1,5 @@
-//! Damage below a key-value engine: blocks that become something else while the store is at rest, with older versions of what is in
-//! them elsewhere in its log.
+//! Damage below a key-value engine: blocks that become something else while the store is at rest, with older
+//! versions of what is in them elsewhere in its log.
 
 use super::Draw;
 use crate::torture::fault::{Fault, FaultKind};
@@ -18,9 +18,9 @@ pub(super) fn damage(seed: u64, is_drive: bool, plan: &mut Plan) {
 }
 
 impl Draw {
-    /// Nothing says which of two copies is right but the store's own checksums. One block of one drive is damaged at a time,
-    /// and there is no power cut until its drive has been replaced: recovery makes copies equal that a descriptor lists, and
-    /// could take the damaged one.
+    /// Nothing says which of two copies is right but the store's own checksums. One block of one drive is
+    /// damaged at a time, and there is no power cut until its drive has been replaced: recovery makes copies
+    /// equal that a descriptor lists, and could take the damaged one.
     fn one_copy(&mut self, plan: &mut Plan) {
         (plan.sealed, plan.keep, plan.copies) = (false, KvKeep::Store, self.one_of(&[2, 2, plan.copies]));
         // As many as there is room for: what is struck is then seldom an item that has been replaced.

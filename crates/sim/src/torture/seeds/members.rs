@@ -1,5 +1,5 @@
-//! Faults of members: a drive that was replaced comes back, and an array is opened in two parts. They need a history (something
-//! is replaced; each part is written), so they are drawn with the steps around them.
+//! Faults of members: a drive that was replaced comes back, and an array is opened in two parts. They need a
+//! history (something is replaced; each part is written), so they are drawn with the steps around them.
 
 use super::{Draw, Load};
 use crate::torture::fault::{Fault, FaultKind};
@@ -32,8 +32,8 @@ impl Draw {
         plan.steps.splice(at..at, steps);
     }
 
-    /// A drive is gone and replaced; later the old one is in its place again. Sometimes another one has gone meanwhile, so that
-    /// neither can be done without.
+    /// A drive is gone and replaced; later the old one is in its place again. Sometimes another one has gone
+    /// meanwhile, so that neither can be done without.
     fn returning(&mut self, plan: &Plan, load: &Load) -> Vec<Step> {
         let drive = self.below(u64::from(plan.drives)) as u32;
         let fault = |kind, drive, pick| Step::Fault(Fault { kind, drive, pick, factor: 1 });

@@ -1,6 +1,7 @@
-//! Plans for what matters only at one moment: a power cut just when metadata is written, a drive that goes with the power, a journal
-//! that still has what a drive has lost. They need a history, so they are drawn with the steps around them; each kind from a stream
-//! of its own, so that the rest of a plan stays what it is without.
+//! Plans for what matters only at one moment: a power cut just when metadata is written, a drive that goes
+//! with the power, a journal that still has what a drive has lost. They need a history, so they are drawn
+//! with the steps around them; each kind from a stream of its own, so that the rest of a plan stays what it
+//! is without.
 
 use super::Draw;
 use crate::torture::fault::{Fault, FaultKind};

@@ -43,8 +43,9 @@ impl Blkparse {
         begin(stage)
     }
 
-    /// How long the request took whose completion (`C`) the last line was, since it was queued, or issued where only that is
-    /// recorded; at most once. A request that was merged into another has no completion of its own.
+    /// How long the request took whose completion (`C`) the last line was, since it was queued, or issued
+    /// where only that is recorded; at most once. A request that was merged into another has no completion of
+    /// its own.
     pub fn take_response(&mut self) -> Option<Nanos> {
         self.response.take()
     }

@@ -2,10 +2,10 @@
 
 use tailcut_base::random::Stream;
 
-/// Uniform numbers, stratified: of any [`ShuffledSample::CARDS`] draws from a fresh sample, one falls into each
-/// of as many equal parts of [0, 1), in random order. What is drawn by such numbers keeps its share
-/// or mean in a sample of any length: the standard error falls to that of some draws in a thousand
-/// instead of that of all. The price: draws within one sample are not quite independent.
+/// Uniform numbers, stratified: of any [`ShuffledSample::CARDS`] draws from a fresh sample, one falls into
+/// each of as many equal parts of [0, 1), in random order. What is drawn by such numbers keeps its share or
+/// mean in a sample of any length: the standard error falls to that of some draws in a thousand instead of
+/// that of all. The price: draws within one sample are not quite independent.
 #[derive(Clone, Debug)]
 pub struct ShuffledSample {
     /// A permutation, shuffled as far as `next`.

@@ -4,8 +4,8 @@ use super::{Buffer, EntryState};
 use crate::request::EntryId;
 
 impl Buffer {
-    /// Asserts of each set that its dirty list, its pages with room and its flush epochs agree with the entries. Walks all
-    /// entries.
+    /// Asserts of each set that its dirty list, its pages with room and its flush epochs agree with the
+    /// entries. Walks all entries.
     pub fn check(&self) {
         for (set, share) in self.shares.iter_enumerated() {
             let entries = || self.entries.allocated().filter(|(_, entry)| entry.set == set);

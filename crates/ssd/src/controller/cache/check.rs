@@ -5,8 +5,8 @@ use crate::request::SlotId;
 use tailcut_base::ids::Id;
 
 impl ReadCache {
-    /// Asserts of each set that its list of kept pages and its counts agree with the slots, and that every slot is found by
-    /// its page. Walks all slots.
+    /// Asserts of each set that its list of kept pages and its counts agree with the slots, and that every
+    /// slot is found by its page. Walks all slots.
     pub fn check(&self) {
         for (set, share) in self.shares.iter_enumerated() {
             let slots = || self.slots.allocated().filter(|(_, slot)| slot.set == set);

@@ -9,13 +9,13 @@ use crate::request::Tag;
 use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
 
-/// I/O requests in order of arrival, with a queue for each chip. The *lead* is the oldest I/O
-/// request, among those of several memory requests, that is not committed entirely: what it has for
-/// a free chip is committed, busy chips are skipped until they become free. A later I/O request goes ahead, as a whole, when all chips
-/// that it needs are free: "PAS can serve multiple I/O requests by grouping them without a major
-/// memory request collision". So the unit of reordering is the I/O request ("coarse-grain"), and
-/// a chip is given requests of one I/O request at a time. An I/O request of one memory request needs
-/// no more than its chip.
+/// I/O requests in order of arrival, with a queue for each chip. The *lead* is the oldest I/O request, among
+/// those of several memory requests, that is not committed entirely: what it has for a free chip is
+/// committed, busy chips are skipped until they become free. A later I/O request goes ahead, as a whole, when
+/// all chips that it needs are free: "PAS can serve multiple I/O requests by grouping them without a major
+/// memory request collision". So the unit of reordering is the I/O request ("coarse-grain"), and a chip is
+/// given requests of one I/O request at a time. An I/O request of one memory request needs no more than its
+/// chip.
 #[derive(Clone, Debug)]
 pub(super) struct Pas {
     waiting: Waiting,
@@ -46,8 +46,8 @@ struct Io {
     waiting: u32,
     /// Number of its arrival.
     arrival: u64,
-    /// Its memory request whose unit was busy when it was last asked; [`RequestId::NONE`] before. Looked at first:
-    /// most often that is busy still, and no other needs to be looked at.
+    /// Its memory request whose unit was busy when it was last asked; [`RequestId::NONE`] before. Looked at
+    /// first: most often that is busy still, and no other needs to be looked at.
     obstacle: RequestId,
 }
 

@@ -278,8 +278,9 @@ impl Ftl {
         self.streams as u8
     }
 
-    /// The plane, one of its set's, that the next write of a logical page goes to under page-level mapping. Under dynamic
-    /// allocation planes without room for the host are passed over, as long as there is one with room.
+    /// The plane, one of its set's, that the next write of a logical page goes to under page-level mapping.
+    /// Under dynamic allocation planes without room for the host are passed over, as long as there is one
+    /// with room.
     #[inline]
     pub fn plane_for(&mut self, logical: LogicalPage, frontier: u8) -> PlaneId {
         let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { SetId::FIRST };
@@ -517,8 +518,8 @@ impl Ftl {
         self.planes[plane].frontiers[usize::from(frontier)] = Frontier { block, next };
     }
 
-    /// Makes the pages at these places of a block valid, which holds no valid pages yet, while a drive is being
-    /// prepared.
+    /// Makes the pages at these places of a block valid, which holds no valid pages yet, while a drive is
+    /// being prepared.
     pub(crate) fn set_valid_pages(&mut self, block: BlockId, offsets: impl Iterator<Item = u32>) {
         let mut count = 0;
         for offset in offsets {

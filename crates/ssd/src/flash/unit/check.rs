@@ -5,9 +5,9 @@ use crate::request::{Lane, RequestId, Requests};
 use tailcut_base::ids::Id;
 
 impl Units {
-    /// Asserts that lists, masks and counts of committed requests agree, that transactions are within their LUNs, and that a
-    /// LUN is held by one exactly while it has a phase of one. Walks all that is committed; returns how many memory requests
-    /// lists and running transactions hold.
+    /// Asserts that lists, masks and counts of committed requests agree, that transactions are within their
+    /// LUNs, and that a LUN is held by one exactly while it has a phase of one. Walks all that is committed;
+    /// returns how many memory requests lists and running transactions hold.
     pub fn check(&self, requests: &Requests) -> usize {
         let mut held = 0;
         let mut on_chip = 0;

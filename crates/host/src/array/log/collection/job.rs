@@ -27,7 +27,8 @@ pub struct Job<B> {
     pub(super) left: u32,
     /// Blocks of it cannot be read.
     pub(super) is_stuck: bool,
-    /// Valid blocks that no summary names, when they were last looked up; more than any row has if they were not.
+    /// Valid blocks that no summary names, when they were last looked up; more than any row has if they were
+    /// not.
     pub(super) unnamed: u32,
 }
 

@@ -134,8 +134,8 @@ impl<B: Block> Log<B> {
     }
 
     /// Sees to it that the stream of moved blocks goes on in the group that is collected, or, if that has no
-    /// row left (power cuts can leave many that are only begun), in the one that has most; false when there is
-    /// none, or others move theirs.
+    /// row left (power cuts can leave many that are only begun), in the one that has most; false when there
+    /// is none, or others move theirs.
     fn can_move_from(&mut self, now: Time, core: &mut Core<B>, group: GroupId) -> bool {
         if self.candidate_valid(group) == 0 {
             return true;

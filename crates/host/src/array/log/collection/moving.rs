@@ -90,8 +90,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Something in a victim is valid that its summaries do not name: they, or the map, were wrong when they were
-    /// written. Looks it up in the map; false when there is nothing new, and the row is stuck.
+    /// Something in a victim is valid that its summaries do not name: they, or the map, were wrong when they
+    /// were written. Looks it up in the map; false when there is nothing new, and the row is stuck.
     #[cold]
     fn look_again(&mut self, job: usize) -> bool {
         let valid = self.rows.get(self.collection.jobs[job].row).valid;

@@ -23,8 +23,8 @@ impl Region {
 }
 
 impl Geometry {
-    /// What the checksums in a block of a checkpoint are of: the drive, and the first of [`DUMP_SUMS`] blocks on
-    /// it. None for the blocks before, which hold the map.
+    /// What the checksums in a block of a checkpoint are of: the drive, and the first of [`DUMP_SUMS`] blocks
+    /// on it. None for the blocks before, which hold the map.
     pub fn sums_of(&self, index: u64) -> Option<(DriveId, u64)> {
         let index = index.checked_sub(self.map_blocks)?;
         Some((
