@@ -447,6 +447,7 @@ fn what_was_durable_last_is_not_taken_for_a_write_that_was_cut_off() {
     finds(Rule::DurableIsMarked, check);
 }
 
+<<<<<<< HEAD
 /// A log at rest says what is durable in it even if what was written last is not, because nobody has asked
 /// for that.
 #[test]
@@ -474,6 +475,8 @@ fn what_is_durable_is_marked_whatever_was_written_behind_it() {
     }
 }
 
+=======
+>>>>>>> parent of 821e5ad (Key-value log: durable records are marked even if records behind them are not)
 #[test]
 fn blocks_that_cannot_be_read_are_damaged() {
     synced_and_damaged(Store::sync, Store::make_unreadable);

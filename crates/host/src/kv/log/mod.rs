@@ -329,7 +329,7 @@ impl Log {
         sequence > self.flushed
     }
 
-    /// True if records of the open segment are durable, and none of its headers says so yet.
+    /// True if all records of the open segment are durable, and none of its headers says so yet.
     pub fn wants_mark(&self) -> bool {
         !self.has_failed && !self.is_full && self.open.as_ref().is_some_and(Open::wants_mark)
     }
