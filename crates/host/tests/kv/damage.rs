@@ -447,36 +447,6 @@ fn what_was_durable_last_is_not_taken_for_a_write_that_was_cut_off() {
     finds(Rule::DurableIsMarked, check);
 }
 
-<<<<<<< HEAD
-/// A log at rest says what is durable in it even if what was written last is not, because nobody has asked
-/// for that.
-#[test]
-fn what_is_durable_is_marked_whatever_was_written_behind_it() {
-    for block in SEGMENT..2 * SEGMENT {
-        let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 6);
-        store.put(1);
-        store.sync();
-        store.put(1);
-        // The record behind it cannot say yet that it is durable.
-        let point = store.engine.sync();
-        store.put(0);
-        assert!(store.engine.durable() < point);
-        for _ in 0..3 {
-            (0..1000).for_each(|_| store.run());
-            store.time += 2_000_000_000;
-            store.tick();
-        }
-        (0..1000).for_each(|_| store.run());
-        assert!(store.engine.durable() >= point);
-        store.disk.lose_power();
-        store.disk.flip(block, 70);
-        store.reopen().expect("a store");
-        store.check();
-    }
-}
-
-=======
->>>>>>> parent of 821e5ad (Key-value log: durable records are marked even if records behind them are not)
 #[test]
 fn blocks_that_cannot_be_read_are_damaged() {
     synced_and_damaged(Store::sync, Store::make_unreadable);

@@ -91,12 +91,7 @@ impl Open {
         Stamp { sequence: self.sequence, salt: self.salt, durable }
     }
 
-<<<<<<< HEAD
-    /// True if records of it are durable, and no header says so yet. Whether those behind them are does not
-    /// matter: no one may ever ask.
-=======
     /// True if all of its records are durable, and no header says so yet.
->>>>>>> parent of 821e5ad (Key-value log: durable records are marked even if records behind them are not)
     pub fn wants_mark(&self) -> bool {
         self.durable >= self.recorded && self.stamped < self.recorded
     }
