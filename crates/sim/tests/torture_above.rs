@@ -112,13 +112,12 @@ fn rules_that_are_broken_are_missed() {
         ("block", Rule::TrimsAreFlushed),
         ("kv", Rule::TombstonesAreWritten),
         ("kv", Rule::CopiesAreDurable),
-        ("kv", Rule::DamagedHeadsAreNotFree),
-        ("kv", Rule::DamagedRecordsCount),
-        ("kv", Rule::HolesCastDoubt),
-        ("kv", Rule::DurableIsMarked),
-        ("kv", Rule::SuperblocksAreTwo),
-        ("kv", Rule::DurableSuperblockStays),
-        ("kv", Rule::OtherCopiesAreRead),
+        ("kv-damage", Rule::DamagedHeadsAreNotFree),
+        ("kv-damage", Rule::DamagedRecordsCount),
+        ("kv-damage", Rule::HolesCastDoubt),
+        ("kv-damage", Rule::DurableIsMarked),
+        ("kv-damage", Rule::SuperblocksAreTwo),
+        ("kv-damage", Rule::DurableSuperblockStays),
     ];
     for (subject, rule) in rules {
         let seed = first(subject, |plan| broken(rule, || attempt(plan, None).wrong.is_some()));

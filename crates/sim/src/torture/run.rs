@@ -93,6 +93,8 @@ impl<S: Subject> Rig<'_, S> {
                     && self.plan.subject == SubjectKind::Kv
                     && !self.plan.has_array
                 {
+                    // It says so when all of it is durable.
+                    self.submit(Op::Flush, 0, 0, false)?;
                     self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty())?;
                 }
                 self.fault(fault);
@@ -108,7 +110,7 @@ impl<S: Subject> Rig<'_, S> {
             }
             &Step::CutAfter { what, writes, after: events } => {
                 self.until("without power", |rig| rig.fuse.is_empty())?;
-                self.fuse.push_back(Fuse { writes, what, events });
+                self.fuse.push_back(Fuse::after(writes, what, events));
                 Ok(())
             }
         }

@@ -36,18 +36,23 @@ pub struct Target {
     pub subject: SubjectKind,
     /// What it may stand on.
     pub layouts: Vec<LayoutKind>,
+    /// Drives of a key-value engine damage single blocks while it is at rest.
+    has_damage: bool,
 }
 
 /// What is tortured under a name: arrays of some layouts, or something that stands on any of them or on a
 /// drive.
 pub fn target(name: &str) -> Option<Target> {
     let subject = match name {
-        "kv" => SubjectKind::Kv,
+        "kv" | "kv-damage" => SubjectKind::Kv,
         "block" => SubjectKind::Block,
         "ssd" => SubjectKind::Ssd,
-        _ => return layouts(name).map(|layouts| Target { subject: SubjectKind::Arrays, layouts }),
+        _ => {
+            let of_arrays = |layouts| Target { subject: SubjectKind::Arrays, layouts, has_damage: false };
+            return layouts(name).map(of_arrays);
+        }
     };
-    Some(Target { subject, layouts: STEADY.to_vec() })
+    Some(Target { subject, layouts: STEADY.to_vec(), has_damage: name == "kv-damage" })
 }
 
 impl Target {
@@ -55,7 +60,7 @@ impl Target {
     pub fn plan(&self, seed: u64) -> Plan {
         match self.subject {
             SubjectKind::Arrays => plan(seed, &self.layouts),
-            SubjectKind::Kv => above::kv(seed, &self.layouts),
+            SubjectKind::Kv => above::kv(seed, &self.layouts, self.has_damage),
             SubjectKind::Block => above::block(seed, &self.layouts),
             SubjectKind::Ssd => above::ssd(seed),
         }
@@ -64,7 +69,7 @@ impl Target {
 
 /// The names that [`target`] understands.
 pub fn subjects() -> Vec<&'static str> {
-    let mut names = vec!["arrays", "kv", "block", "ssd", "raid"];
+    let mut names = vec!["arrays", "kv", "kv-damage", "block", "ssd", "raid"];
     if READY.iter().any(|layout| !layout.is_in_place()) {
         names.push("log");
     }

@@ -19,9 +19,9 @@ pub struct Footprint {
     /// Pages of all reads, counted each time.
     pub page_reads: u64,
     /// Pages of all writes, counted each time.
-    pub page_writes: u64,
+    page_writes: u64,
     /// Touches of a page that had been touched before.
-    pub reuses: u64,
+    reuses: u64,
     /// Writes of a page that had been written before.
     pub overwrites: u64,
     /// Reads of a page that the trace had written before.

@@ -39,17 +39,22 @@ type Due = Reverse<(Time, u64, usize, u32, bool)>;
 #[derive(Clone, Copy, Debug)]
 pub struct Fuse {
     /// So many writes of metadata come first.
-    pub writes: u32,
+    writes: u32,
     /// Which.
-    pub what: Metadata,
+    what: Metadata,
     /// Then, so many events.
-    pub events: u32,
+    events: u32,
 }
 
 impl Fuse {
     /// So many events from now.
     pub fn events(events: u32) -> Fuse {
         Fuse { writes: 0, what: Metadata::Superblock, events }
+    }
+
+    /// So many events after a write of metadata, which is the first, second, … from now.
+    pub fn after(writes: u32, what: Metadata, events: u32) -> Fuse {
+        Fuse { writes, what, events }
     }
 }
 

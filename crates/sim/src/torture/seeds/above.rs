@@ -11,7 +11,7 @@ use tailcut_base::random::Stream;
 use tailcut_host::array::LayoutKind;
 
 /// Of a key-value engine.
-pub fn kv(seed: u64, layouts: &[LayoutKind]) -> Plan {
+pub fn kv(seed: u64, layouts: &[LayoutKind], has_damage: bool) -> Plan {
     let mut draw = Draw { random: Stream::new(seed, "torture keys") };
     let (mut plan, is_drive) = draw.below_it(seed, layouts);
     plan.subject = SubjectKind::Kv;
@@ -51,7 +51,9 @@ pub fn kv(seed: u64, layouts: &[LayoutKind]) -> Plan {
         }
     }
     Draw { random: Stream::new(seed, "torture reclaims") }.reclaims(&mut plan);
-    damage(seed, is_drive, &mut plan);
+    if has_damage {
+        damage(seed, is_drive, &mut plan);
+    }
     checked(plan, layouts)
 }
 

@@ -51,16 +51,11 @@ impl Draw {
             let blocks: Vec<u64> = (0..1 + self.below(4)).map(|_| self.below(40)).collect();
             let write = |&block: &u64| io(Op::Write, block, 1, true);
             steps.extend(blocks.iter().map(write));
-            steps.extend([
-                Step::Wait,
-                fault(FaultKind::Kill, drive, 0),
-                io(Op::Read, 0, 64, false),
-                Step::Wait,
-            ]);
+            steps.extend([Step::Wait, fault(FaultKind::Kill, drive), io(Op::Read, 0, 64, false), Step::Wait]);
             steps.extend(blocks.iter().map(write));
             steps.extend([Step::Wait, Step::Replace, Step::Rest]);
             if self.one_in(2) {
-                steps.push(fault(FaultKind::Kill, other, 0));
+                steps.push(fault(FaultKind::Kill, other));
             }
         } else {
             let block = self.below(8);
@@ -68,8 +63,8 @@ impl Draw {
                 steps.extend([io(Op::Write, block, 1, true), Step::Rest, flush(), Step::Rest]);
             }
             // The journal comes first on a drive.
-            steps.extend((0..1 + self.below(6)).map(|_| fault(FaultKind::Unreadable, drive, 0)));
-            steps.extend([Step::Scrub, Step::Rest, fault(FaultKind::Kill, other, 0)]);
+            steps.extend((0..1 + self.below(6)).map(|_| fault(FaultKind::Unreadable, drive)));
+            steps.extend([Step::Scrub, Step::Rest, fault(FaultKind::Kill, other)]);
         }
         steps.extend([cut(0), io(Op::Read, 0, 64, false), Step::Rest, Step::Scrub, Step::Rest]);
         plan.steps.splice(0..0, steps);
@@ -123,7 +118,7 @@ impl Draw {
                 let kind = FaultKind::SlowSuperblock;
                 steps.push(Step::Fault(Fault { kind, drive: other, pick: 2, factor: 1000 }));
             }
-            steps.push(fault(FaultKind::Pull, drive, 0));
+            steps.push(fault(FaultKind::Pull, drive));
             for block in 0..12 {
                 steps.push(io(Op::Write, block, 1, true));
             }
@@ -142,7 +137,7 @@ impl Draw {
             steps.push(Step::Cut { after: self.below(60) as u32, again: Vec::new() });
             let count = self.below(8);
             self.trickle(count, false, steps);
-            steps.push(fault(FaultKind::Kill, drive, 0));
+            steps.push(fault(FaultKind::Kill, drive));
             steps.extend([Step::Rest, io(Op::Read, 0, 60, false), Step::Wait]);
             steps.extend([Step::Replace, Step::Rest, Step::Scrub, Step::Rest]);
         }
@@ -228,6 +223,6 @@ fn cut(after: u32) -> Step {
     Step::Cut { after, again: Vec::new() }
 }
 
-fn fault(kind: FaultKind, drive: u32, pick: u32) -> Step {
-    Step::Fault(Fault { kind, drive, pick, factor: 1 })
+fn fault(kind: FaultKind, drive: u32) -> Step {
+    Step::Fault(Fault { kind, drive, pick: 0, factor: 1 })
 }

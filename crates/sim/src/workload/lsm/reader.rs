@@ -18,7 +18,7 @@ pub struct Step {
     /// Its block.
     pub block: u64,
     /// The filter was wrong: the key is not there.
-    pub is_false: bool,
+    is_false: bool,
 }
 
 /// A thread that gets, one key after another; or a client.
