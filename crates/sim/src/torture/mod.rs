@@ -59,7 +59,7 @@
 //!
 //! Five rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of epochs
 //! (the ring of descriptors has to go round between the loss of a drive and the superblocks that say so) and
-//! `LossesAreRecorded` of the key-value log. Two promise a host nothing: `NewestCounts` chooses between
+//! `LossesAreRecorded` and `OtherCopiesAreRead` of the key-value log. Two promise a host nothing: `NewestCounts` chooses between
 //! copies of what is not durable, where either would do; `ClearDescriptors` spares comparisons.
 //!
 //! Without protection information (files, devices) a block can change and nothing says so. Seeds reach only a
