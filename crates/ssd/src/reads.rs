@@ -62,7 +62,7 @@ impl<P: Probe> Ssd<P> {
         self.return_data(now, tag);
     }
 
-    /// The rank of the memory requests of a read: see [`MemoryRequest::rank`].
+    /// The rank of the memory requests of a read: see [`Lane::of_rank`].
     #[inline(always)]
     fn rank_of(&mut self, tag: Tag) -> u8 {
         match self.config.schedule.classes {
