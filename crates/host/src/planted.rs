@@ -29,6 +29,8 @@ tailcut_base::planted_rules! {
         DamageIsNoEnd,
         /// Recovery writes parities again that do not fit what counts.
         ParitiesAreRepaired,
+        /// Descriptors are compared with checksums as blocks of the host are.
+        DescriptorsAreChecked,
         /// A drive counts as rebuilt only when a checkpoint has been written to it.
         CopiesAreRebuilt,
         /// The epoch of a drive with a token ends with a flush.

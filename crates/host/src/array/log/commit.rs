@@ -69,7 +69,7 @@ impl<B: Block> Log<B> {
     fn begin_commit(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
         self.streams[stream].commit.begun = self.streams[stream].begun;
         if !self.streams[stream].batch.is_empty() {
-            self.describe(stream, None);
+            self.describe(core, stream, None);
         }
         self.pad(stream);
         let row = self.open_row(stream);

@@ -325,7 +325,9 @@ impl<B: Block> Log<B> {
         if done.wanted.around == Around::Always {
             self.stripe_read(now, core, at, done);
         } else if done.status == Status::Success {
-            self.recovering().content[at as usize] = done.data.pop();
+            let recovery = self.recovering();
+            recovery.content[at as usize] = done.data.pop();
+            recovery.has_found |= recovery.looks > 0 && done.reconstructed;
         }
         self.scan(now, core);
     }
@@ -377,7 +379,7 @@ impl<B: Block> Log<B> {
                 if !self.is_whole(recovery, &descriptor) {
                     return None;
                 }
-                self.set_checksums(core, &descriptor);
+                self.set_checksums(core, recovery, &descriptor);
                 self.replay(recovery.stream, &descriptor);
                 recovery.last[recovery.stream] = descriptor.batch + 1;
                 recovery.report.batches += 1;
@@ -395,7 +397,7 @@ impl<B: Block> Log<B> {
         None
     }
 
-    fn content_at<'r>(&self, recovery: &'r Recovery<B>, position: u32) -> Option<&'r B> {
+    pub(super) fn content_at<'r>(&self, recovery: &'r Recovery<B>, position: u32) -> Option<&'r B> {
         let column = self.geometry.data_column(recovery.here.row, position % self.geometry.data).get();
         recovery.content[(position / self.geometry.data * self.geometry.width + column) as usize].as_ref()
     }

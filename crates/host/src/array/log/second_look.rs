@@ -31,7 +31,7 @@ impl<B: Block> Log<B> {
         let mut recovery = self.recovery.take().expect("a recovery is under way");
         for position in 0..self.geometry.positions() {
             if let Some(descriptor) = self.descriptor_at(&recovery, position) {
-                self.set_checksums(core, &descriptor);
+                self.set_checksums(core, &recovery, &descriptor);
             }
         }
         (recovery.looks, recovery.has_found, recovery.asked) = (recovery.looks + 1, false, 0);
@@ -78,12 +78,16 @@ impl<B: Block> Log<B> {
         recovery.has_found = true;
     }
 
-    /// Sets the checksums of the blocks of a batch.
-    pub(super) fn set_checksums(&self, core: &mut Core<B>, descriptor: &Descriptor) {
-        let Some(checksums) = core.reads.checksums() else { return };
+    /// Sets the checksums of the blocks of a batch, and of its descriptor.
+    pub(super) fn set_checksums(&self, core: &mut Core<B>, recovery: &Recovery<B>, descriptor: &Descriptor) {
+        let row = descriptor.here.row;
         for (position, entry) in (descriptor.first..).zip(&descriptor.entries) {
-            let (drive, block) = self.geometry.block_at(descriptor.here.row, position);
-            checksums.set(drive, block, entry.checksum);
+            self.note_checksum(core, row, position, entry.checksum);
+        }
+        let own =
+            self.content_at(recovery, descriptor.position).filter(|_| holds(Rule::DescriptorsAreChecked));
+        if let Some(content) = own {
+            self.note_checksum(core, row, descriptor.position, content.checksum());
         }
     }
 

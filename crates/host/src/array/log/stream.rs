@@ -123,7 +123,7 @@ impl<B: Block> Log<B> {
             self.roll(now, core, stream, next);
             self.commit_at_times(now, core, stream);
         } else if is_full {
-            self.describe(stream, None);
+            self.describe(core, stream, None);
         }
         true
     }
@@ -146,10 +146,7 @@ impl<B: Block> Log<B> {
         let (position, is_kept) = row.put(content, who, block + 1);
         let here = row.here.row;
         let place = self.geometry.place(here, position);
-        if let Some(checksums) = core.reads.checksums() {
-            let (drive, block) = self.geometry.block_at(here, position);
-            checksums.set(drive, block, checksum);
-        }
+        self.note_checksum(core, here, position, checksum);
         self.streams[stream].batch.entries.push(Entry { block, checksum, source });
         if let Some(reverse) = &mut self.reverse {
             reverse.set_raw(place.0, Raw::new(block + 1));
@@ -158,6 +155,15 @@ impl<B: Block> Log<B> {
         self.remap(block, Some(place));
         if (!is_kept || has_tokens) && waiter != NOBODY {
             self.orphans.push((waiter, Status::Success));
+        }
+    }
+
+    /// Sets the checksum of the block at a position of a row, if the array keeps checksums.
+    #[inline]
+    pub(super) fn note_checksum(&self, core: &mut Core<B>, row: Row, position: u32, checksum: u32) {
+        if let Some(checksums) = core.reads.checksums() {
+            let (drive, block) = self.geometry.block_at(row, position);
+            checksums.set(drive, block, checksum);
         }
     }
 
@@ -190,8 +196,9 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Appends a descriptor of the batch.
-    pub(super) fn describe(&mut self, stream: usize, next: Option<Aged>) {
+    /// Appends a descriptor of the batch. It has an entry in the table of checksums, too: a scrub would
+    /// otherwise believe one that a write has missed, and make the parity fit it.
+    pub(super) fn describe(&mut self, core: &mut Core<B>, stream: usize, next: Option<Aged>) {
         let array = self.array;
         let row = &mut self.open_rows[self.streams[stream].open as usize];
         let batch = &mut self.streams[stream].batch;
@@ -206,12 +213,18 @@ impl<B: Block> Log<B> {
             entries: std::mem::take(&mut batch.entries),
             trims: std::mem::take(&mut batch.trims),
         };
-        row.put(B::encode(&descriptor.encode()), NOBODY, NO_BLOCK);
+        let content = B::encode(&descriptor.encode());
+        let checksum = content.checksum();
+        let (position, _) = row.put(content, NOBODY, NO_BLOCK);
         (batch.entries, batch.trims) = (descriptor.entries, descriptor.trims);
         batch.entries.clear();
         batch.trims.clear();
         batch.number += 1;
         batch.first = row.next;
+        let here = row.here.row;
+        if holds(Rule::DescriptorsAreChecked) {
+            self.note_checksum(core, here, position, checksum);
+        }
         self.figures.descriptors += 1;
     }
 
@@ -229,7 +242,7 @@ impl<B: Block> Log<B> {
     /// Ends the open row of a stream, which goes on in `next`.
     pub(super) fn roll(&mut self, now: Time, core: &mut Core<B>, stream: usize, next: Row) {
         let after = Aged { row: next, age: self.rows.get(next).age };
-        self.describe(stream, Some(after));
+        self.describe(core, stream, Some(after));
         self.pad(stream);
         let slab = self.streams[stream].open;
         let (array, data) = (self.array, self.geometry.data);
