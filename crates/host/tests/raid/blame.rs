@@ -38,3 +38,22 @@ fn corrupt_reads_are_counted_for_the_drive_that_returned_them() {
         rig.is_right();
     }
 }
+
+/// A request that a drive fails is read from the others as one request, not block by block.
+#[test]
+fn a_failed_read_goes_around_its_drive_in_one_piece() {
+    let mut config = config(LayoutKind::Raid4, 4);
+    config.reads = ReadPolicy::Direct;
+    let mut rig = Rig::new(&config, 1);
+    let all = rig.array.disk().blocks as u32;
+    rig.submit(Op::Write, 0, all, true);
+    rig.rest();
+    let (first, blocks) = (rig.data_start(), 3);
+    (0..u64::from(blocks)).for_each(|row| rig.drives[0].corrupt(first + row));
+    let before = rig.array.core().reads.counts().begun;
+    rig.submit(Op::Read, 0, blocks, false);
+    rig.rest();
+    let begun = rig.array.core().reads.counts().begun - before;
+    assert_eq!(begun, 2, "one from the drive, one from the others");
+    rig.is_right();
+}
