@@ -251,6 +251,25 @@ fn a_scrub_finds_and_repairs() {
     }
 }
 
+#[test]
+fn a_drive_that_goes_during_a_scrub_is_not_damage() {
+    for layout in LAYOUTS {
+        for steps in 1..40 {
+            let mut rig = Rig::new(&config(layout, 4), 1);
+            let all = rig.array.disk().blocks;
+            rig.submit(Op::Write, 0, all as u32, false);
+            rig.rest();
+            rig.array.scrub(rig.now);
+            rig.submit(Op::Flush, 0, 0, false);
+            (0..steps).for_each(|_| drop(rig.step()));
+            rig.drives[1].is_gone = true;
+            rig.rest();
+            let report = *rig.array.raid().unwrap().scrub_report();
+            assert_eq!((report.corrupt_blocks, report.unrepairable), (0, 0), "{layout}, step {steps}");
+        }
+    }
+}
+
 /// Drives that would rather not serve now, and drives that are slow: reads go around, and what they
 /// return is right all the same.
 #[test]

@@ -16,7 +16,10 @@ impl<B: Block> Raid<B> {
             let of_row = |role: usize| role * self.shape.rows + row;
             let cells = (0..self.shape.width).map(of_row);
             let is_known = self.shape.has_parity() && !cells.clone().any(|cell| unknown.contains(cell));
-            let bad: Vec<usize> = cells.filter(|&cell| self.works[id as usize].bad.contains(cell)).collect();
+            // What was not read because its drive has gone since is not damaged.
+            let is_bad =
+                |&cell: &usize| self.works[id as usize].bad.contains(cell) && !unknown.contains(cell);
+            let bad: Vec<usize> = cells.filter(is_bad).collect();
             match bad[..] {
                 [] if is_known => self.compare_parity(id, row, &mut writes),
                 [] => {}
