@@ -43,6 +43,8 @@ fn a_violation_ends_with_1_and_can_be_seen_again_in_full_and_small() {
     place.put("plan.txt", plan.replace("; ", "\n").as_bytes());
     let from_file = place.run(&["torture", "--canary", "forgets-fua", "--plan", "plan.txt"]);
     assert_eq!(from_file.status.code(), Some(1));
+    let again = after(&stderr(&from_file), "see it again with: ").to_string();
+    assert_eq!(again, "tailcut torture --canary forgets-fua --plan plan.txt", "not its whole text");
     assert!(place.run(&["torture", "--plan", "plan.txt"]).status.success(), "without the bug all is well");
 }
 

@@ -31,7 +31,7 @@ pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), 
         if arguments.every_step {
             return bench.every_step(&plan);
         }
-        let replay = bench.replay(&plan);
+        let replay = bench.replay_given(&plan);
         let harvest = bench.alone(&plan);
         return bench.report(&harvest, &plan, &replay);
     }
@@ -57,12 +57,20 @@ impl Bench<'_> {
         format!("tailcut torture{} --plan '{}'", self.marks, plan.in_line())
     }
 
+    /// The command that runs the plan of the arguments again: by the name of its file, if it is in one.
+    fn replay_given(&self, plan: &Plan) -> String {
+        match &self.arguments.plan {
+            Some(file) if Path::new(file).exists() => format!("tailcut torture{} --plan {file}", self.marks),
+            _ => self.replay(plan),
+        }
+    }
+
     /// Runs a plan once for each of its events, with the power cut there; where it breaks a promise already
     /// without, that is reported instead.
     fn every_step(&mut self, plan: &Plan) -> Result<(), Failure> {
         let whole = self.alone(plan);
         if whole.found.is_some() || whole.interrupted {
-            let replay = self.replay(plan);
+            let replay = self.replay_given(plan);
             return self.report(&whole, plan, &replay);
         }
         let (arguments, canary) = (self.arguments, self.canary);
