@@ -82,12 +82,12 @@ impl<B: Block> Log<B> {
     pub(super) fn set_checksums(&self, core: &mut Core<B>, recovery: &Recovery<B>, descriptor: &Descriptor) {
         let row = descriptor.here.row;
         for (position, entry) in (descriptor.first..).zip(&descriptor.entries) {
-            self.note_checksum(core, row, position, entry.checksum);
+            self.set_checksum(core, self.geometry.place(row, position), entry.checksum);
         }
         let own =
             self.content_at(recovery, descriptor.position).filter(|_| holds(Rule::DescriptorsAreChecked));
         if let Some(content) = own {
-            self.note_checksum(core, row, descriptor.position, content.checksum());
+            self.set_checksum(core, self.geometry.place(row, descriptor.position), content.checksum());
         }
     }
 

@@ -146,7 +146,7 @@ impl<B: Block> Log<B> {
         let (position, is_kept) = row.put(content, who, block + 1);
         let here = row.here.row;
         let place = self.geometry.place(here, position);
-        self.note_checksum(core, here, position, checksum);
+        self.set_checksum(core, place, checksum);
         self.streams[stream].batch.entries.push(Entry { block, checksum, source });
         if let Some(reverse) = &mut self.reverse {
             reverse.set_raw(place.0, Raw::new(block + 1));
@@ -158,12 +158,13 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Sets the checksum of the block at a position of a row, if the array keeps checksums.
+    /// Sets the checksum of the block at a place, if the array keeps checksums.
     #[inline]
-    pub(super) fn note_checksum(&self, core: &mut Core<B>, row: Row, position: u32, checksum: u32) {
+    pub(super) fn set_checksum(&self, core: &mut Core<B>, place: Place, checksum: u32) {
         if let Some(checksums) = core.reads.checksums() {
-            let (drive, block) = self.geometry.block_at(row, position);
-            checksums.set(drive, block, checksum);
+            let (row, column, stripe) = self.geometry.locate(place);
+            let block = self.geometry.address(row) + u64::from(stripe);
+            checksums.set(self.geometry.drive(row, column), block, checksum);
         }
     }
 
@@ -223,7 +224,7 @@ impl<B: Block> Log<B> {
         batch.first = row.next;
         let here = row.here.row;
         if holds(Rule::DescriptorsAreChecked) {
-            self.note_checksum(core, here, position, checksum);
+            self.set_checksum(core, self.geometry.place(here, position), checksum);
         }
         self.figures.descriptors += 1;
     }

@@ -49,6 +49,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             drive.power_on(back);
         }
         (self.is_ready, self.is_scrubbing, self.read_in_recovery) = (false, false, 0);
+        self.opening_may_fail = false;
     }
 
     /// Opens from these drives, which are found in some order.
@@ -68,6 +69,10 @@ impl<'r, S: Subject> Rig<'r, S> {
         if let Some(why) = self.subject.inner().refused() {
             if self.is_lost {
                 return Err(End::Over);
+            }
+            if self.opening_may_fail {
+                self.cut();
+                return Ok(true);
             }
             if self.restore_sizes() || self.refused_as_promised() {
                 return Ok(true);
