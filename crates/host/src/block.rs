@@ -32,6 +32,11 @@ pub trait Block: Clone + Default + PartialEq + std::fmt::Debug {
     /// Binds the content to `seal`, a name for the place and age of the block.
     fn seal(&mut self, seal: u64);
 
+    /// The checksum of the content as it was when it was sealed; none if it has no seal.
+    fn guard(&self) -> Option<u32> {
+        Some(self.checksum())
+    }
+
     /// False for content of a drive that keeps no seals: it counts as intact, whatever it is.
     fn has_seal(&self) -> bool;
 
@@ -207,6 +212,10 @@ impl Block for Bytes {
 
     fn seal(&mut self, seal: u64) {
         self.seal = Seal::Kept(self.checksum(), seal);
+    }
+
+    fn guard(&self) -> Option<u32> {
+        if let Seal::Kept(guard, _) = self.seal { Some(guard) } else { None }
     }
 
     fn has_seal(&self) -> bool {

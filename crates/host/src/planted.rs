@@ -31,6 +31,10 @@ tailcut_base::planted_rules! {
         ParitiesAreRepaired,
         /// Descriptors are compared with checksums as blocks of the host are.
         DescriptorsAreChecked,
+        /// What is written in place waits until its region is marked as dirty for good.
+        DirtyBeforeWrite,
+        /// A region is clean only when its blocks and their checksums are durable.
+        DataBeforeClean,
         /// A drive counts as rebuilt only when a checkpoint has been written to it.
         CopiesAreRebuilt,
         /// The epoch of a drive with a token ends with a flush.

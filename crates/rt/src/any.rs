@@ -13,7 +13,7 @@ use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::array::log::BlockChecksums;
-use tailcut_host::array::{ArrayConfig, Consent, Members, Stale};
+use tailcut_host::array::{ArrayConfig, Consent, InPlaceChecksums, Members, Stale};
 use tailcut_host::{Bytes, Disk, Request};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 
@@ -85,6 +85,10 @@ impl Drive for AnyDrive {
 
     fn extent(&self, block: u64, blocks: u64) -> Extent {
         with!(self, drive => drive.extent(block, blocks))
+    }
+
+    fn come_to_rest(&mut self, now: Time) -> bool {
+        with!(self, drive => drive.come_to_rest(now))
     }
 
     fn bytes(&self) -> u64 {
@@ -258,6 +262,18 @@ impl Plan<'_> {
                 "array.log.checksums says {asked}, and the array was made with {made}: leave it out; only a new array can have them"
             ));
         }
+        let (made, asked) = (array.array().core().config.checksums, self.array.checksums);
+        if !is_new && asked == InPlaceChecksums::On && made != asked {
+            let layout = array.array().core().config.layout;
+            let instead = if layout.is_in_place() {
+                "only a new array can have them"
+            } else {
+                "a log has array.log.checksums"
+            };
+            return refused(format!(
+                "array.checksums says {asked}, and the drives hold an array of {layout} that was made without: leave it out; {instead}"
+            ));
+        }
         // How late they were before there was anybody to wait for them says nothing.
         array.members_mut().for_each(AnyDrive::forget_lateness);
         Ok(AnyDrive::Array(Box::new(array), Box::new(source)))
@@ -362,66 +378,4 @@ fn system(why: io::Error) -> BuildError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tailcut_host::array::LayoutKind;
-    use tailcut_ssd::Preset;
-    use tailcut_ssd::precondition::PreparedState;
-
-    /// What is built of a layout over so many members on these files.
-    fn build(members: u32, paths: &[PathBuf], making: Making) -> Result<AnyDrive, BuildError> {
-        let mut device = Preset::G.config();
-        device.geometry.blocks = 24;
-        let precondition = Precondition { state: PreparedState::Empty, fill: 0 };
-        let mut array = ArrayConfig { drives: members, layout: LayoutKind::Raid5, ..ArrayConfig::default() };
-        (array.raid.chunk, array.raid.journal) = (8192, 40 * 4096);
-        let files = FileOptions { is_hasty: true, ..FileOptions::default() };
-        let plan = Plan {
-            device: &device,
-            precondition: &precondition,
-            array: &array,
-            seed: 1,
-            paths,
-            files,
-            making,
-            consent: Consent::Refuse,
-            placement: Placement::Inline,
-        };
-        plan.build(Clock::start())
-    }
-
-    #[test]
-    fn without_files_drives_are_emulated() {
-        assert!(matches!(build(0, &[], Making::Open), Ok(AnyDrive::Emulated(_))));
-        let array = build(4, &[], Making::Open).expect("a new array");
-        assert!(array.identify().model.starts_with("raid5 over 4 x"), "{}", array.identify().model);
-    }
-
-    #[test]
-    fn an_array_on_files_is_made_once_and_opened_from_then_on() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let paths: Vec<PathBuf> = (0..4).map(|number| folder.path().join(number.to_string())).collect();
-        paths.iter().for_each(|path| FileDrive::create(path, 2000).expect("a file"));
-        assert!(build(4, &paths, Making::Open).is_err());
-        for making in [Making::OpenOrCreate, Making::OpenOrCreate, Making::Open] {
-            assert!(matches!(build(4, &paths, making), Ok(AnyDrive::Array(..))));
-        }
-        let AnyDrive::Array(array, _) = build(4, &paths[1..], Making::Open).expect("one may be missing")
-        else {
-            panic!("it is an array")
-        };
-        assert!(array.member(0).is_none());
-        drop(array);
-        let taken = build(4, &paths, Making::Create);
-        assert!(matches!(taken, Err(BuildError::Members { why: ArrayError::Taken { .. }, .. })));
-    }
-
-    #[test]
-    fn what_does_not_fit_together_is_told() {
-        let paths = vec![PathBuf::from("a"), PathBuf::from("b")];
-        let why = build(0, &paths, Making::Open).expect_err("two files and no array").to_string();
-        assert!(why.contains("array.drives = 2"), "{why}");
-        let why = build(4, &paths, Making::Create).expect_err("two files for four").to_string();
-        assert!(why.contains("2 files are given for an array of 4"), "{why}");
-    }
-}
+mod tests;

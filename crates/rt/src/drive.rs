@@ -97,6 +97,12 @@ pub trait Drive {
         Extent { blocks, is_allocated: true, is_zero: false }
     }
 
+    /// Nobody will write any more: it writes what it knows of its content and would have written later. False
+    /// until that has been done: it is to be polled, and asked again.
+    fn come_to_rest(&mut self, _now: Time) -> bool {
+        true
+    }
+
     /// Why it takes no writes any more although it is there, with its name and what to do; see
     /// [`FailStop`](crate::FailStop).
     fn failure(&self) -> Option<&str> {

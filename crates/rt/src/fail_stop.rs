@@ -131,6 +131,10 @@ impl<D: Drive> Drive for FailStop<D> {
         self.drive.trims_to_zeros()
     }
 
+    fn come_to_rest(&mut self, now: Time) -> bool {
+        self.drive.come_to_rest(now)
+    }
+
     fn submit(&mut self, now: Time, request: Request<Bytes>) {
         if self.failure.is_some() && request.op != Op::Read {
             let Request { id, data, .. } = request;

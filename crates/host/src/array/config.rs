@@ -58,6 +58,16 @@ tailcut_base::choice! {
     }
 }
 
+tailcut_base::choice! {
+    /// Whether a layout that writes in place keeps a CRC-32C of each block.
+    pub enum InPlaceChecksums {
+        /// No.
+        Off = "off",
+        /// Yes: a wrong block is computed from its stripe or read from another copy, or is an error.
+        On = "on",
+    }
+}
+
 impl LayoutKind {
     /// True when it can do without a drive.
     pub fn is_redundant(self) -> bool {
@@ -116,6 +126,10 @@ pub struct ArrayConfig {
     pub turn_pause: Nanos,
     /// A read that takes longer is reconstructed, block by block; 0 for never.
     pub slow_after: Nanos,
+    /// Whether a layout that writes in place keeps checksums of its blocks. A log has a key of its own.
+    pub checksums: InPlaceChecksums,
+    /// How long a region of a drive has had no write when its checksums are written to the drive.
+    pub checksums_idle: Nanos,
     /// Bytes per second that rebuilding and scrubbing read from each drive; 0 for no limit.
     pub background_rate: u64,
     /// Of the layouts that write in place.
@@ -139,6 +153,8 @@ impl Default for ArrayConfig {
             turns: Nanos::ZERO,
             turn_pause: Nanos::ZERO,
             slow_after: Nanos::ZERO,
+            checksums: InPlaceChecksums::Off,
+            checksums_idle: Nanos::secs(5),
             background_rate: 0,
             raid: RaidConfig::default(),
             log: LogConfig::default(),
@@ -169,6 +185,11 @@ impl ArrayConfig {
     /// True when a log is written in epochs: what is heavy waits before a drive's gate for its token.
     pub fn has_gates(&self) -> bool {
         !self.layout.is_in_place() && self.log.tokens
+    }
+
+    /// True for a layout that writes in place and keeps checksums of its blocks.
+    pub fn has_checksums_in_place(&self) -> bool {
+        self.layout.is_in_place() && self.checksums == InPlaceChecksums::On
     }
 
     /// What does not fit together in a log with tokens.
@@ -237,6 +258,13 @@ impl ArrayConfig {
         let layout = self.layout;
         if self.log.tokens {
             problems.extend(self.gate_problems());
+        }
+        if !layout.is_in_place() && self.checksums == InPlaceChecksums::On {
+            let message = format!(
+                "{layout} writes a log, whose block checksums are set with array.log.checksums: set that, and leave \
+                 array.checksums out"
+            );
+            problems.push(("checksums", message));
         }
         if layout.is_mirrored() {
             problems.extend(self.epoch_problems());
@@ -333,6 +361,18 @@ impl Configure for ArrayConfig {
             "A read that a drive has not answered by then is reconstructed from the others; 0 for never.",
             &mut self.slow_after,
             Nanos::ZERO..=Nanos::secs(60),
+        );
+        choose(
+            visit,
+            "checksums",
+            "Keeps a CRC-32C of each block on layouts that write in place, and compares it with every read: a wrong block is computed from its stripe or read from another copy, or answered with an error. For arrays on files and devices, which have no protection information. Takes 4 bytes of memory and of the drive for each block, and three more writes for each 4 MiB that are written after a pause; after a power cut nothing is known of what was being written until it is written again or scrubbed. What an array was made with counts. Logs have log.checksums.",
+            &mut self.checksums,
+        );
+        visit.time(
+            "checksums_idle",
+            "With checksums: 4 MiB of a drive that have not been written for so long have their checksums written to the drive; after a power cut those of what was written later are unknown.",
+            &mut self.checksums_idle,
+            Nanos::millis(1)..=Nanos::secs(3600),
         );
         visit.rate(
             "background_rate",

@@ -1,10 +1,11 @@
 //! What all layouts share: drives, reads, requests of the host, and the record.
 
-use super::config::{ArrayConfig, ReadPolicy};
+use super::config::{ArrayConfig, InPlaceChecksums, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
 use super::heavy::{EpochFigures, Tokens};
+use super::integrity::{Area, Integrity};
 use super::reads::{Around, Reads, Redundancy};
-use super::record::{MemberId, RECORD_BLOCKS, Record};
+use super::record::{CHECKSUMS, MemberId, RECORD_BLOCKS, Record};
 use super::requests::Requests;
 use super::turns::Turns;
 use crate::Block;
@@ -77,7 +78,9 @@ impl<B: Block> Core<B> {
             member: DriveId::new(0),
             presence: IdVec::filled(disks.len(), Presence::InSync),
             ids: DriveId::first(disks.len()).map(|member| MemberId::first(array, member)).collect(),
-            shape: [0; 8],
+            shape: std::array::from_fn(|number| {
+                u64::from(number == CHECKSUMS && config.has_checksums_in_place())
+            }),
             state: [0; 8],
         });
         Core::with(config, disks, drive_blocks, record)
@@ -86,7 +89,12 @@ impl<B: Block> Core<B> {
     /// The core of an array with a record.
     pub fn opened(config: &ArrayConfig, disks: &[Disk], record: &Record) -> Core<B> {
         let drives = record.presence.len() as u32;
-        let config = ArrayConfig { drives, layout: record.layout, groups: record.groups, ..config.clone() };
+        let checksums = match record.has_checksums_in_place() {
+            true => InPlaceChecksums::On,
+            false => InPlaceChecksums::Off,
+        };
+        let (layout, groups) = (record.layout, record.groups);
+        let config = ArrayConfig { drives, layout, groups, checksums, ..config.clone() };
         let mut core = Core::with(&config, disks, record.drive_blocks, Some(record.clone()));
         for (drive, &presence) in record.presence.iter_enumerated() {
             core.drives.set_presence(drive, presence);
@@ -99,6 +107,12 @@ impl<B: Block> Core<B> {
         let has_tokens = config.has_gates();
         if has_tokens {
             drives.set_gates(config.epoch.delay);
+        }
+        if config.has_checksums_in_place() {
+            let nobody = IdVec::filled(disks.len(), MemberId::NONE);
+            let (array, ids) = record.as_ref().map_or((0, &nobody), |record| (record.array, &record.ids));
+            let integrity = Integrity::new(array, ids, Area::of(drive_blocks), config.checksums_idle);
+            drives.keep_checksums(integrity);
         }
         Core {
             tokens: has_tokens.then(|| Tokens::new(config)),
@@ -117,7 +131,13 @@ impl<B: Block> Core<B> {
 
     /// The first block of a drive that a layout may use, and the first that it may not.
     pub fn usable(&self) -> std::ops::Range<u64> {
-        RECORD_BLOCKS..self.drive_blocks
+        let area = self.drives.integrity().map(Integrity::area);
+        RECORD_BLOCKS..area.map_or(self.drive_blocks, Area::start)
+    }
+
+    /// Blocks of each drive that the array uses.
+    pub fn drive_blocks(&self) -> u64 {
+        self.drive_blocks
     }
 
     /// True when the array keeps what it needs to be opened again.

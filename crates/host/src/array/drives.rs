@@ -1,10 +1,14 @@
 //! The drives of an array: what each has in flight, what waits for it, and whether it still serves.
 
 mod gate;
+mod guard;
+mod presence;
 
 pub use gate::Gate;
 
+use crate::Block;
 use crate::array::DriveId;
+use crate::array::integrity::Integrity;
 use crate::disk::{Disk, Mirror, Request, Response};
 use gate::NO_EPOCH;
 use std::collections::VecDeque;
@@ -39,6 +43,8 @@ pub enum Owner {
     },
     /// The record of the array; see [`Core`](super::core::Core).
     Record,
+    /// The checksums of a drive in this life; see [`Integrity`].
+    Integrity(u32),
     /// The flush that ends this epoch of the drive; see [`Tokens`](super::heavy::Tokens).
     Epoch(u32),
     /// The layout, which knows what the token means.
@@ -130,6 +136,8 @@ struct Member<B> {
     passed: [u32; URGENCIES],
     /// What keeps heavy requests back, where drives share a token.
     gate: Option<Box<Gate<B>>>,
+    /// Writes that wait for the marks of their regions.
+    unmarked: VecDeque<(Urgency, Waiting<B>)>,
     /// It does something with the token: reads should go elsewhere.
     is_at_work: bool,
 }
@@ -192,6 +200,8 @@ pub struct Drives<B> {
     met: u64,
     /// Counts changes of a drive's presence.
     changes: u64,
+    /// Checksums of what is written in place, where they are kept.
+    integrity: Option<Box<Integrity<B>>>,
 }
 
 impl<B> Drives<B> {
@@ -208,6 +218,7 @@ impl<B> Drives<B> {
             life: 0,
             passed: [0; URGENCIES],
             gate: None,
+            unmarked: VecDeque::new(),
             is_at_work: false,
         };
         Drives {
@@ -222,6 +233,7 @@ impl<B> Drives<B> {
             delay: Nanos::ZERO,
             met: 0,
             changes: 0,
+            integrity: None,
         }
     }
 
@@ -252,75 +264,6 @@ impl<B> Drives<B> {
         &self.members[drive].disk
     }
 
-    /// Whether it serves.
-    pub fn presence(&self, drive: DriveId) -> Presence {
-        self.members[drive].presence
-    }
-
-    /// True when everything that belongs on the drive can be read from it.
-    #[inline]
-    pub fn is_in_sync(&self, drive: DriveId) -> bool {
-        self.members[drive].presence == Presence::InSync
-    }
-
-    /// True when these blocks can be read from the drive: it is in sync, or filled so far.
-    #[inline]
-    pub fn serves(&self, drive: DriveId, block: u64, blocks: u32) -> bool {
-        let member = &self.members[drive];
-        match member.presence {
-            Presence::InSync => true,
-            Presence::Rebuilding => block + u64::from(blocks) <= member.filled,
-            Presence::Missing => false,
-        }
-    }
-
-    /// A drive that is being filled can be read below block `filled`.
-    pub fn set_filled(&mut self, drive: DriveId, filled: u64) {
-        self.members[drive].filled = filled;
-    }
-
-    /// How often a drive has been lost, replaced, or found to be in sync.
-    #[inline]
-    pub fn changes(&self) -> u64 {
-        self.changes
-    }
-
-    /// True when the drive takes requests.
-    #[inline]
-    pub fn is_present(&self, drive: DriveId) -> bool {
-        self.members[drive].presence != Presence::Missing
-    }
-
-    /// Says whether a drive serves from now on. What waits for one that is missing comes back with
-    /// [`Status::Gone`].
-    pub fn set_presence(&mut self, drive: DriveId, presence: Presence) {
-        self.changes += 1;
-        self.members[drive].presence = presence;
-        if presence == Presence::Missing {
-            for lane in 0..URGENCIES {
-                while let Some(waiting) = self.members[drive].lanes[lane].pop_front() {
-                    self.note_bounce(drive, &waiting);
-                    self.bounce(drive, waiting);
-                }
-            }
-        }
-        self.reset_gate(drive);
-    }
-
-    /// A drive has taken the place of another.
-    pub fn replace(&mut self, drive: DriveId, disk: Disk) {
-        self.most_blocks = self.most_blocks.min(disk.most_blocks);
-        let member = &mut self.members[drive];
-        assert_eq!(member.presence, Presence::Missing, "a drive that serves is not replaced");
-        member.depth = member.most.min(disk.depth);
-        member.disk = disk;
-        member.presence = Presence::Rebuilding;
-        member.filled = 0;
-        member.life += 1;
-        self.changes += 1;
-        self.renew_gate(drive);
-    }
-
     /// Says whether a drive does something with the token of its group.
     pub fn set_at_work(&mut self, drive: DriveId, is_at_work: bool) {
         self.members[drive].is_at_work = is_at_work;
@@ -342,14 +285,22 @@ impl<B> Drives<B> {
     pub fn waiting(&self, drive: DriveId, urgency: Urgency) -> usize {
         self.members[drive].lanes[urgency as usize].len()
     }
+}
 
+impl<B: Block> Drives<B> {
     /// Asks a drive; the answer comes to `owner`. What writes waits for the token, where there is one.
     pub fn ask(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         self.met += u64::from(urgency == Urgency::Read && ask.op == Op::Read && self.is_taken(drive));
         let is_heavy = ask.op != Op::Read && owner != Owner::Record;
-        self.ask_at_gate(now, drive, urgency, Waiting { since: now, is_heavy, epoch: NO_EPOCH, owner, ask });
+        let waiting = Waiting { since: now, is_heavy, epoch: NO_EPOCH, owner, ask };
+        if self.integrity.is_some() {
+            return self.ask_guarded(now, drive, urgency, waiting);
+        }
+        self.ask_at_gate(now, drive, urgency, waiting);
     }
+}
 
+impl<B> Drives<B> {
     /// The same for a read that waits for the token, too.
     pub fn ask_in_turn(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         self.ask_at_gate(
@@ -428,7 +379,9 @@ impl<B> Drives<B> {
         let flight = &self.flights[FlightId::new(id)];
         flight.life == self.members[flight.drive].life
     }
+}
 
+impl<B: Block> Drives<B> {
     /// A drive has answered: whose it is. Sends what has waited for its place.
     pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) -> Answered<B> {
         let flight = self.flights.remove(FlightId::new(response.id));
@@ -445,7 +398,7 @@ impl<B> Drives<B> {
         }
         let mut spans = response.spans;
         spans.add(Cause::ArrayQueue, flight.sent.since(flight.asked));
-        Answered {
+        let answer = Answered {
             owner: flight.owner,
             drive,
             op: flight.op,
@@ -456,9 +409,15 @@ impl<B> Drives<B> {
             data: response.data,
             busy_for: response.busy_for,
             spans,
+        };
+        if self.integrity.is_some() && flight.life == self.members[drive].life {
+            self.note_written(now, &answer);
         }
+        answer
     }
+}
 
+impl<B> Drives<B> {
     /// The next answer for a request that no drive will see.
     pub fn bounced(&mut self) -> Option<Answered<B>> {
         self.bounced.pop_front()

@@ -2,6 +2,7 @@
 
 use super::config::ArrayConfig;
 use super::epoch;
+use super::integrity::Area;
 use super::log;
 use super::raid;
 use super::record::RECORD_BLOCKS;
@@ -28,10 +29,15 @@ impl ArrayConfig {
         if self.layout.is_mirrored() {
             epoch::misfit(self, disks)
         } else if self.layout.is_in_place() {
-            self.raid_misfit(blocks)
+            self.raid_misfit(self.room(blocks))
         } else {
             log::misfit(self, blocks)
         }
+    }
+
+    /// Blocks of a drive of so many that are left to the layout.
+    pub(super) fn room(&self, blocks: u64) -> u64 {
+        if self.has_checksums_in_place() { Area::of(blocks).start() } else { blocks }
     }
 
     fn raid_misfit(&self, blocks: u64) -> Option<(&'static str, String)> {

@@ -25,9 +25,11 @@ pub mod config;
 pub mod core;
 pub mod drives;
 pub mod epoch;
+mod figures;
 pub mod fit;
 pub mod heavy;
 mod ids;
+pub mod integrity;
 pub mod layout;
 pub mod log;
 mod membership;
@@ -44,7 +46,7 @@ pub mod rig;
 mod shape;
 pub mod turns;
 
-pub use config::{ArrayConfig, LayoutKind, Members, ReadPolicy};
+pub use config::{ArrayConfig, InPlaceChecksums, LayoutKind, Members, ReadPolicy};
 pub use fit::TooSmall;
 use ids::numbers;
 pub use ids::{Column, DriveId, GroupId, RGroups};
@@ -59,8 +61,8 @@ use crate::Block;
 use crate::disk::{Disk, Mirror, Request, Response};
 use drives::{Answered, Owner, Presence};
 use epoch::Epochs;
-use heavy::{EpochFigures, StageTimes, Tokens};
-use log::{Collected, Log, LogFigures, RecoveryReport, ScrubReport};
+use heavy::EpochFigures;
+use log::Log;
 use raid::Raid;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Op, Status, Time};
@@ -102,13 +104,16 @@ impl<B: Block> Array<B> {
     /// An array over blank drives that keeps no record on them: for runs that only want timing. `config` must
     /// be free of [`problems`](ArrayConfig::problems), and fit the drives ([`ArrayConfig::misfit`]).
     pub fn fresh(config: &ArrayConfig, disks: &[Disk]) -> Array<B> {
-        Array::new(Core::new(config, disks, None), true)
+        let mut array = Array::new(Core::new(config, disks, None), true);
+        array.core.drives.begin_checksums(Time::ZERO);
+        array
     }
 
     /// A new array over drives whose content does not matter; its records carry `identity`, 128 random bits.
     /// It takes requests when [`Array::is_ready`].
     pub fn create(now: Time, config: &ArrayConfig, disks: &[Disk], identity: u128) -> Array<B> {
         let mut array = Array::new(Core::new(config, disks, Some(identity)), true);
+        array.core.drives.begin_checksums(now);
         with!(array, layout, core => layout.create(now, core));
         array.core.write_record(now);
         array.settle(now);
@@ -124,6 +129,7 @@ impl<B: Block> Array<B> {
         // Which drives are missing must stand on the others before recovery writes anything without them.
         array.is_recovery_due = true;
         array.core.write_first_record(now, &found.newest, &found.behind);
+        array.core.drives.load_checksums(now);
         array.settle(now);
         array
     }
@@ -185,39 +191,6 @@ impl<B: Block> Array<B> {
         condition.and_rebuilding(self.core.unrecorded())
     }
 
-    /// What its log did, if it writes one.
-    pub fn log_figures(&self) -> Option<LogFigures> {
-        match &self.layout {
-            Kind::Raid(_) | Kind::Epochs(_) => None,
-            Kind::Log(log) => Some(log.figures()),
-        }
-    }
-
-    /// The rows of its log that were collected, in order, to be emptied by whoever draws a curve of
-    /// them; of more than 4096 the later ones are left out.
-    pub fn log_collected(&mut self) -> Option<&mut Vec<Collected>> {
-        match &mut self.layout {
-            Kind::Raid(_) | Kind::Epochs(_) => None,
-            Kind::Log(log) => Some(log.recent()),
-        }
-    }
-
-    /// What the recovery of its log did, if it writes one and was opened.
-    pub fn recovery_report(&self) -> Option<RecoveryReport> {
-        match &self.layout {
-            Kind::Raid(_) | Kind::Epochs(_) => None,
-            Kind::Log(log) => log.recovery_report(),
-        }
-    }
-
-    /// What scrubbing of its log has found, if it writes one.
-    pub fn log_scrub(&self) -> Option<ScrubReport> {
-        match &self.layout {
-            Kind::Raid(_) | Kind::Epochs(_) => None,
-            Kind::Log(log) => Some(log.scrub_report()),
-        }
-    }
-
     /// What its layouts share, for figures.
     pub fn core(&self) -> &Core<B> {
         &self.core
@@ -235,40 +208,6 @@ impl<B: Block> Array<B> {
     /// do not go around them for it.
     pub fn without_turns(&self) -> usize {
         self.core.without_turns()
-    }
-
-    /// What its epochs did, if it has any.
-    pub fn epoch_figures(&self) -> Option<EpochFigures> {
-        self.all_epoch_figures().map(|figures| figures.since(&self.epochs_before))
-    }
-
-    /// What epochs did counts from now on: until now the array was prepared.
-    pub fn count_epochs_anew(&mut self) {
-        let Some(figures) = self.all_epoch_figures() else { return };
-        self.epochs_before = figures;
-        match &mut self.layout {
-            Kind::Epochs(epochs) => epochs.forget_longest(),
-            Kind::Log(_) => self.core.tokens.iter_mut().for_each(Tokens::forget_longest),
-            Kind::Raid(_) => {}
-        }
-    }
-
-    /// What a drive did with its token until `now`, for timelines; none where drives have no tokens.
-    pub fn stage_times(&self, now: Time, drive: DriveId) -> Option<StageTimes> {
-        match &self.layout {
-            Kind::Epochs(epochs) => Some(epochs.stage_times(now, drive)),
-            Kind::Log(_) | Kind::Raid(_) => {
-                self.core.tokens.as_ref().map(|_| self.core.drives.gate(drive).progress.times_until(now))
-            }
-        }
-    }
-
-    fn all_epoch_figures(&self) -> Option<EpochFigures> {
-        match &self.layout {
-            Kind::Epochs(epochs) => Some(epochs.figures()),
-            Kind::Log(log) => log.epoch_figures(&self.core),
-            Kind::Raid(_) => None,
-        }
     }
 
     /// The layout, if it has epochs: for what it has found and how far it has got.
@@ -371,7 +310,7 @@ impl<B: Block> Array<B> {
     /// # Errors
     /// [`TooSmall`], when it has fewer blocks than the array uses of each drive.
     pub fn fits(&self, disk: &Disk) -> Result<(), TooSmall> {
-        let (blocks, needed) = (disk.blocks, self.core.usable().end);
+        let (blocks, needed) = (disk.blocks, self.core.drive_blocks());
         if blocks < needed { Err(TooSmall { blocks, needed }) } else { Ok(()) }
     }
 
@@ -385,6 +324,7 @@ impl<B: Block> Array<B> {
         self.fits(&disk)?;
         self.core.drives.replace(drive, disk);
         self.core.rename(drive, id);
+        self.core.drives.renew_checksums(now, drive, id);
         self.core.write_record(now);
         with!(self, layout, core => layout.rebuild(now, core, drive));
         self.settle(now);
@@ -404,6 +344,7 @@ impl<B: Block> Array<B> {
                 with!(self, layout, core => layout.answered(now, core, token, answer));
             }
             Owner::Record => self.core.record_answered(now, answer),
+            Owner::Integrity(life) => self.core.drives.checksums_answered(now, life, answer),
             Owner::Epoch(epoch) => {
                 let core = &mut self.core;
                 let tokens = core.tokens.as_mut().expect("they have epochs");
@@ -424,7 +365,7 @@ impl<B: Block> Array<B> {
             } else if let Some(drive) = self.core.run_tokens(now) {
                 with!(self, layout, core => layout.may_write(now, core, drive));
             } else if self.is_recovery_due {
-                if !self.core.is_recorded() {
+                if !self.core.is_recorded() || !self.core.drives.has_checksums() {
                     return;
                 }
                 self.is_recovery_due = false;
@@ -449,7 +390,14 @@ impl<B: Block> Array<B> {
             Kind::Epochs(epochs) => Layout::<B>::next_event(&**epochs),
         };
         let tokens = self.core.tokens.as_ref().map_or(Time::NEVER, |tokens| tokens.next_event());
-        layout.min(self.core.reads.next_event()).min(tokens)
+        layout.min(self.core.reads.next_event()).min(tokens).min(self.core.drives.next_rest())
+    }
+
+    /// Nobody will write any more. What is known of blocks is written to the drives, so that it is known when
+    /// the array is opened again; true when that has been done.
+    pub fn come_to_rest(&mut self, now: Time) -> bool {
+        self.core.drives.end_checksums(now);
+        self.core.drives.integrity().is_none_or(integrity::Integrity::is_at_rest)
     }
 
     /// Does what is due.
@@ -458,6 +406,7 @@ impl<B: Block> Array<B> {
             return;
         }
         self.core.reads.advance(now, &mut self.core.drives);
+        self.core.drives.rest(now);
         if let Some(tokens) = &mut self.core.tokens {
             tokens.advance(now, &mut self.core.drives);
         }

@@ -7,7 +7,8 @@
 //! written in turn, so one of them is always whole.
 //!
 //! Format 1 is still read. It has the presence of 1024 drives (1 byte each) before the numbers of the layout,
-//! and no identities: its members get theirs when the array is opened.
+//! and no identities: its members get theirs when the array is opened. Format 3 is format 2 for layouts that
+//! write in place and keep checksums of their blocks: who knows nothing of these must not write there.
 
 use super::DriveId;
 use super::config::LayoutKind;
@@ -20,14 +21,21 @@ use tailcut_base::random::mix64;
 /// Blocks at the start of a drive that hold its record.
 pub const RECORD_BLOCKS: u64 = 2;
 
-/// The format that this program writes, and the newest that it understands.
-pub const FORMAT: u32 = 2;
+/// The newest format that this program understands.
+pub const FORMAT: u32 = 3;
+
+/// The format of arrays that format 3 adds nothing to.
+const PLAIN: u32 = 2;
 
 /// The most members of an array that keeps superblocks: those whose identities fit in one block.
 pub const MEMBERS_MAX: usize = 224;
 
 const MAGIC: [u8; 8] = *b"tailcutA";
 const NUMBERS: usize = 8;
+
+/// The number of the layout that says whether a layout that writes in place keeps checksums: 1 if it does.
+pub(super) const CHECKSUMS: usize = 3;
+
 /// Bytes before the tables: header, identity of the array, generation, blocks, four counts.
 const HEAD: usize = 16 + 16 + 8 + 8 + 16;
 const LENGTH: usize = HEAD + 2 * NUMBERS * 8 + MEMBERS_MAX * (16 + 1);
@@ -43,6 +51,11 @@ pub struct MemberId(u128);
 impl MemberId {
     /// None yet: a member of an array whose superblocks are of format 1.
     pub const NONE: MemberId = MemberId(0);
+
+    /// The bits of it.
+    pub(super) fn bits(self) -> u128 {
+        self.0
+    }
 
     /// The identity made of 128 random bits.
     pub fn new(random: u128) -> MemberId {
@@ -100,12 +113,18 @@ impl Record {
         self.ids[self.member]
     }
 
+    /// True for a layout that writes in place and keeps checksums of its blocks (see `integrity`).
+    pub(super) fn has_checksums_in_place(&self) -> bool {
+        self.layout.is_in_place() && self.shape[CHECKSUMS] != 0
+    }
+
     /// The bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.presence.len() <= MEMBERS_MAX, "checked when the array is made or opened");
         let mut bytes = Vec::with_capacity(LENGTH);
         bytes.extend(MAGIC);
-        bytes.extend(FORMAT.to_le_bytes());
+        let format = if self.has_checksums_in_place() { FORMAT } else { PLAIN };
+        bytes.extend(format.to_le_bytes());
         bytes.extend([0; 4]);
         bytes.extend(self.array.to_le_bytes());
         bytes.extend(self.generation.to_le_bytes());
@@ -280,8 +299,8 @@ mod tests {
         assert_eq!(Record::decode(&[0; 4096]), Err(NoRecord::Blank));
         assert_eq!(Record::decode(&[7; 4096]), Err(NoRecord::Foreign));
         let mut newer = record().encode();
-        newer[8] = 3;
-        assert_eq!(Record::decode(&newer), Err(NoRecord::Newer(3)));
+        newer[8] = 4;
+        assert_eq!(Record::decode(&newer), Err(NoRecord::Newer(4)));
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //! is computed from it later relies on what is checked here.
 
 use super::config::{ArrayConfig, LayoutKind};
+use super::integrity::Area;
 use super::log;
 use super::raid::{INTENT_BLOCKS, JOURNAL_LEAST, WriteHole};
 use super::reads::MOST_COPIES;
-use super::record::{RECORD_BLOCKS, Record};
+use super::record::{CHECKSUMS, RECORD_BLOCKS, Record};
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::config::Choice;
 
@@ -51,9 +52,10 @@ fn least_width(layout: LayoutKind) -> usize {
 fn impossible_copies(record: &Record) -> Option<String> {
     let [chunk, slots, copies, ..] = record.shape;
     let copies = if copies == 0 { 2 } else { copies };
-    let room = record.drive_blocks - RECORD_BLOCKS;
+    let room = room(record);
     let is_possible = (2..=MOST_COPIES as u64).contains(&copies)
         && copies <= u64::from(record.groups)
+        && record.shape[CHECKSUMS] <= 1
         && (1..room).contains(&slots)
         && (1..=room).contains(&chunk)
         && chunk * copies <= room - slots;
@@ -70,9 +72,17 @@ fn impossible_in_place(record: &Record, width: u64) -> Option<String> {
         WriteHole::Journal => JOURNAL_LEAST + 2 * width,
         WriteHole::Resync => INTENT_BLOCKS,
     };
-    let room = record.drive_blocks - RECORD_BLOCKS;
-    let is_possible = (least..room).contains(&reserved) && (1..=room - reserved).contains(&chunk);
+    let room = room(record);
+    let is_possible = record.shape[CHECKSUMS] <= 1
+        && (least..room).contains(&reserved)
+        && (1..=room - reserved).contains(&chunk);
     (!is_possible).then(|| format!("chunks of {chunk} blocks behind {reserved} blocks of journal or bitmap"))
+}
+
+/// Blocks of each drive that are left to a layout that writes in place.
+fn room(record: &Record) -> u64 {
+    let area = record.has_checksums_in_place().then(|| Area::of(record.drive_blocks));
+    area.map_or(record.drive_blocks, |area| area.start()).saturating_sub(RECORD_BLOCKS)
 }
 
 fn impossible_log(record: &Record, mut config: ArrayConfig) -> Option<String> {

@@ -90,7 +90,7 @@ pub fn check_copies(rig: &mut Rig, copies: u32) {
 /// The same of the copies that are left when some drives are not.
 pub fn check_copies_without(rig: &mut Rig, copies: u32, lost: &[usize]) {
     let (drives, copies) = (rig.drives.len(), u64::from(copies));
-    let rows = (rig.drives[0].disk.blocks - DATA) / (copies * CHUNK);
+    let rows = (rig.data_end() - DATA) / (copies * CHUNK);
     let first = |index| DATA + index / CHUNK * copies * CHUNK + index % CHUNK;
     let is_closed = drives.is_multiple_of(2) || rig.config.groups > 2;
     for drive in (0..drives).filter(|&drive| is_closed || drive + 1 < drives) {

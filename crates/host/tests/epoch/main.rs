@@ -11,6 +11,7 @@ mod rig;
 
 mod bench;
 mod bounds;
+mod checksums;
 mod control;
 mod copies;
 mod crashes;

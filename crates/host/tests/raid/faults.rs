@@ -261,7 +261,7 @@ fn a_drive_that_goes_during_a_scrub_is_not_damage() {
             rig.rest();
             rig.array.scrub(rig.now);
             rig.submit(Op::Flush, 0, 0, false);
-            (0..steps).for_each(|_| drop(rig.step()));
+            (0..steps).for_each(|_| _ = rig.step());
             rig.drives[1].is_gone = true;
             rig.rest();
             let report = *rig.array.raid().unwrap().scrub_report();

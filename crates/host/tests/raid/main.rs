@@ -1,6 +1,7 @@
 //! Arrays that write in place, against a model of what every block may hold.
 
 mod blame;
+mod checksums;
 mod contended;
 mod copies;
 mod crashes;

@@ -67,10 +67,24 @@ pub fn disk() -> Disk {
     Disk { blocks: 2 + 40 + 6 * 4, depth: 8, most_blocks: 3, volatile_cache: true, copies: 1 }
 }
 
+/// The drives of an array: with checksums there is an area for them behind what the layout uses.
+fn disk_of(config: &ArrayConfig) -> Disk {
+    let area = if config.has_checksums_in_place() { AREA } else { 0 };
+    Disk { blocks: disk().blocks + area, ..disk() }
+}
+
+/// Blocks for checksums on a drive that has a single region of them.
+const AREA: u64 = 2;
+
 impl Rig {
     /// A new array that is ready.
     pub fn new(config: &ArrayConfig, seed: u64) -> Rig {
-        let disks = vec![disk(); config.drives as usize];
+        Rig::on(&disk_of(config), config, seed)
+    }
+
+    /// A new array on such drives.
+    pub fn on(disk: &Disk, config: &ArrayConfig, seed: u64) -> Rig {
+        let disks = vec![disk.clone(); config.drives as usize];
         let mut drives: Vec<Drive> = disks.iter().map(Drive::new).collect();
         let mut stream = Stream::new(seed, "rig");
         // Whatever was there before must not matter.
@@ -89,7 +103,7 @@ impl Rig {
 
     /// An array over blank drives that keeps no record.
     pub fn fresh(config: &ArrayConfig, seed: u64) -> Rig {
-        let disks = vec![disk(); config.drives as usize];
+        let disks = vec![disk_of(config); config.drives as usize];
         let drives = disks.iter().map(Drive::new).collect();
         let array = Array::fresh(config, &disks);
         let model = Model::new(array.disk().blocks);
@@ -410,12 +424,17 @@ impl Rig {
         }
     }
 
+    /// The first block of each drive behind data.
+    pub fn data_end(&self) -> u64 {
+        self.array.core().usable().end
+    }
+
     /// At rest the blocks of every row add up to zero.
     pub fn check_parity(&mut self) {
         if !self.config.layout.is_redundant() {
             return;
         }
-        for block in self.data_start()..self.drives[0].disk.blocks {
+        for block in self.data_start()..self.data_end() {
             let mut sum = Bytes::default();
             for drive in &self.drives {
                 tailcut_host::Block::xor(&mut sum, &drive.get(block));
@@ -428,14 +447,16 @@ impl Rig {
 
     /// Puts a blank drive in a place.
     pub fn replace(&mut self, drive: usize) {
-        let mut blank = Drive::new(&disk());
+        let disk = self.drives[drive].disk.clone();
+        let mut blank = Drive::new(&disk);
         // Not so blank: it has been part of something before, of which only the record is erased.
         for block in 2..blank.disk.blocks {
             blank.plant(block, self.drives[drive].get(block / 2));
         }
+        blank.is_unsealed = self.drives[drive].is_unsealed;
         self.drives[drive] = blank;
         self.array
-            .replace(self.now, DriveId::at(drive), disk(), MemberId::new(self.now.0.into()))
+            .replace(self.now, DriveId::at(drive), disk, MemberId::new(self.now.0.into()))
             .expect("it is large enough");
         self.pump();
     }

@@ -372,6 +372,10 @@ impl<D: Drive> Drive for ServedArray<D> {
         }
     }
 
+    fn come_to_rest(&mut self, now: Time) -> bool {
+        self.array.come_to_rest(now)
+    }
+
     /// An array does by itself what is to be steered in its drives, or leaves it to [`ServedArray::call`].
     fn control(&mut self, _: Time, call: Control) {
         self.ready.replies.push((call, ControlReply::Unsupported));

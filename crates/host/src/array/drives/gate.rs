@@ -366,7 +366,7 @@ impl<B> Drives<B> {
     }
 
     /// Answers a request that the drive will not see.
-    fn answer(&mut self, drive: DriveId, waiting: Waiting<B>, status: Status) {
+    pub(super) fn answer(&mut self, drive: DriveId, waiting: Waiting<B>, status: Status) {
         let Waiting { owner, ask, .. } = waiting;
         let (op, fua, block, blocks, data) = (ask.op, ask.fua, ask.block, ask.blocks, ask.data);
         let (busy_for, spans) = (Nanos::ZERO, Spans::new());

@@ -100,7 +100,11 @@ impl<B: Block> Epochs<B> {
         if answer.op == Op::Read && answer.status == Status::Success {
             let seal = seal_of(answer.drive, answer.block, 0);
             let content = answer.data.pop();
-            comparison.found[copy] = content.filter(|block| block.is_intact(seal) || *block == B::default());
+            let is_accepted =
+                |block: &B| core.drives.accept(answer.drive, answer.block, std::slice::from_ref(block));
+            let is_right =
+                |block: &B| (block.is_intact(seal) || *block == B::default()) && is_accepted(block);
+            comparison.found[copy] = content.filter(is_right);
         }
         core.drives.recycle(answer.data);
         comparison.pending -= 1;

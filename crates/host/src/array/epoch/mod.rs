@@ -141,6 +141,7 @@ impl<B: Block> Epochs<B> {
         let shape = Geometry::new(data, made[0], drives, groups as usize, made[2] as usize);
         core.config.epoch.chunk = made[0] * BLOCK_BYTES;
         core.config.epoch.copies = made[2] as u32;
+        core.drives.cover(shape.data().start);
         core.reads.set_copies(shape.copies);
         core.reads.leave_repairs();
         let most_dirty = config.cache_blocks().min(ring::blocks_for(slots)) as usize;
@@ -237,8 +238,8 @@ pub(super) fn copies_of(record: &Record) -> usize {
 
 /// What does not fit drives of these sizes: the key to blame, and what would be right.
 pub(super) fn misfit(config: &ArrayConfig, disks: &[Disk]) -> Option<(&'static str, String)> {
-    let blocks = disks.iter().map(|disk| disk.blocks).min()?;
-    if disks.iter().any(|disk| disk.blocks != blocks) {
+    let blocks = config.room(disks.iter().map(|disk| disk.blocks).min()?);
+    if disks.iter().any(|disk| disk.blocks != disks[0].blocks) {
         let message = "epochs needs drives of equal size: copies of a drive lie on its neighbours".into();
         return Some(("drives", message));
     }

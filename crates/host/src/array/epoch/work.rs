@@ -201,6 +201,11 @@ impl<B: Block> Epochs<B> {
         let is_wrong = |&copy: &usize| says_something_else(copy) || found[copy].is_none() && serves(copy);
         let wrong: Vec<usize> = (0..places.len()).filter(is_wrong).collect();
         if wrong.is_empty() {
+            // All of those that are there say the same: their checksums are known now.
+            let agreeing = found.iter().zip(places.iter()).filter(|_| found.iter().flatten().count() > 1);
+            for (content, place) in agreeing {
+                content.iter().for_each(|content| core.drives.adopt(now, place.drive, place.block, content));
+            }
             return;
         }
         self.report.parity_mismatches += u64::from(wrong.iter().any(|&copy| found[copy].is_some()));

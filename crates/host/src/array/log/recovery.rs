@@ -31,7 +31,7 @@ pub struct RecoveryReport {
     /// Rows of the log that were read.
     pub rows_scanned: u64,
     /// Blocks that were read, of the log and the checkpoint.
-    pub blocks_read: u64,
+    blocks_read: u64,
     /// Batches that counted.
     pub batches: u64,
     /// Blocks and trims in them.

@@ -25,7 +25,7 @@ pub struct Space {
     /// The group that is collected.
     pub collecting: Option<GroupId>,
     /// The group that is to be written next, and is left alone until it is.
-    pub next_front: Option<GroupId>,
+    next_front: Option<GroupId>,
     /// What may be written while there is little room, in parts of a block.
     credit: u64,
     /// Requests of the host that wait for room, in the order in which they came.

@@ -233,10 +233,15 @@ impl<B: Block> Raid<B> {
             let (shape, gather) = (&self.shape, &mut self.gathers[id as usize]);
             let piece = gather.piece.expect("it has not ended");
             let request = core.requests.get_mut(self.locks.get(piece).slot);
-            let mut sum = std::mem::take(&mut gather.sums[cell % shape.rows]);
+            let mut sum = gather.sums[cell % shape.rows].clone();
             let of_row = (0..shape.data_width()).map(|role| role * shape.rows + cell % shape.rows);
             for other in of_row.filter(|&other| other != cell && gather.wanted.contains(other)) {
                 sum.xor(&request.data[(shape.host_block(gather.unit, other) - request.block) as usize]);
+            }
+            let (drive, row) = (shape.drive(gather.unit, cell / shape.rows), cell % shape.rows);
+            if !core.drives.accept(drive, shape.base(gather.unit) + row as u64, std::slice::from_ref(&sum)) {
+                gather.has_failed = true;
+                continue;
             }
             request.data[(shape.host_block(gather.unit, cell) - request.block) as usize] = sum;
             gather.asked.known.insert(cell);

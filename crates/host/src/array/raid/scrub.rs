@@ -5,11 +5,12 @@ use super::cells::Cells;
 use super::walk::Task;
 use crate::Block;
 use crate::array::core::Core;
+use tailcut_base::Time;
 
 impl<B: Block> Raid<B> {
     /// Judges what was read of a unit, row by row; returns the cells to be written, whose content is right
     /// now.
-    pub(super) fn compare(&mut self, core: &Core<B>, id: u32) -> Cells {
+    pub(super) fn compare(&mut self, now: Time, core: &mut Core<B>, id: u32) -> Cells {
         let unknown = self.unknown(core, self.works[id as usize].unit);
         let mut writes = Cells::NONE;
         for row in 0..self.shape.rows {
@@ -21,41 +22,63 @@ impl<B: Block> Raid<B> {
                 |&cell: &usize| self.works[id as usize].bad.contains(cell) && !unknown.contains(cell);
             let bad: Vec<usize> = cells.filter(is_bad).collect();
             match bad[..] {
-                [] if is_known => self.compare_parity(id, row, &mut writes),
+                [] if is_known => {
+                    if self.compare_parity(id, row, &mut writes) {
+                        self.adopt(now, core, id, row);
+                    }
+                }
                 [] => {}
-                [cell] if is_known => self.restore(id, cell, &mut writes),
+                [cell] if is_known => self.restore(core, id, cell, &mut writes),
                 _ => self.count_lost(id, bad.len() as u64),
             }
         }
         writes
     }
 
+    /// The blocks of a row fit each other: their checksums are known now.
+    fn adopt(&mut self, now: Time, core: &mut Core<B>, id: u32, row: usize) {
+        let work = &self.works[id as usize];
+        let block = self.shape.base(work.unit) + row as u64;
+        for role in 0..self.shape.width {
+            let drive = self.shape.drive(work.unit, role);
+            core.drives.adopt(now, drive, block, &work.content[role * self.shape.rows + row]);
+        }
+    }
+
     /// All blocks of a row are intact: does the parity fit?
-    fn compare_parity(&mut self, id: u32, row: usize, writes: &mut Cells) {
+    fn compare_parity(&mut self, id: u32, row: usize, writes: &mut Cells) -> bool {
         let parity = self.shape.parity_role() * self.shape.rows + row;
         let mut right = self.others(id, parity);
         let work = &mut self.works[id as usize];
         std::mem::swap(&mut work.content[parity], &mut right);
         right.xor(&work.content[parity]);
         if is_zero(&right) {
-            return;
+            return true;
         }
         writes.insert(parity);
         match work.task {
             Task::Resync => self.report.resynced += 1,
             _ => self.report.parity_mismatches += 1,
         }
+        false
     }
 
     /// One block of a row is not what was written: it follows from the others. After a power cut only a
     /// parity does, as the parity need not fit.
-    fn restore(&mut self, id: u32, cell: usize, writes: &mut Cells) {
+    fn restore(&mut self, core: &Core<B>, id: u32, cell: usize, writes: &mut Cells) {
         let is_parity = cell / self.shape.rows == self.shape.parity_role();
         let is_resync = self.works[id as usize].task == Task::Resync;
         if is_resync && !is_parity {
             return self.count_lost(id, 1);
         }
         let right = self.others(id, cell);
+        let (role, row) = (cell / self.shape.rows, cell % self.shape.rows);
+        let unit = self.works[id as usize].unit;
+        let (drive, block) = (self.shape.drive(unit, role), self.shape.base(unit) + row as u64);
+        if !core.drives.accept(drive, block, std::slice::from_ref(&right)) {
+            // Another block of the row is wrong, too, or its parity is.
+            return self.count_lost(id, 1);
+        }
         self.works[id as usize].content[cell] = right;
         writes.insert(cell);
         if is_resync {

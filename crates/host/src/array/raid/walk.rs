@@ -347,7 +347,7 @@ impl<B: Block> Raid<B> {
         if is_writing || matches!(task, Task::Rebuild(_)) {
             return self.end_work(now, core, id);
         }
-        let writes = self.compare(core, id);
+        let writes = self.compare(now, core, id);
         let work = &mut self.works[id as usize];
         (work.is_writing, work.pending) = (true, 1);
         self.write_cells(now, core, id, writes);

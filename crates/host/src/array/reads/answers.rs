@@ -19,7 +19,7 @@ impl<B: Block> Reads<B> {
     ) {
         let has_copies = self.has_copies();
         let wanted = self.slots[slot as usize].wanted;
-        let is_intact = answer.status == Status::Success && self.is_intact(&wanted, &answer);
+        let is_intact = answer.status == Status::Success && self.is_intact(drives, &wanted, &answer);
         let read = &mut self.slots[slot as usize];
         assert_eq!(read.direct, Direct::Pending);
         read.direct = Direct::Useless;
@@ -33,12 +33,13 @@ impl<B: Block> Reads<B> {
             return self.tell(now, drives, slot, Status::Success, answer.data);
         }
         let status = answer.status;
+        let has_raced = drives.has_raced(now, &answer);
         if status == Status::Contended {
             read.direct = Direct::Contended(answer.busy_for);
             read.copies.direct_is_free_at(now + answer.busy_for);
         }
         drives.recycle(answer.data);
-        self.count_failure(slot, wanted.drive, status);
+        self.count_failure(slot, wanted.drive, status, has_raced);
         if self.slots[slot as usize].is_around {
             // The others are on their way, or have failed, or would rather not have served.
             if self.slots[slot as usize].pending == 0 {
@@ -55,11 +56,13 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    pub(super) fn count_failure(&mut self, slot: u32, drive: DriveId, status: Status) {
+    pub(super) fn count_failure(&mut self, slot: u32, drive: DriveId, status: Status, has_raced: bool) {
         let read = &mut self.slots[slot as usize];
         read.repair |= matches!(status, Status::Success | Status::MediaError);
         match status {
             Status::Contended => self.counts.contended += 1,
+            // What it has read may have been right at that time; then nobody uses it any more.
+            Status::Success if has_raced => {}
             Status::Success => {
                 self.counts.corrupt += 1;
                 self.faults_mut(drive).corrupt += 1;
@@ -79,7 +82,7 @@ impl<B: Block> Reads<B> {
         answer: Answered<B>,
     ) {
         let wanted = self.slots[slot as usize].wanted;
-        let is_intact = answer.status == Status::Success && self.is_intact(&wanted, &answer);
+        let is_intact = answer.status == Status::Success && self.is_intact(drives, &wanted, &answer);
         let read = &mut self.slots[slot as usize];
         read.pending -= 1;
         if read.is_done {
@@ -107,7 +110,7 @@ impl<B: Block> Reads<B> {
     pub(super) fn all_answered(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let read = &self.slots[slot as usize];
         let is_complete = !read.is_broken && read.refused == 0;
-        let is_wrong = is_complete && !self.accept(read.wanted.drive, read.wanted.block, &read.sum);
+        let is_wrong = is_complete && !self.accept(drives, read.wanted.drive, read.wanted.block, &read.sum);
         let read = &mut self.slots[slot as usize];
         read.spans.add(Cause::Reconstruction, now.since(read.mark));
         read.mark = now;

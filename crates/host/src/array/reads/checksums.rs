@@ -43,6 +43,11 @@ impl Checksums {
         self.drives[drive][block as usize..][..blocks as usize].fill(UNKNOWN);
     }
 
+    /// Forgets the checksums of all blocks of a drive.
+    pub fn forget_all(&mut self, drive: DriveId) {
+        self.drives[drive] = Table::dense(self.drives[drive].len());
+    }
+
     /// The stored forms of a range of blocks, for a checkpoint. Blocks past the end of the drive are unknown.
     pub fn dump(&self, drive: DriveId, blocks: Range<u64>) -> impl Iterator<Item = u32> {
         let table = &self.drives[drive];

@@ -134,7 +134,7 @@ impl<B: Block> Reads<B> {
         }
         read.account(now, &answer);
         let wanted = read.wanted;
-        if answer.status == Status::Success && self.is_intact(&wanted, &answer) {
+        if answer.status == Status::Success && self.is_intact(drives, &wanted, &answer) {
             return self.tell(now, drives, slot, Status::Success, answer.data);
         }
         if answer.status == Status::Contended {
@@ -142,7 +142,8 @@ impl<B: Block> Reads<B> {
             let index = self.others(&wanted).position(is_this).expect("it has a copy");
             self.read_mut(slot).copies.free_at[index] = now + answer.busy_for;
         } else {
-            self.count_failure(slot, answer.drive, answer.status);
+            let has_raced = drives.has_raced(now, &answer);
+            self.count_failure(slot, answer.drive, answer.status, has_raced);
         }
         drives.recycle(answer.data);
         self.ask_next_copy(now, drives, slot);

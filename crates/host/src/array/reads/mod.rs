@@ -103,15 +103,17 @@ impl<B: Block> Reads<B> {
     }
 
     /// True if these are the blocks of a drive from `block` on, as far as their checksums are known.
-    fn accept(&self, drive: DriveId, block: u64, data: &[B]) -> bool {
-        let checksums = self.checksums.as_ref().filter(|_| holds(Rule::ChecksumsAreCompared));
-        let Some(checksums) = checksums else { return true };
+    fn accept(&self, drives: &Drives<B>, drive: DriveId, block: u64, data: &[B]) -> bool {
+        if !holds(Rule::ChecksumsAreCompared) {
+            return true;
+        }
+        let Some(checksums) = &self.checksums else { return drives.accept(drive, block, data) };
         data.iter().zip(block..).all(|(content, block)| checksums.accept(drive, block, content))
     }
 
     /// True when a drive has answered with what was written.
-    fn is_intact(&self, wanted: &Wanted, answer: &Answered<B>) -> bool {
-        is_intact(wanted, answer) && self.accept(answer.drive, answer.block, &answer.data)
+    fn is_intact(&self, drives: &Drives<B>, wanted: &Wanted, answer: &Answered<B>) -> bool {
+        is_intact(wanted, answer) && self.accept(drives, answer.drive, answer.block, &answer.data)
     }
 
     /// What they did.

@@ -131,7 +131,8 @@ impl<D: Steered> Service<D> {
                 self.close(slot);
             }
         }
-        if self.connected() == 0 && self.machine.in_flight() == 0 {
+        let is_idle = self.connected() == 0 && self.machine.in_flight() == 0;
+        if is_idle && (self.drive.come_to_rest(now) || now >= deadline) {
             self.stopping = Stopping::Flushing;
             let header = Header { command: NBD_CMD_FLUSH, ..Header::default() };
             let (command, since) = (Command::Flush, now);

@@ -1,0 +1,106 @@
+//! What drives say of their regions when an array is opened: first the marks, then the checksums of regions
+//! that are clean.
+
+use super::area::RegionId;
+use super::{Integrity, Wish};
+use crate::Block;
+use crate::array::DriveId;
+use crate::array::drives::{Answered, Ask, Urgency};
+use tailcut_base::ids::Id;
+use tailcut_base::{Class, Op, Status, Time};
+
+/// How far a drive is.
+#[derive(Debug)]
+pub(super) struct Loading {
+    /// Answers that are to come.
+    pending: u32,
+    /// The next region to be looked at.
+    next: RegionId,
+    /// The most blocks that are read at once.
+    most: u32,
+}
+
+/// Requests under way at a time on each drive, and the most blocks of one.
+const AT_ONCE: u32 = 4;
+const MOST: u32 = 64;
+
+impl<B: Block> Integrity<B> {
+    /// An array is opened: reads the marks of a drive, which takes at most `most` blocks at once.
+    pub(in crate::array) fn begin_loading(&mut self, drive: DriveId, most: u32) {
+        let pending = self.area.marks() as u32;
+        let loading = Loading { pending, next: RegionId::new(0), most: most.min(MOST) };
+        self.members[drive].loading = Some(loading);
+        for mark in super::area::MarkId::first(self.area.marks()) {
+            self.wishes.push(read(drive, self.area.mark_at(mark), 1));
+        }
+    }
+
+    /// Something has been read.
+    pub(super) fn loaded(&mut self, now: Time, answer: &Answered<B>) {
+        let drive = answer.drive;
+        let is_good = answer.status == Status::Success;
+        let Some(loading) = &mut self.members[drive].loading else { return };
+        loading.pending -= 1;
+        if let Some(mark) = self.area.mark_in(answer.block) {
+            let block = answer.data.first().filter(|_| is_good).and_then(|block| block.decode());
+            let regions = &mut self.members[drive].regions;
+            let owner = regions.owner();
+            let marks = block.and_then(|block| owner.marks_of(mark, block));
+            self.damaged += u64::from(marks.is_none());
+            regions.restore(now, &self.area, mark, marks);
+        } else if !is_good && answer.blocks > 1 {
+            // One block that cannot be read must not take those beside it along.
+            loading.pending += answer.blocks;
+            for block in answer.block..answer.block + u64::from(answer.blocks) {
+                self.wishes.push(read(drive, block, 1));
+            }
+        } else {
+            for (at, block) in (answer.block..answer.block + u64::from(answer.blocks)).enumerate() {
+                let region = self.area.sums_in(block).expect("checksums were read");
+                self.take_sums(now, drive, region, answer.data.get(at).filter(|_| is_good));
+            }
+        }
+        self.load_more(now, drive);
+    }
+
+    /// Takes over the checksums of a region, if they count. Where they are damaged they are unknown, and are
+    /// written anew.
+    fn take_sums(&mut self, now: Time, drive: DriveId, region: RegionId, block: Option<&B>) {
+        let regions = &mut self.members[drive].regions;
+        let (owner, first) = (regions.owner(), self.area.first_of(region));
+        let Some(generation) = regions.clean(region) else { return };
+        let block = block.and_then(|block| block.decode());
+        match block.and_then(|block| owner.sums_of(region, generation, block)) {
+            Some(sums) => self.sums.restore(drive, first, sums),
+            None => {
+                self.damaged += 1;
+                regions.touch(now, self.idle, region);
+            }
+        }
+    }
+
+    fn load_more(&mut self, now: Time, drive: DriveId) {
+        let member = &mut self.members[drive];
+        let Some(loading) = &mut member.loading else { return };
+        if loading.next.index() == 0 && loading.pending > 0 {
+            return;
+        }
+        let end = self.area.regions();
+        while loading.pending < AT_ONCE
+            && let Some(first) = member.regions.next_clean(loading.next)
+        {
+            let blocks = loading.most.min((end - first.index()) as u32);
+            loading.next = RegionId::at(first.index() + blocks as usize);
+            loading.pending += 1;
+            self.wishes.push(read(drive, self.area.sums_at(first), blocks));
+        }
+        if loading.pending == 0 {
+            self.begin_serving(now, drive);
+        }
+    }
+}
+
+fn read<B>(drive: DriveId, block: u64, blocks: u32) -> Wish<B> {
+    let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
+    (drive, Urgency::Read, Ask { op, fua: false, fail_fast: false, class, block, blocks, data })
+}

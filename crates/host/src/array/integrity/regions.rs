@@ -1,0 +1,456 @@
+//! The regions of one drive: which are being written, and how one comes to rest.
+
+use super::area::{Area, MarkId, RegionId};
+use super::codec::{Generation, Owner};
+use crate::planted::{Rule, holds};
+use std::collections::VecDeque;
+use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::{Nanos, Time};
+
+/// How far a region is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing is known of its blocks, nobody has written them, and its mark says so.
+    Unknown,
+    /// Its checksums on the drive are those of its blocks, and its mark says so.
+    Clean,
+    /// It is to be written, and its mark on the drive says nothing of that yet.
+    Wanted,
+    /// The mark is on its way.
+    Marking,
+    /// It may be written: its mark on the drive says that its checksums there mean nothing.
+    Dirty,
+    /// As `Dirty`, and its checksums are on their way. A write makes it dirty again.
+    Cleaning,
+}
+
+/// A region.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    state: State,
+    /// Of its checksums that were written last.
+    generation: Generation,
+    /// Writes that the drive has not answered.
+    in_flight: u32,
+    /// When a write was sent or answered last.
+    written: Time,
+}
+
+/// The regions of a drive. Each that is neither clean nor unknown is in `dirty`, or in `cleaning`.
+#[derive(Debug)]
+pub(super) struct Regions {
+    owner: Owner,
+    regions: IdVec<RegionId, Region>,
+    /// In about the order in which they were written first.
+    dirty: VecDeque<RegionId>,
+    /// How many may be dirty before some come to rest that are still being written.
+    most: usize,
+    /// Those that wait for their marks, and those whose marks are on their way.
+    wanted: Vec<RegionId>,
+    marking: Vec<RegionId>,
+    /// The block of marks that is being written.
+    mark: Option<MarkId>,
+    /// Blocks of marks that are behind, and nobody waits for.
+    stale: Vec<MarkId>,
+    cleaning: Vec<RegionId>,
+    /// How many of `dirty` are still to be looked at in this round.
+    left: usize,
+    /// When to look for regions at rest.
+    due: Time,
+}
+
+/// Regions whose checksums are written together.
+const BATCH: usize = 64;
+
+impl Regions {
+    /// Nothing is known of any. About `most` are dirty at a time.
+    pub(super) fn new(owner: Owner, area: &Area, most: usize) -> Regions {
+        let (generation, written) = (Generation::NONE, Time::ZERO);
+        let region = Region { state: State::Unknown, generation, in_flight: 0, written };
+        Regions {
+            owner,
+            regions: IdVec::filled(area.regions(), region),
+            dirty: VecDeque::new(),
+            most,
+            wanted: Vec::new(),
+            marking: Vec::new(),
+            mark: None,
+            stale: Vec::new(),
+            cleaning: Vec::new(),
+            left: 0,
+            due: Time::NEVER,
+        }
+    }
+
+    /// Whose they are.
+    pub(super) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Regions with checksums that are not on the drive.
+    pub(super) fn dirty(&self) -> usize {
+        self.dirty.len() + self.cleaning.len()
+    }
+
+    /// True when the drive has all checksums, and its marks say so.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.dirty() == 0 && self.mark.is_none() && self.stale.is_empty()
+    }
+
+    /// True if some regions have been written since then, or are being written.
+    pub(super) fn were_written(&self, since: Time, mut regions: impl Iterator<Item = RegionId>) -> bool {
+        regions.any(|region| self.regions[region].in_flight > 0 || self.regions[region].written >= since)
+    }
+
+    /// When to look for regions at rest.
+    pub(super) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Takes over what a block of marks says; none if there is none that can be read. It may be readable next
+    /// time, so it is written before its regions are.
+    pub(super) fn restore(
+        &mut self,
+        now: Time,
+        area: &Area,
+        mark: MarkId,
+        marks: Option<impl Iterator<Item = Generation>>,
+    ) {
+        let Some(marks) = marks else {
+            for region in area.marked_in(mark) {
+                self.regions[region].state = State::Clean;
+                self.touch(now, Nanos::ZERO, region);
+            }
+            return;
+        };
+        for (region, generation) in area.marked_in(mark).zip(marks) {
+            if generation != Generation::NONE {
+                let region = &mut self.regions[region];
+                (region.state, region.generation) = (State::Clean, generation);
+            }
+        }
+    }
+
+    /// The next region from `from` on whose checksums on the drive count.
+    pub(super) fn next_clean(&self, from: RegionId) -> Option<RegionId> {
+        let mut regions = from.up_to(RegionId::at(self.regions.len()));
+        regions.find(|&region| self.regions[region].state == State::Clean)
+    }
+
+    /// The generation of the checksums of a region that is clean.
+    pub(super) fn clean(&self, region: RegionId) -> Option<Generation> {
+        let Region { state, generation, .. } = self.regions[region];
+        (state == State::Clean).then_some(generation)
+    }
+
+    /// A drive of which nothing counts: all marks are to be written.
+    pub(super) fn begin_blank(&mut self, area: &Area) {
+        self.stale = MarkId::first(area.marks()).collect();
+    }
+
+    /// Looks for regions at rest at this moment, if there are any that are dirty.
+    pub(super) fn look_at(&mut self, at: Time) {
+        self.due = if self.dirty.is_empty() { Time::NEVER } else { at };
+    }
+
+    /// True when some regions can be written now: then their writes count as in flight. Otherwise their marks
+    /// are wanted, and the write comes again.
+    #[inline]
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        idle: Nanos,
+        regions: impl Iterator<Item = RegionId> + Clone,
+    ) -> bool {
+        let mut is_marked = true;
+        for region in regions.clone() {
+            is_marked &= self.touch(now, idle, region);
+        }
+        if is_marked || !holds(Rule::DirtyBeforeWrite) {
+            regions.for_each(|region| self.regions[region].in_flight += 1);
+            return true;
+        }
+        false
+    }
+
+    /// The checksums of a region change: true if its mark says so on the drive.
+    #[inline]
+    pub(super) fn touch(&mut self, now: Time, idle: Nanos, id: RegionId) -> bool {
+        let region = &mut self.regions[id];
+        region.written = now;
+        match region.state {
+            State::Dirty => true,
+            State::Cleaning => {
+                region.state = State::Dirty;
+                true
+            }
+            State::Wanted | State::Marking => false,
+            State::Unknown => {
+                region.state = State::Dirty;
+                self.soil(now, idle, id);
+                true
+            }
+            State::Clean => {
+                region.state = State::Wanted;
+                self.wanted.push(id);
+                self.soil(now, idle, id);
+                false
+            }
+        }
+    }
+
+    fn soil(&mut self, now: Time, idle: Nanos, id: RegionId) {
+        self.dirty.push_back(id);
+        let at = if self.dirty() > self.most { now } else { now + idle };
+        self.due = self.due.min(at);
+    }
+
+    /// A write of some regions has been answered.
+    #[inline]
+    pub(super) fn ended(&mut self, now: Time, regions: impl Iterator<Item = RegionId>) {
+        for region in regions {
+            let region = &mut self.regions[region];
+            region.in_flight -= 1;
+            region.written = now;
+        }
+    }
+
+    /// The block of marks to be written next, if none is being written and one is behind.
+    pub(super) fn next_mark(&mut self, area: &Area) -> Option<MarkId> {
+        if self.mark.is_some() {
+            return None;
+        }
+        let first = self.wanted.first().map(|&region| area.mark_of(region));
+        let mark = first.or_else(|| self.stale.last().copied())?;
+        self.stale.retain(|&stale| stale != mark);
+        for &region in self.wanted.iter().filter(|&&region| area.mark_of(region) == mark) {
+            self.regions[region].state = State::Marking;
+            self.marking.push(region);
+        }
+        self.wanted.retain(|&region| area.mark_of(region) != mark);
+        self.mark = Some(mark);
+        Some(mark)
+    }
+
+    /// The marks of a block as they are to be on the drive.
+    pub(super) fn marks(&self, area: &Area, mark: MarkId) -> impl Iterator<Item = Generation> {
+        area.marked_in(mark).map(|region| self.clean(region).unwrap_or(Generation::NONE))
+    }
+
+    /// A block of marks has been written, or has not: then its regions wait for whoever asks again.
+    pub(super) fn marked(&mut self, is_good: bool) {
+        let mark = self.mark.take();
+        for region in self.marking.drain(..) {
+            self.regions[region].state = if is_good { State::Dirty } else { State::Wanted };
+            if !is_good {
+                self.wanted.push(region);
+            }
+        }
+        if !is_good {
+            self.stale.extend(mark);
+        }
+    }
+
+    /// Looks for regions that have had no write for so long, or for any where too many are dirty: their
+    /// checksums are to be written.
+    pub(super) fn begin_cleaning(&mut self, now: Time, idle: Nanos) -> &[RegionId] {
+        self.due = Time::NEVER;
+        if !self.cleaning.is_empty() {
+            return &[];
+        }
+        if self.left == 0 {
+            self.left = self.dirty.len();
+        }
+        let mut over = self.dirty.len().saturating_sub(self.most);
+        while self.left > 0 && self.cleaning.len() < BATCH {
+            self.left -= 1;
+            let Some(id) = self.dirty.pop_front() else { break };
+            let region = &mut self.regions[id];
+            let is_at_rest = region.written + idle <= now || over > 0;
+            if region.state == State::Dirty && region.in_flight == 0 && is_at_rest {
+                over = over.saturating_sub(1);
+                region.state = State::Cleaning;
+                region.generation = region.generation.next();
+                self.cleaning.push(id);
+            } else {
+                self.dirty.push_back(id);
+            }
+        }
+        if self.cleaning.is_empty() {
+            (self.left, self.due) = (0, self.next_round(now, idle));
+        }
+        &self.cleaning
+    }
+
+    fn next_round(&self, now: Time, idle: Nanos) -> Time {
+        if self.dirty.is_empty() { Time::NEVER } else { now + idle }
+    }
+
+    /// The generation under which the checksums of a region are written.
+    pub(super) fn generation(&self, region: RegionId) -> Generation {
+        self.regions[region].generation
+    }
+
+    /// Regions and their checksums are durable, or may not be: those that nobody has written meanwhile are
+    /// clean. Returns how many.
+    pub(super) fn cleaned(&mut self, now: Time, idle: Nanos, area: &Area, is_good: bool) -> u64 {
+        let mut count = 0;
+        let cleaning = std::mem::take(&mut self.cleaning);
+        for &id in &cleaning {
+            let region = &mut self.regions[id];
+            if region.state != State::Cleaning || !is_good {
+                region.state = State::Dirty;
+                self.dirty.push_back(id);
+                continue;
+            }
+            count += 1;
+            region.state = State::Clean;
+            let mark = area.mark_of(id);
+            if !self.stale.contains(&mark) {
+                self.stale.push(mark);
+            }
+        }
+        self.cleaning = cleaning;
+        self.cleaning.clear();
+        let goes_on = self.left > 0 || count > 0 && self.dirty.len() > self.most;
+        self.due = if goes_on && is_good { now } else { self.next_round(now, idle) };
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::MemberId;
+
+    const IDLE: Nanos = Nanos(100);
+
+    fn unknown(most: usize) -> (Area, Regions) {
+        let area = Area::of(3000);
+        (area, Regions::new(Owner::new(1, MemberId::new(1)), &area, most))
+    }
+
+    /// Three regions that have come to rest at 100.
+    fn at_rest() -> (Area, Regions) {
+        let (area, mut regions) = unknown(10);
+        regions.begin_blank(&area);
+        write_mark(&area, &mut regions, true);
+        assert!(regions.admit(Time(0), IDLE, some(0..3)), "nothing that a mark vouches for");
+        regions.ended(Time(0), some(0..3));
+        assert_eq!(regions.due(), Time(100));
+        assert_eq!(regions.begin_cleaning(Time(100), IDLE).len(), 3);
+        assert_eq!(regions.cleaned(Time(101), IDLE, &area, true), 3);
+        write_mark(&area, &mut regions, true);
+        assert_eq!((regions.is_at_rest(), regions.due()), (true, Time::NEVER));
+        (area, regions)
+    }
+
+    fn write_mark(area: &Area, regions: &mut Regions, is_good: bool) {
+        assert_eq!(regions.next_mark(area), Some(MarkId::new(0)));
+        assert_eq!(regions.next_mark(area), None, "one at a time");
+        regions.marked(is_good);
+    }
+
+    fn marks(area: &Area, regions: &Regions) -> Vec<bool> {
+        regions.marks(area, MarkId::new(0)).map(|generation| generation != Generation::NONE).collect()
+    }
+
+    fn some(of: std::ops::Range<u32>) -> impl Iterator<Item = RegionId> + Clone {
+        of.map(RegionId::new)
+    }
+
+    #[test]
+    fn a_write_waits_for_the_marks_of_all_its_regions() {
+        let (area, mut regions) = at_rest();
+        assert_eq!(marks(&area, &regions), [true; 3]);
+        assert!(!regions.admit(Time(200), IDLE, some(0..2)));
+        assert!(!regions.admit(Time(200), IDLE, some(1..2)), "the mark has not been written");
+        assert_eq!(regions.next_mark(&area), Some(MarkId::new(0)));
+        assert_eq!(marks(&area, &regions), [false, false, true]);
+        // Another one comes while the marks are on their way: it needs the next ones.
+        assert!(!regions.admit(Time(201), IDLE, some(2..3)));
+        regions.marked(true);
+        assert!(regions.admit(Time(202), IDLE, some(0..2)) && !regions.admit(Time(202), IDLE, some(1..3)));
+        write_mark(&area, &mut regions, true);
+        assert!(regions.admit(Time(203), IDLE, some(1..3)));
+        assert_eq!(regions.next_mark(&area), None);
+    }
+
+    #[test]
+    fn marks_that_could_not_be_written_are_wanted_again() {
+        let (area, mut regions) = at_rest();
+        assert!(!regions.admit(Time(200), IDLE, some(0..1)));
+        write_mark(&area, &mut regions, false);
+        assert!(!regions.admit(Time(201), IDLE, some(0..1)));
+        write_mark(&area, &mut regions, true);
+        assert!(regions.admit(Time(202), IDLE, some(0..1)));
+    }
+
+    #[test]
+    fn a_region_is_clean_when_nobody_has_written_it_for_long_enough() {
+        let (area, mut regions) = at_rest();
+        assert!(!regions.admit(Time(200), IDLE, some(0..2)));
+        write_mark(&area, &mut regions, true);
+        assert!(regions.admit(Time(210), IDLE, some(0..2)));
+        assert_eq!(regions.due(), Time(300));
+        assert_eq!(regions.begin_cleaning(Time(300), IDLE), [], "in flight");
+        assert_eq!(regions.due(), Time(400));
+        regions.ended(Time(310), some(0..2));
+        assert_eq!(regions.begin_cleaning(Time(400), IDLE), [], "too early");
+        assert_eq!(regions.begin_cleaning(Time(500), IDLE).len(), 2);
+        // A write comes while the checksums are on their way.
+        assert!(regions.admit(Time(510), IDLE, some(1..2)));
+        assert_eq!(marks(&area, &regions), [false, false, true]);
+        assert_eq!(regions.cleaned(Time(520), IDLE, &area, true), 1);
+        assert_eq!(marks(&area, &regions), [true, false, true]);
+        assert_eq!((regions.dirty(), regions.due()), (1, Time(620)));
+    }
+
+    #[test]
+    fn what_may_not_be_durable_stays_dirty() {
+        let (area, mut regions) = at_rest();
+        assert!(!regions.admit(Time(200), IDLE, some(0..1)));
+        write_mark(&area, &mut regions, true);
+        let first = regions.generation(RegionId::new(0));
+        assert_eq!(regions.begin_cleaning(Time(400), IDLE).len(), 1);
+        assert_eq!(regions.cleaned(Time(410), IDLE, &area, false), 0);
+        assert_eq!(marks(&area, &regions), [false, true, true]);
+        assert_eq!(regions.begin_cleaning(Time(510), IDLE).len(), 1);
+        assert_eq!(regions.generation(RegionId::new(0)), first.next().next(), "each writing has its own");
+    }
+
+    #[test]
+    fn what_marks_say_counts_when_an_array_is_opened() {
+        let (area, mut regions) = unknown(10);
+        let said = [Generation::NONE, Generation::NONE.next(), Generation::NONE];
+        regions.restore(Time(50), &area, MarkId::new(0), Some(said.into_iter()));
+        assert_eq!(regions.next_clean(RegionId::new(0)), Some(RegionId::new(1)));
+        assert_eq!(regions.next_clean(RegionId::new(2)), None);
+        assert!(regions.is_at_rest() && regions.next_mark(&area).is_none());
+        assert!(regions.admit(Time(60), IDLE, some(0..1)) && !regions.admit(Time(60), IDLE, some(1..2)));
+    }
+
+    #[test]
+    fn marks_that_cannot_be_read_are_written_before_their_regions_are() {
+        let (area, mut regions) = unknown(10);
+        regions.restore(Time(50), &area, MarkId::new(0), None::<std::iter::Empty<Generation>>);
+        assert_eq!(regions.next_clean(RegionId::new(0)), None);
+        assert!(!regions.admit(Time(60), IDLE, some(0..1)));
+        write_mark(&area, &mut regions, true);
+        assert_eq!(marks(&area, &regions), [false; 3]);
+        assert!(regions.admit(Time(70), IDLE, some(0..1)));
+    }
+
+    #[test]
+    fn of_too_many_dirty_regions_the_first_come_to_rest_at_once() {
+        let (_, mut regions) = unknown(2);
+        assert!(regions.admit(Time(0), IDLE, some(0..2)));
+        assert_eq!(regions.due(), Time(100));
+        assert!(regions.admit(Time(10), IDLE, some(2..3)));
+        assert_eq!(regions.due(), Time(10));
+        assert_eq!(regions.begin_cleaning(Time(10), IDLE), [], "all are being written");
+        assert_eq!(regions.due(), Time(110));
+        regions.ended(Time(20), some(0..3));
+        assert_eq!(regions.begin_cleaning(Time(30), IDLE), [RegionId::new(0)]);
+    }
+}
