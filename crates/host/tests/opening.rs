@@ -222,8 +222,8 @@ fn what_is_not_ours_is_left_alone() {
 
 #[test]
 fn a_newer_format_is_not_guessed_at() {
-    let why = refusal(|drive| drive[1].as_mut_slice()[8] = 3);
-    assert_eq!(why, OpenError::Newer { drive: 2, format: 3 });
+    let why = refusal(|drive| drive[1].as_mut_slice()[8] = 4);
+    assert_eq!(why, OpenError::Newer { drive: 2, format: 4 });
     assert!(why.to_string().contains("use a newer program"));
 }
 
