@@ -48,7 +48,7 @@ impl<B> Drives<B> {
 
 impl<B: Block> Drives<B> {
     /// Says whether a drive serves from now on. What waits for one that is missing comes back with
-    /// [`Status::Gone`].
+    /// [`Status::Gone`](tailcut_base::Status::Gone).
     pub fn set_presence(&mut self, drive: DriveId, presence: Presence) {
         self.changes += 1;
         self.members[drive].presence = presence;
