@@ -143,3 +143,10 @@ fn a_plan_comes_back_from_its_text() {
         }
     }
 }
+
+/// Found by `kv`, seed 105286: the only drive fails a write while a store opens, and the store reports it.
+#[test]
+fn a_write_that_fails_while_a_store_opens_loses_nothing() {
+    let plan: Plan = include_str!("plans/kv-opening-write.txt").parse().expect("a plan");
+    assert_eq!(attempt(&plan, None).wrong, None);
+}

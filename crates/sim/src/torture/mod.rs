@@ -48,7 +48,7 @@
 //! | `DrainBeforeInSync`, `ScrubTheJournal`, `RowHeld` | `raid5` 1, 130, 12 |
 //! | `BarrierBeforeTrim`, `BarrierBeforeHeader`, `TrimsAreLogged`, `VictimsAreCovered`, `ReadFromMemory`, `BatchesAreWhole`, `ReadersKeepRows`, `MovesAreConditional` | `log-raid0` 5, 1, 1, 8, 2, 4, 10, 185 |
 //! | `CopiesAreRebuilt`, `EpochsAreFlushed` | `log-raid5` 16, 2 |
-//! | `ChecksumsAreCompared`, `OldChecksumsAreForgotten`, `DamageIsNoEnd`, `ParitiesAreRepaired`, `DescriptorsAreChecked`; `ChecksumsAreRestored` | `log-raid5` 4, 4, 94, 139, 264; `log-raid4` 52, on drives without protection information (`sealed=no`) |
+//! | `ChecksumsAreCompared`, `ChecksumsAreRestored`, `OldChecksumsAreForgotten`, `DamageIsNoEnd`, `ParitiesAreRepaired`, `DescriptorsAreChecked` | `log-raid5` 4, 19, 4, 94, 139, 264, on drives without protection information (`sealed=no`) |
 //! | `ReadFromCache`, `ListFirst`, `Reconcile`, `FlushBoth`, `FlushEpochs`, `WriteWhileRebuilding`, `FillInCache`, `ListEverywhere`, `ListedUntilAgreed` | `epochs` 1, 1, 1, 10, 2, 1, 2, 30, 155 |
 //! | `TombstonesAreWritten`, `CopiesAreDurable` | `kv` 2, 2 |
 //! | `DamagedHeadsAreNotFree`, `DamagedRecordsCount`, `HolesCastDoubt`, `DurableIsMarked`, `SuperblocksAreTwo`, `DurableSuperblockStays` | `kv-damage` 17, 155, 17, 57, 16, 165 |

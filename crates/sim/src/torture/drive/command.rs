@@ -139,6 +139,7 @@ impl Drive {
         }
         if op == Op::Write && self.fail_writes > 0 {
             self.fail_writes -= 1;
+            self.has_failed_write = true;
             return Some(Status::MediaError);
         }
         if op == Op::Flush && std::mem::take(&mut self.fail_flush) {

@@ -63,6 +63,11 @@ impl Drive {
         is_shrunk
     }
 
+    /// A write has failed with a media error since the power came on.
+    pub fn has_failed_write(&self) -> bool {
+        self.has_failed_write
+    }
+
     /// A fault waits for a write or a flush to strike.
     pub fn is_armed(&self) -> bool {
         self.fail_flush || self.fail_writes > 0 || self.misdirect.is_some()

@@ -97,6 +97,8 @@ pub struct Drive {
     slow: (u32, u32),
     slow_superblocks: (u32, u32),
     fail_writes: u32,
+    /// A write has failed since the power came on.
+    has_failed_write: bool,
     misdirect: Option<u32>,
     fail_flush: bool,
     /// What a flush that failed has left in memory, newer than what is durable.
@@ -142,6 +144,7 @@ impl Drive {
             slow: (0, 1),
             slow_superblocks: (0, 1),
             fail_writes: 0,
+            has_failed_write: false,
             misdirect: None,
             fail_flush: false,
             forgotten: BTreeMap::new(),

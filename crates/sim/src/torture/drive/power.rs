@@ -38,6 +38,7 @@ impl Drive {
         tally.reach(Reached::Reordered, u64::from(lost < kept));
         self.slow_superblocks = (0, 1);
         (self.slow, self.fail_writes, self.misdirect, self.fail_flush) = ((0, 1), 0, None, false);
+        self.has_failed_write = false;
         self.forgotten.clear();
     }
 

@@ -50,7 +50,6 @@ impl<'r, S: Subject> Rig<'r, S> {
             self.reads_may_fail |=
                 matches!(fault.kind, Kill | Pull | Flip | Unreadable | FailWrite | Misdirect | Corrupt);
             self.writes_may_fail |= matches!(fault.kind, Kill | Pull | FailWrite | FailFlush | ReadOnly);
-            self.opening_may_fail |= fault.kind == FailWrite && !self.is_ready;
             self.is_lost |= matches!(fault.kind, Kill | Pull);
             if self.writes_may_fail {
                 self.history.let_writes_fail();

@@ -110,8 +110,6 @@ pub struct Rig<'r, S> {
     /// Without redundancy: what may fail.
     reads_may_fail: bool,
     writes_may_fail: bool,
-    /// A write of the opening under way may fail: then the subject may refuse to open, until the next power cut.
-    opening_may_fail: bool,
     /// Segments of a store on a drive by itself that were damaged since the power came on.
     damaged_segments: Vec<u64>,
     /// One of the two superblocks of a store was damaged.
@@ -174,7 +172,6 @@ impl<'r, S: Subject> Rig<'r, S> {
             read_in_recovery: 0,
             reads_may_fail: false,
             writes_may_fail: false,
-            opening_may_fail: false,
             damaged_segments: Vec::new(),
             has_superblock_damage: false,
             is_lost: false,

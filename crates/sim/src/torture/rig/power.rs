@@ -49,7 +49,6 @@ impl<'r, S: Subject> Rig<'r, S> {
             drive.power_on(back);
         }
         (self.is_ready, self.is_scrubbing, self.read_in_recovery) = (false, false, 0);
-        self.opening_may_fail = false;
     }
 
     /// Opens from these drives, which are found in some order.
@@ -70,11 +69,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             if self.is_lost {
                 return Err(End::Over);
             }
-            if self.opening_may_fail {
-                self.cut();
-                return Ok(true);
-            }
-            if self.restore_sizes() || self.refused_as_promised() {
+            if self.restore_sizes() || self.refused_as_promised() || self.retry_after_failed_write() {
                 return Ok(true);
             }
             return Err(End::Wrong(Wrong { kind: WrongKind::NotOpened, message: why }));
@@ -98,6 +93,18 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.tally.reach(Reached::ShrunkRefused, 1);
         let there = self.opened.clone();
         self.open(there);
+        true
+    }
+
+    /// A store on a drive by itself may refuse to open when that drive fails a write of the opening: the power
+    /// is cut, and the next opening has to succeed. False if no write has failed since the power came on.
+    fn retry_after_failed_write(&mut self) -> bool {
+        let is_store_on_drive = self.plan.subject == SubjectKind::Kv && !self.plan.has_array;
+        if !is_store_on_drive || !self.drives[0].has_failed_write() {
+            return false;
+        }
+        self.say(|| "refused: a write of the opening has failed".into());
+        self.cut();
         true
     }
 

@@ -28,6 +28,9 @@ pub(super) fn moments(seed: u64, plan: &mut Plan) {
         draw("torture descriptors").descriptors(plan);
     } else if !layout.is_in_place() {
         draw("torture checkpoints").checkpoints(plan);
+        if !plan.sealed {
+            draw("torture restored checksums").restored_checksums(plan);
+        }
     }
     let is_either = layout.has_parity() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;
     if !is_either {
@@ -196,6 +199,25 @@ impl Draw {
             steps.extend([io(Op::Read, 0, span as u32, false), Step::Wait]);
         }
         plan.steps.splice(0..0, steps);
+    }
+
+    /// Blocks that a checkpoint covers change after a restart: only the checksums in the checkpoint tell.
+    fn restored_checksums(&mut self, plan: &mut Plan) {
+        if !self.one_in(4) {
+            return;
+        }
+        let drive = self.below(u64::from(plan.drives)) as u32;
+        let span = 16 + self.below(48) as u32;
+        let mut steps = vec![Step::Replace, Step::Rest, Step::Scrub, Step::Rest];
+        steps.extend([io(Op::Write, 0, span, false), flush(), Step::Rest]);
+        // An opening ends with a checkpoint, so that the second one finds nothing behind it.
+        steps.extend([cut(0), Step::Rest, cut(0), Step::Rest]);
+        for _ in 0..1 + self.below(8) {
+            let pick = self.random.bits() as u32;
+            steps.push(Step::Fault(Fault { kind: FaultKind::Flip, drive, pick, factor: 1 }));
+        }
+        steps.extend([io(Op::Read, 0, span, false), Step::Rest, Step::Scrub, Step::Rest]);
+        plan.steps.extend(steps);
     }
 
     /// The power goes while superblocks are written, because a drive has gone or has been replaced.
