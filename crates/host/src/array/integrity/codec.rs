@@ -1,6 +1,6 @@
 //! Blocks of checksums and of marks as they are on a drive.
 //!
-//! Format 1, little-endian: magic (8 bytes; `tailcutI` for checksums, `tailcutM` for marks), CRC-32C of the
+//! Format 1, little-endian: magic (8 bytes; `tailcutB` for checksums, `tailcutG` for marks), CRC-32C of the
 //! rest (u32), format (u32), identity of the array (u128), identity of the member (u128), number of the
 //! region or of the block of marks (u32), generation of the checksums (u32, 0 in marks), 8 bytes of zeros.
 //! Then 1008 checksums (u32, 0 for unknown), or 2016 marks (u16): the generation of the checksums of a region
@@ -14,27 +14,31 @@ use crate::disk::BLOCK_BYTES;
 const FORMAT: u32 = 1;
 const HEAD: usize = 8 + 4 + 4 + 16 + 16 + 4 + 4 + 8;
 
+const SUMS_MAGIC: [u8; 8] = *b"tailcutB";
+const MARKS_MAGIC: [u8; 8] = *b"tailcutG";
+
 /// Checksums in a block: the blocks of a region.
 pub const SUMS: usize = (BLOCK_BYTES as usize - HEAD) / 4;
 
 /// Marks in a block.
 pub const MARKS: usize = (BLOCK_BYTES as usize - HEAD) / 2;
 
-/// Which writing of a region's checksums.
+/// Version of a region's checksums: counts how often they were written, modulo 2^16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation(u16);
 
 impl Generation {
-    /// None that can be relied on.
+    /// The checksums on the drive are not valid: the region is dirty.
     pub const NONE: Generation = Generation(0);
 
-    /// The next one, which is some.
+    /// The next version; never `NONE`.
     pub fn next(self) -> Generation {
         Generation(self.0.checked_add(1).unwrap_or(1))
     }
 }
 
-/// Whose the blocks are: a drive that had this place before was another member.
+/// The array and the member that a block of checksums or marks belongs to; a replaced drive has another
+/// member identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     array: u128,
@@ -112,7 +116,7 @@ impl Owner {
     }
 }
 
-/// What a block is.
+/// The type of a block.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Sums(RegionId, Generation),
@@ -122,8 +126,8 @@ enum Kind {
 impl Kind {
     fn magic(self) -> [u8; 8] {
         match self {
-            Kind::Sums(..) => *b"tailcutI",
-            Kind::Marks(_) => *b"tailcutM",
+            Kind::Sums(..) => SUMS_MAGIC,
+            Kind::Marks(_) => MARKS_MAGIC,
         }
     }
 
