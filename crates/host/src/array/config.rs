@@ -126,9 +126,9 @@ pub struct ArrayConfig {
     pub turn_pause: Nanos,
     /// A read that takes longer is reconstructed, block by block; 0 for never.
     pub slow_after: Nanos,
-    /// Whether a layout that writes in place keeps checksums of its blocks. A log has a key of its own.
+    /// Block checksums of `raid0`, `raid4`, `raid5` and `epochs`. Log layouts use [`LogConfig::checksums`].
     pub checksums: InPlaceChecksums,
-    /// How long a region of a drive has had no write when its checksums are written to the drive.
+    /// Idle time after which the checksums of a region (about 4 MiB of a drive) are written to the drive.
     pub checksums_idle: Nanos,
     /// Bytes per second that rebuilding and scrubbing read from each drive; 0 for no limit.
     pub background_rate: u64,
@@ -365,12 +365,12 @@ impl Configure for ArrayConfig {
         choose(
             visit,
             "checksums",
-            "Keeps a CRC-32C of each block on layouts that write in place, and compares it with every read: a wrong block is computed from its stripe or read from another copy, or answered with an error. For arrays on files and devices, which have no protection information. Takes 4 bytes of memory and of the drive for each block, and three more writes for each 4 MiB that are written after a pause; after a power cut nothing is known of what was being written until it is written again or scrubbed. What an array was made with counts. Logs have log.checksums.",
+            "Keeps a CRC-32C of each block of raid0, raid4, raid5 and epochs, and compares it with every read: a wrong block is reconstructed from its stripe or read from another copy, or the read fails. For files and devices, which have no protection information. Costs 4 bytes of memory and of the drive per block, and three extra writes and a flush per 4 MiB region that is written after an idle time. After a power cut, blocks of regions written within array.checksums_idle are accepted unchecked until they are rewritten or scrubbed. Fixed when the array is created. Log layouts use array.log.checksums.",
             &mut self.checksums,
         );
         visit.time(
             "checksums_idle",
-            "With checksums: 4 MiB of a drive that have not been written for so long have their checksums written to the drive; after a power cut those of what was written later are unknown.",
+            "Time without a write to a 4 MiB region after which its checksums are written to the drive. Longer means fewer extra writes and more regions unchecked after a power cut.",
             &mut self.checksums_idle,
             Nanos::millis(1)..=Nanos::secs(3600),
         );

@@ -12,6 +12,7 @@ use crate::array::integrity::Integrity;
 use crate::disk::{Disk, Mirror, Request, Response};
 use gate::NO_EPOCH;
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::control::Control;
 use tailcut_base::id;
 use tailcut_base::ids::{IdVec, Slab};
@@ -72,6 +73,14 @@ pub struct Ask<B> {
     pub data: Vec<B>,
 }
 
+impl<B> Ask<B> {
+    /// The blocks that it is about.
+    #[inline]
+    pub fn range(&self) -> Range<u64> {
+        self.block..self.block + u64::from(self.blocks)
+    }
+}
+
 /// The answer of a drive, with whose it is.
 #[derive(Clone, Debug)]
 pub struct Answered<B> {
@@ -95,6 +104,14 @@ pub struct Answered<B> {
     pub busy_for: Nanos,
     /// From the moment of the asking to now.
     pub spans: Spans,
+}
+
+impl<B> Answered<B> {
+    /// The blocks that were asked for.
+    #[inline]
+    pub fn range(&self) -> Range<u64> {
+        self.block..self.block + u64::from(self.blocks)
+    }
 }
 
 /// Whether a drive serves.

@@ -1,4 +1,4 @@
-//! What an array did, layout by layout.
+//! Figures of an array, by layout.
 
 use super::heavy::{EpochFigures, StageTimes, Tokens};
 use super::log::{Collected, LogFigures, RecoveryReport, ScrubReport};
@@ -7,7 +7,7 @@ use crate::Block;
 use tailcut_base::Time;
 
 impl<B: Block> Array<B> {
-    /// What its log did, if it writes one.
+    /// Figures of the log; `None` for layouts without one.
     pub fn log_figures(&self) -> Option<LogFigures> {
         match &self.layout {
             Kind::Raid(_) | Kind::Epochs(_) => None,
@@ -15,8 +15,8 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// The rows of its log that were collected, in order, to be emptied by whoever draws a curve of
-    /// them; of more than 4096 the later ones are left out.
+    /// Rows of the log collected since the caller last drained the list, in order of collection; at most 4096,
+    /// later ones are dropped. `None` for layouts without a log.
     pub fn log_collected(&mut self) -> Option<&mut Vec<Collected>> {
         match &mut self.layout {
             Kind::Raid(_) | Kind::Epochs(_) => None,
@@ -24,7 +24,7 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// What the recovery of its log did, if it writes one and was opened.
+    /// Result of the log's recovery; `None` for layouts without a log and for new arrays.
     pub fn recovery_report(&self) -> Option<RecoveryReport> {
         match &self.layout {
             Kind::Raid(_) | Kind::Epochs(_) => None,
@@ -32,7 +32,7 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// What scrubbing of its log has found, if it writes one.
+    /// Findings of the log's scrub so far; `None` for layouts without a log.
     pub fn log_scrub(&self) -> Option<ScrubReport> {
         match &self.layout {
             Kind::Raid(_) | Kind::Epochs(_) => None,
@@ -40,12 +40,12 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// What its epochs did, if it has any.
+    /// Figures of the epochs since they were last reset; `None` for layouts without tokens.
     pub fn epoch_figures(&self) -> Option<EpochFigures> {
         self.all_epoch_figures().map(|figures| figures.since(&self.epochs_before))
     }
 
-    /// What epochs did counts from now on: until now the array was prepared.
+    /// Resets the figures of the epochs at the end of preparation.
     pub fn count_epochs_anew(&mut self) {
         let Some(figures) = self.all_epoch_figures() else { return };
         self.epochs_before = figures;
@@ -56,7 +56,7 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// What a drive did with its token until `now`, for timelines; none where drives have no tokens.
+    /// Time that a drive has spent in each stage of its epochs until `now`; `None` without tokens.
     pub fn stage_times(&self, now: Time, drive: DriveId) -> Option<StageTimes> {
         match &self.layout {
             Kind::Epochs(epochs) => Some(epochs.stage_times(now, drive)),

@@ -6,6 +6,17 @@ use tailcut_base::ids::Id;
 use tailcut_host::array::DriveId;
 use tailcut_host::array::{LayoutKind, ReadPolicy};
 
+/// A full RAID4 array whose reads go to the drive that has the data: never to the last one, the parity's.
+fn full() -> Rig {
+    let mut config = config(LayoutKind::Raid4, 4);
+    config.reads = ReadPolicy::Direct;
+    let mut rig = Rig::new(&config, 1);
+    let all = rig.array.disk().blocks as u32;
+    rig.submit(Op::Write, 0, all, true);
+    rig.rest();
+    rig
+}
+
 /// Reads every block by itself, and returns how many corrupt reads are counted for each drive.
 fn corrupt_after_reading_all(rig: &mut Rig) -> Vec<u64> {
     for block in 0..rig.array.disk().blocks {
@@ -19,13 +30,7 @@ fn corrupt_after_reading_all(rig: &mut Rig) -> Vec<u64> {
 #[test]
 fn corrupt_reads_are_counted_for_the_drive_that_returned_them() {
     for culprit in 0..3 {
-        // The last drive of RAID4 has the parity, which these reads do not meet.
-        let mut config = config(LayoutKind::Raid4, 4);
-        config.reads = ReadPolicy::Direct;
-        let mut rig = Rig::new(&config, 1);
-        let all = rig.array.disk().blocks as u32;
-        rig.submit(Op::Write, 0, all, true);
-        rig.rest();
+        let mut rig = full();
         assert_eq!(corrupt_after_reading_all(&mut rig), [0; 4], "before anything is damaged");
         let first = rig.data_start();
         (0..3).for_each(|row| rig.drives[culprit].corrupt(first + row));
@@ -42,12 +47,7 @@ fn corrupt_reads_are_counted_for_the_drive_that_returned_them() {
 /// A request that a drive fails is read from the others as one request, not block by block.
 #[test]
 fn a_failed_read_goes_around_its_drive_in_one_piece() {
-    let mut config = config(LayoutKind::Raid4, 4);
-    config.reads = ReadPolicy::Direct;
-    let mut rig = Rig::new(&config, 1);
-    let all = rig.array.disk().blocks as u32;
-    rig.submit(Op::Write, 0, all, true);
-    rig.rest();
+    let mut rig = full();
     let (first, blocks) = (rig.data_start(), 3);
     (0..u64::from(blocks)).for_each(|row| rig.drives[0].corrupt(first + row));
     let before = rig.array.core().reads.counts().begun;

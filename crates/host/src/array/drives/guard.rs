@@ -23,7 +23,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// What is known of checksums, where the layout writes in place and keeps some.
+    /// The checksums of a layout that writes in place, if it keeps any.
     pub fn integrity(&self) -> Option<&Integrity<B>> {
         self.integrity.as_deref()
     }
@@ -34,7 +34,8 @@ impl<B: Block> Drives<B> {
         self.integrity.as_ref().is_none_or(|integrity| integrity.accept(drive, block, data))
     }
 
-    /// Somebody has compared a block with what its stripe or its copies say: see [`Integrity`].
+    /// Sets the unknown checksum of a block whose content was verified against its stripe or its copies; see
+    /// [`Integrity`].
     pub(in crate::array) fn adopt(&mut self, now: Time, drive: DriveId, block: u64, content: &B) {
         if let Some(integrity) = &mut self.integrity {
             integrity.adopt(now, drive, block, content);
@@ -42,7 +43,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// The array is new: nothing on its drives counts.
+    /// Starts with blank drives: an array was created.
     pub(in crate::array) fn begin_checksums(&mut self, now: Time) {
         if let Some(integrity) = &mut self.integrity {
             integrity.begin(now);
@@ -50,7 +51,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// The array is opened: reads what drives know of their blocks.
+    /// Begins to load marks and checksums from all present drives: an array was opened.
     pub(in crate::array) fn load_checksums(&mut self, now: Time) {
         let most = self.most_blocks;
         let Some(integrity) = &mut self.integrity else { return };
@@ -62,12 +63,12 @@ impl<B: Block> Drives<B> {
         self.grant(now);
     }
 
-    /// True when what drives know of their blocks has been read.
+    /// True when marks and checksums are loaded.
     pub(in crate::array) fn has_checksums(&self) -> bool {
         self.integrity.as_ref().is_none_or(|integrity| integrity.is_loaded())
     }
 
-    /// Another drive has a place, as this member.
+    /// Starts with a blank drive in the place of a replaced one, under its new member identity.
     pub(in crate::array) fn renew_checksums(&mut self, now: Time, drive: DriveId, id: MemberId) {
         if let Some(integrity) = &mut self.integrity {
             integrity.set_cache(drive, self.members[drive].disk.volatile_cache);
@@ -76,27 +77,28 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// When regions may have come to rest.
+    /// When regions may have been idle for long enough to be cleaned.
     pub(in crate::array) fn next_rest(&self) -> Time {
         self.integrity.as_ref().map_or(Time::NEVER, |integrity| integrity.next_event())
     }
 
-    /// True if a drive has answered a read of blocks that were written meanwhile, or others near them.
+    /// True if a write to a region of the blocks read was in flight during the read: the drive may have
+    /// returned an earlier version.
     #[cold]
     pub(in crate::array) fn has_raced(&self, now: Time, answer: &Answered<B>) -> bool {
         let since = Time(now.0.saturating_sub(answer.spans.total().0));
         let Some(integrity) = &self.integrity else { return false };
-        integrity.were_written(answer.drive, answer.block, answer.blocks, since)
+        integrity.were_written(answer.drive, answer.range(), since)
     }
 
-    /// Nobody will write any more.
+    /// Prepares the checksums for an orderly end of the array.
     pub(in crate::array) fn end_checksums(&mut self, now: Time) {
         if let Some(integrity) = &mut self.integrity {
             integrity.end(now);
         }
     }
 
-    /// Regions that nobody writes come to rest.
+    /// Cleans idle regions, and sends the requests for that.
     pub(in crate::array) fn rest(&mut self, now: Time) {
         if let Some(integrity) = &mut self.integrity {
             integrity.advance(now);
@@ -125,7 +127,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// A drive has answered what was asked for the sake of checksums.
+    /// Handles the answer to a request of the checksum machine.
     pub(in crate::array) fn checksums_answered(&mut self, now: Time, life: u32, answer: Answered<B>) {
         let Some(integrity) = &mut self.integrity else { return };
         let drive = answer.drive;
@@ -142,7 +144,7 @@ impl<B: Block> Drives<B> {
         self.grant(now);
     }
 
-    /// Marks have been written: sends what has waited for no others.
+    /// Sends the writes that waited for the marks that were written; those that need others go on waiting.
     fn send_marked(&mut self, now: Time, drive: DriveId) {
         for _ in 0..self.members[drive].unmarked.len() {
             let Some((urgency, waiting)) = self.members[drive].unmarked.pop_front() else { return };
@@ -155,7 +157,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// A drive is gone, and with it what waited for its marks.
+    /// Drops the checksums of a lost drive, and fails the writes that waited for its marks.
     pub(super) fn lose_checksums(&mut self, drive: DriveId) {
         let Some(integrity) = &mut self.integrity else { return };
         integrity.lost(drive);
@@ -164,7 +166,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// Asks for what checksums need.
+    /// Sends the requests of the checksum machine.
     fn grant(&mut self, now: Time) {
         while let Some((drive, urgency, ask)) = self.integrity.as_mut().and_then(|integrity| integrity.wish())
         {

@@ -4,6 +4,7 @@ use super::{Drives, Presence, URGENCIES};
 use crate::Block;
 use crate::array::DriveId;
 use crate::disk::Disk;
+use std::ops::Range;
 
 impl<B> Drives<B> {
     /// Whether it serves.
@@ -19,11 +20,11 @@ impl<B> Drives<B> {
 
     /// True when these blocks can be read from the drive: it is in sync, or filled so far.
     #[inline]
-    pub fn serves(&self, drive: DriveId, block: u64, blocks: u32) -> bool {
+    pub fn serves(&self, drive: DriveId, blocks: Range<u64>) -> bool {
         let member = &self.members[drive];
         match member.presence {
             Presence::InSync => true,
-            Presence::Rebuilding => block + u64::from(blocks) <= member.filled,
+            Presence::Rebuilding => blocks.end <= member.filled,
             Presence::Missing => false,
         }
     }
@@ -47,7 +48,7 @@ impl<B> Drives<B> {
 }
 
 impl<B: Block> Drives<B> {
-    /// Says whether a drive serves from now on. What waits for one that is missing comes back with
+    /// Sets whether a drive serves. Requests that wait for a missing drive are answered with
     /// [`Status::Gone`](tailcut_base::Status::Gone).
     pub fn set_presence(&mut self, drive: DriveId, presence: Presence) {
         self.changes += 1;

@@ -87,7 +87,8 @@ impl<B: Block> Epochs<B> {
     /// kept free.
     fn choose(&mut self, core: &Core<B>, class: Class, block: u64, blocks: u32) -> Place {
         let places = self.shape.places(block);
-        let serves = |place: &Place| core.drives.serves(place.drive, place.block, blocks);
+        let serves =
+            |place: &Place| core.drives.serves(place.drive, place.block..place.block + u64::from(blocks));
         let any_serves = places.iter().any(serves);
         let can_be_read = |place: &Place| !any_serves || serves(place);
         // Where all are alike, every copy has its turn.

@@ -66,7 +66,7 @@ impl<B: Block> Epochs<B> {
         for (copy, &place) in self.shape.places(run.start).iter().enumerate() {
             let is_target = matches!(purpose, Purpose::Fill(_, drive) if drive == place.drive);
             let blocks = (run.end - run.start) as u32;
-            if !is_target && core.drives.serves(place.drive, place.block, blocks) {
+            if !is_target && core.drives.serves(place.drive, place.block..place.block + u64::from(blocks)) {
                 self.works[id as usize].is_asked[copy] = true;
                 self.read_copy(now, core, id, place, blocks);
             }
@@ -201,7 +201,7 @@ impl<B: Block> Epochs<B> {
         let is_wrong = |&copy: &usize| says_something_else(copy) || found[copy].is_none() && serves(copy);
         let wrong: Vec<usize> = (0..places.len()).filter(is_wrong).collect();
         if wrong.is_empty() {
-            // All of those that are there say the same: their checksums are known now.
+            // All copies that were read are equal: set their checksums, if unknown.
             let agreeing = found.iter().zip(places.iter()).filter(|_| found.iter().flatten().count() > 1);
             for (content, place) in agreeing {
                 content.iter().for_each(|content| core.drives.adopt(now, place.drive, place.block, content));

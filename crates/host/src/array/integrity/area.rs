@@ -1,7 +1,5 @@
-//! Where checksums of a drive are on it: behind everything that the layout uses.
-//!
-//! First the blocks of marks, which say of each region whether its checksums can be relied on, then one block
-//! of checksums for each region.
+//! The checksum area at the end of each member: the blocks of marks, one mark per region, followed by one
+//! block of checksums per region.
 
 use super::codec::{MARKS, SUMS};
 use std::ops::Range;
@@ -14,7 +12,7 @@ id! {
 }
 
 id! {
-    /// A block of marks of a drive.
+    /// A block of the drive that holds 2016 marks.
     pub struct MarkId;
 }
 
@@ -28,8 +26,8 @@ pub struct Area {
 }
 
 impl Area {
-    /// The area at the end of drives of so many blocks. Where they are too small for both, nothing is left to
-    /// the layout.
+    /// The area of a drive with `drive_blocks` blocks of 4 KiB. On drives too small to hold it, the area starts
+    /// at block 0 and leaves the layout no space.
     pub fn of(drive_blocks: u64) -> Area {
         let regions = drive_blocks.div_ceil(SUMS as u64) as usize;
         let marks = regions.div_ceil(MARKS);

@@ -1,22 +1,23 @@
-//! What drives say of their regions when an array is opened: first the marks, then the checksums of regions
-//! that are clean.
+//! Loads the checksums when an array is opened: the marks of each drive, then the checksums of its clean
+//! regions.
 
 use super::area::RegionId;
 use super::{Integrity, Wish};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::drives::{Answered, Ask, Urgency};
+use std::ops::Range;
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Status, Time};
 
-/// How far a drive is.
+/// Progress of one drive.
 #[derive(Debug)]
 pub(super) struct Loading {
-    /// Answers that are to come.
+    /// Reads in flight.
     pending: u32,
-    /// The next region to be looked at.
+    /// The first region whose checksums have not been requested.
     next: RegionId,
-    /// The most blocks that are read at once.
+    /// Maximum blocks of one read.
     most: u32,
 }
 
@@ -31,11 +32,11 @@ impl<B: Block> Integrity<B> {
         let loading = Loading { pending, next: RegionId::new(0), most: most.min(MOST) };
         self.members[drive].loading = Some(loading);
         for mark in super::area::MarkId::first(self.area.marks()) {
-            self.wishes.push(read(drive, self.area.mark_at(mark), 1));
+            self.wishes.push(read(drive, one(self.area.mark_at(mark))));
         }
     }
 
-    /// Something has been read.
+    /// Handles the answer to a read of marks or checksums.
     pub(super) fn loaded(&mut self, now: Time, answer: &Answered<B>) {
         let drive = answer.drive;
         let is_good = answer.status == Status::Success;
@@ -51,11 +52,11 @@ impl<B: Block> Integrity<B> {
         } else if !is_good && answer.blocks > 1 {
             // One block that cannot be read must not take those beside it along.
             loading.pending += answer.blocks;
-            for block in answer.block..answer.block + u64::from(answer.blocks) {
-                self.wishes.push(read(drive, block, 1));
+            for block in answer.range() {
+                self.wishes.push(read(drive, one(block)));
             }
         } else {
-            for (at, block) in (answer.block..answer.block + u64::from(answer.blocks)).enumerate() {
+            for (at, block) in answer.range().enumerate() {
                 let region = self.area.sums_in(block).expect("checksums were read");
                 self.take_sums(now, drive, region, answer.data.get(at).filter(|_| is_good));
             }
@@ -63,8 +64,8 @@ impl<B: Block> Integrity<B> {
         self.load_more(now, drive);
     }
 
-    /// Takes over the checksums of a region, if they count. Where they are damaged they are unknown, and are
-    /// written anew.
+    /// Restores the checksums of a clean region. If the block is damaged, they stay unknown and the region
+    /// becomes dirty, so that they are written again.
     fn take_sums(&mut self, now: Time, drive: DriveId, region: RegionId, block: Option<&B>) {
         let regions = &mut self.members[drive].regions;
         let (owner, first) = (regions.owner(), self.area.first_of(region));
@@ -92,7 +93,8 @@ impl<B: Block> Integrity<B> {
             let blocks = loading.most.min((end - first.index()) as u32);
             loading.next = RegionId::at(first.index() + blocks as usize);
             loading.pending += 1;
-            self.wishes.push(read(drive, self.area.sums_at(first), blocks));
+            let block = self.area.sums_at(first);
+            self.wishes.push(read(drive, block..block + u64::from(blocks)));
         }
         if loading.pending == 0 {
             self.begin_serving(now, drive);
@@ -100,7 +102,12 @@ impl<B: Block> Integrity<B> {
     }
 }
 
-fn read<B>(drive: DriveId, block: u64, blocks: u32) -> Wish<B> {
+fn one(block: u64) -> Range<u64> {
+    block..block + 1
+}
+
+fn read<B>(drive: DriveId, range: Range<u64>) -> Wish<B> {
     let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
+    let (block, blocks) = (range.start, (range.end - range.start) as u32);
     (drive, Urgency::Read, Ask { op, fua: false, fail_fast: false, class, block, blocks, data })
 }

@@ -1,21 +1,22 @@
 //! Checksums of blocks that are overwritten where they are, on drives without protection information.
 //!
-//! As the bitmap mode of Linux's dm-integrity does it. In memory there is a CRC-32C of each block, set when a
-//! write of it is sent to its drive; every read is compared with it. At the end of the drive (`area`) stand
-//! the checksums of each *region* of 1008 blocks, and *marks* (`codec`) that say whether they can be relied
-//! on. A write into a region that is clean waits until the mark that it is dirty is durable (`regions`);
-//! those behind it go at once. A region that has had no write for a while comes to rest: its checksums are
-//! written, the drive is flushed, which makes them and the blocks durable, and then the mark is taken back.
+//! Works as the bitmap mode of Linux's dm-integrity. Memory holds a CRC-32C per block, set when a write of
+//! the block is sent to its drive and compared with every read. The end of the drive (`area`) holds the
+//! checksums of each *region* of 1008 blocks and a *mark* per region (`codec`): the version of its valid
+//! checksums, or 0 while the region is dirty. The first write into a clean region waits until its mark is
+//! durably dirty (`regions`); later writes are sent at once. A region without writes for a while is cleaned:
+//! its checksums are written, the drive is flushed, which makes them and the blocks durable, and the mark is
+//! set to clean.
 //!
-//! After a power cut the checksums of clean regions are known again (`loading`). Those of dirty ones are not:
-//! whatever is there is accepted, until it is written or a scrub has compared it with the rest of its stripe.
-//! So a checksum never says of a right block that it is wrong, and nothing is written twice.
+//! After a power cut the checksums of clean regions are restored (`loading`). Blocks of dirty regions have
+//! unknown checksums: their content is accepted until the block is written, or a scrub has compared it with
+//! the rest of its stripe. So a correct block never fails its checksum, and no block is written twice.
 //!
-//! The machine knows no drives: what they are to be asked it hands to [`Drives`](super::drives::Drives),
-//! through which all their writes go.
+//! The machine issues no requests itself: it returns them to [`Drives`](super::drives::Drives), which all
+//! writes to members pass through.
 //!
-//! Assumptions: a layout neither reads a block that is being written nor writes one twice at a time; a drive
-//! returns zeros for blocks that it was told to trim; a block of marks that it has acknowledged is there.
+//! Assumptions: a layout has at most one write of a block in flight; trimmed blocks read as zeros; an
+//! acknowledged write of marks is not lost.
 
 mod area;
 mod codec;
@@ -36,13 +37,13 @@ use std::ops::Range;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
-/// What a drive is to be asked for.
+/// A request to a drive, with its urgency.
 pub(super) type Wish<B> = (DriveId, Urgency, Ask<B>);
 
-/// Regions of a drive that are about the most to be dirty at a time: 16 GiB.
+/// Maximum dirty regions per drive before the oldest are cleaned early: 4096, or 16 GiB.
 const MOST_DIRTY: usize = 4096;
 
-/// How long a region has had no write when it comes to rest although an array is about to be closed.
+/// Idle time before a region is cleaned while the array closes.
 const HASTE: Nanos = Nanos::millis(1);
 
 /// The checksums of all drives of an array.
@@ -51,7 +52,7 @@ pub struct Integrity<B> {
     area: Area,
     /// Blocks that have checksums: what the layout uses for data and parity.
     covered: Range<u64>,
-    /// How long a region has had no write when it comes to rest.
+    /// Idle time before a region is cleaned.
     idle: Nanos,
     sums: Checksums,
     /// The checksum of a block of zeros.
@@ -61,7 +62,7 @@ pub struct Integrity<B> {
     marked: u64,
     cleaned: u64,
     damaged: u64,
-    /// Nobody will write any more.
+    /// The array is closing: no further writes are expected.
     is_ending: bool,
 }
 
@@ -122,7 +123,7 @@ impl<B: Block> Integrity<B> {
         self.marked
     }
 
-    /// Regions that have come to rest.
+    /// Regions cleaned since the array was opened.
     pub fn cleaned(&self) -> u64 {
         self.cleaned
     }
@@ -151,7 +152,7 @@ impl<B: Block> Integrity<B> {
         self.mark(drive);
     }
 
-    /// Nobody will write any more: regions come to rest without waiting.
+    /// Prepares for an orderly end: regions are cleaned after 1 ms without a write.
     pub(super) fn end(&mut self, now: Time) {
         if std::mem::replace(&mut self.is_ending, true) {
             return;
@@ -169,17 +170,17 @@ impl<B: Block> Integrity<B> {
 
     /// True if one of these blocks, or one near them, has been written since then or is being written: a read
     /// from that time may have met another version.
-    pub(super) fn were_written(&self, drive: DriveId, block: u64, blocks: u32, since: Time) -> bool {
-        let covered = self.covered(block, blocks);
+    pub(super) fn were_written(&self, drive: DriveId, blocks: Range<u64>, since: Time) -> bool {
+        let covered = self.covered(blocks);
         self.members[drive].regions.were_written(since, self.area.regions_of(&covered))
     }
 
-    /// True when all that the drives have to say of their regions is known.
+    /// True when the marks and checksums of all present drives are loaded.
     pub(super) fn is_loaded(&self) -> bool {
         self.members.iter().all(|member| !member.is_there || member.loading.is_none())
     }
 
-    /// What a drive says of its cache.
+    /// Sets whether a drive has a volatile cache, which is flushed before its regions become clean.
     pub(super) fn set_cache(&mut self, drive: DriveId, has_cache: bool) {
         self.members[drive].has_cache = has_cache;
     }
@@ -209,21 +210,21 @@ impl<B: Block> Integrity<B> {
         self.begin_serving(now, drive);
     }
 
-    /// Which life a drive is in.
+    /// Number of losses and replacements at a drive's place; answers of an earlier one are ignored.
     pub(super) fn life(&self, drive: DriveId) -> u32 {
         self.members[drive].life
     }
 
-    fn covered(&self, block: u64, blocks: u32) -> Range<u64> {
-        let (first, end) = (block.max(self.covered.start), block + u64::from(blocks));
-        first..end.min(self.covered.end).max(first)
+    fn covered(&self, blocks: Range<u64>) -> Range<u64> {
+        let first = blocks.start.max(self.covered.start);
+        first..blocks.end.min(self.covered.end).max(first)
     }
 
     /// True when a write or trim can be sent: then it counts as sent, and its checksums as those of its
     /// blocks. Otherwise it is to be offered again when marks have been written.
     #[inline]
     pub(super) fn admit(&mut self, now: Time, drive: DriveId, ask: &Ask<B>) -> bool {
-        let covered = self.covered(ask.block, ask.blocks);
+        let covered = self.covered(ask.range());
         if covered.is_empty() {
             return true;
         }
@@ -237,7 +238,7 @@ impl<B: Block> Integrity<B> {
         } else {
             let skipped = (covered.start - ask.block) as usize;
             for (content, block) in ask.data[skipped..].iter().zip(covered) {
-                // What was never sealed is no data: it stands for something lost, and no read takes it.
+                // Unsealed content stands for a lost block: its checksum never matches, so that reads fail.
                 let sum = content.guard().unwrap_or_else(|| !content.checksum());
                 self.sums.set(drive, block, sum);
             }
@@ -245,10 +246,10 @@ impl<B: Block> Integrity<B> {
         true
     }
 
-    /// A write or trim that was admitted has been answered. If it has failed, nobody knows what is there.
+    /// Completes an admitted write or trim. After a failure the checksums of its blocks are unknown.
     #[inline]
     pub(super) fn ended(&mut self, now: Time, answer: &Answered<B>) {
-        let (drive, covered) = (answer.drive, self.covered(answer.block, answer.blocks));
+        let (drive, covered) = (answer.drive, self.covered(answer.range()));
         if covered.is_empty() || !self.members[drive].is_there {
             return;
         }
@@ -264,8 +265,8 @@ impl<B: Block> Integrity<B> {
         data.iter().zip(block..).all(|(content, block)| self.sums.accept(drive, block, content))
     }
 
-    /// Somebody has compared a block that nobody is writing with the rest of its stripe, or with its copies:
-    /// its checksum is known now, if it was not.
+    /// Sets the unknown checksum of a block whose content was verified against its stripe or its copies, with
+    /// no write of it in flight.
     pub(super) fn adopt(&mut self, now: Time, drive: DriveId, block: u64, content: &B) {
         if !self.covered.contains(&block) || self.sums.knows(drive, block) || !self.members[drive].is_there {
             return;
@@ -294,12 +295,12 @@ impl<B: Block> Integrity<B> {
         self.wishes.push((drive, urgency, Ask { op, fua, fail_fast: false, class, block, blocks: 1, data }));
     }
 
-    /// When regions may have come to rest.
+    /// When regions may have been idle for long enough to be cleaned.
     pub(super) fn next_event(&self) -> Time {
         self.members.iter().map(|member| member.regions.due()).fold(Time::NEVER, Time::min)
     }
 
-    /// Regions that have had no write for long enough come to rest.
+    /// Cleans regions that have been idle for long enough.
     pub(super) fn advance(&mut self, now: Time) {
         for drive in self.members.ids() {
             if self.members[drive].regions.due() <= now {
@@ -363,7 +364,7 @@ impl<B: Block> Integrity<B> {
         self.mark(drive);
     }
 
-    /// What a drive is to be asked for next.
+    /// Takes the next request to a drive.
     pub(super) fn wish(&mut self) -> Option<Wish<B>> {
         self.wishes.pop()
     }

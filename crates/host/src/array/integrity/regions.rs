@@ -1,4 +1,4 @@
-//! The regions of one drive: which are being written, and how one comes to rest.
+//! The regions of one drive, and their transitions between clean and dirty.
 
 use super::area::{Area, MarkId, RegionId};
 use super::codec::{Generation, Owner};
@@ -10,17 +10,17 @@ use tailcut_base::{Nanos, Time};
 /// How far a region is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing is known of its blocks, nobody has written them, and its mark says so.
+    /// Not written since the array was opened; its checksums are unknown and its mark is dirty.
     Unknown,
-    /// Its checksums on the drive are those of its blocks, and its mark says so.
+    /// Its checksums on the drive are valid, and its mark is clean.
     Clean,
-    /// It is to be written, and its mark on the drive says nothing of that yet.
+    /// A write waits for its mark, which is still clean on the drive and not being written.
     Wanted,
-    /// The mark is on its way.
+    /// The dirty mark is being written.
     Marking,
-    /// It may be written: its mark on the drive says that its checksums there mean nothing.
+    /// Writes may be sent: its mark on the drive is dirty.
     Dirty,
-    /// As `Dirty`, and its checksums are on their way. A write makes it dirty again.
+    /// As `Dirty`, with its checksums being written. A write turns it back to `Dirty`.
     Cleaning,
 }
 
@@ -43,19 +43,19 @@ pub(super) struct Regions {
     regions: IdVec<RegionId, Region>,
     /// In about the order in which they were written first.
     dirty: VecDeque<RegionId>,
-    /// How many may be dirty before some come to rest that are still being written.
+    /// Maximum dirty regions before the oldest are cleaned although they are not idle.
     most: usize,
     /// Those that wait for their marks, and those whose marks are on their way.
     wanted: Vec<RegionId>,
     marking: Vec<RegionId>,
     /// The block of marks that is being written.
     mark: Option<MarkId>,
-    /// Blocks of marks that are behind, and nobody waits for.
+    /// Blocks of marks to be written that no request waits for.
     stale: Vec<MarkId>,
     cleaning: Vec<RegionId>,
     /// How many of `dirty` are still to be looked at in this round.
     left: usize,
-    /// When to look for regions at rest.
+    /// When to look for idle regions; never, if none is dirty.
     due: Time,
 }
 
@@ -92,7 +92,7 @@ impl Regions {
         self.dirty.len() + self.cleaning.len()
     }
 
-    /// True when the drive has all checksums, and its marks say so.
+    /// True when no region is dirty and all marks are written.
     pub(super) fn is_at_rest(&self) -> bool {
         self.dirty() == 0 && self.mark.is_none() && self.stale.is_empty()
     }
@@ -102,7 +102,7 @@ impl Regions {
         regions.any(|region| self.regions[region].in_flight > 0 || self.regions[region].written >= since)
     }
 
-    /// When to look for regions at rest.
+    /// When to look for idle regions; never, if none is dirty.
     pub(super) fn due(&self) -> Time {
         self.due
     }
@@ -143,12 +143,12 @@ impl Regions {
         (state == State::Clean).then_some(generation)
     }
 
-    /// A drive of which nothing counts: all marks are to be written.
+    /// Starts with a blank drive: all of its marks are written as dirty.
     pub(super) fn begin_blank(&mut self, area: &Area) {
         self.stale = MarkId::first(area.marks()).collect();
     }
 
-    /// Looks for regions at rest at this moment, if there are any that are dirty.
+    /// Schedules the search for idle regions, if any region is dirty.
     pub(super) fn look_at(&mut self, at: Time) {
         self.due = if self.dirty.is_empty() { Time::NEVER } else { at };
     }
@@ -173,7 +173,7 @@ impl Regions {
         false
     }
 
-    /// The checksums of a region change: true if its mark says so on the drive.
+    /// Notes that a region's checksums change. True if its mark is dirty on the drive already.
     #[inline]
     pub(super) fn touch(&mut self, now: Time, idle: Nanos, id: RegionId) -> bool {
         let region = &mut self.regions[id];
@@ -237,7 +237,7 @@ impl Regions {
         area.marked_in(mark).map(|region| self.clean(region).unwrap_or(Generation::NONE))
     }
 
-    /// A block of marks has been written, or has not: then its regions wait for whoever asks again.
+    /// Completes the write of a block of marks. After a failure its regions still wait for their marks.
     pub(super) fn marked(&mut self, is_good: bool) {
         let mark = self.mark.take();
         for region in self.marking.drain(..) {
@@ -251,8 +251,8 @@ impl Regions {
         }
     }
 
-    /// Looks for regions that have had no write for so long, or for any where too many are dirty: their
-    /// checksums are to be written.
+    /// Begins to clean up to 64 regions that have been idle for `idle`, or, with too many dirty ones, the
+    /// oldest; returns those whose checksums are to be written.
     pub(super) fn begin_cleaning(&mut self, now: Time, idle: Nanos) -> &[RegionId] {
         self.due = Time::NEVER;
         if !self.cleaning.is_empty() {
@@ -291,8 +291,8 @@ impl Regions {
         self.regions[region].generation
     }
 
-    /// Regions and their checksums are durable, or may not be: those that nobody has written meanwhile are
-    /// clean. Returns how many.
+    /// Completes a cleaning round. If all of it is durable, regions without a write meanwhile are clean;
+    /// returns their number.
     pub(super) fn cleaned(&mut self, now: Time, idle: Nanos, area: &Area, is_good: bool) -> u64 {
         let mut count = 0;
         let cleaning = std::mem::take(&mut self.cleaning);
@@ -330,7 +330,7 @@ mod tests {
         (area, Regions::new(Owner::new(1, MemberId::new(1)), &area, most))
     }
 
-    /// Three regions that have come to rest at 100.
+    /// Three clean regions, at time 100.
     fn at_rest() -> (Area, Regions) {
         let (area, mut regions) = unknown(10);
         regions.begin_blank(&area);

@@ -60,8 +60,10 @@ use planted::{Rule, holds};
 use recovery::{Recovery, Stage};
 use std::collections::VecDeque;
 use tailcut_base::config::Choice;
+use tailcut_base::ids::Pool;
 use tailcut_base::{Op, Spans, Status, Time};
 use token::Token;
+use walk::WorkId;
 use walk::{Walk, Work};
 
 /// An array that writes where it has written before.
@@ -88,8 +90,7 @@ pub struct Raid<B> {
     recovery: Recovery<B>,
     walks: Vec<Walk>,
     last_walk: u32,
-    works: Vec<Work<B>>,
-    free_works: Vec<u32>,
+    works: Pool<WorkId, Work<B>>,
     report: ScrubReport,
 }
 
@@ -150,8 +151,7 @@ impl<B: Block> Raid<B> {
             recovery: Recovery::none(),
             walks: Vec::new(),
             last_walk: 0,
-            works: Vec::new(),
-            free_works: Vec::new(),
+            works: Pool::new(),
             report: ScrubReport::default(),
         }
     }
@@ -237,7 +237,7 @@ impl<B: Block> Raid<B> {
             }
             for piece in started.maintain.drain(..) {
                 let work = self.locks.get(piece).slot;
-                self.begin_unit(now, core, work);
+                self.begin_unit(now, core, WorkId::new(work));
             }
             self.started = started;
         }

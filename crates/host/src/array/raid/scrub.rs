@@ -3,6 +3,7 @@
 use super::Raid;
 use super::cells::Cells;
 use super::walk::Task;
+use super::walk::WorkId;
 use crate::Block;
 use crate::array::core::Core;
 use tailcut_base::Time;
@@ -10,16 +11,15 @@ use tailcut_base::Time;
 impl<B: Block> Raid<B> {
     /// Judges what was read of a unit, row by row; returns the cells to be written, whose content is right
     /// now.
-    pub(super) fn compare(&mut self, now: Time, core: &mut Core<B>, id: u32) -> Cells {
-        let unknown = self.unknown(core, self.works[id as usize].unit);
+    pub(super) fn compare(&mut self, now: Time, core: &mut Core<B>, id: WorkId) -> Cells {
+        let unknown = self.unknown(core, self.works[id].unit);
         let mut writes = Cells::NONE;
         for row in 0..self.shape.rows {
             let of_row = |role: usize| role * self.shape.rows + row;
             let cells = (0..self.shape.width).map(of_row);
             let is_known = self.shape.has_parity() && !cells.clone().any(|cell| unknown.contains(cell));
-            // What was not read because its drive has gone since is not damaged.
-            let is_bad =
-                |&cell: &usize| self.works[id as usize].bad.contains(cell) && !unknown.contains(cell);
+            // A cell of a drive that was lost during the scrub is missing, not damaged.
+            let is_bad = |&cell: &usize| self.works[id].bad.contains(cell) && !unknown.contains(cell);
             let bad: Vec<usize> = cells.filter(is_bad).collect();
             match bad[..] {
                 [] if is_known => {
@@ -35,9 +35,9 @@ impl<B: Block> Raid<B> {
         writes
     }
 
-    /// The blocks of a row fit each other: their checksums are known now.
-    fn adopt(&mut self, now: Time, core: &mut Core<B>, id: u32, row: usize) {
-        let work = &self.works[id as usize];
+    /// Sets unknown checksums of a row whose parity matches its data.
+    fn adopt(&mut self, now: Time, core: &mut Core<B>, id: WorkId, row: usize) {
+        let work = &self.works[id];
         let block = self.shape.base(work.unit) + row as u64;
         for role in 0..self.shape.width {
             let drive = self.shape.drive(work.unit, role);
@@ -46,10 +46,10 @@ impl<B: Block> Raid<B> {
     }
 
     /// All blocks of a row are intact: does the parity fit?
-    fn compare_parity(&mut self, id: u32, row: usize, writes: &mut Cells) -> bool {
+    fn compare_parity(&mut self, id: WorkId, row: usize, writes: &mut Cells) -> bool {
         let parity = self.shape.parity_role() * self.shape.rows + row;
         let mut right = self.others(id, parity);
-        let work = &mut self.works[id as usize];
+        let work = &mut self.works[id];
         std::mem::swap(&mut work.content[parity], &mut right);
         right.xor(&work.content[parity]);
         if is_zero(&right) {
@@ -65,21 +65,21 @@ impl<B: Block> Raid<B> {
 
     /// One block of a row is not what was written: it follows from the others. After a power cut only a
     /// parity does, as the parity need not fit.
-    fn restore(&mut self, core: &Core<B>, id: u32, cell: usize, writes: &mut Cells) {
+    fn restore(&mut self, core: &Core<B>, id: WorkId, cell: usize, writes: &mut Cells) {
         let is_parity = cell / self.shape.rows == self.shape.parity_role();
-        let is_resync = self.works[id as usize].task == Task::Resync;
+        let is_resync = self.works[id].task == Task::Resync;
         if is_resync && !is_parity {
             return self.count_lost(id, 1);
         }
         let right = self.others(id, cell);
         let (role, row) = (cell / self.shape.rows, cell % self.shape.rows);
-        let unit = self.works[id as usize].unit;
+        let unit = self.works[id].unit;
         let (drive, block) = (self.shape.drive(unit, role), self.shape.base(unit) + row as u64);
         if !core.drives.accept(drive, block, std::slice::from_ref(&right)) {
             // Another block of the row is wrong, too, or its parity is.
             return self.count_lost(id, 1);
         }
-        self.works[id as usize].content[cell] = right;
+        self.works[id].content[cell] = right;
         writes.insert(cell);
         if is_resync {
             self.report.resynced += 1;
@@ -90,19 +90,19 @@ impl<B: Block> Raid<B> {
     }
 
     /// The exclusive or of the other cells of a row.
-    fn others(&self, id: u32, cell: usize) -> B {
+    fn others(&self, id: WorkId, cell: usize) -> B {
         let mut sum = B::default();
         let row = cell % self.shape.rows;
         for other in (0..self.shape.width).map(|role| role * self.shape.rows + row) {
             if other != cell {
-                sum.xor(&self.works[id as usize].content[other]);
+                sum.xor(&self.works[id].content[other]);
             }
         }
         sum
     }
 
-    fn count_lost(&mut self, id: u32, blocks: u64) {
-        if self.works[id as usize].task == Task::Scrub {
+    fn count_lost(&mut self, id: WorkId, blocks: u64) {
+        if self.works[id].task == Task::Scrub {
             self.report.corrupt_blocks += blocks;
             self.report.unrepairable += blocks;
         }

@@ -1,6 +1,7 @@
 //! What the answers of drives belong to.
 
 use super::locks::PieceId;
+use super::walk::WorkId;
 
 /// Whom an answer is for: packed into the number that drives and reads give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +25,9 @@ pub enum Token {
     /// Creation and recovery.
     Recovery,
     /// A read of a unit that is walked over.
-    Work(u32),
+    Work(WorkId),
     /// A write of such a unit.
-    WorkWrite(u32),
+    WorkWrite(WorkId),
     /// What a walk asks for beside its units.
     Beside(u32),
 }
@@ -43,8 +44,8 @@ impl Token {
             Token::Journal => (5, 0),
             Token::Intent => (6, 0),
             Token::Recovery => (7, 0),
-            Token::Work(id) => (8, id),
-            Token::WorkWrite(id) => (9, id),
+            Token::Work(id) => (8, id.get()),
+            Token::WorkWrite(id) => (9, id.get()),
             Token::Beside(id) => (10, id),
             Token::Gather(id) => (11, id),
         };
@@ -63,8 +64,8 @@ impl Token {
             5 => Token::Journal,
             6 => Token::Intent,
             7 => Token::Recovery,
-            8 => Token::Work(id),
-            9 => Token::WorkWrite(id),
+            8 => Token::Work(WorkId::new(id)),
+            9 => Token::WorkWrite(WorkId::new(id)),
             10 => Token::Beside(id),
             11 => Token::Gather(id),
             kind => unreachable!("kind {kind} was never given out"),

@@ -14,6 +14,7 @@ use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
 use crate::array::reads::{Around, Done, seal_of};
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
+use tailcut_base::id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
 /// What a walk is for.
@@ -68,6 +69,11 @@ pub struct Walk {
     /// It ends when transactions of the journal below this one have gone: see [`Raid::is_drained`].
     notes_end: u64,
     is_draining: bool,
+}
+
+id! {
+    /// A unit that a walk is working on.
+    pub(super) struct WorkId;
 }
 
 /// A unit under way.
@@ -240,12 +246,9 @@ impl<B: Block> Raid<B> {
     }
 
     fn begin_work(&mut self, now: Time, core: &mut Core<B>, at: usize, unit: u64) {
-        let id = self.free_works.pop().unwrap_or_else(|| {
-            self.works.push(Work::new(self.shape.width * self.shape.rows));
-            (self.works.len() - 1) as u32
-        });
-        let piece = Piece::new(unit, Kind::Maintain, id, self.shape.data_cells());
-        let work = &mut self.works[id as usize];
+        let id = self.works.allocate(|| Work::new(self.shape.width * self.shape.rows));
+        let piece = Piece::new(unit, Kind::Maintain, id.get(), self.shape.data_cells());
+        let work = &mut self.works[id];
         (work.walk, work.task, work.unit) = (self.walks[at].id, self.walks[at].task, unit);
         (work.pending, work.bad, work.is_writing, work.piece) = (0, Cells::NONE, false, PieceId::NONE);
         if holds(Rule::RebuildUnderLock) {
@@ -257,38 +260,38 @@ impl<B: Block> Raid<B> {
     }
 
     /// A unit is locked: reads what is needed.
-    pub(super) fn begin_unit(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let Work { task, unit, .. } = self.works[id as usize];
+    pub(super) fn begin_unit(&mut self, now: Time, core: &mut Core<B>, id: WorkId) {
+        let Work { task, unit, .. } = self.works[id];
         let cells = match task {
             Task::Rebuild(drive) => self.shape.role_cells(self.shape.role(unit, drive)),
             _ => self.shape.all_cells() & !self.unknown(core, unit),
         };
-        self.works[id as usize].pending = 1;
+        self.works[id].pending = 1;
         self.read_cells(now, core, id, cells, self.most);
         self.work_part_done(now, core, id);
     }
 
-    fn read_cells(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells, most: usize) {
-        let Work { task, unit, .. } = self.works[id as usize];
+    fn read_cells(&mut self, now: Time, core: &mut Core<B>, id: WorkId, cells: Cells, most: usize) {
+        let Work { task, unit, .. } = self.works[id];
         let around = if matches!(task, Task::Rebuild(_)) { Around::AtNeed } else { Around::Later };
         for run in self.shape.runs(unit, cells, most) {
-            self.works[id as usize].pending += 1;
+            self.works[id].pending += 1;
             let wanted = run.wanted(Class::DEFAULT, Urgency::Background, around, Token::Work(id));
             core.reads.begin(now, &mut core.drives, wanted);
         }
     }
 
     /// Blocks of a unit have been read.
-    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
-        let Work { task, unit, .. } = self.works[id as usize];
+    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, done: Done<B>) {
+        let Work { task, unit, .. } = self.works[id];
         let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
         let cells = Cells::range(first..first + done.wanted.blocks as usize);
         if done.status != Status::Success && done.wanted.blocks > 1 {
             self.read_cells(now, core, id, cells, 1);
         } else if done.status != Status::Success {
-            self.works[id as usize].bad |= cells;
+            self.works[id].bad |= cells;
         } else {
-            let content = &mut self.works[id as usize].content;
+            let content = &mut self.works[id].content;
             content[first..first + done.data.len()].clone_from_slice(&done.data);
         }
         if let Task::Rebuild(_) = task
@@ -302,21 +305,21 @@ impl<B: Block> Raid<B> {
 
     /// Writes blocks of a drive that is filled. What could not be had is written as something that no
     /// read takes for data.
-    fn fill(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells) {
-        let lost = cells & self.works[id as usize].bad;
+    fn fill(&mut self, now: Time, core: &mut Core<B>, id: WorkId, cells: Cells) {
+        let lost = cells & self.works[id].bad;
         self.report.not_rebuilt += lost.len() as u64;
         for cell in lost.iter() {
-            self.works[id as usize].content[cell] = B::encode(b"lost");
+            self.works[id].content[cell] = B::encode(b"lost");
         }
         self.write_cells(now, core, id, cells);
     }
 
-    fn write_cells(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells) {
-        let unit = self.works[id as usize].unit;
+    fn write_cells(&mut self, now: Time, core: &mut Core<B>, id: WorkId, cells: Cells) {
+        let unit = self.works[id].unit;
         for run in self.shape.runs(unit, cells, self.most) {
             let (drive, block, blocks) = (run.drive, run.block, run.blocks());
             let mut data = core.drives.memory();
-            let work = &mut self.works[id as usize];
+            let work = &mut self.works[id];
             for (cell, address) in run.cells.zip(block..) {
                 let mut content = work.content[cell].clone();
                 if !(matches!(work.task, Task::Rebuild(_)) && work.bad.contains(cell)) {
@@ -333,33 +336,33 @@ impl<B: Block> Raid<B> {
     }
 
     /// A drive has written blocks of a unit.
-    pub(super) fn work_written(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+    pub(super) fn work_written(&mut self, now: Time, core: &mut Core<B>, id: WorkId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.work_part_done(now, core, id);
     }
 
-    fn work_part_done(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        self.works[id as usize].pending -= 1;
-        if self.works[id as usize].pending > 0 {
+    fn work_part_done(&mut self, now: Time, core: &mut Core<B>, id: WorkId) {
+        self.works[id].pending -= 1;
+        if self.works[id].pending > 0 {
             return;
         }
-        let Work { task, is_writing, .. } = self.works[id as usize];
+        let Work { task, is_writing, .. } = self.works[id];
         if is_writing || matches!(task, Task::Rebuild(_)) {
             return self.end_work(now, core, id);
         }
         let writes = self.compare(now, core, id);
-        let work = &mut self.works[id as usize];
+        let work = &mut self.works[id];
         (work.is_writing, work.pending) = (true, 1);
         self.write_cells(now, core, id, writes);
         self.work_part_done(now, core, id);
     }
 
-    fn end_work(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    fn end_work(&mut self, now: Time, core: &mut Core<B>, id: WorkId) {
         let parts = self.shape.chunk / self.shape.rows as u64;
-        let work = &mut self.works[id as usize];
+        let work = &mut self.works[id];
         let (task, unit, piece, walk) = (work.task, work.unit, work.piece, work.walk);
         work.content.fill(B::default());
-        self.free_works.push(id);
+        self.works.release(id);
         if piece != PieceId::NONE {
             self.locks.end(piece);
             self.woken.push_back(unit);

@@ -85,10 +85,10 @@ impl<B: Block> Raid<B> {
 
     /// The cells of a unit that are on drives which cannot be read there.
     pub(super) fn unknown(&self, core: &Core<B>, unit: u64) -> Cells {
-        let (base, rows) = (self.shape.base(unit), self.shape.rows as u32);
+        let (base, rows) = (self.shape.base(unit), self.shape.rows as u64);
         let mut cells = Cells::NONE;
         for role in 0..self.shape.width {
-            if !core.drives.serves(self.shape.drive(unit, role), base, rows) {
+            if !core.drives.serves(self.shape.drive(unit, role), base..base + rows) {
                 cells |= self.shape.role_cells(role);
             }
         }

@@ -153,7 +153,7 @@ impl<B: Block> Reads<B> {
             self.read_mut(slot).direct = Direct::Useless;
             return self.go_around(now, drives, slot);
         }
-        if !drives.serves(wanted.drive, wanted.block, wanted.blocks) {
+        if !drives.serves(wanted.drive, wanted.range_from(wanted.block)) {
             self.read_mut(slot).direct = Direct::Useless;
             if can_go_around {
                 self.counts.degraded += 1;
@@ -342,7 +342,7 @@ impl<B: Block> Reads<B> {
 /// True when what is wanted can be read from this drive, from this block on instead. Since the read began, a
 /// drive that takes less at a time may have replaced another.
 fn can_serve<B>(drives: &Drives<B>, wanted: &Wanted, (drive, block): (DriveId, u64)) -> bool {
-    drives.serves(drive, block, wanted.blocks) && wanted.blocks <= drives.disk(drive).most_blocks
+    drives.serves(drive, wanted.range_from(block)) && wanted.blocks <= drives.disk(drive).most_blocks
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::seal_of;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::drives::{Answered, Ask, Urgency};
+use std::ops::Range;
 use tailcut_base::{Class, Nanos, Op, Spans, Status};
 
 /// A read of blocks of one drive.
@@ -27,6 +28,14 @@ pub struct Wanted {
     pub around: Around,
     /// Told back with the result.
     pub token: u64,
+}
+
+impl Wanted {
+    /// As many blocks as are wanted, from this one on.
+    #[inline]
+    pub(super) fn range_from(&self, block: u64) -> Range<u64> {
+        block..block + u64::from(self.blocks)
+    }
 }
 
 /// When a read may be reconstructed from the other members of its group.
