@@ -173,6 +173,16 @@ fn every_planted_bug_of_arrays_in_place_is_found() {
     all_are_found(&rules, |rule| broken(rule, || first("raid5", 300, None)));
 }
 
+/// Rules that block checksums of arrays in place break.
+#[test]
+fn every_planted_bug_of_checksums_in_place_is_found() {
+    use tailcut_host::planted::{Rule, broken};
+    for layout in ["raid0", "raid5", "epochs"] {
+        let rules = [Rule::DirtyBeforeWrite, Rule::DataBeforeClean];
+        all_are_found(&rules, |rule| broken(rule, || first(layout, 300, None)));
+    }
+}
+
 /// Rules that logs break.
 #[test]
 fn every_planted_bug_of_logs_is_found() {

@@ -128,6 +128,11 @@ fn what_was_mended_stays_so() {
         include_str!("plans/collects-without-end.txt"),
         include_str!("plans/rebuild-given-up.txt"),
         include_str!("plans/openings-interrupted.txt"),
+        include_str!("plans/checksums-read-only.txt"),
+        include_str!("plans/checksums-failed-flush.txt"),
+        include_str!("plans/checksums-rebuild.txt"),
+        include_str!("plans/superblock-writes-fail.txt"),
+        include_str!("plans/scrub-outlives-drive.txt"),
     ];
     for text in PLANS {
         let plan: Plan = text.parse().expect("a plan");

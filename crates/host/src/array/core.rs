@@ -238,6 +238,7 @@ impl<B: Block> Core<B> {
             return;
         }
         self.unflushed.get_or_insert(drive);
+        self.drives.stop_cleaning(drive);
         for &slot in &self.held {
             self.requests.fail(slot, Status::MediaError);
         }
@@ -301,6 +302,10 @@ impl<B: Block> Core<B> {
         let Some(kept) = &mut self.record else { return };
         if kept.pending > 0 {
             kept.again = true;
+            return;
+        }
+        // A drive that has failed the write of one copy may fail that of the other: one is to stay.
+        if self.unflushed.is_some() {
             return;
         }
         let record = &mut kept.record;

@@ -28,7 +28,7 @@ use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::raid::WriteHole;
-use tailcut_host::array::{ArrayConfig, LayoutKind, MOST_COPIES, ReadPolicy};
+use tailcut_host::array::{ArrayConfig, InPlaceChecksums, LayoutKind, MOST_COPIES, ReadPolicy};
 use tailcut_host::disk::{BLOCK_BYTES, Disk};
 
 tailcut_base::choice! {
@@ -129,8 +129,8 @@ pub struct Plan {
     pub checkpoint: u32,
     /// One drive of a group at a time is written; of layouts that write a log.
     pub tokens: bool,
-    /// Drives have protection information: what they return wrongly is known to be wrong. Without it, logs
-    /// with a parity keep block checksums.
+    /// Drives have protection information: what they return wrongly is known to be wrong. Without it, arrays
+    /// keep block checksums, unless a key-value engine on epochs does.
     pub sealed: bool,
     /// Blocks that may be dirty; of epochs, and of logs with tokens.
     pub dirty: u64,
@@ -280,9 +280,16 @@ impl Plan {
         config.log.tokens = self.tokens;
         if !self.sealed && !self.layout.is_in_place() {
             config.log.checksums = BlockChecksums::On;
+        } else if !self.sealed && !self.is_store_on_copies() {
+            (config.checksums, config.checksums_idle) = (InPlaceChecksums::On, CHECKSUMS_IDLE);
         }
         (config.log.collect_depth, config.log.checkpoint_every) = (self.collect, self.checkpoint);
         config
+    }
+
+    /// The store's own checksums tell which copy is right.
+    fn is_store_on_copies(&self) -> bool {
+        self.subject == SubjectKind::Kv && self.has_array && self.layout.is_mirrored()
     }
 
     /// What does not fit together in what stands on an array or a drive.
@@ -328,12 +335,9 @@ impl Plan {
         if !self.layout.is_in_place() && self.segment < SEGMENT_LEAST {
             return Some(format!("segment is at least {SEGMENT_LEAST} blocks"));
         }
-        let has_own = self.subject == SubjectKind::Kv && self.has_array && self.layout.is_mirrored();
-        let has_checksums = has_own || !self.layout.is_in_place() && self.layout.has_parity();
+        let has_checksums = self.has_array && (self.layout.is_in_place() || self.layout.has_parity());
         if !self.sealed && !has_checksums {
-            return Some(
-                "sealed=no is for what has checksums of its own: logs with a parity, and subject=kv on layout=epochs".into(),
-            );
+            return Some("sealed=no is for arrays with checksums: any layout but log-raid0 and swan0".into());
         }
         if self.busy > BUSY_MOST {
             return Some(format!(
@@ -401,6 +405,9 @@ impl Plan {
 
 /// The highest chance of a program to fail: beyond, hardly anything is ever stored.
 const FAIL_MOST: u32 = 200_000;
+
+/// Checksums in place are written to drives after so long: several times in most plans.
+const CHECKSUMS_IDLE: Nanos = Nanos::millis(1);
 
 /// The highest chance of a refusal.
 const BUSY_MOST: u32 = 900_000;

@@ -105,6 +105,9 @@ const STEADY: &[LayoutKind] = &[
 pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
     let mut plan = plan_of_constant_members(seed, layouts);
     Draw { random: Stream::new(seed, "torture members") }.members(&mut plan);
+    if plan.layout.is_in_place() {
+        Draw { random: Stream::new(seed, "torture checksums in place") }.checksums_in_place(&mut plan);
+    }
     moments::moments(seed, &mut plan);
     plan
 }
@@ -264,6 +267,12 @@ impl Draw {
                 plan.reads = ReadPolicy::Direct;
             }
         }
+    }
+
+    /// Some drives have no protection information, and the array keeps block checksums.
+    fn checksums_in_place(&mut self, plan: &mut Plan) {
+        plan.sealed = !self.one_in(3);
+        plan.sealed |= plan.problem().is_some();
     }
 
     /// Of some blocks there are more than two copies.

@@ -91,6 +91,21 @@ impl<B: Block> Drives<B> {
         integrity.were_written(answer.drive, answer.range(), since)
     }
 
+    /// A flush of a drive has failed: no later one proves that its blocks and checksums are durable.
+    pub(in crate::array) fn stop_cleaning(&mut self, drive: DriveId) {
+        if let Some(integrity) = &mut self.integrity {
+            integrity.unflushed(drive);
+        }
+    }
+
+    /// Drops the checksums of a drive that is going to be rebuilt as a whole: what is computed for a block
+    /// need not be what the drive held before.
+    pub(in crate::array) fn disregard_checksums(&mut self, drive: DriveId) {
+        if let Some(integrity) = &mut self.integrity {
+            integrity.disregard(drive);
+        }
+    }
+
     /// Prepares the checksums for an orderly end of the array.
     pub(in crate::array) fn end_checksums(&mut self, now: Time) {
         if let Some(integrity) = &mut self.integrity {

@@ -185,6 +185,11 @@ impl<B: Block> Integrity<B> {
         self.members[drive].has_cache = has_cache;
     }
 
+    /// A flush of a drive has failed: none of its regions becomes clean any more.
+    pub(super) fn unflushed(&mut self, drive: DriveId) {
+        self.members[drive].regions.stop();
+    }
+
     /// A drive is gone.
     pub(super) fn lost(&mut self, drive: DriveId) {
         let owner = self.members[drive].regions.owner();
@@ -198,6 +203,11 @@ impl<B: Block> Integrity<B> {
         member.regions = Regions::new(owner, &self.area, MOST_DIRTY);
         (member.pending, member.has_failed, member.loading) = (0, false, None);
         member.life = member.life.wrapping_add(1);
+        self.sums.forget_all(drive);
+    }
+
+    /// What a drive holds does not count: it is going to be rebuilt from the first block on.
+    pub(super) fn disregard(&mut self, drive: DriveId) {
         self.sums.forget_all(drive);
     }
 

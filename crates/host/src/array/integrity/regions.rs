@@ -55,9 +55,16 @@ pub(super) struct Regions {
     cleaning: Vec<RegionId>,
     /// How many of `dirty` are still to be looked at in this round.
     left: usize,
-    /// When to look for idle regions; never, if none is dirty.
+    /// When to look for idle regions; never, if none is dirty, or the drive takes no writes.
     due: Time,
+    /// Cleaning rounds that have failed since the last one that succeeded, or since the last write.
+    failed: u8,
+    /// No flush of the drive proves anything any more, so that no region becomes clean.
+    is_stopped: bool,
 }
+
+/// Cleaning rounds that fail in a row before the next one waits for a write to a dirty region.
+const TRIES: u8 = 5;
 
 /// Regions whose checksums are written together.
 const BATCH: usize = 64;
@@ -79,6 +86,8 @@ impl Regions {
             cleaning: Vec::new(),
             left: 0,
             due: Time::NEVER,
+            failed: 0,
+            is_stopped: false,
         }
     }
 
@@ -102,9 +111,15 @@ impl Regions {
         regions.any(|region| self.regions[region].in_flight > 0 || self.regions[region].written >= since)
     }
 
-    /// When to look for idle regions; never, if none is dirty.
+    /// When to look for idle regions; never, if none is dirty, or the drive takes no writes.
     pub(super) fn due(&self) -> Time {
-        self.due
+        if self.is_stopped { Time::NEVER } else { self.due }
+    }
+
+    /// A flush of the drive has failed: a later one that succeeds does not make durable what that one has
+    /// lost. So no region becomes clean any more.
+    pub(super) fn stop(&mut self) {
+        self.is_stopped = true;
     }
 
     /// Takes over what a block of marks says; none if there is none that can be read. It may be readable next
@@ -178,6 +193,9 @@ impl Regions {
     pub(super) fn touch(&mut self, now: Time, idle: Nanos, id: RegionId) -> bool {
         let region = &mut self.regions[id];
         region.written = now;
+        if self.failed >= TRIES {
+            (self.failed, self.due) = (0, now + idle);
+        }
         match region.state {
             State::Dirty => true,
             State::Cleaning => {
@@ -237,18 +255,19 @@ impl Regions {
         area.marked_in(mark).map(|region| self.clean(region).unwrap_or(Generation::NONE))
     }
 
-    /// Completes the write of a block of marks. After a failure its regions still wait for their marks.
+    /// Completes the write of a block of marks. After a failure nothing is written to its regions, nor to
+    /// others that wait for marks: they are as they were.
     pub(super) fn marked(&mut self, is_good: bool) {
         let mark = self.mark.take();
-        for region in self.marking.drain(..) {
-            self.regions[region].state = if is_good { State::Dirty } else { State::Wanted };
-            if !is_good {
-                self.wanted.push(region);
-            }
+        if is_good {
+            self.marking.drain(..).for_each(|region| self.regions[region].state = State::Dirty);
+            return;
         }
-        if !is_good {
-            self.stale.extend(mark);
+        for region in self.marking.drain(..).chain(self.wanted.drain(..)) {
+            self.regions[region].state = State::Clean;
         }
+        self.dirty.retain(|&region| self.regions[region].state != State::Clean);
+        self.stale.extend(mark);
     }
 
     /// Begins to clean up to 64 regions that have been idle for `idle`, or, with too many dirty ones, the
@@ -298,7 +317,7 @@ impl Regions {
         let cleaning = std::mem::take(&mut self.cleaning);
         for &id in &cleaning {
             let region = &mut self.regions[id];
-            if region.state != State::Cleaning || !is_good {
+            if region.state != State::Cleaning || !is_good || self.is_stopped {
                 region.state = State::Dirty;
                 self.dirty.push_back(id);
                 continue;
@@ -312,8 +331,15 @@ impl Regions {
         }
         self.cleaning = cleaning;
         self.cleaning.clear();
+        self.failed = if is_good { 0 } else { self.failed + 1 };
         let goes_on = self.left > 0 || count > 0 && self.dirty.len() > self.most;
-        self.due = if goes_on && is_good { now } else { self.next_round(now, idle) };
+        self.due = if self.failed >= TRIES {
+            Time::NEVER
+        } else if goes_on && is_good {
+            now
+        } else {
+            self.next_round(now, idle)
+        };
         count
     }
 }
@@ -417,6 +443,33 @@ mod tests {
         assert_eq!(marks(&area, &regions), [false, true, true]);
         assert_eq!(regions.begin_cleaning(Time(510), IDLE).len(), 1);
         assert_eq!(regions.generation(RegionId::new(0)), first.next().next(), "each writing has its own");
+    }
+
+    #[test]
+    fn a_drive_that_takes_no_writes_is_left_alone_until_the_next_write() {
+        let (area, mut regions) = at_rest();
+        assert!(!regions.admit(Time(200), IDLE, some(0..1)));
+        write_mark(&area, &mut regions, true);
+        for round in 1..=TRIES {
+            assert_ne!(regions.due(), Time::NEVER, "round {round}");
+            let now = regions.due();
+            assert_eq!(regions.begin_cleaning(now, IDLE).len(), 1);
+            assert_eq!(regions.cleaned(now, IDLE, &area, false), 0);
+        }
+        assert_eq!((regions.due(), regions.dirty()), (Time::NEVER, 1));
+        assert!(regions.admit(Time(9000), IDLE, some(0..1)));
+        assert_eq!(regions.due(), Time(9100));
+    }
+
+    #[test]
+    fn after_a_flush_that_failed_no_region_becomes_clean() {
+        let (area, mut regions) = at_rest();
+        assert!(!regions.admit(Time(200), IDLE, some(0..1)));
+        write_mark(&area, &mut regions, true);
+        assert_eq!(regions.begin_cleaning(Time(400), IDLE).len(), 1);
+        regions.stop();
+        assert_eq!(regions.cleaned(Time(410), IDLE, &area, true), 0, "its flush came too late");
+        assert_eq!((regions.due(), regions.dirty()), (Time::NEVER, 1));
     }
 
     #[test]

@@ -343,6 +343,8 @@ impl<B: Block> Raid<B> {
         self.recovery = Recovery { stage: Stage::Ready, ..Recovery::none() };
         for drive in core.drives.ids() {
             if core.drives.presence(drive) == Presence::Rebuilding {
+                // The journal may have brought back blocks from before the drive was lost.
+                core.drives.disregard_checksums(drive);
                 self.begin_task(now, core, Task::Rebuild(drive));
             }
         }

@@ -20,14 +20,14 @@
 //! | --- | --- | --- |
 //! | `kill` | the drive answers "gone", what is in flight has arrived in any part | with parity; without, all may fail |
 //! | `pull` | as `kill`, and with the next power it is back without the writes that it missed | with parity |
-//! | `flip` | one bit of a stored block changes, its seal does not; with `sealed=no` there is no seal | with parity, `sealed=no` in logs; RAID 0: that block may fail |
+//! | `flip` | one bit of a stored block changes, its seal does not; with `sealed=no` there is no seal | with parity or copies, RAID 0: that block may fail; with `sealed=no` and in place, after the last power cut and if that came at rest, and on RAID 0 no second fault |
 //! | `corrupt` | a stored block becomes something else: bytes that nobody wrote, zeros, or another block | a store on a drive by itself, on one block of a segment at a time, at rest: its item is missed or an error, never older; a store on copies with `sealed=no`: nothing is lost |
 //! | `corrupt-superblock` | the same for one of a store's two superblocks | a store on a drive by itself: the other one serves |
 //! | `unreadable` | a stored block answers "media error" until it is written again | with parity; RAID 0: as `flip` |
 //! | `fail-write` | writes answer "media error"; of their blocks each is old, new, or unreadable | with parity; without, writes may fail |
 //! | `fail-flush` | a flush answers "media error" once; some of what was cached is read until the power goes, and never becomes durable | with parity or copies; RAID 0: writes fail from then on |
 //! | `read-only` | writes answer "write protected" and change nothing | with parity; without, writes may fail |
-//! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block; RAID 0 and copies: it may be stale, never that of another |
+//! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block; RAID 0 and copies, not with `sealed=no`: it may be stale, never that of another |
 //! | `twin` | as `flip`, on two drives of a group at once | in place with parity, and copies: an error or the data, never other data |
 //!
 //! *Members*: which drives the array is opened from when the power is back ([`rig`](super::rig), `members`).

@@ -43,6 +43,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             matches!(fault.kind, Flip | Twin | Unreadable | FailWrite | FailFlush | Misdirect | Corrupt);
         // A scrub may have seen the block already.
         self.armed_at_scrub[drive] |= self.is_scrubbing && self.scarred[drive];
+        self.is_scrub_in_vain &= !self.scarred[drive];
         if fault.kind == Misdirect && !self.config.layout.has_parity() {
             self.history.let_be_stale();
         }
@@ -61,7 +62,8 @@ impl<'r, S: Subject> Rig<'r, S> {
     /// Nothing says which of two copies is wrong: a scrub leaves them as they are, and only the store above
     /// them makes them equal.
     pub(in crate::torture) fn keeps_damage(&self) -> bool {
-        self.config.layout.is_mirrored() && !self.plan.sealed && self.scarred.contains(&true)
+        let has_checksums = self.plan.sealed || self.config.has_checksums_in_place();
+        self.config.layout.is_mirrored() && !has_checksums && self.scarred.contains(&true)
     }
 
     /// A drive with such damage.
@@ -104,6 +106,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         if self.is_resynced() && self.plan.cuts() > 0 {
             return false;
         }
+        if self.is_unchecked(fault.kind) {
+            return false;
+        }
         if !is_possible(fault.kind, self.config.layout) || self.drives[drive].health() != Health::Well {
             return false;
         }
@@ -111,6 +116,19 @@ impl<'r, S: Subject> Rig<'r, S> {
         let group = drive / width * width..drive / width * width + width;
         let others = group.into_iter().filter(|&other| other != drive).any(|other| self.suspect[other]);
         !self.config.layout.is_redundant() || !others
+    }
+
+    /// Checksums in place are only known for what was idle when the power went, or was written or scrubbed
+    /// since: damage that nothing else shows comes after the last power cut, if that found everything idle.
+    /// Without redundancy nothing mends it, and another fault could take the checksum. A write that lands
+    /// elsewhere may land on a block that has never been written.
+    fn is_unchecked(&self, kind: FaultKind) -> bool {
+        let is_silent = matches!(kind, FaultKind::Flip | FaultKind::Twin);
+        let has_cuts_left = self.tally.cuts < self.plan.cuts() as u64;
+        let is_second = !self.config.layout.is_redundant() && self.scarred.contains(&true);
+        let is_unchecked = is_silent && (self.has_unchecked || has_cuts_left);
+        let is_misdirected = kind == FaultKind::Misdirect;
+        self.config.has_checksums_in_place() && (is_second || is_unchecked || is_misdirected)
     }
 
     /// No single damaged block makes a store believe what is older; two in one segment may, if they are its

@@ -105,6 +105,9 @@ pub struct Rig<'r, S> {
     /// what the scrub had seen already.
     armed_at_scrub: Vec<bool>,
     is_rebuilding: bool,
+    /// The power went under load, and nothing has been scrubbed since: of arrays with checksums in place some
+    /// blocks have none.
+    has_unchecked: bool,
     is_ready: bool,
     read_in_recovery: u64,
     /// Without redundancy: what may fail.
@@ -168,6 +171,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             is_scrub_in_vain: false,
             armed_at_scrub: vec![false; count],
             is_rebuilding: false,
+            has_unchecked: false,
             is_ready: false,
             read_in_recovery: 0,
             reads_may_fail: false,
@@ -240,7 +244,8 @@ impl<'r, S: Subject> Rig<'r, S> {
             self.check_scrub()?;
             self.tally.reach(Reached::Scrubbed, 1);
             self.tally.reach(Reached::FoundByScrub, self.subject.inner().findings().last_scrub);
-            if !self.keeps_damage() {
+            if self.config.layout.is_redundant() && !self.keeps_damage() {
+                self.has_unchecked &= self.subject.inner().wellness() != Wellness::Whole;
                 self.scarred
                     .iter_mut()
                     .zip(&self.armed_at_scrub)
@@ -259,8 +264,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         // Of a write that was cut off a log may have stripes that nothing counts in, and that are made whole
         // all the same.
         let is_in_place = self.config.layout.is_in_place();
-        let is_vain =
-            is_in_place && self.is_scrub_in_vain && !self.scarred.contains(&true) && !self.is_beyond_repair;
+        let is_vain = is_in_place && self.is_scrub_in_vain && !self.is_beyond_repair;
         if found == 0 || !is_vain || subject.wellness() != Wellness::Whole {
             return Ok(());
         }

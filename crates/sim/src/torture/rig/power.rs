@@ -22,9 +22,10 @@ impl<'r, S: Subject> Rig<'r, S> {
 
     fn count_cut(&mut self) {
         self.tally.cuts += 1;
-        let is_loaded = !self.pending.is_empty();
+        let (is_loaded, is_at_rest) = (!self.pending.is_empty(), self.is_at_rest());
+        self.has_unchecked |= !is_at_rest;
         self.tally.reach(Reached::CutUnderLoad, u64::from(is_loaded));
-        self.tally.reach(Reached::CutAtRest, u64::from(self.is_at_rest()));
+        self.tally.reach(Reached::CutAtRest, u64::from(is_at_rest));
         self.tally.reach(Reached::CutInRecovery, u64::from(!self.is_ready));
         if self.is_ready
             && let Wellness::Degraded { missing, rebuilding } = self.subject.inner().wellness()

@@ -28,9 +28,9 @@ pub(super) fn moments(seed: u64, plan: &mut Plan) {
         draw("torture descriptors").descriptors(plan);
     } else if !layout.is_in_place() {
         draw("torture checkpoints").checkpoints(plan);
-        if !plan.sealed {
-            draw("torture restored checksums").restored_checksums(plan);
-        }
+    }
+    if !plan.sealed {
+        draw("torture restored checksums").restored_checksums(plan);
     }
     let is_either = layout.has_parity() && layout.is_in_place() && plan.write_hole == WriteHole::Resync;
     if !is_either {
@@ -201,7 +201,8 @@ impl Draw {
         plan.steps.splice(0..0, steps);
     }
 
-    /// Blocks that a checkpoint covers change after a restart: only the checksums in the checkpoint tell.
+    /// Blocks change after a restart: only the checksums that drives hold tell, those in the checkpoint of a
+    /// log and the ones that layouts in place write when they are idle.
     fn restored_checksums(&mut self, plan: &mut Plan) {
         if !self.one_in(4) {
             return;
@@ -210,7 +211,7 @@ impl Draw {
         let span = 16 + self.below(48) as u32;
         let mut steps = vec![Step::Replace, Step::Rest, Step::Scrub, Step::Rest];
         steps.extend([io(Op::Write, 0, span, false), flush(), Step::Rest]);
-        // An opening ends with a checkpoint, so that the second one finds nothing behind it.
+        // An opening of a log ends with a checkpoint, so that the second one finds nothing behind it.
         steps.extend([cut(0), Step::Rest, cut(0), Step::Rest]);
         for _ in 0..1 + self.below(8) {
             let pick = self.random.bits() as u32;
