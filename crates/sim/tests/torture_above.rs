@@ -150,3 +150,10 @@ fn a_write_that_fails_while_a_store_opens_loses_nothing() {
     let plan: Plan = include_str!("plans/kv-opening-write.txt").parse().expect("a plan");
     assert_eq!(attempt(&plan, None).wrong, None);
 }
+
+/// Found by `kv-damage`, seed 605.
+#[test]
+fn damage_to_a_segment_that_an_opening_ended_is_not_a_write_cut_off() {
+    let plan: Plan = include_str!("plans/kv-sealed-damaged.txt").parse().expect("a plan");
+    assert_eq!(attempt(&plan, None).wrong, None);
+}

@@ -354,7 +354,7 @@ pub(super) fn record_in(
 ) -> Option<FlashHeader> {
     let found = header_in(blocks, at, sequence)?;
     let key = pieces_of(blocks, found.header.key_range(at));
-    (found.header.record_bytes() <= within && found.is_intact(salt, key)).then_some(found)
+    (found.header.record_bytes() <= within && found.is_intact(salt, within, key)).then_some(found)
 }
 
 /// The header at a byte of blocks, if it may be that of a record in that use of a segment.

@@ -40,6 +40,8 @@ pub(super) struct Flash {
     pub next_try: Time,
     /// When what was written before this point is durable, the superblock says so.
     pub closing: Option<u64>,
+    /// A write that need not be there has failed: a segment may have no summary.
+    pub has_lost_optional: bool,
     /// When the log says that its records are durable; see [`Flash::mark_durable`].
     pub marks_at: Time,
 }
@@ -197,6 +199,13 @@ impl Engine {
             .is_none_or(|flash| flash.repairs.is_empty() && flash.log.durable() >= flash.repaired_after)
     }
 
+    /// Every segment that was found has a durable summary now, unless the write of one has failed: the
+    /// superblock is to say so. True if it changes; it is durable after an [`Engine::sync`].
+    pub(super) fn record_durable(&mut self) -> bool {
+        let flash = self.flash.as_mut().filter(|flash| !flash.has_lost_optional);
+        flash.is_some_and(Flash::record_durable)
+    }
+
     /// True when the disk is asked for nothing.
     pub(super) fn is_quiet(&self) -> bool {
         self.flash.as_ref().is_none_or(|flash| flash.jobs.is_quiet())
@@ -246,6 +255,7 @@ impl Flash {
             _ => {}
         }
         drop(writing);
+        self.has_lost_optional |= is_optional && status != Status::Success;
         self.log.note_written(number, status == Status::Success || is_optional, pool);
     }
 
@@ -262,17 +272,29 @@ impl Flash {
         }
     }
 
-    /// What is full and durable is believed when the store is opened again.
+    /// The point up to which the superblock is to vouch for the log is reached.
     fn note_closed(&mut self) {
         if self.closing.take_if(|point| self.log.durable() >= *point).is_some() {
-            self.superblock.durable = self.log.durable_sequence();
+            self.record_durable();
+        }
+    }
+
+    /// Segments that are full and durable are believed when the store is opened again: the superblock is to
+    /// say up to which sequence. False if it says so already.
+    fn record_durable(&mut self) -> bool {
+        let durable = self.log.durable_sequence();
+        let is_news = durable > self.superblock.durable;
+        if is_news {
+            self.superblock.durable = durable;
             self.has_dirty_superblock = true;
         }
+        is_news
     }
 
     /// When the log has been at rest for [`MARK_AFTER`], it says that what was written last is durable, and
     /// makes that durable, too: from then on damage there is not taken for a write that the power has cut
-    /// off. Under load the next record says it.
+    /// off. The superblock says it of full segments, so that they do not depend on a mark in the open one.
+    /// Under load the next record says it, and the head of the next segment.
     fn mark_durable(&mut self, now: Time, patience: Nanos, pool: &mut Pool) {
         if !self.log.wants_mark() || !holds(Rule::DurableIsMarked) {
             self.marks_at = Time::NEVER;
@@ -288,6 +310,7 @@ impl Flash {
             self.log.close(pool);
             self.closing = Some(self.log.sync(pool));
         }
+        self.record_durable();
         self.wanted = self.wanted.max(self.log.sync(pool));
         self.send_writes();
     }

@@ -114,6 +114,8 @@ pub struct Opening {
     engine: Option<Engine>,
     /// What has to be durable before the engine serves; see [`Engine::sync`].
     point: Option<u64>,
+    /// The superblock need not change any more before the engine serves.
+    is_settled: bool,
     failure: Option<CannotOpen>,
 }
 
@@ -213,6 +215,7 @@ impl Opening {
             reading: 0,
             engine: None,
             point: None,
+            is_settled: false,
             failure: None,
         }
     }
@@ -247,9 +250,26 @@ impl Opening {
         let engine = self.engine.as_ref();
         match self.failure {
             Some(_) => self.jobs.is_quiet() && engine.is_none_or(Engine::is_quiet),
-            None => engine
-                .zip(self.point)
-                .is_some_and(|(engine, point)| engine.durable() >= point && engine.is_repaired()),
+            None => self.is_settled && self.is_point_durable(),
+        }
+    }
+
+    fn is_point_durable(&self) -> bool {
+        let engine = self.engine.as_ref().zip(self.point);
+        engine.is_some_and(|(engine, point)| engine.durable() >= point && engine.is_repaired())
+    }
+
+    /// Once all segments have summaries that are durable, the superblock records that they are. Otherwise
+    /// damage to one of them would pass for a write that the next loss of power has cut off.
+    fn settle(&mut self) {
+        if self.is_settled || self.failure.is_some() || !self.is_point_durable() {
+            return;
+        }
+        self.is_settled = true;
+        if let Some(engine) = &mut self.engine
+            && engine.record_durable()
+        {
+            self.point = Some(engine.sync());
         }
     }
 
@@ -277,7 +297,7 @@ impl Opening {
             }
             engine.respond(response);
             self.failure = self.failure.take().or(engine.unreadable().map(CannotOpen::Disk));
-            return;
+            return self.settle();
         }
         let Response { id, status, mut data, .. } = response;
         let job = self.jobs.end(id);
@@ -747,6 +767,7 @@ impl Opening {
             stalled: Vec::new(),
             next_try: Time::ZERO,
             closing: None,
+            has_lost_optional: false,
             marks_at: Time::NEVER,
         };
         for (number, first) in std::mem::take(&mut self.repairs) {

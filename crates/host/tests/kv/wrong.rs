@@ -149,6 +149,7 @@ fn make_wrong(store: &mut Store, name: u128, wrong: &Wrong) {
             let stamp = Stamp {
                 sequence: head.sequence,
                 salt: Stamp::salt_of(name, SegmentId::new(*segment as u32)),
+                within: SEGMENT * BLOCK_BYTES - unit * 16,
                 durable: header.key.into(),
             };
             let bytes = |from: u64, count: u64| -> Vec<u8> {

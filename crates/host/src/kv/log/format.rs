@@ -436,7 +436,7 @@ const HEAD: &[u8; 8] = b"segmentK";
 const FOOT: &[u8; 8] = b"summaryK";
 const OPEN: &[u8; 8] = b"openingK";
 const FREE: &[u8; 8] = b"freesegK";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const BYTES_OF_SUPERBLOCK: usize = 100;
 
 #[cfg(test)]
@@ -461,8 +461,8 @@ mod tests {
         assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
         assert_eq!(Superblock::decode(&Bytes::ZEROS), Err(NotOurs::Foreign));
         let mut newer = superblock.encode();
-        newer.as_mut_slice()[8] = 4;
-        assert_eq!(Superblock::decode(&newer), Err(NotOurs::Newer(4)));
+        newer.as_mut_slice()[8] = 1 + VERSION as u8;
+        assert_eq!(Superblock::decode(&newer), Err(NotOurs::Newer(1 + VERSION)));
         let mut older = superblock.encode();
         older.as_mut_slice()[8] = 2;
         assert_eq!(Superblock::decode(&older), Err(NotOurs::Older(2)));

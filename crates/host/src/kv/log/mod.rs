@@ -151,7 +151,7 @@ impl Log {
         let bytes = record.header.record_bytes() as usize;
         let at = self.room_for(bytes, purpose, pool)?;
         let open = self.open.as_mut().expect("it has room");
-        let stamp = open.stamp();
+        let stamp = open.stamp(at);
         let (header, key) = (&record.header, [record.key].into_iter());
         let sums = (header_checksum(header, &stamp, key.clone()), checksum_of(record.value.pieces()));
         open.append(at, &header.words_on_flash(&stamp, sums), key.chain(record.value.pieces()), pool);

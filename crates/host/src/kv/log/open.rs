@@ -42,6 +42,7 @@ pub struct Open {
     recorded: usize,
     /// Blocks that the last header says were durable; see [`Stamp::durable`].
     stamped: usize,
+    /// All of its blocks.
     limit: usize,
     /// What stands for store and segment in checksums of records.
     salt: u64,
@@ -85,10 +86,11 @@ impl Open {
         (end <= (self.limit - summary) * BLOCK).then_some(at)
     }
 
-    /// What stands in the header of a record that is appended now.
-    pub fn stamp(&self) -> Stamp {
+    /// What stands in the header of a record that is appended now, at this byte.
+    pub fn stamp(&self, at: usize) -> Stamp {
         let durable = self.durable.min(usize::from(u16::MAX)) as u16;
-        Stamp { sequence: self.sequence, salt: self.salt, durable }
+        let within = (self.limit * BLOCK - at) as u64;
+        Stamp { sequence: self.sequence, salt: self.salt, within, durable }
     }
 
     /// True if all of its records are durable, and no header says so yet.
@@ -129,7 +131,7 @@ impl Open {
     /// Appends what is no record, and says so.
     fn append_mark(&mut self, state: State, pool: &mut Pool) {
         let header = Header { key: 1, state, ..Header::default() };
-        let (stamp, key) = (self.stamp(), [&[0][..]]);
+        let (stamp, key) = (self.stamp(self.at), [&[0][..]]);
         self.stamped = self.durable;
         let sums = (header_checksum(&header, &stamp, key.into_iter()), checksum_of([].into_iter()));
         self.append_at(self.at, &header.words_on_flash(&stamp, sums), key.into_iter(), pool);

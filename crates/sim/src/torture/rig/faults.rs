@@ -134,7 +134,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     /// No single damaged block makes a store believe what is older; two in one segment may, if they are its
     /// two ends, or what was made durable last and what says so.
     fn damages_another_segment(&mut self, fault: &Fault) -> bool {
-        let is_of_block = matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt);
+        let is_of_block = matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt | FaultKind::Unreadable);
         if self.plan.subject != SubjectKind::Kv || self.plan.has_array || !is_of_block {
             return true;
         }

@@ -83,6 +83,8 @@ pub struct Rig<'r, S> {
     /// When the power goes; then again, and again.
     pub(super) fuse: VecDeque<Fuse>,
     pub(super) events: u64,
+    /// Those before the power came on.
+    events_before: u64,
     /// Calls of the subject's own since time has gone on.
     calls: u32,
     random: Stream,
@@ -159,6 +161,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             ids: 0,
             fuse: VecDeque::new(),
             events: 0,
+            events_before: 0,
             calls: 0,
             random: Stream::new(plan.seed, "torture rig"),
             suspect: vec![false; count],

@@ -40,6 +40,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         let cut = self.tally.cuts;
         self.say(|| format!("power cut {cut}"));
         self.fuse.pop_front();
+        self.events_before = self.events;
         self.due.clear();
         self.damaged_segments.clear();
         self.pending.clear();

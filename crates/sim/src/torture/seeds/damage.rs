@@ -54,19 +54,22 @@ impl Draw {
         plan.steps.extend(steps);
     }
 
-    /// A store whose first segments are not full yet: nothing but their records says what is in them.
+    /// A store whose first segments are not full yet: nothing but their records says what is in them. Each
+    /// opening ends a segment, so that the next round begins another one.
     fn young(&mut self, plan: &Plan) -> Vec<Step> {
         let hot = 1 + self.below(plan.keys.min(8));
         let mut steps = Vec::new();
-        for _ in 0..4 + self.below(8) {
-            let (block, blocks) = (self.below(hot), 1 + self.below(3) as u32);
-            steps.extend([Step::Io { op: Op::Write, block, blocks, fua: false }, flush()]);
-            if self.one_in(2) {
-                steps.push(Step::Wait);
+        for _ in 0..self.one_of(&[1, 4, 8]) {
+            for _ in 0..4 + self.below(8) {
+                let (block, blocks) = (self.below(hot), 1 + self.below(3) as u32);
+                steps.extend([Step::Io { op: Op::Write, block, blocks, fua: false }, flush()]);
+                if self.one_in(2) {
+                    steps.push(Step::Wait);
+                }
             }
+            let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt]);
+            steps.extend([Step::Rest, self.strike(kind, 0), cut(0), Step::Rest, all(Op::Read), Step::Rest]);
         }
-        let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt]);
-        steps.extend([Step::Rest, self.strike(kind, 0), cut(0), Step::Rest, all(Op::Read), Step::Rest]);
         steps
     }
 
@@ -96,12 +99,17 @@ impl Draw {
 
     /// One of the superblocks of a store that has just forgotten all its items.
     fn superblock(&mut self, plan: &Plan, steps: &mut Vec<Step>) {
-        let fua = self.one_in(2);
-        steps.push(Step::Io { op: Op::Trim, block: 0, blocks: u32::MAX, fua });
-        if self.one_in(2) {
+        for _ in 0..self.one_of(&[1, 4]) {
+            let fua = self.one_in(2);
+            steps.push(Step::Io { op: Op::Trim, block: 0, blocks: u32::MAX, fua });
+            if self.one_in(2) {
+                self.overwrite(plan, 6, steps);
+            }
+            let strike = self.strike(FaultKind::CorruptSuperblock, 0);
+            steps.extend([flush(), Step::Rest, strike, cut(0), Step::Rest, all(Op::Read)]);
             self.overwrite(plan, 6, steps);
+            steps.extend([flush(), Step::Rest]);
         }
-        steps.extend([flush(), Step::Rest, self.strike(FaultKind::CorruptSuperblock, 0), cut(0), Step::Rest]);
     }
 
     /// Superblocks that are written one after the other, which fails.
