@@ -10,7 +10,7 @@ use super::jobs::Haste;
 use super::log::SegmentId;
 use super::log::format::UNITS;
 use super::place::{MOST_PAGES, Place, UNIT};
-use super::record::{FlashHeader, Header, State};
+use super::record::{FlashHeader, Header, Salt, State};
 use super::search::is_whole;
 use super::settings::Keep;
 use super::writing::fill;
@@ -349,7 +349,7 @@ pub(super) fn key_in<'a>(blocks: &[Bytes], at: usize, header: &Header, room: &'a
 pub(super) fn record_in(
     blocks: &[Bytes],
     at: usize,
-    (sequence, salt): (u64, u64),
+    (sequence, salt): (u64, Salt),
     within: u64,
 ) -> Option<FlashHeader> {
     let found = header_in(blocks, at, sequence)?;

@@ -17,7 +17,7 @@ use super::jobs::{Haste, Jobs};
 use super::log::format::{End, EndOf, Foot, Head, NotOurs, Part, Superblock, summary_blocks};
 use super::log::{Log, SegmentId, run_of};
 use super::reclaim::Reclaims;
-use super::record::Stamp;
+use super::record::Salt;
 use super::recovery::{Found, Recovery};
 use super::search::latest_sequence;
 use super::settings::{Keep, Settings};
@@ -692,7 +692,7 @@ impl Opening {
         }
         let blocks = std::mem::take(&mut self.blocks);
         let Some(Endless { number, may_be_new }) = self.endless.pop() else { return };
-        let salt = Stamp::salt_of(superblock.store, number);
+        let salt = Salt::of(superblock.store, number);
         let sequence = latest_sequence(&blocks, salt, superblock.run);
         if sequence.is_some() || !may_be_new {
             self.note_damage(number, DamageKind::Ends(self.settings.keep.into()));

@@ -205,25 +205,37 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// Which use of its segment it belongs to.
-    pub sequence: u64,
-    /// Its store and segment; see [`Stamp::salt_of`].
-    pub salt: u64,
+    sequence: u64,
+    salt: Salt,
     /// Bytes of its segment from its first one on: a block that is a copy of another block of the segment
     /// holds no record.
-    pub within: u64,
+    within: u64,
     /// Blocks of its segment, from the first on, that were durable before, or 65535 if there are more: a hole
     /// among them is damage, and not a write that the power has cut off.
-    pub durable: u16,
+    durable: u16,
 }
 
 impl Stamp {
-    /// What stands for the name of a store and the number of a segment in checksums: a record that was
-    /// written elsewhere is none.
+    /// That of a record in use `sequence` of the segment of this salt, of which `within` bytes follow from its
+    /// first one on. The first `durable` blocks of the segment were durable before.
     #[inline]
-    pub fn salt_of(store: u128, segment: SegmentId) -> u64 {
+    pub fn new(sequence: u64, salt: Salt, within: u64, durable: u16) -> Stamp {
+        Stamp { sequence, salt, within, durable }
+    }
+}
+
+/// What stands for the name of a store and the number of a segment in checksums: a record that was written
+/// elsewhere is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Salt(u64);
+
+impl Salt {
+    /// That of a segment of a store.
+    #[inline]
+    pub fn of(store: u128, segment: SegmentId) -> Salt {
         // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no sequence makes up for that.
-        (store as u64 ^ (store >> 64) as u64)
-            .wrapping_add(u64::from(segment.get()).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        let store = store as u64 ^ (store >> 64) as u64;
+        Salt(store.wrapping_add(u64::from(segment.get()).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
     }
 }
 
@@ -263,7 +275,7 @@ impl FlashHeader {
     /// True if header and key are what was written to the store and segment of that salt, with so many bytes
     /// of the segment from the header on.
     #[inline]
-    pub fn is_intact<'a>(&self, salt: u64, within: u64, key: impl Iterator<Item = &'a [u8]>) -> bool {
+    pub fn is_intact<'a>(&self, salt: Salt, within: u64, key: impl Iterator<Item = &'a [u8]>) -> bool {
         let stamp = Stamp { sequence: self.header.home, salt, within, durable: self.durable };
         header_checksum(&self.header, &stamp, key) == self.checksum
     }
@@ -280,7 +292,7 @@ impl FlashHeader {
 pub fn header_checksum<'a>(header: &Header, stamp: &Stamp, key: impl Iterator<Item = &'a [u8]>) -> u32 {
     let mut bytes = [0; 40];
     let [lengths, middle] = header.summed(stamp.durable);
-    write_words(&mut bytes, &[lengths, middle, header.cas, stamp.sequence ^ stamp.salt, stamp.within]);
+    write_words(&mut bytes, &[lengths, middle, header.cas, stamp.sequence ^ stamp.salt.0, stamp.within]);
     let mut sum = Crc32c::new();
     sum.add(&bytes);
     key.for_each(|piece| sum.add(piece));
@@ -333,27 +345,28 @@ mod tests {
     #[test]
     fn its_checksum_covers_all_but_the_last_access_and_the_value() {
         let header = Header { key: 3, value: 5, cas: 9, ..Header::default() };
-        let stamp = Stamp { sequence: 7 << 32 | 8, salt: 5, within: 4096, durable: 77 };
+        let (salt, other) = (Salt(5), Salt(6));
+        let stamp = Stamp::new(7 << 32 | 8, salt, 4096, 77);
         let key = || [&b"key"[..]].into_iter();
         let sums = (header_checksum(&header, &stamp, key()), checksum_of([&b"value"[..]].into_iter()));
         let mut bytes = [0; Header::BYTES];
         write_words(&mut bytes, &header.words_on_flash(&stamp, sums));
         let found = FlashHeader::decode(&bytes, stamp.sequence).expect("it is one");
         assert_eq!((found.header, found.durable), (Header { home: stamp.sequence, ..header }, 77));
-        assert!(found.is_intact(5, 4096, key()) && found.is_value([&b"va"[..], b"lue"].into_iter()));
-        assert!(!found.is_intact(6, 4096, key()), "that of another store");
-        assert!(!found.is_intact(5, 8192, key()), "that of another place in the segment");
+        assert!(found.is_intact(salt, 4096, key()) && found.is_value([&b"va"[..], b"lue"].into_iter()));
+        assert!(!found.is_intact(other, 4096, key()), "that of another store");
+        assert!(!found.is_intact(salt, 8192, key()), "that of another place in the segment");
         assert!(
-            !found.is_intact(5, 4096, [&b"kex"[..]].into_iter())
+            !found.is_intact(salt, 4096, [&b"kex"[..]].into_iter())
                 && !found.is_value([&b"valuf"[..]].into_iter())
         );
         let later = FlashHeader::decode(&bytes, 8 << 32 | 8).expect("the lower half is the same");
-        assert!(!later.is_intact(5, 4096, key()), "that of another run");
+        assert!(!later.is_intact(salt, 4096, key()), "that of another run");
         for at in 0..Header::BYTES {
             let mut other = bytes;
             other[at] ^= 1;
             let is_found = FlashHeader::decode(&other, stamp.sequence).is_some_and(|other| {
-                other.is_intact(5, 4096, key()) && other.is_value([&b"value"[..]].into_iter())
+                other.is_intact(salt, 4096, key()) && other.is_value([&b"value"[..]].into_iter())
             });
             assert_eq!(is_found, (20..24).contains(&at), "{at}");
         }

@@ -6,7 +6,7 @@ use super::item::pieces_of;
 use super::log::END_BYTES;
 use super::log::format::{End, Entry};
 use super::place::UNIT;
-use super::record::{FlashHeader, Header, State};
+use super::record::{FlashHeader, Header, Salt, State};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use crate::planted::{Rule, holds};
@@ -16,8 +16,8 @@ use crate::planted::{Rule, holds};
 pub(super) struct Search {
     /// Seed of the hashes of keys.
     pub seed: u64,
-    /// See [`super::record::Stamp`].
-    pub salt: u64,
+    /// Of the segment.
+    pub salt: Salt,
     /// The use.
     pub sequence: u64,
     /// All of it was on the disk for good: what is not there now is damaged.
@@ -131,7 +131,7 @@ impl Search {
 
 /// The latest use of which there is a record in a segment both ends of which are damaged, in one of so many
 /// runs of the store; nothing if there is none.
-pub(super) fn latest_sequence(blocks: &[Bytes], salt: u64, runs: u32) -> Option<u64> {
+pub(super) fn latest_sequence(blocks: &[Bytes], salt: Salt, runs: u32) -> Option<u64> {
     let end = blocks.len() * BLOCK;
     let is_record = |at: usize, sequence: u64| {
         record_in(blocks, at, (sequence, salt), (end - at) as u64)

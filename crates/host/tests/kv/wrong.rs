@@ -9,7 +9,7 @@ use tailcut_host::BLOCK_BYTES;
 use tailcut_host::kv::hash::KeyHash;
 use tailcut_host::kv::log::SegmentId;
 use tailcut_host::kv::log::format::{End, EndOf, Entry, Foot, Head, Part, Superblock, summary};
-use tailcut_host::kv::record::{Stamp, checksum_of, header_checksum};
+use tailcut_host::kv::record::{Salt, Stamp, checksum_of, header_checksum};
 use tailcut_host::kv::{Append, Header, Keep, Settings, State};
 
 /// What is written with a right checksum.
@@ -146,12 +146,9 @@ fn make_wrong(store: &mut Store, name: u128, wrong: &Wrong) {
         Wrong::Record(segment, unit, header) => {
             let Some(head) = head_of(store, name, *segment) else { return };
             let at = segment * SEGMENT * BLOCK_BYTES + unit * 16;
-            let stamp = Stamp {
-                sequence: head.sequence,
-                salt: Stamp::salt_of(name, SegmentId::new(*segment as u32)),
-                within: SEGMENT * BLOCK_BYTES - unit * 16,
-                durable: header.key.into(),
-            };
+            let salt = Salt::of(name, SegmentId::new(*segment as u32));
+            let within = SEGMENT * BLOCK_BYTES - unit * 16;
+            let stamp = Stamp::new(head.sequence, salt, within, header.key.into());
             let bytes = |from: u64, count: u64| -> Vec<u8> {
                 let end = (segment + 1) * SEGMENT * BLOCK_BYTES;
                 let byte =

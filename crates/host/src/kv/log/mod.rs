@@ -14,7 +14,7 @@ mod settling;
 use super::hash::KeyHash;
 use super::item::Value;
 use super::place::{Place, UNIT};
-use super::record::{Header, Stamp, State, checksum_of, header_checksum};
+use super::record::{Header, Salt, State, checksum_of, header_checksum};
 use crate::block::Bytes;
 use crate::disk::Disk;
 use crate::pool::Pool;
@@ -301,8 +301,8 @@ impl Log {
 
     /// What stands for the store and a segment in checksums of records.
     #[inline]
-    pub fn salt(&self, number: SegmentId) -> u64 {
-        Stamp::salt_of(self.store, number)
+    pub fn salt(&self, number: SegmentId) -> Salt {
+        Salt::of(self.store, number)
     }
 
     /// What is in the log is not valid any more, and what is appended from now on is in segments with

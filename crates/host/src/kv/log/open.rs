@@ -5,7 +5,7 @@ use super::format::{End, EndOf, Entry, Head, summary_blocks};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use crate::kv::place::UNIT;
-use crate::kv::record::{Header, Stamp, State, checksum_of, header_checksum};
+use crate::kv::record::{Header, Salt, Stamp, State, checksum_of, header_checksum};
 use crate::pool::Pool;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -45,7 +45,7 @@ pub struct Open {
     /// All of its blocks.
     limit: usize,
     /// What stands for store and segment in checksums of records.
-    salt: u64,
+    salt: Salt,
 }
 
 impl Open {
@@ -67,7 +67,7 @@ impl Open {
             recorded: 0,
             stamped: 0,
             limit: limit as usize,
-            salt: Stamp::salt_of(of.store, of.number),
+            salt: Salt::of(of.store, of.number),
         };
         open.append(0, &[], [&End::Head(head).encode(of)[..]].into_iter(), pool);
         open
@@ -90,7 +90,7 @@ impl Open {
     pub fn stamp(&self, at: usize) -> Stamp {
         let durable = self.durable.min(usize::from(u16::MAX)) as u16;
         let within = (self.limit * BLOCK - at) as u64;
-        Stamp { sequence: self.sequence, salt: self.salt, within, durable }
+        Stamp::new(self.sequence, self.salt, within, durable)
     }
 
     /// True if all of its records are durable, and no header says so yet.
