@@ -40,7 +40,7 @@ pub(super) struct Flash {
     pub next_try: Time,
     /// When what was written before this point is durable, the superblock says so.
     pub closing: Option<u64>,
-    /// A write that need not be there has failed: a segment may have no summary.
+    /// An optional write has failed: a segment may lack its summary.
     pub has_lost_optional: bool,
     /// When the log says that its records are durable; see [`Flash::mark_durable`].
     pub marks_at: Time,
@@ -199,8 +199,8 @@ impl Engine {
             .is_none_or(|flash| flash.repairs.is_empty() && flash.log.durable() >= flash.repaired_after)
     }
 
-    /// Every segment that was found has a durable summary now, unless the write of one has failed: the
-    /// superblock is to say so. True if it changes; it is durable after an [`Engine::sync`].
+    /// Records in the superblock that every segment found by the opening has a durable summary, unless the
+    /// write of one has failed. True if the superblock changes; it is durable after an [`Engine::sync`].
     pub(super) fn record_durable(&mut self) -> bool {
         let flash = self.flash.as_mut().filter(|flash| !flash.has_lost_optional);
         flash.is_some_and(Flash::record_durable)
@@ -272,15 +272,15 @@ impl Flash {
         }
     }
 
-    /// The point up to which the superblock is to vouch for the log is reached.
+    /// Updates the superblock once the log is durable up to the point that [`Engine::close`] has set.
     fn note_closed(&mut self) {
         if self.closing.take_if(|point| self.log.durable() >= *point).is_some() {
             self.record_durable();
         }
     }
 
-    /// Segments that are full and durable are believed when the store is opened again: the superblock is to
-    /// say up to which sequence. False if it says so already.
+    /// Raises the durable sequence in the superblock to that of the log. An opening trusts the summaries of
+    /// segments up to it. False if it has not changed.
     fn record_durable(&mut self) -> bool {
         let durable = self.log.durable_sequence();
         let is_news = durable > self.superblock.durable;

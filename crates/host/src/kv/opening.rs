@@ -114,7 +114,7 @@ pub struct Opening {
     engine: Option<Engine>,
     /// What has to be durable before the engine serves; see [`Engine::sync`].
     point: Option<u64>,
-    /// The superblock need not change any more before the engine serves.
+    /// The superblock records the durable summaries; `point` is the last one to wait for.
     is_settled: bool,
     failure: Option<CannotOpen>,
 }
@@ -259,8 +259,8 @@ impl Opening {
         engine.is_some_and(|(engine, point)| engine.durable() >= point && engine.is_repaired())
     }
 
-    /// Once all segments have summaries that are durable, the superblock records that they are. Otherwise
-    /// damage to one of them would pass for a write that the next loss of power has cut off.
+    /// Records in the superblock that the summaries of all segments are durable, once they are. Otherwise
+    /// damage in one of them would be taken for a write cut off by the next power loss.
     fn settle(&mut self) {
         if self.is_settled || self.failure.is_some() || !self.is_point_durable() {
             return;

@@ -207,8 +207,8 @@ pub struct Stamp {
     /// Which use of its segment it belongs to.
     sequence: u64,
     salt: Salt,
-    /// Bytes of its segment from its first one on: a block that is a copy of another block of the segment
-    /// holds no record.
+    /// Bytes from its start to the end of the segment, so that a block copied over another block of the
+    /// segment fails its checksums.
     within: u64,
     /// Blocks of its segment, from the first on, that were durable before, or 65535 if there are more: a hole
     /// among them is damage, and not a write that the power has cut off.
@@ -216,21 +216,22 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// That of a record in use `sequence` of the segment of this salt, of which `within` bytes follow from its
-    /// first one on. The first `durable` blocks of the segment were durable before.
+    /// Stamp of a record in use `sequence` of the segment with this salt. `within` is the distance in bytes
+    /// from the start of the record to the end of the segment, `durable` the number of blocks at the start of
+    /// the segment that were durable when it was written.
     #[inline]
     pub fn new(sequence: u64, salt: Salt, within: u64, durable: u16) -> Stamp {
         Stamp { sequence, salt, within, durable }
     }
 }
 
-/// What stands for the name of a store and the number of a segment in checksums: a record that was written
-/// elsewhere is none.
+/// Represents a store and a segment in record checksums: a record of another store or segment fails its
+/// checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt(u64);
 
 impl Salt {
-    /// That of a segment of a store.
+    /// Salt of a segment of a store.
     #[inline]
     pub fn of(store: u128, segment: SegmentId) -> Salt {
         // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no sequence makes up for that.
@@ -272,8 +273,8 @@ impl FlashHeader {
         Header::decode(bytes).home & LOW
     }
 
-    /// True if header and key are what was written to the store and segment of that salt, with so many bytes
-    /// of the segment from the header on.
+    /// True if header and key match their checksum for the store and segment of `salt` and the position
+    /// `within`, in bytes to the end of the segment.
     #[inline]
     pub fn is_intact<'a>(&self, salt: Salt, within: u64, key: impl Iterator<Item = &'a [u8]>) -> bool {
         let stamp = Stamp { sequence: self.header.home, salt, within, durable: self.durable };

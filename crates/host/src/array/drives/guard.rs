@@ -91,15 +91,16 @@ impl<B: Block> Drives<B> {
         integrity.were_written(answer.drive, answer.range(), since)
     }
 
-    /// A flush of a drive has failed: no later one proves that its blocks and checksums are durable.
+    /// Stops cleaning the regions of a drive whose flush has failed: later flushes do not prove that its blocks
+    /// and checksums are durable.
     pub(in crate::array) fn stop_cleaning(&mut self, drive: DriveId) {
         if let Some(integrity) = &mut self.integrity {
             integrity.unflushed(drive);
         }
     }
 
-    /// Drops the checksums of a drive that is going to be rebuilt as a whole: what is computed for a block
-    /// need not be what the drive held before.
+    /// Forgets the checksums of a drive that is about to be rebuilt from its first block: the reconstructed
+    /// blocks may differ from what it holds.
     pub(in crate::array) fn disregard_checksums(&mut self, drive: DriveId) {
         if let Some(integrity) = &mut self.integrity {
             integrity.disregard(drive);

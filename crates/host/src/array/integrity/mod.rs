@@ -185,7 +185,7 @@ impl<B: Block> Integrity<B> {
         self.members[drive].has_cache = has_cache;
     }
 
-    /// A flush of a drive has failed: none of its regions becomes clean any more.
+    /// Stops cleaning the regions of a drive whose flush has failed.
     pub(super) fn unflushed(&mut self, drive: DriveId) {
         self.members[drive].regions.stop();
     }
@@ -206,7 +206,7 @@ impl<B: Block> Integrity<B> {
         self.sums.forget_all(drive);
     }
 
-    /// What a drive holds does not count: it is going to be rebuilt from the first block on.
+    /// Forgets the checksums of a drive that is about to be rebuilt from its first block.
     pub(super) fn disregard(&mut self, drive: DriveId) {
         self.sums.forget_all(drive);
     }

@@ -57,13 +57,13 @@ pub(super) struct Regions {
     left: usize,
     /// When to look for idle regions; never, if none is dirty, or the drive takes no writes.
     due: Time,
-    /// Cleaning rounds that have failed since the last one that succeeded, or since the last write.
+    /// Consecutive failed cleaning rounds.
     failed: u8,
-    /// No flush of the drive proves anything any more, so that no region becomes clean.
+    /// A flush of the drive has failed, so later flushes prove nothing: no region becomes clean.
     is_stopped: bool,
 }
 
-/// Cleaning rounds that fail in a row before the next one waits for a write to a dirty region.
+/// Consecutive failed cleaning rounds after which cleaning stops until the next write.
 const TRIES: u8 = 5;
 
 /// Regions whose checksums are written together.
@@ -116,8 +116,7 @@ impl Regions {
         if self.is_stopped { Time::NEVER } else { self.due }
     }
 
-    /// A flush of the drive has failed: a later one that succeeds does not make durable what that one has
-    /// lost. So no region becomes clean any more.
+    /// Stops cleaning after a failed flush: a later flush that succeeds does not make the lost data durable.
     pub(super) fn stop(&mut self) {
         self.is_stopped = true;
     }
@@ -255,8 +254,8 @@ impl Regions {
         area.marked_in(mark).map(|region| self.clean(region).unwrap_or(Generation::NONE))
     }
 
-    /// Completes the write of a block of marks. After a failure nothing is written to its regions, nor to
-    /// others that wait for marks: they are as they were.
+    /// Completes the write of a block of marks. After a failure the writes that wait for marks fail, so their
+    /// regions are clean again.
     pub(super) fn marked(&mut self, is_good: bool) {
         let mark = self.mark.take();
         if is_good {

@@ -86,7 +86,7 @@ impl Open {
         (end <= (self.limit - summary) * BLOCK).then_some(at)
     }
 
-    /// What stands in the header of a record that is appended now, at this byte.
+    /// Stamp of a record that is appended at byte `at` of the segment.
     pub fn stamp(&self, at: usize) -> Stamp {
         let durable = self.durable.min(usize::from(u16::MAX)) as u16;
         let within = (self.limit * BLOCK - at) as u64;
