@@ -10,6 +10,12 @@
 //! last one of them, or before now if there is none, is in doubt ([`Superblock::doubted`]). So no single
 //! damage makes a used segment a free one, or the other way round.
 
+mod copies;
+mod creating;
+mod errors;
+
+pub use errors::CannotOpen;
+
 use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
 use super::flash::Flash;
@@ -22,8 +28,9 @@ use super::recovery::{Found, Recovery};
 use super::search::latest_sequence;
 use super::settings::{Keep, Settings};
 use crate::block::Bytes;
-use crate::disk::{Disk, Mirror, Request, Response};
+use crate::disk::{Disk, Request, Response};
 use crate::planted::{Rule, holds};
+use copies::{Judgement, Reread};
 use std::collections::BTreeMap;
 use tailcut_base::{Status, Time};
 
@@ -40,39 +47,6 @@ pub enum Making {
     },
     /// The one that is there.
     Open,
-}
-
-/// Why there is no store.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CannotOpen {
-    /// The disk holds something else.
-    #[error(transparent)]
-    NotOurs(#[from] NotOurs),
-    /// There is a store already.
-    #[error("there is a key-value store on it already: open that one, or erase its first two blocks")]
-    Taken,
-    /// It is not the part of a store that should be there.
-    #[error(
-        "part {} of {} of a key-value store is where part {} of {} should be: the disk is not as it was when the store was made",
-        there.number + 1, there.of, wanted.number + 1, wanted.of
-    )]
-    OtherPart {
-        /// What is there.
-        there: Part,
-        /// What should be there.
-        wanted: Part,
-    },
-    /// The disk does not suit the settings.
-    #[error("{0}")]
-    Unsuitable(String),
-    /// The disk takes no writes.
-    #[error(
-        "block {0} cannot be written: the drive is full or takes no writes; if it is a sparse file, make room on its file system"
-    )]
-    Full(u64),
-    /// The disk has failed.
-    #[error("block {0} cannot be read or written")]
-    Disk(u64),
 }
 
 /// The way to an engine: give the disk what [`Opening::next_request`] returns and each of its answers to
@@ -136,44 +110,6 @@ enum Job {
     Blanked(u64),
     /// And is durable.
     Flush,
-}
-
-/// An end of a segment that is nothing is read again from each copy of the disk, because zeros in one of them
-/// would pass for a segment that was never used.
-#[derive(Debug, Default)]
-struct Reread {
-    /// The copy that is read; whichever the disk chooses at first.
-    copy: Option<u8>,
-    /// What was read at first.
-    first: Option<Bytes>,
-    /// A copy that is empty, where others are damaged.
-    blank: Option<(u8, Bytes)>,
-}
-
-impl Reread {
-    /// The next of `copies` copies to read; none after the last, or if there is a single copy.
-    fn next(&self, copies: u8) -> Option<u8> {
-        let next = self.copy.map_or(0, |copy| copy + 1);
-        (copies > 1 && next < copies && holds(Rule::OtherCopiesAreRead)).then_some(next)
-    }
-}
-
-/// What an end of a segment, or a superblock, is in one copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judgement {
-    Right,
-    Blank,
-    Damaged,
-}
-
-impl Judgement {
-    fn of(end: End) -> Judgement {
-        match end {
-            End::Blank => Judgement::Blank,
-            End::Damaged => Judgement::Damaged,
-            _ => Judgement::Right,
-        }
-    }
 }
 
 /// A segment both ends of which are damaged.
@@ -361,7 +297,7 @@ impl Opening {
         let block = match chosen {
             Ok(block) => block,
             Err(reread) => {
-                let mirror = reread.copy.map_or(Mirror::Any, Mirror::Only);
+                let mirror = reread.mirror();
                 let job = Job::Superblock(number, reread);
                 return self.jobs.read_copy(job, Haste::Urgent, number as u64, 1, (Vec::new(), mirror));
             }
@@ -401,63 +337,6 @@ impl Opening {
             (Making::Open, Err(error)) => self.fail(error.into()),
             (Making::Open, Ok(superblock)) => self.open(superblock),
         }
-    }
-
-    /// Begins to make a store, perhaps in place of one whose superblock is `there`.
-    fn create(&mut self, store: u128, seed: u64, there: Option<Superblock>) {
-        match self.settings.segments_on(&self.disk) {
-            Err(why) => self.fail(CannotOpen::Unsuitable(why)),
-            Ok(segments) => {
-                let (segment_blocks, part, blocks) =
-                    (self.settings.segment_blocks, self.part, self.disk.blocks);
-                self.damages.clear();
-                self.superblock = Some(Superblock {
-                    store,
-                    seed,
-                    segment_blocks,
-                    segments,
-                    run: 0,
-                    count: there.map_or(0, |there| there.count),
-                    flushed: 0,
-                    part,
-                    doubted: 0,
-                    durable: 0,
-                    blocks,
-                });
-                self.read_ends();
-            }
-        }
-    }
-
-    /// The ends of segments of a new store are made empty, where they are not.
-    fn read_ends(&mut self) {
-        let Some(Superblock { segments, segment_blocks, .. }) = self.superblock else { return };
-        while self.reading < AT_A_TIME && self.next_head < segments {
-            let first = u64::from(self.next_head) * u64::from(segment_blocks);
-            self.next_head += 1;
-            for block in [first, first + u64::from(segment_blocks) - 1] {
-                self.reading += 1;
-                self.jobs.read(Job::Blank(block), Haste::Urgent, block, 1, Vec::new());
-            }
-        }
-        if self.reading == 0 {
-            match self.disk.volatile_cache {
-                true => self.jobs.flush(Job::Flush, Haste::Urgent),
-                false => self.begin_run(),
-            }
-        }
-    }
-
-    fn note_end(&mut self, block: u64, bytes: &Bytes) {
-        if bytes.as_slice().iter().any(|&byte| byte != 0) {
-            return self.jobs.write(Job::Blanked(block), Haste::Urgent, block, vec![Bytes::ZEROS]);
-        }
-        self.note_blanked();
-    }
-
-    fn note_blanked(&mut self) {
-        self.reading -= 1;
-        self.read_ends();
     }
 
     fn open(&mut self, superblock: Superblock) {
@@ -527,45 +406,6 @@ impl Opening {
         self.superblock.is_some_and(|superblock| sequence > superblock.flushed)
     }
 
-    /// Decides on an end of a segment that was read: what is there, and, where it is nothing and there are
-    /// other copies, whether one of them is to be read. A copy that is right is written over the others.
-    fn choose(
-        &mut self,
-        place: u64,
-        reread: Reread,
-        block: Option<Bytes>,
-        judge: impl Fn(Option<&Bytes>) -> Judgement,
-    ) -> Result<Option<Bytes>, Reread> {
-        let is_first = reread.copy.is_none();
-        let Reread { copy, first, mut blank } = reread;
-        let first = if is_first { block.clone() } else { first };
-        match (judge(block.as_ref()), copy, &block) {
-            (Judgement::Right, Some(copy), Some(block)) => self.mend(place, copy, block.clone()),
-            (Judgement::Right, ..) => {}
-            (judgement, ..) => {
-                if let (Judgement::Blank, Some(copy), Some(block)) = (judgement, copy, &block) {
-                    blank = Some((copy, block.clone()));
-                }
-                if let Some(copy) = (Reread { copy, first: None, blank: None }).next(self.disk.copies) {
-                    return Err(Reread { copy: Some(copy), first, blank });
-                }
-                // Of a segment that was never used one copy is damaged. That no used one is taken for it, see
-                // `judge_blank`.
-                let is_damaged = judge(first.as_ref()) == Judgement::Damaged;
-                let Some((copy, blank)) = blank.filter(|_| is_damaged) else { return Ok(first) };
-                self.mend(place, copy, blank.clone());
-                return Ok(Some(blank));
-            }
-        }
-        Ok(block)
-    }
-
-    fn mend(&mut self, place: u64, copy: u8, block: Bytes) {
-        self.reading += 1;
-        self.jobs.repair(Job::Mend, copy, place, vec![block]);
-        self.damages.push(Damage { block: place, what: DamageKind::Copy });
-    }
-
     /// The first block of a segment, if it can be read.
     fn note_first(&mut self, number: SegmentId, reread: Reread, block: Option<Bytes>) {
         let of = self.end_of(number);
@@ -574,7 +414,7 @@ impl Opening {
         let block = match self.choose(place, reread, block, |block| Judgement::of(end_in(block))) {
             Ok(block) => block,
             Err(reread) => {
-                let mirror = reread.copy.map_or(Mirror::Any, Mirror::Only);
+                let mirror = reread.mirror();
                 let job = Job::First(number, reread);
                 return self.jobs.read_copy(job, Haste::Urgent, place, 1, (Vec::new(), mirror));
             }
@@ -617,7 +457,7 @@ impl Opening {
         let block = match self.choose(place, reread, block, |block| Judgement::of(end_in(block))) {
             Ok(block) => block,
             Err(reread) => {
-                let mirror = reread.copy.map_or(Mirror::Any, Mirror::Only);
+                let mirror = reread.mirror();
                 let job = Job::Last(number, head, reread);
                 return self.jobs.read_copy(job, Haste::Urgent, place, 1, (Vec::new(), mirror));
             }

@@ -95,15 +95,15 @@ impl<B: Block> Drives<B> {
     /// and checksums are durable.
     pub(in crate::array) fn stop_cleaning(&mut self, drive: DriveId) {
         if let Some(integrity) = &mut self.integrity {
-            integrity.unflushed(drive);
+            integrity.stop_cleaning(drive);
         }
     }
 
     /// Forgets the checksums of a drive that is about to be rebuilt from its first block: the reconstructed
     /// blocks may differ from what it holds.
-    pub(in crate::array) fn disregard_checksums(&mut self, drive: DriveId) {
+    pub(in crate::array) fn forget_checksums(&mut self, drive: DriveId) {
         if let Some(integrity) = &mut self.integrity {
-            integrity.disregard(drive);
+            integrity.forget_checksums(drive);
         }
     }
 

@@ -186,7 +186,7 @@ impl<B: Block> Integrity<B> {
     }
 
     /// Stops cleaning the regions of a drive whose flush has failed.
-    pub(super) fn unflushed(&mut self, drive: DriveId) {
+    pub(super) fn stop_cleaning(&mut self, drive: DriveId) {
         self.members[drive].regions.stop();
     }
 
@@ -207,7 +207,7 @@ impl<B: Block> Integrity<B> {
     }
 
     /// Forgets the checksums of a drive that is about to be rebuilt from its first block.
-    pub(super) fn disregard(&mut self, drive: DriveId) {
+    pub(super) fn forget_checksums(&mut self, drive: DriveId) {
         self.sums.forget_all(drive);
     }
 

@@ -344,7 +344,7 @@ impl<B: Block> Raid<B> {
         for drive in core.drives.ids() {
             if core.drives.presence(drive) == Presence::Rebuilding {
                 // The journal may have brought back blocks from before the drive was lost.
-                core.drives.disregard_checksums(drive);
+                core.drives.forget_checksums(drive);
                 self.begin_task(now, core, Task::Rebuild(drive));
             }
         }
