@@ -396,9 +396,30 @@ fn a_full_disk_is_an_error_and_ends_no_connection() {
     // What has no room is tried again and again, so the engine does not come to rest.
     (0..300).for_each(|_| client.turn());
     let answer = client.received.escape_ascii().to_string();
-    let errors = answer.matches("SERVER_ERROR out of memory").count();
+    let errors = answer.matches("SERVER_ERROR the drive").count();
     assert!(errors == 3 && answer.ends_with("\\r\\nMN\\r\\n"), "{answer}");
     assert!(client.closed.is_none());
+}
+
+/// A change that is refused changes nothing: what cannot be made durable is not deleted in memory, either.
+#[test]
+fn a_durable_store_on_a_full_disk_refuses_before_it_changes_anything() {
+    let mut client = Client::new(Where::Disk { is_durable: true }, 1);
+    client.send(b"set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\n");
+    client.settle();
+    client.disk.as_mut().expect("it has one").refuses_writes = true;
+    client.send(b"set a 0 0 1\r\n2\r\n");
+    (0..300).for_each(|_| client.turn());
+    assert!(client.service.engine().is_full());
+    client.received.clear();
+    client.send(b"delete b\r\nmd b\r\ntouch b 5\r\nincr b 1\r\nset b 0 0 1\r\n2\r\nflush_all\r\nget b\r\n");
+    (0..300).for_each(|_| client.turn());
+    let answer = String::from_utf8_lossy(&client.received).into_owned();
+    let full = "SERVER_ERROR the drive is full\r\n".repeat(5);
+    assert_eq!(
+        answer,
+        format!("{full}SERVER_ERROR the drive takes no writes\r\nVALUE b 0 1\r\n1\r\nEND\r\n")
+    );
 }
 
 /// Nothing that a restart would contradict is acknowledged, and what is there can be read.
@@ -416,9 +437,8 @@ fn a_store_on_a_failed_disk_refuses_every_change() {
     client.received.clear();
     client.send(b"set c 0 0 1\r\n3\r\ndelete a\r\nmd a\r\nflush_all\r\nflush_all 10\r\nget a\r\n");
     client.settle();
-    let refused = "SERVER_ERROR out of memory\r\n".repeat(4);
-    let expected =
-        format!("SERVER_ERROR out of memory storing object\r\n{refused}VALUE a 0 1\r\n1\r\nEND\r\n");
+    let refused = "SERVER_ERROR the drive takes no writes\r\n".repeat(5);
+    let expected = format!("{refused}VALUE a 0 1\r\n1\r\nEND\r\n");
     assert_eq!(String::from_utf8_lossy(&client.received), expected);
 }
 

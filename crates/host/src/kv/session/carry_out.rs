@@ -41,6 +41,8 @@ pub struct Work<'a> {
     pub most_item: u64,
     /// An item that was not found yet is none for this operation.
     pub may_miss: bool,
+    /// What is changed is durable when it is answered.
+    pub is_durable: bool,
     /// The item, if it had to be fetched.
     pub fetched: Option<&'a Fetched>,
     /// Where the item was, as far as it was looked for.
@@ -60,6 +62,14 @@ impl Work<'_> {
         if self.is_lost() && self.engine.settings().keep == Keep::Everything && says_so(operation) {
             reply::server_error(self.out, DAMAGED);
             return Outcome::Done(Source::Miss);
+        }
+        if self.cannot_write(operation) {
+            if let Operation::Store(store) = operation {
+                self.statistics.note_store(store.mode, Stored::NoMemory);
+            }
+            let why = if self.engine.is_full() { DRIVE_FULL } else { DRIVE_FAILED };
+            reply::server_error(self.out, why);
+            return Outcome::Done(Source::Memory);
         }
         let outcome = match operation {
             Operation::Get { with_cas, exptime } => self.get(key, *with_cas, *exptime),
@@ -92,6 +102,16 @@ impl Work<'_> {
                 Outcome::OnFlash { counts, is_unknown }
             }
         }
+    }
+
+    /// True of a change for which the drive of a store has no room, or that it takes no more: it would be gone
+    /// after a restart. What is deleted without `--durable` may be, and is as long as there is room in memory.
+    fn cannot_write(&self, operation: &Operation) -> bool {
+        let is_refused = match operation {
+            Operation::Delete { .. } | Operation::MetaDelete(_) => self.is_durable || !self.engine.is_full(),
+            operation => operation.writes(),
+        };
+        is_refused && self.engine.settings().keep == Keep::Everything && self.engine.has_failed()
     }
 
     /// Looks at an item.
@@ -503,7 +523,9 @@ fn says_so(operation: &Operation) -> bool {
 
 /// The answer then.
 const DAMAGED: &str = "the item is damaged on flash: set or delete it";
-pub(super) const NO_ROOM: &str = "out of memory";
+const NO_ROOM: &str = "out of memory";
+pub(super) const DRIVE_FULL: &str = "the drive is full";
+pub(super) const DRIVE_FAILED: &str = "the drive takes no writes";
 
 enum Step {
     Counted(meta::Counted),

@@ -449,10 +449,10 @@ impl Session {
                     self.awaited -= bytes;
                 }
                 *what = What::Others;
-                let text: &[u8] =
-                    if is_silent { b"" } else { b"SERVER_ERROR out of memory storing object\r\n" };
-                self.set_aside += text.len();
-                waiting.reply = text.to_vec();
+                if !is_silent {
+                    reply::server_error(&mut waiting.reply, carry_out::DRIVE_FULL);
+                }
+                self.set_aside += waiting.reply.capacity();
             }
             (what, Content::Text(text, source)) => {
                 if let What::Reply { bytes, kind, since, .. } = *what {
@@ -538,7 +538,7 @@ enum Next {
 impl Then {
     fn tell(&self, about: &About, tell_of_disk: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
         match self {
-            Then::Flushed { is_refused: true, .. } => reply::server_error(out, carry_out::NO_ROOM),
+            Then::Flushed { is_refused: true, .. } => reply::server_error(out, carry_out::DRIVE_FAILED),
             Then::Flushed { noreply, .. } => reply::ok(out, *noreply),
             Then::Reset => reply::reset(out),
             Then::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, out),

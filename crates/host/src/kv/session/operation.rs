@@ -133,6 +133,20 @@ impl Operation {
         }
     }
 
+    /// It always changes more than when an item expires.
+    pub fn writes(&self) -> bool {
+        matches!(
+            self,
+            Operation::Store(_)
+                | Operation::Count { .. }
+                | Operation::MetaCount { .. }
+                | Operation::Touch { .. }
+                | Operation::Delete { .. }
+                | Operation::MetaDelete(_)
+                | Operation::TooLarge { .. }
+        )
+    }
+
     /// In a cache it need not wait for what was not found yet: a miss is right, and so is deleting it
     /// whatever it is.
     pub fn may_miss(&self) -> bool {

@@ -277,6 +277,9 @@ impl Shard {
 
     fn flush(&mut self, moment: u64) -> Result<(), Refused> {
         self.statistics.cmd_flush += 1;
+        if self.settings.is_durable && self.engine.is_full() {
+            return Err(Refused::Full);
+        }
         if moment > self.unix && !self.engine.is_frozen() {
             self.flush_at = Some(moment);
             return Ok(());
@@ -394,7 +397,8 @@ impl Shard {
         let Shard { engine, statistics, scratch, unix, settings, .. } = self;
         let (unix, most_item) = (*unix, settings.most_item);
         let may_miss = operation.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
-        Work { engine, statistics, out, scratch, unix, most_item, may_miss, fetched, source: Source::Memory }
+        let (is_durable, source) = (settings.is_durable, Source::Memory);
+        Work { engine, statistics, out, scratch, unix, most_item, may_miss, is_durable, fetched, source }
     }
 }
 
