@@ -49,6 +49,8 @@ tailcut_base::planted_rules! {
         HolesCastDoubt,
         /// A log at rest says which of its records are durable.
         DurableIsMarked,
+        /// What was written to a log is flushed within a second, whether anybody waits for that or not.
+        WritesAreFlushedInTime,
         /// The other superblock is written, too, once the first one is durable.
         SuperblocksAreTwo,
         /// The durable superblock is not overwritten until the other one is durable.

@@ -13,6 +13,7 @@ use super::place::{MOST_PAGES, Place, UNIT};
 use super::record::{FlashHeader, Header, Salt, State};
 use super::search::is_whole;
 use super::settings::Keep;
+use super::versions::Versions;
 use super::writing::fill;
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
@@ -28,7 +29,10 @@ pub(super) struct Fetching {
     segment: SegmentId,
     /// The copy that is read, if it is a certain one.
     copy: Option<u8>,
+    /// Reads of certain copies that have ended.
+    tries: u8,
     blocks: Vec<Bytes>,
+    versions: Versions,
 }
 
 /// Somebody who wants an item.
@@ -140,7 +144,8 @@ impl Engine {
         let Asking { ticket, key, counts } = asking;
         let segment = flash.log.segment_of(unit);
         let blocks = self.pool.list();
-        let fetching = Fetching { ticket, key, place, counts, segment, copy: None, blocks };
+        let (copy, tries, versions) = (None, 0, Versions::default());
+        let fetching = Fetching { ticket, key, place, counts, segment, copy, tries, blocks, versions };
         flash.log.begin_read(segment);
         self.read_on(fetching, usize::from(pages));
     }
@@ -182,20 +187,23 @@ impl Engine {
     }
 
     /// Looks at what was read so far.
-    fn judge(&mut self, fetching: Fetching) {
+    fn judge(&mut self, mut fetching: Fetching) {
         let Some(flash) = &self.flash else { return };
         let sequence = flash.log.sequence(fetching.segment);
         let Place::Log { unit, .. } = fetching.place else { return };
         let within = flash.log.bytes_behind(unit);
         let (at, have) = (fetching.place.offset(), fetching.blocks.len());
-        let found = record_in(&fetching.blocks, at, (sequence, flash.log.salt(fetching.segment)), within);
+        let of = (sequence, flash.log.salt(fetching.segment));
+        let Fetching { blocks, versions, .. } = &mut fetching;
+        let found = versions.combine(blocks, 0..key_end(at), |blocks| record_in(blocks, at, of, within));
         let Some(found) = found else { return self.end_damaged(fetching) };
         let header = found.header;
         let needed = (at + header.record_bytes() as usize).div_ceil(BLOCK_BYTES as usize);
         if needed > have {
             return self.read_on(fetching, needed);
         }
-        if !is_whole(&fetching.blocks, at, &found) {
+        let whole_in = |blocks: &[Bytes]| whole_record_in(blocks, at, of, within);
+        if !is_whole(blocks, at, &found) && versions.combine(blocks, 0..needed, whole_in).is_none() {
             return self.end_damaged(fetching);
         }
         let (is_believed, is_doubted) = (flash.log.is_believed(sequence), flash.is_doubted(&header));
@@ -224,14 +232,18 @@ impl Engine {
     /// Reads another copy of what could not be read, or was not what had been written; not if there is none.
     fn read_other_copy(&mut self, mut fetching: Fetching) -> Result<(), Fetching> {
         let Some(flash) = &self.flash else { return Err(fetching) };
-        let next = fetching.copy.map_or(0, |copy| copy + 1);
+        let copies = flash.jobs.copies();
         let Place::Log { pages, .. } = fetching.place else { return Err(fetching) };
-        if next >= flash.jobs.copies() || !holds(Rule::OtherCopiesAreRead) {
+        if fetching.tries >= copies * ROUNDS || !holds(Rule::OtherCopiesAreRead) {
             return Err(fetching);
         }
-        self.pool.take_back(std::mem::take(&mut fetching.blocks));
-        fetching.copy = Some(next);
-        self.read_on(fetching, usize::from(pages));
+        let blocks = std::mem::take(&mut fetching.blocks);
+        fetching.versions.add(fetching.copy, &blocks, &[]);
+        self.pool.take_back(blocks);
+        fetching.copy = Some(fetching.tries % copies);
+        fetching.tries += 1;
+        let pages = usize::from(pages).max(fetching.versions.longest());
+        self.read_on(fetching, pages);
         Ok(())
     }
 
@@ -240,7 +252,15 @@ impl Engine {
         let (Some(flash), Some(copy)) = (&mut self.flash, fetching.copy) else { return };
         let Place::Log { unit, .. } = fetching.place else { return };
         let block = unit / UNITS;
-        flash.repair_copies(fetching.segment, copy, block, &fetching.blocks);
+        let source = |at: usize| fetching.versions.copy_with(at, &fetching.blocks[at]).unwrap_or(copy);
+        let mut at = 0;
+        while at < fetching.blocks.len() {
+            let from = source(at);
+            let more = (at..fetching.blocks.len()).take_while(|&at| source(at) == from).count();
+            let right = &fetching.blocks[at..at + more];
+            flash.repair_copies(fetching.segment, from, block + at as u64, right);
+            at += more;
+        }
         self.report(Damage { block, what: DamageKind::Copy });
     }
 
@@ -357,6 +377,21 @@ pub(super) fn record_in(
     (found.header.record_bytes() <= within && found.is_intact(salt, within, key)).then_some(found)
 }
 
+/// The same, if the value is what was written, too.
+pub(super) fn whole_record_in(
+    blocks: &[Bytes],
+    at: usize,
+    of: (u64, Salt),
+    within: u64,
+) -> Option<FlashHeader> {
+    record_in(blocks, at, of, within).filter(|found| is_whole(blocks, at, found))
+}
+
+/// The block behind the last one that the header and the key of a record at this byte may touch.
+pub(super) fn key_end(at: usize) -> usize {
+    (at + Header::BYTES + MOST_KEY).div_ceil(BLOCK_BYTES as usize)
+}
+
 /// The header at a byte of blocks, if it may be that of a record in that use of a segment.
 #[inline]
 pub(super) fn header_in(blocks: &[Bytes], at: usize, sequence: u64) -> Option<FlashHeader> {
@@ -376,5 +411,7 @@ fn gather<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]
 
 /// Longest key (memcached's `protocol.txt`: 250 characters).
 pub const MOST_KEY: usize = 250;
+/// How often each copy is read for a record that none has: the first time its length may not be known yet.
+const ROUNDS: u8 = 2;
 /// Keys whose memory is kept.
 const MOST_SPARE_KEYS: usize = 256;

@@ -44,6 +44,8 @@ pub(super) struct Flash {
     pub has_lost_optional: bool,
     /// When the log says that its records are durable; see [`Flash::mark_durable`].
     pub marks_at: Time,
+    /// When what was written is flushed although nobody has asked for that; see [`Flash::flush_in_time`].
+    pub flushes_at: Time,
 }
 
 /// What becomes of an answer of the disk.
@@ -124,6 +126,7 @@ impl Engine {
         flash.note_closed();
         flash.send_superblock(&mut self.pool);
         flash.mark_durable(now, patience, &mut self.pool);
+        flash.flush_in_time(now, patience);
         flash.send_flush();
     }
 
@@ -135,7 +138,7 @@ impl Engine {
             // What waits for room is tried again, and nothing else is written before there is some.
             true if flash.stalled.is_empty() => Time::NEVER,
             true => flash.next_try,
-            false => since.min(flash.marks_at),
+            false => since.min(flash.marks_at).min(flash.flushes_at),
         }
     }
 
@@ -315,6 +318,23 @@ impl Flash {
         self.send_writes();
     }
 
+    /// What was written becomes durable within [`FLUSH_AFTER`], whether a user waits for that or not. Nothing
+    /// says otherwise, after a loss of power, that it had been there: damage would pass for a write that was
+    /// cut off.
+    fn flush_in_time(&mut self, now: Time, patience: Nanos) {
+        let settled = self.log.settled();
+        let is_durable = settled == self.log.durable() || !holds(Rule::WritesAreFlushedInTime);
+        if self.log.has_failed() || self.log.is_full() || is_durable {
+            self.flushes_at = Time::NEVER;
+            return;
+        }
+        self.flushes_at = self.flushes_at.min(now + patience * FLUSH_AFTER);
+        if self.flushes_at <= now {
+            self.flushes_at = Time::NEVER;
+            self.wanted = self.wanted.max(settled);
+        }
+    }
+
     /// Writes a changed superblock to one of its two blocks, and to the other once that is durable. One of
     /// them is always complete and durable, even if a write fails and power is lost after it; both are when
     /// the store is idle.
@@ -389,5 +409,8 @@ impl Flash {
 /// So many times [`Settings::patience`](super::Settings::patience) passes without anything appended before
 /// the log says that what was appended last is durable.
 const MARK_AFTER: u64 = 10;
+/// So many times [`Settings::patience`](super::Settings::patience) passes at most between a write and its
+/// flush: a second, as `appendfsync everysec` of Redis.
+const FLUSH_AFTER: u64 = 10;
 /// How soon a disk that has no room is asked again.
 const TRY_AGAIN: Nanos = Nanos::millis(1000);

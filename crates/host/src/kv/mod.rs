@@ -39,6 +39,7 @@ mod recovery;
 mod search;
 pub mod session;
 mod settings;
+mod versions;
 mod writing;
 
 pub use damage::{Damage, DamageKind, Doubt, MOST_DAMAGES};

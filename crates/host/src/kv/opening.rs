@@ -609,6 +609,7 @@ impl Opening {
             closing: None,
             has_lost_optional: false,
             marks_at: Time::NEVER,
+            flushes_at: Time::NEVER,
         };
         for (number, first) in std::mem::take(&mut self.repairs) {
             let used = found.iter().find(|found| found.number == number);

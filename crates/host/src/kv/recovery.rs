@@ -30,8 +30,10 @@ use super::log::{Log, SegmentId, run_of};
 use super::place::Place;
 use super::search::{Search, Searched};
 use super::settings::Keep;
+use super::versions::Versions;
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
+use crate::planted::{Rule, holds};
 use std::collections::VecDeque;
 use tailcut_base::Status;
 
@@ -88,6 +90,8 @@ struct Reading {
     tombstones: u32,
     /// The copy that is read, if it is a certain one.
     copy: Option<u8>,
+    /// What was read of all of it before.
+    versions: Versions,
     /// Blocks of the segment that the drive could not read; they count as damaged.
     unreadable: Vec<usize>,
 }
@@ -154,6 +158,24 @@ impl Recovery {
     fn is_over(&self, log: &Log) -> bool {
         let is_sealed = log.settled() >= self.sealed || log.has_failed();
         self.unread() == 0 && self.asking.is_empty() && is_sealed
+    }
+}
+
+impl Reading {
+    /// Makes the best of what was read of all copies so far. The blocks that are right and differ in some.
+    fn combine(&mut self, search: &Search) -> Vec<usize> {
+        let Reading { blocks, versions, unreadable, .. } = self;
+        if self.copy.is_some() {
+            versions.add(self.copy, blocks, unreadable);
+        }
+        unreadable.retain(|&at| match versions.readable(at) {
+            Some(block) => {
+                blocks[at] = block.clone();
+                false
+            }
+            None => true,
+        });
+        search.combine(blocks, versions)
     }
 }
 
@@ -266,8 +288,10 @@ impl Engine {
         let is_good = status == Status::Success;
         self.figures.failed_reads += u64::from(!is_good);
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
-        let is_given_up = stretch.blocks == 1 && stretch.tries >= MOST_TRIES && status == Status::MediaError;
-        if !is_good {
+        // Of a certain copy nothing is left where its drive is missing.
+        let most_tries = if stretch.copy.is_some() { 1 } else { MOST_TRIES };
+        let is_given_up = stretch.blocks == 1 && stretch.tries >= most_tries && status == Status::MediaError;
+        if !is_good && (stretch.copy.is_none() || status != Status::MediaError) {
             recovery.failures += u32::from(is_given_up || status != Status::MediaError);
             if recovery.failures > MOST_FAILURES {
                 recovery.unreadable = Some(stretch.block);
@@ -335,16 +359,29 @@ impl Engine {
         let is_durable = recovery.is_durable(&found) && !is_cut;
         let Some(reading) = recovery.reading.front_mut() else { return };
         let search = Search { seed: self.seed, salt: flash.log.salt(number), sequence, is_durable };
+        let right = reading.combine(&search);
         let searched = search.search(&reading.blocks, &reading.unreadable);
-        let Searched { entries, buried, has_durable, hole } = searched;
+        let Searched { entries, buried, has_durable, hole, is_torn } = searched;
         let next = reading.copy.map_or(0, |copy| copy + 1);
-        if hole.is_some() && next < flash.jobs.copies() {
-            let list = std::mem::take(&mut reading.blocks);
-            *reading = flash.begin_reading(found, list, Some(next));
+        let is_bad = hole.is_some() || is_torn;
+        if is_bad && next < flash.jobs.copies() && holds(Rule::OtherCopiesAreRead) {
+            if reading.copy.is_none() {
+                reading.versions.add(None, &reading.blocks, &reading.unreadable);
+            }
+            let (list, versions) = (self.pool.list(), std::mem::take(&mut reading.versions));
+            *reading = Reading { versions, ..flash.begin_reading(found, list, Some(next)) };
             return;
         }
-        let is_damaged = found.is_durable || !reading.unreadable.is_empty();
         let block = flash.log.first_block(number);
+        for at in right {
+            let bytes = &reading.blocks[at];
+            if let Some(copy) = reading.versions.copy_with(at, bytes) {
+                let block = block + at as u64;
+                flash.repair_copies(number, copy, block, std::slice::from_ref(bytes));
+                self.damages.add(Damage { block, what: DamageKind::Copy });
+            }
+        }
+        let is_damaged = found.is_durable || !reading.unreadable.is_empty();
         if is_damaged {
             self.figures.damaged_segments += 1;
             self.damages.add(Damage { block, what: DamageKind::Summary });
@@ -435,7 +472,9 @@ impl Flash {
         blocks.clear();
         blocks.resize(count as usize, Bytes::ZEROS);
         let (left, unreadable) = (None, Vec::new());
-        let mut reading = Reading { found, blocks, under_way: 0, left, tombstones: 0, copy, unreadable };
+        let versions = Versions::default();
+        let mut reading =
+            Reading { found, blocks, under_way: 0, left, tombstones: 0, copy, versions, unreadable };
         let is_urgent = found.foot.is_none();
         let mut block = end - count;
         while block < end {

@@ -1,12 +1,13 @@
 //! The records of a segment that has no summary, or none to be believed.
 
-use super::fetch::{header_in, key_in, record_in};
+use super::fetch::{header_in, key_end, key_in, record_in, whole_record_in};
 use super::hash::KeyHash;
 use super::item::pieces_of;
 use super::log::END_BYTES;
 use super::log::format::{End, Entry};
 use super::place::UNIT;
 use super::record::{FlashHeader, Header, Salt, State};
+use super::versions::Versions;
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use crate::planted::{Rule, holds};
@@ -36,6 +37,8 @@ pub(super) struct Searched {
     pub has_durable: bool,
     /// Where something was durable and is not a record any more: which key was written there is not known.
     pub hole: Option<usize>,
+    /// The value of a record is not what was written, whether that counts or not.
+    pub is_torn: bool,
 }
 
 impl Search {
@@ -85,7 +88,7 @@ impl Search {
         if self.is_durable && !is_ended && !is_in_hole {
             holes.push(at);
         }
-        let has_durable = durable > 0;
+        let (has_durable, is_torn) = (durable > 0, !torn.is_empty());
         // What cannot be read was written: the power leaves a block as it was before or after a write. That
         // does not hold behind the last record.
         let reached =
@@ -106,7 +109,37 @@ impl Search {
             hole < unread || hole < durable && self.key_end(blocks, hole).is_none_or(|end| end <= durable)
         };
         let hole = holes.into_iter().rfind(is_damage).filter(|_| holds(Rule::HolesCastDoubt));
-        Searched { entries, buried, has_durable, hole }
+        Searched { entries, buried, has_durable, hole, is_torn }
+    }
+
+    /// Exchanges blocks for what other copies have there, wherever that makes a record whole. The blocks that
+    /// are right, of which copies have something else.
+    pub fn combine(&self, blocks: &mut [Bytes], versions: &Versions) -> Vec<usize> {
+        let (end, of) = (blocks.len() * BLOCK, (self.sequence, self.salt));
+        let (mut is_right, mut is_wrong) = (vec![false; blocks.len()], vec![false; blocks.len()]);
+        let mut at = if versions.is_empty() { end } else { End::BYTES };
+        while at + END_BYTES <= end {
+            let (first, within) = (at / BLOCK, (end - at) as u64);
+            let header = |blocks: &[Bytes]| record_in(blocks, at, of, within);
+            let Some(found) = versions.combine(blocks, first..key_end(at), header) else {
+                is_wrong[first] |= BLOCK - at % BLOCK >= END_BYTES;
+                at += UNIT as usize;
+                continue;
+            };
+            let bytes = found.header.record_bytes() as usize;
+            let all = first..(at + bytes).div_ceil(BLOCK);
+            let whole = |blocks: &[Bytes]| whole_record_in(blocks, at, of, within);
+            let is_whole = versions.combine(blocks, all.clone(), whole).is_some();
+            let marked = if is_whole { &mut is_right } else { &mut is_wrong };
+            marked[all].fill(true);
+            at = match found.header.state {
+                state if state.has(State::PADDING) => (at + END_BYTES).next_multiple_of(BLOCK),
+                state if state.has(State::END) => break,
+                _ => at + bytes,
+            };
+        }
+        let differ = |&at: &usize| is_right[at] && !is_wrong[at] && versions.differ(at, &blocks[at]);
+        (0..blocks.len()).filter(differ).collect()
     }
 
     /// Where the key of a record that begins here ends. If that is behind what is durable, the power may have

@@ -23,8 +23,8 @@ pub struct TestDisk {
     pub fails_writes: bool,
     /// It has no room for blocks that were never written.
     pub is_full: bool,
-    /// Of two copies, what the first one has instead of what was written.
-    pub bad_copies: BTreeMap<u64, Bytes>,
+    /// What a copy has in a block instead of what was written.
+    pub bad_copies: BTreeMap<(u64, u8), Bytes>,
     /// Blocks that it cannot read until they are written again.
     pub unreadable: BTreeSet<u64>,
 }
@@ -76,14 +76,16 @@ impl TestDisk {
                 let blocks = request.block..request.block + u64::from(request.blocks);
                 let is_bad = is_bad || self.unreadable.range(blocks.clone()).next().is_some();
                 status = if is_bad { Status::MediaError } else { Status::Success };
-                let copy = request.mirror.copy().unwrap_or(0);
-                if let (Mirror::Repair(_), true) = (request.mirror, copy == 1) {
+                let copy = request.mirror.copy().unwrap_or(0) as u8;
+                if let Mirror::Repair(_) = request.mirror {
                     let is_good =
                         |(block, data): (u64, &Bytes)| self.read(block).as_slice() == data.as_slice();
                     assert!(blocks.clone().zip(&request.data).all(is_good), "what is right is repaired with");
-                    self.bad_copies.retain(|block, _| !blocks.contains(block));
+                    let is_source = |block| !self.bad_copies.contains_key(&(block, copy));
+                    assert!(blocks.clone().all(is_source), "the copy that is right is the source");
+                    self.bad_copies.retain(|(block, _), _| !blocks.contains(block));
                 }
-                let bad = |block| self.bad_copies.get(&block).filter(|_| copy == 0).cloned();
+                let bad = |block| self.bad_copies.get(&(block, copy)).cloned();
                 blocks.map(|block| bad(block).unwrap_or_else(|| self.read(block))).collect()
             }
             Op::Write if self.is_full && !self.has_room(&request) => {
@@ -118,7 +120,9 @@ impl TestDisk {
     }
 
     fn write(&mut self, block: u64, data: &[Bytes]) {
-        self.unreadable.retain(|bad| !(block..block + data.len() as u64).contains(bad));
+        let written = block..block + data.len() as u64;
+        self.unreadable.retain(|bad| !written.contains(bad));
+        self.bad_copies.retain(|(bad, _), _| !written.contains(bad));
         let blocks = data.iter().enumerate().map(|(at, bytes)| (block + at as u64, bytes.clone()));
         match self.shape.volatile_cache {
             true => self.cache.extend(blocks),

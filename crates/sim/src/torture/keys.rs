@@ -430,6 +430,12 @@ impl Subject for Keys {
         findings
     }
 
+    fn is_durable_at_rest(&self) -> bool {
+        let Phase::Serving(engine) = &self.phase else { return false };
+        let writes_at_once = self.settings.keep == Keep::Everything || self.settings.append == Append::AtOnce;
+        writes_at_once && !engine.has_failed() && !engine.is_full()
+    }
+
     fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
         let task = Task { request, done: 0, found: Vec::new(), ticket: None, point: None };
         self.tasks.push(task);

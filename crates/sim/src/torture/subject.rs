@@ -87,6 +87,12 @@ pub trait Subject: Sized {
     /// A drive has answered.
     fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>);
 
+    /// Whether everything that it has acknowledged is durable once nothing is under way any more, without a
+    /// flush of the host.
+    fn is_durable_at_rest(&self) -> bool {
+        false
+    }
+
     /// When it wants to be called by itself.
     fn next_event(&self) -> Time;
 

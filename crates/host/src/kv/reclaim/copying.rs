@@ -3,7 +3,7 @@
 
 use super::super::damage::{Damage, DamageKind};
 use super::super::engine::Engine;
-use super::super::fetch::{key_in, record_in};
+use super::super::fetch::{key_end, key_in, record_in, whole_record_in};
 use super::super::hash::KeyHash;
 use super::super::index::Entry as Known;
 use super::super::item::Value;
@@ -11,8 +11,8 @@ use super::super::log::format::Entry;
 use super::super::log::{Purpose, Record};
 use super::super::place::{Place, UNIT};
 use super::super::record::{Header, State};
-use super::super::search::is_whole;
 use super::super::settings::Keep;
+use super::super::versions::Versions;
 use super::{MOST_FAILURES, MOST_RUNS, RUN_BLOCKS, Run};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
@@ -58,6 +58,7 @@ impl Engine {
                 within: within.clone(),
                 blocks: Vec::new(),
                 copy: None,
+                versions: Versions::default(),
             });
             (run.entries.end, run.within.end) = (at + 1, run.within.end.max(within.end));
         }
@@ -184,7 +185,7 @@ impl Engine {
             }
             let entry = flash.reclaims[slot].entries[at];
             let offset = u64::from(entry.unit) * UNIT - run.within.start * BLOCK_BYTES;
-            if is_good && self.copy(slot, entry, &run.blocks, offset as usize) {
+            if is_good && self.copy(slot, entry, &mut run, offset as usize) {
                 continue;
             }
             is_damaged = true;
@@ -196,8 +197,10 @@ impl Engine {
         }
         let Some(flash) = &mut self.flash else { return };
         if is_damaged && !is_last {
+            let blocks = std::mem::take(&mut run.blocks);
+            run.versions.add(run.copy, &blocks, &[]);
+            self.pool.take_back(blocks);
             run.copy = if next < copies { Some(next) } else { None };
-            self.pool.take_back(std::mem::take(&mut run.blocks));
             return flash.read_run(slot, run);
         }
         flash.reclaims[slot].under_way -= 1;
@@ -209,7 +212,7 @@ impl Engine {
     }
 
     /// Copies a record, unless it is not valid any more; false if it is damaged.
-    fn copy(&mut self, slot: usize, entry: Entry, blocks: &[Bytes], offset: usize) -> bool {
+    fn copy(&mut self, slot: usize, entry: Entry, run: &mut Run, offset: usize) -> bool {
         let Some(flash) = &mut self.flash else { return true };
         let (victim, segment_blocks) = (flash.reclaims[slot].victim, flash.log.segment_blocks());
         let sequence = flash.log.sequence(victim);
@@ -224,10 +227,15 @@ impl Engine {
             return true;
         }
         let within = u64::from(segment_blocks) * BLOCK_BYTES - u64::from(entry.unit) * UNIT;
-        let found = record_in(blocks, offset, (sequence, flash.log.salt(victim)), within);
-        let Some(found) = found.filter(|found| is_whole(blocks, offset, found)) else {
-            return false;
-        };
+        let of = (sequence, flash.log.salt(victim));
+        let Run { blocks, versions, .. } = run;
+        let first = offset / BLOCK_BYTES as usize;
+        if !versions.is_empty() {
+            versions.combine(blocks, first..key_end(offset), |blocks| record_in(blocks, offset, of, within));
+        }
+        let end = (offset + entry.bytes as usize).div_ceil(BLOCK_BYTES as usize);
+        let whole_in = |blocks: &[Bytes]| whole_record_in(blocks, offset, of, within);
+        let Some(found) = versions.combine(blocks, first..end, whole_in) else { return false };
         let header = found.header;
         let is_doubted = flash.is_doubted(&header);
         if header.is_expired(self.unix) && !is_doubted {

@@ -25,6 +25,7 @@ use super::place::Place;
 use super::record::Header;
 use super::search::{Search, Searched};
 use super::settings::Keep;
+use super::versions::Versions;
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use std::ops::{Index, IndexMut, Range};
@@ -50,8 +51,11 @@ pub(super) struct Reclaim {
     chosen: Vec<bool>,
     /// The first block of the victim, to be written back without its head.
     first: Bytes,
-    /// The blocks of its summary that have come.
+    /// The blocks of its summary that have come, or of all of it.
     summary: Vec<Bytes>,
+    /// The copy of which all is read, if it is a certain one.
+    copy: Option<u8>,
+    versions: Versions,
     foot: Option<Foot>,
     /// Parts that are under way.
     under_way: u32,
@@ -111,6 +115,7 @@ pub(super) struct Run {
     blocks: Vec<Bytes>,
     /// The copy that is read, if it is a certain one.
     copy: Option<u8>,
+    versions: Versions,
 }
 
 impl Index<usize> for Reclaims {
@@ -200,7 +205,13 @@ impl Engine {
         match step {
             Step::Ends => flash.read_summary(slot),
             Step::Summary => flash.take_summary(slot),
-            Step::Whole if flash.reclaims[slot].failures > MOST_FAILURES => self.note_loss(slot, 0),
+            Step::Whole if flash.reclaims[slot].failures > MOST_FAILURES => {
+                match flash.read_next_copy(slot) || flash.take_version(slot) {
+                    true if flash.reclaims[slot].under_way == 0 => self.search_victim(slot),
+                    true => {}
+                    false => self.note_loss(slot, 0),
+                }
+            }
             Step::Whole if flash.read_on_whole(slot) => {}
             Step::Whole => self.search_victim(slot),
             Step::Erasing | Step::Flushing if flash.log.has_failed() => {}
@@ -221,7 +232,12 @@ impl Engine {
         let is_durable = !matches!(first, End::Head(Head { is_cut: true, .. }));
         let (salt, sequence) = (flash.log.salt(victim), flash.log.sequence(victim));
         let search = Search { seed: self.seed, salt, sequence, is_durable };
-        let Searched { entries, hole, .. } = search.search(&flash.reclaims[slot].summary, &[]);
+        let Reclaim { summary, versions, .. } = &mut flash.reclaims[slot];
+        search.combine(summary, versions);
+        let Searched { entries, hole, is_torn, .. } = search.search(summary, &[]);
+        if (hole.is_some() || is_torn) && flash.read_next_copy(slot) {
+            return;
+        }
         if let Some(at) = hole {
             return self.note_loss(slot, at as u64 / BLOCK_BYTES);
         }

@@ -82,7 +82,8 @@ impl Flash {
 
     fn read(&mut self, slot: usize, part: Part, block: u64, blocks: u32, list: Vec<Bytes>) {
         self.reclaims[slot].under_way += 1;
-        self.jobs.read(Job::Reclaim(slot, part), Haste::Later, block, blocks, list);
+        let mirror = self.reclaims[slot].copy.map_or(Mirror::Any, Mirror::Only);
+        self.jobs.read_copy(Job::Reclaim(slot, part), Haste::Later, block, blocks, (list, mirror));
     }
 
     pub(super) fn read_summary(&mut self, slot: usize) {
@@ -140,6 +141,29 @@ impl Flash {
         reclaim.step = Step::Whole;
         reclaim.summary.clear();
         self.read_on_whole(slot);
+    }
+
+    /// Some of what was read of all of a victim is not what was written: another copy may be; false if there
+    /// is none that was not read.
+    pub(super) fn read_next_copy(&mut self, slot: usize) -> bool {
+        let copies = self.jobs.copies();
+        let Reclaim { copy, versions, summary, failures, .. } = &mut self.reclaims[slot];
+        let next = copy.map_or(0, |copy| copy + 1);
+        if next >= copies || !holds(Rule::OtherCopiesAreRead) {
+            return false;
+        }
+        versions.add(*copy, summary, &[]);
+        summary.clear();
+        (*copy, *failures) = (Some(next), 0);
+        self.read_on_whole(slot);
+        true
+    }
+
+    /// Goes back to a copy of which all was read; false if there is none.
+    pub(super) fn take_version(&mut self, slot: usize) -> bool {
+        let all = self.log.segment_blocks() as usize;
+        let Reclaim { versions, summary, .. } = &mut self.reclaims[slot];
+        versions.first_of(all).map(|blocks| *summary = blocks).is_some()
     }
 
     /// The next blocks of all of a victim; false if there are none.

@@ -96,8 +96,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         if matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
             return true;
         }
-        // A read asks one copy for all of its blocks: with a second one damaged, no copy may have all.
-        if self.keeps_damage() && !matches!(fault.kind, FaultKind::Kill | FaultKind::Pull) {
+        // No block has two copies that are damaged.
+        let is_same = self.scarred[drive] && matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt);
+        if self.keeps_damage() && !is_same && !matches!(fault.kind, FaultKind::Kill | FaultKind::Pull) {
             return false;
         }
         if self.is_beyond_repair {

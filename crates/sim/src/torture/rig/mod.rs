@@ -255,6 +255,9 @@ impl<'r, S: Subject> Rig<'r, S> {
                     .for_each(|(scarred, &armed)| *scarred &= armed);
             }
         }
+        if self.is_ready && self.is_at_rest() && self.subject.inner().is_durable_at_rest() {
+            self.history.at_rest();
+        }
         self.judge();
         Ok(())
     }

@@ -18,8 +18,8 @@ pub(super) fn damage(seed: u64, is_drive: bool, plan: &mut Plan) {
 }
 
 impl Draw {
-    /// Nothing says which of two copies is right but the store's own checksums. One block of one drive is
-    /// damaged at a time, and there is no power cut until its drive has been replaced: recovery makes copies
+    /// Nothing says which of two copies is right but the store's own checksums. Blocks of one drive are damaged
+    /// at a time, and the power is lost at rest only until that drive has been replaced: recovery makes copies
     /// equal that a descriptor lists, and could take the damaged one.
     fn one_copy(&mut self, plan: &mut Plan) {
         (plan.sealed, plan.keep, plan.copies) = (false, KvKeep::Store, self.one_of(&[2, 2, plan.copies]));
@@ -31,8 +31,14 @@ impl Draw {
         let mut steps = vec![all(Op::Write), flush(), Step::Rest];
         for _ in 0..self.one_of(&[1, 6, 12]) {
             let drive = self.below(u64::from(plan.drives)) as u32;
-            let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt]);
-            steps.extend([self.strike(kind, drive), all(Op::Read), Step::Rest]);
+            for _ in 0..self.one_of(&[1, 1, 4, 16]) {
+                let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt]);
+                steps.push(self.strike(kind, drive));
+            }
+            if self.one_in(2) {
+                steps.extend([cut(0), Step::Rest]);
+            }
+            steps.extend([all(Op::Read), Step::Rest]);
             let kill = Fault { kind: FaultKind::Kill, drive, pick: 0, factor: 1 };
             steps.extend([Step::Fault(kill), all(Op::Write), flush(), Step::Rest, Step::Replace, Step::Rest]);
         }
@@ -62,7 +68,10 @@ impl Draw {
         for _ in 0..self.one_of(&[1, 4, 8]) {
             for _ in 0..4 + self.below(8) {
                 let (block, blocks) = (self.below(hot), 1 + self.below(3) as u32);
-                steps.extend([Step::Io { op: Op::Write, block, blocks, fua: false }, flush()]);
+                steps.push(Step::Io { op: Op::Write, block, blocks, fua: false });
+                if self.one_in(2) {
+                    steps.push(flush());
+                }
                 if self.one_in(2) {
                     steps.push(Step::Wait);
                 }
@@ -78,12 +87,23 @@ impl Draw {
         for _ in 0..self.one_of(&[1, 3, 6]) {
             for _ in 0..self.one_of(&[1, 3]) {
                 self.overwrite(plan, 12, steps);
-                steps.push(flush());
+                if self.one_in(2) {
+                    steps.push(flush());
+                }
             }
             steps.push(Step::Rest);
             for _ in 0..self.one_of(&[1, 4, 12, 30]) {
                 let kind = self.one_of(&[FaultKind::Flip, FaultKind::Corrupt, FaultKind::Corrupt]);
                 steps.push(self.strike(kind, 0));
+            }
+            if self.one_in(3) {
+                // Segments with what was struck are reclaimed before anybody has read it.
+                let hot = 1 + self.below(plan.keys.min(16));
+                for _ in 0..self.one_of(&[30, 100, 300]) {
+                    let block = self.below(hot);
+                    steps.push(Step::Io { op: Op::Write, block, blocks: 1, fua: false });
+                }
+                steps.push(Step::Rest);
             }
             steps.extend([cut(0), Step::Rest, all(Op::Read), Step::Rest]);
         }
