@@ -6,7 +6,7 @@ use crate::drive::{Answers, Drive};
 use crate::system;
 use std::io;
 use tailcut_base::{Class, Op, Status, Time};
-use tailcut_host::kv::log::format::{NotOurs, Part, Superblock};
+use tailcut_host::kv::log::format::{End, NotOurs, Part, Superblock};
 use tailcut_host::kv::{self, CannotOpen, Engine, Opening, Settings};
 use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Mirror, Request, Response};
 
@@ -31,6 +31,12 @@ pub enum CannotFind {
          and all it holds is lost"
     )]
     NotEmpty,
+    /// What says where the segments of a store are is gone.
+    #[error(
+        "both superblocks of the key-value store on it are zeros, and block {0} is not: what was in it cannot be \
+         found; give another drive, or --create to make a new store there, and all it holds is lost"
+    )]
+    NoSuperblocks(u64),
     /// Several threads were to share it.
     #[error(
         "its store is in {0} parts, as 'tailcut serve kv -t {0}' makes it, and only one in a single part is opened here: serve it, or give another drive"
@@ -97,6 +103,9 @@ fn find_if<D: Drive>(
     };
     let settings = settings(of)?;
     check(&settings)?;
+    if let (Making::OpenOrCreate, Beginning::Zeros) = (making, &there) {
+        check_blank(drive, &settings, of, pace)?;
+    }
     let parts = match &there {
         Beginning::Store(superblock) => Parts::of_store(&drive.disk(), of, superblock.blocks),
         _ => Parts::new(&drive.disk(), of),
@@ -204,35 +213,69 @@ enum Beginning {
     Other(NotOurs),
 }
 
-/// Reads both superblocks. One that the drive cannot read is missed only if the other one is none.
-fn read_beginning<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Result<Beginning, CannotOpen> {
+/// Reads a block.
+fn read<D: Drive>(drive: &mut D, block: u64, pace: &mut impl Pace) -> Response<Bytes> {
     let mut now = pace.go_on(Time::ZERO);
-    for block in 0..SUPERBLOCKS {
-        let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
-        let (op, mirror) = (Op::Read, Mirror::Any);
-        let id = block as u32;
-        drive.submit(now, Request { id, op, fua, class, fail_fast, mirror, block, blocks: 1, data });
-    }
-    let (mut answers, mut read) = (Answers::default(), Vec::new());
-    while (read.len() as u64) < SUPERBLOCKS {
+    let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
+    let (op, mirror) = (Op::Read, Mirror::Any);
+    drive.submit(now, Request { id: 0, op, fua, class, fail_fast, mirror, block, blocks: 1, data });
+    let mut answers = Answers::default();
+    loop {
         drive.poll(now, &mut answers);
-        read.append(&mut answers.responses);
-        if (read.len() as u64) < SUPERBLOCKS {
-            now = pace.go_on(drive.next_event());
+        match answers.responses.pop() {
+            Some(response) => return response,
+            None => now = pace.go_on(drive.next_event()),
         }
     }
-    let of_drive =
-        |response: &&Response<Bytes>| !matches!(response.status, Status::Success | Status::MediaError);
-    if let Some(response) = read.iter().find(of_drive) {
-        return Err(CannotOpen::Disk(u64::from(response.id)));
+}
+
+/// Looks where a drive with zeros at its beginning may hold something all the same: at powers of two, where
+/// the segments of a store and the superblocks of file systems lie, and where segments would come to lie.
+fn check_blank<D: Drive>(
+    drive: &mut D,
+    settings: &Settings,
+    of: u32,
+    pace: &mut impl Pace,
+) -> Result<(), CannotFind> {
+    let disk = drive.disk();
+    let parts = Parts::new(&disk, of);
+    let firsts = (0..of).map(|part| parts.block(part, 0));
+    let segments = (1..=4).map(|number| number * u64::from(settings.segment_blocks));
+    let powers = (1..u64::BITS).map(|bit| 1 << bit);
+    for block in powers.chain(firsts).chain(segments).filter(|&block| block < disk.blocks) {
+        let response = read(drive, block, pace);
+        if response.status != Status::Success {
+            return Err(CannotOpen::Disk(block).into());
+        }
+        let Some(found) = response.data.first() else { continue };
+        if Superblock::decode(found).is_ok() {
+            // Of another part, which is what is left of making a store.
+            continue;
+        }
+        if End::is_of_any(found) {
+            return Err(CannotFind::NoSuperblocks(block));
+        }
+        if found.as_slice().iter().any(|&byte| byte != 0) {
+            return Err(CannotFind::NotEmpty);
+        }
     }
-    let blocks: Vec<&Bytes> = read.iter().filter_map(|response| response.data.first()).collect();
+    Ok(())
+}
+
+/// Reads both superblocks. One that the drive cannot read is missed only if the other one is none.
+fn read_beginning<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Result<Beginning, CannotOpen> {
+    let read = [0, 1].map(|block| (block, read(drive, block, pace)));
+    let is_of_drive = |status| !matches!(status, Status::Success | Status::MediaError);
+    if let Some((block, _)) = read.iter().find(|(_, response)| is_of_drive(response.status)) {
+        return Err(CannotOpen::Disk(*block));
+    }
+    let blocks: Vec<&Bytes> = read.iter().filter_map(|(_, response)| response.data.first()).collect();
     let found: Vec<_> = blocks.iter().map(|block| Superblock::decode(block)).collect();
     if let Some(newest) = found.iter().filter_map(|found| found.ok()).max_by_key(|found| found.count) {
         return Ok(Beginning::Store(newest));
     }
-    if let Some(unreadable) = read.iter().find(|response| response.status != Status::Success) {
-        return Err(CannotOpen::Disk(u64::from(unreadable.id)));
+    if let Some((block, _)) = read.iter().find(|(_, response)| response.status != Status::Success) {
+        return Err(CannotOpen::Disk(*block));
     }
     if blocks.iter().all(|block| block.as_slice().iter().all(|&byte| byte == 0)) {
         return Ok(Beginning::Zeros);
@@ -240,6 +283,3 @@ fn read_beginning<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Result<Begin
     let mut others = found.into_iter().filter_map(Result::err);
     Ok(Beginning::Other(others.find(|other| *other != NotOurs::Foreign).unwrap_or(NotOurs::Foreign)))
 }
-
-/// The first blocks of a store.
-const SUPERBLOCKS: u64 = 2;

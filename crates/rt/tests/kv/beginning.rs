@@ -4,6 +4,8 @@ use crate::faulty::FailingReads;
 use crate::{SMALL, memory_drive};
 use tailcut_base::{Class, Op, Time};
 use tailcut_host::kv::CannotOpen;
+use tailcut_host::kv::log::SegmentId;
+use tailcut_host::kv::log::format::{End, EndOf, Head};
 use tailcut_host::{Block, Bytes, Mirror, Request};
 use tailcut_rt::kv::Making;
 use tailcut_rt::kv::finding::{CannotFind, find, find_whole};
@@ -85,6 +87,27 @@ fn an_empty_drive_gets_a_store_that_is_found_from_then_on() {
     attempt(&mut drive, Making::OpenOrCreate).expect("the same");
     let taken = attempt(&mut drive, Making::Create);
     assert!(matches!(taken, Err(CannotFind::Open(CannotOpen::Taken))), "{taken:?}");
+}
+
+/// Zeros at the beginning do not make a drive blank.
+#[test]
+fn a_store_without_superblocks_is_not_taken_for_a_blank_drive() {
+    for number in [1, 2, 3] {
+        let mut drive = memory_drive();
+        let number = SegmentId::new(number);
+        let end = End::Head(Head { sequence: 1, durable: 0, is_cut: false });
+        let head = end.encode(EndOf { store: 7, number });
+        write(&mut drive, number.first_block(SMALL.segment_blocks), vec![Bytes::encode(&head)]);
+        let refused = attempt(&mut drive, Making::OpenOrCreate);
+        assert!(matches!(refused, Err(CannotFind::NoSuperblocks(_))), "{refused:?}");
+        assert!(drive.extent(0, 2).is_zero, "nothing was written");
+        attempt(&mut drive, Making::Create).expect("a new one");
+    }
+    let mut drive = memory_drive();
+    // A file system that leaves the first 64 KiB to others, such as btrfs.
+    write(&mut drive, 16, vec![Bytes::encode(b"_BHRfS_M")]);
+    let refused = attempt(&mut drive, Making::OpenOrCreate);
+    assert!(matches!(refused, Err(CannotFind::NotEmpty)), "{refused:?}");
 }
 
 #[test]

@@ -264,6 +264,11 @@ impl End {
         }
     }
 
+    /// Whether a segment of some store begins with this block.
+    pub fn is_of_any(block: &Bytes) -> bool {
+        [HEAD, FREE].iter().any(|magic| block.as_slice().starts_with(*magic))
+    }
+
     /// What the last block of a segment says.
     pub fn last(block: &Bytes, of: EndOf) -> End {
         match End::decode(&block.as_slice()[BLOCK_BYTES as usize - End::BYTES..], of) {
