@@ -1,5 +1,6 @@
 //! The end of a server.
 
+use crate::faulty::RestsLate;
 use crate::{Rig, emulated, hit, memory_drive, set, value};
 use tailcut_base::Nanos;
 use tailcut_rt::ctl::Steered;
@@ -46,6 +47,14 @@ fn who_does_not_read_holds_up_nobody_at_the_end() {
     client.send("get large\r\n".repeat(100));
     let served = rig.stop_when(|glance| glance.sums.statistics.cmd_get > 10);
     assert_eq!(served.figures.sums.items, 1);
+}
+
+#[test]
+fn the_drive_comes_to_rest_before_the_end() {
+    let rig = Rig::on(RestsLate { drive: memory_drive(), asked: 0 });
+    rig.client().say(set("a", b"1"), "STORED\r\n");
+    let served = rig.stop();
+    assert!(served.figures.is_durable && served.drive.is_some_and(|drive| drive.asked == 3));
 }
 
 #[test]

@@ -58,3 +58,44 @@ impl<F: FnMut(&Request<Bytes>) -> bool> Drive for FailingReads<F> {
         self.drive.next_event()
     }
 }
+
+/// A drive in memory that has something to write before the end, as an array with block checksums has.
+pub struct RestsLate {
+    pub drive: MemoryDrive,
+    /// How often it was asked to come to rest; it has the third time.
+    pub asked: u32,
+}
+
+impl Steered for RestsLate {}
+
+impl Drive for RestsLate {
+    fn identify(&self) -> Identify {
+        self.drive.identify()
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        self.drive.trims_to_zeros()
+    }
+
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        assert_eq!(self.asked, 0, "nothing is written after that");
+        self.drive.submit(now, request);
+    }
+
+    fn control(&mut self, now: Time, call: Control) {
+        self.drive.control(now, call);
+    }
+
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
+        self.drive.poll(now, answers);
+    }
+
+    fn next_event(&self) -> Time {
+        if self.asked > 0 { Time::ZERO } else { self.drive.next_event() }
+    }
+
+    fn come_to_rest(&mut self, _: Time) -> bool {
+        self.asked += 1;
+        self.asked >= 3
+    }
+}

@@ -84,7 +84,10 @@ impl<D: Steered> Worker<D> {
                         shard.engine().durable() >= point || shard.engine().has_failed()
                     })
                 });
-                if is_over && is_idle || now >= *deadline {
+                let is_late = now >= *deadline;
+                if is_late
+                    || is_over && is_idle && self.drive.as_mut().is_none_or(|drive| drive.come_to_rest(now))
+                {
                     // What a shard that has failed had still to write is lost.
                     self.stopping = Stopping::Done { is_durable: is_durable && common.failed_shards() == 0 };
                 }
