@@ -116,6 +116,8 @@ fn rules_that_are_broken_are_missed() {
         ("kv-damage", Rule::DamagedRecordsCount),
         ("kv-damage", Rule::HolesCastDoubt),
         ("kv-damage", Rule::DurableIsMarked),
+        ("kv-damage", Rule::WritesAreFlushedInTime),
+        ("kv-damage", Rule::OtherCopiesAreRead),
         ("kv-damage", Rule::SuperblocksAreTwo),
         ("kv-damage", Rule::DurableSuperblockStays),
     ];

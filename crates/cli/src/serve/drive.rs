@@ -3,16 +3,17 @@
 use super::arguments::BlockArguments;
 use crate::failure::Failure;
 use crate::run::Scenario;
-use crate::scenario;
+use crate::scenario::effect::{self, Reason};
+use crate::scenario::{self, Source, keys};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tailcut_base::Nanos;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::{ArrayConfig, Consent};
 use tailcut_rt::any::{BuildError, Making, Placement, Plan};
 use tailcut_rt::file::FileOptions;
-use tailcut_rt::probe::{Holdings, Objection, Purpose};
+use tailcut_rt::probe::{Holdings, Objection, Purpose, Remedy};
 use tailcut_rt::{AnyDrive, Clock, MemoryDrive};
 
 /// What is served.
@@ -44,6 +45,34 @@ pub struct Place {
     of: u64,
 }
 
+/// Reads what a server takes of a scenario. A key that is set beside the file and has no effect on it is an
+/// error; in the file, which may be there for other commands, it is not.
+///
+/// # Errors
+/// What is wrong with the scenario, or with a key.
+pub fn load(
+    scenario: &mut Scenario,
+    file: Option<&Path>,
+    sets: &[String],
+    is_emulated: bool,
+) -> Result<(), Failure> {
+    let defaults = keys::list(scenario);
+    let source = file.map(Source::open).transpose()?;
+    scenario::read(scenario, source.clone(), sets)?;
+    let reason = |path: &str| {
+        let part = path.split('.').next().unwrap_or_default();
+        let because = match part {
+            "array" => return None,
+            "device" | "precondition" | "seed" if is_emulated => return None,
+            "device" | "precondition" | "seed" => "files and devices are served, and nothing is emulated",
+            _ => "a server takes nothing of a scenario but its drive or array",
+        };
+        Some(Reason { because: because.into(), is_wrong: true })
+    };
+    let errors = effect::find(scenario, &defaults, source, sets, reason).errors;
+    if errors.list().is_empty() { Ok(()) } else { Err(errors.into()) }
+}
+
 impl Served {
     /// What the arguments say: what is served, each with its name.
     ///
@@ -55,7 +84,8 @@ impl Served {
             return Ok(vec![(name.clone(), Served::Memory(bytes))]);
         }
         let mut scenario = Box::<Scenario>::default();
-        scenario::load(&mut *scenario, arguments.scenario.as_deref(), &arguments.sets)?;
+        let is_emulated = arguments.devices.is_empty();
+        load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
         let has_array = scenario.array.drives > 0;
         if has_array && arguments.drives.is_some() {
             let both = "--drives serves each drive for itself, and array.drives makes an array of them: leave out one";
@@ -142,11 +172,14 @@ impl Served {
         };
         let object = |device: &PathBuf| {
             // What cannot be looked at cannot be opened either, and who opens it says why.
-            let Objection { why, can_be_forced } = Holdings::of(device).ok()?.objection(purpose)?;
-            let remedy = match can_be_forced {
-                true if is_forced => return None,
-                true => "--force if that may be overwritten",
-                false => "take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)",
+            let Objection { why, remedy } = Holdings::of(device).ok()?.objection(purpose)?;
+            let remedy = match remedy {
+                Remedy::Force if is_forced => return None,
+                Remedy::Force => "--force if that may be overwritten",
+                Remedy::Release => "take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)",
+                Remedy::GiveAllMembers => {
+                    "give all members of the array, each with --device, and --set array.drives=N for their number"
+                }
             };
             Some(format!("{} is not opened for writing: {why}; {remedy}", device.display()))
         };

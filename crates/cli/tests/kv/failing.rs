@@ -139,11 +139,15 @@ fn what_drives_make_up_is_noticed() {
     assert_eq!(server.stop().1, Some(0));
     let server = server.start_again(&arguments(&[]));
     let mut client = server.client();
-    // One drive of each group, as reads avoid the group that writes; all but the array's own record.
-    for name in ["a", "c"] {
-        let places = (0..FILE_BYTES >> 20).map(|part| (part << 20) + (1 << 16));
+    // One drive of each group, as reads avoid the group that writes; all but the array's own record. Of each
+    // block there is another copy, though a record may have none that is right as a whole.
+    let damage = |name: &str, step| {
+        let places = (0..FILE_BYTES >> 20).step_by(step).map(|part| (part << 20) + (1 << 16));
         overwrite(&server.place.path(name), places, (1 << 20) - (1 << 16));
-    }
+    };
+    ["a", "c"].iter().for_each(|name| damage(name, 1));
+    check(&mut client);
+    ["a", "b", "c", "d"].iter().for_each(|name| damage(name, 2));
     let mut lost = 0;
     for number in 0..ITEMS {
         match client.get(&format!("key{number}")) {

@@ -77,6 +77,9 @@ fn passwords_and_datagrams() {
 #[test]
 fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
     let place = Place::new();
+    place.put("tiny", &[0; 4096]);
+    let tiny = place.refused(2, &["serve", "kv", "-p", "-1", "--device", "tiny"]);
+    assert!(tiny.contains("KiB are needed"), "{tiny}");
     let refused = |arguments: &[&str]| place.refused(2, &[&["serve", "kv"], arguments].concat());
     for (arguments, says) in [
         (&["-d"][..], "stays in the foreground"),
@@ -93,6 +96,12 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
         (&["-l", "example.org"], "127.0.0.1 or [::1]:11212"),
         (&["-U", "1", "-Y", "users"], "cannot be used with"),
         (&["--set", "array.drivse=4"], "did you mean 'drives'"),
+        (&["-m", "99999999"], "the system does not give so much memory"),
+        (&["--set", "kv.segment=256KiB"], "kv.segment has no effect: a server takes nothing"),
+        (
+            &["--device", "tiny", "--set", "device.preset=z-ssd"],
+            "device.preset has no effect: files and devices",
+        ),
     ] {
         let text = refused(arguments);
         assert!(text.contains(says), "{arguments:?}: {text}");

@@ -5,6 +5,8 @@ use super::drives::Answered;
 use super::reads::Done;
 use crate::Block;
 use crate::array::DriveId;
+use crate::array::ids::numbers;
+use std::fmt;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 
@@ -25,6 +27,19 @@ pub enum Condition {
         /// What a person should know.
         why: String,
     },
+}
+
+/// As in answers to `status`: `optimal`, `degraded; missing [2], rebuilding []`, or `failed: ` and why.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Condition::Optimal => f.write_str("optimal"),
+            Condition::Degraded { missing, rebuilding } => {
+                write!(f, "degraded; missing {:?}, rebuilding {:?}", numbers(missing), numbers(rebuilding))
+            }
+            Condition::Failed { why } => write!(f, "failed: {why}"),
+        }
+    }
 }
 
 impl Condition {

@@ -84,7 +84,10 @@ pub enum OpenError {
         member: DriveId,
     },
     /// A drive is smaller than when the array was made.
-    #[error("drive {drive} has {blocks} blocks, and the array uses {needed} of each drive")]
+    #[error(
+        "drive {drive} has {blocks} blocks, and the array uses {needed} of each drive: it has shrunk, or is another one; \
+         leave it out if the layout can do without it"
+    )]
     TooSmall {
         /// Which.
         drive: usize,

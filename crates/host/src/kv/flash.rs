@@ -42,10 +42,21 @@ pub(super) struct Flash {
     pub closing: Option<u64>,
     /// An optional write has failed: a segment may lack its summary.
     pub has_lost_optional: bool,
-    /// When the log says that its records are durable; see [`Flash::mark_durable`].
-    pub marks_at: Time,
-    /// When what was written is flushed although nobody has asked for that; see [`Flash::flush_in_time`].
-    pub flushes_at: Time,
+    pub timers: Timers,
+}
+
+/// What the log does by itself.
+#[derive(Debug)]
+pub(super) struct Timers {
+    /// It says that its records are durable; see [`Flash::mark_durable`].
+    marks_at: Time,
+    /// What was written is flushed although no user waits for that; see [`Flash::flush_in_time`].
+    flushes_at: Time,
+}
+
+impl Timers {
+    /// Nothing is to be done.
+    pub const IDLE: Timers = Timers { marks_at: Time::NEVER, flushes_at: Time::NEVER };
 }
 
 /// What becomes of an answer of the disk.
@@ -138,7 +149,7 @@ impl Engine {
             // What waits for room is tried again, and nothing else is written before there is some.
             true if flash.stalled.is_empty() => Time::NEVER,
             true => flash.next_try,
-            false => since.min(flash.marks_at).min(flash.flushes_at),
+            false => since.min(flash.timers.marks_at).min(flash.timers.flushes_at),
         }
     }
 
@@ -300,14 +311,14 @@ impl Flash {
     /// Under load the next record says it, and the head of the next segment.
     fn mark_durable(&mut self, now: Time, patience: Nanos, pool: &mut Pool) {
         if !self.log.wants_mark() || !holds(Rule::DurableIsMarked) {
-            self.marks_at = Time::NEVER;
+            self.timers.marks_at = Time::NEVER;
             return;
         }
-        self.marks_at = self.marks_at.min(now + patience * MARK_AFTER);
-        if self.marks_at > now {
+        self.timers.marks_at = self.timers.marks_at.min(now + patience * MARK_AFTER);
+        if self.timers.marks_at > now {
             return;
         }
-        self.marks_at = Time::NEVER;
+        self.timers.marks_at = Time::NEVER;
         if !self.log.mark_durable(pool) {
             // The segment is full: the superblock says it.
             self.log.close(pool);
@@ -325,12 +336,12 @@ impl Flash {
         let settled = self.log.settled();
         let is_durable = settled == self.log.durable() || !holds(Rule::WritesAreFlushedInTime);
         if self.log.has_failed() || self.log.is_full() || is_durable {
-            self.flushes_at = Time::NEVER;
+            self.timers.flushes_at = Time::NEVER;
             return;
         }
-        self.flushes_at = self.flushes_at.min(now + patience * FLUSH_AFTER);
-        if self.flushes_at <= now {
-            self.flushes_at = Time::NEVER;
+        self.timers.flushes_at = self.timers.flushes_at.min(now + patience * FLUSH_AFTER);
+        if self.timers.flushes_at <= now {
+            self.timers.flushes_at = Time::NEVER;
             self.wanted = self.wanted.max(settled);
         }
     }

@@ -18,7 +18,7 @@ pub use errors::CannotOpen;
 
 use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
-use super::flash::Flash;
+use super::flash::{Flash, Timers};
 use super::jobs::{Haste, Jobs};
 use super::log::format::{End, EndOf, Foot, Head, NotOurs, Part, Superblock, summary_blocks};
 use super::log::{Log, SegmentId, run_of};
@@ -608,8 +608,7 @@ impl Opening {
             next_try: Time::ZERO,
             closing: None,
             has_lost_optional: false,
-            marks_at: Time::NEVER,
-            flushes_at: Time::NEVER,
+            timers: Timers::IDLE,
         };
         for (number, first) in std::mem::take(&mut self.repairs) {
             let used = found.iter().find(|found| found.number == number);

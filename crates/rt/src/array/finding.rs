@@ -164,7 +164,10 @@ fn settle<D: Drive>(array: &mut ServedArray<D>, pace: &mut impl Pace) -> Result<
         if let Some(response) = answers.responses.pop() {
             return match response.status {
                 Status::Success => Ok(()),
-                status => Err(ArrayError::Failed(format!("{status:?}; {:?}", array.array().condition()))),
+                status => Err(ArrayError::Failed(format!(
+                    "the first flush was answered with {status:?}; the array is {}",
+                    array.array().condition()
+                ))),
             };
         }
         if let tailcut_host::array::Condition::Failed { why } = array.array().condition() {

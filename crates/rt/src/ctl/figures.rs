@@ -6,8 +6,8 @@ use crate::{AnyDrive, ServedArray};
 use std::fmt::Write;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::quantity::show_bytes;
+use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
-use tailcut_host::array::{Condition, DriveId};
 use tailcut_host::wire::metrics::{Kind, Metrics};
 use tailcut_ssd::Service;
 
@@ -21,7 +21,7 @@ pub fn status(drive: &AnyDrive) -> String {
         AnyDrive::Array(array, _) => {
             let status = array.status();
             let ready = if status.is_ready { "yes" } else { "no" };
-            writeln!(text, "ready {ready}\ncondition {}", condition(&status.condition)).expect(GROWS);
+            writeln!(text, "ready {ready}\ncondition {}", status.condition).expect(GROWS);
             for (what, progress) in [("rebuilt", status.rebuilt), ("scrubbed", status.scrubbed)] {
                 if let Some(ppm) = progress {
                     writeln!(text, "{what} {:.1} %", f64::from(ppm) / 1e4).expect(GROWS);
@@ -86,17 +86,6 @@ fn emulated(ssd: &EmulatedSsd) -> String {
         writeln!(text, "warning: {warning}").expect(GROWS);
     }
     text
-}
-
-fn condition(condition: &Condition) -> String {
-    match condition {
-        Condition::Optimal => String::from("optimal"),
-        Condition::Degraded { missing, rebuilding } => {
-            let numbers = |drives: &[DriveId]| drives.iter().map(|drive| drive.get()).collect::<Vec<_>>();
-            format!("degraded; missing {:?}, rebuilding {:?}", numbers(missing), numbers(rebuilding))
-        }
-        Condition::Failed { why } => format!("failed: {why}"),
-    }
 }
 
 /// The members of an array with their numbers; of any other drive itself.

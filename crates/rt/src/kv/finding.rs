@@ -92,6 +92,11 @@ fn find_if<D: Drive>(
     pace: &mut impl Pace,
     mut progress: impl FnMut(u32, u32),
 ) -> Result<Vec<Engine>, CannotFind> {
+    let disk = drive.disk();
+    if disk.blocks < u64::from(kv::log::LEAST_SEGMENTS) {
+        let why = settings(parts)?.segments_on(&disk).err().unwrap_or_default();
+        return Err(CannotOpen::Unsuitable(why).into());
+    }
     let there = read_beginning(drive, pace)?;
     let of = match (making, &there) {
         (Making::OpenOrCreate, Beginning::Store(superblock)) => superblock.part.of,

@@ -61,8 +61,19 @@ pub struct Objection {
     /// What speaks against it, as the predicate of a sentence such as "it is mounted at /home" or "it holds
     /// an ext4 file system".
     pub why: String,
-    /// The user can insist.
-    pub can_be_forced: bool,
+    /// What the user can do about it.
+    pub remedy: Remedy,
+}
+
+/// What a user can do about an objection to a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Insist, with `--force`.
+    Force,
+    /// Take the drive out of use.
+    Release,
+    /// Give the other members of its array as well.
+    GiveAllMembers,
 }
 
 /// Where something stands that tells what is on a drive: offset, bytes, name.
@@ -146,7 +157,8 @@ impl Holdings {
     pub fn objection(&self, purpose: Purpose) -> Option<Objection> {
         if !self.users.is_empty() {
             // The system lets nobody else have a device that it uses; of a file it knows nothing.
-            return Some(Objection { why: self.users.join(", "), can_be_forced: !self.is_device });
+            let remedy = if self.is_device { Remedy::Release } else { Remedy::Force };
+            return Some(Objection { why: self.users.join(", "), remedy });
         }
         let is_foreign = self.signatures.len() > self.own.len();
         let has = |own| self.own.contains(&own);
@@ -155,10 +167,12 @@ impl Holdings {
             Purpose::OpenArray => false,
             Purpose::NewArray => !has(Own::Member) && (is_foreign || has(Own::Store)),
             Purpose::NewStore => !has(Own::Store) && (is_foreign || has(Own::Member)),
-            Purpose::OpenStore => !has(Own::Store) && is_foreign,
+            Purpose::OpenStore => !has(Own::Store) && (is_foreign || has(Own::Member)),
         };
         let why = || format!("it holds {}", self.signatures.join(" and "));
-        is_lost.then(|| Objection { why: why(), can_be_forced: true })
+        let is_member = purpose == Purpose::OpenStore && has(Own::Member);
+        let remedy = if is_member { Remedy::GiveAllMembers } else { Remedy::Force };
+        is_lost.then(|| Objection { why: why(), remedy })
     }
 
     /// Keeps others from mounting or claiming a device as long as what is returned is open. Files need none.
@@ -393,7 +407,7 @@ mod tests {
             let all = [Serve, NewArray, OpenArray, NewStore, OpenStore];
             let is_refused = |purpose: &Purpose| {
                 let objection = holdings.objection(*purpose);
-                assert!(objection.as_ref().is_none_or(|objection| objection.can_be_forced));
+                assert!(objection.as_ref().is_none_or(|objection| objection.remedy != Remedy::Release));
                 objection.is_some()
             };
             all.into_iter().filter(is_refused).collect()
@@ -401,7 +415,7 @@ mod tests {
         assert_eq!(refusals(&holding(&[], &[])), []);
         // A file system is what clients put onto a drive that is served.
         assert_eq!(refusals(&holding(&[ext4], &[])), [NewArray, NewStore, OpenStore]);
-        assert_eq!(refusals(&holding(&["a member"], &[Own::Member])), [Serve, NewStore]);
+        assert_eq!(refusals(&holding(&["a member"], &[Own::Member])), [Serve, NewStore, OpenStore]);
         assert_eq!(refusals(&holding(&["a store"], &[Own::Store])), [Serve, NewArray]);
         let why = holding(&[ext4], &[]).objection(NewStore).expect("it is refused").why;
         assert_eq!(why, format!("it holds {ext4}"));
@@ -417,7 +431,7 @@ mod tests {
             for purpose in [Purpose::Serve, Purpose::OpenArray, Purpose::NewStore] {
                 let objection = used.objection(purpose).expect("it is in use");
                 assert_eq!(objection.why, "it is mounted at /home");
-                assert_eq!(objection.can_be_forced, !is_device);
+                assert_eq!(objection.remedy == Remedy::Force, !is_device);
             }
         }
     }

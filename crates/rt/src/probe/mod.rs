@@ -24,7 +24,7 @@ mod tests;
 pub use bench::Failed;
 pub use check::{Comparison, Unit, compare, simulate};
 pub use estimate::{Estimate, How, Origin};
-pub use holdings::{Holdings, Objection, Own, Purpose};
+pub use holdings::{Holdings, Objection, Own, Purpose, Remedy};
 pub use measured::{End, Identity, Measured, Writes};
 pub use pace::{Pace, RealTime, VirtualTime};
 pub use plan::{Effort, Part, Prober};

@@ -52,15 +52,15 @@
 //! | `DirtyBeforeWrite`, `DataBeforeClean` | `raid0` 7, 131, `raid5` 8, 19, `epochs` 7, 19, with `sealed=no` |
 //! | `ReadFromCache`, `ListFirst`, `Reconcile`, `FlushBoth`, `FlushEpochs`, `WriteWhileRebuilding`, `FillInCache`, `ListEverywhere`, `ListedUntilAgreed` | `epochs` 1, 1, 1, 10, 2, 1, 2, 30, 155 |
 //! | `TombstonesAreWritten`, `CopiesAreDurable` | `kv` 2, 2 |
-//! | `DamagedHeadsAreNotFree`, `DamagedRecordsCount`, `HolesCastDoubt`, `DurableIsMarked`, `SuperblocksAreTwo`, `DurableSuperblockStays` | `kv-damage` 2, 2, 137, 2, 16, 165 |
+//! | `DamagedHeadsAreNotFree`, `DamagedRecordsCount`, `HolesCastDoubt`, `DurableIsMarked`, `WritesAreFlushedInTime`, `OtherCopiesAreRead`, `SuperblocksAreTwo`, `DurableSuperblockStays` | `kv-damage` 137, 19, 18, 99, 101, 45, 16, 165 |
 //! | `OverlapsKeepOrder`, `RestsOfBlocksStay`, `TrimsAreFlushed` | `block` 2, 1, 130 |
 //!
 //! `kv-damage` is `kv` with single blocks that become something else while the store is at rest.
 //!
-//! Five rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of epochs
+//! Four rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of epochs
 //! (the ring of descriptors has to go round between the loss of a drive and the superblocks that say so) and
-//! `LossesAreRecorded` and `OtherCopiesAreRead` of the key-value log. Two promise a host nothing: `NewestCounts` chooses between
-//! copies of what is not durable, where either would do; `ClearDescriptors` spares comparisons.
+//! `LossesAreRecorded` of the key-value log. Two promise a host nothing: `NewestCounts` chooses between copies
+//! of what is not durable, where either would do; `ClearDescriptors` spares comparisons.
 //!
 //! Without protection information (files, devices) a block can change and nothing says so. Seeds reach only a
 //! part of that:
@@ -69,7 +69,7 @@
 //! | --- | --- | --- | --- |
 //! | a bit below `kv` on a drive by itself | the item is missed or an error, never older | `flip`, with the log at rest | `host/tests/kv/damage.rs` |
 //! | a block there that becomes another one, zeros or noise | the same, for one block of a segment | `kv-damage`, with the log at rest | `host/tests/kv/damage.rs`, up to a dozen blocks of a stopped store |
-//! | a bit or block below `kv` on copies | nothing is lost: the other copy is read, and the bad one written again | `kv-damage` with `sealed=no`, one at a time and not before a power cut | `host/tests/kv/damage.rs` |
+//! | a bit or block below `kv` on copies | nothing is lost: the other copy is read, and the bad one written again | `kv-damage` with `sealed=no`, several of one drive at a time, before power cuts at rest as well | `host/tests/kv/damage.rs` |
 //! | the same, listed in a descriptor when the power goes | recovery keeps a copy whose CRC the descriptor knows; where it does not know the previous content, it may keep the damaged one | no | no |
 //! | a block there that keeps or gets back an older version of itself | nothing of a whole segment; of one block it is not stated | no | no |
 //! | a bit below an array that keeps block checksums | repaired, or an error without redundancy; in place only if the last power cut came at rest, or since a scrub | `sealed=no` | `host/tests/{raid,epoch,log}/checksums.rs` |

@@ -194,16 +194,12 @@ fn entry(event: &Event) -> Entry {
         }
         Event::Failed(why) => new("drive_failed", why.clone()),
         Event::Array(condition) => {
-            let (state, text) = match condition {
-                Condition::Optimal => ("optimal", String::from("the array is optimal")),
-                Condition::Degraded { missing, rebuilding } => {
-                    let text =
-                        format!("the array is degraded: missing {missing:?}, rebuilding {rebuilding:?}");
-                    ("degraded", text)
-                }
-                Condition::Failed { why } => ("failed", format!("the array has failed: {why}")),
+            let state = match condition {
+                Condition::Optimal => "optimal",
+                Condition::Degraded { .. } => "degraded",
+                Condition::Failed { .. } => "failed",
             };
-            new("array", text).with("condition", state)
+            new("array", format!("the array is {condition}")).with("condition", state)
         }
         Event::Faults { member, what, count } => {
             let (name, why) = match what {

@@ -3,8 +3,7 @@
 use super::arguments::KvArguments;
 use crate::failure::Failure;
 use crate::run::Scenario;
-use crate::scenario;
-use crate::serve::drive::{Served, consent};
+use crate::serve::drive::{Served, consent, load};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
@@ -40,8 +39,8 @@ impl Store {
         if arguments.scenario.is_none() && arguments.devices.is_empty() {
             four_small_drives(&mut scenario);
         }
-        scenario::load(&mut *scenario, arguments.scenario.as_deref(), &arguments.sets)?;
         let is_emulated = arguments.devices.is_empty();
+        load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
         let making = if is_emulated || arguments.create { Making::Create } else { Making::OpenOrCreate };
         let drive =
             Served::alone(scenario, arguments.devices.clone(), arguments.create, consent(arguments.degraded));
@@ -99,7 +98,7 @@ fn four_small_drives(scenario: &mut Scenario) {
 }
 
 fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
-    let memory = arguments.memory_limit << 20;
+    let memory = arguments.memory_limit.saturating_mul(1 << 20);
     // A record takes no more than an item as clients count it.
     let most_item = arguments.max_item_size;
     if most_item > memory / 16 {
@@ -107,6 +106,13 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
             "-I {}: items of this size need -m {} at least, sixteen times as much memory",
             arguments.max_item_size,
             (most_item * 16).div_ceil(1 << 20)
+        )));
+    }
+    // Where the system has no such address space, an allocation would end the process.
+    if usize::try_from(memory).map_or(true, |bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_err()) {
+        return Err(Failure::Input(format!(
+            "-m {}: the system does not give so much memory; items without room there are on flash",
+            arguments.memory_limit
         )));
     }
     // An item fits half a segment.
