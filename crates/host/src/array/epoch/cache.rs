@@ -104,6 +104,12 @@ pub struct Entry<B> {
 }
 
 impl<B> Entry<B> {
+    /// True if a copy is durable as it is here, and no write of it is under way or to come.
+    pub fn is_current(&self, copy: usize) -> bool {
+        let copy = &self.copies[copy];
+        !copy.is_queued && copy.sent == 0 && copy.durable.version == self.version
+    }
+
     /// It has only been read: all drives have the same.
     #[inline]
     pub fn is_untouched(&self) -> bool {

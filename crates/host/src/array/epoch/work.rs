@@ -183,11 +183,19 @@ impl<B: Block> Epochs<B> {
         let (entry, is_scrub) = (work.entries[index], work.purpose != Purpose::Repair);
         let is_asked = work.is_asked;
         let places = self.shape.places(work.first + index as u64);
-        if self.cache.get(entry).held != Held::Unknown {
-            return;
-        }
         let found: [Option<B>; MOST_COPIES] = std::array::from_fn(|copy| work.found[copy][index].take());
         let serves = |copy: usize| is_asked[copy] && core.drives.is_in_sync(places[copy].drive);
+        if self.cache.get(entry).held != Held::Unknown {
+            // Copies that are still to be written become right anyway; those that are durable do not.
+            let cached = self.cache.get(entry);
+            let is_lost = |&copy: &usize| serves(copy) && found[copy].is_none() && cached.is_current(copy);
+            let lost: Vec<usize> = (0..places.len()).filter(is_lost).collect();
+            for copy in lost {
+                self.count_repairs(is_scrub, 1);
+                self.queue(now, core, CopyId::new(entry, copy));
+            }
+            return;
+        }
         let Some(good) = most_say(&found) else {
             let lost = (0..places.len()).filter(|&copy| serves(copy)).count() as u64;
             self.report.corrupt_blocks += lost;
@@ -213,15 +221,20 @@ impl<B: Block> Epochs<B> {
             // A reader with checksums can still find the right copy.
             return;
         }
-        if is_scrub {
-            self.report.corrupt_blocks += wrong.len() as u64;
-            self.report.repaired += wrong.len() as u64;
-        } else {
-            self.report.repaired_on_read += wrong.len() as u64;
-        }
+        self.count_repairs(is_scrub, wrong.len() as u64);
         self.put_right(entry, Some(good), found, |_| false);
         for copy in wrong {
             self.queue(now, core, CopyId::new(entry, copy));
+        }
+    }
+
+    /// Counts copies that are rewritten because they are damaged.
+    fn count_repairs(&mut self, is_scrub: bool, copies: u64) {
+        if is_scrub {
+            self.report.corrupt_blocks += copies;
+            self.report.repaired += copies;
+        } else {
+            self.report.repaired_on_read += copies;
         }
     }
 
