@@ -1,27 +1,27 @@
-//! The content of a block: bytes, or a fingerprint in place of them.
+//! The content of a block: bytes, or a fingerprint in their place.
 
 use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// The content of a block of 4 KiB with its *seal*: what a drive keeps beside the data of each
-/// block to tell whether it is still the block that was written (protection information: NVMe base
-/// specification, end-to-end data protection). The default is a block of zeros without a seal.
+/// The content of a block of 4 KiB with its *seal*: metadata that a drive keeps beside the data of each block
+/// to verify that it is still the block that was written (protection information: NVMe base specification,
+/// end-to-end data protection). The default is a block of zeros without a seal.
 pub trait Block: Clone + Default + PartialEq + std::fmt::Debug {
-    /// Adds `other` by exclusive or. The seal is none of the content and is lost.
+    /// Combines the content with `other` by exclusive or. The seal is dropped.
     fn xor(&mut self, other: &Self);
 
     /// A checksum of the content, for summaries and journals.
     fn checksum(&self) -> u32;
 
-    /// A block that holds `bytes` (at most [`BLOCK_BYTES`]) and zeros behind them.
+    /// A block with `bytes` (at most [`BLOCK_BYTES`]), padded with zeros.
     fn encode(bytes: &[u8]) -> Self;
 
-    /// The bytes, where they are kept.
+    /// The bytes; None if the block keeps a fingerprint only.
     fn decode(&self) -> Option<&[u8]>;
 
-    /// True when the content is the same, whatever the seals.
+    /// True if the contents are equal, whatever the seals.
     fn is_same(&self, other: &Self) -> bool {
         match (self.decode(), other.decode()) {
             (Some(one), Some(other)) => one == other,
@@ -29,23 +29,23 @@ pub trait Block: Clone + Default + PartialEq + std::fmt::Debug {
         }
     }
 
-    /// Binds the content to `seal`, a name for the place and age of the block.
+    /// Binds the content to `seal`, which identifies the place and age of the block.
     fn seal(&mut self, seal: u64);
 
-    /// The checksum of the content as it was when it was sealed; none if it has no seal.
+    /// Checksum of the content at the time it was sealed; None without a seal.
     fn guard(&self) -> Option<u32> {
         Some(self.checksum())
     }
 
-    /// False for content of a drive that keeps no seals: it counts as intact, whatever it is.
+    /// False for content from a drive without protection information: it counts as intact, whatever it is.
     fn has_seal(&self) -> bool;
 
-    /// True when the content is what was sealed, under this very seal; a block that was never
-    /// written has none and is not intact.
+    /// True if the content is unchanged since it was sealed with exactly this seal; a block that was never
+    /// written has no seal and is not intact.
     fn is_intact(&self, seal: u64) -> bool;
 }
 
-/// A number in place of the data, for runs that only want timing. It keeps no metadata and no seal.
+/// A number in place of the data, for runs that only measure time. It has no metadata and no seal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint(pub u32);
 
@@ -79,23 +79,23 @@ impl Block for Fingerprint {
     }
 }
 
-/// 4 KiB of bytes. Copies share them; a block of zeros holds none. Memory that nobody has any more is used
-/// again by the thread that has let go of it.
+/// A block of 4 KiB of bytes. Clones share them; a block of zeros holds none. Memory without references is
+/// reused by the thread that dropped it.
 #[derive(Clone, Debug, Default)]
 pub struct Bytes {
     bytes: Option<Arc<Content>>,
     seal: Seal,
 }
 
-/// What is known of a block's seal.
+/// State of a block's seal.
 #[derive(Clone, Copy, Debug, Default)]
 enum Seal {
-    /// It has none.
+    /// No seal.
     #[default]
     Missing,
     /// Guard (CRC-32C of the bytes) and seal.
     Kept(u32, u64),
-    /// It comes from a drive that keeps none.
+    /// The block comes from a drive without protection information.
     NotKept,
 }
 
@@ -104,15 +104,14 @@ type Content = [u8; BLOCK_BYTES as usize];
 static ZEROS: Content = [0; BLOCK_BYTES as usize];
 
 thread_local! {
-    /// Memory that is not needed at the moment: blocks come and go too fast for an allocator that looks for
-    /// room each time.
+    /// Spare memory of a thread: blocks come and go too fast for a general allocator.
     static SPARE: RefCell<Vec<Arc<Content>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Of a thread: 4 MiB, as many as a segment of a log that is given back at once.
+/// Spare blocks per thread: 4 MiB, as many as a segment of a log that is freed at once.
 const MOST_SPARE: usize = 1024;
 
-/// Memory with this content.
+/// Shared memory with this content.
 fn shared(content: &Content) -> Arc<Content> {
     let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
     let Some(mut spare) = spare else { return Arc::new(*content) };
@@ -126,7 +125,7 @@ impl Drop for Bytes {
         if Arc::get_mut(&mut bytes).is_none() {
             return;
         }
-        // A thread that ends keeps nothing.
+        // A thread that is ending keeps no spare memory.
         let _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
             if spare.len() < MOST_SPARE {
@@ -140,14 +139,14 @@ impl Bytes {
     /// A block of zeros without a seal, which takes no memory.
     pub const ZEROS: Bytes = Bytes { bytes: None, seal: Seal::Missing };
 
-    /// What a drive returns that keeps no seals beside its blocks: such a block counts as intact, whatever
-    /// seal is asked for, and what was flipped or misplaced is noticed by nobody.
+    /// A block from a drive without protection information: it counts as intact for any seal, and flipped or
+    /// misplaced data is not detected.
     pub fn unsealed(bytes: &[u8; BLOCK_BYTES as usize]) -> Bytes {
         let bytes = (*bytes != ZEROS).then(|| shared(bytes));
         Bytes { bytes, seal: Seal::NotKept }
     }
 
-    /// True when it is known to be zeros without a look at the bytes.
+    /// True if the block is known to be zeros without an examination of its bytes.
     pub fn is_hole(&self) -> bool {
         self.bytes.is_none()
     }
@@ -157,17 +156,17 @@ impl Bytes {
         self.bytes.as_deref().unwrap_or(&ZEROS)
     }
 
-    /// The bytes, to be changed behind the back of their seal.
+    /// The bytes, mutable; does not update the seal.
     pub fn as_mut_slice(&mut self) -> &mut [u8; BLOCK_BYTES as usize] {
         Arc::make_mut(self.bytes.get_or_insert_with(|| shared(&ZEROS)))
     }
 
-    /// A block of zeros that holds bytes of its own, to be changed.
+    /// A block of zeros with its own memory, to be modified.
     pub fn zeroed() -> Bytes {
         Bytes { bytes: Some(shared(&ZEROS)), seal: Seal::Missing }
     }
 
-    /// The block without its seal, if it holds bytes that no copy shares: it can be written without a copy.
+    /// The block without its seal, if its bytes are not shared, so that it can be modified without a copy.
     pub fn reclaim(mut self) -> Option<Bytes> {
         let is_alone = self.bytes.as_mut().is_some_and(|bytes| Arc::get_mut(bytes).is_some());
         self.seal = Seal::Missing;
@@ -175,8 +174,8 @@ impl Bytes {
     }
 }
 
-/// The same bytes under the same seal. A seal that was never made and one that was not kept are alike here:
-/// a block of zeros is one, whichever drive it comes from.
+/// Equal bytes and equal seals. A missing seal equals one that was not kept: blocks of zeros are equal,
+/// whichever drive they come from.
 impl PartialEq for Bytes {
     fn eq(&self, other: &Bytes) -> bool {
         let kept = |seal: Seal| if let Seal::Kept(guard, seal) = seal { Some((guard, seal)) } else { None };

@@ -1,8 +1,8 @@
-//! CRC-32C (Castagnoli; RFC 3720, appendix B.4), with which everything on flash is checked.
+//! CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of all data on flash.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// The sum of these bytes.
+/// The CRC-32C of these bytes.
 #[inline]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     let mut sum = Crc32c::new();
@@ -10,24 +10,24 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     sum.value()
 }
 
-/// A sum of bytes that are handed over piece by piece.
+/// An incremental CRC-32C.
 #[derive(Clone, Copy, Debug)]
 pub struct Crc32c(Digest);
 
 impl Crc32c {
-    /// Of nothing.
+    /// The checksum of no bytes.
     #[inline]
     pub fn new() -> Crc32c {
         Crc32c(Digest::new(CrcAlgorithm::Crc32Iscsi))
     }
 
-    /// These come next.
+    /// Adds the next bytes.
     #[inline]
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The sum of all that was added.
+    /// The checksum of all bytes added.
     #[inline]
     pub fn value(&self) -> u32 {
         self.0.finalize() as u32
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Bit by bit.
+    /// Bitwise reference implementation.
     fn plain(bytes: &[u8]) -> u32 {
         let step = |sum: u32, _: u32| if sum & 1 == 1 { sum >> 1 ^ 0x82F6_3B78 } else { sum >> 1 };
         !bytes.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), step))

@@ -1,35 +1,35 @@
-//! Disks of 4 KiB blocks: what an array offers to the layer above, and what it is made of.
+//! Disks of 4 KiB blocks: the interface of an array to the layer above, and of its drives.
 //!
-//! Both sides of an array have one shape. Data travels with requests and answers as a list of
+//! Both sides of an array use the same types. Data travels with requests and responses as a list of
 //! [`Block`](crate::Block)s, so the same code moves bytes and fingerprints.
 
 use tailcut_base::device::Identify;
 use tailcut_base::{Class, Command, CommandId, Nanos, Op, Spans, Status};
 
-/// Bytes of a block.
+/// Bytes per block.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// Sectors of a block.
+/// Sectors per block.
 pub const BLOCK_SECTORS: u64 = BLOCK_BYTES / tailcut_base::SECTOR_BYTES;
 
-/// What a disk says of itself.
+/// Properties of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Blocks that it has.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Requests that it takes at a time; at least 1.
+    /// Queue depth: concurrent requests; at least 1.
     pub depth: u32,
-    /// The most blocks of one read or write; at least 1.
+    /// Largest number of blocks of a read or write; at least 1.
     pub most_blocks: u32,
-    /// Completed writes can be lost with the power until they are flushed.
+    /// Completed writes can be lost in a power loss until they are flushed.
     pub volatile_cache: bool,
-    /// Ways to read each block that do not share a drive: 1 without redundancy, 2 with a parity. See
+    /// Number of ways to read each block that do not share a drive: 1 without redundancy, 2 with parity. See
     /// [`Mirror`].
     pub copies: u8,
 }
 
 impl Disk {
-    /// What a device says of itself, in blocks; a part of a block at its end is left unused.
+    /// Converts the properties of a device to blocks; a partial block at its end is unused.
     pub fn of(identity: &Identify) -> Disk {
         Disk {
             blocks: identity.sectors / BLOCK_SECTORS,
@@ -41,31 +41,31 @@ impl Disk {
     }
 }
 
-/// Which of a block's copies serves a read.
+/// Which copy of a block serves a read.
 ///
-/// A drive without protection information returns wrong bytes with success, and an array believes it. A
-/// reader with checksums of its own knows better: it reads copies 0, 1, … below [`Disk::copies`] in turn, as
-/// a file system does with the mirror numbers of btrfs, and has the bad ones rewritten once it has found a
-/// good one. Where there is a parity, copy 0 is the block itself and copy 1 is computed from the rest of its
-/// stripe. Blocks that the array holds in memory come from there, whichever copy is asked for.
+/// A drive without protection information may return wrong bytes with success, which an array cannot detect.
+/// A reader with its own checksums can: it reads copies 0, 1, … below [`Disk::copies`] in turn, as a file
+/// system does with the mirror numbers of btrfs, and has the bad ones rewritten once it has found a good one.
+/// With parity, copy 0 is the block itself and copy 1 is reconstructed from the rest of its stripe. Blocks
+/// that the array holds in memory are returned from there, whichever copy is requested.
 ///
 /// Devices with a single copy ignore it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mirror {
-    /// Whichever is best.
+    /// Any copy, chosen by the array.
     #[default]
     Any,
-    /// This one and no other: [`Status::MediaError`] if its drive is missing or fails, or a drive that it is
-    /// computed from. [`Status::InvalidField`] for a number at or above [`Disk::copies`].
+    /// This copy only: [`Status::MediaError`] if its drive, or one that it is reconstructed from, is missing
+    /// or fails. [`Status::InvalidField`] for a number at or above [`Disk::copies`].
     Only(u8),
-    /// As `Only`, and the other copies are rewritten with it, if it equals the content that the request
-    /// brings in its data: what the reader has found to be right. Otherwise nothing is written, because the
-    /// blocks have changed since, or the copy has gone bad. The rewritten copies are durable after a flush.
+    /// Like `Only`, and overwrites the other copies with it if it equals the data of the request: the content
+    /// that the reader has found to be right. Otherwise writes nothing, because the blocks have changed
+    /// since, or the copy has gone bad. The rewritten copies are durable after a flush.
     Repair(u8),
 }
 
 impl Mirror {
-    /// The copy, if a certain one is asked for.
+    /// The requested copy; None for any.
     #[inline]
     pub fn copy(self) -> Option<usize> {
         match self {
@@ -75,34 +75,34 @@ impl Mirror {
     }
 }
 
-/// What a disk is asked for.
+/// A request to a disk.
 #[derive(Clone, Debug)]
 pub struct Request<B> {
-    /// The asker's name for it; unique among those in flight.
+    /// The caller's identifier; unique among requests in flight.
     pub id: u32,
-    /// What it asks for.
+    /// Operation.
     pub op: Op,
     /// Force unit access: a write is durable when it completes.
     pub fua: bool,
     /// Latency class.
     pub class: Class,
-    /// A read rather fails than waits for the disk's own work; see
+    /// Fail-fast: a read fails rather than wait for the disk's own work; see
     /// [`Command::fail_fast`](tailcut_base::Command::fail_fast).
     pub fail_fast: bool,
-    /// Which copy serves a read; [`Mirror::Any`] for everything else.
+    /// Which copy serves a read; [`Mirror::Any`] for any other operation.
     pub mirror: Mirror,
     /// First block; 0 for a flush.
     pub block: u64,
     /// Number of blocks; at least 1 except for a flush.
     pub blocks: u32,
-    /// Of a write, and of a read that repairs: the content of each block. Otherwise empty; its memory is used
-    /// for the answer.
+    /// For a write, and for a read that repairs, the content of each block. Otherwise empty; its memory is
+    /// reused for the response.
     pub data: Vec<B>,
 }
 
 impl<B> Request<B> {
-    /// What it is to a drive, under another name: the blocks count from the drive's first sector, and what is
-    /// written has no fingerprint yet.
+    /// The request as a drive command with identifier `id`: block numbers become sectors, and written data
+    /// has no fingerprint yet.
     #[inline]
     pub fn command(&self, id: CommandId) -> Command {
         Command {
@@ -119,17 +119,17 @@ impl<B> Request<B> {
     }
 }
 
-/// How it ended.
+/// Completion of a request.
 #[derive(Clone, Debug)]
 pub struct Response<B> {
-    /// The asker's name for it.
+    /// The caller's identifier.
     pub id: u32,
-    /// How it ended.
+    /// Status.
     pub status: Status,
-    /// Of a successful read: the content of each block. Otherwise what the request brought along.
+    /// For a successful read, the content of each block. Otherwise the data of the request.
     pub data: Vec<B>,
-    /// With [`Status::Contended`]: how much longer the disk expects to be taken.
+    /// With [`Status::Contended`]: how much longer the disk expects to be busy.
     pub busy_for: Nanos,
-    /// Where the time went, from submission to now.
+    /// Attribution of the time from submission to now.
     pub spans: Spans,
 }

@@ -1,8 +1,8 @@
-//! What the host does for storage: machines that know only what a real host knows.
+//! The storage stack of the host, as state machines that only use information available to a real host.
 //!
-//! This crate cannot name a type of the simulated drive: it sees identities, requests and answers
-//! ([`disk`]), as it would of a real one. The same machines run in virtual time, where drives are
-//! simulated, and in real time.
+//! This crate cannot name a type of the simulated drive: it sees identities, requests and responses
+//! ([`disk`]), as from a real one. The same machines run in virtual time, with simulated drives, and in real
+//! time.
 
 pub mod array;
 pub mod block;

@@ -1,4 +1,4 @@
-//! A load on a drive: which I/Os, where, and how many at a time.
+//! A load on a drive: mix, placement, and concurrency of I/Os.
 
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, SECTOR_BYTES};
@@ -6,42 +6,42 @@ use tailcut_base::{Nanos, Op, SECTOR_BYTES};
 /// A load on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Reads among a hundred I/Os, 0 to 100; the others are writes.
+    /// Percentage of reads, 0 to 100; the others are writes.
     pub reads: u8,
-    /// I/Os under way at a time, at the most; at least 1.
+    /// Maximum number of concurrent I/Os; at least 1.
     pub depth: u32,
-    /// How long they are.
+    /// Sizes of the I/Os.
     pub sizes: Sizes,
-    /// Where they go.
+    /// Placement of the I/Os.
     pub order: Order,
-    /// Between the beginnings of two; zero for as fast as the depth allows.
+    /// Time between the starts of two I/Os; zero for as fast as the depth permits.
     pub gap: Nanos,
 }
 
-/// How long I/Os are.
+/// Sizes of I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// So many sectors of 512 bytes, at least 1.
+    /// A single size in sectors of 512 bytes, at least 1.
     One(u32),
-    /// Of a hundred I/Os so many with so many sectors.
+    /// A mix of sizes: percentage of I/Os, and size in sectors.
     Mixed(&'static [(u8, u32)]),
 }
 
-/// Where the next I/O goes. Regions are counted in blocks of 4 KiB, at which I/Os begin.
+/// Placement of the next I/O. Regions are counted in blocks of 4 KiB, at which I/Os begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Anywhere in the region; of one size only, in whole I/Os.
+    /// Anywhere in the region; with a single size, aligned to it.
     Random,
-    /// Behind the one before, from the first block of the region on, and again.
+    /// Sequential from the first block of the region, repeatedly.
     Sequential,
-    /// Behind the one before, from where the last such load ended.
+    /// Sequential from the end of the previous load of this kind.
     Onward,
-    /// Of a hundred I/Os so many anywhere in the next so many hundredths of the region.
+    /// Random within consecutive zones: percentage of I/Os, and percentage of the region.
     Zones(&'static [(u8, u8)]),
 }
 
 impl Load {
-    /// As many reads, or writes, of `blocks` blocks of 4 KiB at a time, at random places.
+    /// Random reads, or writes, of `blocks` blocks of 4 KiB, `depth` at a time.
     pub fn random(op: Op, depth: u32, blocks: u32) -> Load {
         let reads = if op == Op::Read { 100 } else { 0 };
         Load {
@@ -53,12 +53,12 @@ impl Load {
         }
     }
 
-    /// True when there are writes in it.
+    /// True if the load includes writes.
     pub fn has_writes(&self) -> bool {
         self.reads < 100
     }
 
-    /// What the next I/O is. A load without a choice draws nothing.
+    /// Draws the operation of the next I/O. A load without a choice draws no random number.
     pub fn draw_op(&self, random: &mut Stream) -> Op {
         match self.reads {
             0 => Op::Write,
@@ -70,7 +70,7 @@ impl Load {
 }
 
 impl Sizes {
-    /// Sectors of the next I/O. Sizes without a choice draw nothing.
+    /// Draws the size of the next I/O in sectors. Sizes without a choice draw no random number.
     pub fn draw(self, random: &mut Stream) -> u32 {
         match self {
             Sizes::One(sectors) => sectors,
@@ -78,7 +78,7 @@ impl Sizes {
         }
     }
 
-    /// Bytes of the longest I/O.
+    /// Size of the longest I/O in bytes.
     pub fn most_bytes(self) -> u64 {
         let sectors = match self {
             Sizes::One(sectors) => sectors,
@@ -88,7 +88,7 @@ impl Sizes {
     }
 }
 
-/// The first block of an I/O of `blocks` within a region of so many, at zones of it.
+/// Draws the first block of an I/O of `blocks` blocks in the zones of a region of `region` blocks.
 pub fn zoned(zones: &[(u8, u8)], region: u64, blocks: u64, random: &mut Stream) -> u64 {
     let mut begins = 0;
     let with_begins = zones.iter().map(|&(share, width)| {
@@ -97,12 +97,12 @@ pub fn zoned(zones: &[(u8, u8)], region: u64, blocks: u64, random: &mut Stream) 
         (share, zone)
     });
     let (begin, width) = weighted(with_begins, random);
-    // Rounded down: a zone of a small region may be shorter by a block than it should be.
+    // Rounded down: a zone of a small region may be shorter by a block than its share.
     let (first, end) = (region * begin / 100, region * (begin + width) / 100);
     (first + random.below((end - first).max(1))).min(region.saturating_sub(blocks))
 }
 
-/// One of several, each with its share of a hundred.
+/// Draws one of several values, each with its percentage.
 fn weighted<T>(of: impl Iterator<Item = (u8, T)>, random: &mut Stream) -> T {
     let mut left = random.below(100);
     for (share, value) in of {

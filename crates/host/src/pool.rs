@@ -1,9 +1,9 @@
-//! Blocks and lists of blocks that are not needed at the moment.
+//! A pool of spare blocks and lists of blocks.
 
 use crate::block::Bytes;
 
-/// Keeps what was used, so that requests need no allocation once a few were served. Bounded: what is too much
-/// is given back to the system.
+/// Keeps used blocks and lists, so that requests need no allocations after a warm-up. Bounded: the excess is
+/// returned to the allocator.
 #[derive(Debug, Default)]
 pub struct Pool {
     blocks: Vec<Bytes>,
@@ -11,7 +11,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A block of its own, with unspecified content.
+    /// A block with unshared memory and unspecified content.
     pub fn block(&mut self) -> Bytes {
         self.blocks.pop().unwrap_or_else(Bytes::zeroed)
     }
@@ -21,7 +21,7 @@ impl Pool {
         self.lists.pop().unwrap_or_default()
     }
 
-    /// Takes a list back, and those of its blocks that nobody else has.
+    /// Takes back a list and those of its blocks that are not shared.
     pub fn take_back(&mut self, mut list: Vec<Bytes>) {
         for block in list.drain(..) {
             if self.blocks.len() < MOST_BLOCKS
@@ -36,8 +36,8 @@ impl Pool {
     }
 }
 
-/// 16 MiB.
+/// Spare blocks kept: 16 MiB.
 const MOST_BLOCKS: usize = 4096;
 const MOST_LISTS: usize = 1024;
-/// Lists of 1 MiB of data; longer ones are rare and large.
+/// Longest spare list: 1 MiB of data; longer ones are rare and large.
 const MOST_LENGTH: usize = 256;

@@ -1,4 +1,4 @@
-//! What an array is made of and how it behaves, as a part of a scenario.
+//! The configuration of an array, as a part of a scenario.
 
 use super::epoch::EpochConfig;
 use super::log::LogConfig;
@@ -22,7 +22,7 @@ tailcut_base::choice! {
         LogRaid4 = "log-raid4",
         /// One log, parity on all drives in turn.
         LogRaid5 = "log-raid5",
-        /// SWAN: R-groups of which one is written and another collected (Kim et al., ATC 2019).
+        /// SWAN: one R-group is written while another is collected (Kim et al., ATC 2019).
         Swan0 = "swan0",
         /// SWAN with parity on the last drive of each R-group.
         Swan4 = "swan4",
@@ -35,9 +35,9 @@ tailcut_base::choice! {
 }
 
 tailcut_base::choice! {
-    /// What the members of an array are.
+    /// Kind of the members of an array.
     pub enum Members {
-        /// Drives of their own.
+        /// Separate drives.
         Drives = "drives",
         /// The NVM sets of one drive.
         Sets = "sets",
@@ -45,15 +45,15 @@ tailcut_base::choice! {
 }
 
 tailcut_base::choice! {
-    /// Which reads go around a drive that serves, to the others of its group.
+    /// Which reads avoid an available drive by reading from the others of its group.
     pub enum ReadPolicy {
-        /// None: a read waits for the drive that has its data.
+        /// None: a read waits for the drive that holds its data.
         Direct = "direct",
-        /// Those for a drive or R-group that the array itself is collecting (SWAN, section 3.3, as future
+        /// Reads from a drive or R-group that the array itself is collecting (SWAN, section 3.3, as future
         /// work).
         AroundCollection = "around-collection",
-        /// Those that the drive would rather not serve now (IODA, SOSP 2021, section 3.2). In layouts that
-        /// write in place also what writes read for the parity.
+        /// Reads that the drive declines for now (IODA, SOSP 2021, section 3.2). In layouts that write in
+        /// place, this includes the reads of a write for its parity.
         FailFast = "fail-fast",
     }
 }
@@ -61,70 +61,71 @@ tailcut_base::choice! {
 tailcut_base::choice! {
     /// Whether a layout that writes in place keeps a CRC-32C of each block.
     pub enum InPlaceChecksums {
-        /// No.
+        /// No checksums.
         Off = "off",
-        /// Yes: a wrong block is computed from its stripe or read from another copy, or is an error.
+        /// A block that fails its checksum is reconstructed from its stripe or read from another copy;
+        /// otherwise the read fails.
         On = "on",
     }
 }
 
 impl LayoutKind {
-    /// True when it can do without a drive.
+    /// True if the layout tolerates the loss of a drive.
     pub fn is_redundant(self) -> bool {
         self.has_parity() || self.is_mirrored()
     }
 
-    /// True when each stripe has a parity.
+    /// True if each stripe has parity.
     pub fn has_parity(self) -> bool {
         use LayoutKind::*;
         matches!(self, Raid4 | Raid5 | LogRaid4 | LogRaid5 | Swan4 | Swan5)
     }
 
-    /// True when there are copies of each block.
+    /// True if each block has copies.
     pub fn is_mirrored(self) -> bool {
         self == LayoutKind::Epochs
     }
 
-    /// True when the parity moves from drive to drive.
+    /// True if the parity rotates over the drives.
     pub fn rotates(self) -> bool {
         matches!(self, LayoutKind::Raid5 | LayoutKind::LogRaid5 | LayoutKind::Swan5)
     }
 
-    /// True when data is written where it was before.
+    /// True if blocks are updated in place.
     pub fn is_in_place(self) -> bool {
         use LayoutKind::*;
         matches!(self, Raid0 | Raid4 | Raid5 | Epochs)
     }
 
-    /// True when groups of drives take turns.
+    /// True if R-groups of drives take turns.
     pub fn is_swan(self) -> bool {
         matches!(self, LayoutKind::Swan0 | LayoutKind::Swan4 | LayoutKind::Swan5)
     }
 }
 
-/// An array, as configured.
+/// The configuration of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayConfig {
-    /// Members, which are drives or what appears as such; 0 for a single drive without an array.
+    /// Number of members, which are drives or NVM sets; 0 for a single drive without an array.
     pub drives: u32,
-    /// What they are.
+    /// Kind of the members.
     pub members: Members,
-    /// How data is laid out.
+    /// Layout of the data.
     pub layout: LayoutKind,
     /// R-groups of a SWAN array, token groups of epochs; 1 for all others.
     pub groups: u32,
-    /// Requests of the host at a time.
+    /// Concurrent requests of the host.
     pub depth: u32,
-    /// Requests in flight on each drive at a time.
+    /// Concurrent requests on each drive.
     pub drive_depth: u32,
-    /// Which reads go around a drive.
+    /// Which reads avoid a drive.
     pub reads: ReadPolicy,
-    /// Drives of a group collect garbage in turn, each for so long; 0 for whenever they like.
+    /// Length of the window in which one drive of a group at a time collects garbage; 0 for no windows.
     pub turns: Nanos,
-    /// At the end of its turn a drive begins no collection for so long: time for the longest operation of
-    /// its chips, so that it has ended when the next drive begins.
+    /// Time at the end of its window in which a drive starts no collection: as long as its longest chip
+    /// operation, so that this ends before the window of the next drive.
     pub turn_pause: Nanos,
-    /// A read that takes longer is reconstructed, block by block; 0 for never.
+    /// A read that takes longer than this is reconstructed, block by block; 0 for never.
     pub slow_after: Nanos,
     /// Block checksums of `raid0`, `raid4`, `raid5` and `epochs`. Log layouts use [`LogConfig::checksums`].
     pub checksums: InPlaceChecksums,
@@ -132,11 +133,11 @@ pub struct ArrayConfig {
     pub checksums_idle: Nanos,
     /// Bytes per second that rebuilding and scrubbing read from each drive; 0 for no limit.
     pub background_rate: u64,
-    /// Of the layouts that write in place.
+    /// Settings of layouts that write in place.
     pub raid: RaidConfig,
-    /// Of the layouts that write a log.
+    /// Settings of log layouts.
     pub log: LogConfig,
-    /// Of the layout with epochs, and of logs with tokens.
+    /// Settings of `epochs`, and of logs with tokens.
     pub epoch: EpochConfig,
 }
 
@@ -164,7 +165,7 @@ impl Default for ArrayConfig {
 }
 
 impl ArrayConfig {
-    /// Drives of an R-group: of which one may be lost, where the layout is redundant.
+    /// Drives per R-group. If the layout is redundant, one of them may be lost.
     pub fn width(&self) -> usize {
         if self.layout.is_mirrored() {
             return self.drives as usize;
@@ -172,17 +173,17 @@ impl ArrayConfig {
         (self.drives / self.groups.max(1)) as usize
     }
 
-    /// Blocks of a stripe that hold data.
+    /// Data blocks per stripe.
     pub fn data_width(&self) -> usize {
         self.width() - usize::from(self.layout.has_parity())
     }
 
-    /// The fewest drives of a group that can carry the layout.
+    /// Least number of drives per group for the layout.
     fn least_width(&self) -> u32 {
         if self.layout.is_redundant() { 3 } else { 1 }
     }
 
-    /// True when a log is written in epochs: what is heavy waits before a drive's gate for its token.
+    /// True if a log is written in epochs: heavy requests wait at a drive's gate for its token.
     pub fn has_gates(&self) -> bool {
         !self.layout.is_in_place() && self.log.tokens
     }
@@ -192,7 +193,7 @@ impl ArrayConfig {
         self.layout.is_in_place() && self.checksums == InPlaceChecksums::On
     }
 
-    /// What does not fit together in a log with tokens.
+    /// The first invalid setting of a log with tokens.
     fn gate_problems(&self) -> Option<(&'static str, String)> {
         let layout = self.layout;
         if layout.is_in_place() || !layout.has_parity() {
@@ -214,7 +215,7 @@ impl ArrayConfig {
         self.epoch.problems(self.width() as u32)
     }
 
-    /// What does not fit together in an array with token groups.
+    /// The first invalid setting of an array with token groups.
     fn epoch_problems(&self) -> Option<(&'static str, String)> {
         let (drives, groups) = (self.drives, self.groups);
         if groups < 2 {
@@ -249,7 +250,7 @@ impl ArrayConfig {
         self.epoch.problems(groups)
     }
 
-    /// What does not fit together: the key to blame, what is wrong and what would be right.
+    /// All invalid settings: the key, and a message with the error and the valid range.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         if self.drives == 0 {

@@ -1,4 +1,4 @@
-//! What all layouts share: drives, reads, requests of the host, and the record.
+//! State common to all layouts: drives, reads, host requests, and the superblock.
 
 use super::config::{ArrayConfig, InPlaceChecksums, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
@@ -19,7 +19,7 @@ use tailcut_base::{Class, Op, Spans, Status, Time};
 /// The common part of an array.
 #[derive(Debug)]
 pub struct Core<B: Block> {
-    /// As configured; what the array was made with, where it was opened.
+    /// The configuration; in an array that was opened, with the fixed settings from its superblock.
     pub config: ArrayConfig,
     /// The drives.
     pub drives: Drives<B>,
@@ -27,33 +27,33 @@ pub struct Core<B: Block> {
     pub reads: Reads<B>,
     /// Requests of the host.
     pub requests: Requests<B>,
-    /// The right to write, if drives share it.
+    /// Write tokens, if drives share them.
     pub tokens: Option<Tokens>,
-    /// Who collects garbage when, if drives do so in turn.
+    /// Garbage collection windows, if drives collect in turn.
     turns: Option<Turns>,
-    /// Drives that do not know them, in order.
+    /// Drives that do not support windows, in ascending order.
     without_turns: Vec<DriveId>,
-    /// The record, where one is kept.
+    /// The superblock, if the array keeps one.
     record: Option<Kept>,
     /// Blocks of each drive that the array uses.
     drive_blocks: u64,
-    /// Writes of the host that are done but may not be acknowledged before the record is written.
+    /// Completed writes of the host that must not be acknowledged before the superblock is written.
     held: Vec<u32>,
-    /// The drive that could not be flushed, where no other stands in for it.
+    /// The drive whose flush has failed, if the layout is not redundant.
     unflushed: Option<DriveId>,
 }
 
-/// The record and how far it has got.
+/// The superblock and the progress of its writes.
 #[derive(Debug)]
 struct Kept {
     record: Record,
-    /// Which drives there are by the record that is on all of them.
+    /// State of the members according to the superblock that all of them have.
     durable: IdVec<DriveId, Presence>,
-    /// Copies that have not been written.
+    /// Superblock writes in flight.
     pending: u32,
-    /// It must be written once more.
+    /// Another write of the superblock is due.
     again: bool,
-    /// One has been written since somebody was told.
+    /// A superblock write has completed that has not been reported to the layout.
     written: bool,
 }
 
@@ -65,7 +65,7 @@ impl Kept {
 }
 
 impl<B: Block> Core<B> {
-    /// The core of a new array; it keeps a record if it has an identity.
+    /// The core of a new array; it keeps superblocks if it has an identity.
     pub fn new(config: &ArrayConfig, disks: &[Disk], identity: Option<u128>) -> Core<B> {
         assert_eq!(disks.len(), config.drives as usize, "as many drives as configured");
         let drive_blocks = disks.iter().map(|disk| disk.blocks).min().expect("an array has drives");
@@ -86,7 +86,7 @@ impl<B: Block> Core<B> {
         Core::with(config, disks, drive_blocks, record)
     }
 
-    /// The core of an array with a record.
+    /// The core of an array opened by its superblock.
     pub fn opened(config: &ArrayConfig, disks: &[Disk], record: &Record) -> Core<B> {
         let drives = record.presence.len() as u32;
         let checksums = match record.has_checksums_in_place() {
@@ -129,46 +129,46 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// The first block of a drive that a layout may use, and the first that it may not.
+    /// The range of blocks on each drive that a layout may use.
     pub fn usable(&self) -> std::ops::Range<u64> {
         let area = self.drives.integrity().map(Integrity::area);
         RECORD_BLOCKS..area.map_or(self.drive_blocks, Area::start)
     }
 
-    /// Blocks of each drive that the array uses.
+    /// Blocks of each drive that the array uses, including superblock and checksums.
     pub fn drive_blocks(&self) -> u64 {
         self.drive_blocks
     }
 
-    /// True when the array keeps what it needs to be opened again.
+    /// True if the array keeps superblocks, so that it can be opened again.
     pub fn is_durable(&self) -> bool {
         self.record.is_some()
     }
 
-    /// Identity of the array, where it keeps records.
+    /// Identity of the array, if it keeps superblocks.
     pub fn identity(&self) -> Option<u128> {
         self.record.as_ref().map(|kept| kept.record.array)
     }
 
-    /// The record; its `shape` and `state` belong to the layout. Changes are written with
+    /// The superblock; its `shape` and `state` belong to the layout. Write changes with
     /// [`Core::write_record`].
     pub fn record(&mut self) -> Option<&mut Record> {
         self.record.as_mut().map(|kept| &mut kept.record)
     }
 
-    /// What epochs before the drives' gates did, if they have any.
+    /// Counters of epochs at the drives' gates, if they have gates.
     pub fn token_figures(&self) -> Option<EpochFigures> {
         let (met, diverted) = (self.drives.met(), self.reads.counts().steered);
         let times = self.drives.stage_times();
         self.tokens.as_ref().map(|tokens| EpochFigures { met, diverted, times, ..*tokens.figures() })
     }
 
-    /// Goes on with epochs; the next drive for which the layout may send what it has kept back.
+    /// Advances epochs. Returns the next drive to which the layout may send held requests.
     pub(super) fn run_tokens(&mut self, now: Time) -> Option<DriveId> {
         self.tokens.as_mut()?.run(now, &mut self.drives)
     }
 
-    /// Tells the drives when they may collect, if they do so in turn.
+    /// Sends the drives their windows for garbage collection, if there are any.
     pub(super) fn announce_turns(&mut self) {
         let Some(turns) = self.turns else { return };
         for drive in self.drives.ids() {
@@ -176,14 +176,14 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// A drive does not know turns: it collects whenever it likes.
+    /// A drive does not support windows: it collects at any time.
     pub(super) fn turn_refused(&mut self, drive: DriveId) {
         if let Err(at) = self.without_turns.binary_search(&drive) {
             self.without_turns.insert(at, drive);
         }
     }
 
-    /// Drives that do not know turns, though the array has them.
+    /// Number of drives that do not support the configured windows.
     pub fn without_turns(&self) -> usize {
         self.without_turns.len()
     }
@@ -193,7 +193,7 @@ impl<B: Block> Core<B> {
             && self.without_turns.binary_search(&drive).is_err()
     }
 
-    /// How a read of a complete stripe treats a drive, by the policy of the array.
+    /// How a read of a complete stripe treats a drive under the array's read policy.
     pub fn around(&self, now: Time, drive: DriveId) -> Around {
         match self.config.reads {
             ReadPolicy::Direct => Around::AtNeed,
@@ -203,22 +203,22 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// Drives of the group of `drive` that do not serve.
+    /// Number of drives in the group of `drive` that are not in sync.
     pub fn missing_beside(&self, drive: DriveId) -> usize {
         let groups = RGroups::new(self.config.width());
         groups.drives(groups.group_of(drive)).filter(|&member| !self.drives.is_in_sync(member)).count()
     }
 
-    /// A part of a request of the host has ended; the last one ends the request.
+    /// A part of a host request has completed; the last one completes the request.
     pub fn part_done(&mut self, now: Time, slot: u32, status: Status, spans: &Spans) {
         if self.requests.part_done(now, slot, status, spans) {
             self.finish(now, slot);
         }
     }
 
-    /// Ends a request of the host. A write is not acknowledged while a record is being written:
-    /// it may have done without a drive that the record still counts on. One that has failed promises
-    /// nothing: it is answered before reads that came after it.
+    /// Completes a host request. A write is not acknowledged while a superblock write is in flight: it may
+    /// have skipped a drive that the superblock still counts as in sync. A failed write guarantees nothing
+    /// and is answered at once, before later reads.
     pub fn finish(&mut self, now: Time, slot: u32) {
         if self.unflushed.is_some() && self.requests.get(slot).op != Op::Read {
             self.requests.fail(slot, Status::MediaError);
@@ -231,8 +231,8 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// A drive could not be flushed, and nothing stands in for it: a later flush that succeeds proves
-    /// nothing, so nothing more is written and acknowledged before the array is opened again.
+    /// A flush has failed on a drive without redundancy. A later successful flush proves nothing, so no more
+    /// writes are acknowledged until the array is opened again.
     pub(super) fn note_unflushed(&mut self, drive: DriveId) {
         if !holds(Rule::FailedFlushesAreFinal) {
             return;
@@ -244,18 +244,18 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// The drive because of which nothing more is written; see [`Core::note_unflushed`].
+    /// The drive whose failed flush stops all writes; see [`Core::note_unflushed`].
     pub fn unflushed(&self) -> Option<DriveId> {
         self.unflushed
     }
 
-    /// True when no record is being written.
+    /// True if no superblock write is in flight.
     pub fn is_recorded(&self) -> bool {
         self.record.as_ref().is_none_or(|kept| kept.pending == 0)
     }
 
-    /// Drives that serve, and that after a power cut now would have to be filled again: no record says yet
-    /// that they have been.
+    /// Drives in sync that would have to be rebuilt again after a power loss now: no durable superblock
+    /// records yet that they are in sync.
     pub fn unrecorded(&self) -> impl Iterator<Item = DriveId> {
         let durable = self.record.as_ref().map_or(&[][..], |kept| kept.durable.as_slice());
         let is_behind =
@@ -263,20 +263,20 @@ impl<B: Block> Core<B> {
         DriveId::first(durable.len()).filter(is_behind)
     }
 
-    /// A drive has another identity from the next record on.
+    /// Gives a drive another member identity from the next superblock on.
     pub(super) fn rename(&mut self, drive: DriveId, id: MemberId) {
         if let Some(kept) = &mut self.record {
             kept.record.ids[drive] = id;
         }
     }
 
-    /// Writes the record of an array that is opened: first `newest` as it is to the members that are
-    /// `behind`, then the next one to all. Otherwise a power cut in each of several openings would leave a
-    /// member that was there all the time more than one generation behind the newest, as if the array had
-    /// gone on without it.
+    /// Writes the superblock of an array being opened: first `newest` unchanged to the members that are
+    /// `behind`, then the next generation to all. Otherwise a power loss in each of several openings would
+    /// leave a member that was present throughout more than one generation behind the newest, as if the array
+    /// had continued without it.
     ///
-    /// Each opening is two generations. So a copy of a drive from before it, put back later, is further
-    /// behind than a power cut can leave a member, and is stale.
+    /// Each opening is two generations. So an old copy of a drive, restored later, is further behind than a
+    /// power loss can leave a member, and is stale.
     pub(super) fn write_first_record(&mut self, now: Time, newest: &Record, behind: &[DriveId]) {
         for &drive in behind {
             self.send_record(now, drive, newest);
@@ -297,14 +297,14 @@ impl<B: Block> Core<B> {
         self.drives.ask(now, drive, Urgency::Read, Owner::Record, ask);
     }
 
-    /// Writes the record to all drives that are there.
+    /// Writes the superblock to all present drives.
     pub fn write_record(&mut self, now: Time) {
         let Some(kept) = &mut self.record else { return };
         if kept.pending > 0 {
             kept.again = true;
             return;
         }
-        // A drive that has failed the write of one copy may fail that of the other: one is to stay.
+        // After a failed flush the drive may lose both superblock copies; one of them must stay.
         if self.unflushed.is_some() {
             return;
         }
@@ -319,7 +319,7 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// A drive has written its record, or has not.
+    /// A superblock write has completed, successfully or not.
     pub(super) fn record_answered(&mut self, now: Time, answer: Answered<B>) {
         self.drives.recycle(answer.data);
         let kept = self.record.as_mut().expect("it was written");
@@ -333,7 +333,8 @@ impl<B: Block> Core<B> {
         }
     }
 
-    /// Acknowledges what had to wait for the record; true when there was a record to be told of.
+    /// Acknowledges writes that waited for the superblock. True if a superblock write must be reported to the
+    /// layout.
     pub(super) fn release_held(&mut self, now: Time) -> bool {
         if !self.is_recorded() {
             return false;

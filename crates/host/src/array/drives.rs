@@ -1,4 +1,4 @@
-//! The drives of an array: what each has in flight, what waits for it, and whether it still serves.
+//! The drives of an array: their requests in flight and waiting, and their state.
 
 mod gate;
 mod guard;
@@ -18,13 +18,12 @@ use tailcut_base::id;
 use tailcut_base::ids::{IdVec, Slab};
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 
-/// How urgent a request to a drive is: of what waits for one drive, the more urgent goes first, and
-/// what is equally urgent in the order in which it came.
+/// Priority of a request to a drive: more urgent requests go first, equally urgent ones in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// A read that somebody waits for (SWAN, section 3.3: reads have the highest priority).
+    /// A read that a host request waits for (SWAN, section 3.3: reads have the highest priority).
     Read,
-    /// A write that somebody waits for.
+    /// A write that a host request waits for.
     Write,
     /// Garbage collection, rebuilding, scrubbing.
     Background,
@@ -32,36 +31,36 @@ pub enum Urgency {
 
 const URGENCIES: usize = 3;
 
-/// Who asked, and is told of the answer.
+/// The issuer of a request, to which its completion is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A read that may be reconstructed; see [`Reads`](super::reads::Reads).
     Read {
-        /// Which.
+        /// Number of the read.
         read: u32,
-        /// Which of its parts: the drive that is read.
+        /// Part of the read: the drive it reads.
         part: DriveId,
     },
-    /// The record of the array; see [`Core`](super::core::Core).
+    /// The superblock of the array; see [`Core`](super::core::Core).
     Record,
-    /// The checksums of a drive in this life; see [`Integrity`].
+    /// The checksum machine, for this life of the drive; see [`Integrity`].
     Integrity(u32),
     /// The flush that ends this epoch of the drive; see [`Tokens`](super::heavy::Tokens).
     Epoch(u32),
-    /// The layout, which knows what the token means.
+    /// The layout, which assigns the meaning of the token.
     Layout(u64),
-    /// Nobody: a repair, which is only counted.
+    /// A repair, whose completion is only counted.
     Repair,
 }
 
-/// A request to a drive, before it has a name there.
+/// A request to a drive, before it has an identifier.
 #[derive(Clone, Debug)]
 pub struct Ask<B> {
-    /// What for.
+    /// Operation.
     pub op: Op,
-    /// Durable at its completion.
+    /// Force unit access: durable at completion.
     pub fua: bool,
-    /// Rather fail than wait.
+    /// Fail rather than wait.
     pub fail_fast: bool,
     /// Latency class.
     pub class: Class,
@@ -69,68 +68,69 @@ pub struct Ask<B> {
     pub block: u64,
     /// Number of blocks.
     pub blocks: u32,
-    /// Content of a write, sealed; empty otherwise.
+    /// Content of a write, with protection information; empty otherwise.
     pub data: Vec<B>,
 }
 
 impl<B> Ask<B> {
-    /// The blocks that it is about.
+    /// The range of blocks.
     #[inline]
     pub fn range(&self) -> Range<u64> {
         self.block..self.block + u64::from(self.blocks)
     }
 }
 
-/// The answer of a drive, with whose it is.
+/// A completion of a drive request, with its issuer.
 #[derive(Clone, Debug)]
 pub struct Answered<B> {
-    /// Who asked.
+    /// Issuer of the request.
     pub owner: Owner,
     /// The drive.
     pub drive: DriveId,
-    /// What was asked for.
+    /// Operation.
     pub op: Op,
-    /// What was written was to be durable.
+    /// The write was with force unit access.
     pub fua: bool,
     /// First block.
     pub block: u64,
     /// Number of blocks.
     pub blocks: u32,
-    /// How it ended.
+    /// Status of the completion.
     pub status: Status,
     /// Content of a read.
     pub data: Vec<B>,
-    /// How much longer the drive expects to be taken, if it would rather not serve now.
+    /// For a request that the drive declined, how long it expects to stay busy.
     pub busy_for: Nanos,
-    /// From the moment of the asking to now.
+    /// Attribution of the time from the request to now.
     pub spans: Spans,
 }
 
 impl<B> Answered<B> {
-    /// The blocks that were asked for.
+    /// The range of blocks.
     #[inline]
     pub fn range(&self) -> Range<u64> {
         self.block..self.block + u64::from(self.blocks)
     }
 }
 
-/// Whether a drive serves.
+/// State of a member drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// All that belongs on it is on it.
+    /// Its content is complete.
     InSync,
-    /// It is being filled: it is written to, and read only where its layout knows better.
+    /// It is being rebuilt: it is written to, and read only below the rebuilt position or at the layout's
+    /// discretion.
     Rebuilding,
-    /// It is gone, or nothing on it can be relied on.
+    /// It is missing, or its content is unreliable.
     Missing,
 }
 
 #[derive(Debug)]
 struct Waiting<B> {
     since: Time,
-    /// It needs the token of its drive, where there is one.
+    /// It needs the drive's token, if there is one.
     is_heavy: bool,
-    /// The epoch of the drive's gate under which it goes there.
+    /// The epoch of the drive's gate in which it is sent.
     epoch: u32,
     owner: Owner,
     ask: Ask<B>,
@@ -142,26 +142,26 @@ struct Member<B> {
     presence: Presence,
     lanes: [VecDeque<Waiting<B>>; URGENCIES],
     in_flight: u32,
-    /// The most in flight, and the most that is configured.
+    /// Current and configured limit of requests in flight.
     depth: u32,
     most: u32,
-    /// While it is being filled: blocks below this one can be read.
+    /// While it is being rebuilt, blocks below this one can be read.
     filled: u64,
     /// Counts the drives that have had this place.
     life: u32,
-    /// How often something more urgent went before the first of each lane.
+    /// For each lane, how often a more urgent request passed its first one.
     passed: [u32; URGENCIES],
-    /// What keeps heavy requests back, where drives share a token.
+    /// Holds heavy requests back, if drives share a token.
     gate: Option<Box<Gate<B>>>,
-    /// Writes that wait for the marks of their regions.
+    /// Writes that wait for their regions to be marked dirty.
     unmarked: VecDeque<(Urgency, Waiting<B>)>,
-    /// It does something with the token: reads should go elsewhere.
+    /// It is working with the token: reads should avoid it.
     is_at_work: bool,
 }
 
 impl<B> Member<B> {
-    /// What goes next: the most urgent, unless something else has been passed over too often. Otherwise
-    /// a write that waits for background work of its stripe could wait for ever.
+    /// The next request to send: the most urgent, unless another has been passed too often. Otherwise a write
+    /// that waits for background work on its stripe could starve.
     fn next(&mut self) -> Option<Waiting<B>> {
         let waits = |lane: &usize| !self.lanes[*lane].is_empty();
         let first = (0..URGENCIES).find(waits)?;
@@ -176,7 +176,7 @@ impl<B> Member<B> {
 }
 
 id! {
-    /// The name of a request in flight, for its drive.
+    /// Identifier of a request in flight.
     struct FlightId;
 }
 
@@ -196,28 +196,28 @@ struct Flight {
     sent: Time,
 }
 
-/// The drives. Requests for one block may overtake each other here and in the drive: whoever asks
-/// keeps them apart.
+/// The drives of an array. Requests for the same block may be reordered here and in the drive: the issuer
+/// must serialise them.
 #[derive(Debug)]
 pub struct Drives<B> {
     members: IdVec<DriveId, Member<B>>,
     flights: Slab<FlightId, Flight>,
     sent: Vec<(DriveId, Request<B>)>,
     controls: Vec<(DriveId, Control)>,
-    /// Answers for requests that no drive will ever see.
+    /// Completions of requests that were not sent to a drive.
     bounced: VecDeque<Answered<B>>,
     memory: Vec<Vec<B>>,
-    /// The most blocks of a request that every drive takes.
+    /// Largest number of blocks per request that every drive accepts.
     most_blocks: u32,
     /// Drives whose gates have changed.
     changed: Vec<DriveId>,
-    /// How long after something has come to a gate an epoch is due.
+    /// Time from the first request at an idle gate until an epoch is due.
     delay: Nanos,
-    /// Reads of the host that went to a drive with the token.
+    /// Host reads sent to a drive with the token.
     met: u64,
-    /// Counts changes of a drive's presence.
+    /// Counts changes of drive states.
     changes: u64,
-    /// Checksums of what is written in place, where they are kept.
+    /// Checksums of in-place data, if kept.
     integrity: Option<Box<Integrity<B>>>,
 }
 
@@ -254,8 +254,8 @@ impl<B> Drives<B> {
         }
     }
 
-    /// The most blocks of a read or write that every drive takes: what is read from one may have to be
-    /// read from the others instead.
+    /// Largest number of blocks of a read or write that every drive accepts: a read from one drive may have
+    /// to be reconstructed from the others.
     #[inline]
     pub fn most_blocks(&self) -> u32 {
         self.most_blocks
@@ -266,46 +266,46 @@ impl<B> Drives<B> {
         self.members.ids()
     }
 
-    /// How many drives.
+    /// Number of drives.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// True without any drive.
+    /// True if there are no drives.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// What a drive says of itself.
+    /// Properties of a drive.
     pub fn disk(&self, drive: DriveId) -> &Disk {
         &self.members[drive].disk
     }
 
-    /// Says whether a drive does something with the token of its group.
+    /// Sets whether a drive is working with the token of its group.
     pub fn set_at_work(&mut self, drive: DriveId, is_at_work: bool) {
         self.members[drive].is_at_work = is_at_work;
     }
 
-    /// True while a drive does something with the token of its group: reads should go elsewhere, if they can.
+    /// True while a drive is working with the token of its group: reads should avoid it if possible.
     #[inline]
     pub fn is_at_work(&self, drive: DriveId) -> bool {
         self.members[drive].is_at_work
     }
 
-    /// Requests in flight on a drive and waiting for it.
+    /// Number of requests in flight on a drive and waiting for it.
     pub fn load(&self, drive: DriveId) -> u32 {
         let member = &self.members[drive];
         member.in_flight + member.lanes.iter().map(|lane| lane.len() as u32).sum::<u32>()
     }
 
-    /// Requests of this urgency that wait for a drive.
+    /// Number of requests of this urgency waiting for a drive.
     pub fn waiting(&self, drive: DriveId, urgency: Urgency) -> usize {
         self.members[drive].lanes[urgency as usize].len()
     }
 }
 
 impl<B: Block> Drives<B> {
-    /// Asks a drive; the answer comes to `owner`. What writes waits for the token, where there is one.
+    /// Sends a request to a drive; `owner` gets the completion. Writes wait for the token, if there is one.
     pub fn ask(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         self.met += u64::from(urgency == Urgency::Read && ask.op == Op::Read && self.is_taken(drive));
         let is_heavy = ask.op != Op::Read && owner != Owner::Record;
@@ -318,7 +318,7 @@ impl<B: Block> Drives<B> {
 }
 
 impl<B> Drives<B> {
-    /// The same for a read that waits for the token, too.
+    /// Sends a read that waits for the token, if there is one.
     pub fn ask_in_turn(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         self.ask_at_gate(
             now,
@@ -328,7 +328,7 @@ impl<B> Drives<B> {
         );
     }
 
-    /// Asks a drive that may be written now for what has been kept back for it.
+    /// Sends a held request to a drive that may now be written.
     pub fn ask_kept(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
         self.ask_now(
             now,
@@ -357,7 +357,7 @@ impl<B> Drives<B> {
 
     fn bounce(&mut self, drive: DriveId, waiting: Waiting<B>) {
         let Waiting { owner, ask, .. } = waiting;
-        // Whoever is told so at once has waited for nothing: its own account fills the rest.
+        // No time is attributed: the issuer attributes its own.
         self.bounced.push_back(Answered {
             owner,
             drive,
@@ -390,7 +390,7 @@ impl<B> Drives<B> {
         ));
     }
 
-    /// True when a request is in flight on the drive that has this place now, and not on one that had it
+    /// True if a request is in flight on the current drive in its place, rather than on a predecessor.
     /// before.
     pub fn is_current(&self, id: u32) -> bool {
         let flight = &self.flights[FlightId::new(id)];
@@ -399,7 +399,7 @@ impl<B> Drives<B> {
 }
 
 impl<B: Block> Drives<B> {
-    /// A drive has answered: whose it is. Sends what has waited for its place.
+    /// Handles a completion from a drive. Returns it with its issuer, and sends a waiting request.
     pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) -> Answered<B> {
         let flight = self.flights.remove(FlightId::new(response.id));
         assert_eq!(flight.drive, drive, "a drive answers its own requests");
@@ -435,32 +435,32 @@ impl<B: Block> Drives<B> {
 }
 
 impl<B> Drives<B> {
-    /// The next answer for a request that no drive will see.
+    /// The next completion of a request that was not sent to a drive.
     pub fn bounced(&mut self) -> Option<Answered<B>> {
         self.bounced.pop_front()
     }
 
-    /// What is to be handed to the drives, in this order.
+    /// Requests to be submitted to the drives, in this order.
     pub fn sent(&mut self) -> &mut Vec<(DriveId, Request<B>)> {
         &mut self.sent
     }
 
-    /// Calls the control interface of a drive; the reply comes to the layout.
+    /// Calls the control interface of a drive; the layout gets the reply.
     pub fn control(&mut self, drive: DriveId, call: Control) {
         self.controls.push((drive, call));
     }
 
-    /// Calls that are to be handed to the drives, in this order.
+    /// Control calls to be made on the drives, in this order.
     pub fn controls(&mut self) -> &mut Vec<(DriveId, Control)> {
         &mut self.controls
     }
 
-    /// Room for the content of some blocks.
+    /// A buffer for the content of some blocks.
     pub fn memory(&mut self) -> Vec<B> {
         self.memory.pop().unwrap_or_default()
     }
 
-    /// Gives such room back.
+    /// Returns a buffer.
     pub fn recycle(&mut self, mut memory: Vec<B>) {
         if memory.capacity() > 0 && self.memory.len() < MEMORY_KEPT {
             memory.clear();
@@ -469,8 +469,8 @@ impl<B> Drives<B> {
     }
 }
 
-/// How often more urgent requests go before one that waits.
+/// How often more urgent requests may pass a waiting one.
 const PASSES_MOST: u32 = 64;
 
-/// Lists of blocks that are kept for later use.
+/// Spare buffers kept.
 const MEMORY_KEPT: usize = 1024;

@@ -1,4 +1,4 @@
-//! Whether drives have room for what an array keeps on them.
+//! Whether drives are large enough for an array.
 
 use super::config::ArrayConfig;
 use super::epoch;
@@ -8,22 +8,21 @@ use super::raid;
 use super::record::RECORD_BLOCKS;
 use crate::disk::{BLOCK_BYTES, Disk};
 
-/// A drive cannot take the place of another: it is too small.
+/// A drive is too small to replace another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the drive has {blocks} blocks of 4 KiB, and the array uses {needed} of each drive: use one that is no smaller"
 )]
 pub struct TooSmall {
-    /// Its blocks.
+    /// Blocks of the drive.
     pub blocks: u64,
     /// Blocks that the array uses of each drive.
     pub needed: u64,
 }
 
 impl ArrayConfig {
-    /// What does not fit together with these drives, of which the smallest counts: the key to blame, what is
-    /// wrong and what would be right. The configuration itself must be free of
-    /// [`problems`](ArrayConfig::problems).
+    /// The first conflict with these drives, of which the smallest counts: the key, and a message with the
+    /// error and the valid range. The configuration itself must have no [`problems`](ArrayConfig::problems).
     pub fn misfit(&self, disks: &[Disk]) -> Option<(&'static str, String)> {
         let blocks = disks.iter().map(|disk| disk.blocks).min()?;
         if self.layout.is_mirrored() {
@@ -35,7 +34,7 @@ impl ArrayConfig {
         }
     }
 
-    /// Blocks of a drive of so many that are left to the layout.
+    /// Number of blocks left to the layout on a drive of `blocks` blocks.
     pub(super) fn room(&self, blocks: u64) -> u64 {
         if self.has_checksums_in_place() { Area::of(blocks).start() } else { blocks }
     }

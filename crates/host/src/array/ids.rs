@@ -1,11 +1,11 @@
-//! How the drives of an array are numbered.
+//! Numbering of the drives of an array.
 
 use tailcut_base::id;
 use tailcut_base::ids::Id;
 
 id! {
-    /// A drive of an array by its place there, which it shares with the drives that replace it. Numbered from
-    /// 0, R-group by R-group.
+    /// A member position in an array, shared by a drive and its replacements. Numbered from 0, R-group by
+    /// R-group.
     pub struct DriveId;
 }
 
@@ -15,11 +15,11 @@ id! {
 }
 
 id! {
-    /// The place of a drive in its R-group, from 0: a column of stripes.
+    /// The position of a drive in its R-group, from 0: a column of stripes.
     pub struct Column;
 }
 
-/// R-groups of as many drives each.
+/// The division of drives into R-groups of equal width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RGroups {
     width: usize,
@@ -31,7 +31,7 @@ impl RGroups {
         RGroups { width }
     }
 
-    /// Drives of an R-group.
+    /// Drives per R-group.
     #[inline]
     pub fn width(self) -> usize {
         self.width
@@ -43,13 +43,13 @@ impl RGroups {
         GroupId::at(drive.index() / self.width)
     }
 
-    /// The place of a drive in its R-group.
+    /// The position of a drive in its R-group.
     #[inline]
     pub fn column_of(self, drive: DriveId) -> Column {
         Column::at(drive.index() % self.width)
     }
 
-    /// The drive in a place of an R-group.
+    /// The drive at a position of an R-group.
     #[inline]
     pub fn drive(self, group: GroupId, column: Column) -> DriveId {
         DriveId::at(group.index() * self.width + column.index())

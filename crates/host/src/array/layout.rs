@@ -1,4 +1,4 @@
-//! The seam between an array and the way it lays data out.
+//! The interface between an array and its layout.
 
 use super::core::Core;
 use super::drives::Answered;
@@ -10,26 +10,27 @@ use std::fmt;
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 
-/// How an array is.
+/// Condition of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// Everything is there, with all its redundancy.
+    /// All members are in sync.
     Optimal,
-    /// Everything can be read; one more failure in these groups would lose data.
+    /// All data can be read; one more failure in an affected group would lose data.
     Degraded {
         /// Drives that are missing.
         missing: Vec<DriveId>,
         /// Drives that are being rebuilt.
         rebuilding: Vec<DriveId>,
     },
-    /// More is missing than can be made up for: some data cannot be read, and nothing is written.
+    /// More members are missing than redundancy covers: some data cannot be read, and nothing is written.
     Failed {
-        /// What a person should know.
+        /// Explanation for the operator.
         why: String,
     },
 }
 
-/// As in answers to `status`: `optimal`, `degraded; missing [2], rebuilding []`, or `failed: ` and why.
+/// The form used in replies to `status`: `optimal`, `degraded; missing [2], rebuilding []`, or `failed: ` and
+/// the reason.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -43,7 +44,7 @@ impl fmt::Display for Condition {
 }
 
 impl Condition {
-    /// The same where these drives are being rebuilt, too.
+    /// This condition with `drives` being rebuilt in addition.
     pub(super) fn and_rebuilding(self, drives: impl Iterator<Item = DriveId>) -> Condition {
         let (missing, mut rebuilding) = match self {
             Condition::Optimal => (Vec::new(), Vec::new()),
@@ -62,59 +63,59 @@ impl Condition {
     }
 }
 
-/// A way to lay data out: it decides where blocks are, and carries requests of the host out.
+/// A layout: places blocks on drives and executes host requests.
 ///
-/// Requests are in [`Core::requests`] under their slot; a layout ends each with
-/// [`Core::finish`]. Requests for drives go through [`Core::drives`], reads of stored blocks through
-/// [`Core::reads`]. What it needs to survive a power cut it writes to the drives.
+/// Host requests are in [`Core::requests`] under their slot; the layout completes each with [`Core::finish`].
+/// It sends drive requests through [`Core::drives`] and reads stored blocks through [`Core::reads`]. It
+/// writes the state that must survive a power loss to the drives.
 pub trait Layout<B: Block> {
-    /// Blocks that the host can use.
+    /// Number of blocks available to the host.
     fn blocks(&self) -> u64;
 
-    /// Writes what a new array needs on its drives, beside the record.
+    /// Writes the metadata of a new array, other than the superblock.
     fn create(&mut self, now: Time, core: &mut Core<B>);
 
-    /// Recovers the state of an array that was opened.
+    /// Recovers the state of an opened array.
     fn recover(&mut self, now: Time, core: &mut Core<B>);
 
-    /// True when requests can be taken.
+    /// True if the layout accepts requests.
     fn is_ready(&self) -> bool;
 
-    /// How the array is.
+    /// Condition of the array.
     fn condition(&self, core: &Core<B>) -> Condition;
 
-    /// A request of the host, which lies within the array.
+    /// Executes a host request, which is within the array.
     fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32);
 
-    /// A read that was begun with [`Reads::begin`](super::reads::Reads::begin) has ended.
+    /// A read started with [`Reads::begin`](super::reads::Reads::begin) has completed.
     fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>);
 
-    /// A drive has answered what the layout asked under `token`.
+    /// A drive request issued under `token` has completed.
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>);
 
-    /// A drive has answered a call of its control interface, if the layout made any.
+    /// A drive has replied to a control call.
     fn control_answered(&mut self, _: Time, _: &mut Core<B>, _: DriveId, _: Control, _: ControlReply) {}
 
-    /// A drive with a gate has the token: what has been kept back for it may be sent, as long as
-    /// [`Drives::may_write`](super::drives::Drives::may_write) says so.
+    /// A drive with a gate has the token: held requests may be sent as long as
+    /// [`Drives::may_write`](super::drives::Drives::may_write) permits.
     fn may_write(&mut self, _: Time, _: &mut Core<B>, _: DriveId) {}
 
-    /// A drive does not serve any more; what was asked of it comes back as
+    /// A drive has failed or was removed; its requests complete with
     /// [`Gone`](tailcut_base::Status::Gone).
     fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: DriveId);
 
-    /// A record that was asked for is on the drives.
+    /// A requested superblock write is durable on the drives.
     fn recorded(&mut self, now: Time, core: &mut Core<B>);
 
-    /// A drive has been replaced by a blank one: fill it.
+    /// A drive has been replaced by a blank one: rebuild it.
     fn rebuild(&mut self, now: Time, core: &mut Core<B>, drive: DriveId);
 
-    /// Read everything and compare it with what it should be.
+    /// Read all data and verify it.
     fn scrub(&mut self, now: Time, core: &mut Core<B>);
 
-    /// When it next has something to do by itself; [`Time::NEVER`] while it only waits for answers.
+    /// When the layout's next timer expires; [`Time::NEVER`] while it only waits for completions.
     fn next_event(&self) -> Time;
 
-    /// Does what is due.
+    /// Runs timers that have expired.
     fn advance(&mut self, now: Time, core: &mut Core<B>);
 }

@@ -1,10 +1,10 @@
-//! Which of some drives are the array: those whose superblocks belong to one history of it.
+//! Selects the members of an array from some drives: those whose superblocks belong to one history of it.
 //!
-//! Every change of who serves is a new *generation* of the superblock, written to all members that serve
-//! before anything is acknowledged without the others. So a member that the newest superblock counts on is at
-//! most one generation behind it, and one that a superblock counts out never comes back under the same
-//! identity: what returns is rebuilt, under a new one. From these two rules follows what is stale and what
-//! has diverged.
+//! Every change of a member state is a new *generation* of the superblock, written to all members in sync
+//! before any write without the others is acknowledged. So a member that the newest superblock counts as in
+//! sync is at most one generation behind it, and one that a superblock excludes never returns under the same
+//! identity: a returning drive is rebuilt under a new one. Staleness and divergence follow from these two
+//! rules.
 
 use super::DriveId;
 use super::drives::Presence;
@@ -14,25 +14,25 @@ use super::planted::{Rule, holds};
 use super::record::{MemberId, Record};
 use std::fmt;
 
-/// A drive of the array that is left out: the array has gone on without it.
+/// A drive of the array that is left out: the array has continued without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale {
-    /// Its place in the list of drives that were given, from 0.
+    /// Index in the list of given drives, from 0.
     pub drive: usize,
-    /// Which member of the array it was.
+    /// Member number that it had.
     pub member: DriveId,
-    /// What happened to it.
+    /// Why it is stale.
     pub cause: StaleCause,
 }
 
 /// Why a drive is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaleCause {
-    /// It was removed, failed, or was not there when the array was opened.
+    /// It was removed, failed, or was absent when the array was opened.
     LeftOut,
     /// Another drive has taken its place.
     Replaced,
-    /// Its superblock is older than that of any member: it is an old copy, or has lost what was flushed.
+    /// Its superblock is older than that of any member: it is an old copy, or has lost flushed data.
     Outdated,
 }
 
@@ -56,10 +56,10 @@ impl fmt::Display for Stale {
 /// A drive and its latest superblock.
 pub(super) type Own<'r> = (usize, &'r Record);
 
-/// The newest superblock of the history to go on from.
+/// The newest superblock of the history to continue.
 ///
 /// # Errors
-/// [`OpenError::Diverged`] when there are two histories that both may hold acknowledged writes.
+/// [`OpenError::Diverged`] if two histories may both hold acknowledged writes.
 pub(super) fn newest<'r>(all: &[Own<'r>]) -> Result<Option<Own<'r>>, OpenError> {
     let latest = |some: &mut dyn Iterator<Item = Own<'r>>| some.max_by_key(|(_, record)| record.generation);
     let Some(first) = latest(&mut all.iter().copied()) else { return Ok(None) };
@@ -67,8 +67,8 @@ pub(super) fn newest<'r>(all: &[Own<'r>]) -> Result<Option<Own<'r>>, OpenError> 
     if !is_forked {
         return Ok(Some(first));
     }
-    // Of a superblock that did not reach all members that it counts on nothing was acknowledged: the power
-    // went, and its drive was not there when the array was opened again.
+    // A superblock that did not reach all members it counts on has acknowledged no write: the power was lost,
+    // and its drive was absent at the next opening.
     let in_force: Vec<Own<'r>> = all.iter().copied().filter(|&own| is_in_force(own, all)).collect();
     let Some(newest) = latest(&mut in_force.iter().copied()) else { return Ok(Some(first)) };
     let has_gone_elsewhere = |&(_, record): &Own<'r>| contradict(record, newest.1);
@@ -90,7 +90,7 @@ fn contradict(a: &Record, b: &Record) -> bool {
     older.ids.len() != newer.ids.len() || older.ids.ids().any(comes_back)
 }
 
-/// True unless a drive that a superblock counts on is known not to have it.
+/// True unless a drive that a superblock counts on is known to lack it.
 fn is_in_force((drive, record): Own<'_>, all: &[Own<'_>]) -> bool {
     let lacks = |&(other, own): &Own<'_>| {
         let member = own.member;
@@ -105,7 +105,7 @@ fn counts_on(record: &Record, member: DriveId) -> bool {
     record.presence.get(member).is_some_and(|&presence| presence != Presence::Missing)
 }
 
-/// True when these can be one drive; of one with a superblock of format 1 the identity is not known.
+/// True if these may be the same drive; the identity is unknown in a superblock of format 1.
 fn is_same(a: MemberId, b: MemberId) -> bool {
     a == b || a == MemberId::NONE || b == MemberId::NONE
 }
@@ -123,7 +123,7 @@ fn is_member(newest: &Record, own: &Record) -> bool {
     stale_cause(newest, own).is_none()
 }
 
-/// Why the drive with the superblock `own` is none of the members that `newest` counts on; none if it is one.
+/// Why the drive with the superblock `own` is no member according to `newest`; None if it is one.
 pub(super) fn stale_cause(newest: &Record, own: &Record) -> Option<StaleCause> {
     let member = own.member;
     if newest.presence[member] == Presence::Missing {
@@ -135,12 +135,13 @@ pub(super) fn stale_cause(newest: &Record, own: &Record) -> Option<StaleCause> {
     if !is_same(newest.ids[member], own.own_id()) {
         return Some(StaleCause::Replaced);
     }
-    // Without redundancy a drive stays a member although it takes no more superblocks.
+    // Without redundancy a drive stays a member even if it no longer accepts superblock writes.
     let is_behind = own.generation + 1 < newest.generation || contradict(own, newest);
     (is_behind && newest.layout.is_redundant()).then_some(StaleCause::Outdated)
 }
 
-/// True when the drives that serve by this record hold every block: each group can do without the others.
+/// True if the drives in sync according to this superblock hold every block: each group can do without the
+/// rest.
 pub(super) fn holds_all(record: &Record) -> bool {
     let serves = |presence: &Presence| *presence == Presence::InSync;
     if record.layout.is_mirrored() {
@@ -153,11 +154,11 @@ pub(super) fn holds_all(record: &Record) -> bool {
     record.presence.as_slice().chunks(width).all(is_enough)
 }
 
-/// True when these members, which the newest superblock counts on and which are not there, could be opened
-/// elsewhere as the array.
+/// True if the members `absent`, which the newest superblock counts on, could be opened elsewhere as the
+/// array.
 ///
-/// Where they cannot, whatever is opened elsewhere has one of the drives that are here, and will find there
-/// that the array has gone on.
+/// Otherwise any array opened elsewhere includes one of the drives here and will detect that the array has
+/// continued.
 pub(super) fn could_serve(newest: &Record, absent: &[DriveId]) -> bool {
     let mut elsewhere = newest.clone();
     for member in elsewhere.presence.ids() {
@@ -175,7 +176,8 @@ mod tests {
     use Presence::{InSync, Missing, Rebuilding};
     use tailcut_base::ids::{Id, IdVec};
 
-    /// The superblock of a member: its generation, who serves, and which members have been replaced.
+    /// The superblock of a member: its generation, the state of the members, and which of them have been
+    /// replaced.
     fn own(member: u32, generation: u64, presence: [Presence; 4], replaced: &[u32]) -> Record {
         let id =
             |member: DriveId| MemberId::first(if replaced.contains(&member.get()) { 78 } else { 77 }, member);
@@ -266,7 +268,8 @@ mod tests {
 
     #[test]
     fn a_superblock_that_did_not_reach_its_members_counts_for_nothing() {
-        // Drive 1 died and drive 0 was told; the power went, and the others were opened without drive 0.
+        // Drive 1 failed and drive 0 recorded that; the power was lost, and the others were opened without
+        // drive 0.
         let line = [
             own(0, 6, WITHOUT_1, &[]),
             own(1, 6, WITHOUT_0, &[]),

@@ -1,25 +1,24 @@
-//! Arrays of drives: RAID, Log-RAID, SWAN and token groups behind one seam.
+//! Arrays of drives: RAID, Log-RAID, SWAN and token groups behind one interface.
 //!
-//! An [`Array`] is a disk made of disks. It is a machine without a clock: the driver hands it requests
-//! of the host ([`Array::submit`]) and answers of drives ([`Array::answered`]), calls
-//! [`Array::advance`] when [`Array::next_event`] has come, and after each of these three hands what
-//! [`Array::sent`] holds to the drives and what [`Array::answers`] holds to the host. Calls of the drives'
-//! control interface ([`Array::controls`]) it makes as well, and hands the replies back
-//! ([`Array::control_answered`]).
+//! An [`Array`] is a block device built from drives. It is a state machine without a clock: the driver passes
+//! it host requests ([`Array::submit`]) and drive completions ([`Array::answered`]), calls [`Array::advance`]
+//! when [`Array::next_event`] is due, and after each of these submits [`Array::sent`] to the drives and
+//! returns [`Array::answers`] to the host. It also makes the calls of the drives' control interface
+//! ([`Array::controls`]) and passes the replies back ([`Array::control_answered`]).
 //!
-//! What the layouts share: requests are cut and joined in `requests`, drives are asked through `drives`,
-//! blocks are read through `reads`, which goes around drives that do not serve, and what the drives must know
-//! of the array stands in their superblock (`record`), by which `opening` finds an array again and
-//! `membership` tells its members from drives of its past. A layout ([`Layout`]) decides where blocks are.
+//! Common to the layouts: `requests` splits and joins host requests, `drives` sends drive requests, `reads`
+//! reads blocks and avoids drives that are not in sync, `record` is the superblock of a member, by which
+//! `opening` reassembles an array and `membership` separates its members from stale drives. A layout
+//! ([`Layout`]) decides where blocks are.
 //!
-//! Fault model: at most one drive of an R-group with parity is missing, slow or wrong at a time;
-//! the power may go at any moment. What was acknowledged and flushed, or written with force unit
-//! access, is there afterwards; other writes are there or not, block by block; nothing else ever is.
+//! Fault model: at most one drive of an R-group with parity is missing, slow or returns wrong data at a time;
+//! power may be lost at any moment. Acknowledged writes that were flushed, or written with force unit access,
+//! survive; other writes survive or not, block by block; no other data ever appears.
 //!
-//! A drive whose flush or durable write fails is lost, and may have lost what it had acknowledged before: an
-//! array with redundancy goes on without it, any other writes nothing more ([`Core::unflushed`]). A drive
-//! without protection information beside its blocks may return something wrong with success: a reader that
-//! can tell asks for another copy ([`Mirror`]).
+//! A drive whose flush or durable write fails is treated as failed, since it may have lost data it
+//! acknowledged before: an array with redundancy continues without it, any other stops writing
+//! ([`Core::unflushed`]). A drive without protection information may return wrong data with success: a reader
+//! that can detect that requests another copy ([`Mirror`]).
 
 pub mod config;
 pub mod core;
@@ -72,15 +71,16 @@ use tailcut_base::{Op, Status, Time};
 pub struct Array<B: Block> {
     core: Core<B>,
     layout: Kind<B>,
-    /// It has been ready once: from then on it takes requests, and writes wait for a record at their end.
+    /// It has been ready once: since then it accepts requests, and writes wait for superblock writes to
+    /// complete.
     was_ready: bool,
-    /// It was opened, and recovers when its record is on the drives.
+    /// It is being opened: recovery starts once its superblock is on the drives.
     is_recovery_due: bool,
-    /// What epochs did that does not count.
+    /// Counters of epochs before the last reset.
     epochs_before: EpochFigures,
 }
 
-/// The layouts.
+/// The layout of an array.
 #[derive(Debug)]
 enum Kind<B: Block> {
     Raid(Box<Raid<B>>),
@@ -88,7 +88,7 @@ enum Kind<B: Block> {
     Epochs(Box<Epochs<B>>),
 }
 
-/// Calls the layout with the core.
+/// Calls a method of the layout with the core.
 macro_rules! with {
     ($array:expr, $layout:ident, $core:ident => $call:expr) => {{
         let $core = &mut $array.core;
@@ -101,16 +101,16 @@ macro_rules! with {
 }
 
 impl<B: Block> Array<B> {
-    /// An array over blank drives that keeps no record on them: for runs that only want timing. `config` must
-    /// be free of [`problems`](ArrayConfig::problems), and fit the drives ([`ArrayConfig::misfit`]).
+    /// An array over blank drives that keeps no superblocks: for runs that only measure time. `config` must
+    /// have no [`problems`](ArrayConfig::problems) and fit the drives ([`ArrayConfig::misfit`]).
     pub fn fresh(config: &ArrayConfig, disks: &[Disk]) -> Array<B> {
         let mut array = Array::new(Core::new(config, disks, None), true);
         array.core.drives.begin_checksums(Time::ZERO);
         array
     }
 
-    /// A new array over drives whose content does not matter; its records carry `identity`, 128 random bits.
-    /// It takes requests when [`Array::is_ready`].
+    /// A new array; the content of the drives is overwritten. Its superblocks carry `identity`, 128 random
+    /// bits. It accepts requests once [`Array::is_ready`].
     pub fn create(now: Time, config: &ArrayConfig, disks: &[Disk], identity: u128) -> Array<B> {
         let mut array = Array::new(Core::new(config, disks, Some(identity)), true);
         array.core.drives.begin_checksums(now);
@@ -120,13 +120,13 @@ impl<B: Block> Array<B> {
         array
     }
 
-    /// The array that `found` describes, over drives in the order that it gives. It recovers what
-    /// a power cut may have left, and takes requests when [`Array::is_ready`]. Of `config` counts what
-    /// can be chosen anew each time; what the array was made with stands in its record.
+    /// Opens the array that `found` describes, over drives in its order. It recovers from a power loss and
+    /// accepts requests once [`Array::is_ready`]. Only the settings in `config` that can change between
+    /// openings apply; the others are in the superblock.
     pub fn open(now: Time, config: &ArrayConfig, disks: &[Disk], found: &Found) -> Array<B> {
         let core = Core::opened(config, disks, &found.record);
         let mut array = Array::new(core, false);
-        // Which drives are missing must stand on the others before recovery writes anything without them.
+        // The superblock must record the missing drives before recovery writes anything without them.
         array.is_recovery_due = true;
         array.core.write_first_record(now, &found.newest, &found.behind);
         array.core.drives.load_checksums(now);
@@ -153,7 +153,7 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// What it is to the host.
+    /// Properties of the array as a block device.
     pub fn disk(&self) -> Disk {
         let blocks = match &self.layout {
             Kind::Raid(raid) => raid.blocks(),
@@ -164,7 +164,7 @@ impl<B: Block> Array<B> {
         Disk { blocks, depth, most_blocks: MOST_BLOCKS, volatile_cache: true, copies }
     }
 
-    /// True when it takes requests: it has been written or recovered.
+    /// True if it accepts requests: it has been created or recovered.
     pub fn is_ready(&self) -> bool {
         let is_ready = match &self.layout {
             Kind::Raid(raid) => raid.is_ready(),
@@ -174,7 +174,7 @@ impl<B: Block> Array<B> {
         self.was_ready || is_ready && !self.is_recovery_due && self.core.is_recorded()
     }
 
-    /// How it is. A drive that has been filled counts when the record says so.
+    /// Condition of the array. A rebuilt drive counts as in sync once the superblock records it.
     pub fn condition(&self) -> Condition {
         let condition = match &self.layout {
             Kind::Raid(raid) => raid.condition(&self.core),
@@ -191,12 +191,12 @@ impl<B: Block> Array<B> {
         condition.and_rebuilding(self.core.unrecorded())
     }
 
-    /// What its layouts share, for figures.
+    /// The state common to all layouts, for counters.
     pub fn core(&self) -> &Core<B> {
         &self.core
     }
 
-    /// The layout, if it writes in place: for what it has found and how far it has got.
+    /// The layout, if it writes in place: for its findings and progress.
     pub fn raid(&self) -> Option<&Raid<B>> {
         match &self.layout {
             Kind::Raid(raid) => Some(raid),
@@ -204,13 +204,13 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// Drives that were told their turns and do not know the call: they collect whenever they like, and reads
-    /// do not go around them for it.
+    /// Number of drives that do not support the configured windows: they collect at any time, and reads do
+    /// not avoid them for it.
     pub fn without_turns(&self) -> usize {
         self.core.without_turns()
     }
 
-    /// The layout, if it has epochs: for what it has found and how far it has got.
+    /// The layout, if it has epochs: for its findings and progress.
     pub fn epochs(&self) -> Option<&Epochs<B>> {
         match &self.layout {
             Kind::Epochs(epochs) => Some(epochs),
@@ -218,11 +218,11 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// A request of the host.
+    /// Submits a host request.
     ///
     /// # Errors
-    /// The request itself when the array has as many as it works on at a time, or is not ready yet: to be
-    /// submitted again after an answer.
+    /// Returns the request if the maximum number is in flight, or if the array is not ready: resubmit it
+    /// after a completion.
     pub fn submit(&mut self, now: Time, request: Request<B>) -> Result<(), Request<B>> {
         if self.core.requests.in_flight() >= self.core.config.depth || !self.is_ready() {
             return Err(request);
@@ -246,7 +246,7 @@ impl<B: Block> Array<B> {
         Ok(())
     }
 
-    /// True when what a request says of copies makes sense here.
+    /// True if the request's choice of a copy is valid for this array.
     fn has_copy(&self, request: &Request<B>) -> bool {
         let is_there = |copy| request.op == Op::Read && copy < usize::from(self.core.reads.copies());
         let has_content =
@@ -254,7 +254,7 @@ impl<B: Block> Array<B> {
         request.mirror.copy().is_none_or(is_there) && has_content
     }
 
-    /// A drive has answered a request.
+    /// Handles a completion from a drive.
     pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) {
         let is_current = self.core.drives.is_current(response.id);
         let answer = self.core.drives.answered(now, drive, response);
@@ -267,16 +267,16 @@ impl<B: Block> Array<B> {
         self.settle(now);
     }
 
-    /// True when an answer says that its drive is of no use any more. One that does not take writes would
-    /// fall behind; where nothing can stand in for it, it still serves reads.
+    /// True if a completion means that its drive has failed. With redundancy that includes a drive that
+    /// refuses writes, as its content would become outdated; without, it still serves reads.
     fn is_failing(&self, answer: &Answered<B>) -> bool {
         let refuses = matches!(answer.status, Status::WriteProtected | Status::MediaError);
         let is_redundant = self.core.config.layout.is_redundant();
         answer.status == Status::Gone || is_redundant && refuses && answer.op != Op::Read
     }
 
-    /// True when an answer says that a drive may have lost what it has acknowledged before. A durable write
-    /// that is refused for lack of room says nothing of that.
+    /// True if a completion means that a drive may have lost data it acknowledged before. A durable write
+    /// refused for lack of space does not.
     fn is_unflushed(&self, answer: &Answered<B>) -> bool {
         let is_durable_write = answer.op == Op::Write && answer.fua;
         match answer.status {
@@ -286,40 +286,39 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// A drive does not serve any more.
+    /// Fails a drive.
     fn lose(&mut self, now: Time, drive: DriveId) {
         if self.core.drives.presence(drive) == Presence::Missing {
             return;
         }
         self.core.drives.set_presence(drive, Presence::Missing);
-        // First of all: nothing is acknowledged without the drive before the others know that it is gone.
+        // Start this first: no write without the drive may be acknowledged before the others record its loss.
         self.core.write_record(now);
         if !self.is_recovery_due {
             with!(self, layout, core => layout.drive_lost(now, core, drive));
         }
     }
 
-    /// A drive is taken away: what it has not answered it never answers. The array goes on as if it had died.
+    /// Removes a drive: its outstanding requests never complete. The array continues as if it had failed.
     pub fn remove(&mut self, now: Time, drive: DriveId) {
         self.lose(now, drive);
         self.settle(now);
     }
 
-    /// Whether a drive can take a place in it.
+    /// Checks whether a drive can replace a member.
     ///
     /// # Errors
-    /// [`TooSmall`], when it has fewer blocks than the array uses of each drive.
+    /// [`TooSmall`], if it has fewer blocks than the array uses of each drive.
     pub fn fits(&self, disk: &Disk) -> Result<(), TooSmall> {
         let (blocks, needed) = (disk.blocks, self.core.drive_blocks());
         if blocks < needed { Err(TooSmall { blocks, needed }) } else { Ok(()) }
     }
 
-    /// Gives a missing drive's place to another one, and begins to rebuild on it. The drive must hold nothing
-    /// of an earlier life in this array: what it held as a member counts as content otherwise. `id` is 128
-    /// random bits.
+    /// Replaces a missing drive by another and starts its rebuild. The new drive must hold no superblock of
+    /// this array: its old content would count as valid otherwise. `id` is 128 random bits.
     ///
     /// # Errors
-    /// See [`Array::fits`]; nothing has changed then.
+    /// See [`Array::fits`]; the array is unchanged then.
     pub fn replace(&mut self, now: Time, drive: DriveId, disk: Disk, id: MemberId) -> Result<(), TooSmall> {
         self.fits(&disk)?;
         self.core.drives.replace(drive, disk);
@@ -331,7 +330,7 @@ impl<B: Block> Array<B> {
         Ok(())
     }
 
-    /// Begins to read all that is stored and to compare it with what it should be.
+    /// Starts a scrub: reads all data and verifies it.
     pub fn scrub(&mut self, now: Time) {
         with!(self, layout, core => layout.scrub(now, core));
         self.settle(now);
@@ -355,7 +354,7 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// Tells everybody what has come of the last step, until nothing more does.
+    /// Delivers all results of the last step, and their consequences, until none are left.
     fn settle(&mut self, now: Time) {
         loop {
             if let Some(done) = self.core.reads.done() {
@@ -379,7 +378,7 @@ impl<B: Block> Array<B> {
         }
     }
 
-    /// When it next has something to do by itself.
+    /// When the array's next timer expires; [`Time::NEVER`] if none is set.
     pub fn next_event(&self) -> Time {
         if self.is_recovery_due {
             return Time::NEVER;
@@ -393,14 +392,14 @@ impl<B: Block> Array<B> {
         layout.min(self.core.reads.next_event()).min(tokens).min(self.core.drives.next_rest())
     }
 
-    /// Nobody will write any more. What is known of blocks is written to the drives, so that it is known when
-    /// the array is opened again; true when that has been done.
+    /// Prepares for shutdown: no writes follow. Writes the state of blocks to the drives, for the next
+    /// opening. True once that is complete.
     pub fn come_to_rest(&mut self, now: Time) -> bool {
         self.core.drives.end_checksums(now);
         self.core.drives.integrity().is_none_or(integrity::Integrity::is_at_rest)
     }
 
-    /// Does what is due.
+    /// Runs timers that have expired.
     pub fn advance(&mut self, now: Time) {
         if self.is_recovery_due {
             return;
@@ -414,19 +413,19 @@ impl<B: Block> Array<B> {
         self.settle(now);
     }
 
-    /// Requests for the drives, to be handed over in this order.
+    /// Requests to be submitted to the drives, in this order.
     pub fn sent(&mut self) -> &mut Vec<(DriveId, Request<B>)> {
         self.core.drives.sent()
     }
 
-    /// Calls of the drives' control interface, to be made in this order after the requests of
-    /// [`Array::sent`]; what a drive does not know is no error.
+    /// Control calls to be made on the drives, in this order, after the requests of [`Array::sent`]. An
+    /// unsupported call is not an error.
     pub fn controls(&mut self) -> &mut Vec<(DriveId, Control)> {
         self.core.drives.controls()
     }
 
-    /// A drive has replied to a call of its control interface. Every call is replied to;
-    /// [`ControlReply::Unsupported`] where there is nobody to ask.
+    /// Handles a drive's reply to a control call. Every call must get a reply;
+    /// [`ControlReply::Unsupported`] if the drive has no control interface.
     pub fn control_answered(&mut self, now: Time, drive: DriveId, call: Control, reply: ControlReply) {
         if matches!((call, reply), (Control::SetWindows(_), ControlReply::Unsupported)) {
             self.core.turn_refused(drive);
@@ -438,11 +437,11 @@ impl<B: Block> Array<B> {
         self.settle(now);
     }
 
-    /// Answers for the host.
+    /// Completions for the host.
     pub fn answers(&mut self) -> &mut Vec<Response<B>> {
         self.core.requests.answers()
     }
 }
 
-/// The most blocks of one request of the host: 32 MiB.
+/// Largest number of blocks of a host request: 32 MiB.
 const MOST_BLOCKS: u32 = 8192;

@@ -1,4 +1,4 @@
-//! Finding the array that a set of drives belongs to, without touching anything on them.
+//! Finds the array that a set of drives belongs to. Read-only.
 
 use super::drives::{Ask, Drives, Owner, Presence, Urgency};
 use super::epoch::copies_of;
@@ -11,52 +11,52 @@ use crate::disk::{Disk, Request, Response};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Status, Time};
 
-/// An array that was found.
+/// An array found on drives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its latest record; drives that are not there count as missing in it.
+    /// Its latest superblock; absent drives count as missing in it.
     pub record: Record,
-    /// For each member of the array, which of the given drives it is.
+    /// For each member, the index of its drive among those given.
     pub order: IdVec<DriveId, Option<usize>>,
-    /// Given drives that belong to the array and are left out: it has gone on without them.
+    /// Stale drives among those given: the array has continued without them.
     pub stale: Vec<Stale>,
     /// The newest superblock as it is on the drives.
     pub(super) newest: Record,
-    /// Members that have not got it, because the power went while it was being written.
+    /// Members that lack the newest superblock, because power was lost during its write.
     pub(super) behind: Vec<DriveId>,
 }
 
-/// Whether an array is opened although drives are missing that it counts on and that might be in use as the
-/// same array elsewhere. Consent is not asked for where that cannot be.
+/// Whether to open an array without members that it counts on and that may be in use elsewhere as the same
+/// array. Consent is not needed if that is impossible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consent {
-    /// It is refused.
+    /// Refuse to open it.
     #[default]
     Refuse,
-    /// It is opened degraded: the operator knows that the missing drives are not in use.
+    /// Open it degraded: the operator knows that the missing drives are not in use.
     Degraded,
 }
 
-/// Why drives are not opened. Drives are named by their place in the list that was given, from 0.
+/// Why drives cannot be opened as an array. Drives are identified by their index among those given, from 0.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum OpenError {
-    /// None of them is part of an array.
+    /// No drive is a member of an array.
     #[error("none of the {0} drives belongs to an array; create one first")]
     NoArray(usize),
-    /// A drive holds something else.
+    /// A drive holds foreign data.
     #[error("drive {drive} holds something that is not part of an array: leave it out, or erase it first")]
     Foreign {
-        /// Which.
+        /// Index of the drive.
         drive: usize,
     },
-    /// A drive was written by a later program.
+    /// A drive was written by a newer program.
     #[error(
         "drive {drive} is of format {format}, and this program understands formats up to {FORMAT}: use a newer program"
     )]
     Newer {
-        /// Which.
+        /// Index of the drive.
         drive: usize,
-        /// Its format.
+        /// Its superblock format.
         format: u32,
     },
     /// A drive belongs to another array.
@@ -64,66 +64,66 @@ pub enum OpenError {
         "drives {first} and {second} belong to different arrays ({first_array:032x} and {second_array:032x}): open one array at a time"
     )]
     Mixed {
-        /// A drive.
+        /// Index of one drive.
         first: usize,
-        /// Another.
+        /// Index of another.
         second: usize,
-        /// The array of the first.
+        /// Identity of the array of `first`.
         first_array: u128,
-        /// The array of the second.
+        /// Identity of the array of `second`.
         second_array: u128,
     },
-    /// Two drives say that they are the same one.
+    /// Two drives claim to be the same member.
     #[error("drives {first} and {second} are both number {member} of the array: one is a copy, leave it out")]
     Twice {
-        /// A drive.
+        /// Index of one drive.
         first: usize,
-        /// Another.
+        /// Index of the other.
         second: usize,
-        /// Which member of the array they are.
+        /// Their member number.
         member: DriveId,
     },
-    /// A drive is smaller than when the array was made.
+    /// A drive is smaller than when the array was created.
     #[error(
         "drive {drive} has {blocks} blocks, and the array uses {needed} of each drive: it has shrunk, or is another one; \
          leave it out if the layout can do without it"
     )]
     TooSmall {
-        /// Which.
+        /// Index of the drive.
         drive: usize,
-        /// What it has.
+        /// Blocks of the drive.
         blocks: u64,
-        /// What is needed.
+        /// Blocks needed.
         needed: u64,
     },
-    /// The record cannot be right, although its checksum is.
+    /// A superblock has a valid checksum but impossible content.
     #[error(
         "the record on drive {drive} describes an array that cannot be ({why}): leave the drive out if the layout \
          can do without it, or restore its first blocks from a copy"
     )]
     Impossible {
-        /// Which.
+        /// Index of the drive.
         drive: usize,
-        /// What is impossible.
+        /// The impossible value.
         why: String,
     },
-    /// More drives are missing than the layout can do without.
+    /// More drives are missing than redundancy covers.
     #[error(
         "members {:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them{}",
         numbers(missing),
         list(stale)
     )]
     TooFew {
-        /// Members of the array that are not there.
+        /// Missing members.
         missing: Vec<DriveId>,
         /// The layout.
         layout: String,
-        /// How many it can do without.
+        /// Number of drives per R-group that may be missing.
         spare: usize,
-        /// Given drives that cannot stand in for them.
+        /// Stale drives among those given, which cannot replace them.
         stale: Vec<Stale>,
     },
-    /// The drives could serve degraded, and so could those that are missing.
+    /// The given drives could run degraded, and so could the missing ones.
     #[error(
         "members {:?} of the array are missing. They hold all its data and may be in use without these: give them \
          as well, or, if nobody uses them, open the array degraded (--degraded) and replace them{}",
@@ -131,40 +131,40 @@ pub enum OpenError {
         list(stale)
     )]
     NeedsConsent {
-        /// Members of the array that are not there.
+        /// Missing members.
         missing: Vec<DriveId>,
-        /// Given drives that are left out.
+        /// Stale drives among those given.
         stale: Vec<Stale>,
     },
-    /// Two parts of the array were used separately.
+    /// Two subsets of the array were used separately.
     #[error(
         "the array was opened with drives {kept:?} and with drives {others:?} apart from each other, and both have \
          taken writes: give only the drives of one side to keep what that has, then replace the others, whose writes \
          since then are lost"
     )]
     Diverged {
-        /// Drives of the side with more changes of its superblock.
+        /// Drives of the subset with more changes of its superblock.
         kept: Vec<usize>,
-        /// Drives of the other side.
+        /// Drives of the other subset.
         others: Vec<usize>,
     },
-    /// It was made when arrays could have more members.
+    /// It was created when arrays could have more members.
     #[error(
         "the array has {members} drives, and this program opens arrays of up to {MEMBERS_MAX}: use the program \
          that made it"
     )]
     TooMany {
-        /// Its members.
+        /// Number of its members.
         members: usize,
     },
 }
 
-/// What is left out, after a sentence.
+/// The stale drives, as a continuation of an error message.
 fn list(stale: &[Stale]) -> String {
     stale.iter().map(|stale| format!("; {stale}")).collect()
 }
 
-/// A machine that reads the records of drives and says what array they are.
+/// A state machine that reads superblocks and determines the array.
 #[derive(Debug)]
 pub struct Opening<B> {
     drives: Drives<B>,
@@ -175,7 +175,7 @@ pub struct Opening<B> {
 }
 
 impl<B: Block> Opening<B> {
-    /// Begins to read. `consent` says whether drives may be missing that could be in use elsewhere.
+    /// Starts reading. `consent` decides about missing drives that may be in use elsewhere.
     pub fn new(now: Time, disks: &[Disk], consent: Consent) -> Opening<B> {
         let mut drives = Drives::new(disks, u32::MAX);
         for drive in drives.ids() {
@@ -191,12 +191,12 @@ impl<B: Block> Opening<B> {
         Opening { drives, disks: disks.to_vec(), records, pending, consent }
     }
 
-    /// Requests for the drives, which count as those of an array in the order in which they were given.
+    /// Requests to be submitted to the drives, which are numbered in the order given.
     pub fn sent(&mut self) -> &mut Vec<(DriveId, Request<B>)> {
         self.drives.sent()
     }
 
-    /// A drive has answered.
+    /// Handles a completion from a drive.
     pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) {
         let answer = self.drives.answered(now, drive, response);
         self.pending -= 1;
@@ -206,7 +206,7 @@ impl<B: Block> Opening<B> {
         self.records[drive.index()].push(record);
     }
 
-    /// What has been found, once every drive has answered.
+    /// The array found, once every drive has answered.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -214,13 +214,13 @@ impl<B: Block> Opening<B> {
         self.is_done().then(|| self.judge())
     }
 
-    /// True when every drive has answered.
+    /// True once every drive has answered.
     pub fn is_done(&self) -> bool {
         self.pending == 0
     }
 
-    /// The array that each drive belongs to, once every drive has answered: none of those whose superblocks
-    /// cannot be read.
+    /// The identity of each drive's array, once every drive has answered; None if its superblocks are
+    /// unreadable.
     pub fn arrays(&self) -> Vec<Option<u128>> {
         let array =
             |records: &Vec<Result<Record, NoRecord>>| records.iter().flatten().next().map(|r| r.array);
@@ -258,7 +258,7 @@ impl<B: Block> Opening<B> {
         self.assemble(newest, &latest)
     }
 
-    /// The latest record of a drive; none if it is blank or damaged.
+    /// The latest superblock of a drive; None if it is blank or damaged.
     fn latest_of<'r>(
         &self,
         drive: usize,
@@ -312,7 +312,7 @@ impl<B: Block> Opening<B> {
         Ok(Found { record, order, stale, newest: newest.clone(), behind })
     }
 
-    /// What is missing must not be able to serve elsewhere, unless the operator knows that it does not.
+    /// An error if the missing members could be in use elsewhere, unless the operator has ruled that out.
     fn is_alone(
         &self,
         newest: &Record,
@@ -331,7 +331,7 @@ impl<B: Block> Opening<B> {
     }
 }
 
-/// Every group must be able to do without what is missing.
+/// An error if some group cannot do without its missing members.
 fn enough(record: &Record, stale: &[Stale]) -> Result<(), OpenError> {
     if membership::holds_all(record) {
         return Ok(());

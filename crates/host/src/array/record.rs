@@ -1,4 +1,4 @@
-//! The superblock of a member: what every drive of an array knows of the array, in its first two blocks.
+//! The superblock of a member: its description of the array, in its first two blocks.
 //!
 //! Format 2, little-endian: magic (8 bytes), format (u32), CRC-32C of the rest (u32), then identity of the
 //! array (u128), generation (u64), blocks used on each drive (u64), layout, drives, groups and own number
@@ -8,7 +8,8 @@
 //!
 //! Format 1 is still read. It has the presence of 1024 drives (1 byte each) before the numbers of the layout,
 //! and no identities: its members get theirs when the array is opened. Format 3 is format 2 for layouts that
-//! write in place and keep checksums of their blocks: who knows nothing of these must not write there.
+//! write in place and keep checksums of their blocks: a program without support for these must not write
+//! there.
 
 use super::DriveId;
 use super::config::LayoutKind;
@@ -18,92 +19,92 @@ use tailcut_base::config::Choice;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::mix64;
 
-/// Blocks at the start of a drive that hold its record.
+/// Blocks for the superblock at the start of a drive.
 pub const RECORD_BLOCKS: u64 = 2;
 
-/// The newest format that this program understands.
+/// The newest superblock format that this program supports.
 pub const FORMAT: u32 = 3;
 
-/// The format of arrays that format 3 adds nothing to.
+/// The format of superblocks without the additions of format 3.
 const PLAIN: u32 = 2;
 
-/// The most members of an array that keeps superblocks: those whose identities fit in one block.
+/// Largest number of members of an array that keeps superblocks: their identities must fit in one block.
 pub const MEMBERS_MAX: usize = 224;
 
 const MAGIC: [u8; 8] = *b"tailcutA";
 const NUMBERS: usize = 8;
 
-/// The number of the layout that says whether a layout that writes in place keeps checksums: 1 if it does.
+/// Index of the layout number that is 1 if a layout that writes in place keeps checksums.
 pub(super) const CHECKSUMS: usize = 3;
 
 /// Bytes before the tables: header, identity of the array, generation, blocks, four counts.
 const HEAD: usize = 16 + 16 + 8 + 8 + 16;
 const LENGTH: usize = HEAD + 2 * NUMBERS * 8 + MEMBERS_MAX * (16 + 1);
-/// Drives in the table of format 1, and its length.
+/// Number of drives in the table of format 1, and length of that format in bytes.
 const DRIVES_OF_1: usize = 1024;
 const LENGTH_OF_1: usize = HEAD + DRIVES_OF_1 + 2 * NUMBERS * 8;
 
-/// Identity of a member: random, given when the array is made and anew when the member is replaced. A drive
-/// keeps it as long as it is this member, so a drive that was replaced is never mistaken for its successor.
+/// Identity of a member: random, assigned when the array is created and anew when the member is replaced. A
+/// drive keeps it as long as it is this member, so a replaced drive is never mistaken for its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberId(u128);
 
 impl MemberId {
-    /// None yet: a member of an array whose superblocks are of format 1.
+    /// No identity: a member of an array whose superblocks are of format 1.
     pub const NONE: MemberId = MemberId(0);
 
-    /// The bits of it.
+    /// The identity as a number.
     pub(super) fn bits(self) -> u128 {
         self.0
     }
 
-    /// The identity made of 128 random bits.
+    /// An identity from 128 random bits.
     pub fn new(random: u128) -> MemberId {
         MemberId(random.max(1))
     }
 
-    /// The first identity of a member, made of that of its array, which is random.
+    /// The first identity of a member, derived from that of its array, which is random.
     pub fn first(array: u128, member: DriveId) -> MemberId {
         let mixed = |half: u64| u128::from(mix64(half ^ mix64(u64::from(member.get()) + 1)));
         MemberId::new(mixed((array >> 64) as u64) << 64 | mixed(array as u64))
     }
 }
 
-/// The record of one drive.
+/// The superblock of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Identity of the array.
     pub array: u128,
-    /// Counts the changes of the record: the highest is the latest.
+    /// Counts the changes of the superblock: the highest is the latest.
     pub generation: u64,
     /// Blocks of each drive that the array uses.
     pub drive_blocks: u64,
-    /// How data is laid out.
+    /// Layout of the data.
     pub layout: LayoutKind,
-    /// R-groups.
+    /// Number of R-groups.
     pub groups: u32,
-    /// Which of the drives this is.
+    /// Member number of this drive.
     pub member: DriveId,
-    /// Which drives serve.
+    /// State of each member.
     pub presence: IdVec<DriveId, Presence>,
     /// Identity of each member.
     pub ids: IdVec<DriveId, MemberId>,
-    /// What the layout was made with.
+    /// Parameters of the layout that are fixed at creation.
     pub shape: [u64; NUMBERS],
-    /// What the layout wants to know when it is opened again.
+    /// State that the layout needs at the next opening.
     pub state: [u64; NUMBERS],
 }
 
-/// Why a block is no record.
+/// Why a block is not a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRecord {
-    /// It is nothing of ours.
+    /// Foreign data.
     Foreign,
     /// All zeros: the drive is blank.
     Blank,
-    /// It was ours and is damaged.
+    /// A damaged superblock.
     Damaged,
-    /// It is of a later format.
+    /// A superblock of a newer format.
     Newer(u32),
 }
 
@@ -118,7 +119,7 @@ impl Record {
         self.layout.is_in_place() && self.shape[CHECKSUMS] != 0
     }
 
-    /// The bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
+    /// Encodes the superblock as the bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.presence.len() <= MEMBERS_MAX, "checked when the array is made or opened");
         let mut bytes = Vec::with_capacity(LENGTH);
@@ -142,10 +143,10 @@ impl Record {
         bytes
     }
 
-    /// The record in a block.
+    /// Decodes a superblock from a block.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the block is not a superblock.
     pub fn decode(bytes: &[u8]) -> Result<Record, NoRecord> {
         if bytes.iter().all(|&byte| byte == 0) {
             return Err(NoRecord::Blank);
@@ -168,7 +169,7 @@ impl Record {
     }
 }
 
-/// Reads fields one after the other.
+/// Reads fields in sequence.
 struct Fields<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -261,7 +262,7 @@ mod tests {
         }
     }
 
-    /// The bytes of a block as programs wrote them that knew format 1 only.
+    /// The superblock as encoded by programs that supported format 1 only.
     fn encode_as_1(record: &Record) -> Vec<u8> {
         let new = record.encode();
         let mut bytes = new[..HEAD].to_vec();

@@ -1,17 +1,17 @@
-//! The host's requests that an array works on: their parts, their data and where their time goes.
+//! Host requests in an array: their parts, their data, and the attribution of their time.
 
 use crate::Block;
 use crate::disk::{Mirror, Request, Response};
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 
-/// A request of the host.
+/// A host request in progress.
 #[derive(Clone, Debug)]
 pub struct HostRequest<B> {
-    /// The host's name for it.
+    /// The host's identifier.
     pub id: u32,
-    /// What it asks for.
+    /// Operation.
     pub op: Op,
-    /// A write is durable when it completes.
+    /// Force unit access: a write is durable at completion.
     pub fua: bool,
     /// Latency class.
     pub class: Class,
@@ -21,18 +21,18 @@ pub struct HostRequest<B> {
     pub block: u64,
     /// Number of blocks.
     pub blocks: u32,
-    /// Content of a write; of a read, what is known so far.
+    /// Data of a write; for a read, the data read so far.
     pub data: Vec<B>,
-    /// Of a read that repairs: what is right.
+    /// For a read that repairs, the right data.
     pub right: Vec<B>,
     pending: u32,
     status: Status,
     spans: Spans,
-    /// Up to when its time is accounted for.
+    /// Time up to which the request's time is attributed.
     mark: Time,
 }
 
-/// All requests of the host in an array.
+/// All host requests in an array.
 #[derive(Debug)]
 pub struct Requests<B> {
     slots: Vec<HostRequest<B>>,
@@ -47,7 +47,7 @@ impl<B> Default for Requests<B> {
 }
 
 impl<B: Clone + Default> Requests<B> {
-    /// A request has come; returns its place here. A read has room for its data.
+    /// Opens a request. Returns its slot. A read gets a buffer for its data.
     pub fn open(&mut self, now: Time, request: Request<B>) -> u32 {
         let Request { id, op, fua, class, mirror, block, blocks, mut data, .. } = request;
         let right = match mirror {
@@ -88,28 +88,28 @@ impl<B: Clone + Default> Requests<B> {
         }
     }
 
-    /// Requests that have not been answered.
+    /// Number of requests not completed.
     pub fn in_flight(&self) -> u32 {
         (self.slots.len() - self.free.len()) as u32
     }
 
-    /// The request in a place.
+    /// The request in a slot.
     pub fn get(&self, slot: u32) -> &HostRequest<B> {
         &self.slots[slot as usize]
     }
 
-    /// The request in a place.
+    /// The request in a slot, mutable.
     pub fn get_mut(&mut self, slot: u32) -> &mut HostRequest<B> {
         &mut self.slots[slot as usize]
     }
 
-    /// It waits for so many parts more.
+    /// Adds `parts` parts that the request waits for.
     pub fn expect(&mut self, slot: u32, parts: u32) {
         self.slots[slot as usize].pending += parts;
     }
 
-    /// One of its parts has ended, whose own time since it began is `spans`; time before that was
-    /// spent waiting inside of the array. Returns true with the last one.
+    /// A part of the request has completed; `spans` attributes its own time since its start, and earlier time
+    /// counts as waiting inside the array. True for the last part.
     pub fn part_done(&mut self, now: Time, slot: u32, status: Status, spans: &Spans) -> bool {
         let request = &mut self.slots[slot as usize];
         request.pending -= 1;
@@ -121,8 +121,8 @@ impl<B: Clone + Default> Requests<B> {
         is_last
     }
 
-    /// A stage of a request has ended, whose last part took `spans`; what they leave open up to now
-    /// was spent waiting inside of the array.
+    /// A stage of a request has ended; `spans` attributes the time of its last part, and the rest up to now
+    /// counts as waiting inside the array.
     pub fn account(&mut self, now: Time, slot: u32, spans: &Spans) {
         let request = &mut self.slots[slot as usize];
         let passed = now.since(request.mark);
@@ -130,25 +130,25 @@ impl<B: Clone + Default> Requests<B> {
             request.spans.extend(spans);
             request.spans.add(Cause::ArrayQueue, Nanos(passed.0 - spans.total().0));
         } else {
-            // The part had begun before this stage did: only its end was waited for.
+            // The part started before this stage: the request only waited for its end.
             request.spans.add(Cause::ArrayQueue, passed);
         }
         request.mark = now;
     }
 
-    /// The time of a request up to now was spent on `cause`.
+    /// Attributes the time of a request up to now to `cause`.
     pub fn account_cause(&mut self, now: Time, slot: u32, cause: Cause) {
         let request = &mut self.slots[slot as usize];
         request.spans.add(cause, now.since(request.mark));
         request.mark = now;
     }
 
-    /// Something about it went wrong; the first failure stays.
+    /// Records a failure of the request; the first one stays.
     pub fn fail(&mut self, slot: u32, status: Status) {
         self.slots[slot as usize].worsen(status);
     }
 
-    /// Answers it.
+    /// Completes the request.
     pub fn finish(&mut self, now: Time, slot: u32) {
         self.account(now, slot, &Spans::new());
         let request = &mut self.slots[slot as usize];
@@ -160,19 +160,19 @@ impl<B: Clone + Default> Requests<B> {
         self.answers.push(Response { id, status, data, busy_for: Nanos::ZERO, spans });
     }
 
-    /// Answers that the host has not seen yet.
+    /// Completions to be returned to the host.
     pub fn answers(&mut self) -> &mut Vec<Response<B>> {
         &mut self.answers
     }
 }
 
 impl<B> HostRequest<B> {
-    /// True when no part of it has failed.
+    /// True if no part has failed.
     pub fn is_good(&self) -> bool {
         self.status == Status::Success
     }
 
-    /// True when a read repairs, and what it has found at these places of its data is right.
+    /// True for a read that repairs and whose content at these indices of its data is right.
     pub fn repairs_with(&self, places: impl Iterator<Item = usize>, content: &[B]) -> bool
     where
         B: Block,

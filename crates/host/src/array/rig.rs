@@ -1,4 +1,4 @@
-//! An array over drives that cost nothing, for measuring what the array itself costs.
+//! An array over drives without computational cost, to measure the cost of the array itself.
 
 use super::Array;
 use super::DriveId;
@@ -10,44 +10,44 @@ use tailcut_base::control::ControlReply;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 
-/// What is asked of the array.
+/// Workload and array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// How it lays data out.
+    /// Layout of the data.
     pub layout: LayoutKind,
     /// R-groups of SWAN; 1 for others.
     pub groups: u32,
-    /// Drives in all.
+    /// Number of drives.
     pub drives: u32,
-    /// Blocks of a drive.
+    /// Blocks per drive.
     pub blocks: u64,
-    /// Reads instead of writes; of one block at random places, both.
+    /// Random reads instead of random writes; both of one block.
     pub reads: bool,
 }
 
-/// How long each drive takes for whatever it is asked.
+/// Latency of every drive request.
 const LATENCY: Nanos = Nanos::micros(100);
 
-/// Requests at a time.
+/// Concurrent requests of the host.
 const DEPTH: u32 = 64;
 
-/// The array, its drives, and the host.
+/// An array with its drives and host.
 #[derive(Debug)]
 pub struct Rig {
     array: Array<Fingerprint>,
-    /// What the drives have been asked, in the order in which they answer.
+    /// Drive requests in the order of completion.
     asked: VecDeque<(Time, DriveId, Request<Fingerprint>)>,
     random: Stream,
     load: Load,
     now: Time,
-    /// Names for requests that are not in use.
+    /// Unused request identifiers.
     ids: Vec<u32>,
     done: u64,
     spare: Vec<Vec<Fingerprint>>,
 }
 
 impl Rig {
-    /// An array without content.
+    /// An empty array.
     pub fn new(load: Load) -> Rig {
         let Load { layout, groups, drives, blocks, .. } = load;
         let config = ArrayConfig { layout, groups, drives, depth: DEPTH, ..ArrayConfig::default() };
@@ -65,12 +65,12 @@ impl Rig {
         }
     }
 
-    /// Blocks that the host uses: four fifths of what it is offered.
+    /// Blocks that the host uses: four fifths of the capacity.
     fn blocks(&self) -> u64 {
         self.array.disk().blocks / 5 * 4
     }
 
-    /// Writes every block once in order and as many again at random: from then on a log collects.
+    /// Writes every block once in order, then as many at random: from then on a log collects garbage.
     pub fn settle(&mut self) {
         let blocks = self.blocks();
         for block in 0..blocks {
@@ -82,7 +82,7 @@ impl Rig {
         }
     }
 
-    /// Serves so many requests of the load.
+    /// Executes `count` requests of the load.
     pub fn serve(&mut self, count: u64) {
         let (end, blocks) = (self.done + count, self.blocks());
         let op = if self.load.reads { Op::Read } else { Op::Write };
@@ -92,7 +92,7 @@ impl Rig {
         }
     }
 
-    /// Requests that have been answered.
+    /// Number of completed requests.
     pub fn done(&self) -> u64 {
         self.done
     }
@@ -128,7 +128,7 @@ impl Rig {
         self.pass_on();
     }
 
-    /// Lets time go on to the next answer of a drive or event of the array.
+    /// Advances time to the next drive completion or timer of the array.
     fn step(&mut self) {
         let due = self.asked.front().map_or(Time::NEVER, |&(due, ..)| due);
         let next = self.array.next_event().max(self.now);

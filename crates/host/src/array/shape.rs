@@ -1,7 +1,7 @@
-//! Whether what a record says of an array can be.
+//! Plausibility checks of a superblock.
 //!
-//! A record with a right checksum may still be wrong: written by a program with a bug, or by hand. Whatever
-//! is computed from it later relies on what is checked here.
+//! A superblock with a valid checksum may still be wrong: written by a buggy program or by hand. Later
+//! computations rely on these checks.
 
 use super::config::{ArrayConfig, LayoutKind};
 use super::integrity::Area;
@@ -12,13 +12,13 @@ use super::record::{CHECKSUMS, RECORD_BLOCKS, Record};
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::config::Choice;
 
-/// Records are counted up to here: the versions of copies have the generation in their upper half.
+/// Upper bound of the generation: the versions of copies have it in their upper half.
 const GENERATION_MAX: u64 = 1 << 31;
 
-/// The most blocks of a drive: 8 PiB.
+/// Largest number of blocks of a drive: 8 PiB.
 const DRIVE_BLOCKS_MAX: u64 = 1 << 41;
 
-/// What is impossible in a record, if anything is.
+/// The first impossible value in a superblock, if any.
 pub fn impossible(record: &Record) -> Option<String> {
     if record.generation >= GENERATION_MAX {
         return Some(format!("it has been changed {} times", record.generation));
@@ -79,7 +79,7 @@ fn impossible_in_place(record: &Record, width: u64) -> Option<String> {
     (!is_possible).then(|| format!("chunks of {chunk} blocks behind {reserved} blocks of journal or bitmap"))
 }
 
-/// Blocks of each drive that are left to a layout that writes in place.
+/// Number of blocks on each drive that are left to a layout that writes in place.
 fn room(record: &Record) -> u64 {
     let area = record.has_checksums_in_place().then(|| Area::of(record.drive_blocks));
     area.map_or(record.drive_blocks, |area| area.start()).saturating_sub(RECORD_BLOCKS)

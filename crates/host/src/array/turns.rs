@@ -1,13 +1,13 @@
-//! Drives collect garbage in turn: of a group at most one at a time, so that its blocks can be had from
-//! the others meanwhile (IODA, SOSP 2021, section 3.3: PL_Win; Harmonia, MSST 2011, lets all collect at
-//! once instead).
+//! Windows for garbage collection: of a group at most one drive collects at a time, so that its blocks can be
+//! reconstructed from the others meanwhile (IODA, SOSP 2021, section 3.3: PL_Win; Harmonia, MSST 2011, lets
+//! all collect at once instead).
 
 use crate::array::{DriveId, RGroups};
 use tailcut_base::control::Windows;
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Time};
 
-/// Who collects when.
+/// The windows of all drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turns {
     length: Nanos,
@@ -16,20 +16,21 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Turns of `length` in groups of `width` drives; none if zero. In the last `pause` of its turn, which
-    /// is shorter than the turn, a drive begins nothing more: what it has begun then ends within the turn.
+    /// Windows of `length` in groups of `width` drives; None if `length` is zero. In the last `pause` of its
+    /// window, which is shorter than the window, a drive starts no collection, so that the current one ends
+    /// within the window.
     pub fn new(length: Nanos, pause: Nanos, width: usize) -> Option<Turns> {
         (length > Nanos::ZERO).then_some(Turns { length, pause, groups: RGroups::new(width) })
     }
 
-    /// The windows of a drive. Those of a group follow each other with a pause.
+    /// The windows of a drive. Those of a group follow one another, separated by the pause.
     pub fn of(&self, drive: DriveId) -> Windows {
         let place = self.groups.column_of(drive).index() as u64;
         let period = self.length * self.groups.width() as u64;
         Windows { from: Time::ZERO + self.length * place, period, length: self.length - self.pause }
     }
 
-    /// True while it is the drive's turn.
+    /// True during the drive's window, including its pause.
     pub fn is_on(&self, now: Time, drive: DriveId) -> bool {
         (now.0 / self.length.0) as usize % self.groups.width() == self.groups.column_of(drive).index()
     }

@@ -1,10 +1,10 @@
-//! Structures of counters that can be added up.
+//! Structures of counters that can be summed.
 
-/// Gives a structure `add`, which adds another one field by field. A field that is left out does not compile.
+/// Defines `add` for a structure of counters. A field that is left out is a compile error.
 macro_rules! counters {
     ($name:ident: $($field:ident),+) => {
         impl $name {
-            /// Those of another, too.
+            /// Adds the counters of `other` field by field.
             pub fn add(&mut self, other: &$name) {
                 let $name { $($field),+ } = other;
                 $(self.$field += *$field;)+

@@ -1,45 +1,44 @@
-//! What was found damaged on flash, for who has to be told.
+//! Damage found on flash, for reports to the operator.
 
 use super::engine::Engine;
 use super::settings::Keep;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Something on flash that is not what was written.
+/// Damaged data on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The first block of the disk, or of this part's stretch of it, that it concerns.
+    /// First block affected, on the disk or on this part's range of it.
     pub block: u64,
-    /// What it is.
+    /// The damaged structure.
     pub what: DamageKind,
 }
 
-/// What is damaged, and what becomes of it.
+/// The damaged structure, and the consequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
-    /// One of the two superblocks: it is written again.
+    /// One of the two superblocks: it is rewritten.
     Superblock,
-    /// The head of a segment: it is written again.
+    /// The head of a segment: it is rewritten.
     Head,
-    /// The summary of a segment: its records are searched, and it is written again.
+    /// The summary of a segment: its records are searched for, and it is rewritten.
     Summary,
-    /// Both ends of a segment, and records in it may be damaged, too.
+    /// Both ends of a segment, and possibly records in it.
     Ends(Doubt),
-    /// Records of a segment whose keys are not known.
+    /// Records of a segment with unknown keys.
     Hole(Doubt),
-    /// A record: its item is lost, until it is written again.
+    /// A record: its item is lost until it is rewritten.
     Record,
-    /// A copy of a record or a summary: it is written again from another one.
+    /// A copy of a record or a summary: it is rewritten from another copy.
     Copy,
 }
 
-/// What becomes of everything that was written before something that was lost, because there may have been
-/// newer versions.
+/// Treatment of items that are older than lost records, which may have been newer versions of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// A store answers an error, until the item is written again or deleted.
+    /// A store returns an error until the item is rewritten or deleted.
     Refused,
-    /// A cache forgets it.
+    /// A cache drops the item.
     Forgotten,
 }
 
@@ -89,7 +88,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// Damage that nobody was told of.
+/// Damage not reported yet.
 #[derive(Debug, Default)]
 pub(super) struct Damages {
     found: VecDeque<Damage>,
@@ -97,7 +96,7 @@ pub(super) struct Damages {
 
 impl Damages {
     pub fn add(&mut self, damage: Damage) {
-        // Who is told of so much needs no more.
+        // After this many reports, further ones add nothing.
         if self.found.len() < MOST_DAMAGES {
             self.found.push_back(damage);
         }
@@ -105,8 +104,8 @@ impl Damages {
 }
 
 impl Engine {
-    /// Damage that was found, in the order in which it was; the first [`MOST_DAMAGES`] that nobody has asked
-    /// for.
+    /// The next damage to report, in the order of discovery. Beyond [`MOST_DAMAGES`] unreported ones, new
+    /// damage is dropped.
     pub fn next_damage(&mut self) -> Option<Damage> {
         self.damages.found.pop_front()
     }
@@ -116,5 +115,5 @@ impl Engine {
     }
 }
 
-/// More is not remembered.
+/// Most unreported damages kept.
 pub const MOST_DAMAGES: usize = 64;

@@ -1,4 +1,4 @@
-//! The engine: items in memory and on flash, as a machine.
+//! The storage engine: items in memory and on flash, as a state machine without I/O.
 
 use super::damage::Damages;
 use super::fetch::Fetched;
@@ -16,15 +16,15 @@ use crate::pool::Pool;
 use std::collections::VecDeque;
 use tailcut_base::Time;
 
-/// A store of items with keys.
+/// A key-value storage engine.
 ///
-/// Its user tells it what time it is ([`Engine::tick`]), looks for items ([`Engine::find`]; [`Engine::fetch`]
-/// where that says that one is on flash) and changes them ([`Engine::change`]). After each batch of calls it
-/// gives the disk what [`Engine::next_request`] returns, each answer of the disk to [`Engine::respond`], and
-/// takes what was fetched from [`Engine::next_fetched`]. One that was opened serves while it finds what is on
-/// flash; for that, [`Engine::recover`] is called.
+/// The caller sets the time ([`Engine::tick`]), looks up items ([`Engine::find`], and [`Engine::fetch`] for
+/// an item on flash) and changes them ([`Engine::change`]). After each batch of calls it submits the requests
+/// of [`Engine::next_request`] to the disk, passes each completion to [`Engine::respond`], and collects
+/// fetched items from [`Engine::next_fetched`]. An engine on an existing store serves while it recovers;
+/// until recovery is complete, the caller also calls [`Engine::recover`].
 ///
-/// One store has one user, a thread or an event loop: nothing in it is shared.
+/// An engine belongs to one thread or event loop; it shares no state.
 #[derive(Debug)]
 pub struct Engine {
     pub(super) settings: Settings,
@@ -32,93 +32,93 @@ pub struct Engine {
     pub(super) index: Index,
     pub(super) front: Front,
     pub(super) flash: Option<Flash>,
-    /// While something on flash is not known.
+    /// Present until recovery is complete.
     pub(super) recovery: Option<Recovery>,
     pub(super) pool: Pool,
     pub(super) ghost: Ghost,
     pub(super) now: Time,
     pub(super) unix: u32,
     pub(super) last_cas: u64,
-    /// Bytes that may be moved to the main queue from the segment that is given up.
+    /// Bytes of the current victim segment that may still move to the main queue.
     pub(super) move_budget: u64,
     pub(super) fetched: VecDeque<Fetched>,
-    /// Memory for keys that are fetched.
+    /// Spare memory for the keys of fetches.
     pub(super) spare_keys: Vec<Vec<u8>>,
     pub(super) figures: Figures,
     pub(super) damages: Damages,
 }
 
-/// What is found of a key without the disk.
+/// Result of a lookup in index and memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Found<'a> {
-    /// The item.
+    /// The item, which is in memory.
     Item(Item<'a>),
-    /// Something on flash that is likely to be the item; see [`Engine::fetch`].
+    /// The item is probably on flash; see [`Engine::fetch`].
     OnFlash,
-    /// There is none.
+    /// There is no such item.
     Nothing,
-    /// It was not found yet, and may be; see [`Engine::recover`]. [`Engine::fetch`] waits until that is
-    /// known.
+    /// Recovery has not found the key yet, but still may; see [`Engine::recover`]. [`Engine::fetch`] waits
+    /// for the result.
     Unknown,
 }
 
-/// What is to become of an item.
+/// A change of an item.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
-    /// It is written.
+    /// Write it.
     Put(Put<'a>),
-    /// It gets another time to live and state, and is otherwise the same.
+    /// Replace its expiry time and state.
     Amend {
-        /// When it expires, in seconds of Unix time; 0 for never.
+        /// New expiry time in seconds of Unix time; 0 for never.
         expires: u32,
-        /// Its state.
+        /// New state.
         state: State,
     },
-    /// It is deleted.
+    /// Delete it.
     Remove,
 }
 
-/// What is written.
+/// The content and attributes of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Put<'a> {
     /// The value.
     pub content: Content<'a>,
     /// The client's flags.
     pub flags: u32,
-    /// When it expires, in seconds of Unix time; 0 for never.
+    /// Expiry time in seconds of Unix time; 0 for never.
     pub expires: u32,
-    /// Its state.
+    /// State flags of the item.
     pub state: State,
-    /// Its CAS value, if it is not to get a new one.
+    /// CAS value to set; None for a new one.
     pub cas: Option<u64>,
 }
 
-/// A value, by itself or by what was there.
+/// The value of a write, absolute or relative to the current value.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// These bytes.
+    /// Replace the value.
     New(&'a [u8]),
-    /// These bytes behind what is there.
+    /// Append to the current value.
     After(&'a [u8]),
-    /// These bytes before what is there.
+    /// Prepend to the current value.
     Before(&'a [u8]),
 }
 
-/// Why an item was not written. Nothing has changed.
+/// Why a change was refused. The item is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is longer than [`Settings::most_item`] permits.
+    /// The item is longer than [`Settings::most_item`] permits.
     #[error("the item is too large")]
     TooLarge,
-    /// There is no room, and nothing may be given up.
+    /// There is no room, and nothing may be evicted.
     #[error("the store is full")]
     Full,
-    /// The disk is behind: the same again, when it has answered something.
+    /// The disk is behind: retry after a completion from the disk.
     #[error("the disk is behind")]
     Busy,
 }
 
-/// What an engine has done.
+/// Counters of an engine, since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Items found in memory.
@@ -127,31 +127,31 @@ pub struct Figures {
     pub hits_on_flash: u64,
     /// Items written.
     pub puts: u64,
-    /// Items given up for others.
+    /// Items evicted.
     pub evicted: u64,
-    /// Of those, not found worth writing to flash.
+    /// Evicted items that were not admitted to flash.
     pub not_admitted: u64,
-    /// Items whose time was over when they were come across.
+    /// Expired items that a request or an eviction came across.
     pub expired: u64,
     /// Items moved from memory to flash.
     pub moved_to_flash: u64,
     /// Bytes of records appended to the log by users, or moved there from memory.
     pub written: u64,
-    /// Bytes of records copied for room.
+    /// Bytes of records copied by reclaim.
     pub copied: u64,
     /// Tombstones written.
     pub tombstones: u64,
-    /// Records on flash that were not what had been written.
+    /// Damaged records read from flash.
     pub damaged: u64,
-    /// Segments of which an end, the summary or something between records was not what had been written.
+    /// Segments with a damaged end or summary, or with damage between records.
     pub damaged_segments: u64,
-    /// Ends and summaries of segments, superblocks and copies of records that were damaged and written again.
+    /// Damaged segment ends, summaries, superblocks and record copies that were rewritten.
     pub repaired: u64,
-    /// Reads of the disk that failed.
+    /// Failed disk reads.
     pub failed_reads: u64,
-    /// Other keys found instead, for the sake of equal hashes.
+    /// Reads from flash that found another key with an equal hash.
     pub strangers: u64,
-    /// Segments made free.
+    /// Segments reclaimed.
     pub reclaimed: u64,
 }
 
@@ -159,7 +159,7 @@ counters!(Figures: hits_in_memory, hits_on_flash, puts, evicted, not_admitted, e
     tombstones, damaged, damaged_segments, repaired, failed_reads, strangers, reclaimed);
 
 impl Engine {
-    /// A store in memory only, which knows keys by hashes with this seed; take a random number.
+    /// An engine in memory only. `seed` seeds the key hashes and must be random.
     pub fn in_memory(settings: Settings, seed: u64) -> Engine {
         Engine::new(settings, seed, None, 0)
     }
@@ -186,32 +186,31 @@ impl Engine {
         }
     }
 
-    /// What time it is: `now` by the clock of the process, `unix` in seconds of Unix time.
+    /// Sets the time: `now` on the process's clock, `unix` in seconds of Unix time.
     pub fn tick(&mut self, now: Time, unix: u32) {
-        // Several threads may have looked at the clock, and come in another order.
+        // Several threads may have read the clock and call in another order.
         self.now = self.now.max(now);
         self.unix = unix;
     }
 
-    /// The memory for items, for who may give it a hint to the system.
+    /// The memory for items, for hints such as `madvise`.
     pub fn memory(&self) -> &[u8] {
         self.front.memory()
     }
 
-    /// The seed of the keys' hashes.
+    /// Seed of the key hashes.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The hash of a key.
+    /// Hash of a key.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         KeyHash::of(self.seed, key)
     }
 
-    /// These keys are likely to be asked for next: what the index and memory say of the first
-    /// [`MOST_FORESEEN`] of them is fetched from memory to the processor. It changes nothing, and each is
-    /// waited for no longer than all of them.
+    /// Prefetches the index entries and records of the first [`MOST_FORESEEN`] keys into the processor's
+    /// cache, in parallel. It changes no state.
     pub fn prefetch<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
         let mut hashes = [KeyHash(0); MOST_FORESEEN];
         let mut count = 0;
@@ -231,8 +230,8 @@ impl Engine {
         }
     }
 
-    /// Looks for an item, because somebody asks for it (`counts`), or to change it. What is said of it is
-    /// what was true before.
+    /// Looks up an item. `counts` is true for a client's read, which updates heat and hit counters, and false
+    /// for a lookup before a change. The result describes the item before that update.
     #[inline]
     pub fn find(&mut self, key: &[u8], counts: bool) -> Found<'_> {
         let hash = self.hash(key);
@@ -259,11 +258,11 @@ impl Engine {
         Found::Item(self.front.item_with(unit, header))
     }
 
-    /// Changes the item with this key. `fetched` is what [`Engine::next_fetched`] has returned for it, if it
-    /// was on flash; nothing may have changed it since. Returns its CAS value.
+    /// Changes the item with this key. For an item on flash, `fetched` is its result from
+    /// [`Engine::next_fetched`], and must still be current. Returns the item's CAS value.
     ///
     /// # Errors
-    /// See [`Refused`]. Amending and removing what is not there does nothing.
+    /// See [`Refused`]. Amending or removing an item that does not exist does nothing.
     pub fn change(
         &mut self,
         key: &[u8],
@@ -277,11 +276,11 @@ impl Engine {
         }
     }
 
-    /// Forgets all items that were written so far.
+    /// Invalidates all items written so far.
     ///
     /// # Errors
-    /// [`Refused::Full`] from a store whose disk has failed, as for any other change: after a restart the
-    /// items would be there again. A cache forgets what is in memory whatever the disk does.
+    /// [`Refused::Full`] from a store whose disk has failed, as for any other change: the items would
+    /// reappear after a restart. A cache drops its items in memory even if the disk has failed.
     pub fn flush_all(&mut self) -> Result<(), Refused> {
         if self.is_frozen() {
             return Err(Refused::Full);
@@ -297,32 +296,31 @@ impl Engine {
         Ok(())
     }
 
-    /// Items in it, those included whose time is over and that nobody has come across; while it is
-    /// recovering, those that were found.
+    /// Number of items, including expired ones that have not been dropped yet; during recovery, the number
+    /// found so far.
     pub fn items(&self) -> u64 {
         self.index.items()
     }
 
-    /// What it has done.
+    /// The engine's counters.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
 
-    /// Bytes of its index.
+    /// Size of the index in bytes.
     pub fn index_bytes(&self) -> u64 {
         self.index.bytes()
     }
 
-    /// Its settings.
+    /// The engine's settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 }
 
-/// The ghost remembers a key for so many bytes of memory.
+/// Bytes of memory per key that the ghost remembers.
 const GHOST_BYTES: u64 = 512;
-/// Keys that are looked for at a time before their turn comes: as many as a processor waits for at once, more
-/// or less.
+/// Keys prefetched at a time: about the number of cache misses that a processor keeps outstanding.
 pub const MOST_FORESEEN: usize = 16;
-/// CAS values of different runs differ.
+/// CAS values start at the run's number shifted by this, so that runs do not share values.
 pub(super) const RUN_SHIFT: u32 = 40;

@@ -1,4 +1,4 @@
-//! Room in memory: which records stay there, which go to flash, and which are given up (S3-FIFO, Yang and
+//! Eviction from memory: which records stay, which move to flash, and which are dropped (S3-FIFO, Yang and
 //! others 2023).
 
 use super::engine::Engine;
@@ -10,18 +10,18 @@ use super::place::{Place, UNIT};
 use super::settings::Keep;
 
 impl Engine {
-    /// Room for another copy of what is on flash.
+    /// Reserves memory for a cached copy of an item on flash.
     pub(super) fn reserve_for_copy(&mut self, bytes: u64) -> Option<u32> {
         self.make_room(bytes);
         self.front.reserve(Queue::Main, bytes, false)
     }
 
-    /// A store that keeps everything and has no flash cannot give anything up.
+    /// False for a store without flash: it must keep every item.
     pub(super) fn may_evict(&self) -> bool {
         self.settings.keep == Keep::WhatIsUsed || self.flash.is_some()
     }
 
-    /// Makes room in memory, a little at a time, so that nobody waits for a whole segment.
+    /// Frees memory in small steps, so that no request waits for a whole segment.
     pub(super) fn make_room(&mut self, bytes: u64) {
         let mut left = 2 * bytes + STEP_BYTES;
         while self.front.is_short() && self.may_evict() && left > 0 {
@@ -37,10 +37,10 @@ impl Engine {
         }
     }
 
-    /// A record has to leave its place in memory (S3-FIFO, Yang and others 2023, algorithm 1).
+    /// Evicts a record from its segment (S3-FIFO, Yang and others 2023, algorithm 1).
     fn evict(&mut self, victim: Victim) {
         if victim.is_first {
-            // At least half of a segment comes free, whatever is in it.
+            // At least half of each segment is freed.
             self.move_budget = self.front.segment_bytes() / 2;
         }
         self.look_ahead();
@@ -61,7 +61,7 @@ impl Engine {
         self.leave(hash, victim, entry, header.home);
     }
 
-    /// What the index says of the next victims comes from memory while this one is moved.
+    /// Prefetches the index entries of the next victims while this one is moved.
     fn look_ahead(&mut self) {
         while let Some(unit) = self.front.next_soon() {
             self.index.prefetch(self.hash(self.front.item(unit).key));
@@ -80,7 +80,7 @@ impl Engine {
         true
     }
 
-    /// A record leaves memory: it has a place on flash, or gets one, or is given up.
+    /// A record leaves memory: its place on flash becomes the item, or it is written there, or it is dropped.
     fn leave(&mut self, hash: KeyHash, victim: Victim, entry: Entry, home: u64) {
         if home != 0 {
             self.index.set(hash, Entry { place: Place::decode(home), heat: 0 });
@@ -98,11 +98,11 @@ impl Engine {
         self.figures.not_admitted += u64::from(!is_admitted);
     }
 
-    /// While there are segments that hold nothing, everything is worth keeping.
+    /// True while flash has unused segments: then every item is admitted.
     fn has_unused_flash(&self) -> bool {
         self.flash.as_ref().is_some_and(|flash| !flash.log.wants_victim(0) && !flash.log.is_busy())
     }
 }
 
-/// Steps of eviction beyond what is needed.
+/// Bytes of eviction per step beyond the bytes needed.
 const STEP_BYTES: u64 = 16 * UNIT;

@@ -1,4 +1,4 @@
-//! Items that are read from flash.
+//! Reads of items from flash.
 
 use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
@@ -19,7 +19,7 @@ use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
 use crate::planted::{Rule, holds};
 
-/// A read under way.
+/// A read in flight.
 #[derive(Debug)]
 pub(super) struct Fetching {
     ticket: u32,
@@ -27,15 +27,15 @@ pub(super) struct Fetching {
     place: Place,
     counts: bool,
     segment: SegmentId,
-    /// The copy that is read, if it is a certain one.
+    /// The copy being read; None for any.
     copy: Option<u8>,
-    /// Reads of certain copies that have ended.
+    /// Completed reads of named copies.
     tries: u8,
     blocks: Vec<Bytes>,
     versions: Versions,
 }
 
-/// Somebody who wants an item.
+/// A request for an item on flash.
 #[derive(Debug)]
 pub(super) struct Asking {
     ticket: u32,
@@ -43,18 +43,18 @@ pub(super) struct Asking {
     counts: bool,
 }
 
-/// What came of a read.
+/// The result of a fetch.
 #[derive(Debug)]
 pub struct Fetched {
-    /// What [`Engine::fetch`] was given.
+    /// The ticket passed to [`Engine::fetch`].
     pub ticket: u32,
-    /// The disk has failed to read it, or it is damaged, or a newer version may be: what the item is, is not
-    /// known.
+    /// The item's current value is unknown: the read failed, the record is damaged, or a newer version may be
+    /// lost.
     pub is_lost: bool,
     key: Vec<u8>,
     place: Place,
     header: Header,
-    /// Empty if there is none.
+    /// Empty if there is no item.
     blocks: Vec<Bytes>,
 }
 
@@ -64,28 +64,27 @@ impl Fetched {
         !self.blocks.is_empty()
     }
 
-    /// Bytes of the value, if it is there.
+    /// Length of the value in bytes; 0 if the item was not found.
     pub fn bytes(&self) -> usize {
         if self.is_there() { self.header.value as usize } else { 0 }
     }
 
-    /// True if there was something to be read. Otherwise it is in memory by now, or there is none, and its
-    /// user looks again.
+    /// True if a record was read. Otherwise the item is in memory by now or does not exist: look it up again.
     pub fn was_read(&self) -> bool {
         matches!(self.place, Place::Log { .. })
     }
 
-    /// The key that was asked for.
+    /// The requested key.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// Its header; only if it is there.
+    /// The item's header; valid only if the item was found.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The item; only if it is there.
+    /// The item; valid only if it was found.
     pub fn item(&self) -> Item<'_> {
         let at = self.place.offset() + self.header.value_at();
         let value = Value::Blocks { blocks: &self.blocks, at, bytes: self.header.value as usize };
@@ -101,7 +100,7 @@ impl Asking {
 }
 
 impl Place {
-    /// Where it begins in its first block; 0 in memory.
+    /// Byte offset in its first block; 0 in memory.
     fn offset(self) -> usize {
         match self {
             Place::Log { unit, .. } => (unit * UNIT % BLOCK_BYTES) as usize,
@@ -111,10 +110,11 @@ impl Place {
 }
 
 impl Engine {
-    /// Reads an item of which [`Engine::find`] has said that it is on flash, or may be. What came of it is
-    /// returned by [`Engine::next_fetched`] under the name `ticket`: the item as it is now, even if it is
-    /// changed before that, or, of one that was not found yet, as it is when that is known. `counts` if
-    /// somebody has asked for it. How many bytes of memory it takes at the most is returned.
+    /// Starts reading an item for which [`Engine::find`] returned [`Found::OnFlash`](super::Found::OnFlash)
+    /// or [`Found::Unknown`](super::Found::Unknown). [`Engine::next_fetched`] returns the result with the
+    /// same `ticket`: the item as of this call, even if it changes in between; for an unknown key, the item
+    /// as of its recovery. `counts` is true for a client's read. Returns the largest memory that the fetch
+    /// takes, in bytes.
     pub fn fetch(&mut self, key: &[u8], ticket: u32, counts: bool) -> u64 {
         let hash = self.hash(key);
         let mut kept = self.spare_keys.pop().unwrap_or_default();
@@ -128,17 +128,17 @@ impl Engine {
         self.fetch_for(hash, asking);
         match place {
             Some(Place::Log { pages, .. }) if pages < MOST_PAGES => u64::from(pages) * BLOCK_BYTES,
-            // How long it is stands in its first block.
+            // The first block gives its length.
             Some(Place::Log { .. }) => self.settings.most_item,
             _ => 0,
         }
     }
 
-    /// Reads an item that is known.
+    /// Starts reading an item whose key is known.
     pub(super) fn fetch_for(&mut self, hash: KeyHash, asking: Asking) {
         let place = self.index.find(hash).map(|entry| entry.place);
         let (Some(flash), Some(place @ Place::Log { unit, pages })) = (&mut self.flash, place) else {
-            // It is in memory by now, or gone: the asker looks again.
+            // By now it is in memory or gone: the requester looks it up again.
             return self.fetched.push_back(asking.in_vain(false));
         };
         let Asking { ticket, key, counts } = asking;
@@ -150,12 +150,12 @@ impl Engine {
         self.read_on(fetching, usize::from(pages));
     }
 
-    /// Nobody will know whether there is such an item.
+    /// Fails a request: recovery cannot decide whether the item exists.
     pub(super) fn give_up_asking(&mut self, asking: Asking) {
         self.fetched.push_back(asking.in_vain(true));
     }
 
-    /// Gets blocks until there are so many.
+    /// Reads blocks until there are `pages` of them.
     fn read_on(&mut self, mut fetching: Fetching, pages: usize) {
         let Place::Log { unit, .. } = fetching.place else { return };
         let Some(flash) = &mut self.flash else { return };
@@ -171,7 +171,7 @@ impl Engine {
         flash.jobs.read_copy(Job::Fetch(fetching), Haste::Urgent, block, count, (list, mirror));
     }
 
-    /// Blocks were read.
+    /// A read has completed.
     pub(super) fn note_fetched(&mut self, mut fetching: Fetching, is_good: bool, mut data: Vec<Bytes>) {
         if !is_good {
             self.figures.failed_reads += 1;
@@ -186,7 +186,7 @@ impl Engine {
         self.judge(fetching);
     }
 
-    /// Looks at what was read so far.
+    /// Checks the blocks read so far.
     fn judge(&mut self, mut fetching: Fetching) {
         let Some(flash) = &self.flash else { return };
         let sequence = flash.log.sequence(fetching.segment);
@@ -222,14 +222,14 @@ impl Engine {
             return self.end_fetch(fetching, None, false);
         }
         if header.is_expired(self.unix) {
-            // It stays where it is until its segment is used again: an older one could come back without it.
+            // It stays until its segment is reclaimed: without it, an older record could reappear.
             self.figures.expired += 1;
             return self.end_fetch(fetching, None, false);
         }
         self.end_fetch(fetching, Some(header), false);
     }
 
-    /// Reads another copy of what could not be read, or was not what had been written; not if there is none.
+    /// Retries a failed or damaged read from another copy; `Err` if none is left.
     fn read_other_copy(&mut self, mut fetching: Fetching) -> Result<(), Fetching> {
         let Some(flash) = &self.flash else { return Err(fetching) };
         let copies = flash.jobs.copies();
@@ -247,7 +247,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What was read from a certain copy is what was written: the others become the same.
+    /// Overwrites the other copies after a named copy was read intact.
     fn repair_copies(&mut self, fetching: &Fetching) {
         let (Some(flash), Some(copy)) = (&mut self.flash, fetching.copy) else { return };
         let Place::Log { unit, .. } = fetching.place else { return };
@@ -264,7 +264,7 @@ impl Engine {
         self.report(Damage { block, what: DamageKind::Copy });
     }
 
-    /// The record that the index names is not what was written.
+    /// The record that the index points to is damaged.
     fn end_damaged(&mut self, fetching: Fetching) {
         let fetching = match self.read_other_copy(fetching) {
             Ok(()) => return,
@@ -277,8 +277,8 @@ impl Engine {
         self.end_lost(fetching);
     }
 
-    /// What the newest version of an item was is not known. A cache has none from now on; a store says so
-    /// until it is written again or deleted.
+    /// The newest version of an item is unknown. A cache drops the item; a store returns an error until it is
+    /// rewritten or deleted.
     fn end_lost(&mut self, fetching: Fetching) {
         if self.settings.keep == Keep::WhatIsUsed {
             self.forget_fetched(&fetching);
@@ -310,7 +310,7 @@ impl Engine {
         self.fetched.push_back(fetched);
     }
 
-    /// What is asked for again and again is kept in memory, too.
+    /// Copies an item that was read repeatedly to memory.
     fn promote(&mut self, fetched: &Fetched) {
         let hash = self.hash(fetched.key());
         let entry = self.index.find(hash).filter(|entry| entry.place == fetched.place);
@@ -320,14 +320,13 @@ impl Engine {
         let Some(unit) = self.reserve_for_copy(header.record_bytes()) else { return };
         self.front.begin(unit, &header, fetched.key());
         fill(self.front.value_mut(unit, &header), fetched.item().value);
-        // Making room has written nothing to where the record is, but may have given it up.
+        // Eviction has not overwritten the record, but may have dropped it.
         if self.index.find(hash).is_some_and(|entry| entry.place == fetched.place) {
             self.index.set(hash, Entry { place: Place::Front { unit }, heat: entry.heat });
         }
     }
 
-    /// True if nothing has happened to a key since it was fetched. If not, its user looks again before he
-    /// changes it.
+    /// True if the item has not changed since it was fetched. If false, look it up again before changing it.
     pub fn is_current(&self, fetched: &Fetched) -> bool {
         let entry = self.index.find(self.hash(fetched.key()));
         let home = entry.map(|entry| match entry.place {
@@ -337,12 +336,12 @@ impl Engine {
         home.map_or(!fetched.is_there(), |home| home == fetched.place.encode())
     }
 
-    /// What was fetched, in the order in which it came.
+    /// The next completed fetch, in order of completion.
     pub fn next_fetched(&mut self) -> Option<Fetched> {
         self.fetched.pop_front()
     }
 
-    /// A fetched item is not needed any more.
+    /// Returns the buffers of a fetched item that is no longer needed.
     pub fn give_back(&mut self, fetched: Fetched) {
         let Fetched { mut key, blocks, .. } = fetched;
         self.pool.take_back(blocks);
@@ -353,7 +352,7 @@ impl Engine {
     }
 }
 
-/// The key of a record in blocks.
+/// Copies the key of the record at byte `at` of the blocks to `room`.
 pub(super) fn key_in<'a>(blocks: &[Bytes], at: usize, header: &Header, room: &'a mut [u8; 256]) -> &'a [u8] {
     let mut to = 0;
     for piece in pieces_of(blocks, header.key_range(at)) {
@@ -363,8 +362,8 @@ pub(super) fn key_in<'a>(blocks: &[Bytes], at: usize, header: &Header, room: &'a
     &room[..to]
 }
 
-/// The header of a record of that use of a segment, in the store of that salt, at a byte of blocks, if header
-/// and key are what was written; `within` is what is left of the segment there.
+/// The header of the record at byte `at` of the blocks, in the segment use given by sequence and salt, if
+/// header and key are intact. `within` is the number of bytes from there to the end of the segment.
 #[inline]
 pub(super) fn record_in(
     blocks: &[Bytes],
@@ -377,7 +376,7 @@ pub(super) fn record_in(
     (found.header.record_bytes() <= within && found.is_intact(salt, within, key)).then_some(found)
 }
 
-/// The same, if the value is what was written, too.
+/// Like [`record_in`], but only if the value is intact as well.
 pub(super) fn whole_record_in(
     blocks: &[Bytes],
     at: usize,
@@ -387,18 +386,18 @@ pub(super) fn whole_record_in(
     record_in(blocks, at, of, within).filter(|found| is_whole(blocks, at, found))
 }
 
-/// The block behind the last one that the header and the key of a record at this byte may touch.
+/// The block just behind the last one that header and key of a record at byte `at` may touch.
 pub(super) fn key_end(at: usize) -> usize {
     (at + Header::BYTES + MOST_KEY).div_ceil(BLOCK_BYTES as usize)
 }
 
-/// The header at a byte of blocks, if it may be that of a record in that use of a segment.
+/// The header at byte `at` of the blocks, if it may belong to a record in the segment with this sequence.
 #[inline]
 pub(super) fn header_in(blocks: &[Bytes], at: usize, sequence: u64) -> Option<FlashHeader> {
     FlashHeader::decode(&gather::<{ Header::BYTES }>(blocks, at)?, sequence)
 }
 
-/// So many bytes of blocks, if there are so many.
+/// Copies `COUNT` bytes from the blocks; None if there are fewer.
 fn gather<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]> {
     let mut bytes = [0; COUNT];
     let mut to = 0;
@@ -411,7 +410,7 @@ fn gather<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]
 
 /// Longest key (memcached's `protocol.txt`: 250 characters).
 pub const MOST_KEY: usize = 250;
-/// How often each copy is read for a record that none has: the first time its length may not be known yet.
+/// Reads of each copy before a record counts as damaged: its length may be unknown at the first one.
 const ROUNDS: u8 = 2;
-/// Keys whose memory is kept.
+/// Spare key buffers kept.
 const MOST_SPARE_KEYS: usize = 256;

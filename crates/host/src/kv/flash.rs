@@ -1,4 +1,4 @@
-//! What the disk is asked for, and what becomes of its answers.
+//! Disk requests of the engine and the handling of their completions.
 
 use super::engine::Engine;
 use super::fetch::Fetching;
@@ -14,7 +14,7 @@ use crate::planted::{Rule, holds};
 use crate::pool::Pool;
 use tailcut_base::{Nanos, Status, Time};
 
-/// What an engine has on flash.
+/// The engine's state on flash.
 #[derive(Debug)]
 pub(super) struct Flash {
     pub log: Log,
@@ -22,68 +22,68 @@ pub(super) struct Flash {
     pub reclaims: Reclaims,
     pub superblock: Superblock,
     pub is_flushing: bool,
-    /// Somebody wants to know when what was written before this point is durable.
+    /// Write number up to which durability is requested.
     pub wanted: u64,
     pub has_dirty_superblock: bool,
-    /// The superblock was written by this write: when that is durable, the other one is written.
+    /// Write number of the latest superblock write; once it is durable, the mirror superblock is written.
     pub mirrored_after: Option<u64>,
     /// Number of the last superblock write, and its block: 0 or 1.
     pub last_superblock: (u64, u64),
     /// Block of the durable superblock, 0 or 1; not overwritten until the other one is durable.
     pub durable_superblock: u64,
-    /// Blocks that are written when the superblock is durable.
+    /// Blocks to write once the superblock is durable.
     pub repairs: Vec<(u64, Bytes)>,
-    /// The last of their writes.
+    /// Number of the last of these writes.
     pub repaired_after: u64,
-    /// Writes for which the disk had no room, and when they are tried again.
+    /// Writes that failed for lack of space; `next_try` is when they are retried.
     pub stalled: Vec<Writing>,
     pub next_try: Time,
-    /// When what was written before this point is durable, the superblock says so.
+    /// Write number: once it is durable, the superblock records the close.
     pub closing: Option<u64>,
     /// An optional write has failed: a segment may lack its summary.
     pub has_lost_optional: bool,
     pub timers: Timers,
 }
 
-/// What the log does by itself.
+/// Timers of the log.
 #[derive(Debug)]
 pub(super) struct Timers {
-    /// It says that its records are durable; see [`Flash::mark_durable`].
+    /// When to mark the log's records as durable; see [`Flash::mark_durable`].
     marks_at: Time,
-    /// What was written is flushed although no user waits for that; see [`Flash::flush_in_time`].
+    /// When to flush although no user waits for it; see [`Flash::flush_in_time`].
     flushes_at: Time,
 }
 
 impl Timers {
-    /// Nothing is to be done.
+    /// No timer is set.
     pub const IDLE: Timers = Timers { marks_at: Time::NEVER, flushes_at: Time::NEVER };
 }
 
-/// What becomes of an answer of the disk.
+/// The purpose of a disk request, which determines how its completion is handled.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// A user wants a record.
+    /// A read of a record for a user.
     Fetch(Fetching),
-    /// A part of the log, or of what stands beside it.
+    /// A write of a part of the log, or of its metadata.
     Write(Writing),
-    /// Writes up to this one become durable.
+    /// A flush that makes writes up to this number durable.
     Flush(u64),
-    /// A part of a segment that is to be used again, by the place of what is done with it.
+    /// A read or erase of a part of the victim in this reclaim slot.
     Reclaim(usize, Part),
-    /// A part of one in which something may be found.
+    /// A read for recovery.
     Recover(Stretch),
-    /// Copies of blocks in a segment become what another copy is.
+    /// A repair of copies of blocks in this segment.
     Repair(SegmentId),
 }
 
-/// A write under way.
+/// A write in flight.
 #[derive(Debug)]
 pub(super) struct Writing {
     number: u64,
     block: u64,
-    /// To be written again, should the disk have no room.
+    /// Kept for a retry when the disk is out of space.
     data: Vec<Bytes>,
-    /// It need not be there: what it says can be found out again.
+    /// The write may fail: its content can be reconstructed.
     is_optional: bool,
 }
 
@@ -95,7 +95,7 @@ impl Engine {
         flash.jobs.next()
     }
 
-    /// The disk has answered.
+    /// Handles a completion from the disk.
     pub fn respond(&mut self, response: Response<Bytes>) {
         let Some(flash) = &mut self.flash else { return };
         let is_good = response.status == Status::Success;
@@ -110,7 +110,7 @@ impl Engine {
                 if is_good {
                     flash.log.note_flushed(settled);
                 } else {
-                    // A later flush that succeeds proves nothing: what was to become durable may be gone.
+                    // A later flush that succeeds proves nothing: the data may be gone.
                     flash.log.fail();
                 }
             }
@@ -124,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// Gives the disk what there is.
+    /// Queues all requests that are due.
     fn go_on(&mut self) {
         self.advance_reclaim();
         let (now, patience) = (self.now, self.settings.patience);
@@ -141,20 +141,20 @@ impl Engine {
         flash.send_flush();
     }
 
-    /// When it wants to go on by itself.
+    /// When the engine's next timer expires; [`Time::NEVER`] if none is set.
     pub fn next_event(&self) -> Time {
         let Some(flash) = &self.flash else { return Time::NEVER };
         let since = flash.log.dirty_since().map_or(Time::NEVER, |since| since + self.settings.patience);
         match flash.log.is_full() {
-            // What waits for room is tried again, and nothing else is written before there is some.
+            // Stalled writes are retried, and no other write is issued until there is space.
             true if flash.stalled.is_empty() => Time::NEVER,
             true => flash.next_try,
             false => since.min(flash.timers.marks_at).min(flash.timers.flushes_at),
         }
     }
 
-    /// Everything that was written so far shall become durable. It is when [`Engine::durable`] has reached
-    /// what is returned.
+    /// Starts making everything written so far durable. It is durable once [`Engine::durable`] has reached
+    /// the returned number.
     pub fn sync(&mut self) -> u64 {
         let Some(flash) = &mut self.flash else { return 0 };
         flash.send_superblock(&mut self.pool);
@@ -163,8 +163,8 @@ impl Engine {
         point
     }
 
-    /// The same before an orderly end. The open segment is ended, so that the next start need not look
-    /// through it, and is believed as a whole. What is written later comes to another one.
+    /// Like [`Engine::sync`], before an orderly shutdown: also seals the open segment, so that the next start
+    /// trusts all of it without a search. Later writes go to another segment.
     pub fn close(&mut self) -> u64 {
         let Some(flash) = &mut self.flash else { return 0 };
         flash.log.close(&mut self.pool);
@@ -173,24 +173,24 @@ impl Engine {
         point
     }
 
-    /// True while nothing is written to the disk: it has failed, or has no room ([`Engine::is_full`]).
+    /// True while the disk accepts no writes: it has failed, or is out of space ([`Engine::is_full`]).
     pub fn has_failed(&self) -> bool {
         self.flash.as_ref().is_some_and(|flash| flash.log.has_failed() || flash.log.is_full())
     }
 
-    /// True while the disk has no room for what was written, like a sparse file on a file system that is
-    /// full. It is tried again every second; until then nothing is written, and items are read, and deleted
-    /// as long as that fits in what is open.
+    /// True while the disk is out of space, like a sparse file on a full file system. Writes are retried
+    /// every second; until one succeeds, nothing is written. Items are still read, and deleted as long as
+    /// tombstones fit in the open segment.
     pub fn is_full(&self) -> bool {
         self.flash.as_ref().is_some_and(|flash| flash.log.is_full())
     }
 
-    /// How far what was written is durable; see [`Engine::sync`].
+    /// The number up to which writes are durable; see [`Engine::sync`].
     pub fn durable(&self) -> u64 {
         self.flash.as_ref().map_or(0, |flash| flash.log.durable())
     }
 
-    /// The first block of a request, while the disk has it, and whether it need not succeed.
+    /// First block of a request in flight, and whether the request may fail.
     pub(super) fn block_of(&self, id: u32) -> Option<(u64, bool)> {
         match self.flash.as_ref()?.jobs.job(id)? {
             Job::Recover(stretch) => Some((stretch.block, true)),
@@ -200,13 +200,14 @@ impl Engine {
         }
     }
 
-    /// Blocks of the disk, or of this part's stretch of it, when the store was made; nothing in memory.
+    /// Length of the disk, or of this part's range of it, when the store was created, in blocks; None for a
+    /// store in memory.
     pub fn disk_blocks(&self) -> Option<u64> {
         self.flash.as_ref().map(|flash| flash.superblock.blocks)
     }
 
-    /// True when the ends of segments that were damaged are written again for good: the heads that are
-    /// written from now on say that all older segments are durable.
+    /// True once repaired ends of segments are durable: heads written from now on state that all older
+    /// segments are durable.
     pub(super) fn is_repaired(&self) -> bool {
         self.flash
             .as_ref()
@@ -220,15 +221,15 @@ impl Engine {
         flash.is_some_and(Flash::record_durable)
     }
 
-    /// True when the disk is asked for nothing.
+    /// True if no disk request is in flight.
     pub(super) fn is_quiet(&self) -> bool {
         self.flash.as_ref().is_none_or(|flash| flash.jobs.is_quiet())
     }
 
-    /// True when nothing is to be done for the disk.
+    /// True if no disk request is queued, in flight or due.
     pub fn is_idle(&self) -> bool {
         self.flash.as_ref().is_none_or(|flash| {
-            // Nothing that a log that has failed had still to write is going to be written.
+            // A failed log never writes what is left.
             let has_nothing_to_write = || {
                 flash.log.durable() >= flash.wanted
                     && !flash.has_dirty_superblock
@@ -241,12 +242,12 @@ impl Engine {
 }
 
 impl Flash {
-    /// A write that is counted.
+    /// Submits a numbered write.
     fn write(&mut self, number: u64, block: u64, data: Vec<Bytes>) {
         self.send(Writing { number, block, data, is_optional: false });
     }
 
-    /// The same for what need not be there.
+    /// Submits a numbered write that may fail.
     pub fn write_optional(&mut self, number: u64, block: u64, data: Vec<Bytes>) {
         self.send(Writing { number, block, data, is_optional: true });
     }
@@ -273,7 +274,7 @@ impl Flash {
         self.log.note_written(number, status == Status::Success || is_optional, pool);
     }
 
-    /// There may be room now for what there was none.
+    /// Retries writes that were stalled for lack of space.
     fn try_again(&mut self, now: Time) {
         if now >= self.next_try {
             std::mem::take(&mut self.stalled).into_iter().for_each(|writing| self.send(writing));
@@ -305,10 +306,10 @@ impl Flash {
         is_news
     }
 
-    /// When the log has been at rest for [`MARK_AFTER`], it says that what was written last is durable, and
-    /// makes that durable, too: from then on damage there is not taken for a write that the power has cut
-    /// off. The superblock says it of full segments, so that they do not depend on a mark in the open one.
-    /// Under load the next record says it, and the head of the next segment.
+    /// Once the log has been idle for [`MARK_AFTER`], appends a marker that its latest records are durable,
+    /// and makes the marker durable: from then on, damage there is not mistaken for a write cut off by a
+    /// power loss. The superblock records it for full segments, which therefore need no marker in the open
+    /// one. Under load the next record and the head of the next segment record it.
     fn mark_durable(&mut self, now: Time, patience: Nanos, pool: &mut Pool) {
         if !self.log.wants_mark() || !holds(Rule::DurableIsMarked) {
             self.timers.marks_at = Time::NEVER;
@@ -320,7 +321,7 @@ impl Flash {
         }
         self.timers.marks_at = Time::NEVER;
         if !self.log.mark_durable(pool) {
-            // The segment is full: the superblock says it.
+            // The segment is full: the superblock records it.
             self.log.close(pool);
             self.closing = Some(self.log.sync(pool));
         }
@@ -329,8 +330,8 @@ impl Flash {
         self.send_writes();
     }
 
-    /// What was written becomes durable within [`FLUSH_AFTER`], whether a user waits for that or not. Nothing
-    /// says otherwise, after a loss of power, that it had been there: damage would pass for a write that was
+    /// Flushes writes within [`FLUSH_AFTER`] even if no user waits for them. Otherwise, after a power loss,
+    /// nothing would prove that they had been on the disk, and damage would be mistaken for a write that was
     /// cut off.
     fn flush_in_time(&mut self, now: Time, patience: Nanos) {
         let settled = self.log.settled();
@@ -383,7 +384,7 @@ impl Flash {
         }
     }
 
-    /// A segment, which is used or free, gets its ends back. `first` is what is in its first block.
+    /// Rewrites both ends of a used or free segment. `first` is the content of its first block.
     pub fn repair_ends(&mut self, number: SegmentId, used: Option<&Found>, mut first: Bytes) {
         let (of, block) = (self.log.end_of(number), self.log.first_block(number));
         let head = match used {
@@ -398,8 +399,8 @@ impl Flash {
         }
     }
 
-    /// True if an item may have had a newer version than this record, which was read from flash, or its value
-    /// is not known.
+    /// True if an item may have had a newer version than this record, which was read from flash, or if its
+    /// value was lost.
     pub fn is_doubted(&self, header: &Header) -> bool {
         let is_marked = header.state.0 & (State::LOST.0 | State::DOUBTED.0) != 0;
         is_marked || header.home <= self.superblock.doubted
@@ -407,7 +408,7 @@ impl Flash {
 
     fn send_flush(&mut self) {
         let settled = self.log.settled();
-        // A full segment is believed after a loss of power only when it is on the disk for good.
+        // After a power loss, a full segment is trusted only if it was durable.
         self.wanted = self.wanted.max(self.log.undurable());
         let is_wanted = self.wanted > self.log.durable() && settled >= self.wanted;
         if is_wanted && !self.is_flushing && !self.log.has_failed() {
@@ -417,11 +418,11 @@ impl Flash {
     }
 }
 
-/// So many times [`Settings::patience`](super::Settings::patience) passes without anything appended before
-/// the log says that what was appended last is durable.
+/// Idle time before the log marks its latest records as durable, in multiples of
+/// [`Settings::patience`](super::Settings::patience).
 const MARK_AFTER: u64 = 10;
-/// So many times [`Settings::patience`](super::Settings::patience) passes at most between a write and its
-/// flush: a second, as `appendfsync everysec` of Redis.
+/// Longest time between a write and its flush, in multiples of
+/// [`Settings::patience`](super::Settings::patience): a second, as `appendfsync everysec` of Redis.
 const FLUSH_AFTER: u64 = 10;
-/// How soon a disk that has no room is asked again.
+/// Retry interval while the disk is out of space.
 const TRY_AGAIN: Nanos = Nanos::millis(1000);

@@ -1,10 +1,9 @@
-//! Memory: the items that were written or asked for lately, as records in segments.
+//! The memory tier: recently written or read items, as records in segments.
 //!
-//! A segment is written from its beginning to its end and given up as a whole, oldest first, so there is
-//! nothing to allocate or to compact. There are two queues of segments (S3-FIFO, Yang and others 2023): what
-//! is new goes to the *small* one, which has a tenth of the memory, and only what was asked for more than
-//! once while it was there goes on to the *main* one. The front hands out [`Victim`]s one by one; whoever
-//! asks for them decides what becomes of each.
+//! A segment is filled from start to end and evicted as a whole, oldest first, so there is no allocator and
+//! no compaction. There are two queues of segments (S3-FIFO, Yang and others 2023): new items enter the
+//! *small* queue, a tenth of the memory, and only those read more than once there move to the *main* queue.
+//! The front yields [`Victim`]s one by one; the caller decides whether to move or drop each.
 
 use super::item::{Item, Value};
 use super::place::UNIT;
@@ -13,18 +12,18 @@ use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 use tailcut_base::ids::{Id, IdVec};
 
-/// The memory.
+/// The memory tier.
 #[derive(Debug)]
 pub struct Front {
     memory: Vec<u8>,
-    /// Bytes of a segment.
+    /// Bytes per segment.
     segment: usize,
     /// Bytes of records in each segment.
     fills: IdVec<FrontSegment, u32>,
     small: VecDeque<FrontSegment>,
     main: VecDeque<FrontSegment>,
     free: Vec<FrontSegment>,
-    /// What is given up at the moment.
+    /// The segment being evicted.
     cursor: Option<Cursor>,
 }
 
@@ -33,25 +32,25 @@ tailcut_base::id! {
     struct FrontSegment;
 }
 
-/// Which items a segment holds.
+/// One of the queues of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// New ones.
+    /// New items.
     Small,
-    /// Those that were asked for.
+    /// Items that were read repeatedly while in the small queue.
     Main,
 }
 
-/// A record that has to leave its place.
+/// A record to be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Where it is.
+    /// Its offset in units of [`UNIT`] bytes.
     pub unit: u32,
-    /// In which queue.
+    /// Its queue.
     pub queue: Queue,
-    /// Its bytes.
+    /// Its length in bytes.
     pub bytes: u32,
-    /// It is the first of its segment.
+    /// True for the first record of a segment.
     pub is_first: bool,
 }
 
@@ -59,16 +58,16 @@ pub struct Victim {
 struct Cursor {
     segment: FrontSegment,
     queue: Queue,
-    /// Where the next victim is.
+    /// Byte offset of the next victim.
     at: u32,
-    /// How far was looked ahead, and how many victims are there up to that.
+    /// Byte offset up to which `next_soon` has advanced; `lead` is the number of victims up to there.
     ahead: u32,
     lead: u32,
 }
 
 impl Front {
-    /// Of about `bytes` bytes, in segments that have room for an item of `most` bytes with its header. The
-    /// memory is only taken when it is written.
+    /// A front of about `bytes` bytes, in segments that fit an item of `most` bytes including its header. The
+    /// system commits the memory when it is first written.
     pub fn new(bytes: u64, most: u64) -> Front {
         let segment = most.next_power_of_two().max(LEAST_SEGMENT);
         let segments = (bytes / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
@@ -83,24 +82,24 @@ impl Front {
         }
     }
 
-    /// All of the memory.
+    /// The whole memory.
     pub fn memory(&self) -> &[u8] {
         &self.memory
     }
 
-    /// Bytes of memory.
+    /// Size of the memory in bytes.
     pub fn bytes(&self) -> u64 {
         self.memory.len() as u64
     }
 
-    /// True when there are so few free segments that victims should go.
+    /// True if free segments are so few that records should be evicted.
     #[inline]
     pub fn is_short(&self) -> bool {
         self.free.len() <= RESERVE
     }
 
-    /// Room for a record of so many bytes; nothing when there is none until a segment is given up. What is
-    /// moved within the front may use the last segments, what is new may not.
+    /// Reserves room for a record of `bytes` bytes. None until a segment is freed. Records moved within the
+    /// front may use the last free segments, new ones may not.
     pub fn reserve(&mut self, queue: Queue, bytes: u64, is_moved: bool) -> Option<u32> {
         let bytes = bytes as u32;
         debug_assert!(bytes as usize <= self.segment && u64::from(bytes).is_multiple_of(UNIT));
@@ -125,7 +124,7 @@ impl Front {
         Some((at as u64 / UNIT) as u32)
     }
 
-    /// The next record that has to leave; nothing at the end of a segment, which is free from then on.
+    /// The next record to evict. None at the end of a segment, which is then free.
     pub fn next_victim(&mut self) -> Option<Victim> {
         if self.cursor.is_none() {
             self.cursor = self.oldest();
@@ -149,8 +148,8 @@ impl Front {
         None
     }
 
-    /// A record that has to leave its place soon, each once; nothing when [`LEAD`] were told of, or the
-    /// segment has no more.
+    /// The next record to prefetch for eviction, each once. None if [`LEAD`] are prefetched already, or if
+    /// the segment has no more.
     pub fn next_soon(&mut self) -> Option<u32> {
         let Cursor { segment, queue, at, ahead, lead } = self.cursor?;
         if lead >= LEAD || ahead >= self.fills[segment] {
@@ -164,7 +163,7 @@ impl Front {
         Some(unit)
     }
 
-    /// The record at a byte of a segment, and where the next one is.
+    /// Unit of the record at byte `at` of a segment, and the byte offset of the next record.
     fn record_at(&self, segment: FrontSegment, at: u32) -> (u32, u32) {
         let unit = self.unit_at(segment, at);
         (unit, at + self.header(unit).record_bytes() as u32)
@@ -189,38 +188,38 @@ impl Front {
         }
     }
 
-    /// Bytes of a segment.
+    /// Bytes per segment.
     pub fn segment_bytes(&self) -> u64 {
         self.segment as u64
     }
 
-    /// The header of the record there.
+    /// Header of the record at `unit`.
     #[inline]
     pub fn header(&self, unit: u32) -> Header {
         Header::decode(&self.memory[at(unit)..])
     }
 
-    /// Changes the header of a record that keeps its lengths.
+    /// Replaces the header of the record at `unit`; its lengths must not change.
     #[inline]
     pub fn set_header(&mut self, unit: u32, header: &Header) {
         let at = at(unit);
         header.write(&mut self.memory[at..at + Header::BYTES]);
     }
 
-    /// Fetches the beginning of a record from memory to the processor, for who uses it soon.
+    /// Prefetches the start of the record at `unit` into the processor's cache.
     #[inline]
     pub fn prefetch(&self, unit: u32) {
         prefetch_index(&self.memory, at(unit));
         prefetch_index(&self.memory, at(unit) + CACHE_LINE);
     }
 
-    /// The item there.
+    /// The item at `unit`.
     #[inline]
     pub fn item(&self, unit: u32) -> Item<'_> {
         self.item_with(unit, self.header(unit))
     }
 
-    /// The same, of which the header is known.
+    /// The item at `unit`, whose header is `header`.
     #[inline]
     pub fn item_with(&self, unit: u32, header: Header) -> Item<'_> {
         let record = &self.memory[at(unit)..];
@@ -232,7 +231,7 @@ impl Front {
         }
     }
 
-    /// Begins to fill a place that was reserved; the value is still to come.
+    /// Writes header and key to a reserved place; the value follows with [`Front::value_mut`].
     #[inline]
     pub fn begin(&mut self, unit: u32, header: &Header, key: &[u8]) {
         self.set_header(unit, header);
@@ -240,26 +239,26 @@ impl Front {
         self.memory[to..to + key.len()].copy_from_slice(key);
     }
 
-    /// The bytes of the value there, to be changed; as many as its header says.
+    /// The value of the record at `unit`, for writing; its length is that of the header.
     #[inline]
     pub fn value_mut(&mut self, unit: u32, header: &Header) -> &mut [u8] {
         let from = at(unit) + header.value_at();
         &mut self.memory[from..from + header.value as usize]
     }
 
-    /// Copies the value of a record into that of another, from its byte `offset` on.
+    /// Copies the value of record `from` into that of record `to`, at byte `offset`.
     pub fn copy_value(&mut self, from: u32, to: u32, offset: usize) {
         let (source, target) = (self.header(from), self.header(to));
         let from = at(from) + source.value_at();
         self.memory.copy_within(from..from + source.value as usize, at(to) + target.value_at() + offset);
     }
 
-    /// Copies a record of so many bytes to another place that was reserved for it.
+    /// Copies a record of `bytes` bytes to a reserved place.
     pub fn copy(&mut self, from: u32, to: u32, bytes: u32) {
         self.memory.copy_within(at(from)..at(from) + bytes as usize, at(to));
     }
 
-    /// Forgets everything.
+    /// Drops all records.
     pub fn clear(&mut self) {
         self.small.clear();
         self.main.clear();
@@ -273,14 +272,15 @@ fn at(unit: u32) -> usize {
     unit as usize * UNIT as usize
 }
 
-/// 64 KiB: with less, a segment holds too few items to be worth its bookkeeping.
+/// Least segment size, 64 KiB: a smaller segment holds too few items to be worth its bookkeeping.
 const LEAST_SEGMENT: u64 = 64 << 10;
 const LEAST_SEGMENTS: u64 = 16;
-/// Bytes that come together from memory.
+/// Bytes per cache line.
 const CACHE_LINE: usize = 64;
-/// Victims that are told of before it is their turn.
+/// Victims prefetched ahead.
 const LEAD: u32 = 4;
-/// Segments that only moved records may use; two of them, as a large record may leave the rest of one empty.
+/// Number of free segments at which eviction begins. Only moved records may use half of them: two, as a large
+/// record may leave the rest of a segment empty.
 const RESERVE: usize = 4;
 /// The small queue has a tenth of the memory (S3-FIFO, §4.1).
 const SMALL_SHARE: usize = 10;
@@ -306,7 +306,7 @@ mod tests {
                 told.extend(std::iter::from_fn(|| front.next_soon()));
                 prop_assert!(told.len() <= gone.len() + LEAD as usize);
             }
-            // The first of each segment come without a word.
+            // The first record of each segment is not announced.
             gone.retain(|&unit| !at(unit).is_multiple_of(front.segment));
             prop_assert_eq!(told, gone);
         }

@@ -1,29 +1,29 @@
-//! Keys that were given up lately.
+//! Keys that were evicted recently.
 
 use super::hash::KeyHash;
 use prefetch_index::prefetch_index;
 
-/// Remembers the last keys that were not kept (S3-FIFO's ghost queue, Yang and others 2023, §4.1), by 32 bits
-/// of their hashes in a table in which a newer one takes the place of an older one. Errors cost an
-/// unnecessary write or a miss.
+/// Remembers the keys evicted last (the ghost queue of S3-FIFO, Yang and others 2023, §4.1), by 32 bits of
+/// their hashes, in a table where a newer key overwrites an older one. An error costs an unnecessary write or
+/// a miss.
 #[derive(Debug)]
 pub struct Ghost {
     marks: Vec<u32>,
 }
 
 impl Ghost {
-    /// For about so many keys.
+    /// A ghost for about `keys` keys.
     pub fn new(keys: u64) -> Ghost {
         Ghost { marks: vec![0; keys.clamp(64, 1 << 28).next_power_of_two() as usize] }
     }
 
-    /// A key was given up.
+    /// Remembers an evicted key.
     pub fn remember(&mut self, hash: KeyHash) {
         let (at, mark) = self.split(hash);
         self.marks[at] = mark;
     }
 
-    /// True if a key was given up lately; it is forgotten.
+    /// True if the key was evicted recently; removes it.
     pub fn recall(&mut self, hash: KeyHash) -> bool {
         let (at, mark) = self.split(hash);
         let is_there = self.marks[at] == mark;
@@ -33,7 +33,7 @@ impl Ghost {
         is_there
     }
 
-    /// Fetches what is known of a key from memory to the processor, for who asks for it soon.
+    /// Prefetches a key's slot into the processor's cache.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         prefetch_index(&self.marks, self.split(hash).0);

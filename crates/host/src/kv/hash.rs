@@ -2,8 +2,7 @@
 
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
-/// 128 bits of hash of a key (XXH3). The seed is a random number of the store, so nobody can make keys that
-/// meet.
+/// A 128-bit key hash (XXH3). The seed is a random number of the store, so collisions cannot be constructed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyHash(pub u128);
 
@@ -15,8 +14,8 @@ impl KeyHash {
     }
 }
 
-/// Which of several parts of a store has the item with this key. Nothing else that is known of the key by its
-/// hash depends on it.
+/// The part of a store that owns the item with this key. It is statistically independent of all other uses of
+/// the key's hash.
 #[inline]
 pub fn part_of(seed: u64, key: &[u8], parts: u32) -> u32 {
     if parts == 1 {

@@ -1,72 +1,71 @@
-//! Where the items are: 12 bytes for each in a table that is at least four fifths full, so 15 bytes at the
-//! most.
+//! The index of all items: 12 bytes per entry in a table that is at least four fifths full, so at most 15
+//! bytes per item.
 //!
-//! The table is cut into partitions by some bits of a key's hash. A partition is an array in which entries
-//! stand in the order of their tags, each at the place that its tag has in proportion (linear probing in
-//! order: Amble and Knuth 1974), or as soon behind as there is room. A search ends at the first larger tag,
-//! so one in vain is as quick as one that finds. When a partition is 85 % full it grows by a sixteenth:
-//! nothing is moved but its own few entries, and no more memory is taken than needed.
+//! Some bits of a key's hash select a partition. A partition is an array of entries ordered by tag; each is
+//! in the slot proportional to its tag, or in the nearest free one behind it (ordered linear probing: Amble
+//! and Knuth 1974). A search ends at the first larger tag, so a miss is as fast as a hit. A partition that is
+//! 85 % full grows by a sixteenth, which moves only its own few entries and wastes little memory.
 //!
-//! An entry holds 52 bits of the hash, and the partition stands for more. Two keys that agree in all of them
-//! are taken for one when one of them is written: the newer takes the place of the older, which is lost. With
-//! 10⁸ items and 2¹⁶ partitions that happens once in 10¹² writes. A read compares keys, so it never returns
-//! what belongs to another.
+//! An entry holds 52 bits of the hash, and the partition implies more. Two keys that agree in all of them
+//! collide when one of them is written: the newer replaces the older, which is lost. With 10⁸ items and 2¹⁶
+//! partitions that happens once in 10¹² writes. A read compares keys, so it never returns the item of another
+//! key.
 
 use super::hash::KeyHash;
 use super::place::Place;
 use prefetch_index::prefetch_index;
 
-/// The table.
+/// The index: maps key hashes to the places of items.
 #[derive(Debug)]
 pub struct Index {
     partitions: Vec<Partition>,
     items: u64,
 }
 
-/// What is known of an item without a look at it.
+/// An item's index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it is.
+    /// Place of the item.
     pub place: Place,
-    /// How often it was asked for lately, at most [`MOST_HEAT`].
+    /// Number of recent accesses, at most [`MOST_HEAT`].
     pub heat: u8,
 }
 
-/// More often is not counted (S3-FIFO, Yang and others 2023, §4.1: two bits).
+/// Largest heat that is counted (S3-FIFO, Yang and others 2023, §4.1: two bits).
 pub const MOST_HEAT: u8 = 3;
 
 #[derive(Debug, Default)]
 struct Partition {
     slots: Vec<Slot>,
-    /// Slots that a tag can have as its own; behind them is room for those that come after the last.
+    /// Home slots; the slots behind them take the overflow of the last ones.
     homes: u32,
     used: u32,
 }
 
-/// 52 bits of tag, 2 of heat, 42 of place; all zeros where there is nothing.
+/// An encoded entry: 52 bits of tag, 2 of heat, 42 of place; all zeros if empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slot([u32; 3]);
 
 impl Index {
-    /// An empty one of 2^`bits` partitions; each is worth some hundred items at least.
+    /// An empty index of 2^`bits` partitions; each is worth at least some hundred items.
     pub fn new(bits: u32) -> Index {
         assert!(bits <= 20, "more partitions than are good for anything");
         let partitions = (0..1 << bits).map(|_| Partition::default()).collect();
         Index { partitions, items: 0 }
     }
 
-    /// Items in it.
+    /// Number of items.
     pub fn items(&self) -> u64 {
         self.items
     }
 
-    /// Bytes that it takes.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         let slots: usize = self.partitions.iter().map(|partition| partition.slots.capacity()).sum();
         (slots * size_of::<Slot>() + self.partitions.capacity() * size_of::<Partition>()) as u64
     }
 
-    /// What is known of a key.
+    /// The entry of a key.
     #[inline]
     pub fn find(&self, hash: KeyHash) -> Option<Entry> {
         let (partition, tag) = self.split(hash);
@@ -74,7 +73,7 @@ impl Index {
         partition.find(tag).map(|at| partition.slots[at].entry())
     }
 
-    /// The same, and it was asked for once more.
+    /// The entry of a key, after counting an access.
     #[inline]
     pub fn ask(&mut self, hash: KeyHash) -> Option<Entry> {
         let (partition, tag) = self.split(hash);
@@ -87,7 +86,7 @@ impl Index {
         Some(entry)
     }
 
-    /// Enters a key, or changes what is known of it; what was known before is returned.
+    /// Inserts or replaces the entry of a key. Returns the previous entry.
     pub fn set(&mut self, hash: KeyHash, entry: Entry) -> Option<Entry> {
         let (partition, tag) = self.split(hash);
         let partition = &mut self.partitions[partition];
@@ -104,7 +103,7 @@ impl Index {
         None
     }
 
-    /// Enters a key of which nothing is known; false if something is, and that stays.
+    /// Inserts the entry of a key unless there is one already; true if inserted.
     #[inline]
     pub fn enter(&mut self, hash: KeyHash, entry: Entry) -> bool {
         let (partition, tag) = self.split(hash);
@@ -115,7 +114,7 @@ impl Index {
         true
     }
 
-    /// Room for about so many items in all, so that partitions need not grow one by one.
+    /// Reserves memory for about `items` items in total, so that partitions need not grow one by one.
     pub fn reserve(&mut self, items: u64) {
         let each = items / self.partitions.len() as u64;
         for partition in &mut self.partitions {
@@ -123,18 +122,18 @@ impl Index {
         }
     }
 
-    /// Fetches what is known of a key from memory to the processor, for who asks for it soon.
+    /// Prefetches the slots of a key into the processor's cache.
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         let (partition, tag) = self.split(hash);
         let partition = &self.partitions[partition];
         let home = partition.home(tag);
         prefetch_index(&partition.slots, home);
-        // Entries stand up to some places behind their own.
+        // Entries are up to some slots behind their home.
         prefetch_index(&partition.slots, home + LINE_SLOTS);
     }
 
-    /// Forgets a key; what was known of it is returned.
+    /// Removes a key. Returns its entry.
     pub fn remove(&mut self, hash: KeyHash) -> Option<Entry> {
         let (partition, tag) = self.split(hash);
         let partition = &mut self.partitions[partition];
@@ -145,13 +144,13 @@ impl Index {
         Some(entry)
     }
 
-    /// All places.
+    /// The places of all entries.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         let slots = self.partitions.iter().flat_map(|partition| &partition.slots);
         slots.filter(|slot| !slot.is_empty()).map(|slot| slot.entry().place)
     }
 
-    /// Forgets all whose place is not to be kept; how many that are.
+    /// Removes the entries whose places fail `keeps`. Returns the number removed.
     pub fn retain(&mut self, keeps: impl Fn(Place) -> bool) -> u64 {
         let before = self.items;
         for partition in &mut self.partitions {
@@ -166,7 +165,7 @@ impl Index {
         before - self.items
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.partitions.iter_mut().for_each(|partition| *partition = Partition::default());
         self.items = 0;
@@ -180,7 +179,7 @@ impl Index {
 }
 
 impl Partition {
-    /// The slot of a tag's own.
+    /// Home slot of a tag.
     #[inline]
     fn home(&self, tag: u64) -> usize {
         ((u128::from(tag) * u128::from(self.homes)) >> TAG_BITS) as usize
@@ -191,7 +190,7 @@ impl Partition {
         self.locate(tag).ok()
     }
 
-    /// Where a tag is, or else where it belongs.
+    /// The slot of a tag, or else the slot to insert it at.
     #[inline]
     fn locate(&self, tag: u64) -> Result<usize, usize> {
         let mut at = self.home(tag);
@@ -211,7 +210,7 @@ impl Partition {
         u64::from(self.used) * 100 < u64::from(self.homes) * MOST_PERCENT
     }
 
-    /// Enters what is not there yet and belongs at `at`, with more room if it needs that.
+    /// Inserts a new entry at slot `at`, growing the partition if necessary.
     fn add(&mut self, at: usize, slot: Slot) {
         if self.has_room() {
             return self.insert(at, slot);
@@ -221,7 +220,7 @@ impl Partition {
         self.insert(at, slot);
     }
 
-    /// Enters what is not there yet where it belongs; those behind make room.
+    /// Inserts a new entry at slot `at`, shifting those behind it.
     fn insert(&mut self, at: usize, slot: Slot) {
         let behind = self.slots[at..].iter().position(|other| other.is_empty());
         let free = behind.map_or(self.slots.len(), |distance| at + distance);
@@ -233,13 +232,13 @@ impl Partition {
         self.used += 1;
     }
 
-    /// There are so many at the very end that they need more room behind it.
+    /// Adds slots at the end: the last ones overflow.
     fn lengthen(&mut self) {
         self.slots.reserve_exact(BEHIND);
         self.slots.push(Slot::default());
     }
 
-    /// Those behind move up, as far as they do not stand in their own slots.
+    /// Removes a slot; those behind it move up until one is at its home.
     fn remove(&mut self, at: usize) {
         let mut end = at + 1;
         while let Some(slot) = self.slots.get(end) {
@@ -253,7 +252,7 @@ impl Partition {
         self.used -= 1;
     }
 
-    /// Room for at least so many more.
+    /// Grows the partition for at least `more` further entries.
     fn grow(&mut self, more: u32) {
         let needed = (u64::from(self.used + more) * 100).div_ceil(MOST_PERCENT) as u32 + 1;
         let homes = needed.max(self.homes + self.homes / 16).max(LEAST_HOMES);
@@ -266,7 +265,7 @@ impl Partition {
         self.used = 0;
         let mut free = 0;
         for slot in before.into_iter().filter(|slot| !slot.is_empty()) {
-            // They come in order, so each stands right behind the last one or in its own slot.
+            // Entries arrive in order, so each goes right behind the last one or to its home.
             let at = self.home(slot.tag()).max(free);
             if at == self.slots.len() {
                 self.lengthen();
@@ -307,12 +306,13 @@ impl Slot {
 
 const TAG_BITS: u32 = 52;
 const PLACE_BITS: u32 = Place::BITS;
-/// Slots in the 64 bytes that come together from memory.
+/// Slots per 64-byte cache line.
 const LINE_SLOTS: usize = 64 / size_of::<Slot>();
 const LEAST_HOMES: u32 = 16;
-/// The fuller a partition, the more entries make room for a new one: here about twenty.
+/// Load factor at which a partition grows. The fuller it is, the more entries an insertion shifts: here about
+/// twenty.
 const MOST_PERCENT: u64 = 85;
-/// Slots behind the homes of a partition.
+/// Overflow slots behind the home slots of a partition.
 const BEHIND: usize = 8;
 
 #[cfg(test)]

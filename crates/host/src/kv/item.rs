@@ -1,14 +1,14 @@
-//! An item as its user sees it.
+//! An item as returned to the caller.
 
 use super::record::{Header, State};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use std::ops::Range;
 
-/// An item, wherever it is.
+/// An item in memory or on flash.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
-    /// What is known of it.
+    /// Its header.
     pub header: Header,
     /// Its key.
     pub key: &'a [u8],
@@ -17,30 +17,30 @@ pub struct Item<'a> {
 }
 
 impl Item<'_> {
-    /// What is special about it.
+    /// Its state flags.
     pub fn state(&self) -> State {
         self.header.state
     }
 }
 
-/// A value, wherever it is.
+/// A value in memory or on flash.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
-    /// In one piece.
+    /// A contiguous value.
     Slice(&'a [u8]),
-    /// In blocks that were read.
+    /// A value in blocks that were read from flash.
     Blocks {
         /// The blocks.
         blocks: &'a [Bytes],
-        /// Its first byte in them.
+        /// Byte offset of the value in the blocks.
         at: usize,
-        /// How long it is.
+        /// Length of the value in bytes.
         bytes: usize,
     },
 }
 
 impl<'a> Value<'a> {
-    /// How long it is.
+    /// Length of the value in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Value::Slice(slice) => slice.len(),
@@ -48,7 +48,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Its pieces, one after the other.
+    /// The contiguous pieces of the value, in order.
     pub fn pieces(self) -> impl Iterator<Item = &'a [u8]> + Clone {
         let (slice, blocks, at, bytes) = match self {
             Value::Slice(slice) => (Some(slice), &[][..], 0, 0),
@@ -57,13 +57,13 @@ impl<'a> Value<'a> {
         slice.into_iter().chain(pieces_of(blocks, at..at + bytes))
     }
 
-    /// Appends it to `out`.
+    /// Appends the value to `out`.
     pub fn append_to(self, out: &mut Vec<u8>) {
         self.pieces().for_each(|piece| out.extend_from_slice(piece));
     }
 }
 
-/// The parts of blocks that hold these bytes of them.
+/// The slices of blocks that hold these bytes of them.
 pub(super) fn pieces_of(blocks: &[Bytes], bytes: Range<usize>) -> impl Iterator<Item = &[u8]> + Clone {
     const BLOCK: usize = BLOCK_BYTES as usize;
     let Range { start: at, end } = bytes;

@@ -1,4 +1,4 @@
-//! Requests that are with the disk, and those that wait for it.
+//! Disk requests, queued and in flight.
 
 use crate::block::Bytes;
 use crate::disk::{Disk, Mirror, Request};
@@ -11,33 +11,33 @@ id! {
     struct JobId;
 }
 
-/// What becomes of an answer is in a job of kind `J`.
+/// Disk requests; each has a job of type `J` that identifies its purpose.
 #[derive(Debug)]
 pub struct Jobs<J> {
     jobs: Slab<JobId, J>,
     depth: usize,
     most_blocks: u32,
     copies: u8,
-    /// What users wait for.
+    /// Requests that users wait for.
     urgent: VecDeque<Request<Bytes>>,
-    /// What nobody waits for.
+    /// Background requests.
     later: VecDeque<Request<Bytes>>,
     under_way: usize,
-    /// Urgent requests that went before others.
+    /// Urgent requests issued in a row while background ones waited.
     in_a_row: u32,
 }
 
-/// Whether somebody waits.
+/// Priority of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Haste {
-    /// A user.
+    /// A user waits for it.
     Urgent,
-    /// Nobody.
+    /// Background: no user waits for it.
     Later,
 }
 
 impl<J> Jobs<J> {
-    /// For a disk.
+    /// An empty queue for a disk.
     pub fn new(disk: &Disk) -> Jobs<J> {
         Jobs {
             jobs: Slab::new(),
@@ -51,22 +51,22 @@ impl<J> Jobs<J> {
         }
     }
 
-    /// The most blocks of one request.
+    /// Largest number of blocks per request.
     pub fn most_blocks(&self) -> u32 {
         self.most_blocks
     }
 
-    /// See [`Disk::copies`]; 0 where there is only one, which need not be read again.
+    /// See [`Disk::copies`]; 0 if there is only one copy, which is not worth a second read.
     pub fn copies(&self) -> u8 {
         if self.copies > 1 { self.copies } else { 0 }
     }
 
-    /// A read of at most [`Jobs::most_blocks`] blocks into the memory of `list`.
+    /// Queues a read of at most [`Jobs::most_blocks`] blocks into the memory of `list`.
     pub fn read(&mut self, job: J, haste: Haste, block: u64, blocks: u32, list: Vec<Bytes>) {
         self.add(job, haste, Op::Read, block, blocks, list);
     }
 
-    /// The same of a certain copy.
+    /// Queues a read from the given copy.
     pub fn read_copy(
         &mut self,
         job: J,
@@ -80,18 +80,18 @@ impl<J> Jobs<J> {
         queue.iter_mut().next_back().expect("it was added").mirror = mirror;
     }
 
-    /// These blocks are what a copy has: the others are to have the same. Nobody waits for that.
+    /// Queues a background repair: overwrites the other copies with `data`, which is right on copy `copy`.
     pub fn repair(&mut self, job: J, copy: u8, block: u64, data: Vec<Bytes>) {
         let blocks = data.len() as u32;
         self.read_copy(job, Haste::Later, block, blocks, (data, Mirror::Repair(copy)));
     }
 
-    /// A write.
+    /// Queues a write.
     pub fn write(&mut self, job: J, haste: Haste, block: u64, data: Vec<Bytes>) {
         self.add(job, haste, Op::Write, block, data.len() as u32, data);
     }
 
-    /// A flush.
+    /// Queues a flush.
     pub fn flush(&mut self, job: J, haste: Haste) {
         self.add(job, haste, Op::Flush, 0, 0, Vec::new());
     }
@@ -108,7 +108,7 @@ impl<J> Jobs<J> {
         }
     }
 
-    /// The next request, as long as the disk takes one. The last places of its queue are for users.
+    /// The next request to submit, if the disk's queue has room. The last slots of the queue are for users.
     pub fn next(&mut self) -> Option<Request<Bytes>> {
         let room = self.depth - self.under_way;
         if room == 0 {
@@ -125,35 +125,35 @@ impl<J> Jobs<J> {
         Some(request)
     }
 
-    /// What a request is for that is with the disk.
+    /// The job of a request in flight.
     pub fn job(&self, id: u32) -> Option<&J> {
         self.jobs.get(JobId::new(id))
     }
 
-    /// What is to become of the answer to a request.
+    /// Removes a completed request and returns its job.
     pub fn end(&mut self, id: u32) -> J {
         self.under_way -= 1;
         self.jobs.try_remove(JobId::new(id)).expect("the disk answers what it was asked")
     }
 
-    /// True when the disk is asked for nothing.
+    /// True if no request is in flight.
     pub fn is_quiet(&self) -> bool {
         self.under_way == 0
     }
 
-    /// True when the disk is asked for nothing and nothing waits for it.
+    /// True if no request is queued or in flight.
     pub fn is_idle(&self) -> bool {
         self.under_way == 0 && self.urgent.is_empty() && self.later.is_empty()
     }
 }
 
-/// Requests that nobody waits for leave so many places of the queue free.
+/// Queue slots that background requests leave free for users.
 const FOR_USERS: usize = 4;
 
-/// After so many that go before them it is their turn, or writes would pile up.
+/// After this many urgent requests in a row a background one is issued, so that writes do not pile up.
 const MOST_IN_A_ROW: u32 = 8;
 
-/// The last of the classes of a user.
+/// The lowest of the user's classes.
 const BACKGROUND: Class = match Class::new(5) {
     Some(class) => class,
     None => panic!("classes are 1 to 5"),

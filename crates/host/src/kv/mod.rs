@@ -1,21 +1,21 @@
-//! Items with keys, in memory and on flash: the engine of the key-value server.
+//! The key-value storage engine: items in memory and on flash.
 //!
 //! ```text
 //!    find, change            fetch
 //!         │                    │
-//!       index ── where ──►  front (memory: segments, two queues)
-//!         │                    │ leaves memory, or at once in a store
-//!         └───────────────►   log (flash: segments, in writes of 128 KiB)  ──► any disk of blocks, an array with copies for one
+//!       index ── place ─►  front (memory: segments, two queues)
+//!         │                    │ on eviction, or at once in a store
+//!         └───────────────►   log (flash: segments, in writes of 128 KiB)  ──► a block device or an array
 //! ```
 //!
-//! - [`index`]: 15 bytes for each item tell where it is;
-//! - [`front`]: what was written or asked for lately;
-//! - [`log`]: everything else, and in a store everything;
-//! - [`reclaim`]: how segments of the log come free;
-//! - [`opening`] and [`recovery`]: how a log is found again after any end, the latter while it is served.
+//! - [`index`]: the place of each item, in 15 bytes;
+//! - [`front`]: items written or read recently;
+//! - [`log`]: all other items, and in a store all items;
+//! - [`reclaim`]: garbage collection of log segments;
+//! - [`opening`] and [`recovery`]: restart after a shutdown or crash; recovery runs while the engine serves.
 //!
-//! Nothing here knows the protocol of a client, and nothing knows how many drives there are: copies, the loss
-//! of a drive and the separation of reads from writes are the business of the array below ([`crate::array`]).
+//! This module is independent of the client protocol and of the number of drives: copies, the loss of a drive
+//! and the separation of reads from writes belong to the array below ([`crate::array`]).
 
 #[macro_use]
 mod counters;

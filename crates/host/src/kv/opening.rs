@@ -1,14 +1,14 @@
-//! A store is made on a disk, or found there.
+//! Creation of a store on a disk, and the opening of an existing one.
 //!
-//! Found is what superblocks and the two ends of each segment tell: which segments hold something. What they
-//! hold is found by the engine, which serves meanwhile ([`super::recovery`]). Only the last segments, which
-//! were not on the disk for good when the store came to its end, are looked through before: what is written
-//! from now on says that they are ([`Head::durable`]), so they get summaries that can be believed first.
+//! Opening reads the superblocks and both ends of every segment, which show the used segments. Their records
+//! are recovered by the engine while it serves ([`super::recovery`]). Only the last segments, which were not
+//! durable when the store stopped, are searched first: heads written from now on state that they are durable
+//! ([`Head::durable`]), so they need valid summaries before that.
 //!
-//! A head says whether its segment is free or used, and for what. Where it is damaged, the other end is
-//! believed. Where both are, the segment is searched for records, and everything that was written before the
-//! last one of them, or before now if there is none, is in doubt ([`Superblock::doubted`]). So no single
-//! damage makes a used segment a free one, or the other way round.
+//! A head shows whether its segment is free or used, and its sequence. If it is damaged, the other end
+//! decides. If both are, the segment is searched for records, and every item written before its last record,
+//! or before now if it has none, is in doubt ([`Superblock::doubted`]). So no single fault turns a used
+//! segment into a free one or vice versa.
 
 mod copies;
 mod creating;
@@ -34,24 +34,23 @@ use copies::{Judgement, Reread};
 use std::collections::BTreeMap;
 use tailcut_base::{Status, Time};
 
-/// Whether a store is made or found.
+/// Whether to create a store or open an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Making {
-    /// A new one, with these random numbers for its name and its hashes. Refused if the disk holds a store
-    /// already.
+    /// Create a store from these random numbers. Fails if the disk holds a store already.
     Create {
-        /// A name that no other store has.
+        /// Unique name of the store.
         store: u128,
-        /// Seed of the keys' hashes.
+        /// Seed of the key hashes.
         seed: u64,
     },
-    /// The one that is there.
+    /// Open the store on the disk.
     Open,
 }
 
-/// The way to an engine: give the disk what [`Opening::next_request`] returns and each of its answers to
-/// [`Opening::respond`], until [`Opening::is_done`], and then call [`Opening::end`]. Nothing is written
-/// before the superblocks were read and understood.
+/// The opening of an engine: submit the requests of [`Opening::next_request`] to the disk and pass each
+/// completion to [`Opening::respond`], until [`Opening::is_done`]; then call [`Opening::end`]. Nothing is
+/// written before the superblocks were read and understood.
 #[derive(Debug)]
 pub struct Opening {
     settings: Settings,
@@ -63,30 +62,30 @@ pub struct Opening {
     superblock: Option<Superblock>,
     /// Block of the newest superblock, 0 or 1.
     newest: u64,
-    /// By their sequences: segments that hold something.
+    /// Used segments by sequence.
     found: BTreeMap<u64, Found>,
     next_head: u32,
     /// Segments with zeros at both ends.
     blank: Vec<SegmentId>,
-    /// The last segment that is free and was used.
+    /// The free segment with the highest number that has been used before.
     last_free: SegmentId,
-    /// Segments both ends of which are damaged, and the blocks of the last one that were read.
+    /// Segments with two damaged ends; `blocks` are those read of the last one.
     endless: Vec<Endless>,
     blocks: Vec<Bytes>,
-    /// First blocks whose heads are to be written again, and the segments they belong to.
+    /// Segments whose ends are to be rewritten, and their first blocks.
     repairs: Vec<(SegmentId, Bytes)>,
-    /// Segments without a head, their sequences, and whether there are zeros in its place.
+    /// Segments without a head, their sequences, and whether their first blocks are zeros.
     lost_heads: Vec<(SegmentId, u64, bool)>,
     damages: Vec<Damage>,
-    /// Everything up to this sequence is in doubt.
+    /// Items in segments up to this sequence are in doubt.
     doubted: u64,
-    /// Everything that there is is in doubt.
+    /// Every item is in doubt.
     is_all_doubted: bool,
-    /// Segments up to this sequence were on the disk for good.
+    /// Segments up to this sequence were durable.
     durable: u64,
     reading: u64,
     engine: Option<Engine>,
-    /// What has to be durable before the engine serves; see [`Engine::sync`].
+    /// Write number that must be durable before the engine serves; see [`Engine::sync`].
     point: Option<u64>,
     /// The superblock records the durable summaries; `point` is the last one to wait for.
     is_settled: bool,
@@ -96,32 +95,33 @@ pub struct Opening {
 #[derive(Debug)]
 enum Job {
     Superblock(usize, Reread),
-    /// The first block of a segment.
+    /// Read of the first block of a segment.
     First(SegmentId, Reread),
-    /// The last block of a segment, whose head is this, or whose first block is unreadable, damaged or empty.
+    /// Read of the last block of a segment: its head, or its first block if that is unreadable, damaged or
+    /// blank.
     Last(SegmentId, Result<Head, Option<Bytes>>, Reread),
-    /// An end of a segment that was right in one copy only is rewritten in the others.
+    /// Repair of an end of a segment that was right in one copy only.
     Mend,
-    /// Some blocks of a segment both ends of which are damaged.
+    /// Read of a number of blocks of a segment with two damaged ends.
     Whole(u32),
-    /// An end of a segment of a new store, which is to be empty.
+    /// Read of an end of a segment of a new store, which must be blank.
     Blank(u64),
-    /// That was written.
+    /// Write that makes an end of a segment blank.
     Blanked(u64),
-    /// And is durable.
+    /// Flush after these writes.
     Flush,
 }
 
-/// A segment both ends of which are damaged.
+/// A segment with two damaged ends.
 #[derive(Debug)]
 struct Endless {
     number: SegmentId,
-    /// One of them is zeros, and perhaps it was never used.
+    /// One of them is zeros: perhaps it was never used.
     may_be_new: bool,
 }
 
 impl Opening {
-    /// Begins.
+    /// Starts to open or create a store.
     pub fn new(settings: Settings, disk: Disk, making: Making) -> Opening {
         let mut jobs = Jobs::new(&disk);
         for block in 0..2 {
@@ -156,7 +156,7 @@ impl Opening {
         }
     }
 
-    /// Only a part of a store; without this, all of it.
+    /// Restricts the opening to one part of a store; the default is a store in one part.
     #[must_use]
     pub fn of_part(self, part: Part) -> Opening {
         Opening { part, ..self }
@@ -175,13 +175,13 @@ impl Opening {
         engine.next_request()
     }
 
-    /// How far it is, in segments looked at and all of them.
+    /// Progress: segments examined, and segments in total.
     pub fn progress(&self) -> (u32, u32) {
         let all = self.superblock.map_or(0, |superblock| superblock.segments);
         (self.next_head, all)
     }
 
-    /// True when the engine can serve, or nothing is under way after a failure.
+    /// True once the engine can serve, or once no request is in flight after a failure.
     pub fn is_done(&self) -> bool {
         let engine = self.engine.as_ref();
         match self.failure {
@@ -196,7 +196,7 @@ impl Opening {
     }
 
     /// Records in the superblock that the summaries of all segments are durable, once they are. Otherwise
-    /// damage in one of them would be taken for a write cut off by the next power loss.
+    /// damage in one of them would be mistaken for a write cut off by the next power loss.
     fn settle(&mut self) {
         if self.is_settled || self.failure.is_some() || !self.is_point_durable() {
             return;
@@ -209,7 +209,8 @@ impl Opening {
         }
     }
 
-    /// The engine, when it is done. What older segments hold is still to be found; see [`Engine::recover`].
+    /// The engine, once the opening is done. It recovers older segments while it serves; see
+    /// [`Engine::recover`].
     ///
     /// # Errors
     /// See [`CannotOpen`].
@@ -220,7 +221,7 @@ impl Opening {
         }
     }
 
-    /// The disk has answered.
+    /// Handles a completion from the disk.
     pub fn respond(&mut self, response: Response<Bytes>) {
         if let Some(engine) = &mut self.engine {
             let block = engine.block_of(response.id);
@@ -243,7 +244,7 @@ impl Opening {
         let is_readable = status == Status::Success;
         match job {
             Job::First(..) | Job::Last(..) | Job::Mend if status == Status::MediaError => {}
-            // All but the block that cannot be read may still say what the segment was.
+            // Every block but the unreadable one may still show the use of the segment.
             Job::Whole(1) if status == Status::MediaError => data = vec![Bytes::ZEROS],
             Job::Whole(_) if status == Status::MediaError => {
                 self.read_whole(1);
@@ -284,7 +285,7 @@ impl Opening {
         self.failure = Some(why);
     }
 
-    /// A superblock, if it can be read.
+    /// A read of a superblock has completed; `block` is None if it failed.
     fn note_superblock(&mut self, number: usize, reread: Reread, block: Option<Bytes>) {
         let read = |block: Option<&Bytes>| block.map_or(Err(NotOurs::Foreign), Superblock::decode);
         let chosen = match self.making {
@@ -330,7 +331,7 @@ impl Opening {
             (Err(error), _) => Err(error),
         };
         match (self.making, newest) {
-            // Where the first part is not there, others are what is left of making a store.
+            // Without the first part, other parts are leftovers of an interrupted creation.
             (Making::Create { .. }, Ok(_)) if self.part.number == 0 => self.fail(CannotOpen::Taken),
             (Making::Create { .. }, Err(newer @ NotOurs::Newer(_))) => self.fail(newer.into()),
             (Making::Create { store, seed }, there) => self.create(store, seed, there.ok()),
@@ -358,7 +359,7 @@ impl Opening {
         self.read_heads();
     }
 
-    /// Segments are looked at, some at a time.
+    /// Reads the ends of segments, some at a time.
     fn read_heads(&mut self) {
         let Some(superblock) = self.superblock else { return };
         while self.reading < AT_A_TIME && self.next_head < superblock.segments {
@@ -374,14 +375,14 @@ impl Opening {
         self.judge_blank();
         if !self.read_whole(self.jobs.most_blocks()) {
             let later = self.durable + 1..;
-            // What their summaries name may have been on its way only.
+            // The records in their summaries may have been in flight.
             self.found.range_mut(later).for_each(|(_, found)| (found.foot, found.is_durable) = (None, false));
             self.begin_run();
         }
     }
 
-    /// Segments are used for the first time in the order of their numbers. So zeros before one that was used,
-    /// and was durable with all before it, are damage.
+    /// Segments are first used in the order of their numbers. So zeros before a segment that was used, and
+    /// that was durable with all before it, are damage.
     fn judge_blank(&mut self) {
         let used = self.found.range(..=self.durable).map(|(_, found)| found.number).max();
         let last = used.unwrap_or_default().max(self.last_free);
@@ -389,8 +390,8 @@ impl Opening {
         for number in std::mem::take(&mut self.blank) {
             match number < last {
                 true => self.endless.push(Endless { number, may_be_new: false }),
-                // It was used, and the power was lost before that was written: it is free, and no damage when
-                // what came after it is durable.
+                // It was in use when a power loss cut off its first write: it is free, and undamaged if the
+                // segments used after it are durable.
                 false if number < any => self.repairs.push((number, Bytes::ZEROS)),
                 false => {}
             }
@@ -406,7 +407,7 @@ impl Opening {
         self.superblock.is_some_and(|superblock| sequence > superblock.flushed)
     }
 
-    /// The first block of a segment, if it can be read.
+    /// A read of the first block of a segment has completed; `block` is None if it failed.
     fn note_first(&mut self, number: SegmentId, reread: Reread, block: Option<Bytes>) {
         let of = self.end_of(number);
         let place = number.first_block(self.settings.segment_blocks);
@@ -425,7 +426,7 @@ impl Opening {
                 self.durable = self.durable.max(head.durable.min(head.sequence));
                 Some(Ok(head))
             }
-            // One that was damaged and never used has no sequence.
+            // A damaged segment that was never used has no sequence.
             End::Free(sequence) => {
                 self.last_free = self.last_free.max(if sequence > 0 { number } else { SegmentId::default() });
                 None
@@ -442,7 +443,7 @@ impl Opening {
         self.read_heads();
     }
 
-    /// The last block of a segment, if it can be read.
+    /// A read of the last block of a segment has completed; `block` is None if it failed.
     fn note_last(
         &mut self,
         number: SegmentId,
@@ -481,7 +482,7 @@ impl Opening {
                 if self.is_believed(sequence) {
                     let foot = foot_of(sequence);
                     self.note_used(Found { number, sequence, foot, is_cut: false, is_durable: true });
-                    // That of the last segment may not have been written before the power was lost.
+                    // The head of the last segment may have been in flight when the power was lost.
                     self.lost_heads.push((number, sequence, is_empty(&first)));
                     self.repairs.extend(first.map(|first| (number, first)));
                 }
@@ -513,7 +514,7 @@ impl Opening {
         self.damages.push(Damage { block, what });
     }
 
-    /// Goes on with segments both ends of which are damaged; false if there is none.
+    /// Continues to read segments with two damaged ends; false if there are none.
     fn read_whole(&mut self, most: u32) -> bool {
         let Some(endless) = self.endless.last() else { return false };
         let (all, have) = (self.settings.segment_blocks, self.blocks.len() as u32);
@@ -553,7 +554,7 @@ impl Opening {
         self.read_heads();
     }
 
-    /// What is in doubt is forgotten by a cache, and refused by a store until it is written again.
+    /// A cache drops the items in doubt; a store refuses them until they are rewritten.
     fn settle_doubts(&mut self) {
         let Some(superblock) = &mut self.superblock else { return };
         let holes = self.found.values().filter(|found| found.foot.is_some_and(|foot| foot.has_hole));
@@ -568,12 +569,12 @@ impl Opening {
                 self.found = self.found.split_off(&(doubted + 1));
             }
         }
-        // Should the superblock be an older one.
+        // In case the superblock is an outdated one.
         superblock.run = superblock.run.max(run_of(newest));
     }
 
-    /// The number of the next run is written before anything else, so that no sequence and no CAS value is
-    /// used twice.
+    /// Writes the number of the next run before anything else, so that no sequence and no CAS value is used
+    /// twice.
     fn begin_run(&mut self) {
         self.settle_doubts();
         for (number, sequence, is_empty) in std::mem::take(&mut self.lost_heads) {
@@ -612,7 +613,7 @@ impl Opening {
         };
         for (number, first) in std::mem::take(&mut self.repairs) {
             let used = found.iter().find(|found| found.number == number);
-            // A segment that is searched gets both ends then.
+            // A segment that is searched gets both ends when the search ends.
             if used.is_none_or(|found| found.foot.is_some()) {
                 flash.repair_ends(number, used, first);
             }

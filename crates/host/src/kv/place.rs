@@ -1,34 +1,35 @@
-//! Where an item is.
+//! The location of an item.
 
-/// In memory or on flash.
+/// The location of an item, in memory or on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In the front: so many units of [`UNIT`] bytes from its beginning.
+    /// In the front.
     Front {
-        /// Number of units.
+        /// Offset from the start of the front, in units of [`UNIT`] bytes.
         unit: u32,
     },
-    /// In the log: so many units from the beginning of the disk.
+    /// In the log.
     Log {
-        /// Number of units; below 2^38, so a disk has at most 4 TiB.
+        /// Offset from the start of the disk, in units of [`UNIT`] bytes; below 2^38, so a disk has at most 4
+        /// TiB.
         unit: u64,
-        /// Blocks that have to be read to have all of it, and at most [`MOST_PAGES`]: if it is longer, its
-        /// first block says how long.
+        /// Blocks to read for the whole record, at most [`MOST_PAGES`]: the first block of a longer record
+        /// gives its length.
         pages: u8,
     },
 }
 
-/// Items begin at multiples of so many bytes.
+/// Alignment of items in bytes.
 pub const UNIT: u64 = 16;
 
-/// Longer ones are read in two steps.
+/// Largest number of blocks in a place; longer records are read in two steps.
 pub const MOST_PAGES: u8 = 7;
 
 impl Place {
-    /// Bits of an encoded place.
+    /// Length of an encoded place in bits.
     pub const BITS: u32 = 42;
 
-    /// As a number that is not zero.
+    /// Encodes the place as a nonzero number.
     #[inline]
     pub fn encode(self) -> u64 {
         match self {
@@ -40,7 +41,7 @@ impl Place {
         }
     }
 
-    /// The place that was encoded so.
+    /// Decodes a place.
     #[inline]
     pub fn decode(bits: u64) -> Place {
         match bits >> 41 & 1 {

@@ -1,4 +1,4 @@
-//! An item as bytes: almost the same in memory and on flash.
+//! The encoding of an item: almost the same in memory and on flash.
 //!
 //! | bytes | what | |
 //! | --- | --- | --- |
@@ -17,83 +17,83 @@
 //!
 //! Key and value follow, and zeros up to a multiple of [`UNIT`]. All numbers are little-endian.
 //!
-//! Header and key have a checksum apart from the value's, so that a record whose value is damaged still
-//! proves that its key was written here. The checksum also covers the name of the store, the number of the
-//! segment and the whole sequence, so that nothing that another store or an earlier use of the segment has
-//! left behind, or that was meant for another segment, counts as a record.
+//! Header and key have a checksum separate from the value's, so that a record with a damaged value still
+//! proves that its key was written here. The checksum also covers the store's name, the segment number and
+//! the whole sequence, so that data of another store, an earlier use of the segment, or a write meant for
+//! another segment never counts as a record.
 
 use super::log::SegmentId;
 use super::place::UNIT;
 use crate::crc::Crc32c;
 use std::ops::Range;
 
-/// What stands before key and value.
+/// The header of a record, before its key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the value.
+    /// Length of the value in bytes.
     pub value: u32,
-    /// Bytes of the key; 1 to 250.
+    /// Length of the key in bytes; 1 to 250.
     pub key: u8,
-    /// Kind and state; see [`State`].
+    /// Record type and state; see [`State`].
     pub state: State,
     /// The client's flags.
     pub flags: u32,
-    /// When it expires, in seconds of Unix time; 0 for never.
+    /// Expiry time in seconds of Unix time; 0 for never.
     pub expires: u32,
-    /// When it was last asked for, in seconds of Unix time, as far as that is known.
+    /// Time of the last access in seconds of Unix time, as far as known.
     pub accessed: u32,
     /// Its CAS value.
     pub cas: u64,
-    /// In memory the encoded place of the same record on flash, or 0; read from flash the sequence of its
+    /// In memory: encoded place of the same record on flash, or 0. Read from flash: sequence of the record's
     /// segment.
     pub home: u64,
 }
 
-/// What is special about a record.
+/// Bit set of a record's type and state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State(pub u8);
 
 impl State {
-    /// Somebody has invalidated it, and not deleted it.
+    /// A client has invalidated the item without deleting it (meta protocol: stale).
     pub const STALE: State = State(1);
-    /// Somebody was told to replace it.
+    /// A client has been granted the right to recache the item (meta protocol: win).
     pub const WIN_SENT: State = State(2);
-    /// It was asked for since it was written.
+    /// The item has been read since it was written.
     pub const FETCHED: State = State(4);
-    /// It is none: the key was deleted. Only on flash.
+    /// A tombstone: the key was deleted. Only on flash.
     pub const TOMBSTONE: State = State(8);
 
-    /// It was written under a key in base64.
+    /// The client sent the key in base64.
     pub const BASE64_KEY: State = State(16);
 
-    /// The value could not be read when its segment was reclaimed; its key is the hash of what it was. Only
-    /// on flash.
+    /// The value was unreadable when its segment was reclaimed; the record's key is the hash of the item's
+    /// key. Only on flash.
     pub const LOST: State = State(32);
 
-    /// A newer version of it may have been lost to damage. Only on flash.
+    /// Damage may have destroyed a newer version of the item. Only on flash.
     pub const DOUBTED: State = State(64);
 
-    /// It is none, and no record follows in its segment. Only on flash.
+    /// An end marker: no record follows in the segment. Only on flash.
     pub const END: State = State(128);
 
-    /// It is none, and the next record begins in the next block: zeros would not tell that from records that
-    /// were lost. Only on flash.
+    /// A padding marker: the next record begins in the next block. Zeros would look like lost records.
+    /// Only on flash.
     pub const PADDING: State = State(128 | 8);
 
-    /// True if all of `other` is in it.
+    /// True if all bits of `other` are set.
     #[inline]
     pub fn has(self, other: State) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// With `other`.
+    /// The state with the bits of `other` set.
     #[inline]
     #[must_use]
     pub fn with(self, other: State) -> State {
         State(self.0 | other.0)
     }
 
-    /// Without `other`.
+    /// The state with the bits of `other` cleared.
     #[inline]
     #[must_use]
     pub fn without(self, other: State) -> State {
@@ -102,55 +102,57 @@ impl State {
 }
 
 impl Header {
-    /// Bytes of a header.
+    /// Length of a header in bytes.
     pub const BYTES: usize = 40;
     const WORDS: usize = Header::BYTES / 8;
 
-    /// Bytes of the whole record with its padding.
+    /// Length of the whole record in bytes, including its padding.
     #[inline]
     pub fn record_bytes(&self) -> u64 {
         Header::room(usize::from(self.key), u64::from(self.value))
     }
 
-    /// Bytes of a record with a key and a value of so many.
+    /// Length in bytes of a record with a key of `key` bytes and a value of `value` bytes, including its
+    /// padding.
     #[inline]
     pub fn room(key: usize, value: u64) -> u64 {
         (Header::BYTES as u64 + key as u64 + value).next_multiple_of(UNIT)
     }
 
-    /// Where the value begins.
+    /// Byte offset of the value in the record.
     #[inline]
     pub fn value_at(&self) -> usize {
         Header::BYTES + usize::from(self.key)
     }
 
-    /// The bytes of the key of a record at byte `at`.
+    /// Byte range of the key of a record at byte `at`.
     #[inline]
     pub fn key_range(&self, at: usize) -> Range<usize> {
         at + Header::BYTES..at + self.value_at()
     }
 
-    /// The bytes of the value of a record at byte `at`.
+    /// Byte range of the value of a record at byte `at`.
     #[inline]
     pub fn value_range(&self, at: usize) -> Range<usize> {
         at + self.value_at()..at + self.value_at() + self.value as usize
     }
 
-    /// True when its time is over at `unix`.
+    /// True if the record has expired at `unix`, in seconds of Unix time.
     #[inline]
     pub fn is_expired(&self, unix: u32) -> bool {
         self.expires != 0 && self.expires <= unix
     }
 
-    /// Its bytes as numbers of eight of them. What was only just written is there at once for who reads it in
-    /// the same pieces; in others, a processor reads it when all that was written before has reached memory.
-    /// So headers are written and read by the word.
+    /// Encodes the header as 64-bit words, as in memory. A load of the same width as a recent store is
+    /// forwarded from the store buffer; any other width waits until the store has reached the cache. So
+    /// headers are written and read by the word.
     #[inline]
     pub fn words(&self) -> [u64; Header::WORDS] {
         self.words_with(0, 0, self.home)
     }
 
-    /// The same for flash: `sums` are the checksums of header and key, and of the value.
+    /// Encodes the header as 64-bit words, as on flash. `sums` are the checksums of header and key, and of
+    /// the value.
     #[inline]
     pub fn words_on_flash(&self, stamp: &Stamp, sums: (u32, u32)) -> [u64; Header::WORDS] {
         self.words_with(sums.0, stamp.durable, stamp.sequence & LOW | u64::from(sums.1) << 32)
@@ -159,7 +161,7 @@ impl Header {
     #[inline]
     fn words_with(&self, checksum: u32, durable: u16, last: u64) -> [u64; Header::WORDS] {
         let [lengths, middle] = self.summed(durable);
-        // Between what is summed stand the checksum, and when it was last asked for.
+        // The checksum and the access time surround the fields that the checksum covers.
         [
             u64::from(checksum) | lengths << 32,
             lengths >> 32 | middle << 32,
@@ -169,20 +171,20 @@ impl Header {
         ]
     }
 
-    /// Lengths, kind and state, the durable blocks, flags and expiry.
+    /// The header fields that the checksum covers: lengths, type and state, durable blocks, flags and expiry.
     #[inline]
     fn summed(&self, durable: u16) -> [u64; 2] {
         let kind = u64::from(self.key) | u64::from(self.state.0) << 8 | u64::from(durable) << 16;
         [u64::from(self.value) | kind << 32, u64::from(self.flags) | u64::from(self.expires) << 32]
     }
 
-    /// Writes it over the first bytes, as in memory; there must be [`Header::BYTES`] of them.
+    /// Writes the header to the first [`Header::BYTES`] bytes of `bytes`, as in memory.
     #[inline]
     pub fn write(&self, bytes: &mut [u8]) {
         write_words(bytes, &self.words());
     }
 
-    /// The header in the first bytes, as in memory; there must be [`Header::BYTES`] of them.
+    /// Decodes the header in the first [`Header::BYTES`] bytes of `bytes`, as in memory.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Header {
         let bytes: &[u8; Header::BYTES] = bytes.first_chunk().expect("a header is there");
@@ -201,24 +203,24 @@ impl Header {
     }
 }
 
-/// Where and when a record is written to flash.
+/// The position and time of a record's write to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Which use of its segment it belongs to.
+    /// Sequence of its segment.
     sequence: u64,
     salt: Salt,
     /// Bytes from its start to the end of the segment, so that a block copied over another block of the
     /// segment fails its checksums.
     within: u64,
-    /// Blocks of its segment, from the first on, that were durable before, or 65535 if there are more: a hole
-    /// among them is damage, and not a write that the power has cut off.
+    /// Number of blocks at the start of its segment that were durable before, 65535 if there are more: a hole
+    /// among them is damage, not a write cut off by a power loss.
     durable: u16,
 }
 
 impl Stamp {
-    /// Stamp of a record in use `sequence` of the segment with this salt. `within` is the distance in bytes
-    /// from the start of the record to the end of the segment, `durable` the number of blocks at the start of
-    /// the segment that were durable when it was written.
+    /// Stamp of a record in the segment with this sequence and salt. `within` is the distance in bytes from
+    /// the start of the record to the end of the segment, `durable` the number of blocks at the start of the
+    /// segment that were durable when it was written.
     #[inline]
     pub fn new(sequence: u64, salt: Salt, within: u64, durable: u16) -> Stamp {
         Stamp { sequence, salt, within, durable }
@@ -234,16 +236,16 @@ impl Salt {
     /// Salt of a segment of a store.
     #[inline]
     pub fn of(store: u128, segment: SegmentId) -> Salt {
-        // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no sequence makes up for that.
+        // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no difference of sequences cancels it.
         let store = store as u64 ^ (store >> 64) as u64;
         Salt(store.wrapping_add(u64::from(segment.get()).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
     }
 }
 
-/// A record's header as it is on flash, with what only records there have.
+/// A record's header as stored on flash, with the fields that only exist there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashHeader {
-    /// The header; its home is the sequence of the segment.
+    /// The header; its `home` is the sequence of the segment.
     pub header: Header,
     /// See [`Stamp::durable`].
     pub durable: u16,
@@ -254,8 +256,8 @@ pub struct FlashHeader {
 }
 
 impl FlashHeader {
-    /// The header in these bytes, if it is that of a record in this use of a segment as far as can be told
-    /// without its checksum.
+    /// Decodes the header of a record in the segment with this sequence. None if the bytes cannot be one; the
+    /// checksum is not verified.
     #[inline]
     pub fn decode(bytes: &[u8; Header::BYTES], sequence: u64) -> Option<FlashHeader> {
         let header = Header::decode(bytes);
@@ -268,7 +270,7 @@ impl FlashHeader {
         Some(FlashHeader { header: Header { home: sequence, ..header }, durable, checksum, value_checksum })
     }
 
-    /// The lower half of the sequence in the header of a record, whatever its checksum says.
+    /// The lower half of the sequence in an encoded header. The checksum is not verified.
     pub fn low_sequence(bytes: &[u8; Header::BYTES]) -> u64 {
         Header::decode(bytes).home & LOW
     }
@@ -281,14 +283,14 @@ impl FlashHeader {
         header_checksum(&self.header, &stamp, key) == self.checksum
     }
 
-    /// True if this is the value that was written.
+    /// True if the value matches its checksum.
     #[inline]
     pub fn is_value<'a>(&self, value: impl Iterator<Item = &'a [u8]>) -> bool {
         checksum_of(value) == self.value_checksum
     }
 }
 
-/// The checksum of header and key.
+/// Checksum of header and key.
 #[inline]
 pub fn header_checksum<'a>(header: &Header, stamp: &Stamp, key: impl Iterator<Item = &'a [u8]>) -> u32 {
     let mut bytes = [0; 40];
@@ -300,7 +302,7 @@ pub fn header_checksum<'a>(header: &Header, stamp: &Stamp, key: impl Iterator<It
     sum.value()
 }
 
-/// The checksum of a value.
+/// Checksum of a value.
 #[inline]
 pub fn checksum_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> u32 {
     let mut sum = Crc32c::new();
@@ -308,10 +310,10 @@ pub fn checksum_of<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> u32 {
     sum.value()
 }
 
-/// The lower half of a number.
+/// Mask of the lower half of a 64-bit number.
 const LOW: u64 = u32::MAX as u64;
 
-/// Writes numbers in the order of their bytes, one by one.
+/// Writes 64-bit words in little-endian order.
 #[inline]
 fn write_words(bytes: &mut [u8], words: &[u64]) {
     bytes.chunks_exact_mut(8).zip(words).for_each(|(chunk, word)| chunk.copy_from_slice(&word.to_le_bytes()));

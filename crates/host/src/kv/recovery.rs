@@ -1,22 +1,21 @@
-//! What is on flash is found again, while the engine serves.
+//! Rebuilds the index from flash while the engine serves.
 //!
-//! Segments are taken in from the newest to the oldest, and each from its end to its beginning. So the first
-//! record of a key that is met is the one that counts: it is entered where nothing is known of the key, and
-//! any other is passed over. What users write meanwhile is newer than all of them, and needs no other rule.
-//! Keys that are *gone* have a table of their own until all is known: those whose newest record is a
-//! tombstone, and those that were written meanwhile and deleted or given up again.
+//! Segments are processed from the newest to the oldest, and each from its end to its beginning. The first
+//! record of a key met is therefore the valid one: it enters the index if the key is not there, and any
+//! further record is skipped. Writes during recovery are newer than all of them and need no other rule.
+//! Until recovery is complete, a separate table holds the keys that are *gone*: keys whose newest record is a
+//! tombstone, and keys written during recovery and deleted or evicted since.
 //!
-//! A key that is neither in the index nor gone is *unknown*: a record of it may be found yet. Who changes one
-//! without having seen it leaves a tombstone for whatever there is, or else that would be back after a loss
-//! of power; who wants to see it waits ([`Engine::fetch`]). No segment is used again before all are known.
+//! A key that is neither in the index nor gone is *unknown*: recovery may still find a record of it. A blind
+//! write to an unknown key also writes a tombstone for any older record, which would otherwise reappear after
+//! a power loss; a read of one waits ([`Engine::fetch`]). No segment is reused before recovery is complete.
 //!
-//! A segment whose summary is damaged is searched for its records ([`super::search`]). Where something that
-//! was durable is not a record any more, a newer version of any key may be lost, or a tombstone: everything
-//! in this segment and older ones is in doubt. A cache forgets it; a store answers an error for it
+//! A segment with a damaged summary is searched for its records ([`super::search`]). Where durable data is no
+//! valid record any more, a newer version of any key may be lost, or a tombstone: every record in this
+//! segment and older ones is in doubt. A cache drops these records; a store returns an error for them
 //! ([`Superblock::doubted`](super::log::format::Superblock::doubted)).
 //!
-//! The bytes of memory that this takes are bounded by what is on flash: for each key that is gone there is a
-//! tombstone.
+//! The memory for this is bounded by the data on flash: each key that is gone has a tombstone there.
 
 use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
@@ -37,83 +36,82 @@ use crate::planted::{Rule, holds};
 use std::collections::VecDeque;
 use tailcut_base::Status;
 
-/// How far it has come.
+/// The progress of a recovery.
 #[derive(Debug)]
 pub(super) struct Recovery {
-    /// Segments that the disk was not asked for, oldest first.
+    /// Segments whose summaries have not been requested, oldest first.
     left: Vec<Found>,
-    /// Those that it was asked for, newest first; the first is taken in.
+    /// Segments being read, newest first; the first one is processed.
     reading: VecDeque<Reading>,
-    /// Keys of which no older record counts.
+    /// Keys that are gone: no older record of them is valid.
     gone: Index,
-    /// Who wants to see what is unknown.
+    /// Reads of unknown keys that wait.
     asking: VecDeque<(KeyHash, Asking)>,
-    /// The last write of a summary for a segment that had none. Before it has ended no segment is used again:
-    /// it could be that one.
+    /// Last write of a summary for a segment that had none. No segment is reused before it has completed,
+    /// since it could be that one.
     sealed: u64,
-    /// Segments that there were to know.
+    /// Number of segments to recover.
     all: u32,
-    /// Segments of the same run with smaller sequences were on the disk for good.
+    /// Segments of the same run with smaller sequences were durable.
     durable_below: u64,
-    /// Blocks that could not be read, and reads that failed for another reason.
+    /// Blocks that could not be read, and reads that failed for another reason than the medium.
     failures: u32,
-    /// This block cannot be read, and so many others that more is wrong than the medium: what is unknown
-    /// stays so.
+    /// The unreadable block at which recovery gave up, after more than [`MOST_FAILURES`] failures: unknown
+    /// keys stay unknown.
     unreadable: Option<u64>,
 }
 
-/// A segment that holds something.
+/// A used segment found by the opening.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub number: SegmentId,
     pub sequence: u64,
-    /// None if there is none to be believed.
+    /// None if the segment has no valid foot.
     pub foot: Option<Foot>,
     /// See [`Head::is_cut`].
     pub is_cut: bool,
-    /// It was on the disk for good when the store came to its end.
+    /// It was durable when the store stopped.
     pub is_durable: bool,
 }
 
-/// A segment whose summary is read, or all of it where there is none.
+/// A segment of which the summary is being read, or all blocks if it has none.
 #[derive(Debug)]
 struct Reading {
     found: Found,
-    /// To the end of the segment.
+    /// The blocks read, up to the end of the segment.
     blocks: Vec<Bytes>,
-    /// Reads that have not ended.
+    /// Reads in flight.
     under_way: u32,
-    /// Entries of its summary that are not taken in; nothing before it is there, and found to be what was
-    /// written.
+    /// Number of summary entries still to process; None until the summary is read and verified.
     left: Option<usize>,
-    /// Tombstones among those that are.
+    /// Tombstones among the processed entries.
     tombstones: u32,
-    /// The copy that is read, if it is a certain one.
+    /// The copy being read; None for any.
     copy: Option<u8>,
-    /// What was read of all of it before.
+    /// Earlier reads of the segment, one per copy.
     versions: Versions,
     /// Blocks of the segment that the drive could not read; they count as damaged.
     unreadable: Vec<usize>,
 }
 
-/// Blocks that are read.
+/// A range of blocks being read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     sequence: u64,
     /// First block on the disk.
     pub block: u64,
     blocks: u32,
-    /// The copy, if it is a certain one.
+    /// The copy to read; None for any.
     copy: Option<u8>,
-    /// Nothing is served before it is there, or nothing goes on.
+    /// Requests or recovery itself wait for it.
     is_urgent: bool,
-    /// How often it was tried.
+    /// Number of attempts.
     tries: u8,
 }
 
 impl Recovery {
-    /// Of segments in the order of their sequences. Keys that are gone are known as well as in an index of
-    /// 2^`bits` partitions.
+    /// Starts from the used segments in ascending order of their sequences. The table of gone keys has the
+    /// precision of an index of 2^`bits` partitions.
     pub fn new(found: Vec<Found>, bits: u32) -> Recovery {
         Recovery {
             all: found.len() as u32,
@@ -128,7 +126,7 @@ impl Recovery {
         }
     }
 
-    /// Segments with sequences above this one are known, all of them; 0 if all are.
+    /// All segments with sequences above this one are recovered; 0 if recovery is complete.
     fn unread(&self) -> u64 {
         let first = self.reading.front().map(|reading| reading.found.sequence);
         first.or_else(|| self.left.last().map(|found| found.sequence)).unwrap_or(0)
@@ -138,8 +136,8 @@ impl Recovery {
         self.gone.items() > 0 && self.gone.find(hash).is_some()
     }
 
-    /// True if all of a segment was on the disk for good: a later one of the same run says that some of it
-    /// was, and writes become durable in their order.
+    /// True if all of a segment was durable: a later segment of the same run states that it was, and writes
+    /// become durable in order.
     fn is_durable(&self, found: &Found) -> bool {
         let is_same_run = run_of(found.sequence) == run_of(self.durable_below);
         found.is_durable || is_same_run && found.sequence < self.durable_below
@@ -162,7 +160,7 @@ impl Recovery {
 }
 
 impl Reading {
-    /// Makes the best of what was read of all copies so far. The blocks that are right and differ in some.
+    /// Combines the copies read so far. Returns the blocks that are right and differ between copies.
     fn combine(&mut self, search: &Search) -> Vec<usize> {
         let Reading { blocks, versions, unreadable, .. } = self;
         if self.copy.is_some() {
@@ -180,14 +178,14 @@ impl Reading {
 }
 
 impl Engine {
-    /// Goes on with finding what is on flash, by at most so many records; true if it can go on at once,
-    /// without an answer of the disk. It is called again and again until [`Engine::recovered`] says that all
-    /// is known, and whenever the disk has answered.
+    /// Advances recovery by at most `most` records. True if it can continue at once, without a completion
+    /// from the disk. Call it repeatedly, and after every completion, until [`Engine::recovered`] returns
+    /// None.
     pub fn recover(&mut self, most: usize) -> bool {
         self.recover_above(0, most)
     }
 
-    /// The same for segments with sequences above this one.
+    /// Advances recovery by at most `most` records, in segments with sequences above `sequence` only.
     pub(super) fn recover_above(&mut self, sequence: u64, most: usize) -> bool {
         if self.is_ready() {
             self.take_in(most);
@@ -201,37 +199,36 @@ impl Engine {
         self.can_recover()
     }
 
-    /// True if [`Engine::recover`] can go on without an answer of the disk.
+    /// True if [`Engine::recover`] can make progress without a completion from the disk.
     pub fn can_recover(&self) -> bool {
         let flash = self.flash.as_ref();
         self.recovery.as_ref().zip(flash).is_some_and(|(recovery, flash)| recovery.can_go_on(&flash.log))
     }
 
-    /// Segments that are known, and all that there were to know; nothing if all are.
+    /// Segments recovered and segments in total; None once recovery is complete.
     pub fn recovered(&self) -> Option<(u32, u32)> {
         let recovery = self.recovery.as_ref()?;
         let unknown = (recovery.left.len() + recovery.reading.len()) as u32;
         Some((recovery.all - unknown, recovery.all))
     }
 
-    /// This block cannot be read, and without it nothing can be said of what has not been found. Only another
-    /// start may help.
+    /// A block that cannot be read and without which recovery cannot continue. Reopening the store may help.
     pub fn unreadable(&self) -> Option<u64> {
         self.recovery.as_ref()?.unreadable
     }
 
-    /// True if there are segments with sequences above this one that are not known.
+    /// True if a segment with a sequence above this one is not recovered yet.
     pub(super) fn has_unread_above(&self, sequence: u64) -> bool {
         self.recovery.as_ref().is_some_and(|recovery| recovery.unread() > sequence)
     }
 
-    /// True if a record of a key that is not in the index may be found yet.
+    /// True if the key is not in the index and recovery may still find a record of it.
     pub(super) fn is_unknown(&self, hash: KeyHash) -> bool {
         let may_be_found = |recovery: &Recovery| recovery.unread() > 0 && !recovery.is_gone(hash);
         self.recovery.as_ref().is_some_and(may_be_found) && self.index.find(hash).is_none()
     }
 
-    /// The index forgets a key, and no older record of it counts.
+    /// Removes a key from the index; older records of it stay invalid.
     pub(super) fn forget(&mut self, hash: KeyHash) {
         self.index.remove(hash);
         if let Some(recovery) = &mut self.recovery {
@@ -239,13 +236,13 @@ impl Engine {
         }
     }
 
-    /// Says on flash that no record of a key that is unknown is valid. There is room for that.
+    /// Writes a tombstone for an unknown key. The caller has made sure that there is room.
     pub(super) fn bury_unknown(&mut self, hash: KeyHash) {
         let Some(recovery) = &self.recovery else { return };
         self.bury(hash, recovery.unread());
     }
 
-    /// Everything that was written so far is forgotten.
+    /// Ends recovery: everything written so far is invalid.
     pub(super) fn end_search(&mut self) {
         let Some(recovery) = &mut self.recovery else { return };
         recovery.left.clear();
@@ -253,7 +250,7 @@ impl Engine {
         recovery.gone.clear();
     }
 
-    /// Somebody wants to see what is unknown.
+    /// Queues a read of an unknown key.
     pub(super) fn ask_later(&mut self, hash: KeyHash, asking: Asking) {
         match &mut self.recovery {
             Some(recovery) if recovery.unreadable.is_none() => recovery.asking.push_back((hash, asking)),
@@ -261,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// Some of those who want to see what was unknown get it, if it is known by now.
+    /// Retries up to `most` waiting reads; those whose keys are known by now proceed.
     fn look_again(&mut self, most: usize) {
         let count = self.recovery.as_ref().map_or(0, |recovery| recovery.asking.len().min(most));
         for _ in 0..count {
@@ -274,7 +271,7 @@ impl Engine {
         }
     }
 
-    /// Summaries are read some segments ahead of the one that is taken in.
+    /// Reads summaries some segments ahead of the one being processed.
     fn read_ahead(&mut self, sequence: u64) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         while recovery.reading.len() < AHEAD && recovery.unreadable.is_none() {
@@ -283,12 +280,12 @@ impl Engine {
         }
     }
 
-    /// The disk has answered.
+    /// A recovery read has completed.
     pub(super) fn note_stretch(&mut self, stretch: Stretch, status: Status, mut data: Vec<Bytes>) {
         let is_good = status == Status::Success;
         self.figures.failed_reads += u64::from(!is_good);
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
-        // Of a certain copy nothing is left where its drive is missing.
+        // A named copy does not exist while its drive is missing.
         let most_tries = if stretch.copy.is_some() { 1 } else { MOST_TRIES };
         let is_given_up = stretch.blocks == 1 && stretch.tries >= most_tries && status == Status::MediaError;
         if !is_good && (stretch.copy.is_none() || status != Status::MediaError) {
@@ -315,7 +312,7 @@ impl Engine {
         self.pool.take_back(data);
     }
 
-    /// True if the summary of the first segment is there.
+    /// True if the summary of the first segment is read and verified.
     fn is_ready(&mut self) -> bool {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return false };
         let Some(reading) = recovery.reading.front_mut().filter(|reading| reading.under_way == 0) else {
@@ -336,8 +333,8 @@ impl Engine {
                 }
             }
             Some(_) => {
-                // Its summary is not what was written: another copy may be, or else its records are searched
-                // for.
+                // The summary is damaged: try the next copy, and after the last one search the segment for
+                // its records.
                 let list = std::mem::take(&mut reading.blocks);
                 let next = reading.copy.map_or(0, |copy| copy + 1);
                 *reading = match next < flash.jobs.copies() {
@@ -351,7 +348,7 @@ impl Engine {
         reading.is_some_and(|reading| reading.left.is_some())
     }
 
-    /// The first segment has no summary, or none to be believed.
+    /// Searches the first segment for records: it has no summary, or none that is valid.
     fn search_first(&mut self) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         let Some(found) = recovery.reading.front().map(|reading| reading.found) else { return };
@@ -413,8 +410,7 @@ impl Engine {
         }
     }
 
-    /// What was not taken in is forgotten, and what is in segments that were not read is never believed
-    /// again.
+    /// Drops all unprocessed records and permanently invalidates the segments that were not recovered.
     fn forget_unread(&mut self) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         let unread =
@@ -427,7 +423,7 @@ impl Engine {
         self.end_search();
     }
 
-    /// Takes in some records of the first segment, the newest of those that are left.
+    /// Processes at most `most` records of the first segment, newest first.
     fn take_in(&mut self, most: usize) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         let Recovery { reading: segments, gone, .. } = recovery;
@@ -464,7 +460,7 @@ impl Engine {
 }
 
 impl Flash {
-    /// Asks the disk for the summary of a segment, or for all of it.
+    /// Starts reading the summary of a segment, or all of it if it has none.
     fn begin_reading(&mut self, found: Found, mut blocks: Vec<Bytes>, copy: Option<u8>) -> Reading {
         let all = u64::from(self.log.segment_blocks());
         let end = self.log.first_block(found.number) + all;
@@ -495,8 +491,8 @@ impl Flash {
         self.jobs.read_copy(Job::Recover(stretch), haste, stretch.block, stretch.blocks, (list, mirror));
     }
 
-    /// Asks again for what could not be read, block by block, so that one of them costs no other; how many
-    /// reads that are.
+    /// Retries a failed read block by block, so that one bad block costs no other. Returns the number of
+    /// reads issued.
     fn read_apart(&mut self, stretch: Stretch, list: Vec<Bytes>) -> u32 {
         let tries = stretch.tries.saturating_add(1);
         if stretch.blocks == 1 {
@@ -509,13 +505,13 @@ impl Flash {
         stretch.blocks
     }
 
-    /// The block in which the summary of a segment begins.
+    /// First block of a segment's summary.
     fn first_summary_block(&self, found: &Found) -> u64 {
         let blocks = found.foot.map_or(0, |foot| summary_blocks(foot.entries as usize));
         self.log.end_block(found.number) - blocks
     }
 
-    /// Copies of blocks become what this one is.
+    /// Overwrites the other copies of blocks with the data of copy `copy`.
     pub fn repair_copies(&mut self, segment: SegmentId, copy: u8, block: u64, blocks: &[Bytes]) {
         let most = self.jobs.most_blocks() as usize;
         for (number, blocks) in blocks.chunks(most).enumerate() {
@@ -529,7 +525,8 @@ impl Flash {
         self.write_optional(number, block, vec![bytes]);
     }
 
-    /// A segment that was open when the store came to its end gets a summary; the number of its last write.
+    /// Writes a summary for a segment that was open when the store stopped. Returns the number of its last
+    /// write.
     fn write_summary(&mut self, number: SegmentId, blocks: &[Bytes]) -> u64 {
         let (most, mut last) = (self.jobs.most_blocks(), 0);
         let mut block = self.log.end_block(number) - blocks.len() as u64;
@@ -542,14 +539,14 @@ impl Flash {
     }
 }
 
-/// What the table of keys that are gone says of each.
+/// Entry of a gone key; only its presence matters.
 const GONE: Known = Known { place: Place::Front { unit: 0 }, heat: 0 };
-/// Entries of a summary that are drawn near before their turn.
+/// Summary entries prefetched ahead of processing.
 const SOON: usize = 8;
-/// Segments whose summaries are read at a time.
+/// Segments whose summaries are read concurrently.
 const AHEAD: usize = 4;
-/// So often a block is read before it counts as damaged.
+/// Read attempts before a block counts as damaged.
 const MOST_TRIES: u8 = 3;
-/// So many blocks may be damaged, or reads fail for another reason than the medium: with more the drive is
-/// gone, and what is on it may be whole.
+/// Most damaged blocks and other failed reads: with more, the fault is in the drive or its connection, and
+/// the data may be intact.
 const MOST_FAILURES: u32 = 16;

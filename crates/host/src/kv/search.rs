@@ -1,4 +1,4 @@
-//! The records of a segment that has no summary, or none to be believed.
+//! Search for the records of a segment that has no valid summary.
 
 use super::fetch::{header_in, key_end, key_in, record_in, whole_record_in};
 use super::hash::KeyHash;
@@ -12,39 +12,38 @@ use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use crate::planted::{Rule, holds};
 
-/// Which use of a segment is searched.
+/// Parameters of a search: identifies one use of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search {
-    /// Seed of the hashes of keys.
+    /// Seed of the key hashes.
     pub seed: u64,
-    /// Of the segment.
+    /// Salt of the segment.
     pub salt: Salt,
-    /// The use.
+    /// Sequence of the use.
     pub sequence: u64,
-    /// All of it was on the disk for good: what is not there now is damaged.
+    /// All of it was durable: anything missing is damage.
     pub is_durable: bool,
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Debug)]
 pub(super) struct Searched {
-    /// All records whose headers and keys are what was written, in their order.
+    /// All records with intact headers and keys, in their order.
     pub entries: Vec<Entry>,
     /// See [`super::log::format::Foot::buried`].
     pub buried: u64,
-    /// A record says that blocks of this segment were durable; then all that was written to older segments
-    /// was, too.
+    /// A record states that blocks of this segment were durable; so was everything written to older segments.
     pub has_durable: bool,
-    /// Where something was durable and is not a record any more: which key was written there is not known.
+    /// Byte offset of the first durable data that is no record any more: its key is unknown.
     pub hole: Option<usize>,
-    /// The value of a record is not what was written, whether that counts or not.
+    /// The value of some record is damaged, whether it was durable or not.
     pub is_torn: bool,
 }
 
 impl Search {
-    /// All records in these blocks, of which some could not be read. A record follows right behind another,
-    /// or behind what says that it begins in the next block. Of what was durable, a record counts even if its
-    /// value is damaged; of the rest, which the power may have cut off, only if all of it is there.
+    /// Finds all records in these blocks, of which `unreadable` could not be read. A record begins right
+    /// behind its predecessor, or in the block behind a padding marker. A durable record counts even if its
+    /// value is damaged; any other, which a power loss may have cut off, only if it is complete.
     pub fn search(&self, blocks: &[Bytes], unreadable: &[usize]) -> Searched {
         let end = blocks.len() * BLOCK;
         let (mut entries, mut torn) = (Vec::new(), Vec::new());
@@ -89,8 +88,8 @@ impl Search {
             holes.push(at);
         }
         let (has_durable, is_torn) = (durable > 0, !torn.is_empty());
-        // What cannot be read was written: the power leaves a block as it was before or after a write. That
-        // does not hold behind the last record.
+        // An unreadable block was written: a power loss leaves a block in its old or its new state. That does
+        // not hold behind the last record.
         let reached =
             unreadable.iter().copied().filter(|block| block * BLOCK <= last.next_multiple_of(BLOCK));
         let unreadable: Vec<usize> = reached.collect();
@@ -112,8 +111,8 @@ impl Search {
         Searched { entries, buried, has_durable, hole, is_torn }
     }
 
-    /// Exchanges blocks for what other copies have there, wherever that makes a record whole. The blocks that
-    /// are right, of which copies have something else.
+    /// Replaces blocks by those of other copies wherever that makes a record intact. Returns the right blocks
+    /// that differ in some copy.
     pub fn combine(&self, blocks: &mut [Bytes], versions: &Versions) -> Vec<usize> {
         let (end, of) = (blocks.len() * BLOCK, (self.sequence, self.salt));
         let (mut is_right, mut is_wrong) = (vec![false; blocks.len()], vec![false; blocks.len()]);
@@ -142,8 +141,8 @@ impl Search {
         (0..blocks.len()).filter(differ).collect()
     }
 
-    /// Where the key of a record that begins here ends. If that is behind what is durable, the power may have
-    /// cut it off.
+    /// Byte offset of the end of the key of the record at `at`. If it is beyond the durable data, a power
+    /// loss may have cut the key off.
     fn key_end(&self, blocks: &[Bytes], at: usize) -> Option<usize> {
         header_in(blocks, at, self.sequence).map(|found| at + found.header.value_at())
     }
@@ -162,8 +161,8 @@ impl Search {
     }
 }
 
-/// The latest use of which there is a record in a segment both ends of which are damaged, in one of so many
-/// runs of the store; nothing if there is none.
+/// The latest sequence of a record in a segment with two damaged ends, of the last `runs` runs of the store.
+/// None if it has no record.
 pub(super) fn latest_sequence(blocks: &[Bytes], salt: Salt, runs: u32) -> Option<u64> {
     let end = blocks.len() * BLOCK;
     let is_record = |at: usize, sequence: u64| {
@@ -185,11 +184,11 @@ pub(super) fn latest_sequence(blocks: &[Bytes], salt: Salt, runs: u32) -> Option
     Some(latest).filter(|&latest| latest > 0)
 }
 
-/// True if the value at this byte of blocks is what was written.
+/// True if the value of the record at byte `at` of the blocks matches its checksum.
 pub(super) fn is_whole(blocks: &[Bytes], at: usize, found: &FlashHeader) -> bool {
     found.is_value(pieces_of(blocks, found.header.value_range(at)))
 }
 
 const BLOCK: usize = BLOCK_BYTES as usize;
-/// Runs of a store that are tried at most, the last ones.
+/// Largest number of runs to try, latest first.
 const MOST_RUNS: usize = 4096;

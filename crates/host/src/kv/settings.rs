@@ -1,4 +1,4 @@
-//! What an engine is made like.
+//! Settings of the storage engine.
 
 use super::log::LEAST_SEGMENTS;
 use super::place::UNIT;
@@ -9,37 +9,36 @@ use tailcut_base::Nanos;
 /// Settings of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes of memory for items; those of the index come on top.
+    /// Memory for items in bytes, in addition to that of the index.
     pub memory: u64,
-    /// The most bytes of an item with its key and header; below half a segment, and below a sixteenth of the
-    /// memory.
+    /// Largest item in bytes, including key and header; below half a segment and a sixteenth of the memory.
     pub most_item: u64,
-    /// What becomes of items when there is no room.
+    /// Whether items are evicted when there is no room.
     pub keep: Keep,
-    /// When what is written is appended to the log.
+    /// When items are appended to the log.
     pub append: Append,
-    /// Blocks of a segment on flash.
+    /// Blocks per segment on flash.
     pub segment_blocks: u32,
-    /// How long what is appended to the log may wait in memory for more to be written with it.
+    /// Longest time that appended data waits in memory for more to share its write.
     pub patience: Nanos,
 }
 
-/// What is kept.
+/// Whether the engine is a cache or a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// A cache: who was not asked for goes first.
+    /// A cache: cold items are evicted.
     WhatIsUsed,
-    /// A store: nothing goes, and one that is full says so.
+    /// A store: nothing is evicted, and writes fail when it is full.
     Everything,
 }
 
-/// When what is written is appended to the log.
+/// When items are appended to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Append {
-    /// When it leaves memory, and is found worth it. What is only in memory is lost with it; nothing that is
-    /// out of date comes back in its place.
+    /// On eviction from memory, if admitted. Items that are only in memory are lost with it; no stale version
+    /// reappears in their place.
     OnLeaving,
-    /// At once. Stores do this whatever is said here.
+    /// At once. Stores always do this.
     AtOnce,
 }
 
@@ -57,12 +56,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What is written is appended to the log at once.
+    /// True if items are appended to the log at once.
     pub(super) fn writes_at_once(&self) -> bool {
         self.keep == Keep::Everything || self.append == Append::AtOnce
     }
 
-    /// What does not fit together, each with what would be right.
+    /// Descriptions of invalid settings, each with the valid range.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let segment = u64::from(self.segment_blocks) * BLOCK_BYTES;
@@ -85,10 +84,10 @@ impl Settings {
         problems
     }
 
-    /// Segments on a disk.
+    /// Number of segments on a disk.
     ///
     /// # Errors
-    /// If it is too small, in words.
+    /// A description, if the disk is too small.
     pub fn segments_on(&self, disk: &Disk) -> Result<u32, String> {
         let segments = disk.blocks / u64::from(self.segment_blocks);
         if segments < u64::from(LEAST_SEGMENTS) {
@@ -99,15 +98,15 @@ impl Settings {
         Ok(segments.min(MOST_UNITS / (u64::from(self.segment_blocks) * BLOCK_BYTES / UNIT)) as u32)
     }
 
-    /// Partitions of the index, as a power of two, for so many bytes on flash.
+    /// Number of index partitions, as a power of two, for `flash` bytes on flash.
     pub(super) fn partition_bits(&self, flash: u64) -> u32 {
         let items = (self.memory + flash) / ITEM_BYTES;
         (items / ITEMS_OF_PARTITION).max(1).ilog2().clamp(4, 20)
     }
 }
 
-/// Units that a place can name.
+/// Number of units that a place can address.
 pub(super) const MOST_UNITS: u64 = 1 << 38;
-/// A small item, as an estimate for the number of partitions; nothing depends on it but their size.
+/// Estimated size of an item in bytes; only the number of index partitions depends on it.
 const ITEM_BYTES: u64 = 256;
 const ITEMS_OF_PARTITION: u64 = 512;

@@ -1,10 +1,10 @@
-//! Blocks of which no copy of the disk may be right as a whole: blocks of several copies are combined until a
-//! record has the checksum that it was written with.
+//! Repair from copies none of which is right as a whole: combines blocks of several copies until a record
+//! matches its checksum.
 
 use crate::block::Bytes;
 use std::ops::Range;
 
-/// What was read of the same blocks from different copies.
+/// The same blocks as read from different copies.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     versions: Vec<Version>,
@@ -12,54 +12,54 @@ pub(super) struct Versions {
 
 #[derive(Debug)]
 struct Version {
-    /// The copy, unless the disk has chosen one.
+    /// The copy; None if the disk has chosen it.
     copy: Option<u8>,
-    /// May have fewer blocks than the others; none where the disk could not read it.
+    /// Its blocks, possibly fewer than in other versions; None for an unreadable block.
     blocks: Vec<Option<Bytes>>,
 }
 
 impl Versions {
-    /// One more.
+    /// Adds a version; `unreadable` are the indices of its unreadable blocks.
     pub fn add(&mut self, copy: Option<u8>, blocks: &[Bytes], unreadable: &[usize]) {
         let mut blocks: Vec<Option<Bytes>> = blocks.iter().cloned().map(Some).collect();
         unreadable.iter().for_each(|&at| blocks[at] = None);
         self.versions.push(Version { copy, blocks });
     }
 
-    /// What the first copy has that could be read.
+    /// Block `at` of the first version that could read it.
     pub fn readable(&self, at: usize) -> Option<&Bytes> {
         self.versions.iter().find_map(|version| version.blocks.get(at)?.as_ref())
     }
 
-    /// The first version of so many blocks.
+    /// The first version of exactly `count` blocks; unreadable ones are zeros.
     pub fn first_of(&self, count: usize) -> Option<Vec<Bytes>> {
         let version = self.versions.iter().find(|version| version.blocks.len() == count)?;
         Some(version.blocks.iter().map(|block| block.clone().unwrap_or_default()).collect())
     }
 
-    /// True if nothing was read but what is looked at.
+    /// True if there is no version.
     pub fn is_empty(&self) -> bool {
         self.versions.is_empty()
     }
 
-    /// The most blocks that were read of one copy.
+    /// Length of the longest version in blocks.
     pub fn longest(&self) -> usize {
         self.versions.iter().map(|version| version.blocks.len()).max().unwrap_or(0)
     }
 
-    /// True if copies differ in a block.
+    /// True if some version differs from `block` at index `at`.
     pub fn differ(&self, at: usize, block: &Bytes) -> bool {
         self.versions.iter().any(|version| version.differs(at, block))
     }
 
-    /// A copy that has this block.
+    /// A copy that has `block` at index `at`.
     pub fn copy_with(&self, at: usize, block: &Bytes) -> Option<u8> {
         let has = |version: &&Version| version.copy.is_some() && version.has(at, block);
         self.versions.iter().find(has).and_then(|version| version.copy)
     }
 
-    /// What `judge` finds in blocks; if that is nothing, as many of those within `range` as needed are
-    /// exchanged for what another copy has there. Where nothing helps they stay as they are.
+    /// Returns the result of `judge` on the blocks. If that is None, replaces as many blocks within `range`
+    /// as necessary by those of another copy. If no combination helps, the blocks stay as they are.
     ///
     /// It tries all combinations with one other copy as long as that costs less than [`MOST_BYTES`] of
     /// checksums, and otherwise the copy as a whole.
@@ -110,7 +110,7 @@ impl Version {
     }
 }
 
-/// In blocks: 64 MiB of checksums are computed at most for one record.
+/// Most blocks checksummed for one record: 64 MiB.
 const MOST_BYTES: usize = 16_384;
 
 #[cfg(test)]
@@ -133,8 +133,8 @@ mod tests {
     }
 
     proptest! {
-        /// Of each block one of two copies is right: the combination is found, and nothing outside of the
-        /// range is touched.
+        /// Each block is right in one of two copies: the right combination is found, and no block outside of
+        /// the range changes.
         #[test]
         fn what_one_of_two_copies_has_is_found(bad in proptest::collection::vec(0u8..3, 1..9), from in 0usize..4) {
             let right: Vec<u8> = (0..bad.len() as u8).map(|at| 10 + at).collect();

@@ -1,4 +1,4 @@
-//! Items are written, amended and deleted: what becomes of their records in memory and on flash.
+//! Writes, amendments and deletions of items: their effect on records in memory and on flash.
 
 use super::engine::{Content, Engine, Put, Refused};
 use super::fetch::Fetched;
@@ -41,12 +41,12 @@ impl Engine {
             home: 0,
         };
         let unit = self.place_in_front(&header, hash)?;
-        // Making room may have moved what was there, or given it up.
+        // Making room may have moved or evicted the previous record.
         let before = self.index.find(hash);
         self.front.begin(unit, &header, key);
         let is_gone = kept > 0 && fetched.is_none() && self.kept_bytes(before, None, put.content) != kept;
         if is_gone {
-            // It has left memory to make room for itself.
+            // The previous record was evicted to make room for its successor.
             return Err(Refused::Busy);
         }
         self.fill_value((unit, &header), before, fetched, put.content);
@@ -56,7 +56,7 @@ impl Engine {
         Ok(cas)
     }
 
-    /// Bytes of what is there that stay.
+    /// Bytes of the current value that remain.
     fn kept_bytes(&self, before: Option<Entry>, fetched: Option<&Fetched>, content: Content<'_>) -> usize {
         match (content, fetched, before) {
             (Content::New(_), _, _) => 0,
@@ -94,7 +94,7 @@ impl Engine {
         value[at..at + added.len()].copy_from_slice(added);
     }
 
-    /// Room for a record in memory.
+    /// Reserves memory for a record.
     fn place_in_front(&mut self, header: &Header, hash: KeyHash) -> Result<u32, Refused> {
         let bytes = header.record_bytes();
         if bytes > self.settings.most_item {
@@ -116,7 +116,7 @@ impl Engine {
         }
     }
 
-    /// A record in memory becomes the item of its key.
+    /// Makes a record in memory the item of its key.
     fn establish(&mut self, hash: KeyHash, unit: u32, before: Option<Entry>) -> Result<(), Refused> {
         if self.settings.writes_at_once() && self.flash.is_some() {
             let place =
@@ -158,8 +158,8 @@ impl Engine {
         Some(place)
     }
 
-    /// The index does not name a place any more: the record there is not valid, and if it is on flash and
-    /// nothing newer will be, a tombstone says so.
+    /// Invalidates the record that an index entry pointed to. `needs_tombstone`: if the record is on flash
+    /// and no newer one will be, a tombstone is written.
     pub(super) fn let_go(&mut self, hash: KeyHash, before: Entry, needs_tombstone: bool) {
         let (Some(home), Some(flash)) = (self.home(before), &mut self.flash) else { return };
         let Place::Log { unit, .. } = Place::decode(home) else { return };
@@ -170,21 +170,20 @@ impl Engine {
         }
     }
 
-    /// Says on flash that no record of a key up to that sequence is valid.
+    /// Writes a tombstone that invalidates all records of a key up to sequence `buried`.
     pub(super) fn bury(&mut self, hash: KeyHash, buried: u64) {
         let Some(flash) = self.flash.as_mut().filter(|_| holds(Rule::TombstonesAreWritten)) else { return };
         self.figures.tombstones += 1;
         if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
             assert_eq!(self.settings.keep, Keep::WhatIsUsed, "a store deletes only what it can bury");
-            // The disk has failed, and this cache deletes from memory all the same. Whatever is on the disk
-            // is not to be believed when it is opened again, as far as it still takes the superblock that
-            // says so.
+            // The disk has failed, and this cache deletes from memory all the same. The superblock, if the
+            // disk still accepts it, invalidates the content of the disk for the next opening.
             flash.superblock.flushed = flash.log.last_sequence();
             flash.has_dirty_superblock = true;
         }
     }
 
-    /// The place of a record on flash, if it has one there.
+    /// The encoded place of an entry's record on flash, if it has one there.
     pub(super) fn home(&self, entry: Entry) -> Option<u64> {
         match entry.place {
             Place::Front { unit } => Some(self.front.header(unit).home).filter(|&home| home != 0),
@@ -192,13 +191,12 @@ impl Engine {
         }
     }
 
-    /// True if what is known of a key can be replaced: no tombstone is needed for it, or there is room for
-    /// one.
+    /// True if the entry of a key can be replaced: it needs no tombstone, or there is room for one.
     ///
-    /// On a disk that has failed there is never room. A store then refuses to delete, as it refuses to write:
-    /// the item would be back after a restart, and a superblock that disbelieves everything would lose what
-    /// was acknowledged as durable. A cache deletes from memory: it may lose anything, and must not answer
-    /// with an item that was deleted while it runs.
+    /// On a failed disk there is never room. A store then refuses deletes as well as writes: the item would
+    /// reappear after a restart, and a superblock that invalidates everything would lose data that was
+    /// acknowledged as durable. A cache deletes from memory: it may lose any item, but must not return one
+    /// that was deleted while it runs.
     fn can_replace(&self, hash: KeyHash, before: Option<Entry>) -> bool {
         let needs_tombstone = match before {
             Some(entry) => self.home(entry).is_some(),
@@ -209,13 +207,13 @@ impl Engine {
         !needs_tombstone || self.flash.as_ref().is_none_or(is_ready)
     }
 
-    /// True if this is a store whose disk has failed: what is on it stays, and nothing else can be promised.
+    /// True if this is a store whose disk has failed: it keeps its content and accepts no changes.
     pub(super) fn is_frozen(&self) -> bool {
         let has_failed = self.flash.as_ref().is_some_and(|flash| flash.log.has_failed());
         has_failed && self.settings.keep == Keep::Everything
     }
 
-    /// An item is deleted, even one that was not found yet.
+    /// Deletes an item, even one that recovery has not found yet.
     pub(super) fn remove(&mut self, key: &[u8]) -> Result<u64, Refused> {
         let hash = self.hash(key);
         let is_done = match self.index.find(hash) {
@@ -225,7 +223,7 @@ impl Engine {
         if is_done { Ok(0) } else { Err(self.why_no_room()) }
     }
 
-    /// An item goes; false if there is no room to say so on flash, and it stays.
+    /// Drops an item. False if there is no room for a tombstone; the item then stays.
     pub(super) fn drop_entry(&mut self, hash: KeyHash, entry: Entry) -> bool {
         if !self.can_replace(hash, Some(entry)) {
             return false;
@@ -235,7 +233,7 @@ impl Engine {
         true
     }
 
-    /// The same for one that may be found yet.
+    /// Drops an item that recovery may still find. False if there is no room for a tombstone.
     fn drop_unknown(&mut self, hash: KeyHash) -> bool {
         if !self.is_unknown(hash) {
             return true;
@@ -248,8 +246,8 @@ impl Engine {
         true
     }
 
-    /// The time of an item in memory is over. If it has a record on flash, that says the same, and stays
-    /// until its segment is used again.
+    /// Drops an expired item in memory. Its record on flash, if any, has expired as well and stays until its
+    /// segment is reclaimed.
     pub(super) fn drop_expired(&mut self, hash: KeyHash, entry: Entry) {
         self.figures.expired += 1;
         match self.home(entry) {
@@ -283,7 +281,7 @@ impl Engine {
             return Ok(header.cas);
         }
         if !is_lasting {
-            // Who has asked for something on flash is not written there.
+            // Accesses of an item on flash are not written there.
             return Ok(header.cas);
         }
         let content = Content::After(&[]);

@@ -4,7 +4,7 @@
 use super::emulated::{Emulated, Wiring};
 use super::hal::{CoreId, QueueId, Vector};
 
-/// The most ports of the controllers that PC chipsets have.
+/// Number of ports of the AHCI controllers in PC chipsets.
 pub const PORTS: u32 = 6;
 
 /// Command slots of a port.
@@ -13,7 +13,7 @@ pub const SLOTS: u32 = 32;
 /// The controller and its low-level driver.
 pub type Ahci = Emulated<OneInterrupt>;
 
-/// Each port is a queue, and all have one interrupt.
+/// Wiring of an AHCI controller: each port is a queue, and all ports share one interrupt.
 #[derive(Clone, Copy, Debug)]
 pub struct OneInterrupt;
 
@@ -30,8 +30,8 @@ impl Wiring for OneInterrupt {
 }
 
 impl Ahci {
-    /// With a drive on each of `ports` ports, 1 … [`PORTS`], of which each takes `depth` commands, at most
-    /// [`SLOTS`].
+    /// A controller with a drive on each of `ports` ports, 1 … [`PORTS`], each with `depth` command slots, at
+    /// most [`SLOTS`].
     pub fn with_ports(ports: u32, depth: u32) -> Ahci {
         assert!((1..=PORTS).contains(&ports) && (1..=SLOTS).contains(&depth), "AHCI has no more");
         Emulated::new(ports, depth, 1, OneInterrupt)

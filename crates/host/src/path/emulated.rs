@@ -1,20 +1,20 @@
-//! The low-level driver of an emulated controller: tags are all that it has, and how queues are wired to
-//! interrupts is all that sets one controller apart from another.
+//! The low-level driver of an emulated controller: it consists of tags; controllers differ only in how queues
+//! are wired to interrupts.
 
 use super::hal::{CoreId, LowLevelDriver, QueueId, RequestId, Tag, Vector};
 use super::tags::Tags;
 use tailcut_base::{Nanos, Time};
 
-/// Which queues a controller has for drives and cores, and which interrupt tells of each.
+/// Maps drives and cores to a controller's queues, and queues to its interrupts.
 pub trait Wiring {
     /// The interrupt of a queue.
     fn vector_of(&self, queue: QueueId) -> Vector;
 
-    /// The queue in which a core issues to a drive.
+    /// The queue that a core uses for a drive.
     fn queue_for(&self, drive: u32, core: CoreId) -> QueueId;
 }
 
-/// A controller that is wired so, and its low-level driver.
+/// An emulated controller with this wiring, and its low-level driver.
 #[derive(Clone, Debug)]
 pub struct Emulated<W> {
     tags: Tags,
@@ -22,7 +22,7 @@ pub struct Emulated<W> {
 }
 
 impl<W: Wiring> Emulated<W> {
-    /// With so many queues, `depth` tags in each, and so many interrupts.
+    /// A controller with `queues` queues of `depth` tags each, and `vectors` interrupts.
     pub(super) fn new(queues: u32, depth: u32, vectors: u32, wiring: W) -> Emulated<W> {
         Emulated { tags: Tags::new(queues, depth, vectors), wiring }
     }

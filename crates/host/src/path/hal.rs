@@ -1,14 +1,15 @@
-//! HIOPS-HAL: what a low-level driver offers to an I/O strategy (Shin 2017, section 3.3.2).
+//! HIOPS-HAL: the operations of a low-level driver that I/O strategies use (Shin 2017, section 3.3.2).
 //!
 //! Issue side: `get_free_tags`, `bind_tag_cmd`, `begin_cmd`, `issue_tags`. Completion side: `check_event`,
-//! `fetch_event`, `detach_tag_cmd`, `release_tags`, `end_cmd`. Nothing blocks: a driver without a free tag
-//! gives none, which means that the device is busy. The upcall is a value: [`LowLevelDriver::notice`] says
-//! which interrupt a completion raises, and whoever runs the driver serves that interrupt with the strategy.
+//! `fetch_event`, `detach_tag_cmd`, `release_tags`, `end_cmd`. No operation blocks: a driver without a free
+//! tag returns none, which means that the device is busy. The upcall is a value: [`LowLevelDriver::notice`]
+//! returns the interrupt that a completion raises, and the caller of the driver serves it according to the
+//! strategy.
 
 use super::{Ahci, Nvme};
 use tailcut_base::{Nanos, Time};
 
-/// The name of a request of the layer above.
+/// Identifier of a request of the layer above.
 pub type RequestId = u32;
 
 tailcut_base::id! {
@@ -19,12 +20,12 @@ tailcut_base::id! {
 /// A queue of the controller: a port (AHCI) or a queue pair (NVMe).
 pub type QueueId = u32;
 
-/// A place in a queue of the controller.
+/// A tag: a slot in a queue of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
     /// The queue.
     pub queue: QueueId,
-    /// Its number there.
+    /// Slot number in the queue.
     pub number: u32,
 }
 
@@ -33,79 +34,80 @@ pub type Vector = u32;
 
 /// A low-level driver over its controller.
 pub trait LowLevelDriver {
-    /// Takes up to `count` free tags of a queue and appends them. None means that the device is busy.
+    /// Takes up to `count` free tags of a queue and appends them to `tags`. None means that the device is
+    /// busy.
     fn get_free_tags(&mut self, queue: QueueId, count: u32, tags: &mut Vec<Tag>);
 
-    /// Says which request a tag is for.
+    /// Binds a tag to a request.
     fn bind_tag_cmd(&mut self, tag: Tag, request: RequestId);
 
-    /// Notes when the request of a tag began, for time-outs.
+    /// Records the start time of a tag's request, for time-outs.
     fn begin_cmd(&mut self, tag: Tag, now: Time);
 
-    /// Hands the commands of tags to the controller.
+    /// Issues the commands of these tags to the controller.
     fn issue_tags(&mut self, tags: &[Tag]);
 
-    /// True when the controller has a completion that `vector` speaks for.
+    /// True if the controller has a completion for interrupt `vector`.
     fn check_event(&self, vector: Vector) -> bool;
 
-    /// Takes the oldest completion that `vector` speaks for.
+    /// Takes the oldest completion of interrupt `vector`.
     fn fetch_event(&mut self, vector: Vector) -> Option<Tag>;
 
-    /// Takes the completion of one tag, if it has come; the others keep their order.
+    /// Takes the completion of one tag, if it is there; the order of the others stays.
     fn fetch_tag(&mut self, tag: Tag) -> bool;
 
-    /// Separates a tag from its request.
+    /// Unbinds a tag from its request.
     fn detach_tag_cmd(&mut self, tag: Tag) -> RequestId;
 
-    /// Gives tags back.
+    /// Frees tags.
     fn release_tags(&mut self, tags: &[Tag]);
 
-    /// The request has been post-processed: how long it took since [`LowLevelDriver::begin_cmd`].
+    /// Post-processing of a request is complete. Returns the time since its [`LowLevelDriver::begin_cmd`].
     fn end_cmd(&mut self, request: RequestId, now: Time) -> Nanos;
 
-    /// Requests that have been begun for longer than `limit` and not ended, appended in no particular order;
-    /// asked seldom, it looks at every tag.
+    /// Appends the requests that have been in progress for longer than `limit`, in no particular order. Scans
+    /// all tags: not for frequent use.
     fn timed_out(&self, now: Time, limit: Nanos, requests: &mut Vec<RequestId>);
 
-    /// How many completions wait that `vector` speaks for.
+    /// Number of completions pending for interrupt `vector`.
     fn events(&self, vector: Vector) -> u32;
 
-    /// Of the controller: the command of a tag has been carried out. The interrupt that this raises: none
-    /// while it is masked, or raised already and not acknowledged; nor if `is_quiet`, because its waiter
-    /// looks for it.
+    /// Controller side: the command of a tag has completed. Returns the interrupt that this raises. None if
+    /// the interrupt is masked, or raised already and not acknowledged; or if `is_quiet`, because the waiter
+    /// polls.
     fn notice(&mut self, tag: Tag, is_quiet: bool) -> Option<Vector>;
 
-    /// The handler of an interrupt begins: from now on completions raise it again. True when there are any.
+    /// Start of an interrupt handler: later completions raise the interrupt again. True if any are pending.
     fn acknowledge(&mut self, vector: Vector) -> bool;
 
-    /// The handler has ended with completions left: the interrupt is raised again. True when it is.
+    /// End of a handler: raises the interrupt again if completions are left. True if raised.
     fn raise_again(&mut self, vector: Vector) -> bool;
 
-    /// Switches an interrupt off or on. On: true when completions wait, for which it is raised.
+    /// Masks or unmasks an interrupt. True if unmasking raises it for pending completions.
     fn mask(&mut self, vector: Vector, is_masked: bool) -> bool;
 
-    /// The interrupt that speaks for a queue.
+    /// The interrupt of a queue.
     fn vector_of(&self, queue: QueueId) -> Vector;
 
-    /// How many interrupts there are.
+    /// Number of interrupts.
     fn vectors(&self) -> u32;
 
-    /// How many queues there are.
+    /// Number of queues.
     fn queues(&self) -> u32;
 
     /// The queue for a request to `drive` that is issued on `core`.
     fn queue_for(&self, drive: u32, core: CoreId) -> QueueId;
 
-    /// Tags taken.
+    /// Number of tags in use.
     fn in_flight(&self) -> u32;
 }
 
-/// The drivers that there are, without dynamic calls.
+/// The available low-level drivers, statically dispatched.
 #[derive(Clone, Debug)]
 pub enum Controller {
-    /// One interrupt, a port of 32 tags for each drive.
+    /// AHCI: one interrupt, and a port of 32 tags for each drive.
     Ahci(Ahci),
-    /// A queue pair and an interrupt for each core and drive.
+    /// NVMe: a queue pair and an interrupt for each core and drive.
     Nvme(Nvme),
 }
 

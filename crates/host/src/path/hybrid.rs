@@ -1,23 +1,21 @@
-//! A strategy that moves between others by load (Shin 2017, section 3.3.3, leaves it to future work, and
-//! names occupied queue depth with the rate of requests as what might decide).
+//! A strategy that switches between others by load (Shin 2017, section 3.3.3, leaves this to future work, and
+//! suggests occupied queue depth and request rate as criteria).
 //!
-//! Nothing is assumed of the machine: each mode is measured. Its *price* is, per read, what the host adds to
-//! its latency plus the time of cores that it takes, and what its thread comes to owe to others; how long
-//! drives take is left out, since no mode changes that. The mode of the least price stays until the load has
-//! changed, which shows in how many requests are under way or in the price itself. Then all are measured
-//! again, one after the other. From time to time one that is hardly dearer is tried, the less often the more
-//! often that was in vain; what is known of both is a mean over what has been measured since the load
-//! changed. Only reads are measured: a host that never reads stays in the mode in which it begins.
+//! No assumptions about the machine are made: each mode is measured. Its *price* per read is the latency
+//! added by the host, plus the core time used, plus the debt of its thread to others; the drive's latency is
+//! excluded, since no mode affects it. The cheapest mode stays in force until the load changes, which shows
+//! in the number of requests in flight or in the price itself. Then all modes are measured again in turn.
+//! From time to time a mode that is hardly dearer is tried, the less often the more trials failed; the known
+//! price of a mode is a mean over all measurements since the load changed. Only reads are measured: a host
+//! that never reads stays in its first mode.
 //!
-//! Spinning from the beginning is measured only where it can win: it takes the core for as long as the drive
-//! takes, and for the thread's own work, which is at most the least that the host has been seen to add to a
-//! latency.
+//! Spinning from the start is measured only where it can win: it occupies the core for the drive's latency
+//! and for the thread's own work, which is at most the smallest host latency measured so far.
 //!
-//! What is owed is the part of a price that comes later. A fair scheduler lets a thread that has slept go
-//! first, and lets others catch up with it when it has used up what it was ahead by: in `beyond-completion`
-//! for 12 ms in every quarter of a second, which no trial of a millisecond sees. So the debt that a read
-//! leaves behind counts as its latency when it is made, and what it pays back of older debts does not: over
-//! both, nothing counts twice or never.
+//! Debt is the deferred part of a price. A fair scheduler runs a thread that has slept first, and lets others
+//! catch up once its credit is used up: in `beyond-completion` for 12 ms in every quarter of a second, too
+//! rare for a trial of a millisecond to see. So the debt that a read incurs counts as its latency at once,
+//! and the repayment of older debt does not: over both, nothing counts twice or never.
 
 mod measure;
 
@@ -27,99 +25,99 @@ use super::strategy::{Strategy, StrategyName};
 use measure::{Measure, SAME_LOAD};
 use tailcut_base::{Nanos, Time};
 
-/// How requests are waited for.
+/// How threads wait for their requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Mode {
-    /// Asleep until an interrupt.
+    /// Sleep until an interrupt.
     Sleep,
-    /// Asleep; threads look for completions of others, and while any of them is awake, interrupts are off.
+    /// Sleep; awake threads poll for completions of others, and interrupts are off while any is awake.
     Gather,
-    /// Asleep until the drive announces the end.
+    /// Sleep until the drive announces the completion.
     Notice,
-    /// Awake.
+    /// Spin.
     Spin,
 }
 
 impl Mode {
-    /// All, in the order in which they are measured.
+    /// All modes, in the order of measurement.
     pub const ALL: [Mode; 4] = [Mode::Sleep, Mode::Gather, Mode::Notice, Mode::Spin];
 
-    /// What requests of this mode do.
+    /// The strategy of requests in this mode.
     pub fn strategy(self) -> Strategy {
         let strategy = match self {
             Mode::Notice => Strategy::of(StrategyName::Lazy).with(StrategyName::Precomplete),
             Mode::Sleep => Strategy::of(StrategyName::Lazy),
             Mode::Gather => Strategy { rests_interrupts: true, ..Strategy::of(StrategyName::Coop) },
-            // Whoever spins is quiet by itself; interrupts stay on for the others.
+            // A spinning thread raises no interrupt; interrupts stay on for the others.
             Mode::Spin => Strategy { interrupts: true, ..Strategy::of(StrategyName::Spin) },
         };
         Strategy { adapts: true, ..strategy }
     }
 }
 
-/// How long a mode runs before it is measured, so that requests of the mode before have ended.
+/// Settling time of a mode before its measurement, in which requests of the previous mode end.
 const SETTLE: Nanos = Nanos::micros(250);
 
-/// How long it is measured at least.
+/// Least duration of a measurement.
 const PERIOD: Nanos = Nanos::millis(1);
 
-/// How many reads that takes at least.
+/// Least number of reads in a measurement.
 const LEAST_READS: u64 = 4;
 
-/// A mode must win by this to take another's place, in per cent.
+/// Margin in per cent by which a mode must be cheaper to replace another.
 const MARGIN: u64 = 3;
 
-/// When another is tried for the first time, and the longest between two trials: a trial of 1.25 ms then
+/// Time to the first trial of another mode, and longest time between two trials: a trial of 1.25 ms then
 /// takes 2 % and 0.13 % of the time.
 const TRIALS: (Nanos, Nanos) = (Nanos::millis(64), Nanos::secs(1));
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Measuring one mode after the other.
+    /// Measuring the modes in turn.
     Exploring,
-    /// In the best one.
+    /// Running the best mode.
     Resting,
-    /// Trying another; the best one so far.
+    /// Trying another mode; holds the best one so far.
     Trying(Mode),
 }
 
-/// From so many requests under way on, latency follows from their number and rate (Little's law): of many,
-/// those that begin and end within a measurement are the quick ones.
+/// With this many requests in flight or more, latency is derived from their number and rate (Little's law):
+/// of many, only the fast ones begin and end within one measurement.
 const MANY: u64 = 8;
 
-/// What the requests of the present measurement have come to.
+/// Totals of the current measurement; times in ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
-    /// Reads of the mode.
+    /// Reads in the measured mode.
     reads: u64,
     latency: u64,
     wait: u64,
     owed: i64,
-    /// Requests of any mode that ended.
+    /// Completed requests of any mode.
     ended: u64,
-    /// Time that all requests together were under way.
+    /// Sum of the time in flight of all requests.
     under_way: u64,
 }
 
-/// Decides on the mode.
+/// Selects the mode.
 #[derive(Clone, Debug)]
 pub struct Hybrid {
     mode: Mode,
     phase: Phase,
     since: Time,
-    /// Where the present measurement began, and what had been used by then; none while the mode settles.
+    /// Start of the current measurement and usage until then; None while the mode settles.
     from: Option<(Time, Used)>,
     sums: Sums,
-    /// Requests under way, and until when their time has been added.
+    /// Requests in flight; their time is included up to `added`.
     under_way: u64,
     added: Time,
     known: [Option<Measure>; Mode::ALL.len()],
-    /// How often each has been tried.
+    /// Number of trials of each mode.
     trials: [u32; Mode::ALL.len()],
-    /// What the load was like when measuring began, or when this mode was chosen.
+    /// The load when measuring began, or when this mode was selected.
     reference: Option<Measure>,
-    /// Measurements running that were unlike it; while exploring, how often that has begun anew.
+    /// Consecutive measurements unlike the reference; while exploring, number of restarts.
     unlike: u32,
     /// When all modes had been measured.
     explored: Time,
@@ -151,31 +149,31 @@ impl Default for Hybrid {
 }
 
 impl Hybrid {
-    /// How often [`Hybrid::tick`] wants to be called.
+    /// Interval at which to call [`Hybrid::tick`].
     pub const TICK: Nanos = Nanos::micros(250);
 
-    /// The least time between two changes.
+    /// Least time between two changes of mode.
     pub const DWELL: Nanos = Nanos(SETTLE.0 + PERIOD.0);
 
-    /// The mode of requests that begin now.
+    /// Mode of requests that begin now.
     #[inline]
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// How often it has changed.
+    /// Number of changes of mode.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// A thread asks for something.
+    /// A request begins.
     #[inline]
     pub fn began(&mut self, now: Time) {
         self.add(now);
         self.under_way += 1;
     }
 
-    /// It has its answer.
+    /// A request ends.
     #[inline]
     pub fn ended(&mut self, now: Time) {
         self.add(now);
@@ -189,7 +187,7 @@ impl Hybrid {
         self.added = now;
     }
 
-    /// A read that began in `mode` is over.
+    /// A read that began in `mode` has ended.
     #[inline]
     pub fn observe(&mut self, mode: Mode, took: Took) {
         if mode == self.mode && self.from.is_some() {
@@ -200,7 +198,7 @@ impl Hybrid {
         }
     }
 
-    /// Decides. True when the mode has changed.
+    /// Re-evaluates the mode. True if it has changed.
     pub fn tick(&mut self, now: Time, used: Used) -> bool {
         let before = self.mode;
         self.add(now);
@@ -223,12 +221,12 @@ impl Hybrid {
         self.sums = Sums::default();
     }
 
-    /// Means, rounded down.
+    /// Means of the current measurement, rounded down.
     fn measured(&self, elapsed: Nanos, before: Used, used: Used) -> Measure {
         let Sums { reads, latency, wait, owed, ended, under_way } = self.sums;
         let are_many = under_way >= MANY * elapsed.0;
         let (latency, owed) = if are_many {
-            // A thread that waits for its competitors pays while it waits, as it is counted while it waits.
+            // A thread that waits for competitors repays debt meanwhile; the wait is counted as it happens.
             (under_way / ended, (used.owed.0 as i64 - before.owed.0 as i64) / ended as i64)
         } else {
             (latency / reads, owed / reads as i64)
@@ -261,13 +259,13 @@ impl Hybrid {
         }
     }
 
-    /// Adds to what is known of the mode in force.
+    /// Adds a measurement to the known price of the current mode.
     fn learn(&mut self, measure: Measure) {
         let known = &mut self.known[self.mode as usize];
         *known = Some(known.map_or(measure, |before| before.joined(&measure)));
     }
 
-    /// Goes on to the next mode that may be the best, or to the best.
+    /// Switches to the next mode that may be the best, or to the best.
     fn explore(&mut self, now: Time) {
         let next =
             Mode::ALL.into_iter().find(|&mode| self.known[mode as usize].is_none() && self.may_win(mode));
@@ -295,7 +293,7 @@ impl Hybrid {
         self.explore(now);
     }
 
-    /// All but the last measure was of another load.
+    /// The load has changed: drops all measurements but the last.
     fn forget(&mut self, measure: Measure) {
         self.known = [None; Mode::ALL.len()];
         self.trials = [0; Mode::ALL.len()];
@@ -303,8 +301,7 @@ impl Hybrid {
         self.reference = Some(measure);
     }
 
-    /// The mode in force is measured again and again: the load may have changed, or it may be time to try
-    /// another.
+    /// Measures the current mode repeatedly: the load may have changed, or another trial may be due.
     fn rest(&mut self, now: Time, measure: Measure) {
         let reference = self.reference.expect("it has been chosen by its measure");
         self.unlike = if measure.is_like(&reference) { 0 } else { self.unlike + 1 };
@@ -313,7 +310,7 @@ impl Hybrid {
             if is_other_load || now >= self.explored + TRIALS.0 {
                 return self.explore_anew(now, measure);
             }
-            // The mode has not held what it promised.
+            // The mode performs worse than measured before.
             self.known[self.mode as usize] = Some(measure);
             self.reference = Some(measure);
             self.unlike = 0;
@@ -346,8 +343,7 @@ impl Hybrid {
         self.settle_on(now, if wins { self.mode } else { best });
     }
 
-    /// Of the modes that are hardly dearer than the one in force, the one of which the least has been
-    /// measured.
+    /// The mode measured least among those hardly dearer than the current one.
     fn rival(&self, mode: Mode) -> Option<Mode> {
         let limit = self.known[mode as usize]?.price() * SAME_LOAD.end() / 100;
         let known = |other: &Mode| self.known[*other as usize].filter(|known| known.price() <= limit);
@@ -358,13 +354,13 @@ impl Hybrid {
             .map(|(.., other)| other)
     }
 
-    /// True when one mode is cheaper than another by the margin.
+    /// True if one mode is cheaper than another by the margin.
     fn wins(&self, mode: Mode, over: Mode) -> bool {
         let price = |mode: Mode| self.known[mode as usize].map_or(u64::MAX / 100, |known| known.price());
         price(mode) * 100 < price(over) * (100 - MARGIN)
     }
 
-    /// The cheapest of the modes that are known and allowed.
+    /// The cheapest of the allowed modes with a known price.
     fn best(&self, is_allowed: impl Fn(Mode) -> bool) -> Option<Mode> {
         let price = |mode: &Mode| self.known[*mode as usize].map(|measure| measure.price());
         let known = Mode::ALL.into_iter().filter(|&mode| is_allowed(mode));

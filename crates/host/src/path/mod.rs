@@ -1,15 +1,14 @@
 //! The host's I/O path between the block layer and a controller (Shin 2017, chapters 3 and 4).
 //!
 //! * [`hal`]: the operations of HIOPS-HAL that a low-level driver implements;
-//! * [`emulated`]: it, over emulated controllers, which [`ahci`] and [`nvme`] wire to interrupts each in its
-//!   way;
-//! * [`strategy`]: who fetches, post-processes and issues, when to poll and when to spin, as data;
-//! * [`hybrid`]: which of them, by load;
-//! * [`window`]: when a thread should be told of an end that is near;
-//! * [`queue`]: requests that wait for a tag, in flight, and at their end.
+//! * [`emulated`]: a driver for emulated controllers; [`ahci`] and [`nvme`] wire the interrupts differently;
+//! * [`strategy`]: I/O strategies as data: fetching, post-processing, issuing, polling and spinning;
+//! * [`hybrid`]: selection of a strategy by load;
+//! * [`window`]: how long before a completion its thread is notified;
+//! * [`queue`]: requests that wait for a tag, are in flight, or have completed.
 //!
-//! What executes a strategy (contexts on modelled cores in virtual time; threads in real time) reads the
-//! description and calls the queue; nothing here knows what a step costs.
+//! The executor of a strategy (contexts on modelled cores in virtual time; threads in real time) reads the
+//! description and calls the queue; this module is independent of what each step costs.
 
 pub mod ahci;
 pub mod emulated;

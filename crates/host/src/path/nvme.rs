@@ -1,13 +1,12 @@
-//! NVMe controllers: for each core a queue pair with an interrupt of its own (NVM Express 1.0, sections 4 and
-//! 7.5).
+//! NVMe controllers: a queue pair with its own interrupt for each core (NVM Express 1.0, sections 4 and 7.5).
 
 use super::emulated::{Emulated, Wiring};
 use super::hal::{CoreId, QueueId, Vector};
 
-/// The controllers of all drives and their low-level driver.
+/// The NVMe controllers of all drives and their low-level driver.
 pub type Nvme = Emulated<QueuePairs>;
 
-/// Each drive has so many queue pairs; the first pair of each has the first interrupt, and so on.
+/// Number of queue pairs per drive; the first pair of every drive has the first interrupt, and so on.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuePairs(u32);
 
@@ -24,8 +23,7 @@ impl Wiring for QueuePairs {
 }
 
 impl Nvme {
-    /// `drives` drives, each with `pairs` queue pairs of `depth` entries, for as many cores or for more that
-    /// share them.
+    /// `drives` drives with `pairs` queue pairs of `depth` entries each; more cores than pairs share them.
     pub fn with_pairs(drives: u32, pairs: u32, depth: u32) -> Nvme {
         assert!(drives > 0 && pairs > 0 && depth > 0, "there is something to issue to, and from");
         Emulated::new(drives * pairs, depth, pairs, QueuePairs(pairs))

@@ -1,20 +1,20 @@
-//! Requests on their way through the path: waiting for a tag, in flight, fetched.
+//! Requests on the I/O path: waiting for a tag, in flight, fetched.
 //!
-//! Full is an answer: a request without a tag stands in the software FIFO of its queue until somebody issues
-//! it. That somebody does is the strategy's matter; [`PathQueue::waiting`] says that there is something to
-//! do.
+//! A full device is a normal result: a request without a tag waits in the software FIFO of its queue until it
+//! is issued. The strategy decides which thread issues it; [`PathQueue::waiting`] shows whether there is
+//! work.
 
 use super::hal::{Controller, LowLevelDriver, QueueId, RequestId, Tag, Vector};
 use crate::planted::{Rule, holds};
 use std::collections::VecDeque;
 use tailcut_base::{Nanos, Time};
 
-/// A completion that has been taken from the controller, whose tag is free again.
+/// A completion taken from the controller; its tag is free again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
     /// The request.
     pub request: RequestId,
-    /// The queue that has a free tag now.
+    /// The queue of the freed tag.
     pub queue: QueueId,
 }
 
@@ -23,15 +23,15 @@ pub struct Fetched {
 pub struct PathQueue {
     controller: Controller,
     fifos: Vec<VecDeque<RequestId>>,
-    /// The tag of each request in flight; by request.
+    /// Tags of the requests in flight, by request.
     tags: Vec<Option<Tag>>,
-    /// For the batch of one call.
+    /// Tags of the batch being issued.
     batch: Vec<Tag>,
     waiting: u32,
 }
 
 impl PathQueue {
-    /// Over a controller without requests; requests are named 0 … `requests` - 1.
+    /// A queue for an idle controller; request identifiers are 0 … `requests` - 1.
     pub fn new(controller: Controller, requests: u32) -> PathQueue {
         let fifo = || VecDeque::with_capacity(requests as usize);
         PathQueue {
@@ -48,30 +48,30 @@ impl PathQueue {
         &self.controller
     }
 
-    /// The controller, for its interrupts.
+    /// The controller, for interrupt handling.
     pub fn controller_mut(&mut self) -> &mut Controller {
         &mut self.controller
     }
 
-    /// A request joins the FIFO of its queue.
+    /// Appends a request to the FIFO of its queue.
     #[inline]
     pub fn enqueue(&mut self, request: RequestId, queue: QueueId) {
         self.fifos[queue as usize].push_back(request);
         self.waiting += 1;
     }
 
-    /// How many requests wait in the FIFO of a queue.
+    /// Number of requests in the FIFO of a queue.
     #[inline]
     pub fn waiting(&self, queue: QueueId) -> usize {
         self.fifos[queue as usize].len()
     }
 
-    /// How many wait in all FIFOs.
+    /// Number of requests in all FIFOs.
     pub fn waiting_in_all(&self) -> u32 {
         self.waiting
     }
 
-    /// Issues the first request of a FIFO; none when it is empty or the device is busy.
+    /// Issues the first request of a FIFO. None if the FIFO is empty or the device is busy.
     #[inline]
     pub fn issue(&mut self, now: Time, queue: QueueId) -> Option<RequestId> {
         if self.fifos[queue as usize].is_empty() {
@@ -90,22 +90,22 @@ impl PathQueue {
         Some(request)
     }
 
-    /// The device has carried out a request: the interrupt that this raises, unless its waiter looks by
-    /// itself.
+    /// The device has completed a request. Returns the interrupt that this raises; None if `is_quiet`,
+    /// because the waiter polls.
     #[inline]
     pub fn completed(&mut self, request: RequestId, is_quiet: bool) -> Option<Vector> {
         let tag = self.tags[request as usize].expect("it is in flight");
         self.controller.notice(tag, is_quiet)
     }
 
-    /// Takes the oldest completion that an interrupt speaks for.
+    /// Takes the oldest completion of an interrupt.
     #[inline]
     pub fn fetch(&mut self, vector: Vector) -> Option<Fetched> {
         let tag = self.controller.fetch_event(vector)?;
         Some(self.release(tag))
     }
 
-    /// Takes the completion of one request, if it has come and nobody has taken it.
+    /// Takes the completion of one request, if it is there and not taken yet.
     #[inline]
     pub fn fetch_own(&mut self, request: RequestId) -> Option<Fetched> {
         let tag = self.tags[request as usize]?;
@@ -122,20 +122,20 @@ impl PathQueue {
         Fetched { request, queue: tag.queue }
     }
 
-    /// A request has been post-processed: how long it was with the controller.
+    /// Post-processing of a request is complete. Returns its time at the controller.
     #[inline]
     pub fn end(&mut self, request: RequestId, now: Time) -> Nanos {
         self.controller.end_cmd(request, now)
     }
 
-    /// The interrupt that speaks for a request in flight.
+    /// The interrupt of a request in flight.
     #[inline]
     pub fn vector_of(&self, request: RequestId) -> Option<Vector> {
         self.tags[request as usize].map(|tag| self.controller.vector_of(tag.queue))
     }
 }
 
-/// What a thread knows of its request when it is about to wait.
+/// State of a thread's request, as seen before the thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiter {
     /// Its completion has been taken from the controller.
@@ -145,8 +145,8 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// True when the thread has nothing to do for its request but wait. It must look before it sleeps: who
-    /// ended the request while the thread was awake has woken nobody.
+    /// True if the thread must wait for its request. Check before sleeping: a completion processed while the
+    /// thread was awake has sent no wake-up.
     #[inline]
     pub fn may_wait(self, finisher: super::Finisher) -> bool {
         let mine = self.is_fetched && finisher == super::Finisher::Waiter;

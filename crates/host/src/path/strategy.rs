@@ -1,147 +1,145 @@
-//! I/O strategies as data: who fetches, post-processes and issues, when to poll and when to spin.
+//! I/O strategies as data: which context fetches, post-processes and issues, when to poll and when to spin.
 //!
-//! A strategy is built of names joined by `+`, each of which changes a part of the description:
-//! `coop+precomplete` is the cooperative path whose threads wait for a notice of the drive before they spin.
+//! A strategy is a list of names joined by `+`, each of which changes a part of the description:
+//! `coop+precomplete` is the cooperative path whose threads spin once the drive has announced the completion.
 
 use super::hybrid::Mode;
 use tailcut_base::config::Choice;
 
 tailcut_base::choice! {
-    /// A part of a strategy, by name.
+    /// The name of a part of a strategy.
     pub enum StrategyName {
         /// Linux's SCSI path: interrupt, software interrupt steered to the issuing core, waiter; a background
-        /// thread issues what found no tag (Shin 2017, figure 3.3, I/O thread 1).
+        /// thread issues requests that found no tag (Shin 2017, figure 3.3, I/O thread 1).
         Scsi = "scsi",
         /// Linux's first NVMe driver: direct issue, threaded interrupt, waiter (figure 3.3, I/O thread 2).
         Nvme = "nvme",
-        /// A software FIFO; the interrupt post-processes, and issues with the tags that it frees (figure 3.6
-        /// b).
+        /// A software FIFO; the interrupt handler post-processes, and issues with the tags that it frees
+        /// (figure
+        /// 3.6 b).
         NonBlocking = "nonblocking",
         /// Post-processing in the waiting thread, on the core where it slept (figure 3.6 c).
         Lazy = "lazy",
-        /// Lazy, and every thread that enters the path fetches and issues for others too (figure 3.6 d).
+        /// Lazy; in addition, every thread that enters the path fetches and issues for others (figure 3.6 d).
         Coop = "coop",
-        /// Interrupts off, one thread looks for completions on a timer (figure 3.10, "Async poll").
+        /// Interrupts off; one thread polls for completions on a timer (figure 3.10, "Async poll").
         Poll = "poll",
         /// Poll, with cooperation (figures 3.6 e and 3.10, "w/ Coop Poll").
         CoopPoll = "coop-poll",
-        /// Every thread looks for the end of its own request without giving up its core (Yang et al., FAST
-        /// 2012).
+        /// Every thread polls for its own completion without yielding its core (Yang et al., FAST 2012).
         Spin = "spin",
-        /// A thread sleeps until the drive announces the end of its read, and spins from then on (section
-        /// 4.3.2).
+        /// A thread sleeps until the drive announces the completion of its read, then spins (section 4.3.2).
         Precomplete = "precomplete",
-        /// A write that the drive's buffer has room for is waited for by spinning (section 4.3.2).
+        /// A thread spins for a write that fits in the drive's buffer (section 4.3.2).
         BufferSpin = "buffer-spin",
-        /// A thread spins until the drive has said whether it has the page of a read in its memory, and on if
-        /// it has (the future work of section 4.3.1).
+        /// A thread spins until the drive reports whether a read hits its memory, and on if it does (the
+        /// future work of section 4.3.1).
         HitSpin = "hit-spin",
-        /// A write of which the drive says that its buffer is full is not waited for by spinning: its thread
-        /// sleeps until the drive announces its end (the same).
+        /// If the drive reports that its buffer is full, the thread of a write sleeps until the drive
+        /// announces the completion (the future work of section 4.3.1).
         RoomNotice = "room-notice",
-        /// Interrupts, notices or polling, by load (see [`hybrid`](super::hybrid)).
+        /// Interrupts, notices or polling, selected by load (see [`hybrid`](super::hybrid)).
         Hybrid = "hybrid",
     }
 }
 
-/// Whose code a request goes through.
+/// The software layers that a request passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layers {
-    /// Request queue, SCSI and ATA layers.
+    /// Block layer request queue, SCSI and ATA layers.
     Scsi,
-    /// One driver.
+    /// A single driver.
     Direct,
 }
 
-/// How long the handler of an interrupt goes on.
+/// How many completions an interrupt handler serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drain {
-    /// It serves the completions that it found when it began.
+    /// Those found at its start.
     AsFound,
-    /// Until there is none.
+    /// All, until none is left.
     UntilEmpty,
 }
 
-/// Who post-processes a completion and wakes its waiter.
+/// The context that post-processes a completion and wakes its waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finisher {
-    /// Whoever has fetched it.
+    /// The context that fetched it.
     Fetcher,
-    /// The software interrupt of the core that issued it.
+    /// A software interrupt on the issuing core.
     SoftInterrupt,
-    /// The thread of the interrupt.
+    /// The interrupt thread.
     InterruptThread,
-    /// The thread that waits for it, which whoever has fetched it wakes; it stays on its core.
+    /// The waiting thread, woken by the context that fetched the completion; it stays on its core.
     Waiter,
 }
 
-/// Who issues a request that found no tag.
+/// The context that issues a request that found no tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issuer {
-    /// A background thread that is woken for it.
+    /// A background thread, woken for it.
     QueueRun,
-    /// Whoever has freed a tag.
+    /// The context that freed a tag.
     WhoFrees,
 }
 
 /// How a thread waits for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// It gives up its core until it is woken.
+    /// It sleeps until it is woken.
     Sleep,
-    /// It looks for the end and does nothing else.
+    /// It spins.
     Spin,
-    /// It gives up its core until the drive announces the end, then it spins.
+    /// It sleeps until the drive announces the completion, then spins.
     UntilNotice,
 }
 
-/// What a thread uses of that which a drive says of a request when it has come.
+/// Use of the hints that a drive gives when it receives a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Whether its memory has the pages of a read: then the thread spins.
+    /// Whether a read hits the drive's memory: if so, the thread spins.
     pub hits: bool,
-    /// Whether its buffer has room for a write: if not, the thread does not spin.
+    /// Whether a write fits in the drive's buffer: if not, the thread does not spin.
     pub room: bool,
 }
 
 impl Hints {
-    /// Of reads from this size on, in sectors, drives say nothing (8 KiB; Shin 2017, section 4.3.1).
+    /// Read size in sectors from which on drives give no hints (8 KiB; Shin 2017, section 4.3.1).
     pub const READS_BELOW: u32 = 16;
 }
 
 /// An I/O strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strategy {
-    /// Whose code a request goes through.
+    /// Software layers that a request passes.
     pub layers: Layers,
-    /// Completions interrupt.
+    /// Completions raise interrupts.
     pub interrupts: bool,
-    /// How long the handler goes on.
+    /// How many completions an interrupt handler serves.
     pub drain: Drain,
-    /// Who post-processes.
+    /// Context that post-processes completions.
     pub finisher: Finisher,
-    /// Who issues what found no tag.
+    /// Context that issues requests that found no tag.
     pub issuer: Issuer,
-    /// Every thread that enters the path serves one completion of others on its way in, and one on its way
-    /// out.
+    /// Every thread that enters the path serves one completion of another thread on entry, and one on exit.
     pub cooperates: bool,
-    /// A thread looks for completions on a timer.
+    /// A thread polls for completions on a timer.
     pub has_poll_thread: bool,
     /// How a thread waits.
     pub wait: Wait,
-    /// A thread spins for a write that the drive's buffer has room for.
+    /// A thread spins for a write that fits in the drive's buffer.
     pub spins_on_buffer_hits: bool,
-    /// What is made of what the drive says.
+    /// Use of the drive's hints.
     pub hints: Hints,
-    /// A handler leaves its interrupt switched off, as Linux's network drivers do (NAPI), until the last
-    /// thread that it has woken, or that has come by since, goes to sleep.
+    /// A handler leaves its interrupt masked, as Linux's network drivers do (NAPI), until the last thread
+    /// that it has woken, or that has entered the path since, sleeps.
     pub rests_interrupts: bool,
-    /// By load another description takes the place of this one (see [`hybrid`](super::hybrid)).
+    /// The description changes with the load (see [`hybrid`](super::hybrid)).
     pub adapts: bool,
 }
 
 impl Strategy {
-    /// What all but the two baselines start from (see [`StrategyName::NonBlocking`]).
+    /// Common base of all strategies but the two baselines (see [`StrategyName::NonBlocking`]).
     const DIRECT: Strategy = Strategy {
         layers: Layers::Direct,
         interrupts: true,
@@ -157,15 +155,15 @@ impl Strategy {
         adapts: false,
     };
 
-    /// The strategy of one name.
+    /// The strategy with this name.
     pub fn of(name: StrategyName) -> Strategy {
         Strategy::DIRECT.with(name).begun()
     }
 
-    /// The strategy that names joined by `+` describe.
+    /// Parses names joined by `+`.
     ///
     /// # Errors
-    /// Says which name is none, or which two do not go together.
+    /// Names the unknown part, or the two parts that exclude each other.
     pub fn parse(text: &str) -> Result<Strategy, String> {
         let mut strategy = Strategy::DIRECT;
         for part in text.split('+').map(str::trim) {
@@ -204,19 +202,19 @@ impl Strategy {
         }
     }
 
-    /// One that moves begins with the first of its modes.
+    /// An adaptive strategy starts in its first mode.
     fn begun(self) -> Strategy {
         if self.adapts { self.in_mode(Mode::ALL[0]) } else { self }
     }
 
-    /// The same in another mode of a hybrid: what it makes of writes that hit the buffer and of what drives
-    /// say stays.
+    /// This strategy in another mode of a hybrid. Its treatment of buffered writes and of the drive's hints
+    /// stays.
     pub fn in_mode(&self, mode: Mode) -> Strategy {
         let Strategy { spins_on_buffer_hits, hints, .. } = *self;
         Strategy { spins_on_buffer_hits, hints, ..mode.strategy() }
     }
 
-    /// True when it needs what drives say of requests.
+    /// True if the strategy uses hints or notices from the drive.
     pub fn listens(&self) -> bool {
         self.wait == Wait::UntilNotice || self.adapts || self.hints != Hints::default()
     }

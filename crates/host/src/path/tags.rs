@@ -1,10 +1,10 @@
-//! Tags, the requests that they are bound to, and completions that nobody has fetched yet.
+//! Tags, the requests bound to them, and unfetched completions.
 
 use super::hal::{QueueId, RequestId, Tag, Vector};
 use std::collections::VecDeque;
 use tailcut_base::{Nanos, Time};
 
-/// What a tag is doing.
+/// State of a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
@@ -12,11 +12,11 @@ enum State {
     Taken,
     Bound,
     Issued,
-    /// Carried out: its completion waits to be fetched.
+    /// Completed; its completion is not fetched yet.
     Done,
     /// Fetched, still bound.
     Fetched,
-    /// No request, to be released.
+    /// Unbound, to be released.
     Detached,
 }
 
@@ -26,7 +26,8 @@ struct Slot {
     request: RequestId,
 }
 
-/// What both drivers keep: `queues` queues of `depth` tags, and the completions of each vector in order.
+/// State common to both drivers: `queues` queues of `depth` tags, and the completions of each vector in
+/// order.
 #[derive(Clone, Debug)]
 pub(super) struct Tags {
     depth: u32,
@@ -35,7 +36,7 @@ pub(super) struct Tags {
     done: Vec<VecDeque<Tag>>,
     raised: Vec<bool>,
     masked: Vec<bool>,
-    /// When each request began; by request.
+    /// Start time of each request, by request.
     begun: Vec<Time>,
     in_flight: u32,
 }
@@ -74,7 +75,7 @@ impl Tags {
         &mut self.slots[(tag.queue * self.depth + tag.number) as usize]
     }
 
-    /// Moves a tag from one state to the next; anything else is a bug of the strategy.
+    /// Changes a tag's state; panics from any other state than `from`, which is a bug of the strategy.
     #[inline]
     fn step(&mut self, tag: Tag, from: State, to: State) {
         let slot = self.slot(tag);
@@ -140,7 +141,7 @@ impl Tags {
         Some(tag)
     }
 
-    /// At most as many completions wait as there are tags of the vector, and mostly few.
+    /// Linear search: pending completions are at most the tags of the vector, and usually few.
     pub fn fetch_tag(&mut self, tag: Tag, vector: Vector) -> bool {
         let done = &mut self.done[vector as usize];
         let Some(at) = done.iter().position(|&waiting| waiting == tag) else { return false };
@@ -183,8 +184,8 @@ impl Tags {
         self.check(vector)
     }
 
-    /// Completions may have come while the handler was at work: each of them has raised the interrupt anew
-    /// already, unless it stands in the queue since before.
+    /// Completions that arrived during the handler have raised the interrupt already; this is for those that
+    /// were pending before it.
     #[inline]
     pub fn raise_again(&mut self, vector: Vector) -> bool {
         let v = vector as usize;

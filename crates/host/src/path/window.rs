@@ -1,21 +1,21 @@
-//! How long before the end of a read its thread should be told (Shin 2017, section 4.3.2, whose window is
-//! fixed; feedback is its future work).
+//! How long before the completion of a read its thread is notified (Shin 2017, section 4.3.2, with a fixed
+//! window; feedback is its future work).
 //!
-//! The right window is the time from the notice to the thread on its core. Its mean is of no use: where cores
-//! are busy, a few threads come very late, and a window for those would have all the others spin, which costs
-//! them their place in the scheduler. So feedback follows a quantile: a thread that came late makes the
-//! window longer by a quarter, one that came in time shorter by a twelfth, and the window rests where 72 %
-//! come in time (stochastic approximation, Robbins and Monro 1951: ln 1.25 × 28 % = -ln(11/12) × 72 %).
+//! The ideal window is the time from the notice until the thread runs on its core. Its mean is useless: on
+//! busy cores a few threads run very late, and a window long enough for those makes all others spin, which
+//! lowers their scheduling priority. So feedback tracks a quantile: a late thread lengthens the window by a
+//! quarter, a timely one shortens it by a twelfth, and the window converges to where 72 % are timely
+//! (stochastic approximation, Robbins and Monro 1951: ln 1.25 × 28 % = -ln(11/12) × 72 %).
 //!
-//! That holds for delays that a window can hide. A thread that spins uses its share of the core; one that has
-//! used more than its share is not let go first any more when it is woken, comes late, and would with a
-//! longer window come later still. So a thread that had to wait its turn makes the window shorter, however
-//! late it comes, until the scheduler lets it go first again. So does a delay that is too long to hide.
+//! This applies to delays that a window can hide. Spinning consumes a thread's share of the core; a thread
+//! that has exceeded its share is no longer scheduled first when woken, runs late, and would run later still
+//! with a longer window. So a thread that had to wait its turn shortens the window, however late it is, until
+//! the scheduler runs it first again. A delay too long to hide shortens the window as well.
 
 use tailcut_base::Nanos;
 
-/// Feedback stays between these: with less nothing is hidden, with more a thread spins for longer than a
-/// sleep saves.
+/// Bounds of the window: a shorter one hides nothing, with a longer one a thread spins for more than a sleep
+/// saves.
 const LEAST: Nanos = Nanos::micros(1);
 const MOST: Nanos = Nanos::micros(64);
 
@@ -32,15 +32,15 @@ impl Window {
         Window { length, has_feedback }
     }
 
-    /// How long before the end a thread is to be told.
+    /// How long before a completion its thread is notified.
     #[inline]
     pub fn length(&self) -> Nanos {
         self.length
     }
 
-    /// A thread was on its core so long after it had been told; it `waited_its_turn` if it was woken where
-    /// another ran that did not make way, which a scheduler knows (Linux: `check_preempt_wakeup`). Divisions
-    /// round down.
+    /// A thread ran `delay` after its notice. `waited_its_turn` if it was woken on a core whose current
+    /// thread was not preempted, which a scheduler reports (Linux: `check_preempt_wakeup`). Divisions round
+    /// down.
     #[inline]
     pub fn observe(&mut self, delay: Nanos, waited_its_turn: bool) {
         if !self.has_feedback {
@@ -100,14 +100,13 @@ mod tests {
         }
     }
 
-    /// A core on which threads read in turn: one that uses more of it than its share is no longer let go
-    /// first.
+    /// A core that threads read on in turn: a thread that exceeds its share is no longer scheduled first.
     struct Scheduler {
         random: Stream,
-        /// What a thread's share of a core is per read, and what it uses but for spinning.
+        /// A thread's share of the core per read, and `own`, its use without spinning.
         share: u64,
         own: u64,
-        /// How far it is ahead of the others, at most [`HEAD_START`].
+        /// Its credit over the others, at most [`HEAD_START`].
         ahead: u64,
     }
 
@@ -115,7 +114,7 @@ mod tests {
     const GOES_FIRST: u64 = 4_000_000;
 
     impl Scheduler {
-        /// One read; how long it was late, and whether it waited its turn.
+        /// Simulates one read. Returns its lateness, and whether it waited its turn.
         fn read(&mut self, window: &mut Window, reports: bool) -> (u64, bool) {
             let waits = self.ahead < GOES_FIRST;
             let delay = 9000 + self.random.below(12_000) + if waits { self.random.below(70_000) } else { 0 };
@@ -126,8 +125,7 @@ mod tests {
             (late, waits)
         }
 
-        /// Mean lateness of reads, and the share of them that waited their turn, once the thread has had time
-        /// to get ahead.
+        /// Mean lateness of reads, and the share of those that waited their turn, after a warm-up.
         fn run(mut self, reports: bool) -> (u64, f64) {
             let mut window = Window::new(Nanos(2000), true);
             (0..5000).for_each(|_| _ = self.read(&mut window, reports));

@@ -7,15 +7,15 @@ use tailcut_base::{Nanos, SECTOR_BYTES};
 /// One combination of a test matrix: a load as the specification names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Reads among a hundred I/Os.
+    /// Percentage of reads.
     pub reads: u8,
-    /// How long I/Os are.
+    /// Sizes of the I/Os.
     pub sizes: Sizes,
-    /// Where they go.
+    /// Placement of the I/Os.
     pub order: Order,
-    /// Threads (TC).
+    /// Number of threads (TC).
     pub threads: u32,
-    /// I/Os of a thread under way at a time (QD, or OIO per thread).
+    /// Concurrent I/Os per thread (QD, or OIO per thread).
     pub queue: u32,
 }
 
@@ -26,7 +26,7 @@ impl Cell {
         Cell { reads, sizes, order: Order::Random, threads, queue }
     }
 
-    /// I/Os of `bytes` (whole sectors) in order.
+    /// I/Os of `bytes` (whole sectors) in sequence.
     pub fn in_order(reads: u8, bytes: u64, demand: (u32, u32)) -> Cell {
         Cell { order: Order::Sequential, ..Cell::random(reads, bytes, demand) }
     }
@@ -37,12 +37,12 @@ impl Cell {
         Load { reads, depth: self.threads * self.queue, sizes, order, gap: Nanos::ZERO }
     }
 
-    /// `65/35`: reads and writes of a hundred.
+    /// Percentages of reads and writes, such as `65/35`.
     pub fn mix(&self) -> String {
         format!("{}/{}", self.reads, 100 - self.reads)
     }
 
-    /// `4KiB`, `0.5KiB`, or `mixed`.
+    /// I/O size, such as `4KiB` or `0.5KiB`, or `mixed`.
     pub fn size(&self) -> String {
         match self.sizes {
             Sizes::One(1) => String::from("0.5KiB"),
@@ -51,12 +51,12 @@ impl Cell {
         }
     }
 
-    /// `T4Q32`.
+    /// Threads and queue depth, such as `T4Q32`.
     pub fn demand(&self) -> String {
         format!("T{}Q{}", self.threads, self.queue)
     }
 
-    /// True when an I/O may be no whole number of blocks of 4 KiB, so that a write reads first.
+    /// True if I/Os may not be aligned to blocks of 4 KiB, so that writes need read-modify-write.
     pub fn is_widened(&self) -> bool {
         let widens = |sectors: u32| !u64::from(sectors).is_multiple_of(crate::BLOCK_SECTORS);
         match self.sizes {
@@ -67,7 +67,7 @@ impl Cell {
 }
 
 impl fmt::Display for Cell {
-    /// `RND 4KiB 65/35`.
+    /// The cell as text, such as `RND 4KiB 65/35`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let order = match self.order {
             Order::Random | Order::Zones(_) => "RND",

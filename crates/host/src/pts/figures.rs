@@ -1,27 +1,27 @@
-//! What came of a load.
+//! Results of a load.
 
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 
-/// What came of a load over a stretch of time.
+/// Results of a load over a period of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// I/Os that ended.
+    /// Completed I/Os.
     pub ios: u64,
-    /// Their bytes.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// How long it took.
+    /// Length of the period.
     pub took: Nanos,
     /// Sum of response times, in ns.
     pub latency_sum: u128,
-    /// The longest response time (MRT).
+    /// Maximum response time (MRT).
     pub longest: Nanos,
-    /// What 99.999 % of response times do not exceed ("five nines").
+    /// 99.999th percentile of response times ("five nines").
     pub five_nines: Nanos,
 }
 
 impl Figures {
-    /// Of I/Os with these response times, which took so long together.
+    /// Results of I/Os with these response times, over the period `took`.
     pub fn of(latency: &LatencyHistogram, bytes: u64, took: Nanos) -> Figures {
         Figures {
             ios: latency.count(),
@@ -33,7 +33,7 @@ impl Figures {
         }
     }
 
-    /// I/Os per second; 0 if it took no time.
+    /// I/Os per second; 0 for an empty period.
     pub fn iops(&self) -> f64 {
         per_second(self.ios, self.took)
     }
@@ -43,12 +43,12 @@ impl Figures {
         per_second(self.bytes, self.took)
     }
 
-    /// Mean response time in ns (ART); 0 without an I/O.
+    /// Mean response time in ns (ART); 0 without I/Os.
     pub fn mean(&self) -> f64 {
         if self.ios == 0 { 0.0 } else { self.latency_sum as f64 / self.ios as f64 }
     }
 
-    /// A figure by which steady state is judged, as a whole number.
+    /// The value of a metric as a whole number, for the test of steady state.
     pub fn metric(&self, metric: Metric) -> u64 {
         let rate = |things: u64| u128::from(things) * 1_000_000_000 / u128::from(self.took.0.max(1));
         let value = match metric {
@@ -64,7 +64,7 @@ fn per_second(things: u64, took: Nanos) -> f64 {
     if took == Nanos::ZERO { 0.0 } else { things as f64 / took.as_secs_f64() }
 }
 
-/// By what steady state is judged.
+/// A metric by which steady state is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// I/Os per 1000 seconds.
@@ -76,7 +76,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Its name and the unit of what is shown of it: see [`Metric::shown`].
+    /// Name and unit of the metric as displayed: see [`Metric::shown`].
     pub fn name(self) -> (&'static str, &'static str) {
         match self {
             Metric::Iops => ("IOPS", "1/s"),
@@ -85,7 +85,7 @@ impl Metric {
         }
     }
 
-    /// A value of [`Figures::metric`], or a mean of some, in its unit.
+    /// Converts a value of [`Figures::metric`], or a mean of some, to the displayed unit.
     pub fn shown(self, value: f64) -> f64 {
         match self {
             Metric::Iops => value / 1e3,

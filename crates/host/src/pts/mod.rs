@@ -1,14 +1,14 @@
-//! The storage industry's own tests of a drive: the SNIA Solid State Storage Performance Test Specification
-//! (PTS) 2.0, as a machine without a clock.
+//! The storage industry's standard drive tests: the SNIA Solid State Storage Performance Test Specification
+//! (PTS) 2.0, as a state machine without a clock.
 //!
-//! A [`Procedure`] is one test. It says what to do next ([`Procedure::next`]: purge the drive, let it rest,
-//! put a load on it for so long), is told what came of it ([`Procedure::told`]), and decides what follows:
-//! whether the rounds are steady, whether enough was written, which points are looked at closer. It reads no
-//! clock and knows no drive, so the same procedure tests a simulated drive in virtual time and a real one.
-//! What it was told stays in it as [`Record`]s, from which reports are made at any moment, also of a test
-//! that was stopped.
+//! A [`Procedure`] is one test. [`Procedure::next`] returns the next step (purge the drive, let it rest,
+//! apply a load for some time), [`Procedure::told`] accepts its outcome, and the procedure decides what
+//! follows: whether the rounds are steady, whether enough was written, which points are examined in detail.
+//! It reads no clock and depends on no drive, so the same procedure tests a simulated drive in virtual time
+//! and a real one. It keeps all outcomes as [`Record`]s, from which reports can be made at any time, even for
+//! a test that was stopped.
 //!
-//! Tests are lists of stages ([`plan`]). Where each figure comes from, and what was assumed:
+//! Tests are lists of stages ([`plan`]). The sources of all numbers, and assumptions, are in
 //! `docs/decisions/drive-tests.md`.
 
 mod cell;

@@ -1,5 +1,5 @@
-//! The tests as lists of stages. Sections are those of PTS 2.0; what its text was not at hand for is named in
-//! `docs/decisions/drive-tests.md`.
+//! The tests as lists of stages. Sections are those of PTS 2.0; `docs/decisions/drive-tests.md` lists the
+//! parts for which its text was not available.
 
 use super::cell::Cell;
 use super::figures::Metric;
@@ -11,40 +11,40 @@ use tailcut_base::Nanos;
 
 const KIB: u64 = 1024;
 
-/// Sizes of the matrix of I/Os per second, and its mixes: reads among a hundred.
+/// I/O sizes of the IOPS matrix in bytes.
 pub const IOPS_SIZES: [u64; 8] = [1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512];
-/// Mixes of the same.
+/// Percentages of reads of the IOPS matrix.
 pub const IOPS_MIXES: [u8; 7] = [100, 95, 65, 50, 35, 5, 0];
 
-/// Sizes and mixes of response times.
+/// I/O sizes of the latency matrix in bytes.
 pub const LATENCY_SIZES: [u64; 3] = [8 * KIB, 4 * KIB, 512];
-/// Mixes of the same.
+/// Percentages of reads of the latency matrix.
 pub const LATENCY_MIXES: [u8; 3] = [100, 65, 0];
 
-/// Rests of host idle recovery, in seconds.
+/// Idle times of host idle recovery, in seconds.
 pub const WAITS: [u64; 5] = [5, 10, 15, 25, 50];
 
-/// Threads, and I/Os of each, of demand intensity; the composite workload leaves out the 6.
+/// Numbers of threads, and of I/Os per thread, of demand intensity; the composite workload omits 6.
 pub const DEMANDS: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
 
-/// The most that a matrix asks for: 32 threads with 32 I/Os each.
+/// Largest demand of a matrix: 32 threads with 32 I/Os each.
 const FULL: (u32, u32) = (32, 32);
 
-/// One thread with 32 I/Os: for what goes in order.
+/// Demand of sequential loads: one thread with 32 I/Os.
 const STREAM: (u32, u32) = (1, 32);
 
-/// The sizes of the composite workload, those of JEDEC's enterprise workload (JESD219): shares of a hundred,
-/// sectors.
+/// I/O sizes of the composite workload, those of JEDEC's enterprise workload (JESD219): percentage, and size
+/// in sectors.
 pub const COMPOSITE_SIZES: &[(u8, u32)] =
     &[(4, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (67, 8), (10, 16), (7, 32), (3, 64), (3, 128)];
 
-/// Where they go: half of them to a twentieth of the addresses.
+/// Zones of the composite workload: percentage of I/Os, and percentage of the address range.
 pub const COMPOSITE_ZONES: &[(u8, u8)] = &[(50, 5), (30, 15), (20, 80)];
 
-/// Reads among a hundred of the composite workload: as in JESD219.
+/// Percentage of reads of the composite workload, as in JESD219.
 const COMPOSITE_READS: u8 = 40;
 
-/// Reads among a hundred of demand intensity, and the size: those of transaction processing.
+/// Percentage of reads and I/O size in bytes of demand intensity: those of transaction processing.
 const DEMAND: (u8, u64) = (65, 8 * KIB);
 
 /// The stages of a test.
@@ -69,7 +69,7 @@ fn purge() -> Stage {
     stage("purge", Work::Purge)
 }
 
-/// Preconditioning that does not depend on the workload: twice the user capacity in order (section 3.3).
+/// Workload-independent preconditioning: twice the user capacity in sequence (section 3.3).
 fn in_order(bytes: u64, demand: (u32, u32), settings: &Settings) -> Stage {
     stage(
         format!("precondition SEQ {}KiB", bytes / KIB),
@@ -77,7 +77,7 @@ fn in_order(bytes: u64, demand: (u32, u32), settings: &Settings) -> Stage {
     )
 }
 
-/// All sizes for each mix.
+/// The matrix of all sizes for each mix.
 fn matrix(mixes: &[u8], sizes: &[u64], demand: (u32, u32)) -> Vec<Cell> {
     let row = |&mix: &u8| sizes.iter().map(move |&bytes| Cell::random(mix, bytes, demand));
     mixes.iter().flat_map(row).collect()
@@ -89,7 +89,7 @@ fn place(cells: &[Cell], reads: u8, bytes: u64) -> usize {
     cells.iter().position(is_it).expect("what is tracked is measured")
 }
 
-/// Section 7.
+/// IOPS test (section 7).
 fn iops(settings: &Settings) -> Vec<Stage> {
     let cells = matrix(&IOPS_MIXES, &IOPS_SIZES, settings.form.demand());
     let tracked = [(0, 4 * KIB), (65, 64 * KIB), (100, 1024 * KIB)];
@@ -108,7 +108,7 @@ fn rounds(
     Work::Rounds(Rounds { before, cells, each: settings.minute, tracked, limits })
 }
 
-/// Section 8: each size begins with a purge of its own.
+/// Throughput test (section 8): each size begins with its own purge.
 fn throughput(settings: &Settings) -> Vec<Stage> {
     let of = |bytes: u64| {
         let cells = vec![Cell::in_order(100, bytes, STREAM), Cell::in_order(0, bytes, STREAM)];
@@ -124,7 +124,7 @@ fn throughput(settings: &Settings) -> Vec<Stage> {
     [1024 * KIB, 128 * KIB].into_iter().flat_map(of).collect()
 }
 
-/// Section 9: one I/O after another.
+/// Latency test (section 9): one I/O at a time.
 fn latency(settings: &Settings) -> Vec<Stage> {
     let cells = matrix(&LATENCY_MIXES, &LATENCY_SIZES, (1, 1));
     let tracked = vec![(place(&cells, 0, 4 * KIB), Metric::MeanLatency)];
@@ -138,7 +138,7 @@ fn histogram(cell: Cell, settings: &Settings) -> Stage {
     stage("histogram", Work::Histogram { cell, time })
 }
 
-/// Samples of a minute each, of which the last of thirty is the figure of a round.
+/// Samples of one minute; the last of thirty is the result of a round.
 fn saturating(cell: Cell, limits: Limits, settings: &Settings) -> Work {
     let samples = settings.samples(30);
     let least = if settings.is_conforming() { 0 } else { settings.capacity };
@@ -151,7 +151,8 @@ fn saturating(cell: Cell, limits: Limits, settings: &Settings) -> Work {
     })
 }
 
-/// Section 10: until four times the user capacity is written, for six hours, or until five rounds are steady.
+/// Write saturation (section 10): until four times the user capacity is written, for six hours, or until five
+/// rounds are steady.
 fn write_saturation(settings: &Settings) -> Vec<Stage> {
     let cell = Cell::random(0, 4 * KIB, settings.form.demand());
     let limits =
@@ -160,12 +161,13 @@ fn write_saturation(settings: &Settings) -> Vec<Stage> {
     vec![purge(), write, histogram(cell, settings)]
 }
 
-/// What comes before other tests: the load's own writes until they are steady.
+/// Preconditioning of other tests: the load's own writes until they are steady.
 fn precondition(cell: Cell, settings: &Settings) -> Stage {
     stage("precondition", saturating(cell, Limits::rounds(settings.rounds), settings))
 }
 
-/// Section 11: writes of five seconds and rests take turns, then writes without a rest lead back.
+/// Host idle recovery (section 11): writes of five seconds alternate with idle times, then writes without
+/// pauses lead back.
 fn host_idle_recovery(settings: &Settings) -> Vec<Stage> {
     let cell = Cell::random(0, 4 * KIB, settings.form.demand());
     let series = |each, count, rest| Work::Series { cell, each, count: settings.samples(count), rest };
@@ -180,7 +182,8 @@ fn host_idle_recovery(settings: &Settings) -> Vec<Stage> {
     begin.into_iter().chain(WAITS.iter().flat_map(of)).collect()
 }
 
-/// Section 12: eight hours of large writes in order, six of small ones at random, eight of the first again.
+/// Cross stimulus recovery (section 12): eight hours of large sequential writes, six of small random ones,
+/// eight of the first again.
 fn cross_stimulus_recovery(settings: &Settings) -> Vec<Stage> {
     let (each, rest) = (settings.minute, Nanos::ZERO);
     let hours = |cell, hours: u32| Work::Series { cell, each, count: settings.samples(60 * hours), rest };
@@ -194,14 +197,14 @@ fn cross_stimulus_recovery(settings: &Settings) -> Vec<Stage> {
     ]
 }
 
-/// All threads with all queue depths, from the most to the fewest.
+/// All combinations of threads and queue depths, in descending order.
 fn demands(of: Cell, demands: &[u32]) -> Vec<Cell> {
     let row =
         |&threads: &u32| demands.iter().map(move |&queue| Cell { threads, queue, ..of }).collect::<Vec<_>>();
     demands.iter().flat_map(row).collect()
 }
 
-/// Section 13.
+/// Composite block size workload (section 13).
 fn composite(settings: &Settings) -> Vec<Stage> {
     let (sizes, order) = (Sizes::Mixed(COMPOSITE_SIZES), Order::Zones(COMPOSITE_ZONES));
     let writes = Cell { reads: 0, sizes, order, threads: FULL.0, queue: FULL.1 };
@@ -212,7 +215,7 @@ fn composite(settings: &Settings) -> Vec<Stage> {
     vec![purge(), precondition(writes, settings), stage("rounds", rounds)]
 }
 
-/// Section 14.
+/// Demand intensity (section 14).
 fn demand_intensity(settings: &Settings) -> Vec<Stage> {
     let (reads, bytes) = DEMAND;
     let writes = Cell::random(0, bytes, FULL);

@@ -1,29 +1,29 @@
-//! Which loads of a matrix are looked at closer: the one with the most I/Os per second, the one with the
-//! fewest, and one between.
+//! Selection of the loads of a matrix that are examined in detail: those with the most and the fewest I/Os
+//! per second, and one between.
 
 use super::cell::Cell;
 use super::figures::{Figures, Metric};
 use tailcut_base::Nanos;
 
-/// A load that is looked at closer.
+/// A load that is examined in detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// The most I/Os per second with a mean response time below 5 ms.
     Most,
-    /// The one whose I/Os per second are nearest to the middle between the most and the fewest.
+    /// The load whose I/Os per second are closest to the middle between the most and the fewest.
     Middle,
     /// One thread with one I/O.
     Fewest,
 }
 
-/// The mean response time below which a point may be the one with the most I/Os per second.
+/// Largest mean response time of the point with the most I/Os per second.
 pub const PATIENCE: Nanos = Nanos::millis(5);
 
 impl Point {
-    /// In the order in which they are looked at.
+    /// All points, in the order of measurement.
     pub const ALL: [Point; 3] = [Point::Most, Point::Middle, Point::Fewest];
 
-    /// Its name.
+    /// Name of the point.
     pub fn name(self) -> &'static str {
         match self {
             Point::Most => "max IOPS",
@@ -32,8 +32,8 @@ impl Point {
         }
     }
 
-    /// The load of a round that is this point; none if there is no round. Of equal ones it is the first.
-    /// Where none is quick enough to be [`Point::Most`], patience is given up.
+    /// The load of a round that is this point, the first of equal ones; None if there is no round. If no load
+    /// is fast enough for [`Point::Most`], the limit is ignored.
     pub fn choose(self, round: &[(Cell, Figures)]) -> Option<Cell> {
         let quick: Vec<(Cell, Figures)> = round.iter().copied().filter(is_quick).collect();
         let pool = if quick.is_empty() { round } else { &quick };
@@ -61,7 +61,7 @@ fn is_quick((_, figures): &(Cell, Figures)) -> bool {
 mod tests {
     use super::*;
 
-    /// Loads with so many I/Os per second, and the mean response time in ms.
+    /// Loads given by depth, I/Os per second, and mean response time in ms.
     fn round(of: &[(u32, u64, u64)]) -> Vec<(Cell, Figures)> {
         let one = |&(depth, ios, mean): &(u32, u64, u64)| {
             let figures = Figures {

@@ -1,4 +1,4 @@
-//! One test, from its first step to its last.
+//! A test, from its first step to its last.
 
 use super::cell::Cell;
 use super::figures::Figures;
@@ -11,13 +11,13 @@ use super::test::Test;
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 
-/// One test. Ask it with [`Procedure::next`] what to do, do it, and tell it with [`Procedure::told`], until
-/// it wants nothing more.
+/// A test. Call [`Procedure::next`] for the next step, execute it, and pass its outcome to
+/// [`Procedure::told`], until there is no further step.
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// Which.
+    /// The test.
     pub test: Test,
-    /// How it is carried out.
+    /// Its settings.
     pub settings: Settings,
     stages: Vec<Stage>,
     records: Vec<Record>,
@@ -26,62 +26,62 @@ pub struct Procedure {
     spent: Nanos,
 }
 
-/// Where it is.
+/// Position in the test.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     stage: usize,
-    /// Of rounds, or in a series.
+    /// Round, or number in a series.
     round: u32,
-    /// In a round; none while what comes before it is written.
+    /// Load of a round; None during the writes before it.
     cell: Option<usize>,
-    /// In a series: the rest after a load.
+    /// In a series, the rest after a load.
     is_resting: bool,
-    /// Bytes written in this stage.
+    /// Bytes written in the current stage.
     written: u64,
-    /// Time that loads and rests of this stage took.
+    /// Time spent on loads and rests of the current stage.
     spent: Nanos,
 }
 
-/// What to do next.
+/// The next step of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Bring the drive into the state as if nothing had ever been written.
+    /// Purge the drive: restore the state in which nothing was ever written.
     Purge,
-    /// Ask it for nothing.
+    /// Leave the drive idle.
     Rest(Nanos),
-    /// Put a load on it.
+    /// Apply a load.
     Load(Stretch),
 }
 
-/// A load for a while: until the first of both.
+/// A load for a limited time or amount, whichever is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The load.
     pub cell: Cell,
-    /// For so long.
+    /// Time limit.
     pub time: Nanos,
-    /// Until so many bytes are moved.
+    /// Limit in bytes transferred.
     pub bytes: u64,
-    /// The response times are wanted, not only figures.
+    /// The histogram of response times is required in addition to the figures.
     pub keeps_latency: bool,
 }
 
-/// What came of a step.
+/// Outcome of a step.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// A purge or a rest is over.
+    /// A purge or a rest is complete.
     Done,
-    /// Of a load.
+    /// Result of a load.
     Measured {
         /// Its figures.
         figures: Figures,
-        /// Its response times, where they were wanted.
+        /// Histogram of its response times, if required.
         latency: Option<LatencyHistogram>,
     },
 }
 
 impl Procedure {
-    /// A test that has not begun.
+    /// A test that has not started.
     pub fn new(test: Test, settings: Settings) -> Procedure {
         assert!(settings.minute > Nanos::ZERO && settings.rounds > 0 && settings.capacity > 0);
         let stages = plan::stages(test, &settings);
@@ -98,7 +98,7 @@ impl Procedure {
         procedure
     }
 
-    /// What to do next; the same until [`Procedure::told`] is called. None when the test is over.
+    /// The next step, unchanged until [`Procedure::told`] is called. None when the test is over.
     pub fn next(&self) -> Option<Step> {
         let load = |cell, time| Step::Load(Stretch { cell, time, bytes: u64::MAX, keeps_latency: false });
         Some(match &self.stages.get(self.at.stage)?.work {
@@ -123,7 +123,7 @@ impl Procedure {
         })
     }
 
-    /// What came of what it wanted.
+    /// Accepts the outcome of the current step.
     pub fn told(&mut self, outcome: Outcome) {
         match (self.next(), outcome) {
             (Some(Step::Purge), Outcome::Done) => self.advance(),
@@ -166,7 +166,7 @@ impl Procedure {
         }
     }
 
-    /// One more of a series is over.
+    /// Advances a series by one.
     fn count(&mut self) {
         let Work::Series { count, .. } = self.stages[self.at.stage].work else {
             unreachable!("it is a series")
@@ -222,7 +222,7 @@ impl Procedure {
         self.enter();
     }
 
-    /// Prepares for the stage that it has come to.
+    /// Prepares for the current stage.
     fn enter(&mut self) {
         let Some(stage) = self.stages.get(self.at.stage) else { return };
         match &stage.work {
@@ -244,7 +244,7 @@ impl Procedure {
         }
     }
 
-    /// The stages for three loads of the last round of the stage before.
+    /// The stages for three loads of the last round of the previous stage.
     fn points(&self, settle: u32, each: Nanos, time: Nanos) -> Vec<Stage> {
         let stage = self.at.stage - 1;
         let last = self.records.last().map_or(0, |record| record.round);
@@ -262,27 +262,27 @@ impl Procedure {
         Point::ALL.into_iter().filter_map(of).flatten().collect()
     }
 
-    /// Its stages; those of chosen loads when they are known.
+    /// The stages of the test; those of selected loads are added once these are known.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// The stage that it is at, counted from 0, and the round of that or the number in its series.
+    /// Index of the current stage, from 0, and its round or number in a series.
     pub fn position(&self) -> (usize, u32) {
         (self.at.stage, self.at.round)
     }
 
-    /// True when nothing more is wanted.
+    /// True if no step is left.
     pub fn is_over(&self) -> bool {
         self.at.stage >= self.stages.len()
     }
 
-    /// All that it was told, in order.
+    /// All outcomes so far, in order.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// How the rounds of each stage with rounds became steady, in order.
+    /// Convergence of each stage with rounds, in order.
     pub fn convergences(&self) -> &[Convergence] {
         &self.convergences
     }
@@ -292,7 +292,7 @@ impl Procedure {
         self.records.iter().filter(move |record| record.stage == stage)
     }
 
-    /// The figures of a load over the measurement window of a stage with rounds; none if it was not measured
+    /// The figures of a load over the measurement window of a stage with rounds; None if it was not measured
     /// there.
     pub fn averages(&self, convergence: &Convergence, place: usize) -> Option<Averages> {
         let window = convergence.window();
@@ -300,12 +300,12 @@ impl Procedure {
         Averages::of(self.of_stage(convergence.stage).filter(is_of_it).map(|record| &record.figures))
     }
 
-    /// How long loads and rests took so far.
+    /// Time spent on loads and rests so far.
     pub fn spent(&self) -> Nanos {
         self.spent
     }
 
-    /// The most time that it still takes, without writing for preconditioning, which takes what it takes.
+    /// Upper bound of the remaining time, without writes for preconditioning, whose duration is unknown.
     pub fn left(&self) -> Nanos {
         let later = self.stages.iter().skip(self.at.stage + 1).map(|stage| stage.work.time());
         let later: Nanos = later.fold(Nanos::ZERO, |sum, time| sum + time);
@@ -314,10 +314,10 @@ impl Procedure {
     }
 }
 
-/// Time for what ends otherwise: ten years.
+/// Time limit of loads that end otherwise: ten years.
 const ENDLESS: Nanos = Nanos::secs(315_360_000);
 
-/// Where a round begins: before its first load, if there is something to write.
+/// Start of a round: None, before its first load, if there are writes before it.
 fn first_cell(rounds: &Rounds) -> Option<usize> {
     rounds.before.is_none().then_some(0)
 }

@@ -1,4 +1,4 @@
-//! What a test has found so far.
+//! Results of a test so far.
 
 use super::cell::Cell;
 use super::figures::{Figures, Metric};
@@ -7,66 +7,66 @@ use std::ops::Range;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::steady::Window;
 
-/// What came of one load.
+/// Result of one load.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The stage, counted from 0.
+    /// Index of the stage, from 0.
     pub stage: usize,
-    /// The round of that stage, or the number within a series, counted from 0.
+    /// Round of that stage, or number within a series, from 0.
     pub round: u32,
-    /// Place in the round; none for what is written before one.
+    /// Index in the round; None for writes before it.
     pub place: Option<usize>,
     /// The load.
     pub cell: Cell,
-    /// What came of it.
+    /// Its figures.
     pub figures: Figures,
-    /// The response times, where they were to be kept.
+    /// Histogram of its response times, if required.
     pub latency: Option<LatencyHistogram>,
 }
 
-/// How rounds ended.
+/// Why rounds ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Steady.
     Steady,
-    /// Not steady after the most rounds.
+    /// The maximum number of rounds without steady state.
     Rounds,
-    /// So much was written.
+    /// The limit of written bytes was reached.
     Bytes,
-    /// So much time went by.
+    /// The time limit was reached.
     Time,
 }
 
-/// How the rounds of a stage came to be steady, or did not.
+/// Convergence of the rounds of a stage to steady state.
 #[derive(Clone, Debug)]
 pub struct Convergence {
     /// The stage.
     pub stage: usize,
-    /// What was judged.
+    /// The metrics that must be steady.
     pub tracks: Vec<Track>,
-    /// How they ended; none while they go on.
+    /// Why the rounds ended; None while they continue.
     pub ending: Option<Ending>,
 }
 
-/// A figure by which rounds were judged.
+/// A metric that must be steady.
 #[derive(Clone, Debug)]
 pub struct Track {
     /// The load.
     pub cell: Cell,
-    /// Which figure of it.
+    /// The metric of the load.
     pub metric: Metric,
     /// Its value in each round: see [`Figures::metric`].
     pub values: Vec<u64>,
 }
 
 impl Convergence {
-    /// The measurement window: the last five rounds, or those that there are.
+    /// The measurement window: the last five rounds, or all if there are fewer.
     pub fn window(&self) -> Range<u32> {
         let rounds = self.tracks.first().map_or(0, |track| track.values.len()) as u32;
         rounds.saturating_sub(tailcut_base::steady::ROUNDS as u32)..rounds
     }
 
-    /// True when all that is judged is steady.
+    /// True if all tracked metrics are steady.
     pub fn is_steady(&self) -> bool {
         let mut steady = self.tracks.iter().map(Track::is_steady);
         if holds(Rule::AllTracksAreSteady) { steady.all(|one| one) } else { steady.any(|one| one) }
@@ -74,7 +74,7 @@ impl Convergence {
 }
 
 impl Track {
-    /// The rounds by which it is judged, if there are enough.
+    /// The rounds that determine steady state; None if there are too few.
     pub fn window(&self) -> Option<Window> {
         if holds(Rule::TheWindowMoves) {
             return Window::last(&self.values);
@@ -98,12 +98,12 @@ pub struct Averages {
     pub mean: f64,
     /// Mean of their 99.999th percentiles, in ns.
     pub five_nines: f64,
-    /// The longest response time of all, in ns.
+    /// Maximum response time over all rounds, in ns.
     pub longest: f64,
 }
 
 impl Averages {
-    /// Of some rounds; none of none.
+    /// Averages over some rounds; None if there are none.
     pub fn of<'a>(figures: impl Iterator<Item = &'a Figures>) -> Option<Averages> {
         let all: Vec<&Figures> = figures.collect();
         let mean = |of: fn(&Figures) -> f64| all.iter().map(|one| of(one)).sum::<f64>() / all.len() as f64;

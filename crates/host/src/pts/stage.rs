@@ -1,99 +1,99 @@
-//! The parts that tests are made of.
+//! The stages of tests.
 
 use super::cell::Cell;
 use super::figures::Metric;
 use tailcut_base::Nanos;
 
-/// A part of a test.
+/// A stage of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// Its name, unique within the test.
     pub name: String,
-    /// What is done.
+    /// Work of the stage.
     pub work: Work,
 }
 
-/// What is done in a stage.
+/// Work of a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// The drive is brought into the state as if nothing had ever been written.
+    /// Purge the drive: restore the state in which nothing was ever written.
     Purge,
-    /// So many bytes, however long it takes.
+    /// Transfer a number of bytes, however long it takes.
     Write {
         /// The load.
         cell: Cell,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Rounds of the same loads, until they are steady.
+    /// Repeat rounds of the same loads until they are steady.
     Rounds(Rounds),
-    /// The same load so often, for so long each.
+    /// Repeat the same load.
     Series {
         /// The load.
         cell: Cell,
-        /// How long.
+        /// Duration of each.
         each: Nanos,
-        /// How often.
+        /// Number of repetitions.
         count: u32,
-        /// A rest after each.
+        /// Idle time after each.
         rest: Nanos,
     },
-    /// A load of which the histogram of response times is kept.
+    /// Apply a load and keep the histogram of response times.
     Histogram {
         /// The load.
         cell: Cell,
-        /// How long.
+        /// Duration.
         time: Nanos,
     },
-    /// Of the last round of the stage before three loads are chosen ([`points`](super::Point)); each is
-    /// looked at in stages of its own.
+    /// Select three loads of the last round of the previous stage ([`points`](super::Point)); each is
+    /// examined in stages of its own.
     Points {
-        /// How many loads of their own writes come before each.
+        /// Number of repetitions of their own writes before each.
         settle: u32,
-        /// How long each of those takes.
+        /// Duration of each repetition.
         each: Nanos,
-        /// How long the histogram takes.
+        /// Duration of the histogram.
         time: Nanos,
     },
 }
 
-/// Rounds until they are steady.
+/// Rounds that repeat until they are steady.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// What is written before each round, and for how long.
+    /// Load before each round, and its duration.
     pub before: Option<(Cell, Nanos)>,
-    /// The loads of a round in order.
+    /// The loads of a round, in order.
     pub cells: Vec<Cell>,
-    /// How long each takes.
+    /// Duration of each load.
     pub each: Nanos,
-    /// What has to be steady: places in `cells`.
+    /// Metrics that must be steady: index in `cells`, and metric.
     pub tracked: Vec<(usize, Metric)>,
-    /// When they end, steady or not.
+    /// When the rounds end, steady or not.
     pub limits: Limits,
 }
 
 /// When rounds end, steady or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// After so many rounds.
+    /// Maximum number of rounds.
     pub rounds: u32,
-    /// After so many bytes, checked after each load.
+    /// Maximum number of bytes, checked after each load.
     pub bytes: u64,
-    /// After so long, checked after each load.
+    /// Maximum time, checked after each load.
     pub time: Nanos,
-    /// They neither count as steady nor end by their number before so many bytes are written.
+    /// Number of bytes to be written before rounds count as steady or end by their number.
     pub least: u64,
 }
 
 impl Limits {
-    /// So many rounds, whatever they take.
+    /// At most `rounds` rounds, without other limits.
     pub fn rounds(rounds: u32) -> Limits {
         Limits { rounds, bytes: u64::MAX, time: Nanos(u64::MAX), least: 0 }
     }
 }
 
 impl Work {
-    /// The loads that are known before it, preconditioning and what comes before a round left out.
+    /// The loads known in advance, without preconditioning and the loads before rounds.
     pub fn cells(&self) -> Vec<Cell> {
         match self {
             Work::Rounds(rounds) => rounds.cells.clone(),
@@ -102,7 +102,7 @@ impl Work {
         }
     }
 
-    /// The most time that it takes, as far as that is known before it: [`Work::Write`] takes what it takes.
+    /// Upper bound of the duration, as far as it is known in advance: zero for [`Work::Write`].
     pub fn time(&self) -> Nanos {
         match self {
             Work::Purge | Work::Write { .. } => Nanos::ZERO,
@@ -118,5 +118,5 @@ impl Work {
     }
 }
 
-/// Of rounds without a limit of their own, so that a time can be named.
+/// Assumed maximum of rounds that have no limit, to bound their duration.
 const MOST_ROUNDS: u32 = 1000;

@@ -1,4 +1,4 @@
-//! Which tests there are.
+//! The tests of the specification.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use std::fmt;
 pub enum Test {
     /// Random I/Os per second by size and mix of reads and writes (section 7).
     Iops,
-    /// Bytes per second in order (section 8).
+    /// Bytes per second of sequential I/Os (section 8).
     Throughput,
-    /// Response times of I/Os one after another (section 9).
+    /// Response times of single I/Os (section 9).
     Latency,
     /// Random writes on a fresh drive, until it is saturated (section 10).
     WriteSaturation,
-    /// What rests do for a saturated drive (section 11).
+    /// Effect of idle times on a saturated drive (section 11).
     HostIdleRecovery,
-    /// How a drive recovers from another kind of writes (section 12).
+    /// Recovery of a drive from another write pattern (section 12).
     CrossStimulusRecovery,
     /// I/Os of many sizes at uneven places, by threads and queue depth (section 13; ECW in PTS-E 1.1).
     CompositeBlockSize,
@@ -25,7 +25,7 @@ pub enum Test {
 }
 
 impl Test {
-    /// All of them in the order of the specification.
+    /// All tests in the order of the specification.
     pub const ALL: [Test; 8] = [
         Test::Iops,
         Test::Throughput,
@@ -37,7 +37,7 @@ impl Test {
         Test::DemandIntensity,
     ];
 
-    /// Its name in lower case, as the specification abbreviates it.
+    /// Abbreviation of the specification, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Test::Iops => "iops",
@@ -51,7 +51,7 @@ impl Test {
         }
     }
 
-    /// Its full name.
+    /// Full name of the test.
     pub fn title(self) -> &'static str {
         match self {
             Test::Iops => "IOPS",

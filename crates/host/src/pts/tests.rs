@@ -1,4 +1,4 @@
-//! Procedures with devices that follow a script.
+//! Tests of procedures with scripted devices.
 
 use super::*;
 use crate::planted::{Rule, broken};
@@ -10,7 +10,7 @@ fn conforming() -> Settings {
     Settings::conforming(Form::Enterprise, 100 << 30)
 }
 
-/// What a drive with so many I/Os per second of the mean response time 1 ms does in that time.
+/// Figures of a drive with this many I/Os per second, at a mean response time of 1 ms.
 fn figures(iops: u64, cell: &Cell, time: Nanos) -> Figures {
     let ios = (u128::from(iops) * u128::from(time.0) / 1_000_000_000) as u64;
     Figures {
@@ -23,7 +23,7 @@ fn figures(iops: u64, cell: &Cell, time: Nanos) -> Figures {
     }
 }
 
-/// Carries a test out on a drive that serves so many I/Os per second, by load and round of it.
+/// Runs a test on a drive whose I/Os per second are given by load and round.
 fn carried_out(test: Test, settings: Settings, script: impl Fn(&Cell, u32) -> u64) -> Procedure {
     let mut procedure = Procedure::new(test, settings);
     let mut steps = 0;
@@ -32,7 +32,7 @@ fn carried_out(test: Test, settings: Settings, script: impl Fn(&Cell, u32) -> u6
         let outcome = match step {
             Step::Purge | Step::Rest(_) => Outcome::Done,
             Step::Load(stretch) => {
-                // What ends with its bytes takes as long as it takes.
+                // A load that is limited by bytes only takes ten minutes.
                 let time = stretch.time.min(MINUTE * 10);
                 let figures = figures(script(&stretch.cell, round), &stretch.cell, time);
                 Outcome::Measured { figures, latency: None }
@@ -83,7 +83,7 @@ fn the_borders_of_excursion_and_drift_are_inside() {
 fn a_drive_that_falls_by_a_tenth_a_round_is_steady_when_it_has_stopped() {
     let at = |round: u32| 20_000 * 9u64.pow(round.min(6)) / 10u64.pow(round.min(6));
     let test = carried_out(Test::Latency, conforming(), |_, round| at(round));
-    // Its response time is always the same: nothing to wait for.
+    // Its response time is constant: steady at once.
     assert_eq!(ending(&test), (Some(Ending::Steady), 0..5));
     let test = carried_out(Test::Iops, conforming(), |_, round| at(round));
     assert_eq!(ending(&test).1.start, 5, "one round of the fall is within a tenth of the line");
@@ -150,7 +150,7 @@ fn rests_of_idle_recovery_follow_each_write() {
         };
         procedure.told(outcome);
     }
-    // Six of 360, of a minute that is 50 ms.
+    // Six of 360, with a minute of 50 ms.
     assert_eq!(rests.len(), 5 * 6);
     assert_eq!((rests[0], rests[29]), (Nanos(50_000_000 * 5 / 60), Nanos(50_000_000 * 50 / 60)));
     assert_eq!(procedure.stages()[2].name, "wait 5 s");
@@ -168,7 +168,7 @@ fn the_times_are_those_of_the_specification() {
 
 #[test]
 fn three_points_are_chosen_from_the_last_round() {
-    // More demand brings more, but with 1024 I/Os they take longer than 5 ms each.
+    // More demand increases IOPS, but 1024 I/Os take longer than 5 ms each.
     let mut procedure = Procedure::new(Test::DemandIntensity, Settings::quick(Form::Enterprise, 1 << 20));
     while let Some(step) = procedure.next() {
         let outcome = match step {

@@ -1,4 +1,4 @@
-//! One request for bytes, on its way in blocks.
+//! A request for bytes in progress, executed in blocks.
 
 use super::order::Claim;
 use super::{Answer, Ask, Kind};
@@ -8,47 +8,47 @@ use crate::planted::{Rule, holds};
 use crate::pool::Pool;
 use tailcut_base::{Op, Status};
 
-/// A request and how far it is.
+/// A request and its progress.
 #[derive(Debug)]
 pub struct Entry {
     ask: Ask,
-    /// Bytes of the first block before it, and of the last block up to its end (1 … 4096).
+    /// Bytes of the first block before the request, and bytes of the last block up to its end (1 … 4096).
     skip: usize,
     end: usize,
     first: u64,
     blocks: u64,
     phase: Phase,
-    /// Steps of the phase that were handed out, in blocks.
+    /// Steps of the current phase that were issued, in blocks.
     issued: u64,
     in_flight: u32,
     trims: bool,
     flushes: bool,
     status: Status,
-    /// Of a request for zeros: its first and last block where only a part of it becomes zeros.
+    /// For a request for zeros, its first and last block if only a part of it becomes zeros.
     edges: [Bytes; 2],
 }
 
-/// Where a request stands.
+/// Phase of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// What a widened write leaves of its first and last block is read.
+    /// Read-modify-write: reading the first and last block.
     Edges,
-    /// The blocks that it is about.
+    /// Reading, writing or trimming the blocks of its body.
     Body,
-    /// Of a request for zeros: its first and last block are written.
+    /// For a request for zeros, writing the first and last block.
     ZeroEdges,
-    /// What was trimmed is made durable.
+    /// Flushing, which makes the trim durable.
     Flush,
-    /// Nothing is left to do.
+    /// Complete.
     Over,
 }
 
-/// What a piece is for.
+/// Purpose of a disk request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Work {
-    /// The block at one of the two ends (0 or 1).
+    /// The block at one end (0 or 1).
     Edge(usize),
-    /// Blocks from this one of the request on.
+    /// Blocks of the request from this index on.
     Blocks(u64),
     /// A flush.
     #[default]
@@ -56,7 +56,7 @@ pub enum Work {
 }
 
 impl Entry {
-    /// A request on its way.
+    /// A request that has not started.
     pub fn new(ask: Ask, trims_to_zeros: bool, volatile_cache: bool) -> Entry {
         let last = ask.offset + ask.bytes;
         let (mut first, mut until) = (ask.offset / BLOCK_BYTES, last.div_ceil(BLOCK_BYTES));
@@ -87,17 +87,17 @@ impl Entry {
         }
     }
 
-    /// What it keeps others from.
+    /// The blocks that overlapping requests must wait for.
     pub fn claim(&self) -> Claim {
         Claim { first: self.first, blocks: self.blocks, writes: self.ask.kind != Kind::Read }
     }
 
-    /// Some of its blocks are changed in part.
+    /// True if some of its blocks are changed in part.
     pub fn is_widened(&self) -> bool {
         self.edge(0).is_some() || self.edge(1).is_some()
     }
 
-    /// The bytes of the block at one end that it changes, if these are not all.
+    /// Byte range of the block at one end that it changes; None if it changes the whole block.
     fn edge(&self, end: usize) -> Option<(usize, usize)> {
         if !matches!(self.ask.kind, Kind::Write | Kind::Zero { .. }) {
             return None;
@@ -111,12 +111,12 @@ impl Entry {
         (bytes != (0, BLOCK)).then_some(bytes)
     }
 
-    /// The block at one end, counted from its first.
+    /// Index of the block at one end, counted from its first.
     fn edge_block(&self, end: usize) -> u64 {
         if end == 0 { 0 } else { self.blocks - 1 }
     }
 
-    /// The blocks of its body, counted from its first. Zeros leave out blocks that are only zero in part.
+    /// Range of the blocks of its body, counted from its first. For zeros, without partially changed blocks.
     fn body(&self) -> (u64, u64) {
         match self.ask.kind {
             Kind::Zero { .. } => {
@@ -127,12 +127,12 @@ impl Entry {
         }
     }
 
-    /// Starts it; false if there is nothing to do.
+    /// Starts the request; false if there is nothing to do.
     pub fn begin(&mut self) -> bool {
         self.enter(if self.ask.kind == Kind::Flush { Phase::Flush } else { Phase::Edges })
     }
 
-    /// What comes next when all of its pieces are back; false if it is over.
+    /// Enters the next phase once all disk requests have completed; false if the request is complete.
     pub fn advance(&mut self, pool: &mut Pool) -> bool {
         if self.status != Status::Success {
             self.phase = Phase::Over;
@@ -154,7 +154,7 @@ impl Entry {
         }
     }
 
-    /// Enters the first phase from `phase` on in which there is something to do.
+    /// Enters the first phase from `phase` on that has work to do.
     fn enter(&mut self, phase: Phase) -> bool {
         self.phase = phase;
         while self.phase != Phase::Over {
@@ -168,7 +168,7 @@ impl Entry {
         false
     }
 
-    /// Skips the ends that need no work of their own.
+    /// Skips the ends that need no disk request of their own.
     fn pass_whole_edges(&mut self) {
         if matches!(self.phase, Phase::Edges | Phase::ZeroEdges) {
             while self.issued < 2 && self.edge(self.issued as usize).is_none() {
@@ -177,7 +177,7 @@ impl Entry {
         }
     }
 
-    /// There are pieces to be issued.
+    /// True if disk requests are left to be issued.
     pub fn has_more(&self) -> bool {
         match self.phase {
             Phase::Edges => self.issued < 2,
@@ -188,12 +188,12 @@ impl Entry {
         }
     }
 
-    /// There are pieces under way.
+    /// True if disk requests are in flight.
     pub fn is_busy(&self) -> bool {
         self.in_flight > 0
     }
 
-    /// The next piece, called `id`.
+    /// The next disk request, with identifier `id`.
     pub fn issue(&mut self, id: u32, most_blocks: u32, pool: &mut Pool) -> (Work, Request<Bytes>) {
         self.in_flight += 1;
         let (op, work, blocks, data) = match self.phase {
@@ -256,7 +256,7 @@ impl Entry {
         (op, Work::Blocks(at), blocks, data)
     }
 
-    /// A piece has come back.
+    /// A disk request has completed.
     pub fn settle(&mut self, work: Work, status: Status, data: Vec<Bytes>, pool: &mut Pool) {
         self.in_flight -= 1;
         if status != Status::Success && self.status == Status::Success {
@@ -273,12 +273,12 @@ impl Entry {
         }
     }
 
-    /// After an error nothing more is issued.
+    /// Stops issuing disk requests after an error.
     fn give_up(&mut self) {
         self.issued = u64::MAX;
     }
 
-    /// Puts what was read around what is written.
+    /// Merges the read block with the bytes to be written.
     fn merge(&mut self, end: usize, mut data: Vec<Bytes>, pool: &mut Pool) {
         let Some((from, until)) = self.edge(end) else { panic!("a block that is not whole was read") };
         let at = self.edge_block(end) as usize;
@@ -292,7 +292,7 @@ impl Entry {
         pool.take_back(data);
     }
 
-    /// Makes zeros in the blocks at both ends.
+    /// Zeroes the changed bytes of the blocks at both ends.
     fn clear_edges(&mut self, pool: &mut Pool) {
         for end in 0..2 {
             let Some((from, until)) = self.edge(end) else { continue };
@@ -304,7 +304,7 @@ impl Entry {
         }
     }
 
-    /// Keeps what was read.
+    /// Stores the data read.
     fn collect(&mut self, at: u64, mut data: Vec<Bytes>, pool: &mut Pool) {
         let is_whole = data.len() as u64 == self.blocks;
         if self.ask.kind != Kind::Read {
@@ -321,7 +321,7 @@ impl Entry {
         pool.take_back(data);
     }
 
-    /// How it ended.
+    /// The completion of the request.
     pub fn answer(&mut self) -> Answer {
         Answer { name: self.ask.name, status: self.status, data: std::mem::take(&mut self.ask.data) }
     }

@@ -1,14 +1,15 @@
-//! A disk of bytes on a disk of blocks: requests of any offset and length in, requests for whole blocks out.
+//! Alignment layer: a disk of bytes on a disk of blocks. Requests of any offset and length in, requests for
+//! whole blocks out.
 //!
-//! - A request is cut into pieces that the disk takes; pieces of several requests take turns.
-//! - A write that does not begin and end on blocks is *widened*: what is missing of its first and last block
-//!   is read, put together with it, and written.
-//! - Zeros are trimmed where the disk reads them as zeros afterwards and the asker does not mind; else
-//!   written.
-//! - Requests that overlap are carried out in the order in which they came ([`order`]), so a widened write
-//!   cannot undo another.
+//! - A request is split to the maximum size of the disk; the parts of several requests are interleaved.
+//! - A write that is not aligned to blocks uses *read-modify-write*: its first and last block are read,
+//!   merged, and written.
+//! - Zeros are trimmed if the disk reads trimmed blocks as zeros and the request permits it; otherwise they
+//!   are written.
+//! - Overlapping requests are executed in the order of submission ([`order`]), so a read-modify-write cannot
+//!   undo another write.
 //!
-//! A flush waits for nothing: it makes durable what was answered before it came.
+//! A flush waits for no other request: it makes writes durable that were completed before its submission.
 
 mod entry;
 pub mod order;
@@ -22,68 +23,69 @@ use order::Order;
 use std::collections::VecDeque;
 use tailcut_base::{Class, Status};
 
-/// What is asked for.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Read.
     Read,
     /// Write.
     Write,
-    /// Make zeros.
+    /// Write zeros.
     Zero {
-        /// They shall take room.
+        /// The zeros must be allocated.
         takes_room: bool,
     },
-    /// Forget the blocks that lie within; parts of blocks are left.
+    /// Trim the blocks that lie completely within; parts of blocks stay.
     Trim,
-    /// Make durable what was answered.
+    /// Make completed writes durable.
     Flush,
 }
 
 /// A request for bytes.
 #[derive(Debug)]
 pub struct Ask {
-    /// The asker's name for it.
+    /// The caller's identifier.
     pub name: u32,
-    /// What is asked for.
+    /// The operation.
     pub kind: Kind,
-    /// It is durable when it is answered.
+    /// Force unit access: durable at completion.
     pub fua: bool,
     /// Latency class.
     pub class: Class,
     /// First byte.
     pub offset: u64,
-    /// Number of bytes; at least 1 except of a flush.
+    /// Number of bytes; at least 1 except for a flush.
     pub bytes: u64,
-    /// Of a write: each block that it touches, with the bytes in their places and anything around them.
+    /// For a write, each block that it touches, with its bytes in their places and anything around them.
     pub data: Vec<Bytes>,
 }
 
-/// How it ended.
+/// Completion of a request.
 #[derive(Debug)]
 pub struct Answer {
-    /// The asker's name for it.
+    /// The caller's identifier.
     pub name: u32,
-    /// How it ended; of several pieces, the first that failed.
+    /// Status; of several parts, that of the first failure.
     pub status: Status,
-    /// Of a successful read: each block that it touches. Else blocks that nobody needs.
+    /// For a successful read, each block that it touches. Otherwise blocks for reuse.
     pub data: Vec<Bytes>,
 }
 
-/// The machine. Per request: [`Unaligned::submit`]; then [`Unaligned::next_request`] until there is none;
-/// each answer of the disk to [`Unaligned::respond`]; and [`Unaligned::next_answer`].
+/// The alignment layer. Call [`Unaligned::submit`] for each request, then [`Unaligned::next_request`] until
+/// there is none; pass each completion from the disk to [`Unaligned::respond`], and collect
+/// [`Unaligned::next_answer`].
 #[derive(Debug)]
 pub struct Unaligned {
     disk: Disk,
     trims_to_zeros: bool,
     entries: Vec<Entry>,
     vacant: Vec<u32>,
-    /// Entries with something to be issued.
+    /// Entries with disk requests to be issued.
     ready: VecDeque<u32>,
-    /// Entries that overlap with others, in the order in which they came.
+    /// Entries that wait for overlapping ones, in order of submission.
     waiting: VecDeque<u32>,
     order: Order,
-    /// Something has ended that others may have waited for.
+    /// An entry has ended that others may have waited for.
     is_wanted: bool,
     pieces: Vec<Piece>,
     vacant_pieces: Vec<u32>,
@@ -98,7 +100,7 @@ struct Piece {
 }
 
 impl Unaligned {
-    /// Over `disk`, whose trimmed blocks read as zeros or not.
+    /// A layer over `disk`. `trims_to_zeros`: its trimmed blocks read as zeros.
     pub fn new(disk: Disk, trims_to_zeros: bool) -> Unaligned {
         let depth = disk.depth;
         Unaligned {
@@ -117,7 +119,7 @@ impl Unaligned {
         }
     }
 
-    /// Takes a request, which must lie within the disk.
+    /// Submits a request, which must lie within the disk.
     pub fn submit(&mut self, ask: Ask) {
         let entry = Entry::new(ask, self.trims_to_zeros, self.disk.volatile_cache);
         let claim = entry.claim();
@@ -155,7 +157,7 @@ impl Unaligned {
         }
     }
 
-    /// The next request for the disk, if there is one and the disk takes it.
+    /// The next request for the disk; None if there is none or the disk's queue is full.
     pub fn next_request(&mut self, pool: &mut Pool) -> Option<Request<Bytes>> {
         while std::mem::take(&mut self.is_wanted) {
             self.resume();
@@ -165,7 +167,7 @@ impl Unaligned {
             if self.entries[id as usize].has_more() {
                 break id;
             }
-            // It has failed while it stood here, and may be over.
+            // It has failed while it was queued, and may be complete.
             self.ready.pop_front();
         };
         let piece = self.vacant_pieces.pop()?;
@@ -179,7 +181,7 @@ impl Unaligned {
         Some(request)
     }
 
-    /// The disk has answered.
+    /// Handles a completion from the disk.
     pub fn respond(&mut self, response: Response<Bytes>, pool: &mut Pool) {
         let Piece { entry: id, work } = self.pieces[response.id as usize];
         self.vacant_pieces.push(response.id);
@@ -203,14 +205,14 @@ impl Unaligned {
         self.is_wanted |= self.order.end(claim);
     }
 
-    /// Lets those start that nobody is before any more. It looks at all that wait, so it is done once for all
-    /// that has ended since.
+    /// Starts the waiting entries that no earlier one overlaps. Examines all that wait, so it runs once for
+    /// all entries that have ended since.
     fn resume(&mut self) {
         self.order.begin_walk();
         for _ in 0..self.waiting.len() {
             let Some(id) = self.waiting.pop_front() else { break };
             if self.order.resumes(self.entries[id as usize].claim()) {
-                // Whoever waits has something to do: what has nothing to do claims nothing.
+                // A waiting entry has work to do: one without work claims no blocks.
                 self.begin(id);
             } else {
                 self.waiting.push_back(id);
@@ -218,34 +220,34 @@ impl Unaligned {
         }
     }
 
-    /// The next request that has ended.
+    /// The next completed request.
     pub fn next_answer(&mut self) -> Option<Answer> {
         self.answers.pop_front()
     }
 
-    /// There may be something for the disk.
+    /// True if there may be a request for the disk.
     pub fn has_requests(&self) -> bool {
         !self.ready.is_empty() || self.is_wanted
     }
 
-    /// Requests that wait for others that they overlap with. Each time one of those ends, all that wait are
-    /// looked at.
+    /// Number of requests that wait for overlapping ones. Each time one of those ends, all that wait are
+    /// examined.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Requests that have not ended.
+    /// Number of requests that have not completed.
     pub fn in_flight(&self) -> usize {
         self.entries.len() - self.vacant.len()
     }
 
-    /// Requests so far that had to be widened.
+    /// Number of requests so far that needed read-modify-write.
     pub fn widened(&self) -> u64 {
         self.widened
     }
 }
 
-/// More than counters of 16 bits can count.
+/// Largest number of requests that 16-bit counters can count.
 const MOST_REQUESTS: usize = 65535;
 
 #[cfg(test)]

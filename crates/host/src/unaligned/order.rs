@@ -1,14 +1,14 @@
-//! Which requests may be under way at the same time: overlapping ones keep the order in which they came.
+//! Which requests may run concurrently: overlapping ones keep the order of submission.
 
-/// Counts, for each block (by the low bits of its address), who uses it and who waits to.
+/// Counts, for each block (by the low bits of its address), the requests that use it and those that wait for
+/// it.
 ///
-/// Two reads of a block do not concern each other; anything else does. Blocks whose addresses have the same
-/// low bits are taken for one: that can make a request wait that need not, and never lets one pass that must
-/// wait.
+/// Two reads of a block do not conflict; any other combination does. Blocks whose addresses have the same low
+/// bits share a counter: a request may wait unnecessarily, but never passes one that it must wait for.
 #[derive(Debug)]
 pub struct Order {
     cells: Vec<Cell>,
-    /// Per cell, the last walk in which a reader and a writer were passed over.
+    /// Per cell, the last pass in which a waiting reader and a waiting writer were skipped.
     passed: Vec<(u64, u64)>,
     walk: u64,
 }
@@ -21,14 +21,14 @@ struct Cell {
     waiting_writers: u16,
 }
 
-/// The blocks that a request concerns, and whether it changes them.
+/// The blocks of a request, and whether it changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// First block.
     pub first: u64,
-    /// Number of blocks; none concern nobody.
+    /// Number of blocks; a claim of 0 blocks conflicts with none.
     pub blocks: u64,
-    /// It changes them.
+    /// True if the request changes them.
     pub writes: bool,
 }
 
@@ -40,12 +40,12 @@ impl Claim {
 }
 
 impl Order {
-    /// Nobody is under way.
+    /// No requests.
     pub fn new() -> Order {
         Order { cells: vec![Cell::default(); CELLS], passed: vec![(0, 0); CELLS], walk: 0 }
     }
 
-    /// Whether a request that has just come may start.
+    /// True if a new request may start.
     pub fn admits(&self, claim: Claim) -> bool {
         claim
             .cells()
@@ -57,7 +57,7 @@ impl Order {
         claim.cells().for_each(|cell| *self.cells[cell].active(claim.writes) += 1);
     }
 
-    /// A request has ended. True when somebody may have waited for it.
+    /// A request has ended. True if others may have waited for it.
     pub fn end(&mut self, claim: Claim) -> bool {
         let mut is_wanted = false;
         for cell in claim.cells() {
@@ -68,24 +68,24 @@ impl Order {
         is_wanted
     }
 
-    /// Nobody is under way or waits.
+    /// True if no request is running or waiting.
     #[cfg(test)]
     pub fn is_idle(&self) -> bool {
         self.cells.iter().all(|cell| cell.is_free(true) && cell.is_unwanted(true))
     }
 
-    /// A request has to wait.
+    /// A request must wait.
     pub fn wait(&mut self, claim: Claim) {
         claim.cells().for_each(|cell| *self.cells[cell].waiting(claim.writes) += 1);
     }
 
-    /// Looks for those that need not wait any more, in the order in which they came. Begin with this, then
-    /// ask [`Order::resumes`] for each.
+    /// Starts a pass over the waiting requests, in order of submission: call [`Order::resumes`] for each
+    /// after this.
     pub fn begin_walk(&mut self) {
         self.walk += 1;
     }
 
-    /// Whether a waiting request may start: then it does.
+    /// True if a waiting request may start; it is then counted as started.
     pub fn resumes(&mut self, claim: Claim) -> bool {
         let walk = self.walk;
         let may_start = claim.cells().all(|cell| {
@@ -130,5 +130,5 @@ impl Cell {
     }
 }
 
-/// 16 MiB of addresses. Counters have 16 bits, so there must be fewer requests than 65536.
+/// Number of cells: 16 MiB of addresses. Counters have 16 bits, so there must be fewer than 65536 requests.
 const CELLS: usize = 4096;

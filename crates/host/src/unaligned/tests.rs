@@ -7,13 +7,13 @@ use tailcut_base::{Nanos, Op};
 const BLOCKS: u64 = 40;
 const BYTES: usize = (BLOCKS * BLOCK_BYTES) as usize;
 
-/// A disk that answers in any order, and carries a request out at any moment between.
+/// A disk that completes requests in any order, and executes each at any time in between.
 struct Whim {
     blocks: Vec<Bytes>,
     under_way: Vec<Request<Bytes>>,
     depth: usize,
     most_blocks: u32,
-    /// Blocks that were written without force and not flushed.
+    /// Blocks that were written without force unit access and not flushed.
     volatile: Vec<bool>,
     /// Fails requests that touch this block.
     broken: Option<u64>,
@@ -102,7 +102,7 @@ fn bytes_of(answer: &Answer, offset: usize, length: usize) -> Vec<u8> {
     answer.data.iter().flat_map(|block| *block.as_slice()).skip(skip).take(length).collect()
 }
 
-/// Some place, often with an end on a block.
+/// A random range, often aligned to a block at one end.
 fn somewhere(random: &mut Stream) -> (usize, usize) {
     let most = if random.below(4) == 0 { BYTES / 2 } else { 3 * BLOCK_BYTES as usize };
     let mut offset = random.below(BYTES as u64 - 1) as usize;
@@ -144,8 +144,8 @@ fn settle(
     }
 }
 
-/// Requests of any place and length, many at a time, against an array of bytes that takes one after the
-/// other.
+/// Many concurrent requests of any offset and length, against an array of bytes that executes them one by
+/// one.
 #[test]
 fn it_is_an_array_of_bytes() {
     for seed in 0..60 {
@@ -161,7 +161,7 @@ fn it_is_an_array_of_bytes() {
                 0..3 => Kind::Read,
                 3..6 => Kind::Write,
                 6 => Kind::Zero { takes_room: random.below(2) == 0 },
-                // What a trim leaves is only known where it is zeros.
+                // The content after a trim is known only if it is zeros.
                 _ if trims_to_zeros => Kind::Trim,
                 _ => Kind::Flush,
             };

@@ -1,59 +1,59 @@
-//! The control interface of a drive in words: one line asks, and some lines answer.
+//! The textual control interface of a drive: one line is a request, some lines are its reply.
 //!
-//! A call has the name of its [`Control`] with hyphens; a moment is said as the time until then. The answer
-//! is one or more lines and ends with an empty one, so that a person at a terminal can use it as well as a
+//! A call has the name of its [`Control`], hyphenated; a point in time is given as the time until then. A
+//! reply is one or more lines followed by an empty one, so that it suits a person at a terminal as well as a
 //! program.
 //!
-//! A server of several drives is told which is meant by its name with an `@` in front of the rest.
+//! On a server with several drives, a request begins with `@` and the name of the drive.
 
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
 use tailcut_base::plm::Window;
 use tailcut_base::quantity::parse_time;
 
-/// A line, understood.
+/// A parsed request line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminRequest {
-    /// Of which drive; none for the only one, or for all of them.
+    /// Target drive; None for the only drive, or for all of them.
     pub drive: Option<String>,
-    /// What.
+    /// The request.
     pub ask: Ask,
 }
 
-/// What a line asks for.
+/// A request of the control interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// A call of the control interface.
     Call(Control),
-    /// What it is and how it is.
+    /// Report identity and state.
     Status,
-    /// Counters, in the text format of Prometheus.
+    /// Report counters in the text format of Prometheus.
     Metrics,
-    /// Read and compare all that an array stores.
+    /// Scrub an array: read and compare all its data.
     Scrub,
-    /// An array goes on without one of its drives.
+    /// Remove a drive from an array, which continues degraded.
     Remove {
-        /// Its number in the array.
+        /// Member number in the array.
         member: usize,
     },
-    /// A drive takes the place of one that an array misses, and is rebuilt.
+    /// Add a drive in place of a missing member and rebuild it.
     Replace {
-        /// The number of the place in the array.
+        /// Member number in the array.
         member: usize,
-        /// A file or block device; none for an emulated drive like the others.
+        /// A file or block device; None for an emulated drive like the others.
         path: Option<String>,
     },
-    /// What can be asked.
+    /// List the requests.
     Help,
 }
 
-/// The longest line, in bytes: a path may be part of it.
+/// Longest line in bytes; it may include a path.
 pub const LINE_MAX: usize = 4500;
 
-/// Understands a line that came at `now`.
+/// Parses a line received at `now`.
 ///
 /// # Errors
-/// In one line, what is wrong with it and what would be right.
+/// One line: the mistake, and the valid form.
 pub fn parse(line: &str, now: Time) -> Result<AdminRequest, String> {
     let line = line.trim_ascii();
     let (drive, line) = match line.strip_prefix('@') {
@@ -76,7 +76,7 @@ fn ask(line: &str, now: Time) -> Result<Ask, String> {
         "remove" => Ask::Remove { member: member(name, &mut words)? },
         "replace" => {
             let member = member(name, &mut words)?;
-            // A path may hold blanks.
+            // A path may contain spaces.
             let path = words.by_ref().collect::<Vec<_>>().join(" ");
             Ask::Replace { member, path: (!path.is_empty()).then_some(path) }
         }
@@ -151,11 +151,11 @@ fn later<'l>(
     words: &mut impl Iterator<Item = &'l str>,
 ) -> Result<Time, String> {
     let rest = time(name, what, words)?;
-    // A moment that cannot be counted is as good as never, and a drive would not know it.
+    // An overflowing time is refused: a drive could not represent it.
     now.0.checked_add(rest.0).map(Time).ok_or_else(|| format!("{name} {what} is too far away"))
 }
 
-/// A reply in words, with the end of its line.
+/// Formats a reply, with its line end.
 pub fn show(reply: &ControlReply) -> String {
     match reply {
         ControlReply::Bytes(bytes) => format!("{bytes} bytes\n"),
@@ -174,12 +174,12 @@ pub fn show(reply: &ControlReply) -> String {
     }
 }
 
-/// What was wrong with a line, as its answer.
+/// Formats the reply to an invalid line.
 pub fn refusal(why: &str) -> String {
     format!("refused: {why}\n")
 }
 
-/// What can be asked.
+/// The list of requests.
 pub fn help() -> String {
     String::from(HELP)
 }

@@ -1,27 +1,27 @@
-//! Counters for Prometheus, in its text exposition format (version 0.0.4): each metric once, with its meaning
-//! and kind, and one value for each set of labels.
+//! Metrics in Prometheus's text exposition format (version 0.0.4): each metric once, with its help text and
+//! type, and one value for each set of labels.
 
 use std::fmt;
 
 /// The media type of the text.
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Metrics and their values, in the order in which they were added first.
+/// Metrics and their values, in the order of first addition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     families: Vec<Family>,
 }
 
-/// What a metric counts.
+/// Type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows.
+    /// A value that only grows.
     Counter,
-    /// It is what it is.
+    /// A value that may rise and fall.
     Gauge,
-    /// Quantiles with their sum and count.
+    /// Quantiles with sum and count.
     Summary,
-    /// Counts below bounds, with their sum and count.
+    /// Cumulative counts per bucket, with sum and count.
     Histogram,
 }
 
@@ -35,14 +35,14 @@ struct Family {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Sample {
-    /// Behind the name, as in `_count`.
+    /// Suffix of the name, as in `_count`.
     suffix: &'static str,
     labels: String,
     value: f64,
 }
 
 impl Metrics {
-    /// Adds a value of the metric `tailcut_` + `name`, whose meaning is `help`.
+    /// Adds a value of the metric `tailcut_` + `name`; `help` is its help text.
     pub fn add(
         &mut self,
         kind: Kind,
@@ -54,7 +54,7 @@ impl Metrics {
         self.add_part(kind, (name, ""), help, labels, value);
     }
 
-    /// Adds a part of a summary, as its `_sum`.
+    /// Adds a component of a summary or histogram, such as its `_sum`.
     pub fn add_part(
         &mut self,
         kind: Kind,
@@ -78,7 +78,7 @@ impl Metrics {
         family
     }
 
-    /// Takes over the values of `other`, each with one more label.
+    /// Moves the values of `other` here, each with one more label.
     pub fn take(&mut self, other: Metrics, label: &str, value: &str) {
         for Family { name, kind, help, mut samples } in other.families {
             samples.iter_mut().for_each(|sample| push_label(&mut sample.labels, label, value));

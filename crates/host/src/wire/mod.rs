@@ -1,4 +1,4 @@
-//! Protocols, as machines without a socket or a clock: bytes in, requests out, answers as bytes.
+//! Wire protocols as state machines without sockets or clocks: bytes in, requests out, replies as bytes.
 
 pub mod ctl;
 pub mod memcached;

@@ -1,12 +1,12 @@
-//! The gate before a drive that shares a heavy-I/O token with others: what writes, trims or flushes, and what
-//! the layout reads in bulk, waits here for the token, and goes when the drive's epoch has come.
+//! The gate of a drive that shares a heavy-I/O token with others: writes, trims, flushes, and bulk reads of
+//! the layout wait here for the token and are sent in the drive's epoch.
 //!
-//! Flushes never pass: an epoch ends with one if the drive holds anything that is not durable, and that one
-//! answers for all that wait. Whatever a layout keeps back until the token comes, so as to send it in larger
-//! pieces, it announces ([`Drives::keep`]).
+//! Flushes are never sent on: an epoch ends with one if the drive holds data that is not durable, and that
+//! one completes all waiting flushes. Data that a layout holds back until the token arrives, to write it in
+//! larger pieces, is announced with [`Drives::keep`].
 //!
-//! A drive that is being filled is not read, so nobody has to be kept from it: it has no gate before it is in
-//! sync. The array's record passes any gate: it says which drives can be relied on.
+//! A drive that is being rebuilt serves no reads that need protection: it has no gate before it is in sync.
+//! The array's superblock passes any gate: it records which drives are reliable.
 
 use super::{Answered, Ask, Drives, Flight, Owner, Presence, Urgency, Waiting};
 use crate::array::DriveId;
@@ -15,18 +15,18 @@ use crate::planted::{Rule, holds};
 use std::collections::VecDeque;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 
-/// The gate before one drive.
+/// The gate of one drive.
 #[derive(Debug)]
 pub struct Gate<B> {
-    /// How far its drive is.
+    /// Progress of the drive's epoch.
     pub progress: Progress,
-    /// What waits, in the order in which it came.
+    /// Waiting requests, in order of arrival.
     held: VecDeque<Waiting<B>>,
-    /// How much of it this epoch may send.
+    /// How many of them this epoch may send.
     quota: usize,
-    /// Flushes that wait.
+    /// Waiting flushes.
     flushes: Vec<Waiting<B>>,
-    /// Blocks that the layout keeps back.
+    /// Blocks held back by the layout.
     pub kept: usize,
     /// When an epoch is due.
     pub due: Time,
@@ -34,25 +34,25 @@ pub struct Gate<B> {
     epoch: u32,
     /// Requests of this epoch in flight or waiting for their place on the drive.
     heavy: u32,
-    /// Reads that the drive has to answer, and those of them that this epoch waits for.
+    /// Reads outstanding on the drive, and those of them that this epoch waits for.
     reads: u32,
     draining: u32,
-    /// When the last request of this epoch may begin, but for the first.
+    /// Last time at which a request of this epoch may start, except for the first.
     end: Time,
     has_sent: bool,
-    /// The drive may hold what is not durable.
+    /// The drive may hold data that is not durable.
     is_dirty: bool,
-    /// Blocks that this epoch has written.
+    /// Blocks written in this epoch.
     pub written: usize,
-    /// What the drive can do in an epoch.
+    /// The drive's capacity per epoch.
     pub pace: Pace,
-    /// How it is told to collect.
+    /// Calls that make it collect.
     pub calls: Calls,
-    /// It is in the list of those that have changed.
+    /// It is in the list of changed gates.
     is_listed: bool,
 }
 
-/// The epoch of requests that no epoch counts.
+/// Epoch number of requests that belong to no epoch.
 pub(super) const NO_EPOCH: u32 = 0;
 
 impl<B> Gate<B> {
@@ -78,23 +78,23 @@ impl<B> Gate<B> {
         }
     }
 
-    /// True when an epoch would have something to do.
+    /// True if an epoch would have work.
     pub fn has_work(&self) -> bool {
         self.kept > 0 || !self.held.is_empty() || !self.flushes.is_empty()
     }
 
-    /// True when reads should go around the drive.
+    /// True if reads should avoid the drive.
     #[inline]
     pub fn is_taken(&self) -> bool {
         self.progress.is_busy()
     }
 
-    /// True when reads that this epoch waits for have not been answered.
+    /// True while reads that this epoch waits for are outstanding.
     pub fn is_draining(&self) -> bool {
         self.draining > 0
     }
 
-    /// True when nothing of this epoch is in flight.
+    /// True if no request of this epoch is in flight.
     pub fn is_idle(&self) -> bool {
         self.heavy == 0
     }
@@ -105,53 +105,53 @@ impl<B> Gate<B> {
 }
 
 impl<B> Drives<B> {
-    /// All drives have gates from now on; `delay` after something has come to one an epoch is due.
+    /// Adds gates to all drives. An epoch is due `delay` after a request has arrived at an idle gate.
     pub fn set_gates(&mut self, delay: Nanos) {
         self.delay = delay;
         self.members.iter_mut().for_each(|member| member.gate = Some(Box::new(Gate::new())));
     }
 
-    /// True when what is heavy has to wait for the token.
+    /// True if heavy requests must wait for the token.
     #[inline]
     pub fn is_gated(&self, drive: DriveId) -> bool {
         let member = &self.members[drive];
         member.gate.is_some() && member.presence == Presence::InSync
     }
 
-    /// True when reads should go around a drive, because it has the token.
+    /// True if reads should avoid a drive because it has the token.
     #[inline]
     pub fn is_taken(&self, drive: DriveId) -> bool {
         self.members[drive].gate.as_ref().is_some_and(|gate| gate.is_taken())
     }
 
-    /// True when the layout may send what it has kept back.
+    /// True if the layout may send held data.
     #[inline]
     pub fn may_write(&self, now: Time, drive: DriveId) -> bool {
         !self.is_gated(drive) || self.gate(drive).may_send(now)
     }
 
-    /// The gate of a drive that has one.
+    /// The gate of a drive, which must have one.
     pub fn gate(&self, drive: DriveId) -> &Gate<B> {
         self.members[drive].gate.as_ref().expect("it has a gate")
     }
 
-    /// The gate of a drive that has one.
+    /// The gate of a drive, which must have one, mutable.
     pub fn gate_mut(&mut self, drive: DriveId) -> &mut Gate<B> {
         self.members[drive].gate.as_mut().expect("it has a gate")
     }
 
-    /// Reads of the host that went to a drive with the token.
+    /// Host reads sent to a drive with the token.
     pub fn met(&self) -> u64 {
         self.met
     }
 
-    /// What drives did with the token; sums over them.
+    /// Time per stage of epochs, summed over the drives.
     pub fn stage_times(&self) -> StageTimes {
         let gates = self.members.iter().filter_map(|member| member.gate.as_ref());
         gates.map(|gate| gate.progress.times()).fold(StageTimes::default(), StageTimes::plus)
     }
 
-    /// The layout keeps so many blocks more back for a drive with a gate.
+    /// The layout holds `blocks` more blocks back for a drive with a gate.
     pub fn keep(&mut self, now: Time, drive: DriveId, blocks: u32) {
         if blocks > 0 {
             self.gate_mut(drive).kept += blocks as usize;
@@ -159,13 +159,13 @@ impl<B> Drives<B> {
         }
     }
 
-    /// It is about to send so many of them.
+    /// The layout is about to send `blocks` of the held blocks.
     pub fn release(&mut self, drive: DriveId, blocks: u32) {
         let gate = self.gate_mut(drive);
         gate.kept = gate.kept.checked_sub(blocks as usize).expect("they were kept back");
     }
 
-    /// Somebody waits for what stands before a drive: its epoch is due.
+    /// A request waits for the data held at a drive's gate: makes its epoch due.
     pub fn hurry(&mut self, now: Time, drive: DriveId) {
         if self.is_gated(drive) && self.gate(drive).has_work() {
             let gate = self.gate_mut(drive);
@@ -181,21 +181,21 @@ impl<B> Drives<B> {
         self.list(drive);
     }
 
-    /// Whoever passes the token on should look at a drive.
+    /// Lists a drive whose gate has changed, for the token machine.
     pub(in crate::array) fn list(&mut self, drive: DriveId) {
         if !std::mem::replace(&mut self.gate_mut(drive).is_listed, true) {
             self.changed.push(drive);
         }
     }
 
-    /// The next drive to be looked at.
+    /// The next drive whose gate has changed.
     pub(in crate::array) fn next_changed(&mut self) -> Option<DriveId> {
         let drive = self.changed.pop()?;
         self.gate_mut(drive).is_listed = false;
         Some(drive)
     }
 
-    /// Asks a drive, or holds what has to wait for the token.
+    /// Sends a request to a drive, or holds it until the token arrives.
     pub(super) fn ask_at_gate(&mut self, now: Time, drive: DriveId, urgency: Urgency, waiting: Waiting<B>) {
         if !waiting.is_heavy || !self.is_gated(drive) {
             return self.ask_now(now, drive, urgency, waiting);
@@ -211,7 +211,7 @@ impl<B> Drives<B> {
         self.wait_from(now, drive);
     }
 
-    /// A request goes to a drive, or waits for its place there: counts it.
+    /// Counts a request that is sent to a drive or waits for a slot there.
     pub(super) fn note_begin(&mut self, now: Time, drive: DriveId, waiting: &mut Waiting<B>) {
         waiting.is_heavy &= self.is_gated(drive);
         let Some(gate) = &mut self.members[drive].gate else { return };
@@ -225,7 +225,7 @@ impl<B> Drives<B> {
         waiting.epoch = gate.epoch;
     }
 
-    /// A request of the life that this drive is in has ended.
+    /// A request of the drive's current life has completed.
     pub(super) fn note_end(&mut self, now: Time, flight: &Flight, status: Status) {
         let Some(gate) = &mut self.members[flight.drive].gate else { return };
         let is_of_epoch = flight.epoch == gate.epoch;
@@ -247,7 +247,7 @@ impl<B> Drives<B> {
         self.list(flight.drive);
     }
 
-    /// What waited for its place on the drive will not get it.
+    /// A request that waited for a slot on the drive is failed.
     pub(super) fn note_bounce(&mut self, drive: DriveId, waiting: &Waiting<B>) {
         if let Some(gate) = &mut self.members[drive].gate
             && !waiting.is_heavy
@@ -257,7 +257,7 @@ impl<B> Drives<B> {
         }
     }
 
-    /// The epoch of a drive begins: it answers the reads that it has.
+    /// Starts the epoch of a drive with the drain of its outstanding reads.
     pub(in crate::array) fn begin_epoch(&mut self, now: Time, drive: DriveId) {
         let gate = self.gate_mut(drive);
         assert!(!gate.progress.is_busy() && gate.heavy == 0, "it had no token");
@@ -268,7 +268,7 @@ impl<B> Drives<B> {
         self.list(drive);
     }
 
-    /// It begins to write, up to `end`: first what has waited here.
+    /// Starts the writes of the epoch, until `end`: held requests first.
     pub(in crate::array) fn begin_writing(&mut self, now: Time, drive: DriveId, end: Time) {
         let gate = self.gate_mut(drive);
         gate.progress.enter(now, Stage::Writing);
@@ -277,8 +277,8 @@ impl<B> Drives<B> {
         self.list(drive);
     }
 
-    /// Sends what has waited, as far as the drive takes it at once, but something in any case: so the end of
-    /// the epoch is looked at between, and each epoch gets something done.
+    /// Sends held requests as far as the drive accepts them at once, but at least one: the end of the epoch
+    /// is checked in between, and every epoch makes progress.
     pub(in crate::array) fn send_held(&mut self, now: Time, drive: DriveId) {
         loop {
             let member = &self.members[drive];
@@ -294,7 +294,7 @@ impl<B> Drives<B> {
         }
     }
 
-    /// Flushes a drive, if it holds what is not durable; false if not.
+    /// Flushes a drive if it holds data that is not durable; false if not.
     pub(in crate::array) fn flush_epoch(&mut self, now: Time, drive: DriveId) -> bool {
         let has_cache = self.members[drive].disk.volatile_cache;
         let gate = self.gate_mut(drive);
@@ -310,12 +310,12 @@ impl<B> Drives<B> {
         true
     }
 
-    /// True when a flush belongs to the epoch that the drive is in.
+    /// True if a flush belongs to the drive's current epoch.
     pub(in crate::array) fn is_epoch(&self, drive: DriveId, epoch: u32) -> bool {
         self.gate(drive).epoch == epoch
     }
 
-    /// What an epoch has written is durable, or is not: who waited for that is told.
+    /// The flush of an epoch has completed, successfully or not: completes the waiting flushes.
     pub(in crate::array) fn flushed_epoch(&mut self, drive: DriveId, status: Status) {
         let gate = self.gate_mut(drive);
         gate.is_dirty &= status != Status::Success;
@@ -324,7 +324,7 @@ impl<B> Drives<B> {
         }
     }
 
-    /// The drive has nothing more to do with the token.
+    /// The drive is done with the token.
     pub(in crate::array) fn end_epoch(&mut self, now: Time, drive: DriveId, share: Nanos) {
         let gate = self.gate_mut(drive);
         let collected = gate.calls.take_collected();
@@ -332,16 +332,16 @@ impl<B> Drives<B> {
         gate.progress.enter(now, Stage::Rest);
         gate.quota = 0;
         if !gate.has_work() || !gate.has_sent {
-            // What could not be sent waits for requests that went before the drive had a gate.
+            // The requests left wait for ones sent before the drive had a gate.
             gate.due = Time::NEVER;
         } else if gate.due == Time::NEVER {
-            // What is left over has waited for long enough.
+            // The requests left have waited long enough.
             gate.due = now;
         }
     }
 
-    /// The presence of a drive has changed: what it held before the gate comes back if it is gone. What was
-    /// written to it without a gate may not be durable.
+    /// The state of a drive has changed: if it is missing, its held requests fail. Data written to it without
+    /// a gate may not be durable.
     pub(super) fn reset_gate(&mut self, drive: DriveId) {
         let is_gone = self.members[drive].presence == Presence::Missing;
         let Some(gate) = &mut self.members[drive].gate else { return };
@@ -358,14 +358,14 @@ impl<B> Drives<B> {
         self.list(drive);
     }
 
-    /// Another drive has this place: it has been asked for nothing.
+    /// Another drive has this place: it has no outstanding requests.
     pub(super) fn renew_gate(&mut self, drive: DriveId) {
         if let Some(gate) = &mut self.members[drive].gate {
             (gate.reads, gate.pace) = (0, Pace::default());
         }
     }
 
-    /// Answers a request that the drive will not see.
+    /// Completes a request without sending it to the drive.
     pub(super) fn answer(&mut self, drive: DriveId, waiting: Waiting<B>, status: Status) {
         let Waiting { owner, ask, .. } = waiting;
         let (op, fua, block, blocks, data) = (ask.op, ask.fua, ask.block, ask.blocks, ask.data);

@@ -1,4 +1,4 @@
-//! Checksums before a drive whose layout writes in place: a write waits here for the marks of its regions.
+//! Checksums of drives whose layout writes in place: a write waits here until its regions are marked dirty.
 
 use super::gate::NO_EPOCH;
 use super::{Answered, Drives, Owner, Presence, Urgency, Waiting};
@@ -8,7 +8,7 @@ use crate::array::{DriveId, MemberId};
 use tailcut_base::{Op, Time};
 
 impl<B: Block> Drives<B> {
-    /// Keeps checksums of what is written from now on.
+    /// Keeps checksums of all data written from now on.
     pub(in crate::array) fn keep_checksums(&mut self, mut integrity: Integrity<B>) {
         for drive in self.ids() {
             integrity.set_cache(drive, self.disk(drive).volatile_cache);
@@ -28,7 +28,7 @@ impl<B: Block> Drives<B> {
         self.integrity.as_deref()
     }
 
-    /// True if these are the blocks of a drive from `block` on, as far as is known.
+    /// True if `data` may be the blocks of a drive from `block` on: no known checksum contradicts it.
     #[inline]
     pub fn accept(&self, drive: DriveId, block: u64, data: &[B]) -> bool {
         self.integrity.as_ref().is_none_or(|integrity| integrity.accept(drive, block, data))
@@ -43,7 +43,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// Starts with blank drives: an array was created.
+    /// Starts with blank drives: the array is being created.
     pub(in crate::array) fn begin_checksums(&mut self, now: Time) {
         if let Some(integrity) = &mut self.integrity {
             integrity.begin(now);
@@ -51,7 +51,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// Begins to load marks and checksums from all present drives: an array was opened.
+    /// Starts loading marks and checksums from all present drives: the array is being opened.
     pub(in crate::array) fn load_checksums(&mut self, now: Time) {
         let most = self.most_blocks;
         let Some(integrity) = &mut self.integrity else { return };
@@ -63,7 +63,7 @@ impl<B: Block> Drives<B> {
         self.grant(now);
     }
 
-    /// True when marks and checksums are loaded.
+    /// True once marks and checksums are loaded.
     pub(in crate::array) fn has_checksums(&self) -> bool {
         self.integrity.as_ref().is_none_or(|integrity| integrity.is_loaded())
     }
@@ -77,7 +77,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// When regions may have been idle for long enough to be cleaned.
+    /// When regions may have been idle long enough to be cleaned.
     pub(in crate::array) fn next_rest(&self) -> Time {
         self.integrity.as_ref().map_or(Time::NEVER, |integrity| integrity.next_event())
     }
@@ -91,8 +91,8 @@ impl<B: Block> Drives<B> {
         integrity.were_written(answer.drive, answer.range(), since)
     }
 
-    /// Stops cleaning the regions of a drive whose flush has failed: later flushes do not prove that its blocks
-    /// and checksums are durable.
+    /// Stops cleaning the regions of a drive whose flush has failed: later flushes do not prove that its
+    /// blocks and checksums are durable.
     pub(in crate::array) fn stop_cleaning(&mut self, drive: DriveId) {
         if let Some(integrity) = &mut self.integrity {
             integrity.stop_cleaning(drive);
@@ -107,7 +107,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// Prepares the checksums for an orderly end of the array.
+    /// Prepares the checksums for an orderly shutdown of the array.
     pub(in crate::array) fn end_checksums(&mut self, now: Time) {
         if let Some(integrity) = &mut self.integrity {
             integrity.end(now);
@@ -122,7 +122,7 @@ impl<B: Block> Drives<B> {
         }
     }
 
-    /// Asks a drive, or holds a write until the marks of its regions are durable.
+    /// Sends a request to a drive, or holds a write until its regions are durably marked dirty.
     pub(super) fn ask_guarded(&mut self, now: Time, drive: DriveId, urgency: Urgency, waiting: Waiting<B>) {
         let integrity = self.integrity.as_mut().expect("checksums are kept");
         let is_write = matches!(waiting.ask.op, Op::Write | Op::Trim);
@@ -134,7 +134,7 @@ impl<B: Block> Drives<B> {
         self.ask_at_gate(now, drive, urgency, waiting);
     }
 
-    /// A write has been answered.
+    /// A write has completed.
     pub(super) fn note_written(&mut self, now: Time, answer: &Answered<B>) {
         let is_write = matches!(answer.op, Op::Write | Op::Trim);
         let is_own = matches!(answer.owner, Owner::Integrity(_));
@@ -160,7 +160,7 @@ impl<B: Block> Drives<B> {
         self.grant(now);
     }
 
-    /// Sends the writes that waited for the marks that were written; those that need others go on waiting.
+    /// Sends the writes whose marks have been written; the others keep waiting.
     fn send_marked(&mut self, now: Time, drive: DriveId) {
         for _ in 0..self.members[drive].unmarked.len() {
             let Some((urgency, waiting)) = self.members[drive].unmarked.pop_front() else { return };

@@ -1,4 +1,4 @@
-//! Whether drives serve, and what becomes of what waits for one that does not.
+//! The state of drives, and the failure of requests that wait for a missing one.
 
 use super::{Drives, Presence, URGENCIES};
 use crate::Block;
@@ -7,18 +7,18 @@ use crate::disk::Disk;
 use std::ops::Range;
 
 impl<B> Drives<B> {
-    /// Whether it serves.
+    /// State of a drive.
     pub fn presence(&self, drive: DriveId) -> Presence {
         self.members[drive].presence
     }
 
-    /// True when everything that belongs on the drive can be read from it.
+    /// True if all of the drive's content can be read from it.
     #[inline]
     pub fn is_in_sync(&self, drive: DriveId) -> bool {
         self.members[drive].presence == Presence::InSync
     }
 
-    /// True when these blocks can be read from the drive: it is in sync, or filled so far.
+    /// True if these blocks can be read from the drive: it is in sync, or rebuilt up to them.
     #[inline]
     pub fn serves(&self, drive: DriveId, blocks: Range<u64>) -> bool {
         let member = &self.members[drive];
@@ -29,18 +29,18 @@ impl<B> Drives<B> {
         }
     }
 
-    /// A drive that is being filled can be read below block `filled`.
+    /// A drive that is being rebuilt can be read below block `filled`.
     pub fn set_filled(&mut self, drive: DriveId, filled: u64) {
         self.members[drive].filled = filled;
     }
 
-    /// How often a drive has been lost, replaced, or found to be in sync.
+    /// Number of times that a drive has failed, been replaced, or come in sync.
     #[inline]
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// True when the drive takes requests.
+    /// True if the drive accepts requests.
     #[inline]
     pub fn is_present(&self, drive: DriveId) -> bool {
         self.members[drive].presence != Presence::Missing
@@ -48,7 +48,7 @@ impl<B> Drives<B> {
 }
 
 impl<B: Block> Drives<B> {
-    /// Sets whether a drive serves. Requests that wait for a missing drive are answered with
+    /// Sets the state of a drive. Requests that wait for a missing drive complete with
     /// [`Status::Gone`](tailcut_base::Status::Gone).
     pub fn set_presence(&mut self, drive: DriveId, presence: Presence) {
         self.changes += 1;
@@ -65,7 +65,7 @@ impl<B: Block> Drives<B> {
         self.reset_gate(drive);
     }
 
-    /// A drive has taken the place of another.
+    /// A drive has been replaced.
     pub fn replace(&mut self, drive: DriveId, disk: Disk) {
         self.most_blocks = self.most_blocks.min(disk.most_blocks);
         let member = &mut self.members[drive];

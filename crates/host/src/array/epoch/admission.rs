@@ -1,12 +1,12 @@
-//! How writes are taken: at once while there is room, and at the pace of the drives when there is little.
-//! What a write holds is in the cache, for all to see, from its submission on; what waits is its place in the
-//! lines of the drives, and its acknowledgement.
+//! Admission of writes: at once while there is room, throttled to the speed of the drives when there is
+//! little. The content of a write is in the cache and visible from its submission on; what waits is its place
+//! in the dirty lists of the drives, and its acknowledgement.
 //!
-//! The paper leaves open what happens when updates come faster than they can be written (section 5.5.4).
-//! Here what waits for a drive is bounded by what the drive can write in one epoch, so that a copy waits for
-//! at most one round of the token. From half of the room on, writes are let in one after the other, with
-//! pauses that grow with what waits: at three quarters as fast as the drives write, and slower beyond. So a
-//! host that writes too fast is slowed down evenly, and never stopped for an epoch.
+//! The paper leaves open what happens if updates come faster than they can be written (section 5.5.4).
+//! Here, the dirty list of a drive is bounded by what the drive can write in one epoch, so that a copy waits
+//! for at most one round of the token. From half of the room on, writes are admitted one by one, with pauses
+//! that grow with the lists: at three quarters as fast as the drives write, and slower beyond. So a host that
+//! writes too fast is slowed down evenly, and never stopped for an epoch.
 
 use super::Epochs;
 use super::cache::{CopyId, Held};
@@ -20,30 +20,30 @@ use tailcut_base::{Nanos, Op, Spans, Status, Time};
 #[derive(Debug)]
 pub struct Admission {
     queue: VecDeque<u32>,
-    /// Blocks of the first that are in.
+    /// Blocks of the first request that are admitted.
     done: u32,
-    /// When the next may come in, as far as the pace is concerned.
+    /// When the next request may be admitted, as far as the pace is concerned.
     next: Time,
     /// When there was last no room.
     stopped: Time,
-    /// The most blocks in the cache.
+    /// Largest number of blocks in the cache.
     most: usize,
 }
 
 impl Admission {
-    /// At most so many blocks in the cache.
+    /// Admission to a cache of at most `most` blocks.
     pub fn new(most: usize) -> Admission {
         Admission { queue: VecDeque::new(), done: 0, next: Time::ZERO, stopped: Time::ZERO, most }
     }
 
-    /// True when somebody waits.
+    /// True if a request waits.
     pub fn is_waiting(&self) -> bool {
         !self.queue.is_empty()
     }
 }
 
 impl<B: Block> Epochs<B> {
-    /// A write or trim of the host.
+    /// Queues a write or trim of the host.
     pub(super) fn write(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         core.requests.expect(slot, 1);
         self.admission.queue.push_back(slot);
@@ -55,13 +55,13 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// When the next write may come in.
+    /// When the next write may be admitted.
     pub(super) fn next_admission(&self) -> Time {
         let is_paced = self.admission.is_waiting() && self.admission.next > self.admission.stopped;
         if is_paced { self.admission.next } else { Time::NEVER }
     }
 
-    /// Lets in what there is room for.
+    /// Admits requests as far as there is room.
     pub(super) fn admit(&mut self, now: Time, core: &mut Core<B>) {
         self.refuse_if_failed(now, core);
         while let Some(&slot) = self.admission.queue.front() {
@@ -79,7 +79,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Everybody sees what a write holds from now on.
+    /// Makes the content of a write visible.
     fn show(&mut self, core: &mut Core<B>, slot: u32) {
         let request = core.requests.get_mut(slot);
         let is_trim = request.op == Op::Trim;
@@ -94,7 +94,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Lets in the blocks of a request; false when there is no room for one.
+    /// Admits the blocks of a request; false if there is no room for one.
     fn admit_blocks(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
         let request = core.requests.get(slot);
         let (first, blocks) = (request.block, request.blocks);
@@ -109,7 +109,7 @@ impl<B: Block> Epochs<B> {
         true
     }
 
-    /// The copies of a block join the lines of their drives.
+    /// Adds the copies of a block to the dirty lists of their drives.
     fn admit_block(&mut self, now: Time, core: &Core<B>, block: u64) {
         let id = self.cache.enter(block);
         for copy in 0..self.shape.copies.count {
@@ -119,7 +119,7 @@ impl<B: Block> Epochs<B> {
         self.leave_if_done(now, core, id);
     }
 
-    /// What counts already can always be written again.
+    /// True if a block can be admitted; a dirty block always can.
     fn has_room(&self, core: &Core<B>, block: u64) -> bool {
         if self.cache.is_dirty(block) {
             return true;
@@ -132,7 +132,7 @@ impl<B: Block> Epochs<B> {
         self.cache.dirty() < self.admission.most && places.iter().all(|place| is_free(place.drive))
     }
 
-    /// How long the next write has to wait after one of so many blocks.
+    /// Sets the pause of the next write after one of `blocks` blocks.
     fn pause(&mut self, now: Time, block: u64, blocks: u32) {
         let share = |used: usize, room: usize| used as u64 * SCALE / room.max(1) as u64;
         let line = |drive: DriveId| share(self.lines[drive].len(), self.lines[drive].pace.room(self.share));
@@ -159,7 +159,7 @@ impl<B: Block> Epochs<B> {
         self.pass(now, core, id);
     }
 
-    /// Nothing can be written when all copies of something are gone.
+    /// Fails all writes if every copy of some block is lost.
     pub(super) fn refuse_if_failed(&mut self, now: Time, core: &mut Core<B>) {
         if !self.has_failed {
             return;
@@ -174,5 +174,5 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// Shares of the room are counted in so many parts.
+/// Shares of the room are in this fraction.
 const SCALE: u64 = 1024;

@@ -1,14 +1,14 @@
-//! What the answers of drives belong to.
+//! The purpose of drive requests.
 
 use super::cache::CopyId;
 use crate::array::DriveId;
 
-/// Whom an answer is for: packed into the number that drives and reads give back.
+/// Purpose of a request: packed into the token that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A part of a read of the host: its place among the requests.
+    /// A part of a host read: its slot among the requests.
     Read(u32),
-    /// The same, on a drive that had the token already: its epoch does not wait for it.
+    /// A part of a host read on a drive that had the token already: its epoch does not wait for it.
     Met(u32),
     /// The descriptor of a batch.
     Descriptor(u32),
@@ -18,16 +18,16 @@ pub enum Asked {
     Flush(DriveId),
     /// Creation and recovery.
     Recovery,
-    /// A copy that recovery compares: the comparison, and which copy.
+    /// A copy that recovery compares: the comparison, and the copy's number.
     Compare(CopyId),
-    /// A read of blocks that are looked after.
+    /// A read of blocks held for scrub or repair.
     Work(u32),
-    /// Descriptors of a drive's predecessor, which are cleared: the drive.
+    /// Clearing of the descriptors of a drive's predecessor: the drive.
     Clear(DriveId),
 }
 
 impl Asked {
-    /// The number.
+    /// Packs the purpose into a token.
     pub fn pack(self) -> u64 {
         let (kind, id) = match self {
             Asked::Read(id) => (0, id),
@@ -43,7 +43,7 @@ impl Asked {
         kind << 32 | u64::from(id)
     }
 
-    /// What a number means.
+    /// Unpacks a token.
     pub fn unpack(number: u64) -> Asked {
         let id = number as u32;
         match number >> 32 {

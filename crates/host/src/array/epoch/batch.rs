@@ -1,4 +1,4 @@
-//! Copies are written to their drive, some at a time: listed first, then written.
+//! Writes of copies to their drive, some at a time: listed in a descriptor first, then written.
 
 use super::cache::{CopyId, Held, Listing};
 use super::descriptor::{Descriptor, ENTRIES_MOST, Listed, Mark};
@@ -16,15 +16,15 @@ use tailcut_base::{Class, Op, Status, Time};
 #[derive(Debug)]
 pub struct Batch<B> {
     drive: DriveId,
-    /// Which of the drives that have had this place.
+    /// Life of the drive.
     life: u32,
     parts: Vec<Part<B>>,
-    /// Answers that are to come.
+    /// Outstanding completions.
     pending: u32,
     has_failed: bool,
-    /// The slot in which they are listed.
+    /// Slot of the descriptor that lists them.
     slot: Option<u32>,
-    /// Nothing is written: entries of these slots are listed in that one.
+    /// Slots whose entries this batch merges into its own; it writes no copies then.
     merged: Vec<u32>,
 }
 
@@ -32,7 +32,7 @@ pub struct Batch<B> {
 #[derive(Debug)]
 struct Part<B> {
     copy: CopyId,
-    /// On the drive.
+    /// Block on the drive.
     block: u64,
     mark: Mark,
     content: Held<B>,
@@ -66,7 +66,7 @@ impl<B: Block> Epochs<B> {
         id
     }
 
-    /// Begins to write the next copies of a drive's line; false when none can be written now.
+    /// Starts writing the next copies of a drive's dirty list; false if none can be written now.
     pub(super) fn next_batch(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) -> bool {
         if self.is_first_held(drive) || self.lines[drive].quota == 0 || self.lines[drive].is_merging {
             return false;
@@ -101,7 +101,7 @@ impl<B: Block> Epochs<B> {
         true
     }
 
-    /// True when the first copy of a line waits for reads of what it is written over.
+    /// True if the first copy of a dirty list waits for reads of the data it overwrites.
     fn is_first_held(&mut self, drive: DriveId) -> bool {
         let line = &mut self.lines[drive];
         let first = line.first();
@@ -109,7 +109,7 @@ impl<B: Block> Epochs<B> {
         line.is_held
     }
 
-    /// A copy that leaves its line, as it is now.
+    /// A copy taken from its dirty list, in its current version.
     fn part(&mut self, core: &Core<B>, copy: CopyId) -> Part<B> {
         let entry = self.cache.get_mut(copy.entry());
         let (version, content) = (entry.version, entry.held.clone());
@@ -122,12 +122,12 @@ impl<B: Block> Epochs<B> {
                 && core.drives.is_present(places[other].drive)
                 && listing.is_some_and(|listing| listing.mark.version == version)
         };
-        // If there are more than two, those that are left when a drive is lost could differ: then one of them
-        // must know.
+        // With more than two copies, those left after the loss of a drive could differ: then one of them must
+        // have listed the block.
         let is_enough = places.len() == 2 || !holds(Rule::ListEverywhere);
         let is_known = is_enough && (0..places.len()).any(is_known_to);
         let is_listed = self.is_listing && !is_known;
-        // Without descriptors nobody will ever compare.
+        // Without descriptors there is no comparison.
         let sum = if self.is_listing { content.checksum() } else { 0 };
         let block = places[copy.copy()].block;
         Part { copy, block, mark: Mark { version, sum }, content, is_listed }
@@ -166,7 +166,7 @@ impl<B: Block> Epochs<B> {
         core.drives.ask(now, batch.drive, Urgency::Write, owner, ask);
     }
 
-    /// Lists what is listed in several slots in one.
+    /// Merges the entries of several slots into one.
     fn merge(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let id = self.batch(drive);
         let mut merged = std::mem::take(&mut self.batches[id as usize].merged);
@@ -191,7 +191,7 @@ impl<B: Block> Epochs<B> {
         self.send_descriptor(now, core, id, entries);
     }
 
-    /// A descriptor is on its drive, or is not.
+    /// The write of a descriptor has completed, successfully or not.
     pub(super) fn listed(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         let batch = &mut self.batches[id as usize];
@@ -236,7 +236,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// What was listed in several slots is listed in one.
+    /// The merge of several slots into one has completed.
     fn merged(&mut self, now: Time, core: &mut Core<B>, id: u32, is_good: bool) {
         let batch = &mut self.batches[id as usize];
         let (drive, slot) = (batch.drive, batch.slot.expect("it has a slot"));
@@ -264,7 +264,7 @@ impl<B: Block> Epochs<B> {
         self.end_batch(now, core, id);
     }
 
-    /// Writes what a batch is about.
+    /// Writes the copies of a batch.
     fn write_parts(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let batch = &mut self.batches[id as usize];
         let drive = batch.drive;
@@ -309,7 +309,7 @@ impl<B: Block> Epochs<B> {
         core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Asked::BatchWrite(id).pack()), ask);
     }
 
-    /// A drive has written a part of a batch, or has not.
+    /// A write of a batch has completed, successfully or not.
     pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.batches[id as usize].has_failed |= answer.status != Status::Success;
@@ -324,7 +324,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// All of a batch has been answered: what was written is durable with the flush.
+    /// All requests of a batch have completed: its copies become durable with the flush.
     fn end_batch(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let batch = &mut self.batches[id as usize];
         let drive = batch.drive;
@@ -343,7 +343,7 @@ impl<B: Block> Epochs<B> {
         self.write_on(now, core, drive);
     }
 
-    /// A copy was not written after all.
+    /// A copy was not written: returns it to the dirty list.
     pub(super) fn take_back(&mut self, now: Time, core: &Core<B>, copy: CopyId) {
         self.cache.copy(copy).sent = 0;
         if !self.cache.copy(copy).is_queued {

@@ -1,4 +1,4 @@
-//! The block cache: blocks whose copies on the drives do not agree yet. What is in it is the truth.
+//! The block cache: blocks whose copies on the drives may differ. Its content takes precedence.
 
 use super::descriptor::Mark;
 use super::geometry::Geometry;
@@ -6,12 +6,12 @@ use crate::Block;
 use crate::array::reads::MOST_COPIES;
 use tailcut_base::table::Table;
 
-/// A copy of a block in the cache: its entry, and which of its copies it is.
+/// A copy of a block in the cache: entry and copy number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyId(pub u32);
 
 impl CopyId {
-    /// The name of a copy.
+    /// Copy `copy` of an entry.
     pub fn new(entry: u32, copy: usize) -> CopyId {
         CopyId(entry * MOST_COPIES as u32 + copy as u32)
     }
@@ -21,7 +21,7 @@ impl CopyId {
         self.0 / MOST_COPIES as u32
     }
 
-    /// Which of its copies.
+    /// The copy number.
     pub fn copy(self) -> usize {
         self.0 as usize % MOST_COPIES
     }
@@ -30,18 +30,18 @@ impl CopyId {
 /// The content of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held<B> {
-    /// Not known: what is on the drives counts, which somebody is reading.
+    /// Unknown: the drives have the content, and a read is in flight.
     Unknown,
-    /// It was trimmed.
+    /// Zeros: it was trimmed.
     Zeros,
     /// It was written.
     Data(B),
-    /// It is lost: what is written in its place must not pass for data.
+    /// It is lost: blocks written in its place must not pass for data.
     Lost,
 }
 
 impl<B: Block> Held<B> {
-    /// A checksum of it.
+    /// Checksum of the content.
     pub fn checksum(&self) -> u32 {
         match self {
             Held::Data(block) => block.checksum(),
@@ -50,7 +50,7 @@ impl<B: Block> Held<B> {
         }
     }
 
-    /// What a read returns, where it is known.
+    /// The content as returned by a read, if known.
     pub fn known(&self) -> Option<B> {
         match self {
             Held::Unknown | Held::Lost => None,
@@ -60,76 +60,76 @@ impl<B: Block> Held<B> {
     }
 }
 
-/// How far a copy is.
+/// State of a copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Copy {
-    /// It stands in the line of its drive.
+    /// It is in the dirty list of its drive.
     pub is_queued: bool,
-    /// The version that is being written and not durable yet; 0 for none.
+    /// The version that is written but not durable yet; 0 for none.
     pub sent: u64,
-    /// What is durable there.
+    /// The durable version.
     pub durable: Mark,
-    /// Where its drive has listed it; none if it has not.
+    /// Where its drive has listed it, if it has.
     pub listing: Option<Listing>,
 }
 
-/// Where a drive has listed a copy.
+/// A listing of a copy on its drive.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing {
-    /// The slot of its descriptors.
+    /// Descriptor slot.
     pub slot: u32,
-    /// As what.
+    /// The listed version.
     pub mark: Mark,
-    /// What was there.
+    /// The previous version.
     pub before: Mark,
 }
 
 /// A block in the cache.
 #[derive(Clone, Debug)]
 pub struct Entry<B> {
-    /// Of the host.
+    /// Block number of the host.
     pub block: u64,
-    /// Counts the changes of all blocks.
+    /// Version; versions count the changes of all blocks.
     pub version: u64,
     /// Its content.
     pub held: Held<B>,
-    /// Those who want it to stay.
+    /// Number of holds that keep it in the cache.
     pub holds: u32,
-    /// Reads of what is on the drives that have not ended: it is not written over meanwhile.
+    /// Outstanding reads of its content on drives: it must not be overwritten meanwhile.
     pub readers: u32,
-    /// It counts as dirty: from the moment that it joins a line until it leaves.
+    /// It counts as dirty: from joining a dirty list until it is on all drives.
     is_dirty: bool,
-    /// Its copies; there may be fewer.
+    /// Its copies; unused ones are default.
     pub copies: [Copy; MOST_COPIES],
 }
 
 impl<B> Entry<B> {
-    /// True if a copy is durable as it is here, and no write of it is under way or to come.
+    /// True if a copy is durable in the current version and no write of it is in flight or queued.
     pub fn is_current(&self, copy: usize) -> bool {
         let copy = &self.copies[copy];
         !copy.is_queued && copy.sent == 0 && copy.durable.version == self.version
     }
 
-    /// It has only been read: all drives have the same.
+    /// True if the block has only been read: all drives agree.
     #[inline]
     pub fn is_untouched(&self) -> bool {
         self.version == 0 && !self.is_dirty
     }
 }
 
-/// All of them.
+/// All cached blocks.
 #[derive(Debug)]
 pub struct Cache<B> {
     entries: Vec<Entry<B>>,
     free: Vec<u32>,
-    /// For each block of the host the number of its entry from 1 on; 0 for none.
+    /// For each block of the host, its entry number plus 1; 0 for none.
     index: Table<u32>,
     version: u64,
     dirty: usize,
 }
 
 impl<B: Block> Cache<B> {
-    /// An empty cache in front of an array, whose versions are higher than `version`.
+    /// An empty cache; its versions are higher than `version`.
     pub fn new(shape: &Geometry, version: u64) -> Cache<B> {
         Cache {
             entries: Vec::new(),
@@ -140,12 +140,12 @@ impl<B: Block> Cache<B> {
         }
     }
 
-    /// Blocks that wait to be written, or are on their way.
+    /// Number of blocks that wait to be written or are being written.
     pub fn dirty(&self) -> usize {
         self.dirty
     }
 
-    /// An entry counts as dirty from now on.
+    /// Marks an entry dirty.
     pub fn soil(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         self.dirty += usize::from(!entry.is_dirty);
@@ -158,14 +158,14 @@ impl<B: Block> Cache<B> {
         self.index[block as usize].checked_sub(1)
     }
 
-    /// The entry of a block; a new one is of an unknown content that is the same on all drives.
+    /// The entry of a block; a new one has unknown content, identical on all drives.
     pub fn enter(&mut self, block: u64) -> u32 {
         if let Some(id) = self.find(block) {
             return id;
         }
         let id = match self.free.pop() {
             Some(id) => {
-                // It was left as new.
+                // It was reset when it was freed.
                 self.entries[id as usize].block = block;
                 id
             }
@@ -187,20 +187,20 @@ impl<B: Block> Cache<B> {
         id
     }
 
-    /// Gives an entry a new content.
+    /// Sets new content for an entry.
     pub fn change(&mut self, id: u32, held: Held<B>) {
         self.version += 1;
         let entry = &mut self.entries[id as usize];
         (entry.held, entry.version) = (held, self.version);
     }
 
-    /// An entry does not count as dirty any more.
+    /// Marks an entry clean.
     pub fn clean(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         self.dirty -= usize::from(std::mem::take(&mut entry.is_dirty));
     }
 
-    /// All drives have it: it leaves.
+    /// Removes an entry: all drives have its content.
     pub fn leave(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         assert!(
@@ -208,14 +208,14 @@ impl<B: Block> Cache<B> {
             "it is clean, and nobody wants it"
         );
         if entry.version > 0 {
-            // Most have only been read: there is nothing to forget.
+            // Most entries have only been read: nothing to reset.
             (entry.version, entry.held, entry.copies) = (0, Held::Unknown, [Copy::default(); MOST_COPIES]);
         }
         self.index[entry.block as usize] = 0;
         self.free.push(id);
     }
 
-    /// True when a block counts as dirty.
+    /// True if a block is dirty.
     pub fn is_dirty(&self, block: u64) -> bool {
         self.find(block).is_some_and(|id| self.entries[id as usize].is_dirty)
     }
@@ -226,24 +226,24 @@ impl<B: Block> Cache<B> {
         &self.entries[id as usize]
     }
 
-    /// An entry.
+    /// An entry, mutable.
     #[inline]
     pub fn get_mut(&mut self, id: u32) -> &mut Entry<B> {
         &mut self.entries[id as usize]
     }
 
-    /// A copy.
+    /// A copy, mutable.
     #[inline]
     pub fn copy(&mut self, id: CopyId) -> &mut Copy {
         &mut self.entries[id.entry() as usize].copies[id.copy()]
     }
 
-    /// All entries, in no order that means anything; those that have left among them.
+    /// All entry numbers in arbitrary order, including removed ones.
     pub fn ids(&self) -> std::ops::Range<u32> {
         0..self.entries.len() as u32
     }
 
-    /// True when an entry is one, and has not left.
+    /// True if an entry is in use.
     pub fn is_in(&self, id: u32) -> bool {
         self.find(self.entries[id as usize].block) == Some(id)
     }

@@ -1,4 +1,4 @@
-//! Collection at the end of a drive's epoch; see [`Calls`](crate::array::heavy::Calls).
+//! Garbage collection at the end of a drive's epoch; see [`Calls`](crate::array::heavy::Calls).
 
 use super::Epochs;
 use crate::Block;
@@ -9,7 +9,7 @@ use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 
 impl<B: Block> Epochs<B> {
-    /// What an epoch has written is durable: the drive makes up for it in what time is left.
+    /// The writes of an epoch are durable: the drive collects in the time that is left.
     pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let limit = self.turn.limit(|group| self.waits_since(group), self.deadline, self.share);
         let line = &mut self.lines[drive];
@@ -23,7 +23,7 @@ impl<B: Block> Epochs<B> {
         core.drives.control(drive, call);
     }
 
-    /// A drive has replied.
+    /// Handles a drive's reply to a control call.
     pub(super) fn replied(
         &mut self,
         now: Time,
@@ -40,7 +40,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Asks those again that were not ready.
+    /// Polls drives that were not ready.
     pub(super) fn poll_drives(&mut self, now: Time, core: &mut Core<B>) {
         if !self.turn.take_poll(now) {
             return;

@@ -1,4 +1,4 @@
-//! The copies of a block after a power cut: the newest counts, and the others become it.
+//! Comparison of the copies of a block after a power loss: the newest one overwrites the others.
 
 use super::cache::CopyId;
 use super::descriptor::Mark;
@@ -24,11 +24,11 @@ pub struct Comparison<B> {
     is_writing: bool,
 }
 
-/// Comparisons at a time.
+/// Concurrent comparisons.
 const AT_ONCE: u32 = 64;
 
 impl<B: Block> Epochs<B> {
-    /// Begins to compare more, or goes on when all are done.
+    /// Starts further comparisons; enters the next stage when all are done.
     pub(super) fn compare_more(&mut self, now: Time, core: &mut Core<B>) {
         while self.recovery.comparing < AT_ONCE
             && let Some((block, marks)) = self.next_to_compare()
@@ -87,7 +87,7 @@ impl<B: Block> Epochs<B> {
         core.drives.ask(now, place.drive, Urgency::Write, owner, ask);
     }
 
-    /// A drive has read or written a copy.
+    /// The read or write of a copy has completed.
     pub(super) fn compare_answered(
         &mut self,
         now: Time,
@@ -118,7 +118,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Writes the newest content over the older ones; false if there is nothing to write.
+    /// Overwrites older copies with the newest content; false if they are equal.
     fn make_equal(&mut self, now: Time, core: &mut Core<B>, id: u32) -> bool {
         let comparison = &mut self.recovery.comparisons[id as usize];
         let places = self.shape.places(comparison.block);
@@ -147,8 +147,8 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// The newest of the copies that were found. Nothing is known of several versions only where a descriptor is
-/// lost: then the drive that has lost it is the doubtful one.
+/// The newest of the copies read. Several versions may be unlisted only if a descriptor is lost: then the
+/// drive that has lost it is the doubtful one.
 fn newest<B: Block>(
     found: &[Option<B>],
     marks: &[Mark],
@@ -163,7 +163,7 @@ fn newest<B: Block>(
     if holds(Rule::NewestCounts) { there().min_by_key(age) } else { there().max_by_key(age) }
 }
 
-/// The version of a content: the latest with its checksum, 0 if it is not listed.
+/// The version of a content: the latest listed one with its checksum, 0 if none.
 fn version<B: Block>(marks: &[Mark], content: &B) -> u64 {
     let sum = content.checksum();
     marks.iter().filter(|mark| mark.sum == sum).map(|mark| mark.version).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! How the layout with epochs behaves.
+//! Configuration of the `epochs` layout.
 
 use crate::array::config::whole_blocks;
 use crate::array::reads::MOST_COPIES;
@@ -7,36 +7,36 @@ use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
 
 tailcut_base::choice! {
-    /// What is done so that reads do not meet a drive's own work (Shin 2017, section 5.4.2; its third mode,
-    /// MIX, is the layout `raid0`).
+    /// Isolation of reads from a drive's own work (Shin 2017, section 5.4.2; its third mode, MIX, is the
+    /// layout `raid0`).
     pub enum EpochMode {
         /// Writes only within epochs, reads from the copy on another drive (EPCH).
         Epoch = "epoch",
-        /// Also garbage collection: after an epoch's writes the drive makes up for them, and is asked to come
-        /// to rest before the token passes on (GCCTRL). A drive that does not know the calls is treated as by
-        /// `epoch`.
+        /// In addition, garbage collection within epochs: after an epoch's writes the drive collects, and
+        /// quiesces before the token passes on (GCCTRL). A drive that does not support the calls is treated
+        /// as under `epoch`.
         GcControl = "gc-control",
     }
 }
 
-/// An array with token groups, as configured.
+/// Configuration of an array with token groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpochConfig {
-    /// What is done so that reads do not meet a drive's own work.
+    /// Isolation of reads from a drive's own work.
     pub mode: EpochMode,
     /// Copies of each block, on drives of different token groups.
     pub copies: u32,
-    /// Bytes that lie together on one drive.
+    /// Chunk size: bytes that are contiguous on one drive.
     pub chunk: u64,
-    /// Bytes that may be in the cache and not yet on all drives.
+    /// Bytes in the cache that may be dirty.
     pub cache: u64,
-    /// How long a write stays in the cache, where nobody waits for it, before an epoch begins for it.
+    /// How long a write that no flush waits for stays in the cache before an epoch starts for it.
     pub delay: Nanos,
-    /// The longest time that a write waits for the token of a drive.
+    /// Longest time that a write waits for the token of a drive.
     pub deadline: Nanos,
-    /// How often a drive is asked whether it has come to rest or has collected enough.
+    /// Interval at which a drive is polled for the end of collection or quiescence.
     pub poll: Nanos,
-    /// Also arrays that keep no record write descriptors, for their timing.
+    /// Write descriptors even in an array without superblocks, for their timing.
     pub descriptors_always: bool,
 }
 
@@ -56,22 +56,22 @@ impl Default for EpochConfig {
 }
 
 impl EpochConfig {
-    /// Blocks of a chunk.
+    /// Blocks per chunk.
     pub fn chunk_blocks(&self) -> u64 {
         self.chunk / BLOCK_BYTES
     }
 
-    /// Blocks that may be in the cache and not yet on all drives.
+    /// Blocks in the cache that may be dirty.
     pub fn cache_blocks(&self) -> u64 {
         self.cache / BLOCK_BYTES
     }
 
-    /// How long the epoch of one of `groups` groups may be, so that each has its turn in time.
+    /// Longest permitted epoch of one of `groups` groups, so that each gets the token in time.
     pub fn share(&self, groups: u32) -> Nanos {
         self.deadline.saturating_sub(self.delay) / u64::from(groups)
     }
 
-    /// What does not fit together: the key to blame, and what would be right.
+    /// An invalid setting: the key, and a message with the valid range.
     pub(crate) fn problems(&self, groups: u32) -> Option<(&'static str, String)> {
         let least = self.delay + self.poll * 2 * u64::from(groups);
         (self.deadline < least).then(|| {

@@ -1,4 +1,5 @@
-//! What a drive writes down before an epoch changes its blocks: which, to what, and what was there.
+//! Descriptors: a drive's list of the blocks that an epoch is about to change, with their old and new
+//! versions.
 //!
 //! Format 1, little-endian: magic (8 bytes), CRC-32C of the rest (u32), number of entries (u32),
 //! identity of the array (u128), slot on the drive (u32), format (u32), sequence (u64); each entry: block of
@@ -12,26 +13,26 @@ const FORMAT: u32 = 1;
 const HEAD: usize = 8 + 4 + 4 + 16 + 4 + 4 + 8;
 const ENTRY: usize = 32;
 
-/// The most entries of a descriptor.
+/// Largest number of entries of a descriptor.
 pub const ENTRIES_MOST: usize = (BLOCK_BYTES as usize - HEAD) / ENTRY;
 
 /// A version of a block, and the checksum of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Later versions are higher; 0 is whatever was there before it mattered.
+    /// Later versions are higher; 0 for content before the first recorded version.
     pub version: u64,
-    /// Of the content; means nothing with version 0.
+    /// Checksum of the content; meaningless with version 0.
     pub sum: u32,
 }
 
 /// A block that a drive is about to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Of the host.
+    /// Block number of the host.
     pub block: u64,
-    /// What it will be.
+    /// The new version.
     pub mark: Mark,
-    /// What it is on this drive.
+    /// The current version on this drive.
     pub before: Mark,
 }
 
@@ -40,7 +41,7 @@ pub struct Listed {
 pub struct Descriptor {
     /// Identity of the array.
     pub array: u128,
-    /// Where on the drive it stands.
+    /// Its slot on the drive.
     pub slot: u32,
     /// Counts the descriptors of the array.
     pub sequence: u64,
@@ -49,7 +50,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// The bytes of a block.
+    /// Encodes the descriptor as the bytes of a block.
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.entries.len() <= ENTRIES_MOST, "a descriptor is one block");
         let mut bytes = Vec::with_capacity(HEAD + ENTRY * self.entries.len());
@@ -72,7 +73,7 @@ impl Descriptor {
         bytes
     }
 
-    /// The descriptor in a block; none if it is not whole.
+    /// Decodes a descriptor from a block; None if it is invalid or incomplete.
     pub fn decode(bytes: &[u8]) -> Option<Descriptor> {
         let u32_at = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let u64_at = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));

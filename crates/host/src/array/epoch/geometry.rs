@@ -1,17 +1,18 @@
-//! Where the copies of a block are, and which drives share a token.
+//! Placement of copies, and token groups.
 //!
-//! Chained declustering (Hsiao and DeWitt, ICDE 1990): chunks go round over the drives, and each further copy
-//! is on the next drive. Drives belong to token groups in turn (Shin 2017, section 5.3.4: odd and even), so
-//! neighbours are in different groups. With two copies, where the last drive and the first would be in the
-//! same group, the last joins another; with two groups and an odd number of drives that is impossible, and no
-//! chunk has its copies on those two. With more copies every group has as many drives.
+//! Chained declustering (Hsiao and DeWitt, ICDE 1990): chunks are distributed round-robin over the drives,
+//! and each further copy is on the next drive. Drives belong to token groups in turn (Shin 2017, section
+//! 5.3.4: odd and even), so neighbours are in different groups. With two copies, if the last drive and the
+//! first would be in the same group, the last joins another; with two groups and an odd number of drives that
+//! is impossible, and no chunk has its copies on those two. With more copies every group has the same number
+//! of drives.
 
 use crate::array::DriveId;
 use crate::array::reads::{Copies, MOST_COPIES};
 use std::ops::{Deref, Range};
 use tailcut_base::ids::Id;
 
-/// A block of a drive.
+/// A block on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The drive.
@@ -20,7 +21,7 @@ pub struct Place {
     pub block: u64,
 }
 
-/// Where the copies of a block are, the first copy first.
+/// The places of all copies of a block, the first copy first.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     places: [Place; MOST_COPIES],
@@ -36,16 +37,16 @@ impl Deref for Places {
     }
 }
 
-/// The shape of an array with several copies of each block.
+/// Geometry of an array with several copies of each block.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// Drives and chunks.
+    /// Placement of the copies.
     pub copies: Copies,
-    /// Token groups.
+    /// Number of token groups.
     pub groups: usize,
-    /// Drives that hold first copies: those which share chunks with the drives behind them.
+    /// Number of drives that hold first copies: those that share chunks with the drives behind them.
     chains: usize,
-    /// Blocks of a chunk.
+    /// Blocks per chunk.
     pub chunk: u64,
     /// Chunks of first copies on each drive.
     rows: u64,
@@ -57,14 +58,14 @@ pub fn group_of(drive: DriveId, drives: usize, groups: usize) -> usize {
     if is_odd_one { 1 } else { drive.index() % groups }
 }
 
-/// Drives that hold first copies.
+/// Number of drives that hold first copies.
 fn chains(drives: usize, groups: usize) -> usize {
     let is_closed =
         group_of(DriveId::at(drives - 1), drives, groups) != group_of(DriveId::new(0), drives, groups);
     if is_closed { drives } else { drives - 1 }
 }
 
-/// True when of some blocks all drives that hold a copy do not serve.
+/// True if for some blocks no drive with a copy is in sync.
 pub fn has_lost_all(serves: &[bool], groups: usize, copies: usize) -> bool {
     let drives = serves.len();
     let is_lost = |first: usize| (first..first + copies).all(|drive| !serves[drive % drives]);
@@ -72,7 +73,7 @@ pub fn has_lost_all(serves: &[bool], groups: usize, copies: usize) -> bool {
 }
 
 impl Geometry {
-    /// The shape of drives whose data lies in `blocks`, with so many copies of each.
+    /// Geometry of drives with data in `blocks` and `count` copies of each block.
     pub fn new(blocks: Range<u64>, chunk: u64, drives: usize, groups: usize, count: usize) -> Geometry {
         let rows = blocks.end.saturating_sub(blocks.start) / (count as u64 * chunk);
         let copies = Copies { count, drives, first: blocks.start, chunk };
@@ -86,7 +87,7 @@ impl Geometry {
         members
     }
 
-    /// Blocks of the host.
+    /// Number of blocks of the host.
     pub fn blocks(&self) -> u64 {
         self.chains as u64 * self.rows * self.chunk
     }
@@ -96,12 +97,12 @@ impl Geometry {
         group_of(drive, self.copies.drives, self.groups)
     }
 
-    /// The blocks of a drive that hold data.
+    /// The range of blocks on a drive that hold data.
     pub fn data(&self) -> Range<u64> {
         self.copies.first..self.copies.first + self.copies.count as u64 * self.rows * self.chunk
     }
 
-    /// Where the copies of a block of the host are.
+    /// The places of all copies of a block of the host.
     #[inline]
     pub fn places(&self, block: u64) -> Places {
         let (chunk, offset) = (block / self.chunk, block % self.chunk);
@@ -115,7 +116,7 @@ impl Geometry {
         Places { places, count: self.copies.count }
     }
 
-    /// The block of the host of which there is a copy in this place, and which copy it is.
+    /// The block of the host with a copy at this place, and the copy's number.
     #[inline]
     pub fn host_block(&self, place: Place) -> Option<(u64, usize)> {
         if !self.data().contains(&place.block) {
@@ -129,19 +130,20 @@ impl Geometry {
         (drive.index() < self.chains).then_some((chunk * self.chunk + offset, copy))
     }
 
-    /// The first block of a drive from this place on that is used; the end of the data if there is none. With
-    /// two groups and an odd number of drives, every other chunk of the first and of the last drive is not.
+    /// The first used block of a drive at or behind this place; the end of the data if there is none. With
+    /// two groups and an odd number of drives, every other chunk of the first and of the last drive is
+    /// unused.
     pub fn used_from(&self, place: Place) -> u64 {
         let end = self.data().end;
         if place.block >= end || self.host_block(place).is_some() {
             return place.block.min(end);
         }
-        // Of two chunks that follow each other on a drive one is used.
+        // Of two consecutive chunks on a drive, one is used.
         let next = place.block + self.chunk - (place.block - self.copies.first) % self.chunk;
         next.min(end)
     }
 
-    /// The part of `blocks` of the host that lies together on a drive, from its beginning on.
+    /// The longest prefix of `blocks` of the host that is contiguous on a drive.
     pub fn run(&self, blocks: Range<u64>) -> Range<u64> {
         blocks.start..blocks.end.min((blocks.start / self.chunk + 1) * self.chunk)
     }

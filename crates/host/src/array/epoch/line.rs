@@ -1,4 +1,4 @@
-//! What waits to be written to a drive, in order, and how far the drive is in its epoch.
+//! The dirty list of a drive, and the state of its epoch.
 
 use super::cache::CopyId;
 use super::ring::Ring;
@@ -6,64 +6,64 @@ use crate::array::heavy::{Calls, Pace, Progress};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 
-/// A copy that waits.
+/// A copy that waits to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
-    /// Which.
+    /// The copy.
     pub copy: CopyId,
-    /// Since when.
+    /// When it began to wait.
     pub since: Time,
 }
 
-/// A copy that was written, and is durable with the next flush.
+/// A copy that was written and becomes durable with the next flush.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
-    /// Which.
+    /// The copy.
     pub copy: CopyId,
-    /// What.
+    /// The version written.
     pub mark: super::descriptor::Mark,
 }
 
-/// The line of a drive. Each copy that joins it has a position; what has gone has gone in order.
+/// The dirty list of a drive. Each copy that joins it has a position; copies leave in order.
 #[derive(Debug)]
 pub struct Line {
     items: VecDeque<Item>,
-    /// Copies that have joined; the position of the next.
+    /// Number of copies that have joined; the position of the next.
     joined: u64,
-    /// All before this position are durable.
+    /// All copies before this position are durable.
     durable: u64,
-    /// Who waits until all before a position are durable, in order of positions.
+    /// Requests that wait until all copies before a position are durable, in order of positions.
     waiting: VecDeque<(u64, u32)>,
-    /// Copies in front that this epoch may still write.
+    /// Number of copies at the front that this epoch may still write.
     pub quota: usize,
-    /// Where the drive stands.
+    /// Stage of the drive's epoch.
     pub progress: Progress,
-    /// Reads of the host that it got without the token, and has not answered.
+    /// Outstanding host reads that it received without the token.
     pub reads: u32,
-    /// Batches under way.
+    /// Batches in flight.
     pub batches: u32,
-    /// What this epoch has written.
+    /// Copies written in this epoch.
     pub written: Vec<Written>,
-    /// Counts the drives in this place that were lost.
+    /// Counts the lost drives in this place.
     pub life: u32,
-    /// That count when what is being flushed was written.
+    /// `life` at the time when the data being flushed was written.
     pub flushed_life: u32,
-    /// Where it lists what it changes.
+    /// Its descriptors.
     pub ring: Ring,
-    /// Its first copy waits for reads of what it is written over.
+    /// Its first copy waits for reads of the data it overwrites.
     pub is_held: bool,
     /// Slots are being merged: new entries must wait.
     pub is_merging: bool,
-    /// Requests that clear the descriptors of a predecessor: nothing may be listed yet.
+    /// Outstanding requests that clear the descriptors of a predecessor: nothing may be listed yet.
     pub clearing: u32,
-    /// What it can do in an epoch.
+    /// Its capacity per epoch.
     pub pace: Pace,
-    /// What is known for collection.
+    /// Control calls for its garbage collection.
     pub calls: Calls,
 }
 
 impl Line {
-    /// An empty line of a drive that lists in so many slots.
+    /// An empty dirty list of a drive with `slots` descriptor slots.
     pub fn new(slots: u64) -> Line {
         Line {
             items: VecDeque::new(),
@@ -86,51 +86,51 @@ impl Line {
         }
     }
 
-    /// Copies that wait.
+    /// Number of copies that wait.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Since when the first has waited.
+    /// When the first copy began to wait.
     pub fn oldest(&self) -> Option<Time> {
         self.items.front().map(|item| item.since)
     }
 
-    /// True when an epoch would have something to do.
+    /// True if an epoch would have work.
     pub fn has_work(&self) -> bool {
         !self.items.is_empty() && self.clearing == 0
     }
 
-    /// True when somebody waits for what is in it.
+    /// True if a request waits for a copy in it.
     pub fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// A copy joins.
+    /// Appends a copy.
     pub fn push(&mut self, now: Time, copy: CopyId) {
         self.items.push_back(Item { copy, since: now });
         self.joined += 1;
     }
 
-    /// The first copy of this epoch that has not left.
+    /// The first copy that this epoch may write.
     pub fn first(&self) -> Option<CopyId> {
         let item = self.items.front().filter(|_| self.quota > 0);
         item.map(|item| item.copy)
     }
 
-    /// The first copy of this epoch leaves, to be written.
+    /// Removes the first copy that this epoch may write.
     pub fn pop(&mut self) -> Option<Item> {
         self.quota = self.quota.checked_sub(1)?;
         self.items.pop_front()
     }
 
-    /// Drops what waits; the drive is lost.
+    /// Drops all waiting copies: the drive is lost.
     pub fn clear(&mut self, mut each: impl FnMut(CopyId)) {
         self.quota = 0;
         self.items.drain(..).for_each(|item| each(item.copy));
     }
 
-    /// `who` waits for all that has joined; false when there is nothing to wait for.
+    /// `who` waits for all copies that have joined; false if all are durable.
     pub fn wait(&mut self, who: u32) -> bool {
         if self.durable == self.joined {
             return false;
@@ -142,12 +142,12 @@ impl Line {
         false
     }
 
-    /// All that has left the line is durable.
+    /// All copies that have left the list are durable.
     pub fn settle(&mut self) {
         self.durable = self.joined - self.items.len() as u64;
     }
 
-    /// The next one whose waiting is over.
+    /// The next request whose wait is over.
     pub fn released(&mut self) -> Option<u32> {
         let &(position, who) = self.waiting.front()?;
         if position > self.durable {

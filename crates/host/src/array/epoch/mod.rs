@@ -1,26 +1,27 @@
 //! Copies of each block on drives of different *token groups*: the multi-SSD storage engine of Shin (2017,
-//! chapter 5), with what it left open: nothing durable is lost, writes have a bound, and there may be more
-//! than two copies.
+//! chapter 5), completed where it is left open: no durable data is lost, the latency of writes is bounded,
+//! and there may be more than two copies.
 //!
-//! Writes go to the `cache` and are acknowledged there; what is in it is read from it. For each drive a
-//! `line` holds the copies that wait to be written to it. One group at a time has the *token*, for an
-//! *epoch* (`turn`): its drives take what waited for them when it began, in `batch`es, and are flushed.
-//! Then the token passes on. Reads go to a copy whose drive has no token (`reading`).
+//! Writes go to the `cache` and are acknowledged there; cached blocks are read from it. For each drive a
+//! `line` holds the copies that wait to be written to it. One group at a time has the *token*, for an *epoch*
+//! (`turn`): its drives write the copies that waited when it started, in `batch`es, and are flushed. Then the
+//! token passes on. Reads go to a copy whose drive has no token (`reading`).
 //!
-//! Who asks for durability waits (`waiting`) until the lines of all its drives have passed. How much may wait
-//! is bounded (`admission`), so that each line fits in one epoch, and each epoch in its share of the
-//! deadline.
+//! A request for durability waits (`waiting`) until the dirty lists of all its drives have advanced past its
+//! copies. The length of the lists is bounded (`admission`), so that each list fits in one epoch, and each
+//! epoch in its share of the deadline.
 //!
-//! What a power cut leaves (see `recovery`): copies are written at different times, so they may differ.
-//! Whatever a drive is about to change it lists in a `descriptor` first, with version and checksum; with two
-//! copies not if the other drive has listed that version. The copies of what is listed are compared, and the
-//! newest counts. A place in the `ring` of descriptors is used again when the copies agree for good.
+//! After a power loss (see `recovery`), copies may differ, since they are written at different times. A drive
+//! lists every change in a `descriptor` first, with version and checksum; with two copies, only if the other
+//! drive has not listed that version. The copies of listed blocks are compared, and the newest one counts. A
+//! slot in the `ring` of descriptors is reused once the copies durably agree.
 //!
-//! `walk` rebuilds and scrubs; `work` looks after some blocks: while they are read and compared they stay in
-//! the cache, so what the host writes meanwhile counts.
+//! `walk` rebuilds and scrubs; `work` handles some blocks at a time: while they are read and compared they
+//! stay in the cache, so that concurrent writes of the host take precedence.
 //!
-//! Fault model: as of every array; a seal tells a block that is not what was written there. A write that a
-//! drive has acknowledged and lost leaves the old block with its valid seal: only a scrub can tell.
+//! Fault model: that of every array; a seal identifies a block that is not the one written there. A write
+//! that a drive has acknowledged and lost leaves the old block with its valid seal: only a scrub can detect
+//! that.
 
 mod admission;
 mod asked;
@@ -79,30 +80,30 @@ use work::Work;
 pub struct Epochs<B: Block> {
     shape: Geometry,
     array: u128,
-    /// The most blocks that every drive takes at once.
+    /// Largest number of blocks per request that every drive accepts.
     most: usize,
     cache: Cache<B>,
     lines: IdVec<DriveId, Line>,
     turn: Turn,
-    /// Blocks that would leave the cache if the record were written.
+    /// Blocks that could leave the cache once the superblock is written.
     unrecorded: Vec<u32>,
     batches: Vec<Batch<B>>,
     free_batches: Vec<u32>,
     admission: Admission,
     waiters: Vec<Waiter>,
     free_waiters: Vec<u32>,
-    /// Where descriptors begin on each drive, and how many there may be.
+    /// First block and number of descriptor slots on each drive.
     first_slot: u64,
     slots: u64,
     /// Descriptors are written.
     is_listing: bool,
     /// Counts descriptors.
     sequence: u64,
-    /// Of some block no drive serves.
+    /// For some block no drive is in sync.
     has_failed: bool,
     delay: Nanos,
     deadline: Nanos,
-    /// The longest epoch.
+    /// Longest permitted epoch.
     share: Nanos,
     poll: Nanos,
     has_control: bool,
@@ -116,8 +117,8 @@ pub struct Epochs<B: Block> {
 }
 
 impl<B: Block> Epochs<B> {
-    /// The layout of a new array, or of one that is about to be recovered. In the record's shape stand the
-    /// blocks of a chunk, the places for descriptors on each drive, and how many copies there are.
+    /// The layout of a new array, or of one about to be recovered. The superblock's shape holds the blocks
+    /// per chunk, the number of descriptor slots per drive, and the number of copies.
     pub fn new(core: &mut Core<B>, is_new: bool) -> Epochs<B> {
         let config = core.config.epoch.clone();
         let slots = ring::slots_for(config.cache_blocks());
@@ -125,7 +126,7 @@ impl<B: Block> Epochs<B> {
         let (mut array, mut version) = (0, 0);
         if let Some(record) = core.record() {
             array = record.array;
-            // Versions of a life of the array are higher than those of the lives before.
+            // Versions of each run of the array are higher than those of earlier runs.
             version = (record.generation + 1) << 32;
             if is_new {
                 record.shape[..3].copy_from_slice(&made);
@@ -180,34 +181,34 @@ impl<B: Block> Epochs<B> {
         epochs
     }
 
-    /// What they did.
+    /// Counters of the epochs.
     pub fn figures(&self) -> EpochFigures {
         let times = self.lines.iter().map(|line| line.progress.times());
         let times = times.fold(StageTimes::default(), StageTimes::plus);
         EpochFigures { times, ..self.figures }
     }
 
-    /// What a drive did with the token until `now`.
+    /// Time per stage that a drive has spent with the token until `now`.
     pub(super) fn stage_times(&self, now: Time, drive: DriveId) -> StageTimes {
         self.lines[drive].progress.times_until(now)
     }
 
-    /// The longest of all is looked for from now on.
+    /// Resets the maxima.
     pub(super) fn forget_longest(&mut self) {
         self.figures.forget_longest();
     }
 
-    /// What scrubbing and repairing have found.
+    /// Findings of scrubs and repairs.
     pub fn scrub_report(&self) -> &ScrubReport {
         &self.report
     }
 
-    /// The share of a walk that is done, in parts per million; none while there is no such walk.
+    /// The completed share of a rebuild or scrub in parts per million; None while none is running.
     pub fn progress(&self, task: Task) -> Option<u32> {
         self.share_done(task)
     }
 
-    /// Blocks that wait to be written to some drive, or are on their way.
+    /// Number of blocks that wait to be written to some drive or are being written.
     pub fn dirty(&self) -> usize {
         self.cache.dirty()
     }
@@ -217,26 +218,25 @@ impl<B: Block> Epochs<B> {
         self.turn.holders()
     }
 
-    /// Some drive serves again, or does not any more.
+    /// The state of a drive has changed.
     fn look_at_drives(&mut self, core: &Core<B>) {
         let serves: Vec<bool> = self.lines.ids().map(|drive| core.drives.is_in_sync(drive)).collect();
         self.has_failed = has_lost_all(&serves, self.shape.groups, self.shape.copies.count);
     }
 
-    /// Does what can be done after something has changed.
+    /// Does all work that has become possible.
     fn run(&mut self, now: Time, core: &mut Core<B>) {
         self.admit(now, core);
         self.consider(now, core);
     }
 }
 
-/// How many copies of each block an array with this record has; those that were made before there could be
-/// more have two.
+/// Number of copies in an array with this superblock; arrays created when there were always two have two.
 pub(super) fn copies_of(record: &Record) -> usize {
     if record.shape[2] == 0 { 2 } else { record.shape[2] as usize }
 }
 
-/// What does not fit drives of these sizes: the key to blame, and what would be right.
+/// A conflict with drives of these sizes: the key, and a message with the valid range.
 pub(super) fn misfit(config: &ArrayConfig, disks: &[Disk]) -> Option<(&'static str, String)> {
     let blocks = config.room(disks.iter().map(|disk| disk.blocks).min()?);
     if disks.iter().any(|disk| disk.blocks != disks[0].blocks) {

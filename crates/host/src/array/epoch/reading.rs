@@ -1,4 +1,4 @@
-//! Reads of the host: from the cache, or from a copy whose drive does not have the token.
+//! Host reads: from the cache, or from a copy whose drive does not have the token.
 
 use super::geometry::Place;
 use super::planted::{Rule, holds};
@@ -13,7 +13,7 @@ use std::ops::Range;
 use tailcut_base::{Class, Spans, Status, Time};
 
 impl<B: Block> Epochs<B> {
-    /// A read of the host.
+    /// Executes a host read.
     pub(super) fn read(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         let request = core.requests.get(slot);
         let mut rest = request.block..request.block + u64::from(request.blocks);
@@ -26,7 +26,7 @@ impl<B: Block> Epochs<B> {
         core.part_done(now, slot, Status::Success, &Spans::new());
     }
 
-    /// Reads blocks that lie together, what is cached from the cache and the rest at most `most` at a time.
+    /// Reads contiguous blocks: cached ones from the cache, the rest in requests of at most `most` blocks.
     fn read_run(&mut self, now: Time, core: &mut Core<B>, slot: u32, run: Range<u64>, most: u64) {
         let mut first = run.start;
         for block in run.clone() {
@@ -56,7 +56,7 @@ impl<B: Block> Epochs<B> {
             return;
         }
         let blocks = (run.end - run.start) as u32;
-        // What is written meanwhile must not be seen: it was submitted later.
+        // Concurrent writes must not be visible: they were submitted later.
         for block in run.clone() {
             let id = self.cache.enter(block);
             self.cache.get_mut(id).readers += 1;
@@ -81,9 +81,9 @@ impl<B: Block> Epochs<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// Which copy is read: of those that can be, one whose drive is not busy with the token, and then the one
-    /// whose drive has least to do. What is read to collect garbage is heavy work itself, for which nobody
-    /// waits: it goes to a drive with the token, or it would be in the way of those for whom the others are
+    /// Chooses the copy to read: of those available, one whose drive is not busy with the token and, of
+    /// these, the one with the least load. Reads for garbage collection are heavy work that no request waits
+    /// for: they go to a drive with the token, so as not to delay the requests for which the other drives are
     /// kept free.
     fn choose(&mut self, core: &Core<B>, class: Class, block: u64, blocks: u32) -> Place {
         let places = self.shape.places(block);
@@ -91,7 +91,7 @@ impl<B: Block> Epochs<B> {
             |place: &Place| core.drives.serves(place.drive, place.block..place.block + u64::from(blocks));
         let any_serves = places.iter().any(serves);
         let can_be_read = |place: &Place| !any_serves || serves(place);
-        // Where all are alike, every copy has its turn.
+        // Among equal drives, copies take turns.
         let turn = (block / self.shape.chunk) as usize % places.len();
         let place_in_turn = |copy: usize| (copy + places.len() - turn) % places.len();
         let is_wanted_busy = class == COLLECTION;
@@ -108,7 +108,7 @@ impl<B: Block> Epochs<B> {
         chosen
     }
 
-    /// A part of a read has come, or has not.
+    /// A part of a read has completed, successfully or not.
     pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: Done<B>) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (first, _) = self.shape.host_block(place).expect("it holds data");
@@ -122,7 +122,7 @@ impl<B: Block> Epochs<B> {
                 self.restore(now, core, done.wanted.drive, first, &done.data);
             }
         } else if done.wanted.blocks > 1 {
-            // One block that is nowhere to be had must not take those beside it along.
+            // One unreadable block must not fail its neighbours.
             status = Status::Success;
             run.clone().for_each(|block| self.read_stored(now, core, slot, block..block + 1));
         }
@@ -134,7 +134,7 @@ impl<B: Block> Epochs<B> {
         run.for_each(|block| self.read_ended(now, core, block));
     }
 
-    /// A read of what is on the drives has ended; who wants to write over it may.
+    /// A read of the content on drives has ended; it may be overwritten now.
     fn read_ended(&mut self, now: Time, core: &mut Core<B>, block: u64) {
         let id = self.cache.enter(block);
         let entry = self.cache.get_mut(id);
@@ -151,7 +151,7 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// The class of what is read to collect garbage.
+/// Class of reads for garbage collection.
 const COLLECTION: Class = match Class::new(5) {
     Some(class) => class,
     None => panic!("classes are 1 to 5"),

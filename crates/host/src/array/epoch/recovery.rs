@@ -1,10 +1,10 @@
-//! From drives to an array that takes requests: blank drives are cleared, and copies that a power cut has
-//! left different are made equal.
+//! From drives to an array that accepts requests: blank drives are cleared, and copies that differ after a
+//! power loss are made equal.
 //!
-//! What may differ is listed: every drive reads its descriptors, and both copies of each block in them are
-//! compared (`compare`). So recovery takes as long as there are places for descriptors, however large the
-//! drives are. Where a descriptor cannot be read nobody knows what it listed: then all blocks of that drive
-//! are compared. At the end the drives are flushed, and descriptors begin anew.
+//! Copies may differ only for listed blocks: the descriptors of every drive are read, and all copies of their
+//! blocks are compared (`compare`). So the duration of recovery depends on the number of descriptor slots,
+//! not on the size of the drives. If a descriptor is unreadable, its blocks are unknown: then all blocks of
+//! that drive are compared. Finally the drives are flushed, and descriptors start anew.
 
 use super::compare::Comparison;
 use super::descriptor::{Descriptor, Mark};
@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
-/// What is done before requests are taken.
+/// Stage of the work before requests are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The drives are cleared: whatever they held, both copies are zeros.
+    /// The drives are cleared: all copies are zeros, whatever they held.
     Clear,
     /// Descriptors are read.
     Read,
@@ -32,33 +32,33 @@ pub enum Stage {
     Flush,
     /// Descriptors are cleared.
     Restart,
-    /// Nothing: requests are taken.
+    /// None: requests are accepted.
     Ready,
 }
 
-/// What is left to do.
+/// State of a recovery.
 #[derive(Debug)]
 pub struct Recovery<B> {
-    /// Where it stands.
+    /// Current stage.
     pub stage: Stage,
-    /// Answers that are to come.
+    /// Outstanding completions.
     pending: u32,
     /// Clearing: the next block of each drive.
     cleared: IdVec<DriveId, u64>,
-    /// What is listed: versions and checksums of each block.
+    /// Listed blocks: versions and checksums of each.
     pub(super) listed: BTreeMap<u64, Vec<Mark>>,
-    /// Drives of which a descriptor could not be read.
+    /// Drives with an unreadable descriptor.
     pub(super) is_damaged: IdVec<DriveId, bool>,
-    /// If there are such: the next block to be compared whether it is listed or not.
+    /// If there are any, the next block to compare whether it is listed or not.
     pub(super) next: u64,
-    /// Comparisons under way.
+    /// Comparisons in progress.
     pub(super) comparisons: Vec<Comparison<B>>,
     pub(super) free: Vec<u32>,
     pub(super) comparing: u32,
 }
 
 impl<B> Recovery<B> {
-    /// Nothing to do.
+    /// No recovery: requests are accepted.
     pub fn none() -> Recovery<B> {
         Recovery {
             stage: Stage::Ready,
@@ -75,7 +75,7 @@ impl<B> Recovery<B> {
 }
 
 impl<B: Block> Epochs<B> {
-    /// True when requests are served.
+    /// True if requests are served.
     pub(super) fn is_serving(&self) -> bool {
         self.recovery.stage == Stage::Ready
     }
@@ -118,7 +118,7 @@ impl<B: Block> Epochs<B> {
         core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Asked::Recovery.pack()), ask);
     }
 
-    /// Reads what an array that is opened has listed.
+    /// Starts reading the descriptors of an array being opened.
     pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Read;
         self.recovery.is_damaged = IdVec::filled(core.drives.len(), false);
@@ -135,7 +135,7 @@ impl<B: Block> Epochs<B> {
         self.recovery_part_done(now, core);
     }
 
-    /// A drive has answered.
+    /// Handles a completion from a drive.
     pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         match self.recovery.stage {
             Stage::Read if answer.status == Status::Success => {
@@ -143,7 +143,7 @@ impl<B: Block> Epochs<B> {
                     self.take_descriptor(answer.drive, block, content);
                 }
             }
-            // One block that cannot be read must not take those beside it along.
+            // One unreadable block must not fail its neighbours.
             Stage::Read if answer.blocks > 1 && answer.status == Status::MediaError => {
                 for block in answer.block..answer.block + u64::from(answer.blocks) {
                     self.ask_for_recovery(now, core, answer.drive, Op::Read, (block, 1));
@@ -157,7 +157,7 @@ impl<B: Block> Epochs<B> {
         self.recovery_part_done(now, core);
     }
 
-    /// Takes note of what a descriptor lists.
+    /// Records the entries of a descriptor.
     fn take_descriptor(&mut self, drive: DriveId, block: u64, content: &B) {
         let bytes = content.decode().unwrap_or(&[]);
         if bytes.iter().all(|&byte| byte == 0) {
@@ -203,7 +203,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Copies are equal: that is to last.
+    /// Copies are equal: flushes them.
     pub(super) fn flush_all(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Flush;
         self.recovery.pending = 1;

@@ -1,35 +1,35 @@
-//! The descriptors of a drive: which of their places are in use, and by which copies.
+//! The descriptor slots of a drive: which are in use, and by which copies.
 
 use super::cache::CopyId;
 use super::descriptor::ENTRIES_MOST;
 
-/// The places for descriptors at the start of a drive. Each is in use while a copy is *listed* there:
-/// until both copies of the block agree for good, or it is listed again on the drive.
+/// The descriptor slots at the start of a drive. Each is in use while a copy is *listed* there: until both
+/// copies of the block durably agree, or it is listed again on the drive.
 #[derive(Clone, Debug)]
 pub struct Ring {
-    /// Copies that count on each slot.
+    /// Number of copies that rely on each slot.
     live: Vec<u32>,
-    /// What has been listed in each.
+    /// Copies listed in each slot.
     listed: Vec<Vec<CopyId>>,
     free: Vec<u32>,
 }
 
-/// Slots that a ring needs, so that there is always one to be had when at most `blocks` are listed: at most
-/// half of the room is needed when all slots are merged.
+/// Slots that a ring needs so that one is always available when at most `blocks` are listed: all entries
+/// merged fit in half of the room.
 pub fn slots_for(blocks: u64) -> u64 {
     2 * blocks.div_ceil(ENTRIES_MOST as u64) + SPARE
 }
 
-/// The most blocks that may be listed in so many slots.
+/// Largest number of blocks that may be listed in `slots` slots.
 pub fn blocks_for(slots: u64) -> u64 {
     slots.saturating_sub(SPARE) / 2 * ENTRIES_MOST as u64
 }
 
-/// For descriptors on their way, and for blocks that are looked after without a write of the host.
+/// Slots for descriptors in flight, and for blocks handled without a write of the host.
 const SPARE: u64 = 16;
 
 impl Ring {
-    /// An empty ring of so many slots.
+    /// An empty ring of `slots` slots.
     pub fn new(slots: u64) -> Ring {
         let slots = slots as usize;
         Ring {
@@ -39,17 +39,17 @@ impl Ring {
         }
     }
 
-    /// Nothing is listed any more.
+    /// Drops all listings.
     pub fn clear(&mut self) {
         *self = Ring::new(self.live.len() as u64);
     }
 
-    /// A slot for new entries; none when slots must be merged first.
+    /// A slot for new entries; None if slots must be merged first.
     pub fn take(&mut self) -> Option<u32> {
         if self.free.len() > 1 { self.free.pop() } else { None }
     }
 
-    /// The last slot, for entries of others that are merged; and those others, whose entries fit in it.
+    /// The last slot, for a merge; `merged` gets the slots whose entries fit in it.
     pub fn take_merging(&mut self, merged: &mut Vec<u32>) -> Option<u32> {
         let slot = self.free.pop()?;
         let mut used: Vec<u32> =
@@ -64,18 +64,18 @@ impl Ring {
         Some(slot)
     }
 
-    /// What has been listed in a slot, some of it maybe not any more.
+    /// Copies listed in a slot, including some that no longer rely on it.
     pub fn listed(&self, slot: u32) -> &[CopyId] {
         &self.listed[slot as usize]
     }
 
-    /// A copy is listed in a slot from now on.
+    /// Lists a copy in a slot.
     pub fn list(&mut self, slot: u32, copy: CopyId) {
         self.live[slot as usize] += 1;
         self.listed[slot as usize].push(copy);
     }
 
-    /// A copy does not count on a slot any more.
+    /// A copy no longer relies on a slot.
     pub fn release(&mut self, slot: u32) {
         self.live[slot as usize] -= 1;
         if self.live[slot as usize] == 0 {
@@ -83,7 +83,7 @@ impl Ring {
         }
     }
 
-    /// A slot that was taken for nothing.
+    /// Returns a slot without live entries.
     pub fn give_back(&mut self, slot: u32) {
         assert_eq!(self.live[slot as usize], 0, "nothing is listed there");
         self.listed[slot as usize].clear();
@@ -108,7 +108,7 @@ mod tests {
         let mut ring = Ring::new(slots_for(blocks));
         let mut listed: Vec<u32> = Vec::new();
         for round in 0..2000u32 {
-            // Every descriptor lists a few copies, and those listed longest ago are released.
+            // Every descriptor lists a few copies, and the oldest listings are released.
             let slot = ring.take().unwrap_or_else(|| {
                 let mut merged = Vec::new();
                 let target = ring.take_merging(&mut merged).expect("one is kept for this");

@@ -1,4 +1,4 @@
-//! The token: which group has it, when an epoch begins, and when it ends.
+//! The token: which group holds it, when an epoch starts, and when it ends.
 
 use super::planted::{Rule, holds};
 use super::{Asked, Epochs};
@@ -9,17 +9,17 @@ use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use crate::array::heavy::Stage;
 use tailcut_base::{Class, Op, Status, Time};
 
-/// Batches of a drive under way at a time.
+/// Concurrent batches per drive.
 const BATCHES: u32 = 2;
 
 impl<B: Block> Epochs<B> {
-    /// When an epoch may have to begin, or a drive is asked again.
+    /// When an epoch may have to start or a drive must be polled.
     pub(super) fn next_epoch(&self) -> Time {
         let due = if self.is_serving() { self.turn.next_due() } else { Time::NEVER };
         due.min(self.turn.next_poll())
     }
 
-    /// Passes the token on, if it is free and somebody is due.
+    /// Passes the token on, if it is free and a group is due.
     pub(super) fn consider(&mut self, now: Time, core: &mut Core<B>) {
         while self.turn.is_due(now) && self.is_serving() {
             match self.turn.next(|group| self.is_due(now, group)) {
@@ -43,7 +43,7 @@ impl<B: Block> Epochs<B> {
         oldest.map_or(Time::NEVER, |since| since + self.delay)
     }
 
-    /// From when on something waits for the token in a group.
+    /// When the oldest copy in a group began to wait for the token.
     pub(super) fn waits_since(&self, group: usize) -> Option<Time> {
         self.turn.members(group).iter().filter_map(|&drive| self.lines[drive].oldest()).min()
     }
@@ -64,15 +64,15 @@ impl<B: Block> Epochs<B> {
         self.working_less(now);
     }
 
-    /// A drive that has the token begins with something, or has nothing more to do with it: then it serves
-    /// reads while others of its group go on.
+    /// A drive with the token enters a stage, or is done with the token: then it serves reads while others of
+    /// its group continue.
     pub(super) fn enter(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, stage: Stage) {
         self.lines[drive].progress.enter(now, stage);
         core.drives.set_at_work(drive, stage != Stage::Rest);
     }
 
-    /// A drive that has the token begins with its work, once it has answered the reads that it has: they
-    /// would meet writes.
+    /// A drive with the token starts its work once it has completed its outstanding reads, which writes would
+    /// delay.
     fn begin_line(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if self.lines[drive].reads > 0 {
             self.enter(now, core, drive, Stage::Draining);
@@ -81,7 +81,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// A drive has answered a read that it got without the token.
+    /// A drive has completed a read that it received without the token.
     pub(super) fn drained(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let line = &mut self.lines[drive];
         line.reads -= 1;
@@ -97,7 +97,7 @@ impl<B: Block> Epochs<B> {
         self.write_on(now, core, drive);
     }
 
-    /// Writes more, or ends the writing.
+    /// Starts further writes, or ends the writing stage.
     pub(super) fn write_on(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if self.lines[drive].progress.stage() != Stage::Writing {
             return;
@@ -131,7 +131,7 @@ impl<B: Block> Epochs<B> {
         core.drives.ask(now, drive, Urgency::Write, owner, ask);
     }
 
-    /// A drive has been flushed, or has not.
+    /// The flush of a drive has completed, successfully or not.
     pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         let line = &self.lines[drive];
@@ -139,7 +139,7 @@ impl<B: Block> Epochs<B> {
         self.settle(now, core, drive, is_good);
     }
 
-    /// What an epoch has written is durable, or has to be written again.
+    /// The writes of an epoch are durable, or must be repeated.
     fn settle(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, is_good: bool) {
         let mut written = std::mem::take(&mut self.lines[drive].written);
         let count = written.len();
@@ -167,7 +167,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// A drive has nothing more to do with the token.
+    /// A drive is done with the token.
     pub(super) fn line_done(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.enter(now, core, drive, Stage::Rest);
         let line = &mut self.lines[drive];

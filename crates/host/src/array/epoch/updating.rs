@@ -1,4 +1,4 @@
-//! Blocks change, first in the cache, then on one drive after the other.
+//! Updates of blocks: first in the cache, then on one drive after the other.
 
 use super::Epochs;
 use super::cache::CopyId;
@@ -12,7 +12,7 @@ use crate::array::heavy::Stage;
 use tailcut_base::Time;
 
 impl<B: Block> Epochs<B> {
-    /// A copy is to be written, if its drive is there.
+    /// Queues a write of a copy, if its drive is present.
     pub(super) fn queue(&mut self, now: Time, core: &Core<B>, copy: CopyId) {
         let place = self.shape.places(self.cache.get(copy.entry()).block)[copy.copy()];
         let presence = core.drives.presence(place.drive);
@@ -29,8 +29,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Looks what becomes of a block of which something has ended: it leaves the cache when all its drives
-    /// have it for good and nobody wants it to stay.
+    /// Removes a block from the cache if it is durable on all its drives and not held.
     pub(super) fn leave_if_done(&mut self, now: Time, core: &Core<B>, id: u32) {
         let entry = self.cache.get(id);
         if entry.is_untouched() {
@@ -51,7 +50,7 @@ impl<B: Block> Epochs<B> {
             return self.catch_up(now, core, id);
         }
         if !places.iter().all(is_there) && !core.is_recorded() && holds(Rule::RecordFirst) {
-            // If the power goes now, the drive that is missing counts again: the copies must be compared.
+            // After a power loss now, the missing drive would count as in sync: the copies must be compared.
             self.unrecorded.push(id);
             self.cache.get_mut(id).holds += 1;
             return;
@@ -70,7 +69,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// The record is on the drives: what was done without a drive may be forgotten.
+    /// The superblock is written: listings that were kept for a missing drive may be dropped.
     pub(super) fn forget_unrecorded(&mut self, now: Time, core: &Core<B>) {
         let mut unrecorded = std::mem::take(&mut self.unrecorded);
         for id in unrecorded.drain(..) {
@@ -81,7 +80,7 @@ impl<B: Block> Epochs<B> {
         self.unrecorded = unrecorded;
     }
 
-    /// The copies of a block agree only when all are of its latest version.
+    /// Queues every copy of a block that is not in its latest version.
     fn catch_up(&mut self, now: Time, core: &Core<B>, id: u32) {
         for copy in (0..self.shape.copies.count).map(|copy| CopyId::new(id, copy)) {
             if self.cache.copy(copy).durable.version != self.cache.get(id).version {
@@ -90,7 +89,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// A drive is lost: nothing is written to it any more, and nobody waits for it.
+    /// A drive has failed: drops its dirty list and releases the requests that wait for it.
     pub(super) fn lose(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let line = &mut self.lines[drive];
         line.life += 1;

@@ -1,5 +1,4 @@
-//! Who waits until something is durable: flushes, writes with force unit access, blocks that are looked
-//! after.
+//! Waits for durability: of flushes, writes with force unit access, and blocks under scrub or repair.
 
 use super::Epochs;
 use super::planted::{Rule, holds};
@@ -8,25 +7,25 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use tailcut_base::{Spans, Status, Time};
 
-/// Somebody who waits.
+/// A wait for durability.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter {
     who: Who,
-    /// Lines that have not passed yet.
+    /// Dirty lists that have not advanced far enough yet.
     pending: u32,
 }
 
-/// Who it is.
+/// The object of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A request of the host.
     Host(u32),
-    /// Blocks that are looked after.
+    /// Blocks under scrub or repair.
     Work(u32),
 }
 
 impl<B: Block> Epochs<B> {
-    /// A flush of the host waits for all that waits now: about an epoch of each group.
+    /// A flush of the host waits for all dirty copies: about an epoch of each group.
     pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         core.requests.expect(slot, 1);
         let id = self.waiter(Who::Host(slot));
@@ -38,7 +37,7 @@ impl<B: Block> Epochs<B> {
         self.pass(now, core, id);
     }
 
-    /// A waiter that waits for nothing yet; [`Epochs::pass`] ends its making.
+    /// Creates a waiter with one pending count; [`Epochs::pass`] completes its setup.
     pub(super) fn waiter(&mut self, who: Who) -> u32 {
         let waiter = Waiter { who, pending: 1 };
         match self.free_waiters.pop() {
@@ -53,7 +52,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// It waits for all that is in the line of a drive now, and epochs begin at once.
+    /// Adds a wait for all copies in the dirty list of a drive now; epochs start at once.
     pub(super) fn wait_for(&mut self, now: Time, id: u32, drive: DriveId) {
         if self.lines[drive].wait(id) {
             self.waiters[id as usize].pending += 1;
@@ -61,7 +60,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// It has to wait for one line less.
+    /// A dirty list has advanced far enough: decrements the pending count.
     pub(super) fn pass(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let waiter = &mut self.waiters[id as usize];
         waiter.pending -= 1;
@@ -79,7 +78,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// More of a line is durable, or its drive is lost.
+    /// A dirty list has advanced, or its drive has failed.
     pub(super) fn release_waiting(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         while let Some(id) = self.lines[drive].released() {
             self.pass(now, core, id);

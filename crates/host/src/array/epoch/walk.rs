@@ -1,5 +1,5 @@
-//! Walks over all blocks: rebuilding a drive, and scrubbing. A few blocks at a time are looked after, as
-//! fast as the configured rate allows.
+//! Background passes over all blocks: rebuild of a drive, and scrub. A few blocks at a time are processed, as
+//! fast as the configured rate permits.
 
 use super::geometry::Place;
 use super::planted::{Rule, holds};
@@ -15,37 +15,37 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::{Class, Nanos, Op, Time};
 
-/// What a walk is for.
+/// Purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Fills a drive.
+    /// Rebuild a drive.
     Rebuild(DriveId),
-    /// Reads and compares everything.
+    /// Read and verify everything.
     Scrub,
 }
 
-/// A walk: over the blocks of a drive that is filled, or over those of the host.
+/// A pass: over the blocks of a drive being rebuilt, or over those of the host.
 #[derive(Debug)]
 pub struct Walk {
     id: u32,
     task: Task,
     next: u64,
     end: u64,
-    /// Runs under way, in order; where each ends, and whether it is done.
+    /// Extents in progress, in order: start, end, and whether it is done.
     under_way: VecDeque<(u64, u64, bool)>,
-    /// When the next may begin.
+    /// When the next extent may start.
     due: Time,
     is_cancelled: bool,
 }
 
-/// Runs under way at a time.
+/// Concurrent extents.
 const AHEAD: usize = 8;
 
-/// The most blocks of a run.
+/// Largest number of blocks of an extent.
 const RUN_MOST: u64 = 32;
 
 impl<B: Block> Epochs<B> {
-    /// Begins a walk, if there is none of its kind.
+    /// Starts a pass, unless one of the same kind is running.
     pub(super) fn begin_task(&mut self, now: Time, core: &mut Core<B>, task: Task) {
         if self.walks.iter().any(|walk| walk.task == task && !walk.is_cancelled) {
             return;
@@ -69,8 +69,8 @@ impl<B: Block> Epochs<B> {
         self.walk_on(now, core);
     }
 
-    /// A drive that is filled may have been part of an array before: its descriptors must not be mistaken
-    /// for ours.
+    /// Clears the descriptors of a drive to be rebuilt: it may have been part of an array before, whose
+    /// descriptors must not be mistaken for ours.
     fn clear_descriptors(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let (first, end) = (self.first_slot, self.first_slot + self.slots);
         if !holds(Rule::ClearDescriptors) {
@@ -86,7 +86,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Some of them are cleared.
+    /// Some descriptors have been cleared.
     pub(super) fn cleared(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.lines[drive].clearing -= 1;
@@ -94,7 +94,7 @@ impl<B: Block> Epochs<B> {
         self.walk_on(now, core);
     }
 
-    /// The share of a walk that is done, in parts per million; none if there is no such walk.
+    /// Completed share of a pass in parts per million; None if it is not running.
     pub(super) fn share_done(&self, task: Task) -> Option<u32> {
         let walk = self.walks.iter().find(|walk| walk.task == task && !walk.is_cancelled)?;
         let first = if task == Task::Scrub { 0 } else { self.shape.data().start };
@@ -102,7 +102,7 @@ impl<B: Block> Epochs<B> {
         Some((u128::from(walk.low() - first) * 1_000_000 / all) as u32)
     }
 
-    /// When the next run may begin.
+    /// When the next extent may start.
     pub(super) fn next_walk(&self) -> Time {
         let can_begin = |walk: &&Walk| {
             walk.next < walk.end && walk.under_way.len() < AHEAD && !self.is_clearing(walk.task)
@@ -110,7 +110,7 @@ impl<B: Block> Epochs<B> {
         self.walks.iter().filter(can_begin).map(|walk| walk.due).min().unwrap_or(Time::NEVER)
     }
 
-    /// Begins what may be begun, and ends what is done.
+    /// Starts the extents that are due, and ends completed passes.
     pub(super) fn walk_on(&mut self, now: Time, core: &mut Core<B>) {
         let mut at = 0;
         while at < self.walks.len() {
@@ -130,12 +130,12 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// True while the descriptors of a predecessor are cleared.
+    /// True while the descriptors of a predecessor are being cleared.
     fn is_clearing(&self, task: Task) -> bool {
         matches!(task, Task::Rebuild(drive) if self.lines[drive].clearing > 0)
     }
 
-    /// A drive that is lost again cannot be filled, nor one whose neighbours are gone.
+    /// Cancels the rebuild of a drive that has failed again or has no neighbours to be rebuilt from.
     fn cancel_if_vain(&mut self, core: &Core<B>, at: usize) {
         let has_failed = self.has_failed;
         let walk = &mut self.walks[at];
@@ -148,7 +148,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// The next run of a walk, if one may begin.
+    /// The next extent of a pass, if one may start.
     fn next_run(&mut self, now: Time, core: &Core<B>, at: usize) -> Option<(Purpose, Range<u64>)> {
         let most = RUN_MOST.min(self.most as u64);
         let is_clearing = self.is_clearing(self.walks[at].task);
@@ -173,7 +173,7 @@ impl<B: Block> Epochs<B> {
         Some((purpose, run))
     }
 
-    /// A run is done.
+    /// An extent is done.
     pub(super) fn unit_done(&mut self, now: Time, core: &mut Core<B>, id: u32, run: Range<u64>) {
         let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) else { return };
         let first = match walk.task {
@@ -207,12 +207,12 @@ impl<B: Block> Epochs<B> {
 }
 
 impl Walk {
-    /// All before this is done.
+    /// Start of the first extent that is not done.
     fn low(&self) -> u64 {
         self.under_way.front().map_or(self.next, |&(first, ..)| first)
     }
 
-    /// A run is done; those in front that are done leave.
+    /// Marks an extent as done and removes completed ones from the front.
     fn done(&mut self, first: u64) {
         if let Some(run) = self.under_way.iter_mut().find(|run| run.0 == first) {
             run.2 = true;

@@ -1,5 +1,6 @@
-//! Looking after some blocks: they are read from all drives that have them, compared, and put
-//! right. Meanwhile they stand in the cache. So what the host writes counts, and nothing else writes them.
+//! Scrub and repair of some blocks: they are read from all drives that have them, compared, and corrected.
+//! Meanwhile they are held in the cache, so that writes of the host take precedence and nothing else writes
+//! them.
 
 use super::cache::{CopyId, Held};
 use super::geometry::Place;
@@ -14,35 +15,35 @@ use crate::array::reads::{Around, Done, MOST_COPIES, Wanted};
 use std::ops::Range;
 use tailcut_base::{Class, Status, Time};
 
-/// Why blocks are looked after.
+/// Why blocks are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A read has met something wrong.
+    /// A read has found an error.
     Repair,
-    /// They are compared, as everything is: the walk.
+    /// Scrub: the pass.
     Scrub(u32),
-    /// They are copied to a drive: the walk, and the drive.
+    /// Rebuild: the pass, and the drive they are copied to.
     Fill(u32, DriveId),
 }
 
-/// Blocks that are looked after.
+/// Blocks being processed.
 #[derive(Debug)]
 pub struct Work<B> {
     purpose: Purpose,
-    /// Blocks of the host.
+    /// First block of the host.
     first: u64,
     blocks: usize,
-    /// Their entries.
+    /// Their cache entries.
     entries: Vec<u32>,
-    /// What the drives have, as far as it is intact.
+    /// Intact content read from the drives, by copy.
     found: [Vec<Option<B>>; MOST_COPIES],
-    /// Copies that have been asked for.
+    /// Copies requested.
     is_asked: [bool; MOST_COPIES],
     pending: u32,
 }
 
 impl<B: Block> Epochs<B> {
-    /// Looks after some blocks of the host that lie together, at most as many as a drive takes at once.
+    /// Starts processing contiguous blocks of the host, at most as many as fit in a drive request.
     pub(super) fn look_after(&mut self, now: Time, core: &mut Core<B>, purpose: Purpose, run: Range<u64>) {
         let id = self.free_works.pop().unwrap_or_else(|| {
             let (entries, found) = (Vec::new(), std::array::from_fn(|_| Vec::new()));
@@ -83,7 +84,7 @@ impl<B: Block> Epochs<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// A drive has answered what it has of some blocks.
+    /// The read of some blocks from a drive has completed.
     pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: u32, mut done: Done<B>) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
@@ -116,7 +117,7 @@ impl<B: Block> Epochs<B> {
             self.cache.get_mut(entry).holds -= 1;
             self.leave_if_done(now, core, entry);
         }
-        // It ends when what it has changed is durable.
+        // It ends when its changes are durable.
         let waiter = self.waiter(Who::Work(id));
         for place in self.shape.places(first).iter() {
             self.wait_for(now, waiter, place.drive);
@@ -124,7 +125,7 @@ impl<B: Block> Epochs<B> {
         self.pass(now, core, waiter);
     }
 
-    /// Copies a block to a drive that is being filled.
+    /// Copies a block to a drive being rebuilt.
     fn fill(&mut self, now: Time, core: &mut Core<B>, id: u32, index: usize, drive: DriveId) {
         let work = &mut self.works[id as usize];
         let (entry, block) = (work.entries[index], work.first + index as u64);
@@ -136,12 +137,12 @@ impl<B: Block> Epochs<B> {
             };
             let good = (0..places.len()).find(|&copy| copy != target && work.found[copy][index].is_some());
             if good.is_none() && !(0..places.len()).any(|copy| is_source(&copy)) {
-                // There is nothing left to fill it from: the walk ends in vain.
+                // There is no copy left to rebuild from: the pass fails.
                 return;
             }
             self.report.not_rebuilt += u64::from(good.is_none());
             let found = std::array::from_fn(|copy| work.found[copy][index].take());
-            // Where nobody has it, it is lost everywhere.
+            // If no copy is intact, it is lost everywhere.
             let is_lost = good.is_none();
             self.put_right(entry, good, found, |copy| is_lost && is_source(&copy));
         }
@@ -150,8 +151,8 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// The content of an entry is known now: that of copy `good`, or that it is lost. Copies with the same
-    /// content are right, and those that are `spared`.
+    /// Sets the content of an entry: that of copy `good`, or lost. Copies with another content are rewritten,
+    /// except those that are `spared`.
     fn put_right(
         &mut self,
         entry: u32,
@@ -177,7 +178,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Compares the copies of a block that nobody has written meanwhile. What most of them say counts.
+    /// Compares the copies of a block that has not been written meanwhile. The majority counts.
     fn compare(&mut self, now: Time, core: &mut Core<B>, id: u32, index: usize) {
         let work = &mut self.works[id as usize];
         let (entry, is_scrub) = (work.entries[index], work.purpose != Purpose::Repair);
@@ -186,7 +187,7 @@ impl<B: Block> Epochs<B> {
         let found: [Option<B>; MOST_COPIES] = std::array::from_fn(|copy| work.found[copy][index].take());
         let serves = |copy: usize| is_asked[copy] && core.drives.is_in_sync(places[copy].drive);
         if self.cache.get(entry).held != Held::Unknown {
-            // Copies that are still to be written become right anyway; those that are durable do not.
+            // Copies still to be written become right anyway; durable ones do not.
             let cached = self.cache.get(entry);
             let is_lost = |&copy: &usize| serves(copy) && found[copy].is_none() && cached.is_current(copy);
             let lost: Vec<usize> = (0..places.len()).filter(is_lost).collect();
@@ -238,8 +239,8 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// The reader knows that the copies on `drive`, which it has just read, are right: the others become
-    /// them. Blocks that the host has written meanwhile are written everywhere anyway.
+    /// The reader knows that the copies on `drive`, which it has just read, are right: overwrites the others.
+    /// Blocks that the host has written meanwhile are written everywhere anyway.
     pub(super) fn restore(
         &mut self,
         now: Time,
@@ -265,7 +266,7 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// What was done about some blocks is durable.
+    /// All changes to some blocks are durable.
     pub(super) fn end_work(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let Work { purpose, first, blocks, .. } = self.works[id as usize];
         self.free_works.push(id);
@@ -278,8 +279,8 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// True when as many copies have another content as have that of `good`, and drives without protection
-/// information say so: nothing tells which is right.
+/// True if as many copies differ from `good` as agree with it, and their drives have no protection
+/// information: it is unknown which are right.
 fn is_undecided<B: Block>(found: &[Option<B>], good: usize) -> bool {
     let votes = |content: &B| found.iter().flatten().filter(|there| there.is_same(content)).count();
     let Some(content) = &found[good] else { return false };
@@ -288,7 +289,7 @@ fn is_undecided<B: Block>(found: &[Option<B>], good: usize) -> bool {
         && found.iter().flatten().any(|there| !there.has_seal())
 }
 
-/// The copy whose content most of them have, the first of several; none if nothing was found.
+/// The copy with the most common content, the first of several; None if none was read.
 fn most_say<B: Block>(found: &[Option<B>]) -> Option<usize> {
     let votes = |copy: &usize| {
         let content = found[*copy].as_ref();

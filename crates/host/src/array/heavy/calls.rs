@@ -1,85 +1,85 @@
-//! Drives collect while they have the token, and come to rest before it passes on (Shin 2017, sections 5.3.2
-//! and 5.3.5: GCCTRL).
+//! Garbage collection of drives while they have the token; they quiesce before it passes on (Shin 2017,
+//! sections
+//! 5.3.2 and 5.3.5: GCCTRL).
 //!
-//! After the writes of an epoch, and their flush, each drive is told to collect, and is asked now and then
-//! until it collects no more: it has its high watermark again. So each epoch makes up for what it wrote, and
-//! the free blocks of all planes last for the next one. If collection were left for later, all planes, which
-//! are written alike, would come down to their low watermark at the same time, and then their drive collects
-//! whether it has the token or not. A drive that has its high watermark in every plane ignores the call, so
-//! that nobody has to ask for free blocks, of which only the sum over all planes could be known. The paper
-//! sets the high threshold to "just enough" instead; thresholds count blocks of a plane, and a host does not
-//! know the planes.
+//! After the writes of an epoch and their flush, each drive is instructed to collect and is polled until it
+//! stops: it is back at its high watermark. So each epoch makes up for its own writes, and the free blocks of
+//! all planes last for the next one. If collection were deferred, all planes, which are written evenly, would
+//! reach their low watermark at the same time, and their drive would collect with or without the token. A
+//! drive at its high watermark in every plane ignores the call, so the free blocks, of which only the sum
+//! over all planes is visible, need not be queried. The paper sets the high threshold to "just enough"
+//! instead; thresholds count blocks of a plane, and a host does not know the planes.
 
 use super::{EpochFigures, Stage};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 
-/// The calls to one drive, one at a time.
+/// The control calls to one drive, one at a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calls {
     phase: Phase,
-    /// It does not know the calls.
+    /// The drive does not support the calls.
     is_unsupported: bool,
-    /// It has not replied to a call.
+    /// A call is outstanding.
     is_asked: bool,
-    /// It has collected in this epoch.
+    /// The drive has collected in this epoch.
     is_collecting: bool,
-    /// How its collection went, if it was told to collect.
+    /// Result of its collection, if it was instructed to collect.
     collected: Option<Collected>,
-    /// Until when it is waited for.
+    /// Deadline of the current phase.
     until: Time,
-    /// Until when it is waited for to come to rest.
+    /// Deadline for quiescence.
     end: Time,
 }
 
-/// How a collection went.
+/// Result of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// The drive was still at it when its time was over.
+    /// The drive was still collecting at its deadline.
     pub was_cut: bool,
-    /// Since when it came to rest.
+    /// When it began to quiesce.
     pub resting: Time,
-    /// It had not when its time was over.
+    /// It had not quiesced at its deadline.
     pub was_restless: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// There is nothing to call for.
+    /// No calls are needed.
     #[default]
     Idle,
-    /// It collects.
+    /// The drive is collecting.
     Collecting,
-    /// It comes to rest.
+    /// The drive is quiescing.
     Settling,
 }
 
-/// What a drive does while it is called to.
+/// The stage of an epoch in which a call is made.
 pub fn stage_of(call: Control) -> Stage {
     if call == Control::IsReadyForRead { Stage::Settling } else { Stage::Collecting }
 }
 
-/// What comes next.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This call.
+    /// Make this call.
     Ask(Control),
-    /// To ask again, after a while.
+    /// Poll again after a while.
     Poll,
     /// The token may pass on.
     Done,
-    /// Nothing: nobody waits for the reply.
+    /// None: the reply is outdated.
     Nothing,
 }
 
 impl Calls {
-    /// False when the drive does not know the calls.
+    /// False if the drive does not support the calls.
     pub fn are_known(&self) -> bool {
         !self.is_unsupported
     }
 
-    /// What an epoch has written is durable: the drive makes up for it until `until` at most, and comes to
-    /// rest before `end`. If it does not, the token passes on all the same.
+    /// The writes of an epoch are durable: the drive collects until `until` at most and quiesces before
+    /// `end`. The token passes on at `end` in any case.
     pub fn begin(&mut self, now: Time, until: Time, end: Time, figures: &mut EpochFigures) -> Control {
         self.end = end;
         if now >= until {
@@ -90,7 +90,7 @@ impl Calls {
         self.ask(Control::RunGc { until })
     }
 
-    /// The drive is asked to stop its own work.
+    /// Instructs the drive to stop its background work.
     fn come_to_rest(&mut self, figures: &mut EpochFigures) -> Control {
         (self.phase, self.until) = (Phase::Settling, self.end);
         figures.polls += 1;
@@ -102,7 +102,7 @@ impl Calls {
         call
     }
 
-    /// The drive has replied.
+    /// Handles the drive's reply.
     pub fn replied(
         &mut self,
         now: Time,
@@ -117,7 +117,7 @@ impl Calls {
         match (self.phase, reply) {
             (Phase::Idle, _) => Next::Nothing,
             (_, ControlReply::Unsupported) => {
-                // It is treated as without calls from now on.
+                // From now on the drive is treated as one without control calls.
                 self.is_unsupported = true;
                 figures.without_control += 1;
                 self.done()
@@ -156,7 +156,7 @@ impl Calls {
         Next::Ask(self.come_to_rest(figures))
     }
 
-    /// The time to ask again has come: the call, if the last one has been replied to.
+    /// The poll interval has passed: the next call, unless one is outstanding.
     pub fn poll(&mut self, figures: &mut EpochFigures) -> Option<Control> {
         let call = match self.phase {
             _ if self.is_asked => return None,
@@ -168,12 +168,12 @@ impl Calls {
         Some(self.ask(call))
     }
 
-    /// How the last collection went, once.
+    /// Takes the result of the last collection.
     pub fn take_collected(&mut self) -> Option<Collected> {
         self.collected.take()
     }
 
-    /// The drive is lost.
+    /// Resets the state: the drive has failed.
     pub fn forget(&mut self) {
         *self = Calls::default();
     }

@@ -1,52 +1,52 @@
-//! What epochs did.
+//! Counters of epochs.
 
 use super::StageTimes;
 use tailcut_base::Nanos;
 
-/// Counts of an array with epochs, since it was made or opened, or since its preparation
+/// Counters of an array with epochs, since it was created or opened, or since its preparation
 /// ([`Array::count_epochs_anew`](crate::array::Array::count_epochs_anew)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EpochFigures {
-    /// Epochs.
+    /// Number of epochs.
     pub epochs: u64,
-    /// The longest of them.
+    /// Length of the longest epoch.
     pub longest_epoch: Nanos,
     /// Blocks written to drives for the host, repair and rebuilding; each copy counts.
     pub written: u64,
-    /// Copies that were never written, because the block was written again before.
+    /// Copies that were never written because the block was overwritten before.
     pub superseded: u64,
-    /// Blocks of descriptors.
+    /// Blocks of descriptors written.
     pub descriptors: u64,
-    /// Of those, the ones that only merge others.
+    /// Descriptor blocks that only merge others.
     pub merges: u64,
-    /// Blocks of reads that were answered from the cache.
+    /// Blocks of reads served from the cache.
     pub from_cache: u64,
-    /// Reads of blocks with one copy on a drive with the token that went to the other.
+    /// Reads of blocks with one copy on a drive with the token that were sent to the other.
     pub diverted: u64,
-    /// Those that had to go to the drive with the token.
+    /// Reads that had to go to the drive with the token.
     pub met: u64,
-    /// Requests that waited for room in the cache or the lines.
+    /// Requests that waited for room in the cache or the dirty lists.
     pub throttled: u64,
-    /// The longest time that a copy waited for the token.
+    /// Longest time that a copy waited for the token.
     pub longest_wait: Nanos,
-    /// Copies that waited for longer than the deadline.
+    /// Copies that waited longer than the deadline.
     pub late: u64,
-    /// How often a drive that was told to collect had something to collect.
+    /// Times that a drive instructed to collect had garbage to collect.
     pub collections: u64,
-    /// How often a drive was asked whether it had come to rest.
+    /// Times that a drive was polled for quiescence.
     pub polls: u64,
-    /// How often the token passed on although a drive had not come to rest.
+    /// Times that the token passed on although a drive had not quiesced.
     pub restless: u64,
-    /// What drives did with the token; sums over them.
+    /// Time per stage with the token, summed over the drives.
     pub times: StageTimes,
-    /// How long drives had the token, had nothing more to do with it, and waited for others of their group.
+    /// Time that drives had the token but waited for others of their group, summed over the drives.
     pub waiting: Nanos,
-    /// Drives that do not know the control interface, where it was to be used.
+    /// Drives that do not support the control interface although it is enabled.
     pub without_control: u32,
 }
 
 impl EpochFigures {
-    /// What has been counted since there was only that. What was longest is so of all.
+    /// The difference to an earlier snapshot. Maxima are not reset.
     #[must_use]
     pub fn since(self, before: &EpochFigures) -> EpochFigures {
         EpochFigures {
@@ -71,7 +71,7 @@ impl EpochFigures {
         }
     }
 
-    /// Nothing has been the longest yet.
+    /// Resets the maxima.
     pub fn forget_longest(&mut self) {
         (self.longest_epoch, self.longest_wait) = (Nanos::ZERO, Nanos::ZERO);
     }

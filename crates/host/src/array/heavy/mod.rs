@@ -1,9 +1,9 @@
-//! Heavy I/O tokens (Shin 2017, section 5.3.2): of the drives that stand in for each other, one group at a
+//! Heavy I/O tokens (Shin 2017, section 5.3.2): of drives that are redundant to each other, one group at a
 //! time may write, flush and collect, for an *epoch*; the others serve reads.
 //!
-//! `turn` says whose epoch it is and when the next begins, `pace` what a drive can do in one, `calls` how it
-//! is told to collect and to come to rest before the token passes on. A layout with copies carries its epochs
-//! out itself; for those that write a log `tokens` does, with a [`Gate`](super::drives::Gate) before each
+//! `turn` decides which group has the token and when the next epoch begins, `pace` estimates a drive's
+//! capacity per epoch, `calls` makes it collect, and quiesce before the token passes on. A layout with copies
+//! runs its epochs itself; for log layouts `tokens` does, with a [`Gate`](super::drives::Gate) for each
 //! drive.
 
 mod calls;

@@ -1,38 +1,38 @@
-//! What a drive can do in an epoch, as far as earlier ones have shown.
+//! Estimates a drive's capacity per epoch from earlier epochs.
 
 use super::calls::Collected;
 use tailcut_base::{Nanos, Time};
 
-/// The speed of a drive in its epochs: what writing takes, and what collecting takes that makes up for it.
+/// The speed of a drive in its epochs: the time for writes, and for the garbage collection that offsets them.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// When its writing began in this epoch.
+    /// Start of the writes in this epoch.
     began: Time,
-    /// When the last write of the epoch began.
+    /// Start of the last write in this epoch.
     ended: Time,
-    /// When all of it was durable.
+    /// Time at which all writes of this epoch were durable.
     durable: Time,
-    /// What writing a block takes, flush included; zero while nothing is known.
+    /// Time to write a block, flush included; zero while unknown.
     per_block: Nanos,
-    /// The most blocks that an epoch has written.
+    /// Largest number of blocks written in an epoch.
     most_written: usize,
-    /// From the beginning of the last write of an epoch until all is durable; at most half of the epoch's
-    /// share of the deadline. Like all that is set aside, the longest of late.
+    /// Time from the start of the last write of an epoch until all is durable; at most half of the epoch's
+    /// share of the deadline. Like all reserves, the longest of recent epochs.
     wind_down: Nanos,
-    /// What comes before the first takes; at most a quarter.
+    /// Time before the first write of an epoch; at most a quarter of the share.
     wind_up: Nanos,
-    /// What earlier epochs took to write, flush included, and then to collect and to come to rest. Both are
-    /// halved when they tell of [`MEMORY`] epochs that do nothing but write.
+    /// Time of earlier epochs for writes, flush included, and for collection and quiescence. Both are halved
+    /// when they add up to [`MEMORY`] epochs that only write.
     writing: Nanos,
     collecting: Nanos,
     /// The collection of the last epoch was cut short.
     was_cut: bool,
-    /// Writing since a collection last came to its end: beyond [`MEMORY`] epochs that do nothing but write it
-    /// may take all the time that there is.
+    /// Time of writes since a collection was last completed: beyond [`MEMORY`] epochs that only write,
+    /// collection may take all available time.
     unfinished: Nanos,
-    /// The present epoch gives collection no more than its part.
+    /// The current epoch limits collection to its part.
     is_paced: bool,
-    /// What it takes to come to rest behind a collection, as far as is known.
+    /// Time to quiesce after a collection; None while unknown.
     rest: Option<Nanos>,
 }
 
@@ -57,31 +57,31 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Writing begins now, in an epoch that began `took` ago and may last for `share`.
+    /// Writes begin now, in an epoch that started `took` ago and may last for `share`.
     pub fn begin(&mut self, now: Time, took: Nanos, share: Nanos) {
         (self.began, self.ended, self.durable) = (now, now, now);
         self.wind_up = longest_of_late(self.wind_up, took).min(share / 4);
     }
 
-    /// A write begins.
+    /// A write starts.
     pub fn write(&mut self, now: Time) {
         (self.ended, self.durable) = (now, now);
     }
 
-    /// When the last write of an epoch may begin, from the epoch's beginning. What waits was let in by
-    /// [`Pace::room`], which leaves collection its part; when less was left for it than was known then,
-    /// collection yields: that a copy waits for one round at most is a promise.
+    /// Last time at which a write of an epoch may start, relative to the epoch's start. Waiting writes were
+    /// admitted by [`Pace::room`], which reserves time for collection; if that turns out too short,
+    /// collection yields, since the wait of a copy for at most one round is guaranteed.
     pub fn last_write(&self, share: Nanos) -> Nanos {
         aim(share).saturating_sub(self.wind_down)
     }
 
-    /// Learns what this epoch has shown: writing `blocks` blocks has taken from its beginning to now, when
-    /// they are durable. What is slow counts at once, what is fast after some time. Few blocks tell of the
-    /// costs of an epoch rather than of the drive's speed; but where one slow epoch has left room for few
-    /// only, nothing would ever tell that the drive is quick again: so what was slow is forgotten slowly.
+    /// Updates the estimate: writing `blocks` blocks has taken from the start of the epoch to now, when they
+    /// are durable. A slow epoch counts at once, a fast one gradually. Few blocks reveal the fixed costs of
+    /// an epoch rather than the drive's speed; but after a slow epoch has left room for few blocks only, no
+    /// epoch would ever show that the drive is fast again: so the estimate of a slow epoch decays.
     pub fn learn(&mut self, now: Time, blocks: usize) {
         self.durable = now;
-        // A drive that stands in for another while it is prepared takes no time.
+        // A drive that serves in place of another during preparation takes no time.
         let is_timeless = now == self.began;
         if is_timeless || blocks == 0 {
             return;
@@ -95,14 +95,14 @@ impl Pace {
         self.per_block = took.max((self.per_block * 7 + took) / 8);
     }
 
-    /// Until when a drive may collect in an epoch that began at `began`, and until when it is waited for to
-    /// come to rest then. It has to do so within the epoch, or the next group gets the token too late. One
-    /// that is not at rest by then has planes that must collect: reads would meet that, so it may keep the
-    /// token for longer, but not beyond `limit`, when others have waited for so long as was promised.
+    /// Deadlines for the collection and then the quiescence of a drive, in an epoch that started at `began`.
+    /// It must quiesce within the epoch, or the next group gets the token too late. A drive that has not
+    /// quiesced by then has planes that must collect: reads would be delayed by that, so it may keep the
+    /// token for longer, but not beyond `limit`, the end of the wait guaranteed to the others.
     ///
-    /// Planes that are written alike have to collect at the same time, and then not again for long. All at
-    /// once that would keep writes waiting for many epochs: so a collection gets [`HEADWAY`] times what such
-    /// writing takes of it in the mean, and goes on in the next epoch.
+    /// Planes that are written evenly must collect at the same time, and then not again for long. Completing
+    /// that at once would delay writes for many epochs: so a collection gets [`HEADWAY`] times its mean share
+    /// for these writes, and continues in the next epoch.
     pub fn collection(&mut self, now: Time, began: Time, share: Nanos, limit: Time) -> (Time, Time) {
         let rest = self.rest.map_or(share / 2, |rest| rest.max(share / 8)).min(share / 2);
         let limit = Time(limit.0.saturating_sub(margin(share).0));
@@ -113,8 +113,8 @@ impl Pace {
         (until, (until.max(now) + share / 2).min(limit))
     }
 
-    /// What this epoch's writing makes collection do in the mean, and a headway; all the time that there is
-    /// when it has not come to its end for long.
+    /// Mean time of collection for this epoch's writes, times the headway; all available time if no
+    /// collection has been completed for long.
     fn part_of_collection(&self, share: Nanos) -> Nanos {
         let wrote = self.durable.since(self.began);
         let is_late = self.unfinished > share * MEMORY;
@@ -125,16 +125,16 @@ impl Pace {
         }
     }
 
-    /// The epoch is over; if the drive was told to collect, `collected` says how that went. What was left
-    /// goes on in the next epoch: planes are written alike, so they have to collect at the same time, which
-    /// takes longer than one epoch now and then. But a drive that is cut again and again does not keep up.
-    /// Then collection counts twice, and less is written, until it does.
+    /// Ends the epoch; `collected` is the result of the drive's collection, if it was instructed to collect.
+    /// The rest continues in the next epoch: planes are written evenly, so they must collect at the same
+    /// time, which now and then takes longer than one epoch. But a drive whose collection is cut repeatedly
+    /// does not keep up: then collection counts twice, and fewer writes are admitted, until it does.
     pub fn end(&mut self, now: Time, share: Nanos, collected: Option<Collected>) {
         let down = self.durable.since(self.ended);
         self.wind_down = longest_of_late(self.wind_down, down).min(share / 2);
         let Some(Collected { was_cut, resting, was_restless }) = collected else { return };
         if !was_restless {
-            // One that did not come to rest has planes that must collect: less time for collecting would not
+            // A drive that did not quiesce has planes that must collect: less time for collection would not
             // help it.
             self.rest = Some(longest_of_late(self.rest.unwrap_or(Nanos::ZERO), now.since(resting)));
         }
@@ -145,7 +145,7 @@ impl Pace {
             if was_cut { self.unfinished + self.durable.since(self.began) } else { Nanos::ZERO };
         let (wrote, collected) = (self.durable.since(self.began), now.since(self.durable) * counts);
         if self.writing == Nanos::ZERO {
-            // Nothing is known of a drive that has erased blocks left: as if each block had to be moved once.
+            // Unknown as long as the drive has erased blocks left: assume that each block must be moved once.
             (self.writing, self.collecting) = (share / 2, share / 2);
         }
         (self.writing, self.collecting) = (self.writing + wrote, self.collecting + collected);
@@ -154,25 +154,25 @@ impl Pace {
         }
     }
 
-    /// Of so much time what is left for writing when collection has had its part.
+    /// The part of `time` that is left for writes after collection has had its part.
     fn for_writing(&self, time: Nanos) -> Nanos {
         let both = self.writing.0 + self.collecting.0;
         let part = (u128::from(time.0) * u128::from(self.writing.0)).checked_div(u128::from(both));
         part.map_or(time, |part| Nanos(part as u64))
     }
 
-    /// Blocks that may wait, so that an epoch of length `share` suffices for them.
+    /// Number of waiting blocks for which an epoch of length `share` suffices.
     pub fn room(&self, share: Nanos) -> usize {
         let rest = self.for_writing(aim(share).saturating_sub(self.wind_down + self.wind_up)).0;
         let most = rest.checked_div(self.per_block.0).map_or(FIRST_ROOM, |blocks| blocks as usize);
-        // A drive with a buffer is quick at first: what it has not shown yet it is trusted with step by step.
+        // A drive with a buffer is fast at first: the room grows step by step beyond proven sizes.
         most.min(2 * self.most_written).max(LEAST_ROOM)
     }
 }
 
-/// When an epoch that may last for `share` is to end: what its flush takes, and coming to rest, is known as
-/// it was, not as it will be. So the deadline is kept although each epoch of a round takes a little longer
-/// than expected.
+/// Planned end of an epoch that may last for `share`. The times of its flush and quiescence are past ones and
+/// may increase; the margin keeps the deadline even if each epoch of a round takes a little longer than
+/// expected.
 fn aim(share: Nanos) -> Nanos {
     share - margin(share)
 }
@@ -181,27 +181,27 @@ fn margin(share: Nanos) -> Nanos {
     share / 16
 }
 
-/// The longest that something took of late, now that it took `took`: what is rare, such as an erase in the
-/// way, is remembered for some hundred epochs.
+/// Decaying maximum of a duration, given the latest one, `took`: a rare event, such as an interfering erase,
+/// is remembered for some hundred epochs.
 fn longest_of_late(before: Nanos, took: Nanos) -> Nanos {
     took.max(before - before / 64)
 }
 
-/// How many whole epochs of writing are remembered: several times as much as planes that are written alike
-/// take until all of them have to collect. Short epochs count for little, as most of them collect nothing and
-/// one of them for many.
+/// Number of whole epochs of writes that are remembered: several times as many as evenly written planes take
+/// until all of them must collect. Short epochs have little weight, as most of them collect nothing and one
+/// of them for many.
 const MEMORY: u64 = 8;
 
-/// How much more than its part a collection gets.
+/// Factor of a collection's time to its part.
 const HEADWAY: u128 = 2;
 
-/// The fewest blocks of an epoch from which the speed of a drive can be told.
+/// Least number of blocks in an epoch from which a drive's speed can be estimated.
 const TELLING: usize = 64;
 
-/// Blocks that may wait for a drive of which nothing is known yet: 1 MiB.
+/// Number of blocks that may wait for a drive of unknown speed: 1 MiB.
 const FIRST_ROOM: usize = 256;
 
-/// Blocks that may wait for any drive, however slow.
+/// Number of blocks that may wait for any drive, however slow.
 const LEAST_ROOM: usize = 8;
 
 #[cfg(test)]
@@ -210,7 +210,7 @@ mod tests {
 
     const SHARE: Nanos = Nanos::millis(32);
 
-    /// An epoch that writes for 4 ms, collects for 4 ms, and then comes to rest for so long.
+    /// An epoch that writes for 4 ms, collects for 4 ms, and then takes `rest` to quiesce.
     fn epoch(pace: &mut Pace, rest: Nanos) {
         let (began, durable) = (Time(0), Time(0) + Nanos::millis(4));
         pace.begin(began, Nanos::ZERO, SHARE);
@@ -225,7 +225,7 @@ mod tests {
         epoch(&mut pace, Nanos::millis(8));
         (0..20).for_each(|_| epoch(&mut pace, Nanos::micros(100)));
         let left = |pace: &mut Pace| {
-            // Of a drive that has fallen behind, which gets all the time that there is.
+            // A drive that has fallen behind gets all available time.
             pace.unfinished = SHARE * 2 * MEMORY;
             SHARE - pace.collection(Time(0), Time(0), SHARE, Time::NEVER).0.since(Time(0))
         };
@@ -262,7 +262,7 @@ mod tests {
         assert!(room > 500 && writing * 9 / 4 < SHARE, "{room}: writing is four ninths of an epoch");
     }
 
-    /// A slow epoch leaves room for so few blocks that no epoch after it tells how quick the drive is.
+    /// A slow epoch leaves room for so few blocks that no later epoch shows how fast the drive is.
     #[test]
     fn what_was_slow_once_does_not_throttle_for_ever() {
         let mut pace = Pace::default();

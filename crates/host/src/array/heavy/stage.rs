@@ -1,42 +1,42 @@
-//! How far a drive is with its epoch, and how long each part of it takes.
+//! The stages of a drive's epoch and the time spent in each.
 
 use tailcut_base::{Nanos, Time};
 
-/// How far a drive is with its epoch.
+/// Stage of a drive's epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// It has no token, or nothing more to do with it.
+    /// It has no token, or is done with it.
     #[default]
     Rest,
-    /// It answers the reads that it got before the token.
+    /// It completes the reads it received before the token.
     Draining,
-    /// It writes.
+    /// It is writing.
     Writing,
-    /// It is flushed.
+    /// It is being flushed.
     Flushing,
-    /// It collects.
+    /// It is collecting garbage.
     Collecting,
-    /// It comes to rest before the token passes on.
+    /// It is quiescing before the token passes on.
     Settling,
 }
 
-/// What drives did with the token, and for how long; sums over all of them.
+/// Time per stage with the token, summed over drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageTimes {
-    /// They answered reads that they had got before.
+    /// Completing earlier reads.
     pub draining: Nanos,
-    /// They wrote.
+    /// Writing.
     pub writing: Nanos,
-    /// They were flushed.
+    /// Flushing.
     pub flushing: Nanos,
-    /// They collected.
+    /// Collecting garbage.
     pub collecting: Nanos,
-    /// They came to rest.
+    /// Quiescing.
     pub settling: Nanos,
 }
 
 impl StageTimes {
-    /// The time of a stage; none for rest.
+    /// The time of a stage; None for rest.
     fn of(&mut self, stage: Stage) -> Option<&mut Nanos> {
         match stage {
             Stage::Rest => None,
@@ -48,7 +48,7 @@ impl StageTimes {
         }
     }
 
-    /// What has been added since there were only those.
+    /// The difference to an earlier snapshot.
     #[must_use]
     pub fn since(self, before: &StageTimes) -> StageTimes {
         StageTimes {
@@ -60,7 +60,7 @@ impl StageTimes {
         }
     }
 
-    /// These and others.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: &StageTimes) -> StageTimes {
         StageTimes {
@@ -73,7 +73,7 @@ impl StageTimes {
     }
 }
 
-/// Where a drive stands, and where it has been.
+/// The current stage of a drive, and the time spent in earlier ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     stage: Stage,
@@ -82,36 +82,36 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Where it stands.
+    /// The current stage.
     #[inline]
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// True while it does something with the token: reads should go elsewhere.
+    /// True while the drive is working with the token: reads should avoid it.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.stage != Stage::Rest
     }
 
-    /// What it did with the token so far, up to its present stage.
+    /// Time per stage, without the current one.
     pub fn times(&self) -> &StageTimes {
         &self.times
     }
 
-    /// The same until `now`, with its present stage.
+    /// Time per stage until `now`, including the current one.
     pub fn times_until(&self, now: Time) -> StageTimes {
         let mut upto = *self;
         upto.enter(now, self.stage);
         upto.times
     }
 
-    /// How long it has been at rest since a moment.
+    /// Time that the drive has been at rest since `from`; zero if it is busy.
     pub fn rested(&self, now: Time, from: Time) -> Nanos {
         if self.is_busy() { Nanos::ZERO } else { now.since(self.since.max(from)) }
     }
 
-    /// It enters a stage.
+    /// Enters a stage.
     pub fn enter(&mut self, now: Time, stage: Stage) {
         if let Some(time) = self.times.of(self.stage) {
             *time += now.since(self.since);

@@ -1,8 +1,8 @@
-//! The tokens of an array whose drives have gates: of the drives that stand in for each other one at a time
+//! The tokens of an array whose drives have gates: of drives that are redundant to each other, one at a time
 //! writes, flushes and collects.
 //!
-//! An epoch takes what waited before its drive's gate when it began, as far as its share of the deadline
-//! lasts, and ends with a flush. Drives before whose gates nothing waits are passed over.
+//! An epoch takes the requests waiting at its drive's gate when it starts, as far as its share of the
+//! deadline permits, and ends with a flush. Drives without waiting requests are skipped.
 
 use super::{EpochFigures, Next, Stage, Turn, stage_of};
 use crate::array::ArrayConfig;
@@ -14,18 +14,18 @@ use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Nanos, Status, Time};
 
-/// The tokens: one for each R-group.
+/// The tokens: one per R-group.
 #[derive(Debug)]
 pub struct Tokens {
     turns: IdVec<GroupId, Turn>,
-    /// The drives of each.
+    /// The division of drives into R-groups.
     groups: RGroups,
-    /// When each has something to do by itself.
+    /// Timers of the groups.
     timers: Timers,
-    /// The longest epoch.
+    /// Longest permitted epoch.
     share: Nanos,
     deadline: Nanos,
-    /// How long after something has come to it a drive is due.
+    /// Time from the first request at a drive's gate until its epoch is due.
     delay: Nanos,
     poll: Nanos,
     has_control: bool,
@@ -33,7 +33,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The tokens of an array, one for each of its R-groups.
+    /// The tokens of an array, one per R-group.
     pub fn new(array: &ArrayConfig) -> Tokens {
         let (config, groups, width) = (&array.epoch, array.groups as usize, array.width());
         let layout = RGroups::new(width);
@@ -51,22 +51,22 @@ impl Tokens {
         }
     }
 
-    /// What they did.
+    /// Counters of the epochs.
     pub fn figures(&self) -> &EpochFigures {
         &self.figures
     }
 
-    /// The longest of all is looked for from now on.
+    /// Resets the maxima.
     pub fn forget_longest(&mut self) {
         self.figures.forget_longest();
     }
 
-    /// The longest epoch.
+    /// Longest permitted epoch.
     pub fn share(&self) -> Nanos {
         self.share
     }
 
-    /// What it takes to write a block to one of the drives of a group, as far as is known.
+    /// Estimated time to write a block to one of the drives of a group.
     pub fn interval(&self, group: GroupId) -> Nanos {
         self.turns[group].interval()
     }
@@ -76,18 +76,18 @@ impl Tokens {
         self.turns[group].holders().first().copied()
     }
 
-    /// So many blocks have waited for the token since `since`.
+    /// `blocks` blocks have waited for the token for `wait`.
     pub fn note_wait(&mut self, wait: Nanos, blocks: u64, deadline: Nanos) {
         self.figures.longest_wait = self.figures.longest_wait.max(wait);
         self.figures.late += if wait > deadline { blocks } else { 0 };
     }
 
-    /// When there is something to do.
+    /// When the next timer expires.
     pub fn next_event(&self) -> Time {
         self.timers.next()
     }
 
-    /// Does what is due.
+    /// Runs timers that have expired.
     pub fn advance<B>(&mut self, now: Time, drives: &mut Drives<B>) {
         while let Some((at, group)) = self.timers.first()
             && at <= now
@@ -103,8 +103,8 @@ impl Tokens {
         }
     }
 
-    /// Does what has become possible; returns the next drive that may be written, whose layout may have kept
-    /// something back for it.
+    /// Advances all epochs as far as possible. Returns the next drive that may be written, for which its
+    /// layout may hold data.
     pub fn run<B>(&mut self, now: Time, drives: &mut Drives<B>) -> Option<DriveId> {
         while let Some(drive) = drives.next_changed() {
             let may_begin = self.go_on(now, drives, drive);
@@ -116,7 +116,7 @@ impl Tokens {
         None
     }
 
-    /// Goes on with the epoch of a drive, if it is in one; true when it begins to write.
+    /// Advances the epoch of a drive; true if its writes begin.
     fn go_on<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId) -> bool {
         let group = self.groups.group_of(drive);
         let gate = drives.gate(drive);
@@ -150,14 +150,14 @@ impl Tokens {
         drives.begin_writing(now, drive, end);
     }
 
-    /// Flushes a drive of whose epoch nothing is left.
+    /// Flushes a drive whose writes of the epoch have completed.
     fn end_writing<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId) {
         if drives.gate(drive).is_idle() && !drives.flush_epoch(now, drive) {
             self.settle(now, drives, drive, Status::Success);
         }
     }
 
-    /// The flush that ends an epoch has been answered.
+    /// The flush at the end of an epoch has completed.
     pub fn flushed<B>(
         &mut self,
         now: Time,
@@ -172,7 +172,7 @@ impl Tokens {
         }
     }
 
-    /// What an epoch has written is durable, or is not.
+    /// Handles the end of an epoch's writes: they are durable, or the flush has failed.
     fn settle<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId, status: Status) {
         let group = self.groups.group_of(drive);
         drives.flushed_epoch(drive, status);
@@ -195,7 +195,7 @@ impl Tokens {
         call_to(now, drives, drive, call);
     }
 
-    /// A drive has replied to a call.
+    /// Handles a drive's reply to a control call.
     pub fn replied<B>(
         &mut self,
         now: Time,

@@ -1,33 +1,33 @@
-//! The token: which group has it, and when it may pass on.
+//! A token: the group that holds it, and when it may pass on.
 
 use crate::array::DriveId;
 use tailcut_base::{Nanos, Time};
 
-/// The token.
+/// The token of a set of groups.
 #[derive(Debug)]
 pub struct Turn {
     /// The drives of each group.
     members: Vec<Vec<DriveId>>,
-    /// Who has it.
+    /// Group that holds the token.
     holder: Option<usize>,
-    /// Who had it last.
+    /// Group that held it last.
     last: usize,
-    /// Drives of the holder that are not done, and whoever keeps it from passing on.
+    /// Number of the holder's drives that are still working, plus one while the epoch is being started.
     working: u32,
-    /// When the epoch began.
+    /// Start of the epoch.
     began: Time,
-    /// When somebody may next have to get it, if nobody has.
+    /// Earliest time at which a group may be due, while the token is free.
     due: Time,
-    /// When drives are asked again how they are.
+    /// When to poll drives again.
     poll: Time,
-    /// What it takes to write a block of the host wherever it belongs, as far as is known.
+    /// Estimated time to write a block of the host to all its places.
     interval: Nanos,
     /// Blocks written in this epoch.
     settled: u64,
 }
 
 impl Turn {
-    /// Nobody has it, of groups with these drives.
+    /// A free token for groups of these drives.
     pub fn new(members: Vec<Vec<DriveId>>) -> Turn {
         Turn {
             last: members.len() - 1,
@@ -42,7 +42,7 @@ impl Turn {
         }
     }
 
-    /// The drives that have it.
+    /// The drives that hold the token.
     pub fn holders(&self) -> &[DriveId] {
         self.holder.map_or(&[], |group| &self.members[group])
     }
@@ -52,32 +52,32 @@ impl Turn {
         &self.members[group]
     }
 
-    /// The drives that have it or had it last.
+    /// The drives that hold the token or held it last.
     pub fn last_members(&self) -> &[DriveId] {
         &self.members[self.last]
     }
 
-    /// True when a group has it.
+    /// True if this group holds the token.
     #[inline]
     pub fn is_held_by(&self, group: usize) -> bool {
         self.holder == Some(group)
     }
 
-    /// True when nobody has it and somebody may be due.
+    /// True if the token is free and a group may be due.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         self.holder.is_none() && self.due <= now
     }
 
-    /// The next group in turn that `is_due`.
+    /// The next group in turn for which `is_due` returns true.
     pub fn next(&self, is_due: impl Fn(usize) -> bool) -> Option<usize> {
         let groups = self.members.len();
         (1..=groups).map(|step| (self.last + step) % groups).find(|&group| is_due(group))
     }
 
-    /// Until when the group that has it may keep it at most, so that each of the others gets it within
-    /// `deadline` of the moment from which on something waits there (`since`, by group), if those in between
-    /// keep it for a `share` each.
+    /// Latest time until which the holder may keep the token, so that each other group gets it within
+    /// `deadline` of its first waiting request (`since`, by group), if the groups in between keep it for a
+    /// `share` each.
     pub fn limit(&self, since: impl Fn(usize) -> Option<Time>, deadline: Nanos, share: Nanos) -> Time {
         let groups = self.members.len();
         let limits = (1..groups).filter_map(|step| {
@@ -87,23 +87,23 @@ impl Turn {
         limits.min().unwrap_or(Time::NEVER)
     }
 
-    /// A group gets it. It does not pass on before [`Turn::less`] has been called.
+    /// Gives the token to a group. It does not pass on before [`Turn::less`] has been called.
     pub fn begin(&mut self, now: Time, group: usize) {
         (self.holder, self.last, self.began, self.working) = (Some(group), group, now, 1);
         self.settled = 0;
     }
 
-    /// When the epoch began.
+    /// Start of the epoch.
     pub fn began(&self) -> Time {
         self.began
     }
 
-    /// One drive more works.
+    /// Another drive is working.
     pub fn more(&mut self) {
         self.working += 1;
     }
 
-    /// One works less; true when the token is free.
+    /// A drive is done; true if the token is free.
     pub fn less(&mut self, now: Time) -> bool {
         self.working -= 1;
         let is_free = self.working == 0;
@@ -113,13 +113,13 @@ impl Turn {
         is_free
     }
 
-    /// So many blocks have been written.
+    /// `blocks` blocks have been written.
     pub fn settle(&mut self, blocks: u64) {
         self.settled += blocks;
     }
 
-    /// An epoch has lasted for `took`: learns from it, where each block of the host is `copies.0 / copies.1`
-    /// blocks of drives.
+    /// Updates the estimate from an epoch that lasted for `took`. Each block of the host is `copies.0 /
+    /// copies.1` blocks on drives.
     pub fn learn(&mut self, took: Nanos, copies: (u64, u64)) {
         if let Some(per_copy) = took.0.checked_div(self.settled) {
             let interval = Nanos(per_copy * copies.0 / copies.1);
@@ -128,37 +128,37 @@ impl Turn {
         }
     }
 
-    /// What it takes to write a block of the host wherever it belongs, as far as is known.
+    /// Estimated time to write a block of the host to all its places.
     pub fn interval(&self) -> Nanos {
         self.interval
     }
 
-    /// When an epoch may have to begin.
+    /// When an epoch may have to start.
     pub fn next_due(&self) -> Time {
         if self.holder.is_none() { self.due } else { Time::NEVER }
     }
 
-    /// Nobody is due before `at`.
+    /// No group is due before `at`.
     pub fn set_due(&mut self, at: Time) {
         self.due = at;
     }
 
-    /// There will be something to do at `at`.
+    /// A group may be due at `at`.
     pub fn expect(&mut self, at: Time) {
         self.due = self.due.min(at);
     }
 
-    /// When drives are to be asked again.
+    /// When to poll drives again.
     pub fn next_poll(&self) -> Time {
         self.poll
     }
 
-    /// Drives are asked again at `at`, or earlier.
+    /// Schedules a poll at `at` or earlier.
     pub fn poll_at(&mut self, at: Time) {
         self.poll = self.poll.min(at);
     }
 
-    /// True, once, when drives are to be asked again now.
+    /// True, once, if drives must be polled now.
     pub fn take_poll(&mut self, now: Time) -> bool {
         let is_now = self.poll <= now;
         if is_now {

@@ -7,27 +7,27 @@ use tailcut_base::id;
 use tailcut_base::ids::Id;
 
 id! {
-    /// A region of a drive: 1008 neighbouring blocks, whose checksums are one block.
+    /// A region of a drive: 1008 consecutive blocks, whose checksums fill one block.
     pub struct RegionId;
 }
 
 id! {
-    /// A block of the drive that holds 2016 marks.
+    /// A block of marks: holds 2016 of them.
     pub struct MarkId;
 }
 
-/// The area of each drive of an array that holds checksums.
+/// The checksum area of each drive of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Its first block: what the layout may use ends there.
+    /// First block of the area, which is the end of the layout's blocks.
     start: u64,
     marks: usize,
     regions: usize,
 }
 
 impl Area {
-    /// The area of a drive with `drive_blocks` blocks of 4 KiB. On drives too small to hold it, the area starts
-    /// at block 0 and leaves the layout no space.
+    /// The area of a drive with `drive_blocks` blocks of 4 KiB. On drives too small to hold it, the area
+    /// starts at block 0 and leaves the layout no space.
     pub fn of(drive_blocks: u64) -> Area {
         let regions = drive_blocks.div_ceil(SUMS as u64) as usize;
         let marks = regions.div_ceil(MARKS);
@@ -35,12 +35,12 @@ impl Area {
         Area { start, marks, regions }
     }
 
-    /// Its first block.
+    /// First block of the area.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Its blocks.
+    /// The blocks of the area.
     pub fn blocks(&self) -> Range<u64> {
         self.start..self.start + (self.marks + self.regions) as u64
     }
@@ -55,7 +55,7 @@ impl Area {
         self.marks
     }
 
-    /// The regions that some blocks of the drive are in.
+    /// The regions of some blocks of the drive.
     #[inline]
     pub fn regions_of(&self, blocks: &Range<u64>) -> impl Iterator<Item = RegionId> + Clone + use<> {
         let first = RegionId::at((blocks.start / SUMS as u64) as usize);
@@ -67,29 +67,29 @@ impl Area {
         region.index() as u64 * SUMS as u64
     }
 
-    /// Where the checksums of a region are.
+    /// The block with the checksums of a region.
     pub fn sums_at(&self, region: RegionId) -> u64 {
         self.start + (self.marks + region.index()) as u64
     }
 
-    /// The region whose checksums are in a block.
+    /// The region whose checksums are in this block of the drive; None if it holds none.
     pub fn sums_in(&self, block: u64) -> Option<RegionId> {
         let index = block.checked_sub(self.start + self.marks as u64)?;
         (index < self.regions as u64).then(|| RegionId::at(index as usize))
     }
 
-    /// Where a block of marks is.
+    /// The block of the drive with a block of marks.
     pub fn mark_at(&self, mark: MarkId) -> u64 {
         self.start + mark.index() as u64
     }
 
-    /// The block of marks in a block.
+    /// The block of marks at this block of the drive; None if it holds none.
     pub fn mark_in(&self, block: u64) -> Option<MarkId> {
         let index = block.checked_sub(self.start)?;
         (index < self.marks as u64).then(|| MarkId::at(index as usize))
     }
 
-    /// The block of marks that has the mark of a region.
+    /// The block of marks with the mark of a region.
     pub fn mark_of(&self, region: RegionId) -> MarkId {
         MarkId::at(region.index() / MARKS)
     }

@@ -1,4 +1,4 @@
-//! Blocks of checksums and of marks as they are on a drive.
+//! The encoding of checksums and marks in blocks of a drive.
 //!
 //! Format 1, little-endian: magic (8 bytes; `tailcutB` for checksums, `tailcutG` for marks), CRC-32C of the
 //! rest (u32), format (u32), identity of the array (u128), identity of the member (u128), number of the
@@ -17,10 +17,10 @@ const HEAD: usize = 8 + 4 + 4 + 16 + 16 + 4 + 4 + 8;
 const SUMS_MAGIC: [u8; 8] = *b"tailcutB";
 const MARKS_MAGIC: [u8; 8] = *b"tailcutG";
 
-/// Checksums in a block: the blocks of a region.
+/// Checksums per block: the number of blocks of a region.
 pub const SUMS: usize = (BLOCK_BYTES as usize - HEAD) / 4;
 
-/// Marks in a block.
+/// Marks per block.
 pub const MARKS: usize = (BLOCK_BYTES as usize - HEAD) / 2;
 
 /// Version of a region's checksums: counts how often they were written, modulo 2^16.
@@ -46,12 +46,12 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// This member of an array.
+    /// The owner of the blocks of this member of an array.
     pub fn new(array: u128, member: MemberId) -> Owner {
         Owner { array, member }
     }
 
-    /// The same place with another drive in it.
+    /// The owner after the member has been replaced by another drive.
     pub fn renewed(self, member: MemberId) -> Owner {
         Owner { member, ..self }
     }
@@ -63,12 +63,12 @@ impl Owner {
         bytes
     }
 
-    /// The block of a region's checksums.
+    /// Encodes the block of a region's checksums.
     pub fn sums(self, region: RegionId, of: Generation, sums: impl Iterator<Item = u32>) -> Vec<u8> {
         self.block(Kind::Sums(region, of), sums.flat_map(u32::to_le_bytes))
     }
 
-    /// The checksums of a region, if a block holds those of this generation.
+    /// Decodes the checksums of a region; None if the block does not hold those of this generation.
     pub fn sums_of(
         self,
         region: RegionId,
@@ -79,12 +79,12 @@ impl Owner {
         Some(body.chunks_exact(4).map(|sum| u32::from_le_bytes(sum.try_into().expect("they are 4"))))
     }
 
-    /// A block of marks.
+    /// Encodes a block of marks.
     pub fn marks(self, mark: MarkId, marks: impl Iterator<Item = Generation>) -> Vec<u8> {
         self.block(Kind::Marks(mark), marks.flat_map(|generation| generation.0.to_le_bytes()))
     }
 
-    /// The marks in a block.
+    /// Decodes the marks in a block; None if it does not hold them.
     pub fn marks_of(self, mark: MarkId, block: &[u8]) -> Option<impl Iterator<Item = Generation>> {
         let body = self.body(Kind::Marks(mark), block)?;
         let generation = |mark: &[u8]| Generation(u16::from_le_bytes(mark.try_into().expect("they are 2")));

@@ -21,12 +21,12 @@ pub(super) struct Loading {
     most: u32,
 }
 
-/// Requests under way at a time on each drive, and the most blocks of one.
+/// Concurrent requests on each drive, and the largest number of blocks of one.
 const AT_ONCE: u32 = 4;
 const MOST: u32 = 64;
 
 impl<B: Block> Integrity<B> {
-    /// An array is opened: reads the marks of a drive, which takes at most `most` blocks at once.
+    /// Starts reading the marks of a drive that accepts at most `most` blocks per request.
     pub(in crate::array) fn begin_loading(&mut self, drive: DriveId, most: u32) {
         let pending = self.area.marks() as u32;
         let loading = Loading { pending, next: RegionId::new(0), most: most.min(MOST) };
@@ -50,7 +50,7 @@ impl<B: Block> Integrity<B> {
             self.damaged += u64::from(marks.is_none());
             regions.restore(now, &self.area, mark, marks);
         } else if !is_good && answer.blocks > 1 {
-            // One block that cannot be read must not take those beside it along.
+            // One unreadable block must not fail its neighbours.
             loading.pending += answer.blocks;
             for block in answer.range() {
                 self.wishes.push(read(drive, one(block)));

@@ -1,4 +1,4 @@
-//! Checksums of blocks that are overwritten where they are, on drives without protection information.
+//! Checksums of blocks that are overwritten in place, on drives without protection information.
 //!
 //! Works as the bitmap mode of Linux's dm-integrity. Memory holds a CRC-32C per block, set when a write of
 //! the block is sent to its drive and compared with every read. The end of the drive (`area`) holds the
@@ -8,7 +8,7 @@
 //! its checksums are written, the drive is flushed, which makes them and the blocks durable, and the mark is
 //! set to clean.
 //!
-//! After a power cut the checksums of clean regions are restored (`loading`). Blocks of dirty regions have
+//! After a power loss the checksums of clean regions are restored (`loading`). Blocks of dirty regions have
 //! unknown checksums: their content is accepted until the block is written, or a scrub has compared it with
 //! the rest of its stripe. So a correct block never fails its checksum, and no block is written twice.
 //!
@@ -50,7 +50,7 @@ const HASTE: Nanos = Nanos::millis(1);
 #[derive(Debug)]
 pub struct Integrity<B> {
     area: Area,
-    /// Blocks that have checksums: what the layout uses for data and parity.
+    /// Blocks with checksums: those that the layout uses for data and parity.
     covered: Range<u64>,
     /// Idle time before a region is cleaned.
     idle: Nanos,
@@ -66,22 +66,22 @@ pub struct Integrity<B> {
     is_ending: bool,
 }
 
-/// A drive.
+/// State of a drive.
 #[derive(Debug)]
 struct Member {
     regions: Regions,
     loading: Option<Loading>,
-    /// Checksums that are being written, then the flush behind them.
+    /// Outstanding writes of checksums, then the flush behind them.
     pending: u32,
     has_failed: bool,
     is_there: bool,
     has_cache: bool,
-    /// Counts the drives and losses of this place: answers of an earlier life mean nothing.
+    /// Counts the drives and losses of this place: completions from an earlier life are ignored.
     life: u32,
 }
 
 impl<B: Block> Integrity<B> {
-    /// Nothing is known of any block. `ids` are the members of `array`.
+    /// All checksums unknown. `ids` are the members of `array`.
     pub fn new(array: u128, ids: &IdVec<DriveId, MemberId>, area: Area, idle: Nanos) -> Integrity<B> {
         let member = |&id: &MemberId| Member {
             regions: Regions::new(Owner::new(array, id), &area, MOST_DIRTY),
@@ -107,18 +107,18 @@ impl<B: Block> Integrity<B> {
         }
     }
 
-    /// Blocks from `first` on have checksums; those before it carry their own.
+    /// Blocks from `first` on get checksums; earlier ones contain their own.
     pub fn cover(&mut self, first: u64) {
         self.covered.start = first;
     }
 
-    /// Blocks of marks and of checksums that could not be read or were damaged when the array was opened:
-    /// what they said is unknown.
+    /// Number of blocks of marks and checksums that were unreadable or damaged when the array was opened:
+    /// their content is unknown.
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
 
-    /// Blocks of marks that were written.
+    /// Number of writes of blocks of marks.
     pub fn marked(&self) -> u64 {
         self.marked
     }
@@ -128,17 +128,17 @@ impl<B: Block> Integrity<B> {
         self.cleaned
     }
 
-    /// Regions of a drive with checksums that would be unknown after a power cut now.
+    /// Number of regions of a drive whose checksums would be unknown after a power loss now.
     pub fn dirty(&self, drive: DriveId) -> usize {
         self.members[drive].regions.dirty()
     }
 
-    /// Where on each drive checksums are kept.
+    /// The checksum area of each drive.
     pub fn area(&self) -> &Area {
         &self.area
     }
 
-    /// A new array: nothing on its drives counts.
+    /// Starts a new array: ignores any previous content of the drives.
     pub(super) fn begin(&mut self, now: Time) {
         for drive in self.members.ids() {
             self.members[drive].regions.begin_blank(&self.area);
@@ -152,7 +152,7 @@ impl<B: Block> Integrity<B> {
         self.mark(drive);
     }
 
-    /// Prepares for an orderly end: regions are cleaned after 1 ms without a write.
+    /// Prepares for an orderly shutdown: regions are cleaned after 1 ms without a write.
     pub(super) fn end(&mut self, now: Time) {
         if std::mem::replace(&mut self.is_ending, true) {
             return;
@@ -163,19 +163,19 @@ impl<B: Block> Integrity<B> {
         }
     }
 
-    /// True when the checksums of all blocks are on the drives.
+    /// True if the checksums of all blocks are on the drives.
     pub fn is_at_rest(&self) -> bool {
         self.members.iter().all(|member| !member.is_there || member.regions.is_at_rest())
     }
 
-    /// True if one of these blocks, or one near them, has been written since then or is being written: a read
-    /// from that time may have met another version.
+    /// True if one of these blocks, or one near them, has been written since `since` or is being written: a
+    /// read from that time may have returned another version.
     pub(super) fn were_written(&self, drive: DriveId, blocks: Range<u64>, since: Time) -> bool {
         let covered = self.covered(blocks);
         self.members[drive].regions.were_written(since, self.area.regions_of(&covered))
     }
 
-    /// True when the marks and checksums of all present drives are loaded.
+    /// True if the marks and checksums of all present drives are loaded.
     pub(super) fn is_loaded(&self) -> bool {
         self.members.iter().all(|member| !member.is_there || member.loading.is_none())
     }
@@ -190,7 +190,7 @@ impl<B: Block> Integrity<B> {
         self.members[drive].regions.stop();
     }
 
-    /// A drive is gone.
+    /// A drive has failed or was removed.
     pub(super) fn lost(&mut self, drive: DriveId) {
         let owner = self.members[drive].regions.owner();
         self.forget(drive, owner);
@@ -206,12 +206,12 @@ impl<B: Block> Integrity<B> {
         self.sums.forget_all(drive);
     }
 
-    /// Forgets the checksums of a drive that is about to be rebuilt from its first block.
+    /// Drops the checksums of a drive that is about to be rebuilt from its first block.
     pub(super) fn forget_checksums(&mut self, drive: DriveId) {
         self.sums.forget_all(drive);
     }
 
-    /// Another one has its place, under a new identity. Nothing on it counts.
+    /// A drive has been replaced, under a new identity. Its previous content is ignored.
     pub(super) fn renew(&mut self, now: Time, drive: DriveId, id: MemberId) {
         let owner = self.members[drive].regions.owner().renewed(id);
         self.forget(drive, owner);
@@ -230,8 +230,8 @@ impl<B: Block> Integrity<B> {
         first..blocks.end.min(self.covered.end).max(first)
     }
 
-    /// True when a write or trim can be sent: then it counts as sent, and its checksums as those of its
-    /// blocks. Otherwise it is to be offered again when marks have been written.
+    /// True if a write or trim can be sent: it then counts as sent, and its checksums as those of its blocks.
+    /// Otherwise offer it again once marks have been written.
     #[inline]
     pub(super) fn admit(&mut self, now: Time, drive: DriveId, ask: &Ask<B>) -> bool {
         let covered = self.covered(ask.range());
@@ -269,7 +269,7 @@ impl<B: Block> Integrity<B> {
         }
     }
 
-    /// True if these are the blocks of a drive from `block` on, as far as their checksums are known.
+    /// True if `data` may be the blocks of a drive from `block` on: no known checksum contradicts it.
     #[inline]
     pub fn accept(&self, drive: DriveId, block: u64, data: &[B]) -> bool {
         data.iter().zip(block..).all(|(content, block)| self.sums.accept(drive, block, content))
@@ -288,7 +288,7 @@ impl<B: Block> Integrity<B> {
         self.mark(drive);
     }
 
-    /// Writes the next block of marks of a drive, if one is behind.
+    /// Writes the next outdated block of marks of a drive, if any.
     fn mark(&mut self, drive: DriveId) {
         let member = &mut self.members[drive];
         if member.loading.is_some() || !member.is_there {
@@ -305,12 +305,12 @@ impl<B: Block> Integrity<B> {
         self.wishes.push((drive, urgency, Ask { op, fua, fail_fast: false, class, block, blocks: 1, data }));
     }
 
-    /// When regions may have been idle for long enough to be cleaned.
+    /// When regions may have been idle long enough to be cleaned.
     pub(super) fn next_event(&self) -> Time {
         self.members.iter().map(|member| member.regions.due()).fold(Time::NEVER, Time::min)
     }
 
-    /// Cleans regions that have been idle for long enough.
+    /// Cleans regions that have been idle long enough.
     pub(super) fn advance(&mut self, now: Time) {
         for drive in self.members.ids() {
             if self.members[drive].regions.due() <= now {
@@ -336,8 +336,8 @@ impl<B: Block> Integrity<B> {
         }
     }
 
-    /// A drive has answered what it was asked for here. True when marks could not be written: what waits for
-    /// them fails.
+    /// A request of this machine has completed. True if marks could not be written: the writes that wait for
+    /// them fail.
     pub(super) fn answered(&mut self, now: Time, answer: &Answered<B>) -> bool {
         let (drive, is_good) = (answer.drive, answer.status == Status::Success);
         if answer.op == Op::Read {
@@ -354,7 +354,7 @@ impl<B: Block> Integrity<B> {
         false
     }
 
-    /// Checksums of a region have been written, or the drive has been flushed.
+    /// A write of a region's checksums, or the flush of the drive, has completed.
     fn part_cleaned(&mut self, now: Time, drive: DriveId, op: Op, is_good: bool) {
         let member = &mut self.members[drive];
         member.pending -= 1;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
-/// How far a region is.
+/// State of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Not written since the array was opened; its checksums are unknown and its mark is dirty.
@@ -24,28 +24,28 @@ enum State {
     Cleaning,
 }
 
-/// A region.
+/// State and history of a region.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     state: State,
-    /// Of its checksums that were written last.
+    /// Generation of its checksums that were written last.
     generation: Generation,
-    /// Writes that the drive has not answered.
+    /// Writes outstanding on the drive.
     in_flight: u32,
-    /// When a write was sent or answered last.
+    /// Time of the last submission or completion of a write.
     written: Time,
 }
 
-/// The regions of a drive. Each that is neither clean nor unknown is in `dirty`, or in `cleaning`.
+/// The regions of a drive. Each one that is neither clean nor unknown is in `dirty` or in `cleaning`.
 #[derive(Debug)]
 pub(super) struct Regions {
     owner: Owner,
     regions: IdVec<RegionId, Region>,
-    /// In about the order in which they were written first.
+    /// Dirty regions, roughly in the order of their first write.
     dirty: VecDeque<RegionId>,
     /// Maximum dirty regions before the oldest are cleaned although they are not idle.
     most: usize,
-    /// Those that wait for their marks, and those whose marks are on their way.
+    /// Regions that wait for their marks, and regions whose marks are being written.
     wanted: Vec<RegionId>,
     marking: Vec<RegionId>,
     /// The block of marks that is being written.
@@ -53,9 +53,9 @@ pub(super) struct Regions {
     /// Blocks of marks to be written that no request waits for.
     stale: Vec<MarkId>,
     cleaning: Vec<RegionId>,
-    /// How many of `dirty` are still to be looked at in this round.
+    /// Number of regions in `dirty` still to be examined in this round.
     left: usize,
-    /// When to look for idle regions; never, if none is dirty, or the drive takes no writes.
+    /// When to look for idle regions; never if none is dirty or the drive accepts no writes.
     due: Time,
     /// Consecutive failed cleaning rounds.
     failed: u8,
@@ -70,7 +70,7 @@ const TRIES: u8 = 5;
 const BATCH: usize = 64;
 
 impl Regions {
-    /// Nothing is known of any. About `most` are dirty at a time.
+    /// All regions unknown. About `most` are dirty at a time.
     pub(super) fn new(owner: Owner, area: &Area, most: usize) -> Regions {
         let (generation, written) = (Generation::NONE, Time::ZERO);
         let region = Region { state: State::Unknown, generation, in_flight: 0, written };
@@ -91,38 +91,38 @@ impl Regions {
         }
     }
 
-    /// Whose they are.
+    /// Owner of the regions' checksums.
     pub(super) fn owner(&self) -> Owner {
         self.owner
     }
 
-    /// Regions with checksums that are not on the drive.
+    /// Number of regions with checksums that are not on the drive.
     pub(super) fn dirty(&self) -> usize {
         self.dirty.len() + self.cleaning.len()
     }
 
-    /// True when no region is dirty and all marks are written.
+    /// True if no region is dirty and all marks are written.
     pub(super) fn is_at_rest(&self) -> bool {
         self.dirty() == 0 && self.mark.is_none() && self.stale.is_empty()
     }
 
-    /// True if some regions have been written since then, or are being written.
+    /// True if some of these regions have been written since `since`, or are being written.
     pub(super) fn were_written(&self, since: Time, mut regions: impl Iterator<Item = RegionId>) -> bool {
         regions.any(|region| self.regions[region].in_flight > 0 || self.regions[region].written >= since)
     }
 
-    /// When to look for idle regions; never, if none is dirty, or the drive takes no writes.
+    /// When to look for idle regions; never if none is dirty or the drive accepts no writes.
     pub(super) fn due(&self) -> Time {
         if self.is_stopped { Time::NEVER } else { self.due }
     }
 
-    /// Stops cleaning after a failed flush: a later flush that succeeds does not make the lost data durable.
+    /// Stops cleaning after a failed flush: a later successful flush does not make the lost data durable.
     pub(super) fn stop(&mut self) {
         self.is_stopped = true;
     }
 
-    /// Takes over what a block of marks says; none if there is none that can be read. It may be readable next
-    /// time, so it is written before its regions are.
+    /// Restores marks from a block; None if it is unreadable. It may be readable next time, so it is
+    /// overwritten before its regions are written.
     pub(super) fn restore(
         &mut self,
         now: Time,
@@ -145,13 +145,13 @@ impl Regions {
         }
     }
 
-    /// The next region from `from` on whose checksums on the drive count.
+    /// The next region from `from` on whose checksums on the drive are valid.
     pub(super) fn next_clean(&self, from: RegionId) -> Option<RegionId> {
         let mut regions = from.up_to(RegionId::at(self.regions.len()));
         regions.find(|&region| self.regions[region].state == State::Clean)
     }
 
-    /// The generation of the checksums of a region that is clean.
+    /// Generation of the checksums of a region; None unless it is clean.
     pub(super) fn clean(&self, region: RegionId) -> Option<Generation> {
         let Region { state, generation, .. } = self.regions[region];
         (state == State::Clean).then_some(generation)
@@ -167,8 +167,8 @@ impl Regions {
         self.due = if self.dirty.is_empty() { Time::NEVER } else { at };
     }
 
-    /// True when some regions can be written now: then their writes count as in flight. Otherwise their marks
-    /// are wanted, and the write comes again.
+    /// True if some regions can be written now: their writes then count as in flight. Otherwise requests
+    /// their marks, and the write must be offered again.
     #[inline]
     pub(super) fn admit(
         &mut self,
@@ -187,7 +187,7 @@ impl Regions {
         false
     }
 
-    /// Notes that a region's checksums change. True if its mark is dirty on the drive already.
+    /// Records that a region's checksums change. True if its mark is dirty on the drive already.
     #[inline]
     pub(super) fn touch(&mut self, now: Time, idle: Nanos, id: RegionId) -> bool {
         let region = &mut self.regions[id];
@@ -222,7 +222,7 @@ impl Regions {
         self.due = self.due.min(at);
     }
 
-    /// A write of some regions has been answered.
+    /// A write of some regions has completed.
     #[inline]
     pub(super) fn ended(&mut self, now: Time, regions: impl Iterator<Item = RegionId>) {
         for region in regions {
@@ -232,7 +232,7 @@ impl Regions {
         }
     }
 
-    /// The block of marks to be written next, if none is being written and one is behind.
+    /// The next outdated block of marks, if none is being written.
     pub(super) fn next_mark(&mut self, area: &Area) -> Option<MarkId> {
         if self.mark.is_some() {
             return None;
@@ -249,7 +249,7 @@ impl Regions {
         Some(mark)
     }
 
-    /// The marks of a block as they are to be on the drive.
+    /// The marks of a block as they should be on the drive.
     pub(super) fn marks(&self, area: &Area, mark: MarkId) -> impl Iterator<Item = Generation> {
         area.marked_in(mark).map(|region| self.clean(region).unwrap_or(Generation::NONE))
     }
@@ -269,8 +269,8 @@ impl Regions {
         self.stale.extend(mark);
     }
 
-    /// Begins to clean up to 64 regions that have been idle for `idle`, or, with too many dirty ones, the
-    /// oldest; returns those whose checksums are to be written.
+    /// Starts cleaning up to 64 regions that have been idle for `idle` or, if too many are dirty, the oldest.
+    /// Returns the regions whose checksums must be written.
     pub(super) fn begin_cleaning(&mut self, now: Time, idle: Nanos) -> &[RegionId] {
         self.due = Time::NEVER;
         if !self.cleaning.is_empty() {
@@ -304,13 +304,13 @@ impl Regions {
         if self.dirty.is_empty() { Time::NEVER } else { now + idle }
     }
 
-    /// The generation under which the checksums of a region are written.
+    /// The generation with which the checksums of a region are written.
     pub(super) fn generation(&self, region: RegionId) -> Generation {
         self.regions[region].generation
     }
 
-    /// Completes a cleaning round. If all of it is durable, regions without a write meanwhile are clean;
-    /// returns their number.
+    /// Completes a cleaning round. If all of it is durable, regions without a write meanwhile become clean.
+    /// Returns their number.
     pub(super) fn cleaned(&mut self, now: Time, idle: Nanos, area: &Area, is_good: bool) -> u64 {
         let mut count = 0;
         let cleaning = std::mem::take(&mut self.cleaning);

@@ -1,10 +1,10 @@
-//! Checkpoints: the map on the drives, so that recovery reads the log only from there on.
+//! Checkpoints of the map on the drives, which bound the part of the log that recovery reads.
 //!
-//! The map is written in pieces while it changes, into one of two regions in turn. The header is
-//! written last, when all that the pieces may describe is durable. Recovery starts from the header with
-//! the highest number and reads the log from where it stood when that checkpoint began; what the map
-//! already knew of it changes nothing. For this the log since then must be whole, so rows that were
-//! closed later are not collected.
+//! The map is written in pieces while it changes, into one of two regions in turn. The header is written
+//! last, once everything the pieces may refer to is durable. Recovery starts from the header with the highest
+//! number and reads the log from where it was when that checkpoint began; replaying entries that the map
+//! already contains has no effect. This requires the log since then to be complete, so rows closed since are
+//! not collected.
 //!
 //! Format 1 of a piece: magic, CRC-32C and format as for descriptors, array (u128), number (u64), index
 //! (u64), then 809 entries of 5 bytes: of the map, behind them the age plus 1 of each row in use. If the
@@ -30,10 +30,10 @@ use crate::planted::{Rule, holds};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
-/// Checkpoints and batches are counted up to here: nothing is written often enough to get near.
+/// Upper bound of checkpoint and batch numbers, which no array can reach.
 pub const COUNT_MAX: u64 = 1 << 62;
 
-/// Rows are opened up to here: beyond, ages would be used up soon.
+/// Upper bound of the number of rows opened: beyond it, ages would soon be exhausted.
 const OPENED_MAX: u32 = u32::MAX - (1 << 26);
 
 const PIECE: [u8; 8] = *b"tailcutM";
@@ -41,74 +41,74 @@ const SUMS: [u8; 8] = *b"tailcutK";
 const HEADER: [u8; 8] = *b"tailcutC";
 const FORMAT: u32 = 1;
 
-/// Where a stream stood when a checkpoint began.
+/// Position of a stream at the start of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Its row.
     pub here: Aged,
-    /// The batch that no descriptor covered yet.
+    /// The first batch without a descriptor.
     pub batch: u64,
 }
 
-/// What a checkpoint is.
+/// The header of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Identity of the array.
     pub array: u128,
-    /// Counts the checkpoints.
+    /// Checkpoint number, counting up.
     pub number: u64,
-    /// Pieces of the map; none when it is empty.
+    /// Pieces of the map; 0 if it is empty.
     pub pieces: u64,
-    /// Rows that had been opened.
+    /// Number of rows opened so far.
     pub opened: u32,
-    /// Blocks of a segment.
+    /// Blocks per segment.
     pub segment: u32,
-    /// Blocks of the host.
+    /// Number of blocks of the host.
     pub host_blocks: u64,
-    /// Where the streams stood.
+    /// Positions of the streams.
     pub starts: [Start; 2],
 }
 
-/// How far the writing of a checkpoint has got.
+/// Progress of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Idle,
-    /// Pieces are being written, this one next.
+    /// Pieces are being written; the next one.
     Pieces(u64),
-    /// So many commits have not ended.
+    /// Number of commits that have not completed.
     Barrier(u32),
-    /// So many drives have not flushed their caches.
+    /// Number of drives that have not been flushed.
     Flushing(u32),
-    /// So many drives have not written the header.
+    /// Number of drives that have not written the header.
     Header(u32),
 }
 
-/// The writing of checkpoints.
+/// The writer of checkpoints.
 #[derive(Debug)]
 pub struct Checkpoint {
     phase: Phase,
     in_flight: u32,
     header: Header,
-    /// The newest that is whole.
+    /// Number of the newest complete checkpoint.
     written: u64,
-    /// Rows that it covers.
+    /// Rows covered by the current checkpoint.
     covers: usize,
-    /// Drives whose caches hold something of it.
+    /// Drives whose caches may hold a part of it.
     dirty: IdVec<DriveId, bool>,
-    /// Some piece could be written nowhere.
+    /// Some piece could not be written to any drive.
     has_failed: bool,
-    /// One is due when so many rows have been closed since the last.
+    /// A checkpoint is due once this many rows have been closed since the last.
     every: usize,
 }
 
-/// Pieces in flight.
+/// Concurrent pieces.
 const DEPTH: u32 = 4;
 
-/// Pieces that wait for the tokens of their drives: 4 MiB go in a round.
+/// Pieces that may wait for the tokens of their drives: 4 MiB per round.
 const DEPTH_KEPT: u32 = 1024;
 
 impl Checkpoint {
-    /// The checkpoint that an empty log starts from is number 1.
+    /// The checkpoint that an empty log starts from has number 1.
     pub fn new(drives: usize, every: u64) -> Checkpoint {
         let start = Start { here: Aged { row: Row::FIRST, age: 0 }, batch: 0 };
         let header = Header {
@@ -133,25 +133,25 @@ impl Checkpoint {
         }
     }
 
-    /// Goes on behind the checkpoint with this number; so many drives may hold what is not durable.
+    /// Continues after the checkpoint with this number; `drives` drives may hold data that is not durable.
     pub fn follow(&mut self, number: u64, drives: usize) {
         self.header.number = number;
         self.dirty = IdVec::filled(drives, true);
     }
 
-    /// The number of the next that is begun.
+    /// Number of the next checkpoint to be started.
     pub fn next(&self) -> u64 {
         self.header.number + 1
     }
 
-    /// True when one is being written.
+    /// True while a checkpoint is being written.
     pub fn is_under_way(&self) -> bool {
         self.phase != Phase::Idle
     }
 }
 
 impl Header {
-    /// The bytes of a block.
+    /// Encodes the header as the bytes of a block.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = begin(HEADER, self.array, self.number);
         bytes.extend(self.pieces.to_le_bytes());
@@ -167,7 +167,7 @@ impl Header {
         bytes
     }
 
-    /// True when all that it names can be.
+    /// True if all its values are possible.
     pub fn is_possible(&self, geometry: &Geometry) -> bool {
         let is_start = |start: &Start| {
             start.here.row.get() < geometry.all_rows()
@@ -180,7 +180,7 @@ impl Header {
             && self.starts.iter().all(is_start)
     }
 
-    /// The header in a block, if it is one.
+    /// Decodes a header from a block; None if it is not one.
     pub fn decode(bytes: &[u8]) -> Option<Header> {
         let mut fields = Fields::checked(bytes, HEADER)?;
         let array = u128::from_le_bytes(fields.take()?);
@@ -195,7 +195,7 @@ impl Header {
     }
 }
 
-/// Whether a block is the header of a checkpoint.
+/// True if a block is the header of a checkpoint.
 pub fn is_header(bytes: &[u8]) -> bool {
     Header::decode(bytes).is_some()
 }
@@ -210,7 +210,7 @@ fn begin(magic: [u8; 8], array: u128, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// What a piece holds.
+/// Content of a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Entries of the map, and ages of rows.
@@ -219,7 +219,7 @@ pub enum Piece {
     Sums(Vec<u32>),
 }
 
-/// The piece in a block, if it is piece `index` of the checkpoint with this header.
+/// Decodes a block as piece `index` of the checkpoint with this header; None if it is not.
 pub fn decode_piece(bytes: &[u8], header: &Header, index: u64, geometry: &Geometry) -> Option<Piece> {
     let has_sums = geometry.sums_of(index).is_some();
     let mut fields = Fields::checked(bytes, if has_sums { SUMS } else { PIECE })?;
@@ -235,7 +235,7 @@ pub fn decode_piece(bytes: &[u8], header: &Header, index: u64, geometry: &Geomet
 }
 
 impl<B: Block> Log<B> {
-    /// Begins a checkpoint if one is due.
+    /// Starts a checkpoint if one is due.
     pub(super) fn check(&mut self, now: Time, core: &mut Core<B>) {
         if self.checkpoint.is_under_way() || self.failed.is_some() || self.rows.closed() == 0 {
             return;
@@ -245,13 +245,13 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// True when so much has been written since the last checkpoint that the host must wait for the next:
+    /// True if so much has been written since the last checkpoint that the host must wait for the next:
     /// recovery would take too long.
     pub(super) fn is_overdue(&self) -> bool {
         self.rows.closed() >= 4 * self.checkpoint.every && self.checkpoint.is_under_way()
     }
 
-    /// Begins to write a checkpoint.
+    /// Starts a checkpoint.
     pub(super) fn begin_checkpoint(&mut self, now: Time, core: &mut Core<B>) {
         let start = |stream: usize| Start {
             here: self.open_row(stream).here,
@@ -273,7 +273,7 @@ impl<B: Block> Log<B> {
         self.write_pieces(now, core);
     }
 
-    /// True when the checkpoint with this number, or a later one, is on the drives. If not, one is begun.
+    /// True if the checkpoint with this number, or a later one, is durable. If not, starts one.
     pub(super) fn is_checkpointed(&mut self, now: Time, core: &mut Core<B>, number: u64) -> bool {
         if self.checkpoint.written >= number || !holds(Rule::CopiesAreRebuilt) {
             return true;
@@ -359,7 +359,7 @@ impl<B: Block> Log<B> {
         self.figures.checkpoint_blocks += 1;
     }
 
-    /// All pieces are written: what they may describe is made durable, and so are they.
+    /// All pieces are written: makes them, and the data they may refer to, durable.
     fn all_pieces(&mut self, now: Time, core: &mut Core<B>) {
         if !holds(Rule::BarrierBeforeHeader) {
             return self.write_header(now, core);
@@ -369,7 +369,7 @@ impl<B: Block> Log<B> {
         self.commit(now, core, MOVED, Waiter::Checkpoint);
     }
 
-    /// One of the streams has been committed.
+    /// The commit of a stream has completed.
     pub(super) fn checkpoint_committed(&mut self, now: Time, core: &mut Core<B>) {
         let Phase::Barrier(left) = &mut self.checkpoint.phase else { unreachable!("it waits for two") };
         *left -= 1;
@@ -401,7 +401,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// A drive has done a part of a checkpoint.
+    /// A request of a checkpoint has completed.
     pub(super) fn checkpoint_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         let is_done = self.judge(core, &answer) == Status::Success;
         self.checkpoint.has_failed |= !is_done;
@@ -431,7 +431,7 @@ impl<B: Block> Log<B> {
     fn checkpoint_written(&mut self, now: Time, core: &Core<B>) {
         self.checkpoint.phase = Phase::Idle;
         if self.checkpoint.has_failed {
-            // Nothing is written any more, but what there is can be read.
+            // Nothing is written any more, but existing data can be read.
             self.is_ready |= self.failed.is_some();
             return;
         }

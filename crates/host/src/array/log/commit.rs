@@ -1,8 +1,7 @@
-//! Making durable what was appended.
+//! Commits: make appended data durable.
 //!
-//! A commit covers the batch with a descriptor, fills its last stripe, waits until all of that is on
-//! the drives, and has them flush their caches. Who asks for a commit while one is under way shares the
-//! next.
+//! A commit covers the batch with a descriptor, pads its last stripe, waits until all of that is written, and
+//! flushes the drives. Commits requested while one is in progress share the next one.
 
 use super::Log;
 use super::descriptor::Aged;
@@ -14,40 +13,40 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
 use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
 
-/// Who waits for a commit.
+/// A waiter for a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// A request of the host.
     Host(u32),
-    /// Victims that have been moved.
+    /// Victims whose blocks have been moved.
     Collection,
     /// A checkpoint.
     Checkpoint,
 }
 
-/// How far a commit has got.
+/// Progress of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     #[default]
     Idle,
     /// These stripes of this row must be complete, and all rows before it.
     Writing { row: Aged, stripes: u32 },
-    /// So many drives have not flushed their caches yet.
+    /// Number of drives that have not been flushed.
     Flushing(u32),
 }
 
-/// What a stream makes durable.
+/// The commits of a stream.
 #[derive(Debug, Default)]
 pub struct Commit {
     phase: Phase,
-    /// Rows that it covers.
+    /// Rows that the current commit covers.
     begun: u32,
     waiting: Vec<Waiter>,
     next: Vec<Waiter>,
 }
 
 impl<B: Block> Log<B> {
-    /// Makes everything durable that a stream has appended, and tells `waiter` then.
+    /// Makes all data appended by a stream durable, and notifies `waiter` then.
     pub(super) fn commit(&mut self, now: Time, core: &mut Core<B>, stream: usize, waiter: Waiter) {
         let commit = &mut self.streams[stream].commit;
         if commit.phase != Phase::Idle {
@@ -58,7 +57,7 @@ impl<B: Block> Log<B> {
         self.begin_commit(now, core, stream);
     }
 
-    /// Commits now and then even if nobody asks.
+    /// Commits from time to time without a request for it.
     pub(super) fn commit_at_times(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
         let this = &self.streams[stream];
         if this.begun >= BEGUN_MAX / 16 && this.commit.phase == Phase::Idle {
@@ -82,7 +81,7 @@ impl<B: Block> Log<B> {
         self.commit_on(now, core, stream);
     }
 
-    /// Goes on with a commit whose blocks may be on the drives now.
+    /// Advances a commit whose blocks may be written by now.
     pub(super) fn commit_on(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
         let Phase::Writing { row, stripes } = self.streams[stream].commit.phase else { return };
         let is_before = |&slab: &u16| {
@@ -110,7 +109,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Has a drive flush its cache.
+    /// Flushes a drive.
     pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, token: Token) {
         let class = Class::DEFAULT;
         let (op, data) = (Op::Flush, Vec::new());
@@ -118,7 +117,7 @@ impl<B: Block> Log<B> {
         core.drives.ask(now, drive, Urgency::Write, Owner::Layout(token.into()), ask);
     }
 
-    /// A drive has flushed its cache.
+    /// The flush of a drive has completed.
     pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, stream: usize, answer: &Answered<B>) {
         if self.judge(core, answer) != Status::Success {
             self.streams[stream].has_failed = true;

@@ -1,4 +1,4 @@
-//! How layouts that write a log behave.
+//! Configuration of log layouts.
 
 use crate::array::config::whole_blocks;
 use crate::disk::BLOCK_BYTES;
@@ -24,40 +24,40 @@ tailcut_base::choice! {
 tailcut_base::choice! {
     /// Whether an array keeps a CRC-32C of each block.
     pub enum BlockChecksums {
-        /// If some of its drives have no protection information; decided when the array is made. A simulated
-        /// array counts as one of drives that have it.
+        /// Only if some of its drives have no protection information; decided at creation. The drives of a
+        /// simulated array count as having it.
         Auto = "auto",
-        /// Yes.
+        /// Keep checksums.
         On = "on",
-        /// No.
+        /// Keep no checksums.
         Off = "off",
     }
 }
 
-/// A log, as configured.
+/// Configuration of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogConfig {
-    /// Bytes of a segment on one drive (SWAN, section 4.1: 1 MiB).
+    /// Segment size in bytes on one drive (SWAN, section 4.1: 1 MiB).
     pub segment: u64,
-    /// Share of the space for data that the host cannot use, in parts per million.
+    /// Share of the capacity for data that is withheld from the host, in parts per million.
     pub spare: u32,
-    /// Which rows are collected.
+    /// Choice of the rows to collect.
     pub victim: VictimChoice,
-    /// Share of a row by which an older victim may have more valid blocks than the emptiest when that is
-    /// what counts, in parts per million.
+    /// Share of a row by which an older victim may have more valid blocks than the emptiest if emptiness
+    /// decides, in parts per million.
     pub victim_slack: u32,
-    /// Appends in flight on each drive for one open row.
+    /// Concurrent appends on each drive for one open row.
     pub appends: u32,
-    /// Victims that are collected at a time.
+    /// Victims collected concurrently.
     pub collect_victims: u32,
-    /// Reads of collection in flight for each drive of the group. With tokens they wait for a round of them.
+    /// Concurrent collection reads for each drive of the group. With tokens they wait for a round of them.
     pub collect_depth: u32,
-    /// Share of the rows of a group below which it is collected, in parts per million.
+    /// Share of free rows of a group below which it is collected, in parts per million.
     pub collect_below: u32,
-    /// Share of the rows after whose writing the map is written, in parts per million.
+    /// Share of rows after whose writing a checkpoint is due, in parts per million.
     pub checkpoint_every: u32,
-    /// Of the drives of a group one at a time has the heavy-I/O token and writes, flushes and collects; reads
-    /// go around it (Shin 2017, chapter 5, with parity in place of copies). What else tokens need stands in
+    /// Heavy-I/O tokens: one drive of a group at a time writes, flushes and collects; reads avoid it (Shin
+    /// 2017, chapter 5, with parity in place of copies). Further settings of tokens are in
     /// [`EpochConfig`](crate::array::epoch::EpochConfig).
     pub tokens: bool,
     /// Whether a CRC-32C of each block is kept.
@@ -83,13 +83,13 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    /// Blocks of a segment.
+    /// Blocks per segment.
     pub fn segment_blocks(&self) -> u32 {
         (self.segment / BLOCK_BYTES) as u32
     }
 
-    /// Takes over what an array was made with, as its superblock says: bytes of a segment, spare, and whether
-    /// it keeps checksums (0: no).
+    /// Restores the settings fixed at creation from a superblock: bytes per segment, spare, and whether the
+    /// array keeps checksums (0: no).
     pub(in crate::array) fn keep(&mut self, [segment, spare, has_checksums, ..]: [u64; 8]) {
         (self.segment, self.spare) = (segment, spare as u32);
         self.checksums = if has_checksums == 0 { BlockChecksums::Off } else { BlockChecksums::On };

@@ -1,9 +1,9 @@
-//! What is written beside the data so that a log can be read again.
+//! The metadata in a log that makes it readable again.
 //!
-//! A *descriptor* is a block in the log that says what the blocks before it are, up to the previous
-//! descriptor: a *batch*. The last descriptor of a row says which row comes next. A *summary* stands in
-//! the last block of each segment and says which block of the host each of its blocks is, for
-//! collection.
+//! A *descriptor* is a block in the log that describes the blocks before it, back to the previous descriptor:
+//! a
+//! *batch*. The last descriptor of a row names the next row. A *summary* is the last block of each segment
+//! and gives the block of the host for each of its blocks, for collection.
 //!
 //! Format 1 of a descriptor, little-endian: magic (8 bytes), CRC-32C of the rest (u32), format (u32),
 //! array (u128), row and its age (u32 each), stream (u8), is final (u8), entries and trims (u16 each),
@@ -25,24 +25,24 @@ const SUMMARY_HEADER: usize = 48;
 const ENTRY: usize = 14;
 const TRIM: usize = 11;
 
-/// The most entries of a descriptor that has no trims.
+/// Largest number of entries of a descriptor without trims.
 pub const ENTRIES_MAX: u32 = ((BLOCK_BYTES as usize - HEADER) / ENTRY) as u32;
 
-/// What one block of a batch is.
+/// Describes one block of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The block of the host.
     pub block: u64,
     /// Checksum of the content.
     pub checksum: u32,
-    /// Where collection has moved it from; none if the host has written it.
+    /// Place from which collection has moved it; None if the host has written it.
     pub source: Option<Place>,
 }
 
-/// Blocks that the host has declared unused.
+/// Blocks trimmed by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
-    /// Entries of the batch that came before.
+    /// Number of entries of the batch before the trim.
     pub after: u16,
     /// First block.
     pub block: u64,
@@ -50,12 +50,12 @@ pub struct Trim {
     pub blocks: u32,
 }
 
-/// A row and the age of what is in it.
+/// A row and the age of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aged {
     /// The row.
     pub row: Row,
-    /// How many rows had been opened before.
+    /// Number of rows opened before it.
     pub age: u32,
 }
 
@@ -64,31 +64,31 @@ pub struct Aged {
 pub struct Descriptor {
     /// Identity of the array.
     pub array: u128,
-    /// The row that it stands in.
+    /// The row that contains it.
     pub here: Aged,
-    /// Which of the two logs: 0 for the host's, 1 for that of collection.
+    /// Stream: 0 for the host's, 1 for that of collection.
     pub stream: u8,
-    /// Counts the batches of the stream.
+    /// Batch number in the stream, counting up.
     pub batch: u64,
     /// Position of the first entry.
     pub first: u32,
-    /// Its own position.
+    /// Position of the descriptor itself.
     pub position: u32,
-    /// The row in which the stream goes on; only in the last descriptor of a row.
+    /// The row in which the stream continues; only in the last descriptor of a row.
     pub next: Option<Aged>,
-    /// What the blocks are, from `first` to the one before `position`.
+    /// The blocks from position `first` to the one before `position`.
     pub entries: Vec<Entry>,
-    /// What was declared unused meanwhile.
+    /// Trims in the same period.
     pub trims: Vec<Trim>,
 }
 
-/// True when a descriptor has room for one more entry or trim beside these.
+/// True if a descriptor has room for another entry or trim.
 pub fn has_room(entries: &[Entry], trims: &[Trim]) -> bool {
     HEADER + (entries.len() + 1) * ENTRY + (trims.len() + 1) * TRIM <= BLOCK_BYTES as usize
 }
 
 impl Descriptor {
-    /// The bytes of a block.
+    /// Encodes the descriptor as the bytes of a block.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
         bytes.extend(DESCRIPTOR);
@@ -121,7 +121,7 @@ impl Descriptor {
         bytes
     }
 
-    /// The descriptor in a block, if it is one.
+    /// Decodes a descriptor from a block; None if it is not one.
     pub fn decode(bytes: &[u8]) -> Option<Descriptor> {
         let mut fields = Fields::checked(bytes, DESCRIPTOR)?;
         let array = u128::from_le_bytes(fields.take()?);
@@ -147,14 +147,14 @@ pub struct Summary {
     pub array: u128,
     /// The row.
     pub here: Aged,
-    /// Which data column it is of, from 0.
+    /// Number of its data column, from 0.
     pub data_column: u32,
-    /// The block of the host in each stripe plus 1; 0 for anything else.
+    /// Block of the host in each stripe plus 1; 0 for other content.
     pub blocks: Vec<u64>,
 }
 
 impl Summary {
-    /// The bytes of a block.
+    /// Encodes the summary as the bytes of a block.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
         bytes.extend(SUMMARY);
@@ -170,7 +170,7 @@ impl Summary {
         bytes
     }
 
-    /// The summary in a block, if it is one.
+    /// Decodes a summary from a block; None if it is not one.
     pub fn decode(bytes: &[u8]) -> Option<Summary> {
         let mut fields = Fields::checked(bytes, SUMMARY)?;
         let array = u128::from_le_bytes(fields.take()?);
@@ -181,7 +181,7 @@ impl Summary {
     }
 }
 
-/// Fills the block with zeros, and the checksum in.
+/// Pads the block with zeros and sets its checksum.
 pub fn sum(bytes: &mut Vec<u8>) {
     assert!(bytes.len() <= BLOCK_BYTES as usize, "it fits a block");
     bytes.resize(BLOCK_BYTES as usize, 0);
@@ -189,16 +189,16 @@ pub fn sum(bytes: &mut Vec<u8>) {
     bytes[8..12].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Reads fields one after the other.
+/// Reads fields in sequence.
 #[derive(Debug)]
 pub struct Fields<'b> {
     bytes: &'b [u8],
-    /// The next byte.
+    /// Offset of the next byte.
     pub at: usize,
 }
 
 impl<'b> Fields<'b> {
-    /// The fields behind magic, checksum and format, if all three are right.
+    /// The fields behind magic, checksum and format; None if one of these is wrong.
     pub fn checked(bytes: &'b [u8], magic: [u8; 8]) -> Option<Fields<'b>> {
         let mut fields = Fields { bytes, at: 0 };
         let is_ours = fields.take::<8>()? == magic
@@ -207,7 +207,7 @@ impl<'b> Fields<'b> {
         is_ours.then_some(fields)
     }
 
-    /// The next bytes.
+    /// The next `N` bytes.
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let field = self.bytes.get(self.at..self.at + N)?;
         self.at += N;
@@ -218,17 +218,17 @@ impl<'b> Fields<'b> {
         self.take().map(u16::from_le_bytes)
     }
 
-    /// A number of 4 bytes.
+    /// A 32-bit number.
     pub fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }
 
-    /// A number of 8 bytes.
+    /// A 64-bit number.
     pub fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// A number of 5 bytes.
+    /// A 40-bit number.
     pub fn number(&mut self) -> Option<u64> {
         self.take::<ENTRY_BYTES>().map(|bytes| unpack(&bytes))
     }

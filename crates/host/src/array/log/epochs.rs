@@ -1,13 +1,13 @@
-//! A log whose drives share a token: what is appended waits in memory until each drive's epoch comes, and is
+//! A log whose drives share a token: appended data waits in memory until each drive's epoch, and is
 //! acknowledged there.
 //!
-//! A stripe stays in memory until all of its drives have it, about one round of the token; until then it is
-//! read from there. A flush, or a write with force unit access, waits for the round: each epoch ends with a
-//! flush of its drive, so no other is needed.
+//! A stripe stays in memory until it is on all of its drives, about one round of the token; until then it is
+//! read from memory. A flush, or a write with force unit access, waits for the round: each epoch ends with a
+//! flush of its drive, so no further flush is needed.
 //!
-//! How much may wait follows from what a drive writes in an epoch, and from `epoch.cache`. From half of that
-//! on writes are let in one after the other, with pauses that grow with what waits: at three quarters as fast
-//! as the drives write, and slower beyond; as in [`admission`](crate::array::epoch) of the layout with
+//! The amount of waiting data is bounded by what a drive writes in an epoch, and by `epoch.cache`. From half
+//! of that on, writes are admitted one by one, with pauses that grow with the amount: at three quarters as
+//! fast as the drives write, and slower beyond; as in [`admission`](crate::array::epoch) of the layout with
 //! copies.
 
 use super::Log;
@@ -20,34 +20,34 @@ use crate::array::{Column, DriveId};
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::{Nanos, Time};
 
-/// Shares of the room are counted in so many parts.
+/// Shares of the room are in this fraction.
 const SCALE: u64 = 1024;
 
-/// Rows of moved blocks that may wait to be wholly on the drives, where there are no tokens.
+/// Rows of moved blocks that may wait to be completely written, without tokens.
 const MOVED_CLOSING_MAX: usize = 2;
 
-/// One of so many rows of a group may be in memory at the most.
+/// At most one in this many rows of a group may be in memory.
 const OPEN_PART: u32 = 64;
 
-/// The pace of the host.
+/// Admission of writes of the host.
 #[derive(Debug)]
 pub struct Admission {
-    /// When the next write may come in.
+    /// When the next write may be admitted.
     next: Time,
     /// When there was last no room.
     stopped: Time,
-    /// Rows of the host that may wait to be wholly on the drives.
+    /// Rows of the host that may wait to be completely written.
     pub rows: usize,
-    /// Blocks of both streams that have been appended, and those of the host, when the pace was last taken.
+    /// Blocks appended to both streams, and those of the host, when the burden was last updated.
     appended: (u64, u64),
-    /// Blocks appended for each of the host's, in parts of [`SCALE`].
+    /// Blocks appended per block of the host, in units of 1 / [`SCALE`].
     burden: u64,
-    /// Memory for the rows that a drive's epoch looks at.
+    /// Scratch list of the rows that a drive's epoch visits.
     slabs: Vec<u16>,
 }
 
 impl Admission {
-    /// At most `cache` bytes in rows of the host.
+    /// Admission of at most `cache` bytes in rows of the host.
     pub fn new(cache: u64, geometry: &Geometry) -> Admission {
         let row = u64::from(geometry.segment * geometry.data) * BLOCK_BYTES;
         let rows = (cache / row).min(u64::from(geometry.rows / OPEN_PART)).max(2) as usize;
@@ -63,7 +63,7 @@ impl Admission {
 }
 
 impl<B: Block> Log<B> {
-    /// What has become known of a column of a row waits for the token, if its drive has a gate.
+    /// New blocks of a column of a row wait for the token, if its drive has a gate.
     pub(super) fn keep_back(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
         let row = &mut self.open_rows[slab as usize];
         let drive = self.geometry.drive(row.here.row, column);
@@ -87,7 +87,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// A drive has the token: what is known now may go to it.
+    /// A drive has the token: sends it all blocks known by now.
     pub(super) fn send_to(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         if self.open_rows.is_empty() {
             // Recovery has not come so far.
@@ -108,12 +108,12 @@ impl<B: Block> Log<B> {
         self.admission.slabs = slabs;
     }
 
-    /// Somebody waits for the row of a stream: its drives are due.
+    /// A request waits for the row of a stream: makes its drives due.
     pub(super) fn hurry(&self, now: Time, core: &mut Core<B>, stream: usize) {
         self.drives_of(stream).for_each(|drive| core.drives.hurry(now, drive));
     }
 
-    /// Blocks that may be appended now, as far as the epochs of the drives of the front end suffice.
+    /// Number of blocks that may be appended now, as far as the epochs of the front-end's drives suffice.
     pub(super) fn room_in_epochs(&self, now: Time, core: &Core<B>) -> u32 {
         let Some(tokens) = core.tokens.as_ref().filter(|_| now >= self.admission.next) else { return 0 };
         let rooms = self.drives_of(HOST).filter(|&drive| core.drives.is_gated(drive)).map(|drive| {
@@ -123,14 +123,14 @@ impl<B: Block> Log<B> {
         rooms.min().map_or(u32::MAX, |stripes| stripes as u32 * self.geometry.data)
     }
 
-    /// There was no room for a write of the host.
+    /// A write of the host found no room.
     pub(super) fn stop(&mut self, now: Time) {
         self.admission.stopped = now;
     }
 
-    /// True when the epochs of the drives that moved blocks go to suffice for more of them. A quarter is the
-    /// host's, unless it has no room left anyway: what is moved comes in bursts, behind which its writes
-    /// would wait for rounds.
+    /// True if the epochs of the drives that receive moved blocks suffice for more of them. A quarter is
+    /// reserved for the host, unless it has no room left anyway: moved blocks come in bursts, behind which
+    /// its writes would wait for rounds.
     pub(super) fn has_room_to_move(&self, core: &Core<B>) -> bool {
         let Some(tokens) = &core.tokens else {
             return self.streams[MOVED].closing.len() <= MOVED_CLOSING_MAX;
@@ -149,13 +149,13 @@ impl<B: Block> Log<B> {
         self.geometry.drives(self.open_row(stream).here.row)
     }
 
-    /// When the next write may come in, if one waits for nothing else.
+    /// When the next write may be admitted, if it waits for nothing else.
     pub(super) fn next_admission(&self) -> Time {
         let is_paced = !self.space.waiting.is_empty() && self.admission.next > self.admission.stopped;
         if is_paced { self.admission.next } else { Time::NEVER }
     }
 
-    /// The host has written so many blocks: how long the next write has to wait.
+    /// The host has written `blocks` blocks: sets the pause of the next write.
     pub(super) fn pause(&mut self, now: Time, core: &Core<B>, blocks: u32) {
         let Some(tokens) = &core.tokens else { return };
         let used = self.drives_of(HOST).map(|drive| {
@@ -173,7 +173,7 @@ impl<B: Block> Log<B> {
         self.admission.next = now + pause.min(tokens.share());
     }
 
-    /// Blocks appended for each of the host's of late: those that collection moves take their part of each
+    /// Blocks appended recently per block of the host: blocks moved by collection use their part of each
     /// epoch.
     fn burden(&mut self) -> u64 {
         let host = self.figures.host_blocks;
@@ -186,21 +186,21 @@ impl<B: Block> Log<B> {
         since.burden
     }
 
-    /// What epochs did, if there are any.
+    /// Counters of epochs, if there are any.
     pub(in crate::array) fn epoch_figures(&self, core: &Core<B>) -> Option<EpochFigures> {
         let (from_cache, throttled) = (self.figures.reads_memory, self.figures.throttled);
         core.token_figures().map(|figures| EpochFigures { from_cache, throttled, ..figures })
     }
 }
 
-/// What is used of some room.
+/// Usage of a limited resource.
 struct Fill {
     used: usize,
     room: usize,
 }
 
 impl Fill {
-    /// In parts of [`SCALE`]; more if it overflows.
+    /// The used share in units of 1 / [`SCALE`]; more than that if overfull.
     fn share(&self) -> u64 {
         self.used as u64 * SCALE / self.room.max(1) as u64
     }

@@ -1,9 +1,8 @@
-//! Where things are on the drives: checkpoint regions, then rows of segments.
+//! Layout of the drives: checkpoint regions, then rows of segments.
 //!
-//! Each drive holds the record, two checkpoint regions, and from there on segments. Segment `r` of all
-//! drives of a group make up a *row*. The last block of each segment is for the summary; of the other
-//! stripes, position `i` of the row lies in stripe `i / d` on the data column `i % d`, where `d` is the
-//! number of data columns.
+//! Each drive holds the superblock, two checkpoint regions, and then segments. Segment `r` of all drives of a
+//! group form a *row*. The last block of each segment is for the summary; of the other stripes, position `i`
+//! of the row lies in stripe `i / d` on the data column `i % d`, where `d` is the number of data columns.
 
 mod regions;
 
@@ -33,82 +32,83 @@ impl Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(pub u64);
 
-/// The shape of a log.
+/// Geometry of a log.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// R-groups.
+    /// Number of R-groups.
     pub groups: u32,
-    /// Drives of a group.
+    /// Drives per group.
     pub width: u32,
-    /// Of them, those with data in one row.
+    /// Data columns per row.
     pub data: u32,
-    /// The parity lies on another drive in each row.
+    /// The parity rotates from row to row.
     rotates: bool,
-    /// Blocks of a segment.
+    /// Blocks per segment.
     pub segment: u32,
-    /// Rows of each group.
+    /// Rows per group.
     pub rows: u32,
     /// First block of the first segment.
     first: u64,
-    /// Blocks that the host can use.
+    /// Number of blocks of the host.
     pub host_blocks: u64,
-    /// Blocks of a checkpoint, without its header: the map and the ages of rows, then the checksums of each drive.
+    /// Blocks of a checkpoint, without its header: the map and the ages of rows, then the checksums of each
+    /// drive.
     pub dump_blocks: u64,
-    /// Of them, those of the map and the ages.
+    /// Blocks of a checkpoint for the map and the ages.
     map_blocks: u64,
-    /// Blocks of a checkpoint with the checksums of one drive; 0 if there are none.
+    /// Blocks of a checkpoint for the checksums of one drive; 0 if there are none.
     sums_blocks: u64,
     has_checksums: bool,
-    /// Blocks of a checkpoint region on each drive, with the header in front.
+    /// Blocks of a checkpoint region on each drive, including the header in front.
     pub region_blocks: u64,
-    /// The most valid blocks of a victim; see [`Geometry::victim_most`].
+    /// Largest number of valid blocks of a victim; see [`Geometry::victim_most`].
     victim_most: u32,
     /// See [`Geometry::cost_of_hop`].
     cost_of_hop: u32,
 }
 
-/// Entries of 5 bytes in a block of a checkpoint.
+/// Entries of 5 bytes per block of a checkpoint.
 pub const DUMP_ENTRIES: u64 = 809;
 
-/// Checksums in a block of a checkpoint.
+/// Checksums per block of a checkpoint.
 pub const DUMP_SUMS: u64 = 1011;
 
-/// Victims that are collected at a time whatever room there is. More of them need rows that the host
-/// then may not open; see [`Log::available`](super::Log).
+/// Victims collected concurrently however little room there is. More of them need rows that the host may then
+/// not open; see [`Log::available`](super::Log).
 pub const JOBS_ALWAYS: u32 = 2;
 
 /// Rows of each group that only collection may open.
 ///
-/// A victim moves less than it holds, so two victims need at most two rows beside the one that
-/// is open, and free as many when they are done; one row more is needed when the stream of moved
-/// blocks goes from group to group, and one for the row that is closing then. So a collection that
-/// has begun always ends, and the capacity that is kept from the host makes sure that some
-/// collection frees more than it takes. After a power cut in the middle of all that, each stream
-/// begins a new row: two more.
+/// A victim moves less than it holds, so two victims need at most two rows beside the open one, and free as
+/// many when they are done; one more row is needed when the stream of moved blocks changes groups, and one
+/// for the row closing then. So a collection that has begun always completes, and the capacity withheld from
+/// the host ensures that some collection frees more than it takes. After a power loss in the middle of all
+/// that, each stream starts a new row: two more.
 pub const RESERVE: u32 = JOBS_ALWAYS + 4;
 
-/// The fewest blocks of a segment for which [`misfit`] wants collection to gain in any case.
+/// Least number of blocks of a segment for which [`misfit`] requires that collection gains in any case.
 const SEGMENT_LEAST: u32 = 16;
 
-/// The fewest rows of a group.
+/// Least number of rows of a group.
 const ROWS_LEAST: u32 = 3 * RESERVE;
 
-/// The most rows beside [`RESERVE`] that the host leaves to collection, of a group with `rows`: one of 64.
+/// Largest number of rows beyond [`RESERVE`] that the host leaves to collection, in a group of `rows`: one of
+/// 64.
 pub fn kept_rows(config: &LogConfig, rows: u32) -> u32 {
     config.collect_victims.min(rows / 64)
 }
 
-/// True when a log of this shape has enough rows on drives of so many blocks.
+/// True if a log of this configuration has enough rows on drives of `blocks` blocks.
 pub fn fits(config: &ArrayConfig, blocks: u64) -> bool {
     Geometry::of(config, blocks).rows >= ROWS_LEAST
 }
 
-/// Why a log does not fit drives of so many blocks.
+/// Why a log does not fit drives of `blocks` blocks.
 pub fn misfit(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String)> {
     let geometry = Geometry::of(config, blocks);
     let rows = geometry.rows;
     let kept = kept_rows(&config.log, rows);
-    // Smaller segments than a configuration allows are for tests.
+    // Segments smaller than a configuration permits are for tests.
     let is_large = geometry.segment >= SEGMENT_LEAST;
     if rows >= ROWS_LEAST && is_large && !geometry.has_room_to_gain(kept) {
         let message = format!(
@@ -129,7 +129,7 @@ pub fn misfit(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String
 }
 
 impl Geometry {
-    /// The shape that `config` gives drives of which `blocks` are usable up to the block `end`.
+    /// The geometry of `config` on drives whose blocks are usable up to `end`.
     pub fn new(config: &ArrayConfig, end: u64) -> Geometry {
         let geometry = Geometry::of(config, end);
         assert!(geometry.rows >= ROWS_LEAST, "the drives fit the array");
@@ -156,7 +156,7 @@ impl Geometry {
             cost_of_hop: 0,
         };
         let spare = config.log.spare;
-        // The checkpoint takes from what it describes: the larger shape bounds its size.
+        // The checkpoint takes space from the data it describes: the larger geometry bounds its size.
         geometry.size(end, spare);
         geometry.size(end, spare);
         geometry.set_victims(kept_rows(&config.log, geometry.rows));
@@ -164,7 +164,7 @@ impl Geometry {
     }
 
     fn size(&mut self, end: u64, spare: u32) {
-        // Where erase blocks of the drives are as large as segments, or segments as several of them, a
+        // If the erase blocks of the drives are as large as segments, or segments are several of them, a
         // trimmed segment frees whole ones.
         self.first = (RECORD_BLOCKS + 2 * self.region_blocks).next_multiple_of(u64::from(self.segment));
         self.rows = (end.saturating_sub(self.first) / u64::from(self.segment)) as u32;
@@ -194,7 +194,7 @@ impl Geometry {
         (self.drive(row, column), self.address(row) + u64::from(position / self.data))
     }
 
-    /// Rows of all groups.
+    /// Number of rows in all groups.
     pub fn all_rows(&self) -> u32 {
         self.rows * self.groups
     }
@@ -204,18 +204,18 @@ impl Geometry {
         self.segment - 1
     }
 
-    /// Positions of a row.
+    /// Number of positions of a row.
     pub fn positions(&self) -> u32 {
         self.stripes() * self.data
     }
 
-    /// Positions of a row that can be relied on for data when it is written without flushes.
+    /// Positions of a row that are guaranteed for data when it is written without flushes.
     pub fn user_positions(&self) -> u32 {
         let descriptors = self.positions().div_ceil(super::descriptor::ENTRIES_MAX) + 1;
         self.positions() - 2 * self.data - descriptors
     }
 
-    /// Positions of a row that moved blocks and the commits between them can use; see [`Geometry::victim_most`].
+    /// Positions of a row for moved blocks and the commits between them; see [`Geometry::victim_most`].
     fn moved_positions(&self) -> u32 {
         let descriptors = self.positions().div_ceil(super::descriptor::ENTRIES_MAX);
         self.positions().saturating_sub(descriptors + (self.data + 2) + self.data)
@@ -237,30 +237,31 @@ impl Geometry {
         };
     }
 
-    /// The most valid blocks of a victim whose collection frees more than it takes, whatever happens meanwhile.
+    /// Largest number of valid blocks of a victim whose collection frees more than it takes in any case.
     ///
-    /// A row of moved blocks ends when `data + 2` positions or fewer are left (the descriptor of a commit with the
-    /// rest of its stripe, and the last descriptor). Each row that is closed makes at most one checkpoint due,
-    /// which commits: a descriptor and the rest of a stripe, `data` positions. Full descriptors take one position of
-    /// [`ENTRIES_MAX`](super::descriptor::ENTRIES_MAX). What is left of a row are its `moved_positions`, `q`.
-    /// A victim with `v` valid blocks takes of them `v`, and `data` for its barrier: so with
-    /// `v <= q - data - 1` it frees a row and takes less than one, at least one part of `q` less. Without writes of
-    /// the host collection therefore ends: free rows, counted in such parts, only become more, and there are
-    /// `rows`. With a larger `v` it could move blocks to and fro without end.
+    /// A row of moved blocks ends when `data + 2` positions or fewer are left (the descriptor of a commit
+    /// with the rest of its stripe, and the last descriptor). Each closed row makes at most one checkpoint
+    /// due, which commits: a descriptor and the rest of a stripe, `data` positions. Full descriptors take one
+    /// position of [`ENTRIES_MAX`](super::descriptor::ENTRIES_MAX). The rest of a row are its
+    /// `moved_positions`, `q`. A victim with `v` valid blocks takes `v` of them, and `data` for its barrier:
+    /// so with `v <= q - data - 1` it frees a row and takes less than one, by at least one part of `q`.
+    /// Without writes of the host, collection therefore terminates: free rows, counted in such parts, only
+    /// increase, and there are `rows`. With a larger `v` it could move blocks back and forth without end.
     ///
-    /// Arrays that were made when [`misfit`] did not see to it that such victims exist take any that
-    /// hold fewer blocks than a row of the host does.
+    /// Arrays created before [`misfit`] ensured that such victims exist accept any victim with fewer blocks
+    /// than a row of the host holds.
     pub fn victim_most(&self) -> u32 {
         self.victim_most
     }
 
-    /// What the collection of victims has to free, in positions, before the stream of moved blocks changes groups for
-    /// it: what a change costs, the rest of the row that the stream leaves and the commit of a checkpoint.
+    /// Number of positions that collection must free before the stream of moved blocks changes groups for it:
+    /// the cost of a change, which is the rest of the row that the stream leaves and the commit of a
+    /// checkpoint.
     pub fn cost_of_hop(&self) -> u32 {
         self.cost_of_hop
     }
 
-    /// What collecting a victim with so many valid blocks frees, in positions; 0 if it is no victim.
+    /// Number of positions freed by collecting a victim with `valid` valid blocks; 0 if it is no victim.
     pub fn gain(&self, valid: u32) -> u32 {
         match valid {
             0 => self.positions(),
@@ -268,12 +269,13 @@ impl Geometry {
         }
     }
 
-    /// True when something can be gained whenever the host has no room left.
+    /// True if collection can gain something whenever the host has no room left.
     ///
-    /// It has none when each group has at most `RESERVE + kept` free rows. Two rows are open, and all others can be
-    /// collected once a checkpoint covers them. If nothing is gained in the group that moved blocks go to, each of
-    /// its rows holds more than [`Geometry::victim_most`]; in each of the others the rows together lack less of
-    /// that than a change of groups costs. The blocks that the host can use must be fewer than all these would hold.
+    /// The host has none when each group has at most `RESERVE + kept` free rows. Two rows are open, and all
+    /// others can be collected once a checkpoint covers them. If nothing can be gained in the group that
+    /// receives moved blocks, each of its rows holds more than [`Geometry::victim_most`]; in each of the
+    /// others, the rows together lack less of that than a change of groups costs. The capacity of the host
+    /// must be less than all these would hold.
     fn has_room_to_gain(&self, kept: u32) -> bool {
         let full = u64::from(self.groups * self.rows.saturating_sub(RESERVE + kept)).saturating_sub(2);
         let held = full * u64::from(self.gaining_most() + 1);
@@ -286,7 +288,7 @@ impl Geometry {
         GroupId::first(self.groups as usize)
     }
 
-    /// The group whose turn follows that of `group`: the same, if there is no other.
+    /// The group whose turn follows that of `group`: `group` itself if it is the only one.
     pub fn group_after(&self, group: GroupId) -> GroupId {
         GroupId::new((group.get() + 1) % self.groups)
     }
@@ -312,7 +314,7 @@ impl Geometry {
         self.first + u64::from(row.get() % self.rows) * u64::from(self.segment)
     }
 
-    /// The row that a block of a drive is part of.
+    /// The row that contains a block of a drive; None if it is outside of all rows.
     pub fn row_at(&self, drive: DriveId, block: u64) -> Option<Row> {
         let within = block.checked_sub(self.first)? / u64::from(self.segment);
         let (group, _) = self.column_of(drive);
@@ -335,12 +337,12 @@ impl Geometry {
         nth_data_column(self.parity(row), k)
     }
 
-    /// Which data column of a row a column is that does not hold its parity.
+    /// Data column number of a column of a row that does not hold its parity.
     pub fn data_index(&self, row: Row, column: Column) -> u32 {
         column.get() - u32::from(self.parity(row).is_some_and(|parity| parity < column))
     }
 
-    /// The position of a stripe's block on a column that does not hold the parity of the row.
+    /// Position of the block at a column and stripe of a row; the column must not hold its parity.
     pub fn position_of(&self, row: Row, column: Column, stripe: u32) -> u32 {
         stripe * self.data + self.data_index(row, column)
     }
@@ -364,24 +366,24 @@ impl Geometry {
         RGroups::new(self.width as usize)
     }
 
-    /// The group of a drive, and which column of it the drive is.
+    /// The group of a drive, and its column there.
     pub fn column_of(&self, drive: DriveId) -> (GroupId, Column) {
         (self.r_groups().group_of(drive), self.r_groups().column_of(drive))
     }
 
-    /// The place of a position of a row.
+    /// Place of a position of a row.
     pub fn place(&self, row: Row, position: u32) -> Place {
         let column = self.data_column(row, position % self.data);
         self.place_of(row, column, position / self.data)
     }
 
-    /// The place of a stripe's block on a column.
+    /// Place of the block at a column and stripe of a row.
     pub fn place_of(&self, row: Row, column: Column, stripe: u32) -> Place {
         let segment = u64::from(row.get()) * u64::from(self.width) + u64::from(column.get());
         Place(segment * u64::from(self.segment) + u64::from(stripe))
     }
 
-    /// True when a place is one for data: neither parity nor summary, nor behind the last row.
+    /// True if a place is for data: neither parity nor summary, nor behind the last row.
     pub fn holds_data(&self, place: Place) -> bool {
         let rows = place.0 / (u64::from(self.segment) * u64::from(self.width));
         if rows >= u64::from(self.all_rows()) {
@@ -417,8 +419,8 @@ mod tests {
         Geometry::new(&config, 100_000)
     }
 
-    /// What [`Geometry::victim_most`] promises, for the least spare space that configurations allow: they have victims that
-    /// gain, or are refused.
+    /// Verifies [`Geometry::victim_most`] for the least spare space that configurations permit: geometries
+    /// have victims that gain, or are refused.
     #[test]
     fn collection_can_gain_wherever_an_array_can_be_made() {
         let (mut made, mut refused) = (0, 0);
@@ -442,7 +444,8 @@ mod tests {
                     made += 1;
                     let geometry = Geometry::new(&config, blocks);
                     assert_eq!(geometry.victim_most, geometry.gaining_most(), "{config:?}");
-                    // Were every row as full as could be without a victim, the host would have more than it can.
+                    // If every row were as full as possible without a victim, the host would hold more than
+                    // its capacity.
                     let rows = u64::from(geometry.all_rows() - groups * (RESERVE + rows as u32 / 64) - 2);
                     let lacking = u64::from(groups - 1) * u64::from(geometry.cost_of_hop);
                     let full = rows * u64::from(geometry.victim_most + 1);

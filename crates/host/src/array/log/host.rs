@@ -1,5 +1,4 @@
-//! Requests of the host: writes and trims go to the log in the order in which they come, reads to
-//! wherever their blocks are.
+//! Host requests: writes and trims go to the log in order of arrival, reads to the places of their blocks.
 
 use super::Log;
 use super::commit::Waiter;
@@ -22,8 +21,7 @@ id! {
     pub struct RunId;
 }
 
-/// Blocks that are read together: they follow each other on a drive, and come in equal steps in
-/// the request.
+/// Blocks that are read in one request: consecutive on a drive, and at equal steps in the host request.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     slot: u32,
@@ -31,29 +29,29 @@ pub struct Run {
     drive: DriveId,
     block: u64,
     blocks: u32,
-    /// Index of the first in the request.
+    /// Index of the first block in the request.
     index: u32,
     stride: u32,
 }
 
-/// Reads that are under way.
+/// Reads in progress.
 #[derive(Debug, Default)]
 pub struct Runs {
     runs: Slab<RunId, Run>,
-    /// The run that is being put together for each drive, and the drives that have one.
+    /// For each drive, the run being assembled; and the drives that have one.
     building: IdVec<DriveId, Option<Run>>,
     touched: Vec<DriveId>,
 }
 
 impl Runs {
-    /// None, over so many drives.
+    /// No reads, over `drives` drives.
     pub fn new(drives: usize) -> Runs {
         Runs { building: IdVec::filled(drives, None), ..Runs::default() }
     }
 }
 
 impl Run {
-    /// Takes a run of one block in, if it fits behind the others and these are fewer than `most`.
+    /// Appends a run of one block, if it is contiguous and the run has fewer than `most` blocks.
     fn extend(&mut self, next: &Run, most: u32) -> bool {
         let step = next.index - self.index;
         let is_next =
@@ -70,7 +68,7 @@ impl Run {
 }
 
 impl<B: Block> Log<B> {
-    /// A write or trim: it goes to the log now, or waits its turn.
+    /// Executes a write or trim now, or queues it.
     pub(super) fn enqueue(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         let request = core.requests.get(slot);
         let parts = if request.op == Op::Trim { 1 } else { request.blocks };
@@ -83,7 +81,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Reads of what waits must see it.
+    /// Records a waiting request, so that reads see its content.
     fn note_waiting(&mut self, core: &Core<B>, slot: u32) {
         self.figures.throttled += 1;
         self.space.arrivals += 1;
@@ -100,7 +98,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Writes what waits, as far as there is room.
+    /// Executes waiting requests as far as there is room.
     pub(super) fn pump(&mut self, now: Time, core: &mut Core<B>) {
         while let Some(&slot) = self.space.waiting.front() {
             let is_done = if core.requests.get(slot).op == Op::Trim {
@@ -170,7 +168,7 @@ impl<B: Block> Log<B> {
         true
     }
 
-    /// A read: what is on its way comes from memory, the rest from the drives.
+    /// Executes a read: blocks being written come from memory, the others from the drives.
     pub(super) fn read_blocks(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         let request = core.requests.get(slot);
         let (first, blocks) = (request.block, request.blocks);
@@ -202,7 +200,7 @@ impl<B: Block> Log<B> {
         core.part_done(now, slot, Status::Success, &Spans::new());
     }
 
-    /// Takes a block from a write or trim that waits; false if none touches it.
+    /// Reads a block from a waiting write or trim; false if none covers it.
     fn read_waiting(&self, core: &mut Core<B>, slot: u32, index: u32, block: u64) -> bool {
         let write = self.space.queued.get(&block);
         let covers = |&&(_, _, first, end): &&(u32, u64, u64, u64)| (first..end).contains(&block);
@@ -260,7 +258,7 @@ impl<B: Block> Log<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// When a read of a row may go around its drive.
+    /// When a read of a row may avoid its drive.
     fn around(&self, core: &Core<B>, row: Row) -> Around {
         let group = self.geometry.group_of(row);
         match core.config.reads {
@@ -270,7 +268,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// A run has been read, or cannot be.
+    /// The read of a run has completed, successfully or not.
     pub(super) fn run_read(&mut self, now: Time, core: &mut Core<B>, id: RunId, done: &Done<B>) {
         let run = self.runs.runs.remove(id);
         self.rows.get_mut(run.row).readers -= 1;
@@ -300,8 +298,7 @@ impl<B: Block> Log<B> {
         reads.time += time;
     }
 
-    /// Writes again what a drive has returned wrongly, or could not return. The row stays as it is for
-    /// so long.
+    /// Rewrites blocks that a drive returned wrong or could not read. The row is kept meanwhile.
     pub(super) fn repair(&mut self, now: Time, core: &mut Core<B>, done: &Done<B>) {
         if done.status == Status::Success {
             let Wanted { drive, block, age, .. } = done.wanted;
@@ -309,7 +306,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Writes blocks of a drive again, from this one on and as they were at this age.
+    /// Rewrites blocks of a drive, starting at this block, with their age.
     pub(super) fn rewrite(
         &mut self,
         now: Time,

@@ -1,29 +1,29 @@
-//! Where each block of the host is: 5 bytes for each (SWAN, section 4.1).
+//! The map from blocks of the host to places: 5 bytes per block (SWAN, section 4.1).
 
 use super::geometry::Place;
 use tailcut_base::table::Table;
 
-/// Bytes of an entry.
+/// Length of an entry in bytes.
 pub const ENTRY_BYTES: usize = 5;
 
-/// An entry as it is stored: 0 if it is absent, otherwise one more than its number.
+/// A raw entry: 0 if absent, otherwise its number plus 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Raw(u64);
 
 impl Raw {
-    /// The entry with this stored form, below 2^40.
+    /// An entry with this raw value, below 2^40.
     pub const fn new(raw: u64) -> Raw {
         Raw(raw)
     }
 
-    /// The stored form.
+    /// The raw value.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// A table of numbers of 40 bits, all of them absent at first.
+/// A table of 40-bit numbers, initially absent.
 #[derive(Clone, Debug)]
 pub struct Map {
     bytes: Table<u8>,
@@ -35,7 +35,7 @@ impl Map {
         Map { bytes: Table::dense(entries as usize * ENTRY_BYTES) }
     }
 
-    /// The entry as it is stored.
+    /// The raw entry.
     #[inline]
     pub fn raw(&self, at: u64) -> Raw {
         let at = at as usize * ENTRY_BYTES;
@@ -43,20 +43,20 @@ impl Map {
         Raw(unpack(entry))
     }
 
-    /// Sets the entry as it is stored.
+    /// Sets the raw entry.
     #[inline]
     pub fn set_raw(&mut self, at: u64, raw: Raw) {
         let at = at as usize * ENTRY_BYTES;
         self.bytes[at..at + ENTRY_BYTES].copy_from_slice(&pack(raw.0));
     }
 
-    /// Where block `at` is.
+    /// Place of block `at`.
     #[inline]
     pub fn get(&self, at: u64) -> Option<Place> {
         self.raw(at).0.checked_sub(1).map(Place)
     }
 
-    /// Says where block `at` is from now on, and returns where it was.
+    /// Sets the place of block `at`. Returns the previous place.
     #[inline]
     pub fn replace(&mut self, at: u64, place: Option<Place>) -> Option<Place> {
         let old = self.get(at);
@@ -65,7 +65,7 @@ impl Map {
     }
 }
 
-/// A number below 2^40 as 5 bytes.
+/// Encodes a number below 2^40 in 5 bytes.
 #[inline]
 pub fn pack(number: u64) -> [u8; ENTRY_BYTES] {
     assert!(number >> 40 == 0, "an entry has 40 bits");
@@ -73,7 +73,7 @@ pub fn pack(number: u64) -> [u8; ENTRY_BYTES] {
     [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]]
 }
 
-/// 5 bytes as a number.
+/// Decodes a number from 5 bytes.
 #[inline]
 pub fn unpack(bytes: &[u8; ENTRY_BYTES]) -> u64 {
     u64::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], 0, 0, 0])

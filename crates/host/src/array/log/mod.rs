@@ -1,9 +1,9 @@
-//! Layouts that write a log: Log-RAID and SWAN.
+//! Log layouts: Log-RAID and SWAN.
 //!
-//! All writes are appended: to the open row of the front-end group, stripe by stripe, so each stripe
-//! is written once and whole. A Log-RAID is a SWAN with one group, which is both written and collected.
-//! What must be durable together, and in which order, is told in `stream`, `collection` and
-//! `checkpoint`; what is read again after a power cut in `recovery`.
+//! All writes are appended to the open row of the front-end group, stripe by stripe, so each stripe is
+//! written once and completely. A Log-RAID is a SWAN with one group, which is both written and collected.
+//! `stream`, `collection` and `checkpoint` describe the order in which data becomes durable; `recovery`
+//! describes replay after a power loss.
 
 mod checkpoint;
 mod collection;
@@ -55,52 +55,52 @@ use tailcut_base::random::mix64;
 use tailcut_base::{Op, Status, Time};
 use token::Token;
 
-/// An array that writes a log.
+/// A log layout.
 #[derive(Debug)]
 pub struct Log<B> {
     geometry: Geometry,
     map: Map,
     rows: Rows,
-    /// The block of the host at each place plus 1, where summaries cannot be read back: in arrays that
-    /// keep no record.
+    /// Block of the host at each place plus 1, for arrays without superblocks, whose summaries cannot be read
+    /// back.
     reverse: Option<Map>,
-    /// Rows that are being written, and places for more.
+    /// Rows being written, and unused slots.
     open_rows: Vec<OpenRow<B>>,
     free_slabs: Vec<u16>,
     streams: [Stream; 2],
     space: Space,
-    /// Drives share a token: what is written is acknowledged in memory.
+    /// Drives share tokens: writes are acknowledged in memory.
     has_tokens: bool,
     admission: Admission,
     collection: Collection<B>,
     runs: Runs,
     checkpoint: Checkpoint,
-    /// Parts of requests that end without an answer of a drive.
+    /// Parts of requests that end without a completion from a drive.
     orphans: Vec<(u32, Status)>,
     figures: LogFigures,
-    /// Rows that were collected since somebody asked.
+    /// Rows collected since the list was last drained.
     recent: Vec<Collected>,
     array: u128,
     is_ready: bool,
     /// Collection is urgent: there is no room left.
     is_short: bool,
-    /// Why nothing is written any more.
+    /// Why nothing can be written any more.
     failed: Option<String>,
-    /// Where blocks are is not known: nothing can be read either.
+    /// The map is lost: nothing can be read either.
     is_lost: bool,
     recovery: Option<Box<Recovery<B>>>,
     recovery_report: Option<RecoveryReport>,
-    /// The walk over all rows that is under way, and those that are to follow.
+    /// The current scan of all rows, and those to follow.
     patrol: Option<Box<Patrol<B>>>,
     to_rebuild: VecDeque<DriveId>,
     wants_scrub: bool,
-    /// The walk waits for something else than time.
+    /// The scan waits for something other than time.
     patrol_waits: bool,
     scrub_report: ScrubReport,
 }
 
 impl<B: Block> Log<B> {
-    /// The layout of a new array, or of one that is about to be recovered.
+    /// The layout of a new array, or of one about to be recovered.
     pub fn new(core: &mut Core<B>, is_new: bool) -> Log<B> {
         core.reads.leave_repairs();
         Log::keep_shape(core, is_new);
@@ -150,7 +150,7 @@ impl<B: Block> Log<B> {
         log
     }
 
-    /// What the array was made with stands in its record, and is no longer to be chosen.
+    /// Takes the settings fixed at creation from the superblock.
     fn keep_shape(core: &mut Core<B>, is_new: bool) {
         let LogConfig { segment, spare, .. } = core.config.log;
         let has_checksums = core.config.log.has_checksums();
@@ -163,8 +163,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group that
-    /// is collected first. False when there are none.
+    /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group collected
+    /// first. False if no rows are free.
     fn begin_streams(&mut self, core: &mut Core<B>) -> bool {
         let front = self.space.front;
         let has_free = |group: &GroupId| self.rows.free(*group) > u32::from(*group == front);
@@ -178,38 +178,37 @@ impl<B: Block> Log<B> {
         true
     }
 
-    /// What blocks of a row of this age are sealed with: arrays do not take each other's blocks for
-    /// their own.
+    /// The seal age of blocks in a row of this age: distinct per array, so that blocks of different arrays
+    /// are not mistaken for each other.
     fn age(&self, age: u32) -> u64 {
         u64::from(age ^ mix64(self.array as u64 ^ (self.array >> 64) as u64) as u32)
     }
 
-    /// Nothing more is written: a drive that nothing makes up for does not take it.
+    /// Stops all writes: a drive that redundancy does not cover refuses them.
     fn fail(&mut self, drive: DriveId, status: Status) {
         if self.failed.is_none() {
             self.failed = Some(format!("drive {drive} does not take writes any more ({status:?})"));
         }
     }
 
-    /// What it did.
+    /// Counters of the log.
     pub fn figures(&self) -> LogFigures {
         let free_rows = self.geometry.group_ids().map(|group| self.rows.free(group)).collect();
         let (front, collecting) = (self.space.front.get(), self.space.collecting.map(GroupId::get));
         LogFigures { free_rows, front, collecting, ..self.figures.clone() }
     }
 
-    /// The rows that were collected, in order, to be emptied by whoever draws a curve of them; of more
-    /// than 4096 the later ones are left out.
+    /// Rows collected, in order; the caller drains the list. Beyond 4096 later ones are dropped.
     pub fn recent(&mut self) -> &mut Vec<Collected> {
         &mut self.recent
     }
 
-    /// What recovery did, if the array was opened.
+    /// Result of recovery, if the array was opened.
     pub fn recovery_report(&self) -> Option<RecoveryReport> {
         self.recovery_report
     }
 
-    /// Goes on with everything that may have become possible.
+    /// Advances everything that may have become possible.
     fn go(&mut self, now: Time, core: &mut Core<B>) {
         if !self.is_ready {
             return self.end_recovery(now, core);
@@ -218,7 +217,7 @@ impl<B: Block> Log<B> {
         self.collect(now, core);
         self.walk(now, core);
         if self.has_unread_victim() {
-            // The walk was the last to read it, and nothing else may be under way.
+            // The scan was the last reader, and nothing else may be in flight.
             self.collect(now, core);
         }
         for _ in 0..self.geometry.groups {
@@ -229,7 +228,7 @@ impl<B: Block> Log<B> {
             if self.space.front == front {
                 return;
             }
-            // What was the front-end may be collected now, or the next group has to be the front-end.
+            // The previous front-end may be collected now, or the next group must become the front-end.
             self.collect(now, core);
         }
     }

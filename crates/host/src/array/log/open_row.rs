@@ -1,4 +1,4 @@
-//! A row that is being written: what has been appended to it, and how much of that is on the drives.
+//! A row being written: its appended blocks, and which of them are on the drives.
 
 use super::descriptor::Aged;
 use super::geometry::{Geometry, Row, nth_data_column};
@@ -9,34 +9,34 @@ use std::ops::Range;
 use tailcut_base::Time;
 use tailcut_base::ids::IdVec;
 
-/// Nobody waits for a block.
+/// No request waits for a block.
 pub const NOBODY: u32 = u32::MAX;
 
-/// What a position holds that is no block of the host.
+/// Content of a position without a block of the host.
 pub const NO_BLOCK: u64 = 0;
 
-/// A row that is being written.
+/// A row being written.
 #[derive(Clone, Debug)]
 pub struct OpenRow<B> {
-    /// Which.
+    /// The row and its age.
     pub here: Aged,
-    /// The stream that it belongs to.
+    /// Its stream.
     pub stream: usize,
-    /// The next position.
+    /// The next position to append.
     pub next: u32,
     /// Stripes before this one are on the drives, with their parity.
     pub complete: u32,
-    /// Nothing more is appended: the rest is on its way.
+    /// Nothing more is appended; the rest is being written.
     pub is_closing: bool,
-    /// The block of the host at each position plus 1, or [`NO_BLOCK`].
+    /// Block of the host at each position plus 1, or [`NO_BLOCK`].
     pub blocks: Vec<u64>,
     width: u32,
     segment: u32,
     data: u32,
     parity: Option<Column>,
-    /// Content of the stripes that are not complete, stripe by stripe.
+    /// Content of the incomplete stripes, stripe by stripe.
     content: Vec<B>,
-    /// The request of the host that waits for each block.
+    /// Host request that waits for each block.
     waiters: Vec<u32>,
     lanes: IdVec<Column, Lane>,
 }
@@ -44,24 +44,25 @@ pub struct OpenRow<B> {
 /// The part of a row on one column.
 #[derive(Clone, Debug, Default)]
 struct Lane {
-    /// Blocks before this one are known.
+    /// Blocks before this one are appended.
     filled: u32,
     /// Blocks before this one have been sent to the drive.
     sent: u32,
-    /// What is in flight, and what has ended behind it.
+    /// Writes in flight, and completed ones behind the first of them.
     flights: VecDeque<Flight>,
-    /// The drive has been missing while the row was written: it gets nothing of it.
+    /// The drive has been missing while the row was written: it gets no part of it.
     is_absent: bool,
     /// Only blocks before this one may be sent: the others wait for the drive's token.
     until: u32,
-    /// Blocks that are known to wait for it or have gone, and of those the ones that have gone.
+    /// Number of blocks that have been announced as waiting for the token, and number of those that were
+    /// sent.
     announced: u32,
     gone: u32,
-    /// Those of which is known how long they have waited.
+    /// Number of blocks whose wait has been reported.
     waited: u32,
-    /// Those that the gate of the drive counts.
+    /// Number of blocks counted by the drive's gate.
     kept: u32,
-    /// Since when: blocks announced up to then, and the moment.
+    /// For each announcement, the number of blocks announced by then, and the time.
     since: VecDeque<(u32, Time)>,
 }
 
@@ -79,7 +80,7 @@ impl Lane {
 }
 
 impl<B: Block> OpenRow<B> {
-    /// A row with nothing in it.
+    /// An empty row.
     pub fn new(geometry: &Geometry) -> OpenRow<B> {
         let slots = (geometry.segment * geometry.width) as usize;
         OpenRow {
@@ -99,7 +100,7 @@ impl<B: Block> OpenRow<B> {
         }
     }
 
-    /// Begins a row; `is_present` says which columns there are.
+    /// Begins a row; `is_present` selects the columns that are present.
     pub fn begin(
         &mut self,
         geometry: &Geometry,
@@ -129,8 +130,8 @@ impl<B: Block> OpenRow<B> {
         nth_data_column(self.parity, k)
     }
 
-    /// Appends a block; returns its position, and false when its drive is missing, so that it is on
-    /// none. The parity of a stripe is known with its last block.
+    /// Appends a block. Returns its position, and false if its drive is missing, so that it is on no drive.
+    /// The last block of a stripe completes its parity.
     pub fn put(&mut self, content: B, waiter: u32, block: u64) -> (u32, bool) {
         let position = self.next;
         let (stripe, k) = (position / self.data, position % self.data);
@@ -153,7 +154,7 @@ impl<B: Block> OpenRow<B> {
         (position, is_kept)
     }
 
-    /// Ends the row behind a full stripe with the summaries of its data columns, in their order.
+    /// Closes the row behind a full stripe with the summaries of its data columns, in order.
     pub fn close(&mut self, summaries: impl Iterator<Item = B>) {
         assert!(self.next.is_multiple_of(self.data) && !self.is_closing);
         self.is_closing = true;
@@ -173,37 +174,37 @@ impl<B: Block> OpenRow<B> {
         }
     }
 
-    /// Full stripes of data.
+    /// Number of full stripes of data.
     pub fn stripes(&self) -> u32 {
         self.next / self.data
     }
 
-    /// A block that is not complete yet.
+    /// The content of an incomplete block.
     pub fn content(&self, column: Column, stripe: u32) -> &B {
         assert!(stripe >= self.complete);
         &self.content[self.slot(column, stripe)]
     }
 
-    /// A column that is missing takes everything at once.
+    /// Marks all blocks of a missing column as sent.
     pub fn skip(&mut self, column: Column) {
         let lane = &mut self.lanes[column];
         assert!(lane.is_absent, "a column that is there is written");
         lane.sent = if self.is_closing { self.segment } else { lane.filled };
     }
 
-    /// True when a column that is there has fewer than `depth` writes in flight.
+    /// True if a present column has fewer than `depth` writes in flight.
     pub fn has_room(&self, column: Column, depth: u32) -> bool {
         (self.lanes[column].flights.len() as u32) < depth
     }
 
-    /// The stripes to be written next on a column that is there, at most `most`.
+    /// The next stripes to write on a present column, at most `most`.
     pub fn take(&mut self, column: Column, most: u32) -> Option<Range<u32>> {
         let lane = &mut self.lanes[column];
         if lane.sent >= lane.filled {
             if !self.is_closing || lane.sent >= self.segment || lane.until < self.segment {
                 return None;
             }
-            // The stripes between are left out.
+            // The stripes in between are skipped.
             (lane.sent, lane.filled) = (self.segment - 1, self.segment);
         }
         let end = lane.filled.min(lane.until);
@@ -217,7 +218,7 @@ impl<B: Block> OpenRow<B> {
         Some(start..start + blocks)
     }
 
-    /// What has become known of a column since the last time waits for its token from `now` on.
+    /// Announces the new blocks of a column: they wait for its token from `now` on.
     pub fn announce(&mut self, now: Time, column: Column) {
         let end = self.is_closing.then(|| self.stripes() + 1);
         let lane = &mut self.lanes[column];
@@ -228,14 +229,14 @@ impl<B: Block> OpenRow<B> {
         }
     }
 
-    /// The gate of a drive counts all that waits: how much more that is than it did.
+    /// Makes the gate of a drive count all waiting blocks. Returns the increase.
     pub fn keep(&mut self, column: Column) -> u32 {
         let lane = &mut self.lanes[column];
         let before = std::mem::replace(&mut lane.kept, lane.announced - lane.gone);
         lane.kept - before
     }
 
-    /// It counts no more than what waits: how much less that is than it did.
+    /// Makes the gate of a drive count no more than the waiting blocks. Returns the decrease.
     pub fn release(&mut self, column: Column) -> u32 {
         let lane = &mut self.lanes[column];
         let released = lane.kept.saturating_sub(lane.announced - lane.gone);
@@ -243,13 +244,13 @@ impl<B: Block> OpenRow<B> {
         released
     }
 
-    /// What is known of a column now may be sent.
+    /// Permits sending the blocks of a column that are known by now.
     pub fn permit(&mut self, column: Column) {
         let lane = &mut self.lanes[column];
         lane.until = if self.is_closing { self.segment } else { lane.filled };
     }
 
-    /// The next of those that have gone since the last time: how many have waited, and since when.
+    /// The next group of blocks sent since the last call: how many have waited, and since when.
     pub fn waited(&mut self, column: Column) -> Option<(u32, Time)> {
         let lane = &mut self.lanes[column];
         let &(until, since) = lane.since.front()?;
@@ -264,35 +265,35 @@ impl<B: Block> OpenRow<B> {
         Some((lane.waited - before, since))
     }
 
-    /// The content of some stripes on a column, for its drive.
+    /// Copies the content of some stripes on a column, for its drive.
     pub fn copy(&self, column: Column, stripes: Range<u32>, into: &mut Vec<B>) {
         into.extend(stripes.map(|stripe| self.content[self.slot(column, stripe)].clone()));
     }
 
-    /// Who waits for a block; nobody after that.
+    /// Takes the request that waits for a block, if any.
     pub fn take_waiter(&mut self, column: Column, stripe: u32) -> Option<u32> {
         let slot = self.slot(column, stripe);
         let waiter = std::mem::replace(&mut self.waiters[slot], NOBODY);
         (waiter != NOBODY).then_some(waiter)
     }
 
-    /// True when a column gets nothing of this row.
+    /// True if a column gets no part of this row.
     pub fn is_absent(&self, column: Column) -> bool {
         self.lanes[column].is_absent
     }
 
-    /// A column gets nothing more of this row.
+    /// Excludes a column from the rest of this row.
     pub fn set_absent(&mut self, column: Column) {
         self.lanes[column].is_absent = true;
     }
 
-    /// Who waits for a block that has not been sent; nobody after that.
+    /// Takes the request that waits for an unsent block, if any.
     pub fn take_unsent(&mut self, column: Column, stripe: u32) -> Option<u32> {
         let is_unsent = stripe >= self.lanes[column].sent;
         if is_unsent { self.take_waiter(column, stripe) } else { None }
     }
 
-    /// A write has ended.
+    /// A write has completed.
     pub fn ended(&mut self, column: Column, start: u32) {
         let lane = &mut self.lanes[column];
         let flight = lane.flights.iter_mut().find(|flight| flight.start == start);
@@ -303,7 +304,7 @@ impl<B: Block> OpenRow<B> {
         self.forget();
     }
 
-    /// Forgets the content of stripes that are complete.
+    /// Drops the content of complete stripes.
     pub fn forget(&mut self) {
         let done = self.lanes.iter().map(Lane::done).min().expect("a row has columns");
         while self.complete < done {
@@ -313,12 +314,12 @@ impl<B: Block> OpenRow<B> {
         }
     }
 
-    /// Everything is on the drives.
+    /// True if the whole row is on the drives.
     pub fn is_finished(&self) -> bool {
         self.is_closing && self.complete == self.segment
     }
 
-    /// Writes in flight.
+    /// True if writes are in flight.
     pub fn in_flight(&self) -> bool {
         self.lanes.iter().any(|lane| lane.flights.iter().any(|flight| !flight.has_ended))
     }

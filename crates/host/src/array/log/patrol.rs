@@ -1,4 +1,4 @@
-//! Walks over all rows in the background: rebuilding a drive, and scrubbing.
+//! Background scans over all rows: rebuild of a drive, and scrub.
 
 use super::Log;
 use super::geometry::Row;
@@ -15,61 +15,61 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
-/// What scrubbing has found.
+/// Findings of a scrub.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
-    /// Rows that were read.
+    /// Rows read.
     pub rows: u64,
-    /// Blocks that were read.
+    /// Blocks read.
     pub blocks: u64,
-    /// Blocks that were wrong or could not be read, and have been written again.
+    /// Blocks that were wrong or unreadable and have been rewritten.
     pub repaired: u64,
-    /// Parities that did not fit their stripe, and have been written again.
+    /// Parity blocks that did not match their stripe and have been rewritten.
     pub parities: u64,
-    /// Blocks of the host that cannot be read at all.
+    /// Blocks of the host that are unreadable.
     pub unreadable: u64,
-    /// It has come to its end.
+    /// The scrub is complete.
     pub is_done: bool,
 }
 
-/// What a walk does at each row.
+/// Purpose of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
-    /// Fills this drive with what belongs on it.
+    /// Rebuild this drive.
     Rebuild { drive: DriveId },
-    /// Compares everything with its seal and its parity.
+    /// Verify everything against its seal and its parity.
     Scrub,
 }
 
-/// A walk over rows.
+/// A scan over rows.
 #[derive(Debug)]
 pub struct Patrol<B> {
     task: Task,
-    /// Only rows older than this: all others have been written since.
+    /// Age limit: younger rows have been written since the start.
     before: u32,
-    /// The next row, the end, and the row that is worked on with its next stripe.
+    /// The next row, the end, and the current row with its next stripe.
     next: Row,
     end: Row,
     row: Option<Row>,
     stripe: u32,
-    /// Stripes to be looked at once more, one by one.
+    /// Stripes to be repeated one by one.
     singles: VecDeque<u32>,
-    /// Rows that were open or being collected when it was their turn.
+    /// Rows that were open or being collected when they were due.
     postponed: VecDeque<Row>,
-    /// What is known of the stripes that are being read.
+    /// Stripes being read, and their content so far.
     parts: Vec<Option<Part<B>>>,
     /// Requests in flight.
     pending: u32,
-    /// Not before then, so that it keeps to its rate.
+    /// Earliest time of the next part under the configured rate.
     not_before: Time,
     is_flushing: bool,
     is_given_up: bool,
-    /// The first checkpoint that is begun after the walk: all copies of it are right.
+    /// The first checkpoint started after the scan: all its copies are right.
     checkpoint: u64,
     report: ScrubReport,
 }
 
-/// Stripes of a row that are read on all columns.
+/// Stripes of a row being read on all columns.
 #[derive(Debug)]
 struct Part<B> {
     stripe: u32,
@@ -82,7 +82,7 @@ struct Part<B> {
 }
 
 impl<B: Block> Part<B> {
-    /// Of which so many reads are on their way.
+    /// Stripes with `pending` reads in flight.
     fn new(stripes: Range<u32>, pending: u32) -> Part<B> {
         let (data, parity) = (vec![B::default(); stripes.len()], Vec::new());
         let (stripe, stripes) = (stripes.start, stripes.len() as u32);
@@ -90,10 +90,10 @@ impl<B: Block> Part<B> {
     }
 }
 
-/// Stripes that are read together.
+/// Stripes per part.
 const STRIPES: u32 = 16;
 
-/// Such parts in flight.
+/// Concurrent parts.
 const PARTS: usize = 2;
 
 impl<B: Block> Patrol<B> {
@@ -127,17 +127,17 @@ impl<B: Block> Patrol<B> {
 }
 
 impl<B: Block> Log<B> {
-    /// Begins to fill a drive that has taken the place of another.
+    /// Queues the rebuild of a replaced drive.
     pub(super) fn begin_rebuild(&mut self, drive: DriveId) {
         self.to_rebuild.push_back(drive);
     }
 
-    /// Begins to scrub, unless that is under way.
+    /// Queues a scrub, unless one is running.
     pub(super) fn begin_scrub(&mut self) {
         self.wants_scrub = true;
     }
 
-    /// A drive is gone: it is not filled any more.
+    /// Cancels the rebuild of a drive that is gone.
     pub(super) fn stop_rebuild(&mut self, drive: DriveId) {
         self.to_rebuild.retain(|&waiting| waiting != drive);
         if let Some(patrol) = &mut self.patrol
@@ -147,7 +147,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// When the walk goes on by itself.
+    /// When the scan's timer expires.
     pub(super) fn patrol_at(&self) -> Time {
         match &self.patrol {
             Some(patrol) if !self.patrol_waits && patrol.can_begin() => patrol.not_before,
@@ -155,7 +155,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Goes on with the walk, as far as its rate allows.
+    /// Advances the scan as far as its rate permits.
     pub(super) fn walk(&mut self, now: Time, core: &mut Core<B>) {
         self.patrol_waits = false;
         self.end_given_up();
@@ -190,7 +190,7 @@ impl<B: Block> Log<B> {
         self.patrol.as_mut().expect("a walk is under way")
     }
 
-    /// Begins the next part; false when there is none to begin now.
+    /// Starts the next part; false if there is none at the moment.
     fn walk_on(&mut self, now: Time, core: &mut Core<B>, part: usize) -> bool {
         let Some(row) = self.patrol_mut().row else { return self.next_row_of_walk(now, core) };
         let info = *self.rows.get(row);
@@ -205,7 +205,7 @@ impl<B: Block> Log<B> {
                 patrol.stripe += stripes;
                 (stripe, stripes)
             }
-            // Nothing between is looked at: it has not been written, or does not count.
+            // The stripes in between are skipped: they were not written, or are invalid.
             None if patrol.stripe < segment && info.has_summary => {
                 patrol.stripe = segment;
                 (segment - 1, 1)
@@ -236,9 +236,9 @@ impl<B: Block> Log<B> {
             match info.state {
                 RowState::Free => {}
                 _ if info.age >= before => {}
-                // Nothing has been appended to it.
+                // The row is still empty.
                 RowState::Open if task == Task::Scrub && is_blank(&info) => {}
-                // Of a victim nothing may be left in a moment.
+                // A victim may be empty in a moment.
                 RowState::Open | RowState::Victim => patrol.postponed.push_back(row),
                 _ => {
                     self.take_row(core, row);
@@ -262,7 +262,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Rows that were open: those that are streams' own are ended early.
+    /// Takes a postponed row; if it is the open row of a stream, it is closed early.
     fn postponed_row(&mut self, now: Time, core: &mut Core<B>, before: u32) -> bool {
         let Some(row) = self.patrol_mut().postponed.pop_front() else {
             self.end_walk(now, core);
@@ -275,7 +275,7 @@ impl<B: Block> Log<B> {
                 if self.open_row(stream).here.row == row
                     && let Some(next) = self.next_row(now, core, stream)
                 {
-                    // To find the next row may have ended this one.
+                    // The search for the next row may have closed this one.
                     if self.open_row(stream).here.row == row {
                         self.roll(now, core, stream, next);
                         self.send(now, core, stream);
@@ -337,7 +337,7 @@ impl<B: Block> Log<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// A column of a part has been read, or cannot be.
+    /// The read of a column of a part has completed, successfully or not.
     pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, part: usize, done: &mut Done<B>) {
         let patrol = self.patrol.as_mut().expect("a walk is under way");
         let row = patrol.row.expect("it is being read");
@@ -368,8 +368,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Together they cannot be read: perhaps one by one. What cannot be read then is lost, but for a
-    /// summary: that of a row which was open when the power went has perhaps never been written.
+    /// A part could not be read: retries its stripes one by one. Single unreadable stripes are lost, except
+    /// for a summary: that of a row that was open at a power loss may never have been written.
     fn part_failed(&mut self, row: Row, part: &Part<B>) {
         if part.stripes > 1 {
             self.patrol_mut().singles.extend(part.stripe..part.stripe + part.stripes);
@@ -412,14 +412,14 @@ impl<B: Block> Log<B> {
         self.patrol_mut().pending += 1;
     }
 
-    /// Everything is where it belongs: a rebuilt drive must keep it before it counts. The copies of
-    /// checkpoints are not looked at but written anew.
+    /// The scan is complete: a rebuilt drive must be flushed before it counts as in sync. Copies of
+    /// checkpoints are not verified but written anew.
     fn end_walk(&mut self, now: Time, core: &mut Core<B>) {
         let (is_busy, checkpoint) = (self.patrol_mut().is_busy(), self.patrol_mut().checkpoint);
         if is_busy {
             return;
         }
-        // A log that has failed writes no checkpoint; a drive is not rebuilt without.
+        // A failed log writes no checkpoint; a rebuild requires one.
         let is_excused = self.failed.is_some() && self.patrol_mut().task == Task::Scrub;
         if !is_excused && !self.is_checkpointed(now, core, checkpoint) {
             return;
@@ -434,7 +434,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// A write or flush of the walk has ended.
+    /// A write or flush of the scan has completed.
     pub(super) fn patrol_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         let patrol = self.patrol_mut();
@@ -450,7 +450,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Ends a walk that has lost its drive, when nothing of it is in flight any more.
+    /// Ends a scan that has lost its drive, once none of its requests are in flight.
     fn end_given_up(&mut self) {
         let Some(patrol) = self.patrol.take_if(|patrol| patrol.is_given_up && !patrol.is_busy()) else {
             return;
@@ -460,7 +460,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// What scrubbing has found so far.
+    /// Findings of the scrub so far.
     pub fn scrub_report(&self) -> ScrubReport {
         match &self.patrol {
             Some(patrol) if patrol.task == Task::Scrub => patrol.report,

@@ -1,14 +1,14 @@
-//! Reading the log again after a power cut.
+//! Recovery of the log.
 //!
-//! The newest checkpoint whose header can be read is loaded; then the rows that were written since it
-//! began are read, following the last descriptor of each to the next. A batch counts if its
-//! descriptor, all of its blocks and the stripes they are in can be read; a stream ends at the first that
-//! does not. First the batches of moved blocks count, and of them only what the map does not know newer;
-//! then, in order, all that the host wrote. This is right because what was moved since the checkpoint
-//! was written before it: whatever the host has written since is newer.
+//! The newest checkpoint with a readable header is loaded; then the rows written since it started are read,
+//! following the last descriptor of each to the next. A batch is valid if its descriptor, all of its blocks
+//! and their stripes are readable; a stream ends at the first invalid one. First the batches of moved blocks
+//! are replayed, except for entries that the map knows newer; then all batches of the host, in order. This
+//! order is right because blocks moved since the checkpoint were written before it: everything the host has
+//! written since is newer.
 //!
-//! Rows that nothing points to are free. Those that were open are left as they are, and a checkpoint is
-//! written before anything else is.
+//! Rows without references are free. Rows that were open stay as they are, and a checkpoint is written before
+//! any other write. written before anything else is.
 
 use super::Log;
 use super::checkpoint::{COUNT_MAX, Header, Piece, decode_piece};
@@ -25,18 +25,18 @@ use crate::planted::{Rule, holds};
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
-/// What a recovery did.
+/// Counters of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// Rows of the log that were read.
+    /// Rows of the log read.
     pub rows_scanned: u64,
-    /// Blocks that were read, of the log and the checkpoint.
+    /// Blocks read, of log and checkpoint.
     blocks_read: u64,
-    /// Batches that counted.
+    /// Valid batches.
     pub batches: u64,
     /// Blocks and trims in them.
     pub entries: u64,
-    /// From the beginning to the first request that is taken.
+    /// Time from the start until requests are accepted.
     pub duration: Nanos,
 }
 
@@ -45,50 +45,50 @@ enum Phase {
     Headers,
     Pieces,
     Rows,
-    /// The log has been read; damaged blocks are still being written again.
+    /// The log has been read; damaged blocks are still being rewritten.
     Repairs,
     Done,
 }
 
-/// A recovery under way.
+/// A recovery in progress.
 #[derive(Debug)]
 pub struct Recovery<B> {
     phase: Phase,
     began: Time,
     pending: u32,
     header: Option<Header>,
-    /// Drives have different headers of this number: one of them is wrong under a right checksum.
+    /// Drives have different headers of this number: one of them is wrong despite its valid checksum.
     is_disputed: bool,
-    /// The next piece to ask for.
+    /// The next piece to read.
     piece: u64,
-    /// The age plus 1 of each row that is in use.
+    /// Age plus 1 of each row in use.
     ages: Vec<u32>,
     /// Rows without a summary.
     unfinished: Vec<Row>,
-    /// What is being read: stream, row, the next block to ask for.
+    /// Current read position: stream, row, and the next block to read.
     stream: usize,
     pub(super) here: Aged,
     pub(super) asked: u32,
     pub(super) content: Vec<Option<B>>,
-    /// How often the row has been looked at again.
+    /// Number of extra passes over the row.
     pub(super) looks: u32,
-    /// The last look has found something: another may find more.
+    /// The last pass has found a descriptor: another may find more.
     pub(super) has_found: bool,
-    /// Positions of the row before this one count.
+    /// Positions of the row before this one are valid.
     pub(super) reached: u32,
-    /// The batch that comes next in the stream.
+    /// The next batch of the stream.
     expected: Option<u64>,
     /// The last batch of each stream.
     last: [u64; 2],
-    /// Blocks that are being written again.
+    /// Rewrites of blocks in flight.
     pub repairs: u32,
     report: RecoveryReport,
 }
 
-/// Reads of a recovery in flight.
+/// Concurrent reads of a recovery.
 const DEPTH: u32 = 64;
 
-/// Ages of rows that can be given between a checkpoint and the power cut: both streams commit before that.
+/// Upper bound of the ages assigned between a checkpoint and a power loss: both streams commit before that.
 const AGES_AHEAD: u32 = 1 << 24;
 
 impl<B: Block> Recovery<B> {
@@ -122,7 +122,7 @@ impl<B: Block> Recovery<B> {
 }
 
 impl<B: Block> Log<B> {
-    /// Begins to recover.
+    /// Starts recovery.
     pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
         let mut recovery = Recovery::new(now, self.geometry.all_rows() as usize);
         for drive in core.drives.ids() {
@@ -134,7 +134,7 @@ impl<B: Block> Log<B> {
         self.recovery = Some(Box::new(recovery));
     }
 
-    /// Reads a block whose age is not known: it says itself what it is.
+    /// Reads a block of unknown age: its content identifies it.
     fn read_raw(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, block: u64, what: u32) {
         let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
@@ -145,7 +145,7 @@ impl<B: Block> Log<B> {
         self.recovery.as_mut().expect("a recovery is under way")
     }
 
-    /// A header or a piece has been read, or cannot be.
+    /// The read of a header or a piece has completed, successfully or not.
     pub(super) fn raw_read(&mut self, now: Time, core: &mut Core<B>, what: u32, answer: Answered<B>) {
         let array = self.array;
         let recovery = self.recovering();
@@ -180,7 +180,7 @@ impl<B: Block> Log<B> {
         core.drives.recycle(answer.data);
     }
 
-    /// What the map was cannot be found out any more.
+    /// Recovery has failed: the map is lost.
     #[cold]
     fn give_up(&mut self, why: String) {
         self.failed.get_or_insert(why);
@@ -231,7 +231,7 @@ impl<B: Block> Log<B> {
         self.read_raw(now, core, drive, block, (index << 1 | copy as u64) as u32);
     }
 
-    /// True when all entries of a piece are places of data, or ages that were given.
+    /// True if all entries of a piece are places of data or ages that were assigned.
     fn are_possible(&self, index: u64, entries: &[u64]) -> bool {
         let recovery = self.recovery.as_ref().expect("a recovery is under way");
         let opened = u64::from(recovery.header().opened);
@@ -294,7 +294,7 @@ impl<B: Block> Log<B> {
                 break;
             }
             recovery.asked += 1;
-            // However long it takes: what a drive does not have is to be written to it again.
+            // However long it takes: a block missing on a drive must be rewritten there.
             let around =
                 if recovery.looks == 0 { Some(Around::WhenWrong) } else { self.around_again(core, asked) };
             let Some(around) = around else { continue };
@@ -319,7 +319,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// A block of a row has been read, or cannot be.
+    /// The read of a block of a row has completed, successfully or not.
     pub(super) fn scanned(&mut self, now: Time, core: &mut Core<B>, at: u32, done: &mut Done<B>) {
         self.recovering().pending -= 1;
         if done.wanted.around == Around::Always {
@@ -332,13 +332,13 @@ impl<B: Block> Log<B> {
         self.scan(now, core);
     }
 
-    /// All of a row has been read: what of it counts.
+    /// All of a row has been read: replays its valid part.
     fn row_read(&mut self, now: Time, core: &mut Core<B>) {
         let mut recovery = self.recovery.take().expect("a recovery is under way");
         let before = (recovery.expected, recovery.last, recovery.report);
         let next = self.replay_row(core, &mut recovery);
         if next.is_none() && self.may_read_again(core, &recovery) {
-            // Batches that have been applied are applied once more, which changes nothing.
+            // Replaying applied batches again has no effect.
             (recovery.expected, recovery.last, recovery.report) = before;
             self.recovery = Some(recovery);
             self.read_again(core);
@@ -361,8 +361,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Replays the whole batches of a row, and returns the row in which the stream continues; none at its
-    /// end.
+    /// Replays the whole batches of a row. Returns the row in which the stream continues; None at its end.
     fn replay_row(&mut self, core: &mut Core<B>, recovery: &mut Recovery<B>) -> Option<Aged> {
         recovery.reached = 0;
         let start = recovery.header().starts[recovery.stream].batch;
@@ -387,7 +386,7 @@ impl<B: Block> Log<B> {
             }
             recovery.reached = position + 1;
             if let Some(next) = descriptor.next {
-                // Ages grow from row to row, so there is an end. Past it none can have been given.
+                // Ages increase from row to row, so this terminates. Larger ages cannot have been assigned.
                 let is_possible = next.row.get() < self.geometry.all_rows()
                     && next.age > recovery.here.age
                     && next.age < recovery.header().opened.saturating_add(AGES_AHEAD);
@@ -421,7 +420,7 @@ impl<B: Block> Log<B> {
         is_right.then_some(descriptor)
     }
 
-    /// True when all blocks of a batch, and all stripes they are in, can be read.
+    /// True if all blocks of a batch, and all their stripes, are readable.
     fn is_whole(&self, recovery: &Recovery<B>, descriptor: &Descriptor) -> bool {
         if !holds(Rule::BatchesAreWhole) {
             return true;
@@ -468,7 +467,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// The log is known: makes it one that can go on.
+    /// The log has been replayed: prepares it for writes.
     pub(super) fn end_recovery(&mut self, now: Time, core: &mut Core<B>) {
         let Some(recovery) = &mut self.recovery else { return };
         if recovery.phase != Phase::Repairs || recovery.repairs > 0 {
@@ -482,8 +481,8 @@ impl<B: Block> Log<B> {
         if !self.count_valid(&ages, &unfinished) {
             return self.give_up(format!("checkpoint {} names rows that nobody has written", header.number));
         }
-        // Ages that were given and of which nothing is left are not given again; hops and the like come
-        // on top of what a stream may begin without a commit.
+        // Ages that were assigned but left no trace are not reused; hops and the like come on top of what a
+        // stream may begin without a commit.
         let newest = ages.iter().copied().max().unwrap_or(0).max(header.opened);
         self.rows.opened = newest.saturating_add(4 * BEGUN_MAX);
         for (stream, batch) in self.streams.iter_mut().zip(last) {
@@ -494,7 +493,7 @@ impl<B: Block> Log<B> {
         let front = self.geometry.group_ids().max_by_key(|&group| self.rows.free(group));
         self.space.front = front.expect("there are groups");
         if !self.begin_streams(core) {
-            // Without open rows nothing is written.
+            // Without open rows nothing can be written.
             self.open_rows.clear();
             self.failed = Some("no row is free to write to".into());
             self.is_ready = true;
@@ -503,7 +502,7 @@ impl<B: Block> Log<B> {
         self.begin_checkpoint(now, core);
     }
 
-    /// Counts what each row holds; false when there is more than it can, or it has no age.
+    /// Counts the valid blocks of each row; false if a row has more than it can hold, or no age.
     fn count_valid(&mut self, ages: &[u32], unfinished: &[Row]) -> bool {
         let (mut valid, mut reach) = (vec![0u32; ages.len()], vec![0u32; ages.len()]);
         for block in 0..self.geometry.host_blocks {
@@ -525,12 +524,12 @@ impl<B: Block> Log<B> {
         true
     }
 
-    /// The log takes requests.
+    /// The log accepts requests.
     pub(super) fn recovered(&mut self, now: Time, core: &Core<B>) {
         if let Some(recovery) = self.recovery.take() {
             let duration = now.since(recovery.began);
             self.recovery_report = Some(RecoveryReport { duration, ..recovery.report });
-            // What of a drive had been filled is not known: it is filled again.
+            // The progress of a rebuild is unknown: it starts again.
             let unfilled = core.drives.ids().filter(|&d| core.drives.presence(d) == Presence::Rebuilding);
             self.to_rebuild.extend(unfilled);
         }

@@ -1,4 +1,4 @@
-//! The rows of segments: which are free, how much of each is valid, and which is collected next.
+//! The rows of segments: which are free, how much of each is valid, and which to collect next.
 
 use super::config::VictimChoice;
 use super::descriptor::Aged;
@@ -8,41 +8,41 @@ use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
 use tailcut_base::random;
 
-/// What a row is being used for.
+/// State of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowState {
-    /// Nothing.
+    /// Free.
     Free,
-    /// It is being written.
+    /// Being written.
     Open,
-    /// It is full; the last checkpoint does not cover it yet.
+    /// Full, but not covered by a checkpoint yet.
     Closed,
     /// It may be collected.
     Collectable,
-    /// It is being collected.
+    /// Being collected.
     Victim,
 }
 
-/// A row.
+/// A row's state and counters.
 #[derive(Clone, Copy, Debug)]
 pub struct RowInfo {
-    /// What it is used for.
+    /// State of the row.
     pub state: RowState,
-    /// How many rows had been opened before it was.
+    /// Number of rows opened before it.
     pub age: u32,
-    /// Blocks of the host in it that are up to date.
+    /// Number of valid blocks of the host in it.
     pub valid: u32,
-    /// Reads of it that are under way: they keep it from being trimmed.
+    /// Reads in flight: they prevent its trim.
     pub readers: u32,
-    /// Where its content is while it is written; see [`Log`](super::Log).
+    /// Slot of its content while it is written; see [`Log`](super::Log).
     pub slab: Option<u16>,
-    /// Stripes in it with data that counts; after a recovery, up to the last block that is up to date.
+    /// Stripes with valid data; after a recovery, up to the last valid block.
     pub stripes: u32,
     /// It has a summary.
     pub has_summary: bool,
     before: Row,
     after: Row,
-    /// Its place among the collectable rows of its group.
+    /// Index among the collectable rows of its group.
     index: u32,
 }
 
@@ -51,42 +51,42 @@ pub struct RowInfo {
 struct Group {
     free: VecDeque<Row>,
     collectable: Vec<Row>,
-    /// The same in the order in which they came, with their ages, where that is what counts; those
-    /// that are gone are passed over.
+    /// Collectable rows in order of arrival, with their ages, for policies that need it; rows that are gone
+    /// are skipped.
     order: VecDeque<(Row, u32)>,
-    /// First and last collectable row by valid blocks; the first has been there for longest.
+    /// First and last collectable row per bucket of valid blocks; the first has been there longest.
     buckets: Vec<(Row, Row)>,
-    /// Which buckets are not empty.
+    /// Bit set of the buckets that are not empty.
     present: [u64; BUCKETS / 64],
     valid: u64,
 }
 
 const BUCKETS: usize = 1024;
 
-/// Old rows that are looked at for one victim.
+/// Old rows examined per victim.
 const LOOKS: u32 = 4;
 
-/// All rows.
+/// All rows of a log.
 #[derive(Clone, Debug)]
 pub struct Rows {
     rows: IdVec<Row, RowInfo>,
     groups: IdVec<GroupId, Group>,
     rows_of_group: u32,
     positions: u32,
-    /// Numbers of valid blocks that share a bucket.
+    /// Numbers of valid blocks per bucket.
     quantum: u32,
     choice: VictimChoice,
-    /// Valid blocks that an older victim may have more than the emptiest.
+    /// Valid blocks that an older victim may have in excess of the emptiest.
     slack: u32,
     random: random::Stream,
-    /// Full rows that the last checkpoint does not cover, in the order in which they were closed.
+    /// Full rows not covered by the last checkpoint, in the order in which they were closed.
     closed: VecDeque<Row>,
-    /// Rows that have been opened.
+    /// Number of rows opened so far.
     pub opened: u32,
 }
 
 impl Rows {
-    /// All of them free.
+    /// All rows free.
     pub fn new(geometry: &Geometry, choice: VictimChoice, slack: u32) -> Rows {
         let row = RowInfo {
             state: RowState::Free,
@@ -128,23 +128,23 @@ impl Rows {
         &self.rows[row]
     }
 
-    /// A row.
+    /// A row, mutable.
     #[inline]
     pub fn get_mut(&mut self, row: Row) -> &mut RowInfo {
         &mut self.rows[row]
     }
 
-    /// Free rows of a group.
+    /// Number of free rows of a group.
     pub fn free(&self, group: GroupId) -> u32 {
         self.groups[group].free.len() as u32
     }
 
-    /// Valid blocks of a group.
+    /// Number of valid blocks of a group.
     pub fn valid(&self, group: GroupId) -> u64 {
         self.groups[group].valid
     }
 
-    /// Full rows that the last checkpoint does not cover.
+    /// Number of full rows not covered by the last checkpoint.
     pub fn closed(&self) -> usize {
         self.closed.len()
     }
@@ -168,14 +168,14 @@ impl Rows {
         Some(row)
     }
 
-    /// A block of the row is up to date from now on.
+    /// A block of the row becomes valid.
     #[inline]
     pub fn validate(&mut self, row: Row) {
         self.get_mut(row).valid += 1;
         self.group_mut(row).valid += 1;
     }
 
-    /// A block of the row is out of date from now on.
+    /// A block of the row becomes invalid.
     #[inline]
     pub fn invalidate(&mut self, row: Row) {
         let is_collectable = self.get(row).state == RowState::Collectable;
@@ -189,7 +189,7 @@ impl Rows {
         self.group_mut(row).valid -= 1;
     }
 
-    /// The row is full, and all of it is on the drives.
+    /// The row is full and completely written.
     pub fn close(&mut self, row: Row) {
         let info = self.get_mut(row);
         assert_eq!(info.state, RowState::Open);
@@ -197,7 +197,7 @@ impl Rows {
         self.closed.push_back(row);
     }
 
-    /// A checkpoint covers the `covered` rows that were closed first: they may be collected.
+    /// A checkpoint covers the first `covered` closed rows: they may be collected.
     pub fn cover(&mut self, covered: usize) {
         for _ in 0..covered {
             let row = self.closed.pop_front().expect("they were closed");
@@ -214,8 +214,8 @@ impl Rows {
         }
     }
 
-    /// A row is found to hold `valid` blocks, none behind its first `stripes`; it is collected like any
-    /// other. When all are restored, [`Rows::rebuild_free`] follows.
+    /// Restores a row with `valid` valid blocks, none behind its first `stripes`; it is collected like any
+    /// other. Call [`Rows::rebuild_free`] after the last one.
     pub fn restore(&mut self, here: Aged, valid: u32, (stripes, has_summary): (u32, bool)) {
         let Aged { row, age } = here;
         let info = self.get_mut(row);
@@ -225,7 +225,7 @@ impl Rows {
         self.closed.push_back(row);
     }
 
-    /// Only rows that hold nothing are free.
+    /// Makes exactly the empty rows free.
     pub fn rebuild_free(&mut self) {
         let rows = &self.rows;
         for group in &mut self.groups {
@@ -233,8 +233,8 @@ impl Rows {
         }
     }
 
-    /// Takes the row of a group that is to be collected next. One with more than `most` valid blocks
-    /// would free nothing: then it is the one with the fewest.
+    /// Takes the next row of a group to collect. If the chosen one has more than `most` valid blocks, so that
+    /// it would free nothing, takes the one with the fewest.
     pub fn victim(&mut self, group: GroupId, most: u32) -> Option<Row> {
         let chosen = self.choose(group).filter(|&row| self.get(row).valid <= most);
         let row = chosen.or_else(|| self.candidate(group))?;
@@ -249,7 +249,7 @@ impl Rows {
         Some(row)
     }
 
-    /// A row with the fewest valid blocks, as far as buckets tell.
+    /// A row with the fewest valid blocks, to the precision of buckets.
     pub fn candidate(&self, group: GroupId) -> Option<Row> {
         let group = &self.groups[group];
         let word = group.present.iter().position(|&word| word != 0)?;
@@ -257,8 +257,8 @@ impl Rows {
         Some(group.buckets[bucket].0)
     }
 
-    /// True when victims of a group gain `needed` positions, where one with so many valid blocks gains `gain`
-    /// of them, the fewer the more it has, and none from some number on. Looks at no more than `needed` rows.
+    /// True if victims of a group can gain `needed` positions. `gain` gives the gain of one by its number of
+    /// valid blocks: decreasing, and 0 from some number on. Examines at most `needed` rows.
     pub fn gains(&self, group: GroupId, needed: u32, gain: impl Fn(u32) -> u32) -> bool {
         let this = &self.groups[group];
         let mut sum = 0;
@@ -309,8 +309,8 @@ impl Rows {
         self.choice == VictimChoice::Fifo || self.choice == VictimChoice::Greedy && self.slack > 0
     }
 
-    /// The oldest row with hardly more valid blocks than the emptiest. A drive puts what is written in
-    /// order into the same flash blocks: what is trimmed in order empties them.
+    /// The oldest row with hardly more valid blocks than the emptiest. A drive writes sequential data to the
+    /// same flash blocks, so sequential trims empty them.
     fn old_and_empty(&mut self, group: GroupId) -> Option<Row> {
         let emptiest = self.candidate(group)?;
         let most = self.get(emptiest).valid + self.slack;
@@ -323,13 +323,13 @@ impl Rows {
                 // The emptiest is an exception, and the order is kept.
                 break;
             }
-            // What is full although it is old stays so for long.
+            // A row that is full despite its age stays so for long.
             self.groups[group].order.rotate_left(1);
         }
         Some(emptiest)
     }
 
-    /// True when the row has more valid blocks than those of its group that are in use, on average.
+    /// True if the row has more valid blocks than the average of its group's rows in use.
     fn is_fuller_than_most(&self, row: Row) -> bool {
         let group = self.group_of(row);
         let used = u64::from(self.rows_of_group) - group.free.len() as u64;
@@ -348,7 +348,7 @@ impl Rows {
         order.front().map(|&(row, _)| row)
     }
 
-    /// Of the rows that have been in their buckets for longest, the one with the best ratio.
+    /// Of the rows longest in their buckets, the one with the best ratio.
     fn most_beneficial(&self, group: GroupId) -> Option<Row> {
         let buckets = &self.groups[group].buckets;
         let firsts = buckets.iter().map(|&(first, _)| first).filter(|&first| first != Row::NONE);
@@ -361,7 +361,7 @@ impl Rows {
         firsts.max_by_key(score)
     }
 
-    /// A collected row is free again.
+    /// A collected row becomes free.
     pub fn release(&mut self, row: Row) {
         let info = self.get_mut(row);
         assert_eq!((info.state, info.valid, info.readers), (RowState::Victim, 0, 0));
@@ -476,8 +476,8 @@ mod tests {
             (0..positions).for_each(|_| rows.invalidate(row));
             rows.release(row);
         }
-        // The last one is taken out of turn, as nothing else would free anything; it counts anew when it is
-        // used again.
+        // The last one is taken out of order, as no other would free anything; it counts anew when it is used
+        // again.
         assert_eq!(rows.victim(FIRST, 0), Some(first[5]));
         rows.release(first[5]);
         let again: Vec<Row> = (0..rows.free(FIRST)).map(|_| filled(&mut rows, positions)).collect();

@@ -1,9 +1,9 @@
-//! What recovery does where drives have no protection information: it looks again at what may be damaged.
+//! Recovery on drives without protection information: extra passes over data that may be damaged.
 //!
-//! A stream ends where the next batch is not whole. On drives that report damage that is where the power
-//! went. On others it may be a flipped bit, so the rest of the row is looked at again before it is given up:
-//! blocks that differ from the checksum in their descriptor are computed from their stripes, and so is what
-//! might be the next descriptor. This repeats until a pass finds no further descriptor.
+//! A stream ends where the next batch is incomplete. On drives that report damage, that is where the power
+//! was lost. On others it may be a flipped bit, so the rest of the row is examined again before it is
+//! dropped: blocks that differ from the checksum in their descriptor are reconstructed from their stripes,
+//! and so is a possible next descriptor. This repeats until a pass finds no further descriptor.
 
 use super::Log;
 use super::descriptor::Descriptor;
@@ -17,7 +17,7 @@ use tailcut_base::ids::Id;
 use tailcut_base::{Status, Time};
 
 impl<B: Block> Log<B> {
-    /// True before the first look again, and as long as the last one has found something.
+    /// True before the first extra pass, and while the last one has found a descriptor.
     pub(super) fn may_read_again(&self, core: &mut Core<B>, recovery: &Recovery<B>) -> bool {
         (recovery.looks == 0 || recovery.has_found)
             && holds(Rule::DamageIsNoEnd)
@@ -25,7 +25,7 @@ impl<B: Block> Log<B> {
             && core.reads.checksums().is_some()
     }
 
-    /// Begins to look again: the checksums of what the row's descriptors name are known now.
+    /// Starts an extra pass: the checksums listed in the row's descriptors are known now.
     #[cold]
     pub(super) fn read_again(&mut self, core: &mut Core<B>) {
         let mut recovery = self.recovery.take().expect("a recovery is under way");
@@ -38,7 +38,7 @@ impl<B: Block> Log<B> {
         self.recovery = Some(recovery);
     }
 
-    /// How a block of the row is looked at again, if it is.
+    /// How a block of the row is read in an extra pass, if at all.
     pub(super) fn around_again(&self, core: &mut Core<B>, slot: u32) -> Option<Around> {
         let recovery = self.recovery.as_ref().expect("a recovery is under way");
         let content = recovery.content[slot as usize].as_ref()?;
@@ -59,7 +59,7 @@ impl<B: Block> Log<B> {
         (self.geometry.parity(row) != Some(column)).then(|| self.geometry.position_of(row, column, stripe))
     }
 
-    /// What might be a descriptor has been computed from its stripe.
+    /// A possible descriptor has been reconstructed from its stripe.
     pub(super) fn stripe_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: &mut Done<B>) {
         let recovery = self.recovery.as_ref().expect("a recovery is under way");
         if done.status != Status::Success {
@@ -91,7 +91,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Forgets the checksums of the positions behind the last batch that was replayed.
+    /// Drops the checksums of the positions behind the last replayed batch.
     pub(super) fn forget_rest(&self, core: &mut Core<B>) {
         let recovery = self.recovery.as_ref().expect("a recovery is under way");
         let Some(checksums) = core.reads.checksums() else { return };
@@ -101,8 +101,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Writes again the parities of the row that do not fit what counts: the power went before they were
-    /// written, and the drive does not say so, or they are damaged.
+    /// Rewrites parities of the row that do not match the valid data: power was lost before they were
+    /// written, which the drive does not report, or they are damaged.
     pub(super) fn repair_parities(&mut self, now: Time, core: &mut Core<B>) {
         let recovery = self.recovery.take().expect("a recovery is under way");
         let (row, width) = (recovery.here.row, self.geometry.width as usize);

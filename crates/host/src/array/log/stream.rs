@@ -22,32 +22,32 @@ use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The stream of what the host writes.
 pub const HOST: usize = 0;
-/// The stream of what collection moves.
+/// The stream of blocks moved by collection.
 pub const MOVED: usize = 1;
 
 /// One of the two logs.
 #[derive(Debug)]
 pub struct Stream {
-    /// Where the content of its open row is.
+    /// Slot of its open row.
     pub open: u16,
-    /// Rows that wait to be wholly on the drives, likewise.
+    /// Slots of its rows that are not completely written.
     pub closing: Vec<u16>,
-    /// What no descriptor covers yet.
+    /// Appended blocks without a descriptor.
     pub batch: Batch,
-    /// Drives whose caches hold something of this stream.
+    /// Drives whose caches may hold blocks of this stream.
     pub dirty: IdVec<DriveId, bool>,
-    /// What is being made durable.
+    /// The commit in progress.
     pub commit: Commit,
-    /// Rows begun since the last commit that has ended was begun.
+    /// Rows begun since the start of the last completed commit.
     pub begun: u32,
-    /// Drives did not make durable what they should have, and nothing makes up for it.
+    /// Drives failed to make data durable, and redundancy does not cover it.
     pub has_failed: bool,
 }
 
-/// What no descriptor covers yet.
+/// Appended blocks and trims without a descriptor.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Counts the batches of the stream.
+    /// Batch number in the stream, counting up.
     pub number: u64,
     first: u32,
     entries: Vec<Entry>,
@@ -55,14 +55,14 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// True with nothing that a descriptor would have to cover.
+    /// True if a descriptor would have nothing to cover.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.trims.is_empty()
     }
 }
 
 impl Stream {
-    /// A stream without a row, over so many drives.
+    /// A stream without a row, over `drives` drives.
     pub fn new(drives: usize) -> Stream {
         Stream {
             open: 0,
@@ -76,8 +76,8 @@ impl Stream {
     }
 }
 
-/// The most rows that a stream begins without a commit. Ages of rows of which nothing became durable
-/// are not seen by recovery, and must not be given again: it leaves out as many.
+/// Largest number of rows that a stream begins without a commit. Recovery does not see the ages of rows of
+/// which nothing became durable, and these must not be reused: it skips as many.
 pub const BEGUN_MAX: u32 = 2048;
 
 impl<B: Block> Log<B> {
@@ -107,10 +107,10 @@ impl<B: Block> Log<B> {
         self.streams[stream].begun += 1;
     }
 
-    /// Makes room for one more block or trim of a stream; false when there is no row for it.
+    /// Makes room for another block or trim of a stream; false if there is no row for it.
     ///
-    /// Behind the room there is always some for the descriptor of a commit with the rest of its stripe,
-    /// and for the descriptor that ends the row: a commit never needs a new row.
+    /// Beyond that room there is always some for the descriptor of a commit with the rest of its stripe, and
+    /// for the descriptor that ends the row: a commit never needs a new row.
     pub(super) fn make_room(&mut self, now: Time, core: &mut Core<B>, stream: usize) -> bool {
         let batch = &self.streams[stream].batch;
         let is_full = !descriptor::has_room(&batch.entries, &batch.trims);
@@ -128,7 +128,7 @@ impl<B: Block> Log<B> {
         true
     }
 
-    /// Appends a block of the host; there is room for it.
+    /// Appends a block of the host; there must be room for it.
     pub(super) fn append(
         &mut self,
         core: &mut Core<B>,
@@ -141,7 +141,7 @@ impl<B: Block> Log<B> {
         let checksum = content.checksum();
         let has_tokens = self.has_tokens;
         let row = self.open_row_mut(stream);
-        // Who waits for nothing but memory is told at once.
+        // A request that waits for memory only is completed at once.
         let who = if has_tokens { NOBODY } else { waiter };
         let (position, is_kept) = row.put(content, who, block + 1);
         let here = row.here.row;
@@ -168,7 +168,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Forgets the checksums of what was in a row.
+    /// Drops the checksums of the previous content of a row.
     pub(super) fn forget_checksums(&self, core: &mut Core<B>, row: Row) {
         let checksums = core.reads.checksums().filter(|_| holds(Rule::OldChecksumsAreForgotten));
         let Some(checksums) = checksums else { return };
@@ -178,7 +178,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Notes that the host has declared blocks unused; there is room for it.
+    /// Logs a trim of the host; there must be room for it.
     pub(super) fn append_trim(&mut self, block: u64, blocks: u32) {
         let batch = &mut self.streams[HOST].batch;
         let after = batch.entries.len() as u16;
@@ -190,15 +190,15 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// A block is somewhere else from now on.
+    /// Sets the new place of a block.
     pub(super) fn remap(&mut self, block: u64, place: Option<Place>) {
         if let Some(old) = self.map.replace(block, place) {
             self.rows.invalidate(self.geometry.locate(old).0);
         }
     }
 
-    /// Appends a descriptor of the batch. It has an entry in the table of checksums, too: a scrub would
-    /// otherwise believe one that a write has missed, and make the parity fit it.
+    /// Appends a descriptor of the batch. It has an entry in the checksum table as well: otherwise a scrub
+    /// would accept a stale one after a lost write, and adapt the parity to it.
     pub(super) fn describe(&mut self, core: &mut Core<B>, stream: usize, next: Option<Aged>) {
         let array = self.array;
         let row = &mut self.open_rows[self.streams[stream].open as usize];
@@ -229,7 +229,7 @@ impl<B: Block> Log<B> {
         self.figures.descriptors += 1;
     }
 
-    /// Fills the stripe.
+    /// Pads the stripe.
     pub(super) fn pad(&mut self, stream: usize) {
         let data = self.geometry.data;
         let row = &mut self.open_rows[self.streams[stream].open as usize];
@@ -240,7 +240,7 @@ impl<B: Block> Log<B> {
         self.streams[stream].batch.first = row.next;
     }
 
-    /// Ends the open row of a stream, which goes on in `next`.
+    /// Closes the open row of a stream, which continues in `next`.
     pub(super) fn roll(&mut self, now: Time, core: &mut Core<B>, stream: usize, next: Row) {
         let after = Aged { row: next, age: self.rows.get(next).age };
         self.describe(core, stream, Some(after));
@@ -263,7 +263,7 @@ impl<B: Block> Log<B> {
         self.drop_if_finished(slab);
     }
 
-    /// Sends what a stream has appended to the drives, as far as they take it.
+    /// Sends appended blocks of a stream to the drives, as far as these accept them.
     pub(super) fn send(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
         self.send_row(now, core, self.streams[stream].open);
     }
@@ -274,7 +274,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Sends what is known of a column of a row, as far as its drive may be written and takes it.
+    /// Sends known blocks of a column of a row, as far as its drive may be written and accepts them.
     pub(super) fn send_lane(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
         let here = self.open_rows[slab as usize].here;
         let row = &mut self.open_rows[slab as usize];
@@ -325,7 +325,7 @@ impl<B: Block> Log<B> {
         core.drives.ask_kept(now, drive, urgency, Owner::Layout(token.into()), ask);
     }
 
-    /// A write of a row has ended.
+    /// A write of a row has completed.
     pub(super) fn appended(
         &mut self,
         now: Time,
@@ -339,7 +339,7 @@ impl<B: Block> Log<B> {
         let status = self.judge(core, &answer);
         let stream = self.open_rows[slab as usize].stream;
         self.streams[stream].dirty[answer.drive] = true;
-        // Who wrote it has been told that it is in memory: the next flush must not say that it is safe.
+        // The write was acknowledged in memory: the next flush must not report it as durable.
         self.streams[stream].has_failed |= self.has_tokens && status != Status::Success;
         for stripe in start..start + answer.blocks {
             if let Some(slot) = self.open_rows[slab as usize].take_waiter(column, stripe) {
@@ -353,7 +353,7 @@ impl<B: Block> Log<B> {
         self.commit_on(now, core, stream);
     }
 
-    /// What the failure of a write means for those who wait for it.
+    /// The status of a write for the requests that wait for it.
     pub(super) fn judge(&mut self, core: &mut Core<B>, answer: &Answered<B>) -> Status {
         if answer.status == Status::Success {
             return Status::Success;
@@ -361,11 +361,11 @@ impl<B: Block> Log<B> {
         if !can_do_without(core, answer.drive) {
             self.fail(answer.drive, answer.status);
         }
-        // The parity of the stripe makes up for it, and its content is kept until that is written.
+        // The parity of the stripe covers it, and its content is kept until that is written.
         if can_do_without(core, answer.drive) { Status::Success } else { Status::MediaError }
     }
 
-    /// Gives back the memory of a row that is wholly on the drives.
+    /// Frees the memory of a row that is completely written.
     pub(super) fn drop_if_finished(&mut self, slab: u16) {
         let row = &self.open_rows[slab as usize];
         if row.is_finished() && !row.in_flight() {
@@ -380,7 +380,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Takes a missing drive out of the rows that are being written.
+    /// Excludes a missing drive from the rows being written.
     pub(super) fn leave_out(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let (group, column) = self.geometry.column_of(drive);
         let status = if can_do_without(core, drive) { Status::Success } else { Status::MediaError };
@@ -398,7 +398,7 @@ impl<B: Block> Log<B> {
             row.set_absent(column);
             self.streams[row.stream].has_failed |= self.has_tokens && status != Status::Success;
             for stripe in row.complete..self.geometry.segment {
-                // What is in flight is told of with its answer.
+                // Writes in flight are handled at their completion.
                 if let Some(slot) = self.open_rows[slab as usize].take_unsent(column, stripe) {
                     core.part_done(now, slot, status, &Spans::new());
                 }
@@ -407,7 +407,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Ends the wait of those whose blocks only the parity holds.
+    /// Completes the requests whose blocks only the parity holds.
     pub(super) fn release_orphans(&mut self, now: Time, core: &mut Core<B>) {
         for (slot, status) in self.orphans.drain(..) {
             core.part_done(now, slot, status, &Spans::new());
@@ -415,7 +415,7 @@ impl<B: Block> Log<B> {
     }
 }
 
-/// True when all of a group but this drive serves, so that the parity makes up for it.
+/// True if all other drives of the group are in sync, so that the parity covers this drive.
 pub fn can_do_without<B: Block>(core: &Core<B>, drive: DriveId) -> bool {
     let others = core.missing_beside(drive) - usize::from(!core.drives.is_in_sync(drive));
     core.config.layout.is_redundant() && others == 0

@@ -1,15 +1,15 @@
-//! The names under which the log asks drives and reads.
+//! The tokens under which the log issues drive requests and reads.
 
 use super::geometry::Row;
 use super::host::RunId;
 use crate::array::Column;
 
-/// What an answer is for.
+/// Purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// A write of an open row.
     Append {
-        /// Where its content is.
+        /// Slot of its content.
         slab: u16,
         /// The column.
         column: Column,
@@ -23,33 +23,33 @@ pub enum Token {
     Run(RunId),
     /// The summary of a victim.
     Summary {
-        /// The collection.
+        /// Index of the collection job.
         job: u8,
         /// The data column.
         k: u8,
     },
     /// Valid blocks of a victim.
     Valid {
-        /// The collection.
+        /// Index of the collection job.
         job: u8,
     },
     /// The trim of a victim.
     Trimmed {
-        /// The collection.
+        /// Index of the collection job.
         job: u8,
     },
-    /// A block that was found damaged is written again.
+    /// A rewrite of a damaged block.
     Repaired {
-        /// The row that it is part of.
+        /// The row of the block.
         row: Row,
     },
     /// A part of a checkpoint.
     Checkpoint,
     /// A block of an old checkpoint, or of the log, in recovery.
     Recovery(u32),
-    /// A part of rebuilding.
+    /// A part of a rebuild.
     Rebuild,
-    /// A part of scrubbing.
+    /// A part of a scrub.
     Scrub(u32),
 }
 

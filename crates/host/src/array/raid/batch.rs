@@ -1,4 +1,4 @@
-//! Writes to one unit that are done as one: which blocks are read for the parity, and what is written.
+//! Batches of writes to one unit: the reads needed for the parity, and the blocks to write.
 
 use super::asked::Asked;
 use super::cells::Cells;
@@ -11,62 +11,62 @@ use tailcut_base::{Cause, Class, Nanos, Spans, Time};
 /// A batch of writes.
 #[derive(Debug)]
 pub struct Batch<B> {
-    /// Where.
+    /// The unit.
     pub unit: u64,
-    /// The pieces of the host's requests.
+    /// Pieces of host requests in the batch.
     pub pieces: Vec<PieceId>,
-    /// Data cells that get new content.
+    /// Data cells with new content.
     pub data: Cells,
-    /// Those whose new content is that of a trimmed block.
+    /// Data cells that are trimmed.
     pub trimmed: Cells,
-    /// Cells that cannot be read, although their drives serve.
+    /// Unreadable cells of drives in sync.
     pub bad: Cells,
-    /// Cells of drives that do not serve, and the bad ones.
+    /// Cells of drives that are not in sync, and the bad ones.
     pub unknown: Cells,
-    /// What has been asked for to compute the parity, and has come.
+    /// State of the reads for the parity.
     pub asked: Asked,
-    /// Of each row, what is known of the old content of what is written and of the old parity.
+    /// For each row, the exclusive or of the old content of written cells and the old parity, as received.
     old: Vec<B>,
-    /// New content: of data cells as the host gave it, of parity cells what is known so far of the cells
-    /// that are not written.
+    /// New content: of data cells as given by the host, of parity cells the exclusive or of the unwritten
+    /// cells received so far.
     pub content: Vec<B>,
-    /// Cells that are written to drives.
+    /// Cells to write to drives.
     pub writes: Cells,
-    /// Cells that are trimmed on drives.
+    /// Cells to trim on drives.
     pub trims: Cells,
-    /// Answers to writes that are to come.
+    /// Outstanding writes.
     pub pending: u32,
-    /// Answers to reads that are to come.
+    /// Outstanding reads.
     pub reading: u32,
-    /// All that must be read has been: what still comes is not needed.
+    /// All required reads have completed; results of further ones are ignored.
     pub is_read: bool,
-    /// It has ended, and answers to reads are still to come.
+    /// It has ended, but reads are outstanding.
     pub has_ended: bool,
-    /// A read has failed: it is planned anew.
+    /// A read has failed: a new plan is needed.
     pub again: bool,
-    /// Durable at its completion.
+    /// Force unit access: durable at completion.
     pub fua: bool,
     /// Latency class.
     pub class: Class,
     /// Its transaction in the journal.
     pub transaction: u64,
-    /// Where its time went up to `mark`.
+    /// Attribution of its time up to `mark`.
     pub spans: Spans,
-    /// Up to when its time is accounted for.
+    /// Time up to which its time is attributed.
     pub mark: Time,
 }
 
-/// What must be read before rows can be written.
+/// The reads required before rows can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Cells to be read; the parity of a row is the exclusive or of what is read and what is written.
+    /// Cells to read; the parity of a row is the exclusive or of the cells read and the cells written.
     pub reads: Cells,
-    /// Parity cells that are written.
+    /// Parity cells to write.
     pub parities: Cells,
 }
 
 impl<B: Block> Batch<B> {
-    /// A batch of nothing.
+    /// An empty batch.
     pub fn new(cells: usize) -> Batch<B> {
         Batch {
             unit: 0,
@@ -93,7 +93,7 @@ impl<B: Block> Batch<B> {
         }
     }
 
-    /// Begins a new life.
+    /// Restarts the batch for other pieces.
     pub fn begin(&mut self, now: Time, unit: u64, pieces: &[PieceId]) {
         self.unit = unit;
         self.pieces.clear();
@@ -118,7 +118,7 @@ impl<B: Block> Batch<B> {
         self.mark = now;
     }
 
-    /// Begins to read for the parity of its rows.
+    /// Starts the reads for the parity of its rows.
     pub fn begin_reading(&mut self, shape: &Geometry, plan: Plan, unknown: Cells) {
         for cell in plan.parities.iter() {
             self.content[cell] = B::default();
@@ -130,7 +130,7 @@ impl<B: Block> Batch<B> {
         (self.again, self.is_read) = (false, false);
     }
 
-    /// Takes what a drive has returned for neighbouring cells into the parity of their rows.
+    /// Adds blocks of neighbouring cells from a drive to the parity of their rows.
     pub fn take(&mut self, shape: &Geometry, first: usize, blocks: &[B]) {
         let parity = shape.parity_role() * shape.rows;
         for (cell, block) in (first..).zip(blocks) {
@@ -141,14 +141,14 @@ impl<B: Block> Batch<B> {
         }
     }
 
-    /// True when the parity of each row can be computed.
+    /// True if the parity of each row can be computed.
     pub fn knows_enough(&self, shape: &Geometry) -> bool {
         let mut rows = (0..shape.rows).filter(|&row| shape.row_meets(self.data, row));
         rows.all(|row| ways(shape, self.data, row).into_iter().any(|way| self.asked.knows(way)))
     }
 
-    /// What to ask for now that some drives would rather not serve: cells of drives that may refuse, and of
-    /// drives that must serve. Each row goes the way that is free first.
+    /// The next cells to request after some drives have declined: with fail-fast, and without. Each row uses
+    /// the way that is free first.
     pub fn next(&self, now: Time, shape: &Geometry) -> [Cells; 2] {
         let mut next = [Cells::NONE; 2];
         let refused = self.asked.refused;
@@ -168,7 +168,7 @@ impl<B: Block> Batch<B> {
         next
     }
 
-    /// Completes the parity, all reads being done.
+    /// Completes the parity after all reads.
     pub fn close_parity(&mut self, shape: &Geometry, parities: Cells) {
         let parity = shape.parity_role() * shape.rows;
         for row in (0..shape.rows).filter(|row| parities.contains(parity + row)) {
@@ -186,11 +186,12 @@ impl<B: Block> Batch<B> {
         }
     }
 
-    /// Of the cells that are written, those that can be trimmed instead: whole rows, as the parity of
-    /// trimmed blocks is a trimmed block.
+    /// The written cells that can be trimmed instead: whole rows, since the parity of trimmed blocks is a
+    /// trimmed block.
     pub fn trimmable(&self, shape: &Geometry) -> Cells {
         if self.fua {
-            // No trim is durable at its end, and it may have replaced a write of the batch that must be.
+            // A trim is not durable at completion, and it may have replaced a write of the batch that must
+            // be.
             return Cells::NONE;
         }
         if !shape.has_parity() {
@@ -206,7 +207,7 @@ impl<B: Block> Batch<B> {
         cells
     }
 
-    /// Forgets the content.
+    /// Drops the content.
     pub fn clear(&mut self, shape: &Geometry) {
         for cell in (self.data | shape.role_cells(shape.parity_role())).iter() {
             if let Some(content) = self.content.get_mut(cell) {
@@ -216,8 +217,8 @@ impl<B: Block> Batch<B> {
     }
 }
 
-/// The two ways to the parity of a row of which some cells are written: what read-modify-write reads, the
-/// old content of what is written and the old parity, and what reconstruct-write reads, all other data.
+/// The two ways to the parity of a row with some written cells: read-modify-write reads the old content of
+/// the written cells and the old parity, reconstruct-write reads all other data.
 fn ways(shape: &Geometry, data: Cells, row: usize) -> [Cells; 2] {
     let (mut written, mut others) = (Cells::NONE, Cells::NONE);
     for cell in (0..shape.data_width()).map(|role| role * shape.rows + row) {
@@ -227,11 +228,10 @@ fn ways(shape: &Geometry, data: Cells, row: usize) -> [Cells; 2] {
     [written, others]
 }
 
-/// What to read for writing the cells `data`, when the cells in `unknown` cannot be read. Of
-/// read-modify-write (the old content of what is written, and the old parity) and reconstruct-write
-/// (what is not written) each row takes the one that reads less; where both read the same,
-/// reconstruct-write (as Linux md does by default), which does not rely on the old parity. None when a row
-/// can have neither.
+/// The reads for a write of the cells `data`, while the cells `unknown` cannot be read. Each row uses the way
+/// with fewer reads: read-modify-write (old content of the written cells, and old parity) or
+/// reconstruct-write (unwritten cells). If equal, reconstruct-write (as Linux md does by default), which does
+/// not rely on the old parity. None if neither is possible for some row.
 pub fn plan(shape: &Geometry, data: Cells, unknown: Cells, parity_is_there: bool) -> Option<Plan> {
     let mut plan = Plan { reads: Cells::NONE, parities: Cells::NONE };
     if !shape.has_parity() || !parity_is_there {

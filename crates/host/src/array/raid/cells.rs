@@ -2,7 +2,7 @@
 
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not, Range};
 
-/// The most cells of a unit.
+/// Largest number of cells of a unit.
 pub const CELLS_MOST: usize = 252;
 
 /// A set of cells: the blocks of a unit, numbered role by role, and within a role row by row.
@@ -12,7 +12,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// No cells.
+    /// The empty set.
     pub const NONE: Cells = Cells { words: [0; 4] };
 
     /// The cells of a range.
@@ -34,30 +34,30 @@ impl Cells {
         self.words[cell / 64] |= 1 << (cell % 64);
     }
 
-    /// True when a cell is in the set.
+    /// True if the set contains a cell.
     #[inline]
     pub fn contains(&self, cell: usize) -> bool {
         self.words[cell / 64] & 1 << (cell % 64) != 0
     }
 
-    /// True without any cell.
+    /// True if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words == [0; 4]
     }
 
-    /// True when a cell is in both.
+    /// True if the sets intersect.
     #[inline]
     pub fn meets(&self, other: Cells) -> bool {
         !(*self & other).is_empty()
     }
 
-    /// How many.
+    /// Number of cells.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The cells, in order.
+    /// The cells in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         let mut words = self.words;
         let mut at = 0;
@@ -72,8 +72,8 @@ impl Cells {
         })
     }
 
-    /// Ranges of neighbouring cells, none longer than `most` and none over a cell of which `ends_role` is
-    /// true, with which another role begins: what one drive can be asked for at once.
+    /// Ranges of neighbouring cells, none longer than `most` and none across a cell for which `ends_role` is
+    /// true, where another role begins: the parts that fit one drive request.
     pub fn runs<F: Fn(usize) -> bool>(
         &self,
         most: usize,

@@ -1,33 +1,33 @@
-//! How layouts that write in place behave.
+//! Configuration of layouts that write in place.
 
 use crate::array::config::whole_blocks;
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::config::{Configure, Visit, choose};
 
 tailcut_base::choice! {
-    /// What is done about the *write hole*: data and parity of a stripe are written to several drives, and
-    /// the power can go in between.
+    /// Protection against the *write hole*: data and parity of a stripe are written to several drives, and
+    /// power can be lost in between.
     pub enum WriteHole {
-        /// What is about to be written is made durable in a journal first, and written again after a power
-        /// cut. Nothing is lost even if a drive is lost in the same moment.
+        /// Blocks are made durable in a journal first, and written again after a power loss. No data is lost
+        /// even if a drive fails at the same moment.
         Journal = "journal",
-        /// A bitmap notes which regions are being written; after a power cut the parity of those is
-        /// computed anew (the default of Linux md). A drive that is lost together with the power, or an
-        /// array that was degraded before, can lose blocks that nobody was writing.
+        /// A bitmap records the regions being written; after a power loss their parity is recomputed (the
+        /// default of Linux md). If a drive fails together with the power, or the array was degraded before,
+        /// blocks that were not being written can be lost.
         Resync = "resync",
     }
 }
 
-/// An array that writes in place, as configured.
+/// Configuration of an array that writes in place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RaidConfig {
-    /// Bytes that lie together on one drive.
+    /// Chunk size: bytes that are contiguous on one drive.
     pub chunk: u64,
-    /// What is done about the write hole.
+    /// Protection against the write hole.
     pub write_hole: WriteHole,
     /// Bytes of the journal on each drive.
     pub journal: u64,
-    /// Also runs that keep no record write the journal or the bitmap, for their timing.
+    /// Write the journal or the bitmap even in an array without superblocks, for their timing.
     pub journal_always: bool,
 }
 
@@ -43,7 +43,7 @@ impl Default for RaidConfig {
 }
 
 impl RaidConfig {
-    /// Blocks of a chunk.
+    /// Blocks per chunk.
     pub fn chunk_blocks(&self) -> u64 {
         self.chunk / BLOCK_BYTES
     }
@@ -53,7 +53,7 @@ impl RaidConfig {
         self.journal / BLOCK_BYTES
     }
 
-    /// What does not fit an array with `width` drives to a stripe: key, and what is wrong.
+    /// An invalid setting for stripes of `width` drives: the key, and a message.
     pub(crate) fn problems(&self, width: usize) -> Option<(&'static str, String)> {
         let least = (2 * width as u64 + JOURNAL_LEAST) * BLOCK_BYTES;
         (self.journal < least)
@@ -61,7 +61,7 @@ impl RaidConfig {
     }
 }
 
-/// The fewest blocks of a journal, beside two for each drive.
+/// Least number of blocks of a journal, in addition to two for each drive.
 pub(crate) const JOURNAL_LEAST: u64 = 3;
 
 impl Configure for RaidConfig {

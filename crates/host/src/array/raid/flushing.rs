@@ -1,4 +1,4 @@
-//! Flushes: of the host, and those that the journal and the bitmap need.
+//! Flushes for the host, the journal and the bitmap.
 
 use super::{Raid, Token};
 use crate::Block;
@@ -9,18 +9,18 @@ use tailcut_base::{Class, Op, Spans, Status, Time};
 /// A flush of all drives.
 #[derive(Clone, Copy, Debug)]
 pub struct Flush {
-    /// The host's request, if it is the host's.
+    /// The host request; None for an internal flush.
     slot: Option<u32>,
     pending: u32,
-    /// Transactions before this one were complete when it began.
+    /// Transactions before this one were complete when the flush started.
     complete: u64,
-    /// Changes of the bitmap before it.
+    /// Bitmap epoch of the flush.
     epoch: u64,
     has_failed: bool,
 }
 
 impl<B: Block> Raid<B> {
-    /// Begins to flush all drives that can lose what they have acknowledged.
+    /// Starts a flush of all drives with volatile caches.
     pub(super) fn begin_flush(&mut self, now: Time, core: &mut Core<B>, slot: Option<u32>) {
         let complete = self.journal.as_ref().map_or(0, |journal| journal.ring.complete());
         let epoch = self.intent.as_mut().map_or(0, |intent| intent.begin_epoch());
@@ -48,8 +48,8 @@ impl<B: Block> Raid<B> {
         self.flush_part_done(now, core, id, &Spans::new());
     }
 
-    /// A drive has flushed. One that has not does not serve any more, and is not needed where another can
-    /// stand in for it.
+    /// The flush of a drive has completed. A drive that failed to flush is no longer in sync, and is not
+    /// needed if redundancy covers it.
     pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
         let is_redundant = self.shape.has_parity();
         self.flushes[id as usize].has_failed |= answer.status != Status::Success && !is_redundant;

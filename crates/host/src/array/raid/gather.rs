@@ -1,14 +1,13 @@
-//! Reads whose drives are asked to fail fast: what a drive would rather not serve now is computed from
-//! the rest of its rows, of which only that is read which the same request does not read anyway.
+//! Fail-fast reads: a cell that a drive declines is reconstructed from the rest of its row, of which only the
+//! cells not read by the same request are read in addition.
 //!
-//! A row is known as soon as all of its cells that are wanted have come, or all of its cells but one,
-//! whichever is first. So of a row in which several drives are taken one can always be done without:
-//! the one that is taken longest (IODA, SOSP 2021, section 3.2.2: busy remaining time). The others must
-//! serve, and no read waits for more of them than it has to.
+//! A row is known as soon as all of its wanted cells have arrived, or all of its cells but one, whichever is
+//! first. So if several drives of a row are busy, one of them can always be spared: the one that is busy
+//! longest (IODA, SOSP 2021, section 3.2.2: busy remaining time). The others must serve, and no read waits
+//! for more of them than necessary.
 //!
-//! Blocks that are wanted do not change before the read ends; the rest of their rows is kept from
-//! changing only when it is needed. While a write keeps it, the drive is asked to serve after all, and
-//! again whatever is first counts.
+//! Wanted blocks do not change before the read ends; the rest of their rows is locked only when it is needed.
+//! While a write holds it, the drive is asked to serve after all, and again the first result counts.
 
 use super::asked::Asked;
 use super::cells::Cells;
@@ -23,38 +22,38 @@ use crate::array::drives::Urgency;
 use crate::array::reads::{Around, Done};
 use tailcut_base::{Cause, Class, Spans, Status, Time};
 
-/// What is known of the cells of a piece, and of the other cells of their rows.
+/// State of a fail-fast read: the cells of a piece, and the other cells of their rows.
 #[derive(Debug)]
 pub struct Gather<B> {
-    /// The piece; none when it has ended, and answers are still to come.
+    /// The piece; None when it has ended but reads are outstanding.
     piece: Option<PieceId>,
     unit: u64,
     class: Class,
-    /// What the piece reads.
+    /// Cells that the piece reads.
     wanted: Cells,
     asked: Asked,
-    /// Of each row the exclusive or of what has come that the piece does not read.
+    /// For each row, the exclusive or of the received cells that the piece does not read.
     sums: Vec<B>,
-    /// Answers that are to come.
+    /// Outstanding reads.
     pending: u32,
-    /// The rows do not change.
+    /// The rows are locked.
     is_stable: bool,
-    /// The piece waits until they do not.
+    /// The piece waits for the lock.
     is_waiting: bool,
     /// A drive has failed: the piece is read in another way.
     has_failed: bool,
-    /// When the first drive refused.
+    /// When the first drive declined.
     since: Time,
 }
 
-/// What a piece asks for next.
+/// The next cells to request for a piece.
 #[derive(Debug)]
 struct Next {
-    /// Of drives that may refuse.
+    /// Cells to request with fail-fast.
     fast: Cells,
-    /// Of drives that must serve.
+    /// Cells to request without fail-fast.
     served: Cells,
-    /// The rows must not change.
+    /// The rows must be locked.
     needs_rows: bool,
 }
 
@@ -81,7 +80,7 @@ impl<B: Block> Gather<B> {
         (self.is_stable, self.is_waiting, self.has_failed) = (!holds(Rule::RowHeld), false, false);
     }
 
-    /// A drive has refused some cells.
+    /// A drive has declined some cells.
     fn refuse(&mut self, now: Time, shape: &Geometry, cells: Cells, until: Time) {
         let role = cells.iter().next().expect("an answer has blocks") / shape.rows;
         if !self.asked.has_refusals() {
@@ -92,7 +91,7 @@ impl<B: Block> Gather<B> {
         self.asked.refuse(role, cells, until);
     }
 
-    /// What to ask for now that some drives are taken: of each row, whatever keeps it waiting less.
+    /// The next cells to request after drives have declined: for each row, the way with the shorter wait.
     fn next(&self, now: Time, shape: &Geometry) -> Next {
         let mut next = Next { fast: Cells::NONE, served: Cells::NONE, needs_rows: false };
         let missing = self.asked.taken(self.wanted);
@@ -123,7 +122,7 @@ impl<B: Block> Gather<B> {
         }
     }
 
-    /// The cells that are wanted, not known, and follow from the rest of their rows.
+    /// Wanted cells that are not received but can be computed from the rest of their rows.
     fn follows(&self, shape: &Geometry) -> Cells {
         let mut cells = Cells::NONE;
         if self.is_stable {
@@ -140,7 +139,7 @@ impl<B: Block> Gather<B> {
 }
 
 impl<B: Block> Raid<B> {
-    /// Begins to read a piece, or goes on when its rows do not change any more.
+    /// Starts the reads of a piece, or continues once its rows are locked.
     pub(super) fn begin_gather(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
         let piece = self.locks.get(id);
         if piece.gather != NO_GATHER {
@@ -172,7 +171,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// Something of a piece, or of its rows, has been read, or has not.
+    /// A read for a piece has completed, successfully or not.
     pub(super) fn gathered(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
         let gather = &mut self.gathers[id as usize];
         gather.pending -= 1;
@@ -207,7 +206,8 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// Takes blocks that have come: those that are wanted to the host, of others the sum.
+    /// Accepts received blocks: wanted ones go to the host request, others are added to the sum of their
+    /// rows.
     fn take_gathered(&mut self, core: &mut Core<B>, id: u32, first: usize, blocks: &[B]) {
         let gather = &mut self.gathers[id as usize];
         let piece = gather.piece.expect("it has not ended");
@@ -226,7 +226,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// Computes what follows from what is known; true if that was anything.
+    /// Computes all cells that follow from the received ones; true if there were any.
     fn compute(&mut self, core: &mut Core<B>, id: u32) -> bool {
         let cells = self.gathers[id as usize].follows(&self.shape);
         for cell in cells.iter() {
@@ -249,7 +249,7 @@ impl<B: Block> Raid<B> {
         !cells.is_empty()
     }
 
-    /// Asks for what keeps each row waiting least.
+    /// Requests the cells that keep each row waiting least.
     fn go_on_gathering(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let gather = &mut self.gathers[id as usize];
         if gather.has_failed {
@@ -272,7 +272,7 @@ impl<B: Block> Raid<B> {
         self.ask_gathered(now, core, id, next.fast, Around::Told);
     }
 
-    /// A drive has failed: when all have answered, the piece begins anew, around it.
+    /// A drive has failed: once all reads have completed, the piece restarts without that drive.
     fn read_otherwise(&mut self, id: u32, piece: PieceId) {
         let gather = &mut self.gathers[id as usize];
         if gather.pending > 0 {
@@ -294,7 +294,7 @@ impl<B: Block> Raid<B> {
         self.free_gather(id);
     }
 
-    /// Frees what has ended, when all that it asked for has been answered.
+    /// Frees an ended gather once all of its reads have completed.
     fn free_gather(&mut self, id: u32) {
         if self.gathers[id as usize].pending == 0 {
             self.free_gathers.push(id);

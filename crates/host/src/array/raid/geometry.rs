@@ -1,45 +1,45 @@
-//! Where blocks are: stripes, units, roles, and the blocks of drives.
+//! Placement of blocks: stripes, units, roles, and the blocks of drives.
 //!
-//! A *stripe* is a chunk of the same address on every drive. It is worked on in *units* of some rows; a
-//! *row* is one block of the same address on every drive, and a parity belongs to a row. In a stripe a
-//! drive has a *role*: data chunk 0, 1, … in the order of the host's addresses, then the parity.
+//! A *stripe* is a chunk at the same address on every drive. It is processed in *units* of some rows; a *row*
+//! is one block at the same address on every drive, and has its own parity. In a stripe a drive has a *role*:
+//! data chunk 0, 1, … in the order of the host's addresses, then the parity.
 
 use super::cells::{CELLS_MOST, Cells};
 use crate::array::DriveId;
 use std::ops::Range;
 use tailcut_base::ids::Id;
 
-/// Which drive has the parity.
+/// Placement of the parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parity {
-    /// None.
+    /// No parity.
     None,
-    /// The last one (RAID 4).
+    /// On the last drive (RAID 4).
     Last,
-    /// Another one in each stripe, from the last to the first, data beginning behind it (left-symmetric,
-    /// the default of Linux md for RAID 5).
+    /// On another drive in each stripe, from the last to the first, with the data starting behind it
+    /// (left-symmetric, the default of Linux md for RAID 5).
     Rotating,
 }
 
-/// The shape of an array that writes in place.
+/// Geometry of an array that writes in place.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     /// First block of the data on every drive.
     pub first: u64,
-    /// Stripes.
+    /// Number of stripes.
     pub stripes: u64,
-    /// Blocks of a chunk.
+    /// Blocks per chunk.
     pub chunk: u64,
-    /// Drives.
+    /// Number of drives.
     pub width: usize,
-    /// Where the parity is.
+    /// Placement of the parity.
     pub parity: Parity,
-    /// Rows of a unit; divides the chunk.
+    /// Rows per unit; divides the chunk.
     pub rows: usize,
 }
 
 impl Geometry {
-    /// The shape of drives whose data lies in `blocks`. A unit has at most `most_cells` blocks.
+    /// Geometry of drives with data in `blocks`. A unit has at most `most_cells` blocks.
     pub fn new(blocks: Range<u64>, chunk: u64, width: usize, parity: Parity, most_cells: usize) -> Geometry {
         let most_rows = (most_cells.min(CELLS_MOST) / width).max(1) as u64;
         let rows = (1..=most_rows.min(chunk)).rev().find(|&rows| chunk.is_multiple_of(rows));
@@ -48,12 +48,12 @@ impl Geometry {
         Geometry { first: blocks.start, stripes, chunk, width, parity, rows }
     }
 
-    /// Drives of a stripe that hold data.
+    /// Number of data drives in a stripe.
     pub fn data_width(&self) -> usize {
         self.width - usize::from(self.has_parity())
     }
 
-    /// True when stripes have a parity.
+    /// True if stripes have parity.
     pub fn has_parity(&self) -> bool {
         self.parity != Parity::None
     }
@@ -63,7 +63,7 @@ impl Geometry {
         self.data_width()
     }
 
-    /// Blocks that the host can use.
+    /// Number of blocks of the host.
     pub fn blocks(&self) -> u64 {
         self.stripes * self.stripe_blocks()
     }
@@ -76,22 +76,22 @@ impl Geometry {
         self.chunk / self.rows as u64
     }
 
-    /// How many units.
+    /// Number of units.
     pub fn units(&self) -> u64 {
         self.stripes * self.parts()
     }
 
-    /// The block of each drive with which a unit begins.
+    /// First block of a unit on each drive.
     pub fn base(&self, unit: u64) -> u64 {
         self.first + unit * self.rows as u64
     }
 
-    /// The unit that has a block of a drive.
+    /// The unit that contains a block of a drive.
     pub fn unit_of(&self, block: u64) -> u64 {
         (block - self.first) / self.rows as u64
     }
 
-    /// The drive that has a role in a unit.
+    /// The drive with a role in a unit.
     pub fn drive(&self, unit: u64, role: usize) -> DriveId {
         match self.parity {
             Parity::None | Parity::Last => DriveId::at(role),
@@ -117,7 +117,7 @@ impl Geometry {
         self.role(unit, drive) * self.rows + (block - self.base(unit)) as usize
     }
 
-    /// The role that a cell is of.
+    /// The role of a cell.
     pub fn role_of(&self, cell: usize) -> usize {
         cell / self.rows
     }
@@ -137,7 +137,7 @@ impl Geometry {
         Cells::range(0..self.width * self.rows)
     }
 
-    /// All data cells of the rows that these cells are in.
+    /// All data cells of the rows of these cells.
     pub fn whole_rows(&self, cells: Cells) -> Cells {
         let mut whole = Cells::NONE;
         for row in (0..self.rows).filter(|&row| self.row_meets(cells, row)) {
@@ -146,7 +146,7 @@ impl Geometry {
         whole
     }
 
-    /// True when one of the data cells is in a row.
+    /// True if one of the data cells is in a row.
     pub fn row_meets(&self, cells: Cells, row: usize) -> bool {
         (0..self.data_width()).any(|role| cells.contains(role * self.rows + row))
     }
@@ -158,7 +158,7 @@ impl Geometry {
         stripe * self.stripe_blocks() + role * self.chunk + part * self.rows as u64 + row
     }
 
-    /// The units that a range of the host's blocks meets.
+    /// The units that intersect a range of the host's blocks.
     pub fn units_of(&self, blocks: Range<u64>) -> impl Iterator<Item = u64> + use<> {
         let this = self.clone();
         let stripe = self.stripe_blocks();
@@ -171,8 +171,8 @@ impl Geometry {
         })
     }
 
-    /// The units of a stripe that a part of its data meets: in one piece, or in two where the data goes
-    /// over the end of a chunk and does not come round.
+    /// The units of a stripe that intersect a part of its data: one range, or two if the part crosses the end
+    /// of a chunk without wrapping around.
     fn parts_of(&self, data: Range<u64>) -> (Range<u64>, Range<u64>) {
         let Range { start, end } = data;
         let rows = self.rows as u64;
@@ -187,7 +187,7 @@ impl Geometry {
         }
     }
 
-    /// The data cells of a unit that a range of the host's blocks meets.
+    /// The data cells of a unit that intersect a range of the host's blocks.
     pub fn cells_of(&self, unit: u64, blocks: Range<u64>) -> Cells {
         let mut cells = Cells::NONE;
         for role in 0..self.data_width() {

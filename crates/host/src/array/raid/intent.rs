@@ -1,7 +1,7 @@
-//! The write-intent bitmap: which regions may have parity that does not fit, should the power go.
+//! The write-intent bitmap: regions whose parity may be inconsistent after a power loss.
 //!
-//! As in Linux md: the bit of a region is on the drives before anything of it is written, and is cleared
-//! lazily, when nothing of the region is being written and the drives have been flushed since.
+//! As in Linux md, the bit of a region is durable before any block of it is written, and is cleared lazily,
+//! once no block of the region is being written and the drives have been flushed since.
 //!
 //! Format 1, little-endian, one block: magic (8 bytes), CRC-32C of the rest (u32), 4 zeros, identity of
 //! the array (u128), generation (u64), then a bit for each region. Two blocks are written in turn.
@@ -17,17 +17,17 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::{Class, Op, Spans, Time};
 
-/// Blocks of each drive that hold the bitmap.
+/// Blocks of each drive for the bitmap.
 pub const INTENT_BLOCKS: u64 = 2;
 
 const MAGIC: [u8; 8] = *b"tailcutI";
 const HEAD: usize = 40;
-/// Bitmaps are counted up to here: nothing is written often enough to get near.
+/// Upper bound of the bitmap's generation, which no array can reach.
 const GENERATION_MAX: u64 = 1 << 62;
 
 const WORDS: usize = (BLOCK_BYTES as usize - HEAD) / 8;
 
-/// How many regions a flush looks at.
+/// Number of regions that a flush examines.
 const LOOKS: usize = 16;
 
 /// The bitmap of an array.
@@ -37,16 +37,16 @@ pub struct Intent {
     region_units: u64,
     array: u128,
     generation: u64,
-    /// As it should be on the drives, as it is, and as it is being written.
+    /// Bitmap as wanted on the drives, as durable, and as being written.
     wanted: Vec<u64>,
     durable: Vec<u64>,
     written: Vec<u64>,
     busy: bool,
     pending: u32,
-    /// Batches under way in each region, and when the last one ended.
+    /// Batches in progress in each region, and the epoch in which the last one ended.
     active: Vec<u32>,
     ended: Vec<u64>,
-    /// Regions that are marked.
+    /// Marked regions.
     marked: VecDeque<u32>,
     epoch: u64,
     waiting: VecDeque<u32>,
@@ -80,7 +80,7 @@ impl Intent {
         (unit / self.region_units) as usize
     }
 
-    /// A batch begins in a unit.
+    /// A batch starts in a unit.
     fn enter(&mut self, unit: u64) {
         let region = self.region(unit);
         self.active[region] += 1;
@@ -97,20 +97,20 @@ impl Intent {
         self.ended[region] = self.epoch;
     }
 
-    /// True when the mark of a unit is on the drives and stays there.
+    /// True if the mark of a unit is durable and stays so.
     fn covers(&self, unit: u64) -> bool {
         let region = self.region(unit);
         bit(&self.durable, region) && (!self.busy || bit(&self.written, region))
     }
 
-    /// A flush begins.
+    /// A flush starts. Returns its epoch.
     pub fn begin_epoch(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch
     }
 
-    /// A flush that began with `epoch` has ended: some of the regions at rest since before lose their
-    /// marks. The drives hear of it when the bitmap is written next.
+    /// A flush that started in `epoch` has completed: clears the marks of some regions idle since before.
+    /// They are cleared on the drives when the bitmap is written next.
     pub fn flushed(&mut self, epoch: u64) {
         for _ in 0..self.marked.len().min(LOOKS) {
             let region = self.marked.pop_front().expect("it is not empty") as usize;
@@ -135,7 +135,7 @@ impl Intent {
         bytes
     }
 
-    /// Takes over the bitmap in a block if it is later than what is known.
+    /// Loads the bitmap from a block if it is later than the loaded one.
     pub fn restore(&mut self, bytes: &[u8]) {
         let is_whole = bytes.len() == BLOCK_BYTES as usize
             && bytes[..8] == MAGIC
@@ -151,7 +151,7 @@ impl Intent {
         }
     }
 
-    /// Those of `units` that are in the first marked region that has any of them.
+    /// The subset of `units` in the first marked region that intersects them.
     pub fn marked_in(&self, units: Range<u64>) -> Option<Range<u64>> {
         let first = self.region(units.start);
         let region = (first..self.active.len()).find(|&region| bit(&self.durable, region))? as u64;
@@ -159,7 +159,7 @@ impl Intent {
         Some(units.start.max(region * self.region_units)..end)
     }
 
-    /// True when nothing is being written and nobody waits.
+    /// True if no write of the bitmap is in flight and no batch waits.
     pub fn is_idle(&self) -> bool {
         !self.busy && self.waiting.is_empty()
     }
@@ -170,7 +170,7 @@ fn bit(words: &[u64], region: usize) -> bool {
 }
 
 impl<B: Block> Raid<B> {
-    /// A batch wants to write: its region is marked first.
+    /// Marks the region of a batch before it is written.
     pub(super) fn mark(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let intent = self.intent.as_mut().expect("there is a bitmap");
         let unit = self.batches[id as usize].unit;
@@ -211,7 +211,7 @@ impl<B: Block> Raid<B> {
         self.intent_part_written(now, core, &Spans::new());
     }
 
-    /// A drive has written the bitmap; one that has not does not serve any more.
+    /// A write of the bitmap to a drive has completed; a drive that failed it is no longer in sync.
     pub(super) fn intent_written(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.intent_part_written(now, core, &answer.spans);

@@ -1,8 +1,8 @@
-//! The journal: what is about to be written in place is made durable first, on two drives.
+//! The journal: blocks to be written in place are made durable first, on two drives.
 //!
-//! Each write of the journal is a transaction of one or more batches (group commit: what comes while one
-//! is under way shares the next). The two drives change from transaction to transaction, so that all
-//! drives share the load; the place in the ring is the same on all of them.
+//! Each write of the journal is a transaction of one or more batches (group commit: batches that arrive while
+//! one is in flight share the next). The two drives change from transaction to transaction, so that all
+//! drives share the load; the position in the ring is the same on all of them.
 
 use super::batch::Batch;
 use super::ring::Ring;
@@ -20,24 +20,24 @@ use tailcut_base::{Class, Op, Spans, Status, Time};
 /// The journal of an array.
 #[derive(Debug)]
 pub struct Journal<B> {
-    /// Its first block on every drive.
+    /// First block on every drive.
     pub first: u64,
-    /// Its length on every drive.
+    /// Length on every drive in blocks.
     pub blocks: u64,
-    /// Its places.
+    /// Allocation of the ring.
     pub ring: Ring,
     array: u128,
     /// Batches that wait for the next transaction.
     waiting: VecDeque<u32>,
-    /// Of the transaction under way: its batches.
+    /// Batches of the current transaction.
     batches: Vec<u32>,
-    /// It is under way.
+    /// A transaction is in flight.
     busy: bool,
     sequence: u64,
     tail: u64,
-    /// Parts that drives have not answered.
+    /// Outstanding writes.
     pending: u32,
-    /// For each of the two drives: which, and whether it has refused.
+    /// The two drives, and whether each has failed its write.
     copies: [(Option<DriveId>, bool); 2],
     header: Header,
     bytes: Vec<u8>,
@@ -66,18 +66,18 @@ impl<B: Block> Journal<B> {
         }
     }
 
-    /// The most blocks of content in a transaction of a journal of `blocks` blocks: two transactions
-    /// and a block fit.
+    /// Largest number of content blocks in a transaction of a journal of `blocks` blocks: two transactions
+    /// and a block must fit.
     pub fn most_cells(blocks: u64) -> usize {
         (ENTRIES_MOST as u64).min((blocks - 1) / 2 - 1) as usize
     }
 
-    /// True when no transaction is under way and none waits.
+    /// True if no transaction is in flight and no batch waits.
     pub fn is_idle(&self) -> bool {
         !self.busy && self.waiting.is_empty()
     }
 
-    /// Takes those that wait into a transaction, as many as fit.
+    /// Moves as many waiting batches as fit into a transaction.
     fn gather(&mut self, batches: &[Batch<B>], entries: impl Fn(&Batch<B>, &mut Vec<Entry>, &mut Vec<B>)) {
         let most = Journal::<B>::most_cells(self.blocks);
         self.header.entries.clear();
@@ -94,7 +94,7 @@ impl<B: Block> Journal<B> {
         }
     }
 
-    /// Those that were gathered wait again, in front.
+    /// Returns the gathered batches to the front of the queue.
     fn put_back(&mut self) {
         while let Some(id) = self.batches.pop() {
             self.waiting.push_front(id);
@@ -109,13 +109,13 @@ impl<B: Block> Batch<B> {
 }
 
 impl<B: Block> Raid<B> {
-    /// A batch wants to be in the journal.
+    /// Queues a batch for the journal.
     pub(super) fn note(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         self.journal.as_mut().expect("there is a journal").waiting.push_back(id);
         self.commit(now, core);
     }
 
-    /// Writes the next transaction, if one waits and there is room.
+    /// Writes the next transaction, if a batch waits and there is room.
     pub(super) fn commit(&mut self, now: Time, core: &mut Core<B>) {
         let Some(journal) = &mut self.journal else { return };
         if journal.busy || journal.waiting.is_empty() {
@@ -143,7 +143,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// The ring is full: says on the drives what is durable, or makes something so.
+    /// The ring is full: records the durable tail on the drives, or flushes to advance it.
     pub(super) fn make_room(&mut self, now: Time, core: &mut Core<B>) {
         let ring = &self.journal.as_ref().expect("there is a journal").ring;
         if ring.durable() == ring.oldest() || !core.is_recorded() {
@@ -156,7 +156,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// Writes a transaction without content.
+    /// Writes a transaction without content, which records the tail.
     pub(super) fn checkpoint(&mut self, now: Time, core: &mut Core<B>) {
         let journal = self.journal.as_mut().expect("there is a journal");
         journal.header.entries.clear();
@@ -165,7 +165,7 @@ impl<B: Block> Raid<B> {
         self.write_transaction(now, core, position);
     }
 
-    /// Flushes the drives if that lets something be used again.
+    /// Flushes the drives if that allows space to be reused.
     pub(super) fn flush_for_journal(&mut self, now: Time, core: &mut Core<B>) {
         let ring = &self.journal.as_ref().expect("there is a journal").ring;
         if ring.complete() > ring.durable() && !self.is_flushing {
@@ -176,7 +176,7 @@ impl<B: Block> Raid<B> {
 
     fn write_transaction(&mut self, now: Time, core: &mut Core<B>, position: u64) {
         let journal = self.journal.as_mut().expect("there is a journal");
-        // While a record is being written the drives may still count on one that has fallen behind.
+        // During a superblock write, the drives may still count on one that has fallen behind.
         journal.tail = if core.is_recorded() { journal.ring.durable() } else { journal.ring.oldest() };
         let parts = journal.batches.len().max(1) as u32;
         journal.sequence = journal.ring.take(position..position + journal.header.blocks(), parts);
@@ -217,7 +217,7 @@ impl<B: Block> Raid<B> {
         self.copy_part_written(now, core, &Spans::new());
     }
 
-    /// A drive has written a part of the transaction.
+    /// A write of the transaction has completed on a drive.
     pub(super) fn journal_written(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         let journal = self.journal.as_mut().expect("there is a journal");
         if answer.status != Status::Success {
@@ -241,9 +241,10 @@ impl<B: Block> Raid<B> {
         self.committed(now, core, spans);
     }
 
-    /// The transaction is durable: its batches are written in place.
+    /// The transaction is durable: writes its batches in place.
     fn committed(&mut self, now: Time, core: &mut Core<B>, spans: &Spans) {
-        // It stays busy until its batches have begun: those that end at once must not begin the next.
+        // It stays busy until its batches have started: batches that end at once must not start the next
+        // transaction.
         let journal = self.journal.as_mut().expect("there is a journal");
         journal.ring.reuse(journal.tail);
         let mut batches = std::mem::take(&mut journal.batches);
@@ -263,7 +264,7 @@ impl<B: Block> Raid<B> {
         self.journal_changed(now, core);
     }
 
-    /// Something of the journal has ended: the next transaction may be possible, and recovery goes on.
+    /// The state of the journal has changed: starts the next transaction if possible, and advances recovery.
     pub(super) fn journal_changed(&mut self, now: Time, core: &mut Core<B>) {
         self.commit(now, core);
         self.recovery_goes_on(now, core);

@@ -1,10 +1,11 @@
-//! The order of what is done to one unit: reads, writes and maintenance.
+//! Ordering of the work on one unit: reads, writes and maintenance.
 //!
-//! Of a unit with work there is a list in the order of submission. A read waits for the writes before it that
-//! meet its blocks, a write for the reads before it; of a unit with parity one batch of writes or one piece
-//! of maintenance is under way at a time, and what waits for it is then taken together. A read that has begun
-//! can be made to rely on more: it waits again in its place, with what it relied on before still held. At
-//! most [`WINDOW`] of a list are looked at, so that no event costs more because more is queued.
+//! Each unit with work has a list in the order of submission. A read waits for earlier writes that intersect
+//! its blocks, a write for earlier reads; in a unit with parity, one batch of writes or one piece of
+//! maintenance runs at a time, and the writes that wait for it are then batched. A read that has started can
+//! be extended to rely on more blocks: it waits again at its position, and still holds the blocks it relied
+//! on before. At most [`WINDOW`] entries of a list are examined, so that the cost of an event does not grow
+//! with the queue.
 
 use super::cells::Cells;
 use crate::array::raid::planted::{Rule, holds};
@@ -12,7 +13,7 @@ use tailcut_base::Spans;
 use tailcut_base::id;
 use tailcut_base::ids::Slab;
 
-/// What is done.
+/// Kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A read of the host.
@@ -21,21 +22,21 @@ pub enum Kind {
     Write,
     /// A trim of the host.
     Trim,
-    /// Rebuilding, scrubbing: keeps writes away, and nothing else.
+    /// Rebuild or scrub: excludes writes only.
     Maintain,
 }
 
-/// How a read is done.
+/// Mode of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// From the drives that have the blocks, which may refuse; whole rows stay as they are from when one
-    /// has. See `gather`.
+    /// From the drives that hold the blocks, with fail-fast; whole rows are stable once one has declined. See
+    /// `gather`.
     Fast,
-    /// From the drives that have the blocks. Other blocks of their rows may change meanwhile.
+    /// From the drives that hold the blocks. Other blocks of their rows may change meanwhile.
     Direct,
-    /// Around a drive at need: whole rows stay as they are.
+    /// With reconstruction if necessary: whole rows are stable.
     Around,
-    /// The same block by block, since different drives have failed different blocks.
+    /// Like `Around`, block by block, since different drives have failed different blocks.
     Single,
 }
 
@@ -52,29 +53,29 @@ impl PieceId {
 /// A piece of work on one unit.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// Where.
+    /// The unit.
     pub unit: u64,
-    /// What.
+    /// Kind of work.
     pub kind: Kind,
-    /// The host's request, or whatever the maintainer calls it.
+    /// Slot of the host request, or the identifier of the maintenance.
     pub slot: u32,
-    /// The data cells that are read or written.
+    /// Data cells read or written.
     pub cells: Cells,
-    /// Of a read: the data cells that must not change meanwhile.
+    /// For a read, data cells that must not change meanwhile.
     pub stable: Cells,
-    /// Of a read: how.
+    /// For a read, its mode.
     pub mode: Mode,
-    /// Of a read: it may as well be direct if it had to wait otherwise.
+    /// For a read, it may be direct if it would have to wait otherwise.
     pub may_be_direct: bool,
-    /// Of a write: it is not taken together with others.
+    /// For a write, it is not batched with others.
     pub alone: bool,
-    /// Of a read: the cells that have still to be asked for.
+    /// For a read, the cells that have not been requested.
     pub todo: Cells,
-    /// Of a read whose drives may refuse: what is known of its rows.
+    /// For a fail-fast read, the state of its rows.
     pub gather: u32,
-    /// Answers that are to come.
+    /// Outstanding requests.
     pub pending: u32,
-    /// Where the time of its last part went.
+    /// Attribution of the time of its last part.
     pub spans: Spans,
     active: bool,
     next: PieceId,
@@ -82,7 +83,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// A piece that has not begun.
+    /// A piece that has not started.
     pub fn new(unit: u64, kind: Kind, slot: u32, cells: Cells) -> Piece {
         Piece {
             unit,
@@ -110,18 +111,18 @@ struct Busy {
     unit: u64,
     head: PieceId,
     tail: PieceId,
-    /// Pieces that are no reads.
+    /// Number of pieces other than reads.
     writes: u32,
     waiting: u32,
     next: u32,
 }
 
-/// What can begin, in order.
+/// Pieces that can start, in order.
 #[derive(Debug, Default)]
 pub struct Started {
     /// Reads.
     pub reads: Vec<PieceId>,
-    /// Writes, to be done as one.
+    /// Writes, to be executed as one batch.
     pub batch: Vec<PieceId>,
     /// Maintenance.
     pub maintain: Vec<PieceId>,
@@ -133,23 +134,23 @@ pub struct Locks {
     pieces: Slab<PieceId, Piece>,
     busy: Vec<Busy>,
     free_busy: Vec<u32>,
-    /// Units with work by their lowest bits.
+    /// Hash table of units with work, by their lowest bits.
     buckets: Vec<u32>,
     /// One batch at a time, whatever it writes.
     exclusive: bool,
 }
 
-/// How many pieces of a unit are looked at.
+/// Number of pieces of a unit that are examined.
 pub const WINDOW: usize = 64;
 
-/// A piece that has no gather.
+/// Marks a piece without a gather.
 pub const NO_GATHER: u32 = u32::MAX;
 
 const NONE: u32 = u32::MAX;
 const BUCKETS: usize = 1 << 12;
 
 impl Locks {
-    /// No work; `exclusive` where writes to one unit depend on each other.
+    /// No work; `exclusive` if writes to one unit depend on each other.
     pub fn new(exclusive: bool) -> Locks {
         let buckets = vec![NONE; BUCKETS];
         let free_busy = Vec::new();
@@ -161,12 +162,12 @@ impl Locks {
         &mut self.pieces[piece]
     }
 
-    /// True when nothing is under way or waits.
+    /// True if there is no work.
     pub fn is_idle(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Adds a piece behind all others of its unit.
+    /// Appends a piece to the list of its unit.
     pub fn push(&mut self, mut piece: Piece) -> PieceId {
         let busy = self.find(piece.unit).unwrap_or_else(|| self.open(piece.unit));
         let entry = &mut self.busy[busy as usize];
@@ -182,7 +183,7 @@ impl Locks {
         id
     }
 
-    /// A piece has ended.
+    /// Removes a piece that has ended.
     pub fn end(&mut self, id: PieceId) {
         let Piece { unit, kind, active, next, prev, .. } = self.pieces.remove(id);
         let busy = self.find(unit).expect("a unit with work is busy");
@@ -202,7 +203,7 @@ impl Locks {
         }
     }
 
-    /// True when a read that is under way could rely on its `stable` cells now, were it to begin anew.
+    /// True if a read in progress could rely on its `stable` cells now if it started anew.
     pub fn can_extend(&mut self, id: PieceId) -> bool {
         let busy = self.find(self.pieces[id].unit).expect("a unit with work is busy");
         let head = self.busy[busy as usize].head;
@@ -216,7 +217,7 @@ impl Locks {
         !self.pieces[id].stable.meets(changing)
     }
 
-    /// A piece that had begun waits again, in its old place.
+    /// Makes a piece in progress wait again, at its old position.
     pub fn suspend(&mut self, id: PieceId) {
         let piece = &mut self.pieces[id];
         assert!(piece.active, "only what has begun can wait again");
@@ -262,7 +263,7 @@ impl Locks {
         self.free_busy.push(busy);
     }
 
-    /// Finds what can begin on a unit, and marks it as begun.
+    /// Finds the pieces of a unit that can start, and marks them as started.
     pub fn wake(&mut self, unit: u64, started: &mut Started) {
         let Some(busy) = self.find(unit) else { return };
         if self.busy[busy as usize].waiting == 0 {
@@ -290,19 +291,19 @@ impl Locks {
     }
 }
 
-/// A walk along the list of a unit.
+/// State of a scan along the list of a unit.
 #[derive(Debug, Default)]
 struct Scan {
     exclusive: bool,
-    /// What is being written.
+    /// Cells being written.
     writing: Cells,
-    /// Writes or maintenance are under way.
+    /// Writes or maintenance are in progress.
     is_written: bool,
-    /// What reads so far rely on.
+    /// Cells that the reads so far rely on.
     read: Cells,
-    /// What writes so far write.
+    /// Cells of the writes so far.
     written: Cells,
-    /// What those write that wait.
+    /// Cells of the waiting writes.
     held: Cells,
     writes: u32,
     is_maintained: bool,

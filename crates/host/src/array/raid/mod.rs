@@ -1,15 +1,15 @@
 //! Layouts that write in place: RAID 0, 4 and 5.
 //!
-//! Requests of the host are cut into pieces of one *unit* each (`geometry`). `locks` keeps the order of
-//! what is done to a unit; `reading` and `writing` carry pieces out, `batch` decides what a write has to
-//! read; what one drive is asked for at once is a `run`. `gather` reads where drives may refuse (`asked`).
-//! `journal` (with `ring`, `transaction`) or `intent` closes or bounds the write hole, `recovery` puts right
-//! what a power cut left, `walk` rebuilds and `scrub` compares.
+//! Host requests are split into pieces of one *unit* each (`geometry`). `locks` orders the work on a unit;
+//! `reading` and `writing` execute pieces, `batch` decides which reads a write requires; a `run` is one drive
+//! request. `gather` reads with fail-fast (`asked`). `journal` (with `ring`, `transaction`) or `intent`
+//! closes or bounds the write hole, `recovery` repairs after a power loss, `walk` rebuilds and `scrub`
+//! compares.
 //!
-//! Assumptions: a drive returns zeros for blocks that it was told to trim; it writes a block as a whole or
-//! not at all. Fault model: as of every array, and a seal tells a block that is not what was written
-//! there. But a write in place that a drive has acknowledged and lost, or put elsewhere, leaves the old
-//! block with its valid seal: a read cannot tell, only a scrub can, as a parity that does not fit.
+//! Assumptions: a drive returns zeros for trimmed blocks; it writes a block completely or not at all. Fault
+//! model: that of every array, and a seal identifies a block that is not the one written there. But a write
+//! in place that a drive has acknowledged and lost, or misdirected, leaves the old block with its valid seal:
+//! a read cannot detect that, only a scrub can, as a parity mismatch.
 
 mod asked;
 mod batch;
@@ -66,15 +66,15 @@ use token::Token;
 use walk::WorkId;
 use walk::{Walk, Work};
 
-/// An array that writes where it has written before.
+/// A layout that writes in place.
 #[derive(Debug)]
 pub struct Raid<B> {
     shape: Geometry,
     array: u128,
-    /// The most blocks that every drive takes at once.
+    /// Largest number of blocks per request that every drive accepts.
     most: usize,
     locks: Locks,
-    /// Units of which something has ended or come.
+    /// Units whose work has changed.
     woken: VecDeque<u64>,
     started: Started,
     batches: Vec<Batch<B>>,
@@ -85,7 +85,7 @@ pub struct Raid<B> {
     intent: Option<Intent>,
     flushes: Vec<Flush>,
     free_flushes: Vec<u32>,
-    /// A flush of the array's own is under way.
+    /// An internal flush is in flight.
     is_flushing: bool,
     recovery: Recovery<B>,
     walks: Vec<Walk>,
@@ -95,9 +95,9 @@ pub struct Raid<B> {
 }
 
 impl<B: Block> Raid<B> {
-    /// The layout of a new array, or of one that is about to be recovered. In the record's shape stand
-    /// the blocks of a chunk, the blocks at the start of each drive that the journal or the bitmap has, and
-    /// which of the two it is.
+    /// The layout of a new array, or of one about to be recovered. The superblock's shape holds the blocks
+    /// per chunk, the blocks at the start of each drive for the journal or the bitmap, and which of the two
+    /// it is.
     pub fn new(core: &mut Core<B>, is_new: bool) -> Raid<B> {
         let config = core.config.raid.clone();
         let is_redundant = core.config.layout.is_redundant();
@@ -156,27 +156,27 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// What scrubbing and repairing have found.
+    /// Findings of scrubs and repairs.
     pub fn scrub_report(&self) -> &ScrubReport {
         &self.report
     }
 
-    /// The share of a walk that is done, in parts per million; none while there is no such walk.
+    /// The completed share of a rebuild, scrub or resync in parts per million; None while none is running.
     pub fn progress(&self, task: Task) -> Option<u32> {
         self.share_done(task)
     }
 
-    /// True when nothing is being read or written for anybody.
+    /// True if no reads, writes or maintenance are in progress.
     pub fn is_idle(&self) -> bool {
         self.locks.is_idle() && self.walks.is_empty() && !self.is_flushing
     }
 
-    /// True when more drives do not serve than can be done without.
+    /// True if more drives are missing than redundancy covers.
     fn has_failed(&self, core: &Core<B>) -> bool {
         core.missing_beside(DriveId::new(0)) > usize::from(self.shape.has_parity())
     }
 
-    /// A batch has all that it writes: it goes through the journal or the bitmap first.
+    /// The content of a batch is complete: passes it to the journal or the bitmap first.
     fn guard(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         if self.journal.is_some() && holds(Rule::JournalFirst) {
             self.note(now, core, id);
@@ -187,7 +187,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// A batch has ended: journal or bitmap need it no more.
+    /// A batch has ended: releases it from the journal or the bitmap.
     fn unguard(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let batch = &mut self.batches[id as usize];
         let transaction = std::mem::take(&mut batch.transaction);
@@ -204,7 +204,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// Cuts a read, write or trim into pieces.
+    /// Splits a read, write or trim into pieces.
     fn cut(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         let request = core.requests.get(slot);
         let (op, blocks) = (request.op, request.block..request.block + u64::from(request.blocks));
@@ -223,7 +223,7 @@ impl<B: Block> Raid<B> {
         core.part_done(now, slot, Status::Success, &Spans::new());
     }
 
-    /// Begins whatever can begin now.
+    /// Starts all pieces that can start.
     fn run(&mut self, now: Time, core: &mut Core<B>) {
         while let Some(unit) = self.woken.pop_front() {
             let mut started = std::mem::take(&mut self.started);
@@ -244,7 +244,7 @@ impl<B: Block> Raid<B> {
     }
 }
 
-/// Blocks of each drive that the journal or the bitmap has.
+/// Blocks of each drive for the journal or the bitmap.
 pub(super) fn reserved_blocks(config: &ArrayConfig) -> u64 {
     match config.raid.write_hole {
         _ if !config.layout.is_redundant() => 0,

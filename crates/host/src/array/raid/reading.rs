@@ -1,4 +1,4 @@
-//! Reads of the host: piece by piece, around drives that do not serve, and the repair of what was wrong.
+//! Host reads: by piece, with reconstruction if drives are not in sync, and repair of damaged blocks.
 
 use super::cells::Cells;
 use super::locks::PieceId;
@@ -42,7 +42,7 @@ impl<B: Block> Raid<B> {
         piece
     }
 
-    /// Asks for what a piece has still to read.
+    /// Requests the cells that a piece has still to read.
     pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
         let piece = self.locks.get(id);
         if piece.mode == Mode::Fast {
@@ -65,7 +65,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// A part of a piece has been read, or has not.
+    /// A read for a piece has completed, successfully or not.
     pub(super) fn piece_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: Done<B>) {
         let unit = self.shape.unit_of(done.wanted.block);
         let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
@@ -88,7 +88,7 @@ impl<B: Block> Raid<B> {
         self.look_at_read(now, core, id);
     }
 
-    /// Writes again what a drive had lost.
+    /// Rewrites blocks that a drive had lost.
     fn repair(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: &Done<B>) {
         let Wanted { drive, block, blocks, class, .. } = done.wanted;
         let mut data = core.drives.memory();
@@ -103,14 +103,14 @@ impl<B: Block> Raid<B> {
         core.drives.ask(now, drive, Urgency::Write, owner, ask);
     }
 
-    /// A repair has been written.
+    /// The write of a repair has completed.
     pub(super) fn repaired(&mut self, now: Time, core: &mut Core<B>, id: PieceId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.locks.get(id).pending -= 1;
         self.look_at_read(now, core, id);
     }
 
-    /// When all that was asked for has come, a piece ends or tries once more.
+    /// Ends or retries a piece once all of its requests have completed.
     fn look_at_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
         let can_go_around = self.shape.has_parity();
         let piece = self.locks.get(id);
@@ -133,7 +133,7 @@ impl<B: Block> Raid<B> {
         self.end_read(now, core, id, &spans);
     }
 
-    /// A piece has been read, but for what is still to do.
+    /// Ends a piece; cells still to do could not be read.
     pub(super) fn end_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, spans: &Spans) {
         let piece = self.locks.get(id);
         let status = if piece.todo.is_empty() { Status::Success } else { Status::MediaError };

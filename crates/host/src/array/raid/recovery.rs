@@ -1,5 +1,5 @@
-//! From drives to an array that takes requests: blank drives are cleared, and what a power cut may
-//! have left is put right.
+//! From drives to an array that accepts requests: blank drives are cleared, and the effects of a power loss
+//! are repaired.
 
 use super::intent::INTENT_BLOCKS;
 use super::planted::{Rule, holds};
@@ -16,47 +16,47 @@ use std::collections::BTreeMap;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Status, Time};
 
-/// What is done before requests are taken.
+/// Stage of the work before requests are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The drives are cleared: whatever they held, the parity of zeros is zero.
+    /// The drives are cleared: the parity of zeros is zero, whatever they held.
     Clear,
     /// The journal or the bitmap is read.
     Read,
-    /// Transactions that are on one drive only are written to a second one.
+    /// Transactions that are on one drive only are copied to a second one.
     Copy,
-    /// What is in the journal is written in place.
+    /// The content of the journal is written in place.
     Write,
     /// The drives are flushed.
     Flush,
-    /// Once the record is on the drives, the journal begins anew.
+    /// Once the superblock is on the drives, the journal starts anew.
     Restart,
-    /// The parity of regions that were being written is computed anew.
+    /// The parity of marked regions is recomputed.
     Resync,
-    /// Nothing: requests are taken.
+    /// None: requests are accepted.
     Ready,
 }
 
-/// What is left to do.
+/// State of a recovery.
 #[derive(Debug)]
 pub struct Recovery<B> {
-    /// Where it stands.
+    /// Current stage.
     pub stage: Stage,
-    /// Answers that are to come.
+    /// Outstanding completions.
     pending: u32,
     /// Clearing: the next block of each drive.
     cleared: IdVec<DriveId, u64>,
-    /// What was read of each drive.
+    /// Blocks read from each drive.
     rings: IdVec<DriveId, Vec<B>>,
-    /// What is to be written: drive, block and content (none to trim), the first last.
+    /// Pending writes: drive, block and content (None to trim), in reverse order.
     writes: Vec<(DriveId, u64, Option<B>)>,
-    /// The same, to be done afterwards.
+    /// Writes in place that follow the pending ones, in the same form.
     in_place: Vec<(DriveId, u64, Option<B>)>,
     has_restarted: bool,
 }
 
 impl<B> Recovery<B> {
-    /// Nothing to do.
+    /// No recovery: requests are accepted.
     pub fn none() -> Recovery<B> {
         Recovery {
             stage: Stage::Ready,
@@ -70,17 +70,17 @@ impl<B> Recovery<B> {
     }
 }
 
-/// A transaction that was found: its header, its content, and the drives that have it.
+/// A transaction found: its header, its content, and the drives that hold it.
 struct Whole<B> {
     header: Header,
     content: Vec<B>,
     drives: Vec<DriveId>,
 }
 
-/// Transactions are counted up to here: nothing is written often enough to get near.
+/// Upper bound of transaction numbers, which no array can reach.
 const SEQUENCE_MAX: u64 = 1 << 62;
 
-/// Requests under way at a time on all drives together.
+/// Concurrent requests on all drives together.
 const AT_ONCE: u32 = 64;
 
 impl<B: Block> Raid<B> {
@@ -120,7 +120,7 @@ impl<B: Block> Raid<B> {
         core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Token::Recovery.pack()), ask);
     }
 
-    /// Reads what an array that is opened has noted.
+    /// Starts reading the journal or the bitmap of an array being opened.
     pub(super) fn begin_recovery(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Read;
         self.recovery.rings = IdVec::filled(core.drives.len(), Vec::new());
@@ -143,14 +143,14 @@ impl<B: Block> Raid<B> {
         self.recovery_part_done(now, core);
     }
 
-    /// A drive has answered.
+    /// Handles a completion from a drive.
     pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         match self.recovery.stage {
             Stage::Read if answer.status == Status::Success => {
                 let at = (answer.block - core.usable().start) as usize;
                 self.recovery.rings[answer.drive][at..at + answer.data.len()].clone_from_slice(&answer.data);
             }
-            // One block that cannot be read must not take those beside it along.
+            // One unreadable block must not fail its neighbours.
             Stage::Read if answer.blocks > 1 && answer.status == Status::MediaError => {
                 for block in answer.block..answer.block + u64::from(answer.blocks) {
                     self.ask_for_recovery(now, core, answer.drive, (block, 1), Op::Read, Vec::new());
@@ -200,7 +200,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// Finds the transactions that may not be in place, and what there is to write because of them.
+    /// Finds the transactions that may not be in place, and the writes they require.
     fn judge_journal(&mut self, now: Time, core: &mut Core<B>) {
         let found = self.transactions(core);
         let tail = found.last_key_value().map_or(0, |(_, newest)| newest.header.tail);
@@ -223,7 +223,7 @@ impl<B: Block> Raid<B> {
                 in_place.insert((entry.drive, entry.block), content);
             }
             let first = journal.first + whole.header.position;
-            // It may be the newest, which the power has kept from the second drive. From now on it counts.
+            // It may be the newest, whose second copy a power loss has prevented. From now on it counts.
             let second = core.drives.ids().find(|drive| !whole.drives.contains(drive));
             if let (1, Some(second)) = (whole.drives.len(), second.filter(|_| self.recovery.is_whole(core))) {
                 let mut bytes = Vec::new();
@@ -246,11 +246,11 @@ impl<B: Block> Raid<B> {
         if self.recovery.writes.is_empty() {
             return self.begin_writes(now, core, Stage::Write);
         }
-        // What is copied must be durable before anything in place is written.
+        // Copies must be durable before any write in place.
         self.begin_copies(now, core);
     }
 
-    /// Every whole transaction on the drives.
+    /// All complete transactions on the drives.
     fn transactions(&self, core: &Core<B>) -> BTreeMap<u64, Whole<B>> {
         let array = self.array;
         let mut found: BTreeMap<u64, Whole<B>> = BTreeMap::new();
@@ -292,7 +292,7 @@ impl<B: Block> Raid<B> {
         self.recovery_part_done(now, core);
     }
 
-    /// Takes over the bitmap, and begins to put the parity of marked regions right.
+    /// Loads the bitmap, and starts repairing the parity of marked regions.
     fn judge_intent(&mut self, now: Time, core: &mut Core<B>) {
         let rings = std::mem::take(&mut self.recovery.rings);
         if let Some(intent) = &mut self.intent {
@@ -305,7 +305,7 @@ impl<B: Block> Raid<B> {
         self.be_ready(now, core);
     }
 
-    /// Something else that recovery waits for may have come about.
+    /// Advances recovery after an event that it may wait for.
     pub(super) fn recovery_goes_on(&mut self, now: Time, core: &mut Core<B>) {
         match self.recovery.stage {
             Stage::Flush if !self.is_flushing => {
@@ -332,7 +332,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// All parities that could be put right are right.
+    /// The resync is complete.
     pub(super) fn resynced(&mut self, now: Time, core: &mut Core<B>) {
         self.recovery.stage = Stage::Flush;
         self.is_flushing = true;
@@ -343,7 +343,7 @@ impl<B: Block> Raid<B> {
         self.recovery = Recovery { stage: Stage::Ready, ..Recovery::none() };
         for drive in core.drives.ids() {
             if core.drives.presence(drive) == Presence::Rebuilding {
-                // The journal may have brought back blocks from before the drive was lost.
+                // The journal may have restored blocks from before the drive was lost.
                 core.drives.forget_checksums(drive);
                 self.begin_task(now, core, Task::Rebuild(drive));
             }
@@ -352,7 +352,7 @@ impl<B: Block> Raid<B> {
 }
 
 impl<B> Recovery<B> {
-    /// True when no drive is missing: one may still be lost.
+    /// True if no drive is missing, so that one may still be lost.
     fn is_whole(&self, core: &Core<B>) -> bool
     where
         B: Block,

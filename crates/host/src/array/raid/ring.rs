@@ -1,20 +1,21 @@
-//! Where transactions lie in the ring of the journal, and what of it can be used again.
+//! Allocation of transactions in the ring of the journal.
 //!
-//! A transaction is *complete* when its blocks have been written in place, *durable* when the drives
-//! have been flushed since, and *reusable* when a later transaction that says so is on the drives. So
-//! whatever the power spoils, the latest whole transaction names a tail from which on everything is there.
+//! A transaction is *complete* when its blocks have been written in place, *durable* when the drives have
+//! been flushed since, and *reusable* when a later transaction that records this is on the drives. So
+//! whatever a power loss destroys, the latest complete transaction gives a tail from which on everything is
+//! present.
 
 use super::planted::{Rule, holds};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A transaction whose place is taken.
+/// A transaction that occupies space.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     sequence: u64,
     position: u64,
     blocks: u64,
-    /// Batches that are not written in place.
+    /// Batches that are not written in place yet.
     pending: u32,
 }
 
@@ -24,55 +25,55 @@ impl Taken {
     }
 }
 
-/// The ring.
+/// The allocation of the ring.
 #[derive(Debug)]
 pub struct Ring {
     blocks: u64,
     taken: VecDeque<Taken>,
-    /// The next transaction.
+    /// Number of the next transaction.
     next: u64,
-    /// All before this one are complete.
+    /// All transactions before this one are complete.
     complete: u64,
-    /// All before this one are durable in place.
+    /// All transactions before this one are durable in place.
     durable: u64,
 }
 
 impl Ring {
-    /// An empty ring of `blocks` blocks, whose next transaction is number 1.
+    /// An empty ring of `blocks` blocks; the next transaction has number 1.
     pub fn new(blocks: u64) -> Ring {
         Ring { blocks, taken: VecDeque::new(), next: 1, complete: 1, durable: 1 }
     }
 
-    /// Goes on with number `next`, while the ring is empty.
+    /// Continues with number `next`; the ring must be empty.
     pub fn go_on_from(&mut self, next: u64) {
         assert!(self.taken.is_empty(), "transactions are numbered in order");
         (self.next, self.complete, self.durable) = (next, next, next);
     }
 
-    /// All before this one are durable in place.
+    /// All transactions before this one are durable in place.
     pub fn durable(&self) -> u64 {
         self.durable
     }
 
-    /// All before this one are complete.
+    /// All transactions before this one are complete.
     pub fn complete(&self) -> u64 {
         self.complete
     }
 
-    /// The number of the next transaction.
+    /// Number of the next transaction.
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// The oldest whose place is taken.
+    /// The oldest transaction that occupies space.
     pub fn oldest(&self) -> u64 {
         self.taken.front().map_or(self.next, |taken| taken.sequence)
     }
 
-    /// How many of the newest transactions on a ring of `blocks` blocks can be in it together, with the block
-    /// left that [`Ring::place`] promises. Each is given by its position and its length, the newest first.
-    /// All of them, unless the metadata is wrong: a tail that is too old names transactions whose blocks have
-    /// been written over.
+    /// Number of the newest transactions that can coexist on a ring of `blocks` blocks, with the spare block
+    /// of [`Ring::place`]. Each is given by its position and its length, the newest first. That is all of
+    /// them, unless the metadata is wrong: a tail that is too old refers to transactions whose blocks have
+    /// been overwritten.
     pub fn together(blocks: u64, newest_first: impl IntoIterator<Item = (u64, u64)>) -> usize {
         let mut newest_first = newest_first.into_iter();
         let Some((mut tail, length)) = newest_first.next() else { return 0 };
@@ -91,24 +92,24 @@ impl Ring {
         count
     }
 
-    /// A transaction of an earlier life lies there.
+    /// Adds a transaction found by recovery.
     pub fn restore(&mut self, sequence: u64, place: Range<u64>) {
         self.taken.push_back(Taken::at(place, sequence, 0));
     }
 
-    /// The position of a place for a transaction of so many blocks. One block is always left, for a
-    /// transaction without content that says what is durable.
+    /// Position for a transaction of `blocks` blocks. One block is always kept as a spare, for a transaction
+    /// without content that records the tail.
     pub fn place(&self, blocks: u64) -> Option<u64> {
         self.find(blocks, true)
     }
 
-    /// The position of the block that is always left.
+    /// Position of the spare block.
     pub fn last_place(&self) -> Option<u64> {
         self.find(1, false)
     }
 
-    /// The position of `blocks` free blocks, with another free one behind them or before the tail if one is
-    /// to be left.
+    /// Position of `blocks` free blocks. With `with_one_left`, another block behind them or before the tail
+    /// stays free.
     fn find(&self, blocks: u64, with_one_left: bool) -> Option<u64> {
         let spare = u64::from(with_one_left);
         let need = blocks + spare;
@@ -124,7 +125,7 @@ impl Ring {
         (head + need <= tail).then_some(head)
     }
 
-    /// Takes a place for the next transaction, which `batches` wait for.
+    /// Allocates space for the next transaction, which `batches` batches wait for. Returns its number.
     pub fn take(&mut self, place: Range<u64>, batches: u32) -> u64 {
         let sequence = self.next;
         self.taken.push_back(Taken::at(place, sequence, batches));
@@ -144,24 +145,24 @@ impl Ring {
         }
     }
 
-    /// Where a transaction of this life is in the list.
+    /// Index of a transaction in the list.
     fn index(&self, sequence: u64) -> usize {
         self.taken.len() - (self.next - sequence) as usize
     }
 
-    /// All drives have been flushed since everything before `complete` was.
+    /// All drives have been flushed since the transactions before `complete` were complete.
     pub fn flushed(&mut self, complete: u64) {
         self.durable = self.durable.max(complete);
     }
 
-    /// A transaction that names this tail is on the drives.
+    /// A transaction with this tail is on the drives: frees the space before the tail.
     pub fn reuse(&mut self, tail: u64) {
         while self.taken.front().is_some_and(|taken| taken.sequence < tail) {
             self.taken.pop_front();
         }
     }
 
-    /// True when half of the ring is taken.
+    /// True if half of the ring is in use.
     pub fn is_half_full(&self) -> bool {
         let (Some(first), Some(last)) = (self.taken.front(), self.taken.back()) else { return false };
         let head = last.position + last.blocks;
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
     use tailcut_base::random::Stream;
 
-    /// Whatever is taken and given back: no two transactions share a block, and one block is left.
+    /// For any sequence of allocations, no two transactions share a block, and one block is spare.
     #[test]
     fn places_never_overlap() {
         let mut stream = Stream::new(1, "ring");

@@ -1,4 +1,4 @@
-//! What one drive is asked for at once.
+//! Runs: the parts of a unit that fit one drive request.
 
 use super::Token;
 use super::cells::Cells;
@@ -14,9 +14,9 @@ use tailcut_base::Class;
 pub struct Run {
     /// The cells.
     pub cells: Range<usize>,
-    /// The drive that they are on.
+    /// Their drive.
     pub drive: DriveId,
-    /// The first block there.
+    /// First block on the drive.
     pub block: u64,
 }
 
@@ -26,7 +26,7 @@ impl Run {
         self.cells.len() as u32
     }
 
-    /// A read of it.
+    /// A read of the run.
     pub fn wanted(&self, class: Class, urgency: Urgency, around: Around, token: Token) -> Wanted {
         Wanted {
             drive: self.drive,
@@ -43,7 +43,7 @@ impl Run {
 }
 
 impl Geometry {
-    /// The runs of some cells of a unit, none of more than `most` blocks.
+    /// The runs of some cells of a unit, each of at most `most` blocks.
     pub fn runs(&self, unit: u64, cells: Cells, most: usize) -> impl Iterator<Item = Run> {
         cells.runs(most, |end| end.is_multiple_of(self.rows)).map(move |cells| Run {
             drive: self.drive(unit, cells.start / self.rows),

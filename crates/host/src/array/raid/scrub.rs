@@ -1,4 +1,4 @@
-//! Comparing the blocks of a unit with their seals and their parity.
+//! Verification of the blocks of a unit against their seals and their parity.
 
 use super::Raid;
 use super::cells::Cells;
@@ -9,8 +9,7 @@ use crate::array::core::Core;
 use tailcut_base::Time;
 
 impl<B: Block> Raid<B> {
-    /// Judges what was read of a unit, row by row; returns the cells to be written, whose content is right
-    /// now.
+    /// Verifies a unit that was read, row by row. Returns the cells to rewrite, whose content is correct now.
     pub(super) fn compare(&mut self, now: Time, core: &mut Core<B>, id: WorkId) -> Cells {
         let unknown = self.unknown(core, self.works[id].unit);
         let mut writes = Cells::NONE;
@@ -45,7 +44,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// All blocks of a row are intact: does the parity fit?
+    /// All blocks of a row are intact: verifies their parity.
     fn compare_parity(&mut self, id: WorkId, row: usize, writes: &mut Cells) -> bool {
         let parity = self.shape.parity_role() * self.shape.rows + row;
         let mut right = self.others(id, parity);
@@ -63,8 +62,8 @@ impl<B: Block> Raid<B> {
         false
     }
 
-    /// One block of a row is not what was written: it follows from the others. After a power cut only a
-    /// parity does, as the parity need not fit.
+    /// One block of a row is damaged: reconstructs it from the others. After a power loss only for a parity
+    /// block, as the parity may be inconsistent.
     fn restore(&mut self, core: &Core<B>, id: WorkId, cell: usize, writes: &mut Cells) {
         let is_parity = cell / self.shape.rows == self.shape.parity_role();
         let is_resync = self.works[id].task == Task::Resync;
@@ -76,7 +75,7 @@ impl<B: Block> Raid<B> {
         let unit = self.works[id].unit;
         let (drive, block) = (self.shape.drive(unit, role), self.shape.base(unit) + row as u64);
         if !core.drives.accept(drive, block, std::slice::from_ref(&right)) {
-            // Another block of the row is wrong, too, or its parity is.
+            // Another block of the row, or its parity, is damaged as well.
             return self.count_lost(id, 1);
         }
         self.works[id].content[cell] = right;
@@ -109,7 +108,7 @@ impl<B: Block> Raid<B> {
     }
 }
 
-/// True for a block of zeros, however it is kept.
+/// True for a block of zeros in any representation.
 fn is_zero<B: Block>(block: &B) -> bool {
     match block.decode() {
         Some(bytes) => bytes.iter().all(|&byte| byte == 0),

@@ -1,16 +1,16 @@
-//! What the answers of drives belong to.
+//! The purpose of drive requests.
 
 use super::locks::PieceId;
 use super::walk::WorkId;
 
-/// Whom an answer is for: packed into the number that drives and reads give back.
+/// Purpose of a request: packed into the number that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// A piece of a read of the host.
     Read(PieceId),
-    /// A part of such a piece, or of its rows, whose drive may refuse.
+    /// A part of a fail-fast read of a piece, or of its rows.
     Gather(u32),
-    /// The repair of a block that such a piece has met.
+    /// A repair of a block that a piece has found damaged.
     Repair(PieceId),
     /// A read for the parity of a batch.
     BatchRead(u32),
@@ -18,22 +18,22 @@ pub enum Token {
     BatchWrite(u32),
     /// A flush.
     Flush(u32),
-    /// The transaction under way.
+    /// The current transaction.
     Journal,
     /// The bitmap.
     Intent,
     /// Creation and recovery.
     Recovery,
-    /// A read of a unit that is walked over.
+    /// A read of a unit for rebuild, scrub or resync.
     Work(WorkId),
-    /// A write of such a unit.
+    /// A write of a unit for rebuild, scrub or resync.
     WorkWrite(WorkId),
-    /// What a walk asks for beside its units.
+    /// A request of a rebuild or scrub other than those of its units.
     Beside(u32),
 }
 
 impl Token {
-    /// The number.
+    /// Packs the purpose into a number.
     pub fn pack(self) -> u64 {
         let (kind, id) = match self {
             Token::Read(id) => (0, id.get()),
@@ -52,7 +52,7 @@ impl Token {
         kind << 32 | u64::from(id)
     }
 
-    /// The token of a number.
+    /// Unpacks a number.
     pub fn unpack(number: u64) -> Token {
         let id = number as u32;
         match number >> 32 {

@@ -1,8 +1,8 @@
-//! What one write of the journal looks like on a drive.
+//! The encoding of a journal transaction on a drive.
 //!
 //! Format 1, little-endian, one block of header: magic (8 bytes), CRC-32C of the rest (u32), number of
 //! entries (u32), identity of the array (u128), sequence number, tail and own position in the ring (u64
-//! each); then for each entry drive (u32; the highest bit says that the block is trimmed), checksum of
+//! each); then for each entry drive (u32; the highest bit marks a trimmed block), checksum of
 //! the content (u32) and block (u64). The contents of entries that are not trimmed follow, block by block.
 
 use crate::Block;
@@ -10,7 +10,7 @@ use crate::array::DriveId;
 use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 
-/// The most entries of a transaction.
+/// Largest number of entries of a transaction.
 pub const ENTRIES_MOST: usize = (BLOCK_BYTES as usize - HEAD) / ENTRY;
 
 const MAGIC: [u8; 8] = *b"tailcutJ";
@@ -18,39 +18,39 @@ const HEAD: usize = 56;
 const ENTRY: usize = 16;
 const TRIMMED: u32 = 1 << 31;
 
-/// A block that is going to be written in place.
+/// A block that is about to be written in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The drive.
     pub drive: DriveId,
-    /// Where on it.
+    /// Block on the drive.
     pub block: u64,
-    /// Checksum of the content; none for a trimmed block.
+    /// Checksum of the content; None for a trimmed block.
     pub content: Option<u32>,
 }
 
 /// The header of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The array.
+    /// Identity of the array.
     pub array: u128,
-    /// Counts the transactions.
+    /// Sequence number of the transaction.
     pub sequence: u64,
-    /// Everything before this one is durable in place.
+    /// All transactions before this one are durable in place.
     pub tail: u64,
-    /// Where in the ring it is.
+    /// Position in the ring.
     pub position: u64,
-    /// What it holds.
+    /// The blocks of the transaction.
     pub entries: Vec<Entry>,
 }
 
 impl Header {
-    /// Blocks of the transaction, the header included.
+    /// Length of the transaction in blocks, including the header.
     pub fn blocks(&self) -> u64 {
         1 + self.entries.iter().filter(|entry| entry.content.is_some()).count() as u64
     }
 
-    /// Writes the header into `bytes`.
+    /// Encodes the header into `bytes`.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         assert!(self.entries.len() <= ENTRIES_MOST, "the entries fit the header");
         bytes.clear();
@@ -71,7 +71,7 @@ impl Header {
         bytes[8..12].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The header in a block; none if there is none, or if it is damaged.
+    /// Decodes a header from a block; None if it is not one or is damaged.
     pub fn decode(bytes: &[u8]) -> Option<Header> {
         if bytes.get(..8)? != MAGIC {
             return None;
@@ -91,7 +91,7 @@ impl Header {
         })
     }
 
-    /// True when `contents`, the blocks behind the header, are what was written with it.
+    /// True if `contents`, the blocks behind the header, match its checksums.
     pub fn fits<B: Block>(&self, contents: &[B]) -> bool {
         let sums = self.entries.iter().filter_map(|entry| entry.content);
         contents.len() as u64 + 1 >= self.blocks()

@@ -1,6 +1,6 @@
-//! Walks over all units: rebuilding a drive, scrubbing, and putting parities right after a power cut.
+//! Background passes over all units: rebuild of a drive, scrub, and resync of parity after a power loss.
 //!
-//! Each unit is worked on under its lock, a few at a time, as fast as the configured rate allows.
+//! Each unit is processed under its lock, a few at a time, as fast as the configured rate permits.
 
 use super::cells::Cells;
 use super::locks::PieceId;
@@ -17,56 +17,57 @@ use std::collections::VecDeque;
 use tailcut_base::id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
-/// What a walk is for.
+/// Purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Fills a drive.
+    /// Rebuild a drive.
     Rebuild(DriveId),
-    /// Reads and compares everything.
+    /// Read and verify everything.
     Scrub,
-    /// Computes the parity of marked regions anew.
+    /// Recompute the parity of marked regions.
     Resync,
 }
 
-/// What scrubbing, repairing and rebuilding have found so far.
+/// Findings of scrubs, repairs and rebuilds so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
-    /// Stripes that were read.
+    /// Stripes read.
     pub stripes: u64,
-    /// Blocks that are not what was written, or cannot be read.
+    /// Blocks that were damaged or unreadable.
     pub corrupt_blocks: u64,
-    /// Those that were written again from the others.
+    /// Damaged blocks that were rewritten from the others.
     pub repaired: u64,
-    /// Rows whose parity did not fit although all blocks are intact: it was computed anew.
+    /// Rows whose parity did not match although all blocks are intact: it was recomputed.
     pub parity_mismatches: u64,
-    /// Blocks that cannot be had from the others either.
+    /// Damaged blocks that could not be reconstructed.
     pub unrepairable: u64,
-    /// Blocks written again because a read of the host met them.
+    /// Blocks rewritten because a host read found them damaged.
     pub repaired_on_read: u64,
-    /// Rows whose parity was computed anew after a power cut.
+    /// Rows whose parity was recomputed after a power loss.
     pub resynced: u64,
-    /// Blocks that could not be had for a drive that was filled.
+    /// Blocks that could not be reconstructed for a drive being rebuilt.
     pub not_rebuilt: u64,
 }
 
-/// A walk.
+/// A pass over the units.
 #[derive(Debug)]
 pub struct Walk {
     id: u32,
-    /// What for.
+    /// Purpose of the pass.
     pub task: Task,
-    /// The next unit, and the one with which the walk ends.
+    /// The next unit, and the end of the pass.
     next: u64,
     end: u64,
-    /// Units under way, in order; whether each is done.
+    /// Units in progress, in order; whether each is done.
     under_way: VecDeque<bool>,
-    /// Requests beside those of units: the journal of a drive that is filled, and the last flush.
+    /// Outstanding requests other than those of units: for the journal of a drive being rebuilt, and the last
+    /// flush.
     beside: u32,
-    /// When the next unit may begin.
+    /// When the next unit may start.
     due: Time,
     is_flushing: bool,
     is_cancelled: bool,
-    /// It ends when transactions of the journal below this one have gone: see [`Raid::is_drained`].
+    /// It ends when the journal's transactions below this one are gone: see [`Raid::is_drained`].
     notes_end: u64,
     is_draining: bool,
 }
@@ -76,10 +77,10 @@ id! {
     pub(super) struct WorkId;
 }
 
-/// A unit under way.
+/// A unit in progress.
 #[derive(Debug)]
 pub struct Work<B> {
-    /// The walk that it belongs to.
+    /// Its pass.
     walk: u32,
     pub(super) task: Task,
     pub(super) unit: u64,
@@ -110,11 +111,11 @@ impl<B> Work<B> {
     }
 }
 
-/// Units under way at a time.
+/// Concurrent units.
 const AHEAD: usize = 8;
 
 impl<B: Block> Raid<B> {
-    /// Begins a walk, if there is none of its kind.
+    /// Starts a pass, unless one of the same kind is running.
     pub(super) fn begin_task(&mut self, now: Time, core: &mut Core<B>, task: Task) {
         if self.walks.iter().any(|walk| walk.task == task && !walk.is_cancelled) {
             return;
@@ -149,8 +150,8 @@ impl<B: Block> Raid<B> {
         self.walk_on(now, core);
     }
 
-    /// A drive that is filled may have been part of an array before: its journal must not be mistaken for
-    /// ours.
+    /// Clears the journal of a drive to be rebuilt: it may have been part of an array before, whose journal
+    /// must not be mistaken for ours.
     fn clear_notes(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, walk: u32) -> u32 {
         let (first, end) = (core.usable().start, self.shape.first);
         let mut asked = 0;
@@ -165,7 +166,7 @@ impl<B: Block> Raid<B> {
         asked
     }
 
-    /// Something that a rebuild has asked for beside its units has come.
+    /// A request of a rebuild other than those of its units has completed.
     pub(super) fn beside_answered(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         if let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) {
@@ -174,23 +175,23 @@ impl<B: Block> Raid<B> {
         self.walk_on(now, core);
     }
 
-    /// The share of a walk that is done, in parts per million; none if there is no such walk.
+    /// Completed share of a pass in parts per million; None if it is not running.
     pub(super) fn share_done(&self, task: Task) -> Option<u32> {
         let walk = self.walks.iter().find(|walk| walk.task == task && !walk.is_cancelled)?;
         let done = walk.next - walk.under_way.len() as u64;
         Some((u128::from(done) * 1_000_000 / u128::from(walk.end.max(1))) as u32)
     }
 
-    /// When the next unit may begin.
+    /// When the next unit may start.
     pub(super) fn next_walk(&self) -> Time {
-        // A resync has no rate: it goes on when a unit is done.
+        // A resync has no rate limit: it continues when a unit is done.
         let can_begin =
             |walk: &&Walk| walk.task != Task::Resync && walk.next < walk.end && walk.under_way.len() < AHEAD;
         let moments = self.walks.iter().filter(can_begin).map(|walk| walk.due);
         moments.min().unwrap_or(Time::NEVER)
     }
 
-    /// Begins what may be begun, and ends what is done.
+    /// Starts the units that are due, and ends completed passes.
     pub(super) fn walk_on(&mut self, now: Time, core: &mut Core<B>) {
         let mut at = 0;
         while at < self.walks.len() {
@@ -207,7 +208,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// A drive that is lost again cannot be filled, nor one that too many others are missing for.
+    /// Cancels the rebuild of a drive that has failed again, or that too many other drives are missing for.
     fn cancel_if_vain(&mut self, core: &Core<B>, at: usize) {
         let has_failed = self.has_failed(core);
         let walk = &mut self.walks[at];
@@ -259,7 +260,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// A unit is locked: reads what is needed.
+    /// A unit is locked: reads the required blocks.
     pub(super) fn begin_unit(&mut self, now: Time, core: &mut Core<B>, id: WorkId) {
         let Work { task, unit, .. } = self.works[id];
         let cells = match task {
@@ -281,7 +282,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// Blocks of a unit have been read.
+    /// A read of blocks of a unit has completed.
     pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, done: Done<B>) {
         let Work { task, unit, .. } = self.works[id];
         let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
@@ -303,8 +304,8 @@ impl<B: Block> Raid<B> {
         self.work_part_done(now, core, id);
     }
 
-    /// Writes blocks of a drive that is filled. What could not be had is written as something that no
-    /// read takes for data.
+    /// Writes blocks of a drive being rebuilt. Blocks that could not be reconstructed are written such that
+    /// no read takes them for data.
     fn fill(&mut self, now: Time, core: &mut Core<B>, id: WorkId, cells: Cells) {
         let lost = cells & self.works[id].bad;
         self.report.not_rebuilt += lost.len() as u64;
@@ -335,7 +336,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// A drive has written blocks of a unit.
+    /// A write of blocks of a unit has completed.
     pub(super) fn work_written(&mut self, now: Time, core: &mut Core<B>, id: WorkId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.work_part_done(now, core, id);
@@ -378,8 +379,9 @@ impl<B: Block> Raid<B> {
         self.walk_on(now, core);
     }
 
-    /// True when a walk has ended. The drive that was filled is flushed before it counts, and what the
-    /// journal had of its predecessor has gone. What a scrub has repaired stays so: drives are flushed.
+    /// True if a pass has ended. A rebuilt drive is flushed before it counts as in sync, and its
+    /// predecessor's blocks must have left the journal. After a scrub the drives are flushed, which makes its
+    /// repairs durable.
     fn is_over(&mut self, now: Time, core: &mut Core<B>, at: usize) -> bool {
         let walk = &mut self.walks[at];
         if walk.next < walk.end || !walk.under_way.is_empty() || walk.beside > 0 {
@@ -416,14 +418,14 @@ impl<B: Block> Raid<B> {
         false
     }
 
-    /// True when no transaction before `end` would be written in place again after a power cut. Works
-    /// towards that otherwise.
+    /// True if no transaction before `end` would be written in place again after a power loss. Otherwise
+    /// works towards that.
     ///
-    /// Rebuilding: a transaction from before a drive was lost has blocks of that drive, and later ones, from
-    /// while it was missing, have none: replayed on its successor, which has been filled since, the first
-    /// would not be followed by the others. Scrubbing: of a transaction one copy may have become unreadable;
-    /// if the other went with its drive, those before it would be replayed and it would not. What is
-    /// written from now on has two good copies, and names a tail behind all of that.
+    /// Rebuild: a transaction from before a drive failed has blocks of that drive, and later ones, from while
+    /// it was missing, have none: replayed on its successor, which has been rebuilt since, the first would
+    /// not be followed by the others. Scrub: one copy of a transaction may have become unreadable; if the
+    /// other were lost with its drive, earlier transactions would be replayed and this one would not.
+    /// Transactions written from now on have two good copies and a tail behind all of these.
     fn is_drained(&mut self, now: Time, core: &mut Core<B>, end: u64) -> bool {
         let Some(journal) = &self.journal else { return true };
         if journal.ring.oldest() >= end {
@@ -435,7 +437,7 @@ impl<B: Block> Raid<B> {
         false
     }
 
-    /// A walk that waits for the journal may go on.
+    /// A pass that waits for the journal may continue.
     pub(super) fn drain_on(&mut self, now: Time, core: &mut Core<B>) {
         if self.walks.iter().any(|walk| walk.is_draining) {
             self.walk_on(now, core);
@@ -455,7 +457,7 @@ impl<B: Block> Raid<B> {
 }
 
 impl Walk {
-    /// A unit is done; those in front that are done leave.
+    /// Marks a unit as done and removes completed ones from the front.
     fn done(&mut self, unit: u64) {
         let first = self.next - self.under_way.len() as u64;
         self.under_way[(unit - first) as usize] = true;

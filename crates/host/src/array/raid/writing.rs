@@ -1,4 +1,4 @@
-//! Writes and trims of the host: batch by batch, from what must be read to the drives' answers.
+//! Host writes and trims: by batch, from the required reads to the completions of the drives.
 
 use super::batch::{Batch, plan};
 use super::cells::Cells;
@@ -15,7 +15,7 @@ use crate::array::reads::{Around, Done, seal_of};
 use tailcut_base::{Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
-    /// Begins a batch.
+    /// Starts a batch.
     pub(super) fn begin_batch(&mut self, now: Time, core: &mut Core<B>, pieces: &[PieceId]) {
         let id = self.free_batches.pop().unwrap_or_else(|| {
             self.batches.push(Batch::new(self.shape.width * self.shape.rows));
@@ -29,7 +29,7 @@ impl<B: Block> Raid<B> {
         self.prepare(now, core, id);
     }
 
-    /// Takes the content of a piece into a batch; later ones replace earlier ones.
+    /// Adds the content of a piece to a batch; later pieces replace earlier ones.
     fn take_piece(&mut self, core: &Core<B>, id: u32, piece: PieceId) {
         let (batch, piece) = (&mut self.batches[id as usize], self.locks.get(piece));
         let request = core.requests.get(piece.slot);
@@ -49,7 +49,7 @@ impl<B: Block> Raid<B> {
         batch.trimmed = (batch.trimmed & !piece.cells) | trims;
     }
 
-    /// Decides what a batch must read, and reads it.
+    /// Decides which reads a batch requires, and starts them.
     fn prepare(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         if self.has_failed(core) {
             return self.end_batch(now, core, id, Status::WriteProtected);
@@ -83,7 +83,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// The cells of a unit that are on drives which cannot be read there.
+    /// The cells of a unit on drives that cannot be read there.
     pub(super) fn unknown(&self, core: &Core<B>, unit: u64) -> Cells {
         let (base, rows) = (self.shape.base(unit), self.shape.rows as u64);
         let mut cells = Cells::NONE;
@@ -95,8 +95,8 @@ impl<B: Block> Raid<B> {
         cells
     }
 
-    /// Something else of the same row is lost: a parity that fits what is written cannot be had. Pieces
-    /// that were taken together try again one by one.
+    /// Another cell of the same row is lost: a parity that matches the writes cannot be computed. Pieces of a
+    /// shared batch are retried one by one.
     #[cold]
     fn cannot_prepare(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         let batch = &mut self.batches[id as usize];
@@ -112,7 +112,7 @@ impl<B: Block> Raid<B> {
         self.free_batches.push(id);
     }
 
-    /// A read for a parity has ended.
+    /// A read for a parity has completed.
     pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
         let batch = &mut self.batches[id as usize];
         batch.reading -= 1;
@@ -135,7 +135,7 @@ impl<B: Block> Raid<B> {
         self.look_at_parity(now, core, id, &done.spans);
     }
 
-    /// Goes on when a parity can be computed; otherwise asks for whatever is free first.
+    /// Continues once the parity can be computed; otherwise requests the cells that are free first.
     fn look_at_parity(&mut self, now: Time, core: &mut Core<B>, id: u32, spans: &Spans) {
         let batch = &mut self.batches[id as usize];
         if batch.again {
@@ -153,7 +153,7 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    /// All content is known: it is sealed, noted in the journal, and written.
+    /// All content is known: seals it, and passes it to the journal or the bitmap, then to the drives.
     fn prepared(&mut self, now: Time, core: &mut Core<B>, id: u32) {
         if self.has_failed(core) {
             return self.end_batch(now, core, id, Status::WriteProtected);
@@ -211,7 +211,7 @@ impl<B: Block> Raid<B> {
         is_there && (holds(Rule::WriteWhileRebuilding) || core.drives.is_in_sync(drive))
     }
 
-    /// A drive has written its part of a batch.
+    /// A write of a batch has completed on a drive.
     pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.batch_part_written(now, core, id, answer.status, &answer.spans);
@@ -220,7 +220,7 @@ impl<B: Block> Raid<B> {
     fn batch_part_written(&mut self, now: Time, core: &mut Core<B>, id: u32, status: Status, spans: &Spans) {
         let is_redundant = self.shape.has_parity();
         let batch = &mut self.batches[id as usize];
-        // What one drive has not written, the others make up for: it does not serve any more.
+        // Redundancy covers a failed write: its drive is no longer in sync.
         batch.again |= status != Status::Success && !is_redundant;
         batch.pending -= 1;
         if batch.pending > 0 {
@@ -232,7 +232,7 @@ impl<B: Block> Raid<B> {
         self.end_batch(now, core, id, status);
     }
 
-    /// Ends a batch: tells the host, and lets go what has waited.
+    /// Ends a batch: completes its host requests, and starts the work that waited for it.
     fn end_batch(&mut self, now: Time, core: &mut Core<B>, id: u32, status: Status) {
         self.unguard(now, core, id);
         let batch = &mut self.batches[id as usize];
@@ -251,7 +251,7 @@ impl<B: Block> Raid<B> {
         self.woken.push_back(unit);
     }
 
-    /// Frees a batch that has ended, when all that it asked for has been answered.
+    /// Frees an ended batch once all of its reads have completed.
     fn free_batch(&mut self, id: u32) {
         let batch = &self.batches[id as usize];
         if batch.has_ended && batch.reading == 0 {

@@ -1,4 +1,4 @@
-//! What drives answer to reads, and what follows from it.
+//! Handling of the completions of reads.
 
 use super::read::{Direct, Read};
 use super::wanted::ask;
@@ -41,7 +41,7 @@ impl<B: Block> Reads<B> {
         drives.recycle(answer.data);
         self.count_failure(slot, wanted.drive, status, has_raced);
         if self.slots[slot as usize].is_around {
-            // The others are on their way, or have failed, or would rather not have served.
+            // The other parts are in flight, have failed, or were declined.
             if self.slots[slot as usize].pending == 0 {
                 if has_copies {
                     self.ask_next_copy(now, drives, slot);
@@ -61,7 +61,7 @@ impl<B: Block> Reads<B> {
         read.repair |= matches!(status, Status::Success | Status::MediaError);
         match status {
             Status::Contended => self.counts.contended += 1,
-            // What it has read may have been right at that time; then nobody uses it any more.
+            // The data may be an earlier version; then it is no longer needed.
             Status::Success if has_raced => {}
             Status::Success => {
                 self.counts.corrupt += 1;
@@ -106,7 +106,7 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// Every other member has answered.
+    /// All other members have completed.
     pub(super) fn all_answered(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let read = &self.slots[slot as usize];
         let is_complete = !read.is_broken && read.refused == 0;
@@ -125,7 +125,7 @@ impl<B: Block> Reads<B> {
         match direct {
             Direct::Pending => {}
             Direct::Useless if read.is_broken => self.lose_or_restart(now, drives, slot),
-            // Whoever is free first is waited for (IODA, section 3.2.2: busy remaining time).
+            // Wait for the drive that is free first (IODA, section 3.2.2: busy remaining time).
             Direct::Contended(busy) if read.is_broken || busy <= longest => {
                 self.ask_drive(now, drives, slot, false);
             }
@@ -134,7 +134,7 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// Those that would rather not serve must.
+    /// Repeats the reads that were declined, without fail-fast.
     fn ask_refused(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, refused: u64) {
         let wanted = self.slots[slot as usize].wanted;
         let read = self.read_mut(slot);
@@ -148,7 +148,7 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// Writes again what was found corrupt or unreadable.
+    /// Rewrites a corrupt or unreadable block.
     fn repair(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, data: &[B]) {
         let read = &self.slots[slot as usize];
         let wanted = read.wanted;
@@ -167,7 +167,7 @@ impl<B: Block> Reads<B> {
         drives.ask(now, wanted.drive, Urgency::Background, Owner::Repair, ask);
     }
 
-    /// The data cannot be had, or not in this way.
+    /// The data cannot be read, or not in this way.
     #[cold]
     pub(super) fn lose(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let Read { wanted, direct, .. } = &self.slots[slot as usize];

@@ -1,8 +1,8 @@
 //! Checksums of stored blocks, for drives without protection information.
 //!
-//! A file or a device returns wrong bytes with success: a bit that flipped, or a write that went elsewhere. A
-//! layout that knows the checksum of a block tells it here, and every read of the block is compared with it:
-//! a drive that differs is read around, as if it had reported an error.
+//! A file or a device may return wrong bytes with success: a flipped bit, or a misdirected write. A layout
+//! that knows the checksum of a block sets it here, and every read of the block is verified against it: a
+//! drive that differs is avoided as if it had reported an error.
 
 use crate::Block;
 use crate::array::DriveId;

@@ -1,9 +1,9 @@
-//! Reads where there are copies: one copy after the other is asked, until one has the data or none is left.
+//! Reads with copies: one copy after the other is tried until one has the data or none is left.
 //!
-//! Which copy is next: of those that have not been asked the one whose drive does nothing with the token, and
-//! of these the one with the least to do. When all would rather not serve, whoever is free first must (IODA,
-//! SOSP 2021, section 3.2.2: busy remaining time). A read is served by one drive alone, so what it waited for
-//! is known as exactly as if it had gone there first.
+//! The next copy is the untried one whose drive is not working with the token and, of these, the one with the
+//! least load. If all drives decline, the one that is free first must serve the read (IODA, SOSP 2021,
+//! section 3.2.2: busy remaining time). A single drive serves the read in the end, so its time is attributed
+//! as exactly as if it had gone there first.
 
 use super::read::{Direct, Read};
 use super::wanted::ask;
@@ -13,28 +13,28 @@ use crate::array::DriveId;
 use crate::array::drives::{Answered, Drives, Owner};
 use tailcut_base::{Cause, Status, Time};
 
-/// What the other copies of a read have said.
+/// Results of the other copies of a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Others {
-    /// Those that have been asked, one bit each.
+    /// Copies tried, one bit each.
     asked: u8,
-    /// When those are free that would rather not have served; the last is the drive that was asked first.
+    /// When drives that declined are free; the last entry is the drive tried first.
     free_at: [Time; MOST_COPIES],
 }
 
-/// The place of the drive that was asked first.
+/// Index of the drive tried first.
 const DIRECT: usize = MOST_COPIES - 1;
 
 impl Others {
-    /// Nobody has been asked.
+    /// No copy has been tried.
     pub(super) const UNASKED: Others = Others { asked: 0, free_at: [Time::NEVER; MOST_COPIES] };
 
-    /// The drive that was asked first would rather not have served, and is free then.
+    /// The drive tried first has declined, and is free at `at`.
     pub(super) fn direct_is_free_at(&mut self, at: Time) {
         self.free_at[DIRECT] = at;
     }
 
-    /// Whoever is free first, who is not asked again.
+    /// Takes the drive that is free first; it is not tried again.
     fn take_first(&mut self) -> Option<usize> {
         let first = (0..MOST_COPIES).rev().min_by_key(|&index| self.free_at[index])?;
         let at = std::mem::replace(&mut self.free_at[first], Time::NEVER);
@@ -47,8 +47,8 @@ impl Others {
 }
 
 impl<B> Read<B> {
-    /// Accounts for the time up to an answer: what the drive says, if the answer belongs to no more than that
-    /// time.
+    /// Attributes the time up to a completion as the drive reports it, unless its report covers more than
+    /// that time.
     pub(super) fn account(&mut self, now: Time, answer: &Answered<B>) {
         let passed = now.since(self.mark);
         if answer.spans.total() <= passed {
@@ -62,12 +62,12 @@ impl<B> Read<B> {
 }
 
 impl<B: Block> Reads<B> {
-    /// True where there are copies.
+    /// True if blocks have copies.
     pub(super) fn has_copies(&self) -> bool {
         matches!(self.redundancy, Redundancy::Copies(_))
     }
 
-    /// Goes on with a read that is not served by the drive which was asked first, or not in time.
+    /// Continues a read that the drive tried first does not serve, or not in time.
     pub(super) fn ask_next_copy(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let read = &mut self.slots[slot as usize];
         let wanted = read.wanted;
@@ -90,7 +90,7 @@ impl<B: Block> Reads<B> {
         let has_others = left().count() > 1;
         let read = self.read_mut(slot);
         read.copies.asked |= 1 << index;
-        // Somebody else is left who can be made to serve.
+        // Another drive is left that can be made to serve.
         let has_choice = has_others
             || read.copies.any_refuses()
             || matches!(read.direct, Direct::Unasked | Direct::Pending);
@@ -106,7 +106,7 @@ impl<B: Block> Reads<B> {
         drives.ask(now, drive, wanted.urgency, owner, ask(&wanted, block, fail_fast));
     }
 
-    /// All have been asked, and none has served.
+    /// All copies have been tried without success: repeats the read where it is free first.
     fn ask_whoever_is_free_first(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let read = self.read_mut(slot);
         let first = read.copies.take_first();
@@ -119,7 +119,7 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// The drive of another copy has answered.
+    /// The read of another copy has completed.
     pub(super) fn copy_answered(
         &mut self,
         now: Time,

@@ -1,33 +1,33 @@
-//! What reads did.
+//! Counters of reads.
 
-/// How many reads there were, and how they were served.
+/// Counters of reads, by how they were served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
-    /// Reads that were begun.
+    /// Reads started.
     pub begun: u64,
-    /// Reconstructed because the drive is missing, or gave an error.
+    /// Reads reconstructed because the drive was missing or reported an error.
     pub degraded: u64,
-    /// Because it was known to be taken.
+    /// Reads reconstructed at once because the drive was known to be busy.
     pub steered: u64,
-    /// Because it would rather not have served.
+    /// Reads reconstructed because the drive declined.
     pub contended: u64,
-    /// Because it did not answer in time.
+    /// Reads reconstructed because the drive was late.
     pub hedged: u64,
-    /// Because it returned something else than was written.
+    /// Reads reconstructed because the drive returned wrong data.
     pub corrupt: u64,
-    /// Blocks written again because of that.
+    /// Blocks rewritten after errors or wrong data.
     pub repaired: u64,
-    /// Reads whose data could not be had at all.
+    /// Reads whose data is lost.
     pub lost: u64,
 }
 
-/// What reads of one drive met.
+/// Faults of one drive in reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveFaults {
-    /// Reads that it answered with an error.
+    /// Reads completed with an error.
     pub errors: u64,
-    /// Those that returned something else than was written.
+    /// Reads that returned wrong data.
     pub corrupt: u64,
-    /// Those that it did not answer in time.
+    /// Reads that were late.
     pub slow: u64,
 }

@@ -1,10 +1,10 @@
-//! Reads of stored blocks, and how to do without the drive that they are on.
+//! Reads of stored blocks, and their reconstruction without the drive that they are on.
 //!
-//! What stands in for a block ([`Redundancy`]): where stripes have a parity, a stripe is the same block
-//! address on each member of an R-group, and a block is the exclusive or of those at its address on the
-//! others; where there are copies, it is one of the other copies (`copies`). So one machine serves reads for
-//! users, collection, rebuilding and scrubbing, and one place decides when a read goes around a drive:
-//! because it is missing, slow, corrupt, or taken.
+//! The substitute for a block is given by [`Redundancy`]: with parity, a stripe is the same block address on
+//! each member of an R-group, and a block is the exclusive or of those at its address on the others; with
+//! copies, it is another copy (`copies`). One machine serves reads for users, collection, rebuilding and
+//! scrubbing, and one place decides when a read avoids a drive: because it is missing, slow, corrupt, or
+//! busy.
 
 mod answers;
 mod checksums;
@@ -38,23 +38,23 @@ pub struct Reads<B> {
     slots: Vec<Read<B>>,
     free: Vec<u32>,
     redundancy: Redundancy,
-    /// A read that takes longer is reconstructed; never if zero.
+    /// Time after which a read is reconstructed; never if zero.
     patience: Nanos,
-    /// When reads in flight become slow: moment, slot, life. In order of time.
+    /// When reads in flight become late: time, slot, life. In order of time.
     deadlines: VecDeque<(Time, u32, u32)>,
     counts: ReadCounts,
-    /// By drives, as far as any had some.
+    /// Faults by drive, up to the highest drive with any.
     faults: IdVec<DriveId, DriveFaults>,
     done: VecDeque<Done<B>>,
-    /// Whoever asked repairs.
+    /// The issuers of reads repair blocks themselves.
     leaves_repairs: bool,
-    /// What blocks hold, where the layout knows it.
+    /// Checksums of blocks, if the layout keeps them here.
     checksums: Option<Box<Checksums>>,
 }
 
 impl<B: Block> Reads<B> {
-    /// Reads with this redundancy. A read that a drive does not answer within `patience` goes around it
-    /// (never if zero).
+    /// Reads with this redundancy. A read that a drive does not complete within `patience` avoids it (never
+    /// if zero).
     pub fn new(redundancy: Redundancy, patience: Nanos) -> Reads<B> {
         assert!(redundancy.others() < 64, "the members of a group fit a word");
         Reads {
@@ -71,12 +71,12 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// There are copies of each block, which lie so.
+    /// Sets the placement of copies.
     pub fn set_copies(&mut self, copies: Copies) {
         self.redundancy = Redundancy::Copies(copies);
     }
 
-    /// Ways to read a block that do not share a drive.
+    /// Number of ways to read a block that do not share a drive.
     pub fn copies(&self) -> u8 {
         match self.redundancy {
             Redundancy::None => 1,
@@ -85,13 +85,13 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// Repairs are left to whoever asks for a read: where blocks are written in place, a repair that is
-    /// on its way could undo a later write.
+    /// Leaves repairs to the issuers of reads: where blocks are written in place, a repair in flight could
+    /// undo a later write.
     pub fn leave_repairs(&mut self) {
         self.leaves_repairs = true;
     }
 
-    /// Compares what drives return with checksums from now on, all of them unknown at first.
+    /// Verifies data from drives against checksums from now on; all are unknown at first.
     pub fn keep_checksums(&mut self, drives: usize, blocks: u64) {
         self.checksums = Some(Box::new(Checksums::new(drives, blocks)));
     }
@@ -102,7 +102,7 @@ impl<B: Block> Reads<B> {
         self.checksums.as_deref_mut()
     }
 
-    /// True if these are the blocks of a drive from `block` on, as far as their checksums are known.
+    /// True if `data` may be the blocks of a drive from `block` on: no known checksum contradicts it.
     fn accept(&self, drives: &Drives<B>, drive: DriveId, block: u64, data: &[B]) -> bool {
         if !holds(Rule::ChecksumsAreCompared) {
             return true;
@@ -111,17 +111,17 @@ impl<B: Block> Reads<B> {
         data.iter().zip(block..).all(|(content, block)| checksums.accept(drive, block, content))
     }
 
-    /// True when a drive has answered with what was written.
+    /// True if a drive has returned the data that was written.
     fn is_intact(&self, drives: &Drives<B>, wanted: &Wanted, answer: &Answered<B>) -> bool {
         is_intact(wanted, answer) && self.accept(drives, answer.drive, answer.block, &answer.data)
     }
 
-    /// What they did.
+    /// Counters of all reads.
     pub fn counts(&self) -> &ReadCounts {
         &self.counts
     }
 
-    /// What reads of one of the drives met, of all that have had its place.
+    /// Faults of reads of a drive, including earlier drives in its place.
     pub fn faults(&self, drive: DriveId) -> DriveFaults {
         self.faults.get(drive).copied().unwrap_or_default()
     }
@@ -131,12 +131,12 @@ impl<B: Block> Reads<B> {
         &mut self.faults[drive]
     }
 
-    /// Reads that have not been told of.
+    /// Reads without a result yet.
     pub fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Begins a read.
+    /// Starts a read.
     pub fn begin(&mut self, now: Time, drives: &mut Drives<B>, wanted: Wanted) {
         self.counts.begun += 1;
         let slot = self.slot(now, wanted);
@@ -144,7 +144,7 @@ impl<B: Block> Reads<B> {
         self.drain(slot);
     }
 
-    /// Asks the drive, or whatever stands in for it.
+    /// Reads from the drive, or from its substitutes.
     fn start(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let wanted = self.slots[slot as usize].wanted;
         let can_go_around = self.can_go_around(&wanted);
@@ -181,13 +181,13 @@ impl<B: Block> Reads<B> {
             && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
     }
 
-    /// Those that stand in for what is wanted can do so: all of them, or of copies one.
+    /// True if the substitutes can serve: all of them, or one in the case of copies.
     fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
         let serves = |place: (DriveId, u64)| can_serve(drives, wanted, place);
         if self.has_copies() { self.others(wanted).any(serves) } else { self.others(wanted).all(serves) }
     }
 
-    /// Those that stand in for what is wanted: drive, and first block there.
+    /// The substitutes for a range: drive, and first block there.
     fn others(&self, wanted: &Wanted) -> impl Iterator<Item = (DriveId, u64)> + use<B> {
         let (redundancy, drive, block) = (self.redundancy, wanted.drive, wanted.block);
         (0..redundancy.others()).map(move |index| redundancy.other(drive, block, index))
@@ -223,10 +223,10 @@ impl<B: Block> Reads<B> {
         slot
     }
 
-    /// The data cannot be had from the drives as they were when they were asked. If drives have come or gone
-    /// since, the read begins again: the one that was missing then may have been rebuilt, and the one that
-    /// has failed since is the only one that is missing now. Each new beginning needs such a change, so there
-    /// is an end.
+    /// The data could not be read from the drives as they were when the read started. If the state of drives
+    /// has changed since, the read restarts: the drive missing then may have been rebuilt, and the one that
+    /// has failed since may be the only one missing now. Each restart requires such a change, so reads
+    /// terminate.
     pub(super) fn lose_or_restart(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let read = &mut self.slots[slot as usize];
         let wanted = read.wanted;
@@ -278,7 +278,7 @@ impl<B: Block> Reads<B> {
             read.is_broken = true;
             return self.all_answered(now, drives, slot);
         }
-        // Where the drive itself is of no use there is nothing to fall back on: the others must serve.
+        // If the drive itself is useless there is no fallback: the others must serve.
         let fail_fast = wanted.around == Around::WhenContended && read.direct != Direct::Useless;
         for (member, block) in others {
             self.read_mut(slot).pending += 1;
@@ -287,7 +287,7 @@ impl<B: Block> Reads<B> {
         }
     }
 
-    /// A drive has answered a part of a read.
+    /// A part of a read has completed.
     pub fn answered(&mut self, now: Time, drives: &mut Drives<B>, answer: Answered<B>) {
         let Owner::Read { read: slot, part } = answer.owner else {
             unreachable!("only parts of reads come here")
@@ -302,7 +302,7 @@ impl<B: Block> Reads<B> {
         self.drain(slot);
     }
 
-    /// Frees the slot of a read that waits for nothing more.
+    /// Frees the slot of a read without outstanding parts.
     fn drain(&mut self, slot: u32) {
         let read = &mut self.slots[slot as usize];
         if read.is_done && read.pending == 0 && read.direct != Direct::Pending {
@@ -316,12 +316,12 @@ impl<B: Block> Reads<B> {
         self.done.pop_front()
     }
 
-    /// When a read becomes slow.
+    /// When the next read becomes late.
     pub fn next_event(&self) -> Time {
         self.deadlines.front().map_or(Time::NEVER, |&(at, ..)| at)
     }
 
-    /// Reads that have become slow are reconstructed, and whichever is first counts.
+    /// Reconstructs reads that are late; the first result counts.
     pub fn advance(&mut self, now: Time, drives: &mut Drives<B>) {
         while let Some(&(at, slot, life)) = self.deadlines.front() {
             if at > now {
@@ -339,8 +339,8 @@ impl<B: Block> Reads<B> {
     }
 }
 
-/// True when what is wanted can be read from this drive, from this block on instead. Since the read began, a
-/// drive that takes less at a time may have replaced another.
+/// True if this drive can serve the range, from this block on. Since the read started, a drive with a smaller
+/// maximum request may have replaced another.
 fn can_serve<B>(drives: &Drives<B>, wanted: &Wanted, (drive, block): (DriveId, u64)) -> bool {
     drives.serves(drive, wanted.range_from(block)) && wanted.blocks <= drives.disk(drive).most_blocks
 }
@@ -352,7 +352,7 @@ mod tests {
     use crate::{Bytes, Disk, Request, Response};
     use tailcut_base::{Class, Status};
 
-    /// Three drives of which one stands in for another, and a read of block 5 of the first.
+    /// Three drives, of which one is a substitute for another, and a read of block 5 of the first.
     struct Bench {
         drives: Drives<Bytes>,
         reads: Reads<Bytes>,
@@ -401,8 +401,8 @@ mod tests {
         }
     }
 
-    /// A drive is missing, is rebuilt while a read goes around it, and then another one fails: one drive is
-    /// missing at any time, so the read succeeds.
+    /// A drive is missing and is rebuilt while a read avoids it; then another one fails: one drive is missing
+    /// at any time, so the read succeeds.
     #[test]
     fn a_read_outlives_the_rebuilding_of_its_drive_and_the_loss_of_another() {
         let mut bench = Bench::new();
@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(bench.reads.in_flight(), 0);
     }
 
-    /// Without such a change it ends with an error, at once.
+    /// Without a change of drive states, the read fails at once.
     #[test]
     fn a_read_without_two_drives_fails() {
         let mut bench = Bench::new();

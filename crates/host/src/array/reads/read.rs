@@ -1,47 +1,47 @@
-//! One read, from its begin to the last answer.
+//! One read, from its start to its last completion.
 
 use super::Wanted;
 use super::copies::Others;
 use tailcut_base::{Nanos, Spans, Time};
 
-/// Where a read stands.
+/// State of a read.
 #[derive(Debug)]
 pub(super) struct Read<B> {
     pub(super) wanted: Wanted,
-    /// Up to when its time is accounted for.
+    /// Time up to which the read's time is attributed.
     pub(super) mark: Time,
     pub(super) spans: Spans,
-    /// The drive itself has been asked and has not answered.
+    /// State of the part on the drive itself.
     pub(super) direct: Direct,
-    /// Members of the group that have not answered.
+    /// Outstanding parts on members of the group.
     pub(super) pending: u32,
-    /// The exclusive or of what they have answered.
+    /// Exclusive or of the completed parts.
     pub(super) sum: Vec<B>,
-    /// One of them has no data.
+    /// A part has failed.
     pub(super) is_broken: bool,
-    /// Members that would rather not serve, and how long the longest of them is taken.
+    /// Members that declined, and the longest time that one of them stays busy.
     pub(super) refused: u64,
     pub(super) longest: Nanos,
     pub(super) is_around: bool,
-    /// Where there are copies: what the others have said.
+    /// With copies, the results of the other copies.
     pub(super) copies: Others,
-    /// The result has been told: the rest only drains.
+    /// The result has been returned: the rest only drains.
     pub(super) is_done: bool,
-    /// What the drive has is to be written again when it is known.
+    /// The drive's content must be rewritten once it is known.
     pub(super) repair: bool,
-    /// [`Drives::changes`](crate::array::drives::Drives::changes) when the read began, or began again.
+    /// [`Drives::changes`](crate::array::drives::Drives::changes) at the start or restart of the read.
     pub(super) changes: u64,
-    /// Counts the lives of this slot, for deadlines.
+    /// Counts the uses of this slot, for deadlines.
     pub(super) life: u32,
 }
 
-/// What is known of the drive itself.
+/// State of the part on the drive itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direct {
     Unasked,
     Pending,
-    /// It is taken for so long.
+    /// It has declined and stays busy for this long.
     Contended(Nanos),
-    /// It has answered with nothing of use.
+    /// It has failed or returned wrong data.
     Useless,
 }

@@ -1,47 +1,47 @@
-//! What stands in for blocks that cannot be read, or not now.
+//! Substitutes for blocks that cannot be read, or not now.
 
 use crate::array::config::ArrayConfig;
 use crate::array::{Column, DriveId, RGroups};
 use tailcut_base::ids::Id;
 
-/// What stands in for blocks that cannot be read, or not now.
+/// The substitutes for blocks that cannot be read, or not now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redundancy {
-    /// Nothing.
+    /// None.
     None,
-    /// The blocks at the same address on the other members of an R-group of so many drives.
+    /// The blocks at the same address on the other members of an R-group with this number of drives.
     Parity(usize),
-    /// Their copies.
+    /// Other copies.
     Copies(Copies),
 }
 
-/// Several copies of each block: a drive holds a chunk of first copies, one of second copies, and so on, and
-/// then again. What has its first copy on one drive has its second on the next, one chunk further on, its
-/// third on the one after that (chained declustering: Hsiao and DeWitt, ICDE 1990, for two copies). So an
-/// array that is filled from its beginning fills its drives from theirs.
+/// Placement of several copies of each block. A drive holds a chunk of first copies, one of second copies,
+/// and so on, then repeats. A chunk with its first copy on one drive has its second on the next, one chunk
+/// further on, its third on the one after that (chained declustering: Hsiao and DeWitt, ICDE 1990, for two
+/// copies). So an array that is filled from the start fills its drives from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies {
-    /// How many, at least 2 and at most [`MOST_COPIES`].
+    /// Number of copies, 2 to [`MOST_COPIES`].
     pub count: usize,
-    /// Drives, the last of which is followed by the first.
+    /// Number of drives; the first follows the last.
     pub drives: usize,
-    /// The first block with a copy.
+    /// First block that holds a copy.
     pub first: u64,
-    /// Blocks of a chunk.
+    /// Blocks per chunk.
     pub chunk: u64,
 }
 
-/// The most copies of a block.
+/// Largest number of copies of a block.
 pub const MOST_COPIES: usize = 4;
 
 impl Redundancy {
-    /// That of an array. Where copies are is for its layout to say: see
+    /// Redundancy of an array. Its layout sets the placement of copies: see
     /// [`Reads::set_copies`](super::Reads::set_copies).
     pub fn of(config: &ArrayConfig) -> Redundancy {
         if config.layout.has_parity() { Redundancy::Parity(config.width()) } else { Redundancy::None }
     }
 
-    /// How many drives stand in for one.
+    /// Number of substitutes for a block.
     pub(super) fn others(&self) -> usize {
         match self {
             Redundancy::None => 0,
@@ -50,7 +50,7 @@ impl Redundancy {
         }
     }
 
-    /// One of those that stand in for `block` of `drive`: a drive, and the block there.
+    /// A substitute for `block` of `drive`: drive, and block there.
     pub(super) fn other(&self, drive: DriveId, block: u64, index: usize) -> (DriveId, u64) {
         match self {
             Redundancy::None => (drive, block),
@@ -68,13 +68,13 @@ impl Redundancy {
 }
 
 impl Copies {
-    /// Where copy `wanted` of a block is, of which there is one in this place.
+    /// Place of copy `wanted` of a block, given the place of one of its copies.
     #[inline]
     pub fn copy(&self, drive: DriveId, block: u64, wanted: usize) -> (DriveId, u64) {
         self.copy_from(drive, block, self.copy_at(block), wanted)
     }
 
-    /// The same where it is known that this place is copy `here`.
+    /// Place of copy `wanted` of a block, given the place of copy `here`.
     #[inline]
     pub fn copy_from(&self, drive: DriveId, block: u64, here: usize, wanted: usize) -> (DriveId, u64) {
         let after = drive.index() + self.drives + wanted - here;
@@ -88,7 +88,7 @@ impl Copies {
         (drive, block + wanted as u64 * self.chunk - here as u64 * self.chunk)
     }
 
-    /// Which copy the block in this place is.
+    /// Number of the copy at this place.
     #[inline]
     pub fn copy_at(&self, block: u64) -> usize {
         ((block - self.first) / self.chunk % self.count as u64) as usize

@@ -1,4 +1,4 @@
-//! What is read, and how that ended.
+//! A read request for stored blocks, and its result.
 
 use super::seal_of;
 use crate::Block;
@@ -16,82 +16,81 @@ pub struct Wanted {
     pub block: u64,
     /// Number of blocks.
     pub blocks: u32,
-    /// Age of the blocks: the value that they were sealed under, see [`seal_of`].
+    /// Age of the blocks: the value under which they were sealed, see [`seal_of`].
     pub age: u64,
-    /// The blocks may never have been written: zeros without a seal are right, too.
+    /// The blocks may never have been written: zeros without a seal are valid as well.
     pub unwritten: bool,
     /// Latency class.
     pub class: Class,
-    /// How urgent.
+    /// Priority.
     pub urgency: Urgency,
-    /// Whether the other members of the group may be read instead.
+    /// When to read from the other members of the group instead.
     pub around: Around,
-    /// Told back with the result.
+    /// Returned with the result.
     pub token: u64,
 }
 
 impl Wanted {
-    /// As many blocks as are wanted, from this one on.
+    /// The range of this length that starts at `block`.
     #[inline]
     pub(super) fn range_from(&self, block: u64) -> Range<u64> {
         block..block + u64::from(self.blocks)
     }
 }
 
-/// When a read may be reconstructed from the other members of its group.
+/// When to reconstruct a read from the other members of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Around {
     /// Never: the stripe is incomplete, or being changed.
     Never,
-    /// Not by this read: when it fails, whoever asked comes again. The data does not count as lost.
+    /// Not by this read: if it fails, the issuer retries. The data does not count as lost.
     Later,
-    /// When the drive does not serve or returns something wrong, however long it takes: to see what is
-    /// on it.
+    /// If the drive is missing, fails, or returns wrong data, however long it takes: to verify its content.
     WhenWrong,
-    /// As `Later`, and the drive is asked to fail fast: that it would rather not serve now, and for how
-    /// long, is told to whoever asked.
+    /// As `Later`, with fail-fast: the issuer is notified if the drive declines, and for how long it stays
+    /// busy.
     Told,
-    /// When the drive does not serve or returns something wrong. Where drives share a token the read waits
-    /// until its drive has it: reading in bulk is as heavy as writing, and nobody else reads that drive then.
+    /// If the drive is missing, fails, or returns wrong data. Where drives share a token, the read waits
+    /// until its drive has it: bulk reads are as heavy as writes, and no other reads go to that drive then.
     InTurn,
-    /// When the drive does not serve, serves slowly, or returns something wrong.
+    /// If the drive is missing, fails, is late, or returns wrong data.
     AtNeed,
-    /// Also when the drive would rather not serve now: it is asked to fail fast.
+    /// As `AtNeed`, and also if the drive declines: the read uses fail-fast.
     WhenContended,
-    /// At once: the drive is known to be taken.
+    /// At once: the drive is known to be busy.
     Now,
-    /// Always, and the drive itself is not asked: whoever asked has reason to doubt what it has. When that
+    /// Always, without a read of the drive itself: the issuer has reason to distrust its content. If this
     /// fails, the data does not count as lost.
     Always,
 }
 
-/// How a read ended.
+/// Result of a read.
 #[derive(Clone, Debug)]
 pub struct Done<B> {
-    /// What was wanted.
+    /// The request.
     pub wanted: Wanted,
-    /// Success, or why the data cannot be had.
+    /// Success, or why the data cannot be read.
     pub status: Status,
     /// The content of each block.
     pub data: Vec<B>,
-    /// With [`Status::Contended`]: how much longer the drive expects to be taken.
+    /// With [`Status::Contended`]: how much longer the drive expects to stay busy.
     pub busy_for: Nanos,
-    /// From the beginning to now.
+    /// Attribution of the time from the start to now.
     pub spans: Spans,
-    /// It was reconstructed, because of what the drive answered or did not.
+    /// The data was reconstructed because of the drive's result or delay.
     pub reconstructed: bool,
-    /// The drive returned something wrong or nothing: it is to be written again, where
-    /// [`Reads::leave_repairs`](super::Reads::leave_repairs) leaves that to whoever asked.
+    /// The drive failed or returned wrong data: it must be rewritten, if
+    /// [`Reads::leave_repairs`](super::Reads::leave_repairs) leaves that to the issuer.
     pub damaged: bool,
 }
 
-/// What a drive is asked for, from this block on.
+/// The drive request for this range, starting at `block`.
 pub(super) fn ask<B>(wanted: &Wanted, block: u64, fail_fast: bool) -> Ask<B> {
     let Wanted { class, blocks, .. } = *wanted;
     Ask { op: Op::Read, fua: false, fail_fast, class, block, blocks, data: Vec::new() }
 }
 
-/// True when a drive has answered with what was written.
+/// True if a drive has returned the data that was written.
 pub(super) fn is_intact<B: Block>(wanted: &Wanted, answer: &Answered<B>) -> bool {
     answer.data.iter().zip(answer.block..).all(|(block, address)| {
         let seal = seal_of(answer.drive, address, wanted.age);

@@ -1,12 +1,14 @@
-//! What stands on the disk beside the records.
+//! On-disk format of everything but the records.
 //!
-//! The disk is divided into segments of equal length. The first holds nothing but two *superblocks*, in its first two blocks: each
-//! change is written to one of them, and to the other when that is durable. Every other segment begins with a *head*; then come records, each at a multiple of
-//! [`UNIT`]. Its last bytes are its *foot*. Behind the records of a full segment stand a record that says so, and before the foot its *summary*, which names
+//! The disk is divided into segments of equal length. The first holds only two *superblocks*, in its first
+//! two blocks: each change is written to one of them, and to the other once that is durable. Every other
+//! segment begins with a *head*, followed by records, each at a multiple of [`UNIT`], and ends with its
+//! *foot*. A full segment has an end marker behind its records and, before the foot, a *summary* that lists
 //! them. All numbers are little-endian, all checksums CRC-32C.
 //!
-//! Both ends say whether a segment is free or which use of it this is, so that one of them may be damaged: a head that is neither
-//! that of a use nor of a free segment is believed nothing, and the foot is asked. Two blocks of zeros are a segment that was never used.
+//! Head and foot both record whether a segment is free and, if not, its sequence, so that either may be
+//! damaged: if the head is neither that of a used nor of a free segment, it is ignored and the foot decides.
+//! A segment whose first and last block are zeros was never used.
 
 use crate::block::{Block, Bytes};
 use crate::crc::{Crc32c, crc32c};
@@ -17,41 +19,41 @@ use crate::kv::place::UNIT;
 use crate::kv::settings::MOST_UNITS;
 use std::ops::Range;
 
-/// What a disk says of the store on it.
+/// A store's superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// A name that no other store has.
+    /// Unique name of the store.
     pub store: u128,
-    /// Seed of the keys' hashes.
+    /// Seed of the key hashes.
     pub seed: u64,
-    /// Blocks of a segment.
+    /// Blocks per segment.
     pub segment_blocks: u32,
-    /// Segments, the first included.
+    /// Number of segments, including the first.
     pub segments: u32,
-    /// How often the store was opened.
+    /// Number of times the store was opened.
     pub run: u32,
-    /// How often a superblock was written.
+    /// Number of superblock writes.
     pub count: u64,
-    /// Segments with sequences up to this one hold nothing any more.
+    /// Records in segments with sequences up to this one are invalid: the store was flushed.
     pub flushed: u64,
-    /// Which of the items it has.
+    /// The part of the store on this disk.
     pub part: Part,
-    /// Of what is in segments with sequences up to this one, newer versions may have been lost to damage; 0 if that is
-    /// not so.
+    /// Damage may have destroyed newer versions of items in segments with sequences up to this one; 0 if no
+    /// item is in doubt.
     pub doubted: u64,
-    /// Segments with sequences up to this one were on the disk for good when the store was closed.
+    /// Segments with sequences up to this one were durable when the store was closed.
     pub durable: u64,
-    /// Blocks of the disk, or of this part's stretch of it, when the store was made.
+    /// Length of the disk, or of this part's range of it, when the store was created, in blocks.
     pub blocks: u64,
 }
 
-/// A store may be in several parts, each on a disk, or a stretch of one, of its own, with a log of its own. Items are divided among them by
-/// their keys.
+/// One part of a store. A store may be split into parts, each on its own disk or range of a disk and with its
+/// own log. The key selects an item's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which part, from 0.
+    /// Index of the part, from 0.
     pub number: u32,
-    /// How many there are.
+    /// Number of parts.
     pub of: u32,
 }
 
@@ -60,10 +62,10 @@ impl Part {
     pub const WHOLE: Part = Part { number: 0, of: 1 };
 }
 
-/// Why a disk is not opened.
+/// Why a disk cannot be opened as a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOurs {
-    /// There is something else, or nothing.
+    /// It holds other data, or none.
     #[error("there is no key-value store on it")]
     Foreign,
     /// A later version wrote it.
@@ -74,7 +76,7 @@ pub enum NotOurs {
         "its format is version {0}, which is not read any more; make a new store with --create, or use an older program"
     )]
     Older(u32),
-    /// Its checksum is right, and what it says is not possible.
+    /// The checksum is right, but a value is impossible.
     #[error(
         "its superblock is wrong though its checksum is right ({0}): it was changed by something else than tailcut"
     )]
@@ -86,15 +88,15 @@ pub enum NotOurs {
         store >> 8, disk >> 8
     )]
     Larger {
-        /// Blocks that it needs.
+        /// Blocks that the store needs.
         store: u64,
-        /// Blocks of the disk.
+        /// Blocks that the disk has.
         disk: u64,
     },
 }
 
 impl Superblock {
-    /// As a block.
+    /// Encodes the superblock as one block.
     pub fn encode(&self) -> Bytes {
         let mut bytes = [0; BYTES_OF_SUPERBLOCK];
         bytes[..8].copy_from_slice(MAGIC);
@@ -116,10 +118,10 @@ impl Superblock {
         Bytes::encode(&bytes)
     }
 
-    /// What a block says.
+    /// Decodes a superblock.
     ///
     /// # Errors
-    /// If it is no superblock, or one of a later version.
+    /// If the block is no superblock, or one of another version, or has impossible values.
     pub fn decode(block: &Bytes) -> Result<Superblock, NotOurs> {
         let bytes = block.as_slice();
         if &bytes[..8] != MAGIC {
@@ -149,7 +151,7 @@ impl Superblock {
         superblock.problem().map_or(Ok(superblock), |problem| Err(NotOurs::Wrong(problem)))
     }
 
-    /// What cannot be so.
+    /// The first impossible value, if any.
     fn problem(&self) -> Option<&'static str> {
         let blocks = u64::from(self.segments) * u64::from(self.segment_blocks);
         let Superblock { part, run, .. } = *self;
@@ -169,34 +171,36 @@ impl Superblock {
     }
 }
 
-/// The first bytes of a segment that is used.
+/// The head of a used segment: its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Which use of the segment it is: later ones of the disk have larger numbers.
+    /// Identifies this use of the segment; later uses on the disk have larger sequences.
     pub sequence: u64,
-    /// When it was written, all segments with sequences up to this one were on the disk for good: their summaries can be believed.
+    /// When this head was written, segments with sequences up to this one were durable: their summaries are
+    /// valid.
     pub durable: u64,
-    /// It was not full when the store came to its end: the power may have cut off some of it, and nothing says where it ends.
+    /// The segment was still open when the store stopped: a power loss may have cut it off at any record.
     pub is_cut: bool,
 }
 
-/// The last bytes of a full segment.
+/// The foot of a full segment: its last bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Foot {
-    /// The same as in its head.
+    /// The sequence in the segment's head.
     pub sequence: u64,
-    /// Entries of its summary.
+    /// Number of entries in the summary.
     pub entries: u32,
     /// Checksum of the summary.
     pub checksum: u32,
-    /// Of its tombstones: the latest segment of which one says that a record there is not valid; 0 without any.
+    /// The latest segment in which one of this segment's tombstones invalidates a record; 0 without
+    /// tombstones.
     pub buried: u64,
-    /// Records of it were lost to damage: of everything up to this segment there may have been newer versions.
+    /// Records were lost to damage: newer versions of any item up to this segment may be missing.
     pub has_hole: bool,
 }
 
-/// Which end of which segment of which store: the checksum of an end stands for that, too, so that one that was written
-/// elsewhere counts as damaged.
+/// Identifies one end of a segment of a store. Checksums of ends cover it, so that an end written to the
+/// wrong place counts as damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndOf {
     /// The name of the store.
@@ -205,28 +209,28 @@ pub struct EndOf {
     pub number: SegmentId,
 }
 
-/// What one end of a segment says of it.
+/// The state of a segment according to one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was never used.
+    /// Never used.
     Blank,
-    /// It is free since its use of this sequence.
+    /// Free; its last use had this sequence.
     Free(u64),
-    /// Its head: it is used.
+    /// Head of a used segment.
     Head(Head),
-    /// Its last block: it is used, and not full.
+    /// Last block of a segment with this sequence that is used but not full.
     Open(u64),
-    /// Its last block: it is full.
+    /// Last block of a full segment.
     Foot(Foot),
-    /// None of these: it is damaged, or belongs to something else.
+    /// Damaged, or foreign data.
     Damaged,
 }
 
 impl End {
-    /// Bytes at either end.
+    /// Length of an encoded end in bytes.
     pub const BYTES: usize = 48;
 
-    /// As bytes.
+    /// Encodes the end; zeros for `Blank` and `Damaged`.
     pub fn encode(&self, of: EndOf) -> [u8; End::BYTES] {
         let mut bytes = [0; End::BYTES];
         let (magic, sequence) = match self {
@@ -256,7 +260,7 @@ impl End {
         bytes
     }
 
-    /// What the first block of a segment says.
+    /// Decodes the first block of a segment.
     pub fn first(block: &Bytes, of: EndOf) -> End {
         match End::decode(&block.as_slice()[..End::BYTES], of) {
             End::Open(_) | End::Foot(_) => End::Damaged,
@@ -264,12 +268,12 @@ impl End {
         }
     }
 
-    /// Whether a segment of some store begins with this block.
+    /// True if the block begins like a segment of any store.
     pub fn is_of_any(block: &Bytes) -> bool {
         [HEAD, FREE].iter().any(|magic| block.as_slice().starts_with(*magic))
     }
 
-    /// What the last block of a segment says.
+    /// Decodes the last block of a segment.
     pub fn last(block: &Bytes, of: EndOf) -> End {
         match End::decode(&block.as_slice()[BLOCK_BYTES as usize - End::BYTES..], of) {
             End::Head(_) => End::Damaged,
@@ -277,7 +281,7 @@ impl End {
         }
     }
 
-    /// The last block of a segment that is used or free, and has no summary.
+    /// The last block of a used or free segment without a summary.
     pub fn last_block(&self, of: EndOf) -> Bytes {
         let mut block = Bytes::zeroed();
         block.as_mut_slice()[BLOCK_BYTES as usize - End::BYTES..].copy_from_slice(&self.encode(of));
@@ -292,7 +296,7 @@ impl End {
             return End::Damaged;
         }
         let (magic, sequence) = (bytes.first_chunk::<8>(), long(bytes, 8));
-        // Sequences are counted on from them.
+        // New sequences are derived from the ones found here, so they must not overflow.
         let is_possible = sequence >> 32 < u64::from(u32::MAX) && sequence & u64::from(u32::MAX) < 1 << 31;
         match magic {
             _ if !is_possible => End::Damaged,
@@ -312,7 +316,7 @@ impl End {
 }
 
 impl EndOf {
-    /// A checksum that no other end has.
+    /// Checksum of an end, which also covers its store and segment.
     fn sum(&self, bytes: &[u8]) -> u32 {
         let mut sum = Crc32c::new();
         sum.add(&self.store.to_le_bytes());
@@ -322,32 +326,32 @@ impl EndOf {
     }
 }
 
-/// What a summary says of a record.
+/// A summary entry: describes one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The hash of its key.
+    /// Hash of the record's key.
     pub hash: KeyHash,
-    /// Where it is in the segment, in units.
+    /// Offset of the record in the segment, in units.
     pub unit: u32,
-    /// Bytes of it.
+    /// Length of the record in bytes.
     pub bytes: u32,
-    /// When it expires.
+    /// Expiry time in seconds of Unix time; 0 for never.
     pub expires: u32,
-    /// It says that the key was deleted.
+    /// True if the record is a tombstone: the key was deleted.
     pub is_tombstone: bool,
 }
 
 impl Entry {
-    /// Its bytes in the segment.
+    /// Byte range of the record in the segment.
     pub fn range(&self) -> Range<u64> {
         let first = u64::from(self.unit) * UNIT;
         first..first + u64::from(self.bytes)
     }
 
-    /// Bytes of an entry.
+    /// Length of an encoded entry in bytes.
     pub const BYTES: usize = 32;
 
-    /// As bytes.
+    /// Encodes the entry.
     pub fn encode(&self) -> [u8; Entry::BYTES] {
         let mut bytes = [0; Entry::BYTES];
         bytes[..16].copy_from_slice(&self.hash.0.to_le_bytes());
@@ -358,13 +362,13 @@ impl Entry {
         bytes
     }
 
-    /// The hash in the bytes of an entry.
+    /// The key hash of an encoded entry.
     #[inline]
     pub fn hash_in(bytes: &[u8]) -> KeyHash {
         KeyHash(u128::from_le_bytes(bytes[..16].try_into().expect("sixteen bytes")))
     }
 
-    /// The entry in these bytes.
+    /// Decodes an entry.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Entry {
         Entry {
@@ -377,7 +381,7 @@ impl Entry {
     }
 }
 
-/// The blocks of a summary with its foot, for the end of a segment. `foot` need not know entries and checksum.
+/// The blocks of a summary including its foot. Sets `entries` and `checksum` of the foot.
 pub fn summary(entries: &[Entry], foot: Foot, of: EndOf) -> Vec<Bytes> {
     const BLOCK: usize = BLOCK_BYTES as usize;
     let mut bytes = Vec::with_capacity(summary_blocks(entries.len()) as usize * BLOCK);
@@ -388,7 +392,8 @@ pub fn summary(entries: &[Entry], foot: Foot, of: EndOf) -> Vec<Bytes> {
     bytes.chunks(BLOCK).map(Bytes::encode).collect()
 }
 
-/// True if blocks, which end with `foot`, are the summary of which it says so, and its entries name records in a segment of so many blocks.
+/// True if `blocks` are the summary that `foot`, at their end, describes, and its entries fit a segment of
+/// `segment_blocks` blocks.
 pub fn is_summary(blocks: &[Bytes], foot: &Foot, segment_blocks: u32) -> bool {
     let (mut sum, mut left) = (Crc32c::new(), foot.entries as usize * Entry::BYTES);
     let end = u64::from(segment_blocks) * BLOCK_BYTES;
@@ -398,7 +403,7 @@ pub fn is_summary(blocks: &[Bytes], foot: &Foot, segment_blocks: u32) -> bool {
         sum.add(bytes);
         left -= count;
     }
-    // They are in the order of their records, none of which lie across another.
+    // Entries are in the order of their records, and records do not overlap.
     let mut before = End::BYTES as u64;
     let mut fits = |entry: &[u8]| {
         let (first, bytes) = (u64::from(word(entry, 16)) * UNIT, u64::from(word(entry, 20)));
@@ -411,21 +416,21 @@ pub fn is_summary(blocks: &[Bytes], foot: &Foot, segment_blocks: u32) -> bool {
         && (0..foot.entries as usize).all(|at| fits(entry_in(blocks, at)))
 }
 
-/// The bytes of an entry of a summary.
+/// The bytes of summary entry `at`.
 #[inline]
 pub fn entry_in(blocks: &[Bytes], at: usize) -> &[u8] {
     let first = at % ENTRIES * Entry::BYTES;
     &blocks[at / ENTRIES].as_slice()[first..first + Entry::BYTES]
 }
 
-/// Blocks that a summary of so many entries takes with its foot, at the end of a segment.
+/// Blocks taken by a summary of `entries` entries, including its foot.
 pub fn summary_blocks(entries: usize) -> u64 {
     ((entries * Entry::BYTES + End::BYTES) as u64).div_ceil(BLOCK_BYTES)
 }
 
-/// Entries of a block.
+/// Entries per block.
 const ENTRIES: usize = BLOCK_BYTES as usize / Entry::BYTES;
-/// Units of a block.
+/// Units per block.
 pub const UNITS: u64 = BLOCK_BYTES / UNIT;
 
 fn word(bytes: &[u8], at: usize) -> u32 {

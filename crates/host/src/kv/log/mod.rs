@@ -1,9 +1,10 @@
-//! Flash: records in segments, one segment after the other, as drives like it best.
+//! The log on flash: records in segments that are written sequentially, the access pattern that drives serve
+//! best.
 //!
-//! What is appended stays in memory until its segment is on the disk, in writes of [`CHUNK`] blocks. The
-//! order in the log is the order in which things happened: of two records of a key the later one is valid,
-//! and a *tombstone* says that none is. A segment is used again as a whole; who does that, and what becomes
-//! of the records in it, is not decided here.
+//! Appended data stays in memory until its segment is on disk; it is written in chunks of [`CHUNK`] blocks.
+//! The log is ordered by time: of two records of a key the later one is valid, and a *tombstone* invalidates
+//! all earlier ones. Segments are reclaimed as a whole; victim selection and the handling of their records
+//! are in `reclaim`.
 
 pub mod format;
 mod open;
@@ -28,7 +29,7 @@ use std::ops::Range;
 use tailcut_base::Time;
 use tailcut_base::ids::{Id, IdVec};
 
-/// The log of a store.
+/// The log of a store, or of one part of it.
 #[derive(Debug)]
 pub struct Log {
     store: u128,
@@ -40,28 +41,28 @@ pub struct Log {
     /// Full segments, oldest first.
     full: VecDeque<SegmentId>,
     open: Option<Open>,
-    /// It was opened for copies, when there were so few free ones that they need it.
+    /// The open segment was opened for copies because free segments were short.
     is_for_moves: bool,
-    /// Segments that are being made free.
+    /// Number of segments being reclaimed.
     victims: usize,
-    /// Full segments by rank, the emptiest first; those that have another rank by now are passed over.
+    /// Full segments by rank, emptiest first; an entry whose segment has changed rank since is skipped.
     ranks: Vec<Vec<SegmentId>>,
-    /// Full segments whose tombstones may still be needed, by the sequence up to which they say that records
-    /// are not valid.
+    /// Full segments whose tombstones may still be needed, ordered by the sequence up to which these
+    /// invalidate records.
     entombed: BTreeSet<(u64, SegmentId)>,
-    /// Full segments that are not completely on the disk.
+    /// Full segments whose writes have not all completed.
     resting: Vec<Resting>,
     next_sequence: u64,
-    /// Sequences of full segments, with their last writes, that may still be lost with the power.
+    /// Full segments that a power loss may still destroy: sequence and last write.
     undurable: VecDeque<(u64, u64)>,
-    /// All segments up to this sequence are on the disk for good.
+    /// All segments up to this sequence are durable.
     durable_sequence: u64,
-    /// Segments up to this sequence hold nothing any more.
+    /// Records in segments up to this sequence are invalid.
     flushed: u64,
     settling: Settling,
     writes: VecDeque<Write>,
     has_failed: bool,
-    /// The disk has no room at the moment.
+    /// The disk is out of space at the moment.
     is_full: bool,
 }
 
@@ -69,38 +70,38 @@ pub struct Log {
 struct Resting {
     number: SegmentId,
     blocks: Vec<Bytes>,
-    /// Its last write.
+    /// Number of its last write.
     last: u64,
 }
 
-/// Blocks that shall go to the disk.
+/// A write to submit to the disk.
 #[derive(Debug)]
 pub struct Write {
-    /// The how-manieth write it is.
+    /// Sequence number of the write, from 1.
     pub number: u64,
     /// First block of the disk.
     pub block: u64,
-    /// The content.
+    /// The data.
     pub data: Vec<Bytes>,
-    /// Writes up to this one have ended before it begins.
+    /// Writes up to this number must complete before this one is submitted.
     after: u64,
 }
 
-/// What something is appended for: the last free segments are for those without which none would come free.
+/// Purpose of an append: only copies by reclaim may use the last free segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A user writes.
+    /// A user's write.
     User,
-    /// A user deletes, or writes in memory only.
+    /// A user's delete, or a write that stays in memory.
     Tombstone,
-    /// It makes a segment free.
+    /// A copy made to reclaim a segment.
     Move,
 }
 
-/// A record that is to be appended.
+/// A record to append.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// Its header; its home is not looked at.
+    /// Its header; `home` is ignored.
     pub header: Header,
     /// Its key.
     pub key: &'a [u8],
@@ -111,7 +112,7 @@ pub struct Record<'a> {
 }
 
 impl Log {
-    /// An empty one on a disk with this superblock, whose `run` is larger each time the store is opened.
+    /// An empty log for a disk with this superblock; `run` must be larger each time the store is opened.
     pub fn new(superblock: &Superblock, disk: &Disk) -> Log {
         let Superblock { store, segment_blocks, segments, run, .. } = *superblock;
         assert!(segments >= LEAST_SEGMENTS, "a log has at least {LEAST_SEGMENTS} segments");
@@ -140,7 +141,7 @@ impl Log {
         }
     }
 
-    /// Appends a record; nothing if there is no free segment for it.
+    /// Appends a record. None if there is no free segment for it.
     pub fn append(
         &mut self,
         now: Time,
@@ -175,8 +176,8 @@ impl Log {
         Some(place)
     }
 
-    /// Says that no record of a key in the segment with sequence `buried`, or in earlier ones, is valid.
-    /// False if there is no room.
+    /// Appends a tombstone: no record of the key in segments with sequences up to `buried` is valid. False if
+    /// there is no room.
     pub fn bury(&mut self, now: Time, hash: KeyHash, buried: u64, purpose: Purpose, pool: &mut Pool) -> bool {
         let key = hash.0.to_le_bytes();
         let header = Header { key: 16, state: State::TOMBSTONE, cas: buried, ..Header::default() };
@@ -188,7 +189,7 @@ impl Log {
         is_done
     }
 
-    /// True if a user's tombstone has room.
+    /// True if a user's tombstone fits.
     pub fn has_room_for_tombstone(&self) -> bool {
         let bytes = Header::room(16, 0) as usize;
         let has_room = self.open.as_ref().is_some_and(|open| open.room_for(bytes).is_some());
@@ -205,8 +206,8 @@ impl Log {
             Purpose::Move => 0,
         };
         let is_short = self.free.len() <= spared;
-        // What copies opened with one of the last segments is theirs: users who fill it would take the room
-        // that makes room.
+        // A segment that copies opened from the reserve is theirs: user writes in it would use up the space
+        // that reclaim needs to free more.
         let is_theirs = is_short && self.is_for_moves && purpose == Purpose::User;
         if let Some(at) = self.open.as_ref().and_then(|open| open.room_for(bytes)).filter(|_| !is_theirs) {
             return Some(at);
@@ -231,7 +232,7 @@ impl Log {
         Some(at.expect("an item is much smaller than a segment"))
     }
 
-    /// Ends the open segment.
+    /// Seals the open segment.
     fn seal(&mut self, pool: &mut Pool) {
         let Some(open) = &mut self.open else { return };
         open.append_end(pool);
@@ -255,7 +256,7 @@ impl Log {
         self.resting.push(Resting { number: open.number, blocks: open.blocks, last });
     }
 
-    /// Sends what is complete to the disk.
+    /// Submits complete blocks to the disk.
     fn write_out(&mut self) {
         let Some(open) = &mut self.open else { return };
         let (number, complete) = (open.number, open.complete());
@@ -269,7 +270,7 @@ impl Log {
         }
     }
 
-    /// A write beside those of the log that becomes durable with them; its number.
+    /// Counts a write outside the log that becomes durable together with the log's. Returns its number.
     pub fn count_write(&mut self) -> u64 {
         self.settling.issue()
     }
@@ -282,31 +283,31 @@ impl Log {
         number
     }
 
-    /// No further record comes to the open segment.
+    /// Seals the open segment, unless the log has failed or is out of space.
     pub fn close(&mut self, pool: &mut Pool) {
         if !self.has_failed && !self.is_full {
             self.seal(pool);
         }
     }
 
-    /// Nothing in segments up to this sequence is valid any more.
+    /// Invalidates all records in segments up to `sequence`.
     pub fn disbelieve(&mut self, sequence: u64) {
         self.flushed = self.flushed.max(sequence);
     }
 
-    /// What checksums of the ends of a segment stand for.
+    /// Identifies a segment in the checksums of its ends.
     pub fn end_of(&self, number: SegmentId) -> EndOf {
         EndOf { store: self.store, number }
     }
 
-    /// What stands for the store and a segment in checksums of records.
+    /// Identifies store and segment in record checksums.
     #[inline]
     pub fn salt(&self, number: SegmentId) -> Salt {
         Salt::of(self.store, number)
     }
 
-    /// What is in the log is not valid any more, and what is appended from now on is in segments with
-    /// sequences larger than the one returned.
+    /// Invalidates the content of the log. Later records go to segments with sequences above the returned
+    /// one.
     pub fn begin_anew(&mut self, pool: &mut Pool) -> u64 {
         self.seal(pool);
         self.void_all();
@@ -314,36 +315,36 @@ impl Log {
         self.flushed
     }
 
-    /// The sequence of the last segment that was begun.
+    /// Sequence of the segment that was opened last.
     pub fn last_sequence(&self) -> u64 {
         self.next_sequence - 1
     }
 
-    /// All segments up to this sequence are on the disk for good.
+    /// All segments up to this sequence are durable.
     pub fn durable_sequence(&self) -> u64 {
         self.durable_sequence
     }
 
-    /// True if what is in that use of a segment may be valid.
+    /// True if records in the segment with this sequence may be valid.
     pub fn is_believed(&self, sequence: u64) -> bool {
         sequence > self.flushed
     }
 
-    /// True if all records of the open segment are durable, and none of its headers says so yet.
+    /// True if all records of the open segment are durable and none of its headers records that yet.
     pub fn wants_mark(&self) -> bool {
         !self.has_failed && !self.is_full && self.open.as_ref().is_some_and(Open::wants_mark)
     }
 
-    /// Appends a header that says that all records of the open segment are durable. If there is no room for
-    /// it, false.
+    /// Appends a header that states that all records of the open segment are durable. False if there is no
+    /// room for it.
     pub fn mark_durable(&mut self, pool: &mut Pool) -> bool {
         let is_marked = self.open.as_mut().is_some_and(|open| open.append_durable_mark(pool));
         self.write_out();
         is_marked
     }
 
-    /// Everything that was appended so far goes to the disk; the point that [`Log::durable`] will have
-    /// reached then.
+    /// Submits everything appended so far. Returns the write number that [`Log::durable`] reaches once it is
+    /// durable.
     pub fn sync(&mut self, pool: &mut Pool) -> u64 {
         if let Some(open) = self.open.as_mut().filter(|open| open.dirty_since.is_some()) {
             open.close_block(pool);
@@ -352,18 +353,18 @@ impl Log {
         self.settling.issued()
     }
 
-    /// Since when there is something that is not on its way to the disk.
+    /// When the oldest data not submitted to the disk was appended; None if all is submitted.
     pub fn dirty_since(&self) -> Option<Time> {
         self.open.as_ref().and_then(|open| open.dirty_since)
     }
 
-    /// The next blocks for the disk. A block is written again only when its write before has ended.
+    /// The next write for the disk. A block is rewritten only after its previous write has completed.
     pub fn next_write(&mut self) -> Option<Write> {
         let is_due = self.writes.front().is_some_and(|write| write.after <= self.settling.settled());
         if is_due { self.writes.pop_front() } else { None }
     }
 
-    /// A write has ended, well or not. After one that has not, nothing is appended any more.
+    /// Write `number` has completed, successfully or not. After a failure the log accepts no more records.
     pub fn note_written(&mut self, number: u64, is_done: bool, pool: &mut Pool) {
         if !is_done {
             self.has_failed = true;
@@ -384,22 +385,23 @@ impl Log {
         }
     }
 
-    /// An end of a segment that is to come free was written, or not: after that nothing is appended any more.
+    /// The write of an end of a segment being freed has completed. After a failure the log accepts no more
+    /// records.
     pub fn note_erased(&mut self, is_done: bool) {
         self.has_failed |= !is_done;
     }
 
-    /// Up to which write the disk has everything.
+    /// All writes up to this number have completed.
     pub fn settled(&self) -> u64 {
         self.settling.settled()
     }
 
-    /// Up to which write nothing is lost with the power.
+    /// All writes up to this number are durable.
     pub fn durable(&self) -> u64 {
         self.settling.durable()
     }
 
-    /// A flush that was begun when `settled` was so has ended.
+    /// A flush that was issued at `settled` has completed.
     pub fn note_flushed(&mut self, settled: u64) {
         self.settling.note_durable(settled);
         self.open.iter_mut().for_each(|open| open.note_durable(settled));
@@ -411,49 +413,48 @@ impl Log {
         }
     }
 
-    /// The last write of full segments that may be lost with the power; 0 if there are none.
+    /// Last write of the full segments that a power loss may still destroy; 0 if there are none.
     pub fn undurable(&self) -> u64 {
         self.undurable.back().map_or(0, |&(_, last)| last)
     }
 
-    /// True while so much is on its way to the disk that more should wait; on its way to one that has failed
-    /// is nothing.
+    /// True while too many full segments wait for the disk, so that more writes should wait. Always false
+    /// once the disk has failed.
     pub fn is_busy(&self) -> bool {
         !self.has_failed && self.resting.len() >= MOST_RESTING
     }
 
-    /// True while full segments are on their way to the disk: one of them may be the emptiest.
+    /// True while writes of full segments are in flight: one of these may be the emptiest.
     pub fn is_settling(&self) -> bool {
         !self.resting.is_empty()
     }
 
-    /// True if the disk must be flushed to keep what was written.
+    /// True if the disk has a volatile cache: writes are durable only after a flush.
     pub fn has_volatile_cache(&self) -> bool {
         self.volatile_cache
     }
 
-    /// True while the disk has no room: nothing is appended but tombstones, as far as they fit in the open
-    /// segment.
+    /// True while the disk is out of space: nothing is appended but tombstones that fit in the open segment.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Whether it has.
+    /// Sets whether the disk is out of space.
     pub fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;
     }
 
-    /// The disk could not be flushed: nothing is appended any more, and nothing more becomes durable.
+    /// A flush has failed: nothing more is appended, and nothing more becomes durable.
     pub fn fail(&mut self) {
         self.has_failed = true;
     }
 
-    /// True once the disk has refused a write or a flush.
+    /// True once a write or a flush has failed.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// The blocks with a record that is not on the disk yet.
+    /// The `pages` blocks of a record at `unit` that is still in memory.
     pub fn in_memory(&self, unit: u64, pages: usize) -> Option<&[Bytes]> {
         let number = self.segment_of(unit);
         let first = (unit / UNITS - self.first_block(number)) as usize;
@@ -463,13 +464,13 @@ impl Log {
         Some(&blocks[first..(first + pages).min(blocks.len())])
     }
 
-    /// The name of the store.
+    /// Unique name of the store.
     pub fn store(&self) -> u128 {
         self.store
     }
 }
 
-/// The run of a store in which the segment with this sequence was begun.
+/// The run of a store in which the segment with this sequence was opened.
 pub fn run_of(sequence: u64) -> u32 {
     (sequence >> 32) as u32
 }
@@ -479,11 +480,11 @@ fn chunks(range: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>
     range.step_by(most).map(move |start| start..(start + most).min(end))
 }
 
-/// 128 KiB: so much is written at a time.
+/// Blocks per write: 128 KiB.
 const CHUNK: usize = 32;
-/// So many full segments may wait for the disk.
+/// Full segments that may wait for the disk before the log is busy.
 const MOST_RESTING: usize = 8;
-/// Segments that only moved records may use.
+/// Free segments that only copies by reclaim may use.
 const RESERVE: usize = 2;
-/// Fewer are no log.
+/// Least number of segments of a log.
 pub const LEAST_SEGMENTS: u32 = 12;

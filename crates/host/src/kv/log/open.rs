@@ -1,4 +1,4 @@
-//! The segment that is written at the moment.
+//! The open segment: the one that records are appended to.
 
 use super::SegmentId;
 use super::format::{End, EndOf, Entry, Head, summary_blocks};
@@ -14,42 +14,42 @@ use tailcut_base::Time;
 /// A segment that takes records, block by block in memory.
 #[derive(Debug)]
 pub struct Open {
-    /// Which it is.
+    /// The segment on disk.
     pub number: SegmentId,
-    /// Which use of it this is.
+    /// Its sequence: identifies this use of the segment.
     pub sequence: u64,
-    /// Its content so far.
+    /// Its blocks so far.
     pub blocks: Vec<Bytes>,
-    /// What its summary will say.
+    /// Entries of its future summary.
     pub entries: Vec<Entry>,
     /// See [`super::format::Foot::buried`].
     pub buried: u64,
-    /// The write of its last block that says that it is open.
+    /// Number of the write that marked its last block as open.
     pub opened: u64,
-    /// Blocks of it that are durable, from the first on.
+    /// Number of durable blocks, counted from the first.
     pub durable: usize,
-    /// Writes that are not: their numbers, and the blocks that there are with each.
+    /// Writes not durable yet: the write's number, and the number of blocks durable with it.
     undurable: VecDeque<(u64, usize)>,
-    /// Since when it has something that is not on its way to the disk.
+    /// When the oldest data not submitted to the disk was appended.
     pub dirty_since: Option<Time>,
-    /// Where the next record begins at the earliest.
+    /// Lowest byte offset of the next record.
     at: usize,
-    /// Blocks that are on their way to the disk, from the first on.
+    /// Number of blocks submitted to the disk, counted from the first.
     written: usize,
-    /// It says that no record follows.
+    /// True once an end marker is appended: no record follows.
     is_ended: bool,
-    /// Blocks with records, from the first on.
+    /// Number of blocks with records, counted from the first.
     recorded: usize,
-    /// Blocks that the last header says were durable; see [`Stamp::durable`].
+    /// Number of durable blocks according to the last header; see [`Stamp::durable`].
     stamped: usize,
-    /// All of its blocks.
+    /// Length of the segment in blocks.
     limit: usize,
-    /// What stands for store and segment in checksums of records.
+    /// Identifies store and segment in record checksums.
     salt: Salt,
 }
 
 impl Open {
-    /// An empty one of so many blocks.
+    /// An empty segment of `limit` blocks.
     pub fn new(head: Head, of: EndOf, limit: u32, pool: &mut Pool) -> Open {
         let mut open = Open {
             number: of.number,
@@ -73,14 +73,14 @@ impl Open {
         open
     }
 
-    /// Where a record of so many bytes would begin, if there is room for it. It touches no more blocks than
-    /// it must.
+    /// Byte offset of a new record of `bytes` bytes; None if it does not fit. The record touches as few
+    /// blocks as possible.
     pub fn room_for(&self, bytes: usize) -> Option<usize> {
         let within = self.at % BLOCK;
         let fits = within + bytes <= bytes.div_ceil(BLOCK) * BLOCK;
         let at = if fits { self.at } else { self.at.next_multiple_of(BLOCK) };
         let summary = summary_blocks(self.entries.len() + 1) as usize;
-        // What says that no record follows has room, wherever it has to begin.
+        // The end marker must fit wherever it begins.
         let end = (at + bytes).next_multiple_of(BLOCK);
         let end = if end - (at + bytes) < END_BYTES { end + BLOCK } else { end };
         (end <= (self.limit - summary) * BLOCK).then_some(at)
@@ -93,12 +93,12 @@ impl Open {
         Stamp::new(self.sequence, self.salt, within, durable)
     }
 
-    /// True if all of its records are durable, and no header says so yet.
+    /// True if all of its records are durable and no header on disk records that yet.
     pub fn wants_mark(&self) -> bool {
         self.durable >= self.recorded && self.stamped < self.recorded
     }
 
-    /// Appends a header without a record, which says what is durable; false if there is no room.
+    /// Appends a header without a record that states what is durable; false if there is no room.
     pub fn append_durable_mark(&mut self, pool: &mut Pool) -> bool {
         let has_room = self.room_for(END_BYTES).is_some();
         if has_room {
@@ -108,7 +108,7 @@ impl Open {
         has_room
     }
 
-    /// Says that no record follows, unless that was said.
+    /// Appends the end marker, unless it is there already.
     pub fn append_end(&mut self, pool: &mut Pool) {
         if self.is_ended {
             return;
@@ -120,15 +120,15 @@ impl Open {
         self.is_ended = true;
     }
 
-    /// Says that the next record begins in the next block, or that none follows if that is where the summary
-    /// may begin.
+    /// Appends a padding marker: the next record begins in the next block. Appends an end marker instead if
+    /// the summary may begin there.
     fn append_padding(&mut self, pool: &mut Pool) {
         let summary = summary_blocks(self.entries.len()) as usize;
         self.is_ended = self.at / BLOCK + 1 >= self.limit - summary;
         self.append_mark(if self.is_ended { State::END } else { State::PADDING }, pool);
     }
 
-    /// Appends what is no record, and says so.
+    /// Appends a header without a record; `state` gives its meaning.
     fn append_mark(&mut self, state: State, pool: &mut Pool) {
         let header = Header { key: 1, state, ..Header::default() };
         let (stamp, key) = (self.stamp(self.at), [&[0][..]]);
@@ -137,7 +137,7 @@ impl Open {
         self.append_at(self.at, &header.words_on_flash(&stamp, sums), key.into_iter(), pool);
     }
 
-    /// Appends a header of these numbers, and pieces behind it, from byte `at` on, which is that of
+    /// Appends the header words and then the pieces at byte offset `at`, which must come from
     /// [`Open::room_for`].
     pub fn append<'a>(
         &mut self,
@@ -161,13 +161,13 @@ impl Open {
         pool: &mut Pool,
     ) {
         self.skip_to(at);
-        // What is left of the block: it is looked for once, not for each piece.
+        // The rest of the block: looked up once, not for each piece.
         let mut room: &mut [u8] = &mut [];
         for &word in header {
             if room.is_empty() {
                 room = room_at(&mut self.blocks, self.at, pool);
             }
-            // Records begin at a multiple of their length, so none of them lies across two blocks.
+            // Records begin at a multiple of a word's length, so no word crosses a block boundary.
             let (now, later) = std::mem::take(&mut room).split_at_mut(size_of::<u64>());
             now.copy_from_slice(&word.to_le_bytes());
             room = later;
@@ -190,7 +190,7 @@ impl Open {
         self.at += padding;
     }
 
-    /// Leaves what is before this byte of the block empty.
+    /// Zero-fills up to byte `at`.
     fn skip_to(&mut self, at: usize) {
         debug_assert!(at >= self.at && at.is_multiple_of(UNIT as usize));
         let (block, within) = (self.at / BLOCK, self.at % BLOCK);
@@ -201,12 +201,12 @@ impl Open {
         self.at = at;
     }
 
-    /// Blocks that are complete and not on their way to the disk.
+    /// Complete blocks that are not submitted to the disk yet.
     pub fn complete(&self) -> Range<usize> {
         self.written..(self.at / BLOCK).max(self.written)
     }
 
-    /// Leaves the rest of the last block empty, so that it is complete, too.
+    /// Pads the last block, which makes it complete.
     pub fn close_block(&mut self, pool: &mut Pool) {
         if !self.at.is_multiple_of(BLOCK) && BLOCK - self.at % BLOCK >= END_BYTES && !self.is_ended {
             self.append_padding(pool);
@@ -214,12 +214,12 @@ impl Open {
         self.skip_to(self.at.next_multiple_of(BLOCK));
     }
 
-    /// Write `number` takes the blocks up to this one to the disk.
+    /// Write `number` covers the blocks before `until`.
     pub fn note_write(&mut self, number: u64, until: usize) {
         self.undurable.push_back((number, until));
     }
 
-    /// The first so many writes are durable.
+    /// Writes up to `number` are durable.
     pub fn note_durable(&mut self, number: u64) {
         while let Some(&(_, until)) = self.undurable.front().filter(|(last, _)| *last <= number) {
             self.durable = until;
@@ -227,7 +227,7 @@ impl Open {
         }
     }
 
-    /// These are on their way now.
+    /// Blocks before `until` are submitted to the disk.
     pub fn note_written(&mut self, until: usize) {
         self.written = until;
         if self.at == until * BLOCK {
@@ -236,7 +236,7 @@ impl Open {
     }
 }
 
-/// What is behind a byte of a block, which may be the next one.
+/// The rest of the block at byte `at`; appends a block if `at` is just behind the last one.
 fn room_at<'a>(blocks: &'a mut Vec<Bytes>, at: usize, pool: &mut Pool) -> &'a mut [u8] {
     if blocks.len() == at / BLOCK {
         blocks.push(pool.block());
@@ -245,7 +245,7 @@ fn room_at<'a>(blocks: &'a mut Vec<Bytes>, at: usize, pool: &mut Pool) -> &'a mu
 }
 
 const BLOCK: usize = BLOCK_BYTES as usize;
-/// Bytes of what says that no record follows, and of the shortest record.
+/// Bytes of an end marker, and of the shortest record.
 pub const END_BYTES: usize = (Header::BYTES + 1).next_multiple_of(UNIT as usize);
 
 #[cfg(test)]

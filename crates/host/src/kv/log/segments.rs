@@ -1,5 +1,4 @@
-//! Which segments hold what: free ones and full ones, what is valid in them, and which is to be used again
-//! next.
+//! The state of every segment: free or full, how much of it is valid, and which one to reclaim next.
 
 use super::format::UNITS;
 use super::{Log, RESERVE};
@@ -23,12 +22,12 @@ impl SegmentId {
         u64::from(self.0) * u64::from(segment_blocks)
     }
 
-    /// The block behind the last one of the segment, of `segment_blocks` blocks.
+    /// The block just behind the segment, of `segment_blocks` blocks.
     pub fn end_block(self, segment_blocks: u32) -> u64 {
         self.first_block(segment_blocks) + u64::from(segment_blocks)
     }
 
-    /// The place of a record that has these bytes of the segment, of `segment_blocks` blocks.
+    /// The place of a record at byte range `bytes` of the segment, of `segment_blocks` blocks.
     pub fn place_of(self, segment_blocks: u32, bytes: Range<u64>) -> Place {
         let length = bytes.start % BLOCK_BYTES + (bytes.end - bytes.start);
         let pages = length.div_ceil(BLOCK_BYTES).min(u64::from(MOST_PAGES)) as u8;
@@ -37,31 +36,31 @@ impl SegmentId {
     }
 }
 
-/// What is known of a segment.
+/// The state of a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Segment {
-    /// 0 while it is free.
+    /// Sequence of its current use; 0 while it is free.
     pub sequence: u64,
-    /// Records in it that are valid.
+    /// Number of valid records.
     pub valid: u32,
-    /// All of them.
+    /// Number of all records.
     pub records: u32,
-    /// Reads of it that are under way.
+    /// Reads in flight.
     pub readers: u32,
     /// See [`super::format::Foot::buried`].
     pub buried: u64,
-    /// Tombstones in it.
+    /// Number of tombstones.
     pub tombstones: u32,
-    /// They may still be needed: then they are worth as much as valid records.
+    /// Its tombstones may still be needed; they then count as valid records.
     pub needs_tombstones: bool,
-    /// It is being made free.
+    /// It is being reclaimed.
     pub is_victim: bool,
-    /// It is full, and has this rank by the share of its valid records.
+    /// For a full segment, its rank by share of valid records.
     pub rank: Option<u8>,
 }
 
 impl Segment {
-    /// The share of its valid records in thousandths, rounded down.
+    /// Share of its valid records in thousandths, rounded down.
     fn share(&self) -> u32 {
         let kept = self.valid + if self.needs_tombstones { self.tombstones } else { 0 };
         (u64::from(kept) * 1000 / u64::from(self.records.max(1))) as u32
@@ -73,17 +72,17 @@ impl Segment {
 }
 
 impl Log {
-    /// The segment that a unit lies in.
+    /// The segment that contains a unit.
     pub fn segment_of(&self, unit: u64) -> SegmentId {
         SegmentId::new((unit / UNITS / u64::from(self.segment_blocks)) as u32)
     }
 
-    /// Which use of a segment this is; 0 while it is free.
+    /// Sequence of a segment's current use; 0 while it is free.
     pub fn sequence(&self, number: SegmentId) -> u64 {
         self.segments[number].sequence
     }
 
-    /// A record at `unit` is not valid any more.
+    /// The record at `unit` becomes invalid.
     pub fn forget(&mut self, unit: u64) {
         let number = self.segment_of(unit);
         let valid = &mut self.segments[number].valid;
@@ -93,33 +92,33 @@ impl Log {
         }
     }
 
-    /// Somebody reads in a segment: it is not used again until he has ended.
+    /// A read in the segment begins; the segment is not reused before its [`Log::end_read`].
     pub fn begin_read(&mut self, number: SegmentId) {
         self.segments[number].readers += 1;
     }
 
-    /// And has ended.
+    /// A read in the segment ends.
     pub fn end_read(&mut self, number: SegmentId) {
         self.segments[number].readers -= 1;
     }
 
-    /// Reads of a segment that are under way.
+    /// Reads of a segment in flight.
     pub fn readers(&self, number: SegmentId) -> u32 {
         self.segments[number].readers
     }
 
-    /// Segments without anything in them.
+    /// Number of free segments.
     pub fn free(&self) -> usize {
         self.free.len()
     }
 
-    /// All segments that can hold something.
+    /// Number of segments that can hold records.
     pub fn segments(&self) -> usize {
         self.segments.len() - 1
     }
 
-    /// True when another segment should be made free, where so many are under way: the more of them the fewer
-    /// are free. Each can take the room of a whole one for its copies.
+    /// True if another segment should be reclaimed while `under_way` are: the fewer are free, the more at a
+    /// time. Each may need a whole segment for its copies.
     pub fn wants_victim(&self, under_way: usize) -> bool {
         let free = self.free.len();
         let ahead = (self.segments() / AHEAD_SHARE).min(MOST_AHEAD);
@@ -127,29 +126,29 @@ impl Log {
         free + under_way < 2 * RESERVE + ahead && has_room
     }
 
-    /// So many are under way: what they take for copies is not for users.
+    /// `under_way` segments are being reclaimed; the space for their copies is withheld from users.
     pub fn note_victims(&mut self, under_way: usize) {
         self.victims = under_way;
     }
 
-    /// A segment is to be made free, or not any more.
+    /// Marks a segment as being reclaimed, or as no longer so.
     pub fn set_victim(&mut self, number: SegmentId, is_victim: bool) {
         self.segments[number].is_victim = is_victim;
     }
 
-    /// The oldest full segment that is not being made free, all of which is on the disk.
+    /// The oldest full segment that is completely written and not being reclaimed.
     pub fn oldest(&self) -> Option<SegmentId> {
         let oldest = self.full.iter().copied().find(|&number| !self.segments[number].is_victim);
         oldest.filter(|&number| !self.is_resting(number))
     }
 
-    /// A full segment with about the smallest share of valid records, if that is below so many thousandths.
+    /// A full segment with about the smallest share of valid records, if that is below `share` thousandths.
     pub fn emptiest_below(&mut self, share: u32) -> Option<SegmentId> {
         let last = share as usize * (RANKS - 1) / 1000;
         (0..=last).find_map(|rank| self.any_of(rank)).filter(|&number| self.segments[number].share() < share)
     }
 
-    /// A full segment of that rank that is not being made free, all of which is on the disk.
+    /// A full segment of that rank that is completely written and not being reclaimed.
     fn any_of(&mut self, rank: usize) -> Option<SegmentId> {
         let mut at = self.ranks[rank].len();
         while at > 0 {
@@ -164,7 +163,7 @@ impl Log {
         None
     }
 
-    /// A segment is full.
+    /// Registers the tombstones of a segment that became full.
     pub(super) fn entomb(&mut self, number: SegmentId) {
         let segment = &mut self.segments[number];
         segment.needs_tombstones = segment.tombstones > 0;
@@ -174,7 +173,7 @@ impl Log {
         self.rank(number);
     }
 
-    /// Tombstones are not needed any more when all that is older is gone.
+    /// Drops tombstones from the count once every older segment they apply to is gone.
     fn exhume(&mut self) {
         while let Some(&(buried, number)) = self.entombed.first()
             && !self.needs_tombstone(buried, number)
@@ -185,12 +184,12 @@ impl Log {
         }
     }
 
-    /// True if there are tombstones that may still be needed.
+    /// True if some tombstones may still be needed.
     pub fn has_tombstones(&self) -> bool {
         !self.entombed.is_empty()
     }
 
-    /// Notes what rank a full segment has by now.
+    /// Updates the rank of a full segment.
     fn rank(&mut self, number: SegmentId) {
         let segment = &mut self.segments[number];
         let rank = segment.current_rank();
@@ -204,19 +203,20 @@ impl Log {
         self.resting.iter().any(|resting| resting.number == number)
     }
 
-    /// True if a tombstone for records up to that sequence may still be needed when `except` is gone.
+    /// True if a tombstone for records up to sequence `buried` is still needed after segment `except` is
+    /// reclaimed.
     pub fn needs_tombstone(&self, buried: u64, except: SegmentId) -> bool {
-        // They are in the order of their sequences.
+        // `full` is ordered by sequence.
         let oldest = self.full.iter().find(|&&number| number != except);
         oldest.is_some_and(|&number| self.segments[number].sequence <= buried)
     }
 
-    /// Of the tombstones of a full segment; see [`super::format::Foot::buried`].
+    /// The segment's [`super::format::Foot::buried`].
     pub fn buried(&self, number: SegmentId) -> u64 {
         self.segments[number].buried
     }
 
-    /// A segment whose head is gone from the disk can be used again.
+    /// Returns a segment, whose head is erased on disk, to the free list.
     pub fn release(&mut self, number: SegmentId) {
         let segment = &mut self.segments[number];
         assert!(segment.readers == 0, "nobody reads a segment that is free");
@@ -230,8 +230,8 @@ impl Log {
         self.exhume();
     }
 
-    /// By their heads these segments, with their sequences and in the order of those, hold something, and all
-    /// others are free.
+    /// Sets the used segments as found by their heads, with their sequences and in ascending order of them.
+    /// All others are free.
     pub fn note_heads(&mut self, found: impl Iterator<Item = (SegmentId, u64)>) {
         for (number, sequence) in found {
             self.segments[number].sequence = sequence;
@@ -242,19 +242,19 @@ impl Log {
         self.free = numbers.filter(|&number| self.segments[number].sequence == 0).collect();
     }
 
-    /// Recovery knows all of a segment. Of its records, so many are tombstones.
+    /// Recovery has processed a whole segment, which has `records` records, `tombstones` of them tombstones.
     pub fn note_recovered(&mut self, number: SegmentId, (records, tombstones): (u32, u32), buried: u64) {
         let segment = &mut self.segments[number];
         (segment.records, segment.tombstones, segment.buried) = (records, tombstones, buried);
         self.entomb(number);
     }
 
-    /// Recovery knows all segments.
+    /// Recovery has processed all segments.
     pub fn note_all_recovered(&mut self) {
         self.exhume();
     }
 
-    /// Nothing in any segment is valid any more.
+    /// Every record in every segment becomes invalid.
     pub(super) fn void_all(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.valid = 0);
         for at in 0..self.full.len() {
@@ -263,18 +263,18 @@ impl Log {
         self.exhume();
     }
 
-    /// Recovery has found a valid record.
+    /// Recovery has found a valid record at `unit`.
     pub fn note_valid(&mut self, unit: u64) {
         let number = self.segment_of(unit);
         self.segments[number].valid += 1;
     }
 
-    /// Blocks of a segment.
+    /// Blocks per segment.
     pub fn segment_blocks(&self) -> u32 {
         self.segment_blocks
     }
 
-    /// Bytes of all segments that can hold something.
+    /// Total bytes of all segments that can hold records.
     pub fn bytes(&self) -> u64 {
         self.segments() as u64 * u64::from(self.segment_blocks) * BLOCK_BYTES
     }
@@ -291,16 +291,16 @@ impl Log {
         number.first_block(self.segment_blocks)
     }
 
-    /// The block behind the last of a segment.
+    /// The block just behind a segment.
     pub fn end_block(&self, number: SegmentId) -> u64 {
         number.end_block(self.segment_blocks)
     }
 }
 
-/// One segment in so many is kept free beside the last ones, so that several can be made free while users go
-/// on,
+/// One in this many segments is kept free in addition to the reserve, so that several can be reclaimed under
+/// user load.
 const AHEAD_SHARE: usize = 16;
-/// but no more than these.
+/// Upper bound on the segments of [`AHEAD_SHARE`].
 const MOST_AHEAD: usize = 8;
-/// Steps of the share of valid records.
+/// Number of ranks by share of valid records.
 pub(super) const RANKS: usize = 32;

@@ -1,30 +1,30 @@
-//! Which writes the disk has.
+//! Tracks which writes have completed and which are durable.
 
 use std::collections::VecDeque;
 
-/// Counts writes, which end in any order.
+/// Tracks completed writes. Writes complete in any order.
 #[derive(Debug, Default)]
 pub struct Settling {
-    /// All of the first so many have ended.
+    /// All writes up to this number have completed.
     settled: u64,
-    /// Whether those behind have.
+    /// For each later write, whether it has completed.
     later: VecDeque<bool>,
     durable: u64,
 }
 
 impl Settling {
-    /// One more write is under way; its number, from 1 on.
+    /// Issues a write. Returns its number, from 1.
     pub fn issue(&mut self) -> u64 {
         self.later.push_back(false);
         self.issued()
     }
 
-    /// Writes so far.
+    /// Number of writes issued.
     pub fn issued(&self) -> u64 {
         self.settled + self.later.len() as u64
     }
 
-    /// A write has ended.
+    /// Write `number` has completed.
     pub fn note_done(&mut self, number: u64) {
         self.later[(number - self.settled) as usize - 1] = true;
         while self.later.front() == Some(&true) {
@@ -33,17 +33,17 @@ impl Settling {
         }
     }
 
-    /// All writes up to this one have ended.
+    /// All writes up to this number have completed.
     pub fn settled(&self) -> u64 {
         self.settled
     }
 
-    /// Nothing of the first so many is lost with the power.
+    /// All writes up to `number` are durable.
     pub fn note_durable(&mut self, number: u64) {
         self.durable = self.durable.max(number);
     }
 
-    /// How many that are.
+    /// All writes up to this number are durable.
     pub fn durable(&self) -> u64 {
         self.durable
     }

@@ -1,4 +1,4 @@
-//! The choice between copies of an end of a segment, or of a superblock, on a disk that has several.
+//! The choice between copies of a segment end or a superblock on a disk with several copies.
 
 use super::{Job, Opening};
 use crate::block::Bytes;
@@ -7,15 +7,15 @@ use crate::kv::damage::{Damage, DamageKind};
 use crate::kv::log::format::End;
 use crate::planted::{Rule, holds};
 
-/// An end of a segment that is nothing is read again from each copy of the disk, because zeros in one of them
+/// Progress of rereads: a blank or damaged segment end is reread from each copy, because zeros in one copy
 /// would pass for a segment that was never used.
 #[derive(Debug, Default)]
 pub(super) struct Reread {
-    /// The copy that is read; whichever the disk chooses at first.
+    /// The copy being read; None for the disk's choice, which comes first.
     copy: Option<u8>,
-    /// What was read at first.
+    /// The result of the first read.
     first: Option<Bytes>,
-    /// A copy that is empty, where others are damaged.
+    /// A blank copy, while others are damaged.
     blank: Option<(u8, Bytes)>,
 }
 
@@ -25,14 +25,14 @@ impl Reread {
         self.copy.map_or(Mirror::Any, Mirror::Only)
     }
 
-    /// The next of `copies` copies to read; none after the last, or if there is a single copy.
+    /// The next of `copies` copies to read; None after the last, or if there is a single copy.
     fn next(&self, copies: u8) -> Option<u8> {
         let next = self.copy.map_or(0, |copy| copy + 1);
         (copies > 1 && next < copies && holds(Rule::OtherCopiesAreRead)).then_some(next)
     }
 }
 
-/// What an end of a segment, or a superblock, is in one copy.
+/// State of a segment end or a superblock in one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     Right,
@@ -51,8 +51,8 @@ impl Judgement {
 }
 
 impl Opening {
-    /// Decides on an end of a segment that was read: what is there, and, where it is nothing and there are
-    /// other copies, whether one of them is to be read. A copy that is right is written over the others.
+    /// Evaluates a read of a segment end. `Ok` with the result, or, if that is blank or damaged and there are
+    /// other copies, `Err` to read one of these. A right copy overwrites the others.
     pub(super) fn choose(
         &mut self,
         place: u64,
@@ -73,8 +73,8 @@ impl Opening {
                 if let Some(copy) = (Reread { copy, first: None, blank: None }).next(self.disk.copies) {
                     return Err(Reread { copy: Some(copy), first, blank });
                 }
-                // Of a segment that was never used one copy is damaged. That no used one is taken for it, see
-                // `judge_blank`.
+                // A segment that was never used has a damaged copy. `judge_blank` makes sure that no used one
+                // is mistaken for it.
                 let is_damaged = judge(first.as_ref()) == Judgement::Damaged;
                 let Some((copy, blank)) = blank.filter(|_| is_damaged) else { return Ok(first) };
                 self.mend(place, copy, blank.clone());

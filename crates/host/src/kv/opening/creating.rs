@@ -6,7 +6,7 @@ use crate::kv::jobs::Haste;
 use crate::kv::log::format::Superblock;
 
 impl Opening {
-    /// Begins to make a store, perhaps in place of one whose superblock is `there`.
+    /// Starts to create a store; `there` is the superblock of the store to replace, if any.
     pub(super) fn create(&mut self, store: u128, seed: u64, there: Option<Superblock>) {
         match self.settings.segments_on(&self.disk) {
             Err(why) => self.fail(CannotOpen::Unsuitable(why)),
@@ -32,7 +32,7 @@ impl Opening {
         }
     }
 
-    /// The ends of segments of a new store are made empty, where they are not.
+    /// Reads the ends of the segments of a new store, to blank those that are not.
     fn read_ends(&mut self) {
         let Some(Superblock { segments, segment_blocks, .. }) = self.superblock else { return };
         while self.reading < AT_A_TIME && self.next_head < segments {

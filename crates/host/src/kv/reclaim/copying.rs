@@ -1,5 +1,4 @@
-//! What becomes of the records of a segment that is to be used again: what is kept is read, together with its
-//! neighbours, and appended to the log.
+//! Copying of a victim's valid records: they are read together with their neighbours and appended to the log.
 
 use super::super::damage::{Damage, DamageKind};
 use super::super::engine::Engine;
@@ -20,7 +19,7 @@ use crate::planted::{Rule, holds};
 use std::ops::Range;
 
 impl Engine {
-    /// Looks at entries of the summary; false if there is nothing more to do at the moment.
+    /// Processes entries of the summary; false if there is nothing more to do at the moment.
     pub(super) fn copy_some(&mut self, slot: usize) -> bool {
         loop {
             let Some(flash) = &mut self.flash else { return false };
@@ -34,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// Looks for the next record that is to be copied, and reads it with those behind it.
+    /// Finds the next record to copy and reads it together with those behind it.
     fn begin_run(&mut self, slot: usize) {
         let mut run: Option<Run> = None;
         loop {
@@ -69,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// What becomes of a record of the victim; true if it is to be copied.
+    /// Decides on a record of the victim; true if it must be copied.
     fn consider(&mut self, slot: usize, entry: Entry) -> bool {
         if entry.is_tombstone {
             self.consider_tombstone(slot, entry.hash);
@@ -102,7 +101,7 @@ impl Engine {
         self.flash.iter_mut().for_each(|flash| flash.reclaims[slot].is_aborted = true);
     }
 
-    /// True if a cache may still copy so many bytes from its victim.
+    /// Takes `bytes` from the copy budget of a cache's victim; false if too little is left.
     fn takes_from_budget(&mut self, slot: usize, bytes: u64) -> bool {
         let Some(flash) = &mut self.flash else { return false };
         let left = flash.reclaims[slot].budget.checked_sub(bytes);
@@ -110,7 +109,7 @@ impl Engine {
         left.is_some()
     }
 
-    /// Its item is in memory as well: there it is from now on alone, or gets another place on flash.
+    /// The item is in memory as well: it stays there only, or its record is appended from there.
     fn consider_copy_in_memory(&mut self, slot: usize, hash: KeyHash, unit: u32, place: Place) {
         let header = self.front.header(unit);
         if header.home != place.encode() {
@@ -131,8 +130,8 @@ impl Engine {
         self.leave_victim(slot, hash, place);
     }
 
-    /// A record of the victim is not valid any more. An older one could come back with the victim gone,
-    /// unless a tombstone says otherwise.
+    /// Invalidates a record of the victim. Writes a tombstone if an older record could reappear once the
+    /// victim is gone.
     fn leave_victim(&mut self, slot: usize, hash: KeyHash, place: Place) {
         let (Some(flash), Place::Log { unit, .. }) = (&mut self.flash, place) else { return };
         flash.log.forget(unit);
@@ -165,7 +164,7 @@ impl Engine {
         }
     }
 
-    /// Blocks with records that are to be kept, or a part of them.
+    /// A read of a run, or of a part of it, has completed.
     pub(super) fn note_run(&mut self, slot: usize, mut run: Run, is_good: bool, mut data: Vec<Bytes>) {
         run.blocks.append(&mut data);
         self.pool.take_back(data);
@@ -211,7 +210,7 @@ impl Engine {
         self.flash.iter_mut().for_each(|flash| flash.reclaims[slot].is_unreadable = true);
     }
 
-    /// Copies a record, unless it is not valid any more; false if it is damaged.
+    /// Copies a record if it is still valid; false if it is damaged.
     fn copy(&mut self, slot: usize, entry: Entry, run: &mut Run, offset: usize) -> bool {
         let Some(flash) = &mut self.flash else { return true };
         let (victim, segment_blocks) = (flash.reclaims[slot].victim, flash.log.segment_blocks());
@@ -219,7 +218,7 @@ impl Engine {
         let place = victim.place_of(segment_blocks, entry.range());
         let Some(known) = self.index.find(entry.hash) else { return true };
         if let Place::Front { unit } = known.place {
-            // It has been asked for so often meanwhile that it is in memory as well.
+            // It has been read so often meanwhile that it is in memory as well.
             self.consider_copy_in_memory(slot, entry.hash, unit, place);
             return true;
         }
@@ -266,8 +265,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// A record of the victim that was to be copied is damaged. A cache has no such item from now on, and no
-    /// older one, either; a store writes a record that says so.
+    /// A record of the victim that must be copied is damaged. A cache drops the item and any older version; a
+    /// store writes a record that marks it as lost.
     fn note_lost(&mut self, slot: usize, entry: Entry, is_damaged: bool) {
         let Some(flash) = &mut self.flash else { return };
         if is_damaged {

@@ -1,17 +1,17 @@
-//! Segments of the log that are used again.
+//! Reclaim of log segments (garbage collection).
 //!
-//! In steps: its summary is read, or all of it if that is damaged; records that are to be kept are copied to
-//! the end of the log; when the copies are on the disk both its ends say that it is free, so that nothing in
-//! it is believed any more; then the index forgets what was left in it, and it is free. In this order a power
-//! cut at any moment loses nothing that was kept, and brings nothing back that was deleted.
+//! Steps: read the victim's summary, or all of it if that is damaged; copy the records to keep to the end of
+//! the log; once the copies are durable, mark both ends of the victim as free, which invalidates its records;
+//! drop its remaining entries from the index; free it. In this order a power loss at any moment loses no
+//! record that was kept and resurrects none that was deleted.
 //!
-//! A disk that is slow to make anything durable (an array in epochs takes two rounds of its token) makes most
-//! of these steps long, not busy. So several segments are under way at a time, the more the fewer are free,
-//! and wait for the same flushes. Records that are to be copied are read together with their neighbours.
+//! On a disk with slow flushes (an `epochs` array takes two token rounds), most of these steps are long but
+//! idle. So several victims are in progress at a time, more the fewer segments are free, and share flushes.
+//! Records to copy are read together with their neighbours.
 //!
-//! A cache gives up the oldest segment and keeps what was asked for since it was written (FIFO with
-//! reinsertion, the main queue of S3-FIFO), at most half of it. A store takes the segment with the fewest
-//! valid records (greedy) and keeps those. What has expired is not even read.
+//! A cache evicts the oldest segment and keeps records read since they were written (FIFO with reinsertion,
+//! the main queue of S3-FIFO), at most half of it. A store picks the segment with the fewest valid records
+//! (greedy) and keeps those. Expired records are not even read.
 
 mod copying;
 mod steps;
@@ -30,44 +30,44 @@ use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use std::ops::{Index, IndexMut, Range};
 
-/// All that is done at the moment.
+/// All reclaims in progress.
 #[derive(Debug, Default)]
 pub(super) struct Reclaims {
     places: [Reclaim; MOST_VICTIMS],
-    /// Something that is to be kept could not be copied: there is no room to make room. Nothing is lost, and
-    /// nothing more can be written.
+    /// A record to keep could not be copied for lack of space. Nothing is lost, but nothing more can be
+    /// written.
     is_stuck: bool,
-    /// Segments taken so far.
+    /// Number of victims chosen so far.
     taken: u64,
 }
 
-/// What is done with one segment.
+/// The reclaim of one segment.
 #[derive(Debug, Default)]
 pub(super) struct Reclaim {
     step: Step,
     victim: SegmentId,
     entries: Vec<Entry>,
-    /// Which of them are being copied.
+    /// For each entry, whether it is being copied.
     chosen: Vec<bool>,
-    /// The first block of the victim, to be written back without its head.
+    /// First block of the victim, to be rewritten without its head.
     first: Bytes,
-    /// The blocks of its summary that have come, or of all of it.
+    /// Blocks read of the summary, or of the whole segment.
     summary: Vec<Bytes>,
-    /// The copy of which all is read, if it is a certain one.
+    /// The copy that the whole segment is read from; None for any.
     copy: Option<u8>,
     versions: Versions,
     foot: Option<Foot>,
-    /// Parts that are under way.
+    /// Requests in flight.
     under_way: u32,
-    /// The next entry to be looked at.
+    /// Index of the next entry to process.
     next: usize,
     /// Bytes that may still be copied.
     budget: u64,
-    /// Something that is to be kept could not be copied: the victim stays as it is.
+    /// A record to keep could not be copied: the victim stays as it is.
     is_aborted: bool,
-    /// Something that is to be kept could not be read: the victim stays as it is, and is not taken again.
+    /// A record to keep could not be read: the victim stays as it is and is not chosen again.
     is_unreadable: bool,
-    /// Reads that have failed in this step.
+    /// Failed reads in this step.
     failures: u32,
 }
 
@@ -75,25 +75,25 @@ pub(super) struct Reclaim {
 enum Step {
     #[default]
     Idle,
-    /// Its first and last block are read.
+    /// Reading its first and last block.
     Ends,
-    /// Its summary is read.
+    /// Reading its summary.
     Summary,
-    /// All of it is read, because its summary is damaged.
+    /// Reading all of it, because its summary is damaged.
     Whole,
-    /// Records are copied.
+    /// Copying records.
     Copying,
-    /// Until the copies are on the disk for good.
+    /// Waiting until the copies are durable up to this write number.
     Settling(u64),
-    /// Its head is erased.
+    /// Erasing its ends.
     Erasing,
-    /// That is made durable.
+    /// Flushing the erased ends.
     Flushing,
-    /// Until nobody reads it any more.
+    /// Waiting for the last reads in it.
     Leaving,
 }
 
-/// Which part of a victim.
+/// The part of a victim that a request reads or erases.
 #[derive(Debug)]
 pub(super) enum Part {
     First,
@@ -104,16 +104,16 @@ pub(super) enum Part {
     Flushed,
 }
 
-/// Neighbouring blocks with records that are copied.
+/// Neighbouring blocks with records to copy.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// The entries of the summary that may be among them.
+    /// The summary entries that may be among them.
     entries: Range<usize>,
-    /// Blocks of the segment.
+    /// Block range in the segment.
     within: Range<u64>,
-    /// Those that were read so far.
+    /// Blocks read so far.
     blocks: Vec<Bytes>,
-    /// The copy that is read, if it is a certain one.
+    /// The copy being read; None for any.
     copy: Option<u8>,
     versions: Versions,
 }
@@ -132,12 +132,12 @@ impl IndexMut<usize> for Reclaims {
 }
 
 impl Reclaims {
-    /// Segments that are under way.
+    /// Number of segments being reclaimed.
     fn under_way(&self) -> usize {
         self.places.iter().filter(|reclaim| reclaim.step != Step::Idle).count()
     }
 
-    /// True while a segment may come free.
+    /// True while a segment may be freed.
     pub fn has_hope(&self, log: &mut Log, keep: Keep) -> bool {
         let is_under_way = self.under_way() > 0 || log.is_settling();
         let may_begin = keep == Keep::WhatIsUsed || log.emptiest_below(FULL_SHARE).is_some();
@@ -146,10 +146,10 @@ impl Reclaims {
 }
 
 impl Engine {
-    /// Goes on as far as that is possible without an answer of the disk.
+    /// Advances all reclaims as far as possible without a completion from the disk.
     pub(super) fn advance_reclaim(&mut self) {
         if self.recovery.is_some() {
-            // What is valid in a segment is not known before.
+            // Which records are valid is unknown until recovery is complete.
             return;
         }
         let mut has_advanced = self.flash.is_some();
@@ -180,7 +180,7 @@ impl Engine {
         }
     }
 
-    /// The disk has answered.
+    /// A request for a victim has completed.
     pub(super) fn note_reclaimed(&mut self, slot: usize, part: Part, is_good: bool, mut data: Vec<Bytes>) {
         self.figures.failed_reads += u64::from(!is_good);
         let Some(flash) = &mut self.flash else { return };
@@ -224,7 +224,7 @@ impl Engine {
         }
     }
 
-    /// All of a victim was read, because its summary is damaged.
+    /// Searches a victim for records: all of it was read, because its summary is damaged.
     fn search_victim(&mut self, slot: usize) {
         let Some(flash) = &mut self.flash else { return };
         let victim = flash.reclaims[slot].victim;
@@ -249,8 +249,8 @@ impl Engine {
         self.damages.add(Damage { block, what: DamageKind::Summary });
     }
 
-    /// It cannot be said what all was in a victim. A store leaves it as it is; a cache forgets it, with
-    /// everything older, of which there may have been newer versions in it.
+    /// Some records of a victim are unknown. A store leaves the victim as it is; a cache drops it with
+    /// everything older, since newer versions may have been in it.
     fn note_loss(&mut self, slot: usize, block: u64) {
         let Some(flash) = &mut self.flash else { return };
         let victim = flash.reclaims[slot].victim;
@@ -268,7 +268,7 @@ impl Engine {
         self.flash.iter_mut().for_each(|flash| flash.reclaims[slot].step = Step::Settling(point));
     }
 
-    /// The index forgets what is left in the victim.
+    /// Drops the victim's remaining entries from the index.
     fn give_up_rest(&mut self, slot: usize) {
         let Some(flash) = &mut self.flash else { return };
         let (victim, segment_blocks) = (flash.reclaims[slot].victim, flash.log.segment_blocks());
@@ -294,7 +294,7 @@ impl Engine {
         }
     }
 
-    /// The summary of a victim could not be read: the whole index is searched for what points there.
+    /// Drops all index entries that point to a victim whose summary was unreadable.
     fn search_for(&mut self, victim: SegmentId) {
         let Some(flash) = &self.flash else { return };
         let log = &flash.log;
@@ -322,16 +322,16 @@ fn entries_in(blocks: &[Bytes], foot: &Foot) -> Vec<Entry> {
     all.take(foot.entries as usize).map(Entry::decode).collect()
 }
 
-/// So many reads of a victim's records, or of all of it, may fail, and are tried again.
+/// Most failed reads of a victim's records, or of all of it; each is retried.
 const MOST_FAILURES: u32 = 8;
-/// Segments that are made free at a time.
+/// Segments reclaimed at a time.
 const MOST_VICTIMS: usize = 8;
-/// Reads for copies of a victim at a time. Users wait for what is read, too, so these are few.
+/// Reads for copies per victim at a time: few, because user reads wait behind them.
 const MOST_RUNS: u32 = 2;
-/// 16 KiB: so much is read at a time for copies, unless a record is longer. Who gets an item
-/// may have to wait for all of it, at a chip or a bus.
+/// Blocks per read for copies, 16 KiB, unless a record is longer. A user's read may wait for all of it at a
+/// die or a channel.
 const RUN_BLOCKS: u64 = 4;
-/// Every so-manieth victim is the oldest segment, while tombstones wait for that.
+/// One in this many victims is the oldest segment while tombstones are still needed.
 const OLDEST_EVERY: u64 = 4;
-/// In thousandths: a store is full when even its emptiest segment is.
+/// Share of valid records in thousandths: a store is full when even its emptiest segment reaches it.
 const FULL_SHARE: u32 = 950;

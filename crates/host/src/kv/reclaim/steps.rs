@@ -1,4 +1,4 @@
-//! What the disk is asked for, step by step, to make a segment free.
+//! The disk requests of each step of a reclaim.
 
 use super::super::flash::{Flash, Job};
 use super::super::jobs::Haste;
@@ -13,7 +13,7 @@ use crate::pool::Pool;
 use std::ops::Range;
 
 impl Flash {
-    /// Chooses a victim, if room is needed; false if there is none.
+    /// Chooses a victim if free segments are short; false if there is none.
     pub(super) fn begin(&mut self, slot: usize, keep: Keep) -> bool {
         let under_way = self.reclaims.under_way();
         if !self.log.wants_victim(under_way)
@@ -27,7 +27,8 @@ impl Flash {
         let victim = match keep {
             Keep::WhatIsUsed => self.log.oldest(),
             Keep::Everything => self.log.emptiest_below(FULL_SHARE).map(|emptiest| {
-                // Tombstones are needed as long as there is something older: now and then that goes on.
+                // Tombstones are needed while older segments exist, so the oldest is chosen from time to
+                // time.
                 let is_turn = taken.is_multiple_of(OLDEST_EVERY) && self.log.has_tombstones();
                 self.log.oldest().filter(|_| is_turn).unwrap_or(emptiest)
             }),
@@ -56,13 +57,13 @@ impl Flash {
         true
     }
 
-    /// A victim is done with.
+    /// Ends a reclaim.
     pub(super) fn end(&mut self, slot: usize) {
         self.reclaims[slot].step = Step::Idle;
         self.log.note_victims(self.reclaims.under_way());
     }
 
-    /// All records are copied that are to be kept; false if that could not be done.
+    /// All records to keep are copied; false if some could not be.
     pub(super) fn end_copying(&mut self, slot: usize, pool: &mut Pool) -> bool {
         if self.reclaims[slot].is_aborted {
             self.reclaims.is_stuck = true;
@@ -101,7 +102,7 @@ impl Flash {
         self.read_summary_from(slot, first..end);
     }
 
-    /// One piece after the other, as they are needed in order.
+    /// Reads the summary in order, one request at a time.
     fn read_summary_from(&mut self, slot: usize, blocks: Range<u64>) {
         let first = blocks.start;
         let count = (blocks.end - first).min(u64::from(self.jobs.most_blocks()));
@@ -133,7 +134,7 @@ impl Flash {
         reclaim.step = Step::Copying;
     }
 
-    /// The summary of a victim is not what was written, or cannot be read: all of it is read instead.
+    /// Reads all of a victim, because its summary is damaged or unreadable.
     fn read_whole(&mut self, slot: usize) {
         let reclaim = &mut self.reclaims[slot];
         reclaim.foot = None;
@@ -143,8 +144,7 @@ impl Flash {
         self.read_on_whole(slot);
     }
 
-    /// Some of what was read of all of a victim is not what was written: another copy may be; false if there
-    /// is none that was not read.
+    /// Some blocks of a victim are damaged: reads all of it from the next copy. False if no copy is left.
     pub(super) fn read_next_copy(&mut self, slot: usize) -> bool {
         let copies = self.jobs.copies();
         let Reclaim { copy, versions, summary, failures, .. } = &mut self.reclaims[slot];
@@ -159,14 +159,14 @@ impl Flash {
         true
     }
 
-    /// Goes back to a copy of which all was read; false if there is none.
+    /// Falls back to a copy that was read completely; false if there is none.
     pub(super) fn take_version(&mut self, slot: usize) -> bool {
         let all = self.log.segment_blocks() as usize;
         let Reclaim { versions, summary, .. } = &mut self.reclaims[slot];
         versions.first_of(all).map(|blocks| *summary = blocks).is_some()
     }
 
-    /// The next blocks of all of a victim; false if there are none.
+    /// Reads the next blocks of the whole victim; false if all are read.
     pub(super) fn read_on_whole(&mut self, slot: usize) -> bool {
         let (have, all) = (self.reclaims[slot].summary.len() as u32, self.log.segment_blocks());
         let count = (all - have).min(self.jobs.most_blocks());
@@ -177,12 +177,12 @@ impl Flash {
         count > 0
     }
 
-    /// Not all records of a victim could be read: nothing of it is given up, and it is not taken again.
+    /// Gives up on a victim that could not be read completely: it keeps its records and is not chosen again.
     pub(super) fn set_aside(&mut self, slot: usize) {
         self.end(slot);
     }
 
-    /// Reads what is missing of a run.
+    /// Reads the missing blocks of a run.
     pub(super) fn read_run(&mut self, slot: usize, run: Run) {
         let (have, needed) = (run.blocks.len() as u64, run.within.end - run.within.start);
         let count = (needed - have).min(u64::from(self.jobs.most_blocks())) as u32;

@@ -1,11 +1,11 @@
-//! What a server tells of itself, under the names that memcached's tools expect (`protocol.txt`).
+//! The server's `stats` output, with the names that memcached's tools expect (`protocol.txt`).
 
 use super::clients::Tally;
 use super::shard::ServiceSettings;
 use super::statistics::Sums;
 use crate::wire::memcached::{Stats, reply};
 
-/// What `stats` tells beside what is counted.
+/// Server properties in `stats` that are not counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     pub unix: u64,
@@ -14,7 +14,7 @@ pub(super) struct About {
 }
 
 impl About {
-    /// With clients elsewhere.
+    /// Adds the clients of other threads.
     pub fn with(&self, elsewhere: &Tally) -> About {
         let mut tally = self.tally;
         tally.clients += elsewhere.clients;
@@ -25,7 +25,7 @@ impl About {
         About { tally, ..*self }
     }
 
-    /// Answers one of the `stats` commands.
+    /// Writes the reply to one of the `stats` commands.
     pub fn tell(
         &self,
         stats: Stats,

@@ -1,5 +1,5 @@
-//! Each operation: what it does to an item, and what is answered. The rules are memcached's (`proto_text.c`,
-//! `items.c`); the tests compare with the program.
+//! Execution of each operation: its effect on an item and its reply. The semantics are memcached's
+//! (`proto_text.c`, `items.c`); the tests compare with the original.
 
 use super::latency::Source;
 use super::operation::{Answer, Operation, Store, to_expiry, to_seconds};
@@ -9,54 +9,54 @@ use crate::wire::memcached::meta::{self, Deleted};
 use crate::wire::memcached::reply::{self, Counted, Stored};
 use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, number};
 
-/// How far an operation has come.
+/// Result of an attempt to execute an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done and answered; the item was found there.
+    /// Executed, with its reply written; gives the source of the item.
     Done(Source),
-    /// The item is on flash, or may be: it is wanted first. Nothing has happened.
+    /// The item is or may be on flash and must be fetched first. Nothing has changed.
     OnFlash {
-        /// It is read because somebody asks for it.
+        /// The fetch is for a client's read.
         counts: bool,
-        /// It was not found yet.
+        /// Recovery has not found the key yet.
         is_unknown: bool,
     },
-    /// The disk is behind: again later. Nothing has happened.
+    /// The disk is behind: retry later. Nothing has changed.
     Busy,
 }
 
-/// All that an operation works with.
+/// The context of an operation.
 pub struct Work<'a> {
-    /// The items.
+    /// The storage engine.
     pub engine: &'a mut Engine,
-    /// What is counted.
+    /// Counters to update.
     pub statistics: &'a mut Statistics,
-    /// Where the answer goes.
+    /// Buffer for the reply.
     pub out: &'a mut Vec<u8>,
-    /// Memory for values that are made here.
+    /// Scratch memory for computed values.
     pub scratch: &'a mut Vec<u8>,
-    /// Seconds of Unix time.
+    /// Current time in seconds of Unix time.
     pub unix: u64,
-    /// The most bytes of an item as memcached counts them.
+    /// Largest item in bytes, as memcached counts them.
     pub most_item: u64,
-    /// An item that was not found yet is none for this operation.
+    /// The operation treats an item that recovery has not found yet as a miss.
     pub may_miss: bool,
-    /// What is changed is durable when it is answered.
+    /// Changes are durable before they are acknowledged.
     pub is_durable: bool,
-    /// The item, if it had to be fetched.
+    /// The item, if it was fetched from flash.
     pub fetched: Option<&'a Fetched>,
-    /// Where the item was, as far as it was looked for.
+    /// Source of the item, as far as it was looked up.
     pub source: Source,
 }
 
-/// The item is on flash, or may be, and has not been fetched.
+/// The item is or may be on flash and has not been fetched.
 struct NotHere {
-    /// It was not found yet.
+    /// Recovery has not found the key yet.
     is_unknown: bool,
 }
 
 impl Work<'_> {
-    /// Carries out an operation. `data` are those that came with it.
+    /// Executes an operation. `data` is its payload, empty for operations without one.
     pub fn carry_out(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
         let before = self.out.len();
         if self.is_lost() && self.engine.settings().keep == Keep::Everything && says_so(operation) {
@@ -104,8 +104,9 @@ impl Work<'_> {
         }
     }
 
-    /// True of a change for which the drive of a store has no room, or that it takes no more: it would be gone
-    /// after a restart. What is deleted without `--durable` may be, and is as long as there is room in memory.
+    /// True for a change that a store must refuse because its drive is full or accepts no writes: it would be
+    /// gone after a restart. Without `--durable`, a delete may be undone by a restart, so it is accepted on a
+    /// full drive.
     fn cannot_write(&self, operation: &Operation) -> bool {
         let is_refused = match operation {
             Operation::Delete { .. } | Operation::MetaDelete(_) => self.is_durable || !self.engine.is_full(),
@@ -114,7 +115,7 @@ impl Work<'_> {
         is_refused && self.engine.settings().keep == Keep::Everything && self.engine.has_failed()
     }
 
-    /// Looks at an item.
+    /// Looks up an item and passes it to a closure.
     fn see<R>(
         &mut self,
         key: Key<'_>,
@@ -148,7 +149,7 @@ impl Work<'_> {
     fn get(&mut self, key: Key<'_>, with_cas: bool, exptime: Option<i64>) -> Result<Option<()>, NotHere> {
         let seen = self.see(key, true, |item, out| {
             let item = item?;
-            // All of it at once: memory that grows behind a large value would be twice as much.
+            // Reserve all of it at once: growing the buffer behind a large value would double its memory.
             out.reserve(item.value.bytes() + AROUND_VALUE);
             let Header { flags, cas, .. } = item.header;
             reply::value(out, key, flags, item.value.bytes() as u32, with_cas.then_some(cas));
@@ -201,7 +202,7 @@ impl Work<'_> {
         }
     }
 
-    /// A miss makes the item, and who asked is to fill it.
+    /// Autovivifies an item after a miss; the client is to fill it.
     fn vivify(&mut self, key: Key<'_>, flags: &MetaFlags) -> Option<()> {
         let new = meta::Item { is_new: true, ..meta::Item::default() };
         let fetched = new.fetch(flags, self.unix);
@@ -254,7 +255,7 @@ impl Work<'_> {
         Ok(Some(()))
     }
 
-    /// Nobody shall read what is out of date.
+    /// Refuses a value that is too large, and removes the outdated item.
     fn refuse(&mut self, key: Key<'_>, replaces: bool, answer: &Answer) -> Option<()> {
         if replaces && self.remove(key) == Err(Refused::Busy) {
             return None;
@@ -264,7 +265,7 @@ impl Work<'_> {
         Some(())
     }
 
-    /// Data beside what is there, which otherwise stays as it is.
+    /// Appends or prepends data to the current value; the item's other attributes stay.
     fn join<'d>(
         &self,
         key: Key<'_>,
@@ -327,8 +328,8 @@ impl Work<'_> {
         Ok(Some(()))
     }
 
-    /// A number with no more digits than the value had bytes is written over it, with spaces behind; else it
-    /// is a new value, which has lost all marks.
+    /// Applies an increment or decrement. A result with no more digits than the value has bytes overwrites
+    /// it, padded with spaces; a longer one is a new value without state flags.
     fn step(
         &mut self,
         key: Key<'_>,
@@ -374,7 +375,7 @@ impl Work<'_> {
         let (state, expires) = match fits {
             true => {
                 value.resize(length, b' ');
-                // The program sets the end of the value that was replaced, not of a new one.
+                // memcached updates the expiry time of a value overwritten in place, but not of a new one.
                 (old.state, to_seconds(flags.expiry(self.unix, expiry, false)))
             }
             false => (State::default(), old.expires),
@@ -387,7 +388,7 @@ impl Work<'_> {
         }
     }
 
-    /// A count that is not there is made.
+    /// Creates a missing counter.
     fn begin_count(&mut self, key: Key<'_>, flags: &MetaFlags) -> Step {
         let mut digits = itoa::Buffer::new();
         let content = Content::New(digits.format(flags.initial).as_bytes());
@@ -434,12 +435,13 @@ impl Work<'_> {
         Ok(Some(()))
     }
 
-    /// What could not be read may be there again the next time: whoever deletes it means that, too.
+    /// True if the item could not be read. It may be readable next time, so a delete applies to it.
     fn is_lost(&self) -> bool {
         self.fetched.is_some_and(|fetched| fetched.is_lost)
     }
 
-    /// What was not found yet is deleted, too, though nobody is told of it.
+    /// True during recovery: a delete applies to an item not found yet as well, but replies that there is
+    /// none.
     fn may_be_found(&self) -> bool {
         self.engine.recovered().is_some()
     }
@@ -470,7 +472,7 @@ impl Work<'_> {
         Ok(Some(()))
     }
 
-    /// An item that is stale from now on, or empty, or both.
+    /// An update that marks an item as stale, empties it, or both.
     fn invalidated(&self, flags: &MetaFlags, old: &Header) -> Put<'static> {
         let (mut state, mut expires) = (old.state, old.expires);
         if flags.invalidates() {
@@ -506,9 +508,8 @@ impl Work<'_> {
 
 /// Room reserved in a reply buffer for the header and trailer around a value, in bytes.
 pub(super) const AROUND_VALUE: usize = 512;
-/// True for an operation that a store answers with an error when it is not known what the item was. A `get`
-/// has no answer for one of its keys but a hit: there it misses. What replaces an item, or deletes it, needs
-/// not know it.
+/// True for an operation that a store answers with an error if the item is lost. `get` has no error reply per
+/// key, so it returns a miss. Operations that replace or delete an item need not know it.
 fn says_so(operation: &Operation) -> bool {
     match operation {
         Operation::MetaGet(_)
@@ -521,7 +522,7 @@ fn says_so(operation: &Operation) -> bool {
     }
 }
 
-/// The answer then.
+/// Error reply for a lost item.
 const DAMAGED: &str = "the item is damaged on flash: set or delete it";
 const NO_ROOM: &str = "out of memory";
 pub(super) const DRIVE_FULL: &str = "the drive is full";
@@ -532,7 +533,7 @@ enum Step {
     Busy,
 }
 
-/// Answers a command that stores.
+/// Replies to a storage command.
 fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, (stored, cas): (Stored, u64)) {
     match answer {
         Answer::Classic { noreply } => reply::stored(out, stored, *noreply),
@@ -540,8 +541,8 @@ fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, (stored, cas):
     }
 }
 
-/// What an item takes as memcached counts it, with its header, the end of its key and of its line, and its
-/// CAS value.
+/// Size of an item in bytes as memcached counts it: with its header, the terminators of key and value, and
+/// its CAS value.
 pub fn counted_bytes(key: Key<'_>, client_flags: u32, length: u64) -> u64 {
     let flags = if client_flags == 0 { 0 } else { 4 };
     48 + 8 + key.as_bytes().len() as u64 + 1 + flags + length + 2

@@ -1,4 +1,4 @@
-//! Clients whose bytes come in one place, such as a thread.
+//! The clients of one thread.
 
 use super::about::About;
 use super::latency::{Latencies, Stopwatch};
@@ -10,16 +10,16 @@ use super::{Session, Ways};
 use crate::wire::memcached::Reason;
 use tailcut_base::Time;
 
-/// Everybody who is served in one place.
+/// All clients of one thread.
 #[derive(Debug)]
 pub struct Clients {
-    /// Which place it is, among all that share the shards.
+    /// Number of the thread among those that share the shards.
     group: u32,
     settings: ServiceSettings,
     sessions: Vec<Option<Session>>,
     vacant: Vec<u32>,
-    /// Where the next client in each place begins to number its answers: late replies to one that was given
-    /// up are nobody's.
+    /// For each client slot, the first reply number of its next client: late replies to a closed client match
+    /// no current one.
     numbers: Vec<u64>,
     texts: Texts,
     pool: Pool,
@@ -28,30 +28,30 @@ pub struct Clients {
     watch: Stopwatch,
 }
 
-/// More than a client's answers that are numbered at a time.
+/// An upper bound of the reply numbers that a client has in use at a time.
 const MOST_NUMBERS: u64 = 1 << 10;
 
-/// What `stats` tells beside what is counted of items.
+/// Counters of clients and threads for `stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// When serving began, in seconds of Unix time; 0 before that.
+    /// Start of the service in seconds of Unix time; 0 before that.
     pub started: u64,
-    /// Clients that are there.
+    /// Clients connected.
     pub clients: u64,
-    /// Clients that have ever come.
+    /// Clients accepted since the start.
     pub connections: u64,
-    /// Bytes received and understood.
+    /// Bytes received and parsed.
     pub bytes_read: u64,
-    /// Threads that serve.
+    /// Worker threads.
     pub threads: u64,
-    /// Bytes of memory that clients hold, and the most that they ever held.
+    /// Bytes of memory that clients hold.
     pub client_memory: u64,
-    /// See there; of several threads, the sum of what each had at its worst.
+    /// Peak of `client_memory` in bytes; for several threads, the sum of their peaks.
     pub most_client_memory: u64,
 }
 
 impl Clients {
-    /// Nobody yet, in one place of so many that share the shards.
+    /// No clients yet, in thread `group` of `threads` that share the shards.
     pub fn new(group: u32, threads: u32, settings: ServiceSettings) -> Clients {
         let tally = Tally { threads: u64::from(threads), ..Tally::default() };
         Clients {
@@ -68,7 +68,7 @@ impl Clients {
         }
     }
 
-    /// What time it is, in seconds of Unix time.
+    /// Sets the time, in seconds of Unix time.
     pub fn tick(&mut self, unix: u64) {
         self.unix = unix;
         if self.tally.started == 0 {
@@ -76,7 +76,7 @@ impl Clients {
         }
     }
 
-    /// A client has come; its name.
+    /// Adds a client. Returns its identifier.
     pub fn open(&mut self) -> u32 {
         self.tally.connections += 1;
         self.tally.clients += 1;
@@ -90,7 +90,7 @@ impl Clients {
         client
     }
 
-    /// A client has gone, or goes. Its name is given to others when nothing is done for it any more.
+    /// Removes a client that disconnects. Its identifier is reused once no request of it is pending.
     pub fn close(&mut self, client: u32) {
         let Some(session) = &mut self.sessions[client as usize] else { return };
         assert!(!session.is_gone, "a client goes once");
@@ -102,8 +102,8 @@ impl Clients {
         self.forget_if_over(client);
     }
 
-    /// A client's session has panicked and is in no order any more: nothing of it is used. Its name is free;
-    /// late replies to it are nobody's.
+    /// Discards a client whose session has panicked: none of its state is used. Its identifier is free; late
+    /// replies to it are dropped.
     pub fn discard(&mut self, client: u32) {
         let Some(torn) = self.sessions[client as usize].take() else { return };
         self.pool.note(torn.charged, 0);
@@ -112,7 +112,8 @@ impl Clients {
         self.vacant.push(client);
     }
 
-    /// A shard has failed: clients that wait for it are told so. Appends those that have more to be sent.
+    /// A shard has failed: clients that wait for it get an error. Appends those with more to send to
+    /// `movers`.
     pub fn fail_shard(&mut self, shard: u32, movers: &mut Vec<u32>) {
         for client in 0..self.sessions.len() as u32 {
             let Some(session) = &mut self.sessions[client as usize] else { continue };
@@ -135,7 +136,7 @@ impl Clients {
         }
     }
 
-    /// Charges a client with the memory that it takes now.
+    /// Updates the memory charged to a client.
     fn charge(&mut self, client: u32) {
         let Some(session) = &mut self.sessions[client as usize] else { return };
         let memory = session.memory();
@@ -146,7 +147,7 @@ impl Clients {
         session.charged = memory;
     }
 
-    /// Bytes of memory that all clients may take here.
+    /// Memory limit in bytes of all clients of this thread.
     pub fn memory_limit(&self) -> u64 {
         self.pool.limit() as u64
     }
@@ -156,12 +157,12 @@ impl Clients {
         self.pool.held() > self.pool.limit() / 2
     }
 
-    /// How many of the clients that wait for memory find some.
+    /// Number of waiting clients that can now get memory.
     pub fn vacancies(&self) -> usize {
         self.pool.vacancies()
     }
 
-    /// True if a client's input would be taken if others held less memory, and it holds none itself.
+    /// True if a client that holds no memory itself waits for memory held by others.
     pub fn waits_for_memory(&self, client: u32) -> bool {
         let session = self.sessions[client as usize].as_ref();
         session.is_some_and(|session| {
@@ -169,43 +170,43 @@ impl Clients {
         })
     }
 
-    /// What a client holds of the memory for clients; nothing if that is none.
+    /// The memory that a client holds; None if it holds none.
     pub fn holding(&self, client: u32) -> Option<Holding> {
         self.sessions[client as usize].as_ref()?.holding()
     }
 
-    /// Clients that are there, and those for whom something is still done.
+    /// Number of connected clients and of closed ones with pending requests.
     pub fn count(&self) -> usize {
         self.sessions.len() - self.vacant.len()
     }
 
-    /// What is told of them.
+    /// The counters of clients and threads.
     pub fn tally(&self) -> Tally {
         let (held, most) = (self.pool.held() as u64, self.pool.most_held() as u64);
         Tally { client_memory: held, most_client_memory: most, ..self.tally }
     }
 
-    /// When what is handed to [`Clients::receive`] from now on had been received.
+    /// Sets the receive time of later input to [`Clients::receive`].
     pub fn note_receipt(&mut self, moment: Time) {
         self.watch.receive(moment);
     }
 
-    /// True if there are answers since [`Clients::note_sending`] was called last.
+    /// True if there are replies since the last [`Clients::note_sending`].
     pub fn has_answered(&self) -> bool {
         self.watch.has_ready()
     }
 
-    /// When the sending of the answers that there are begins.
+    /// Sets the send time of the replies that are ready.
     pub fn note_sending(&mut self, moment: Time) {
         self.watch.send(moment);
     }
 
-    /// How long commands took that were answered since the last time.
+    /// Takes the latencies of the commands answered since the last call.
     pub fn take_latencies(&mut self) -> Latencies {
         self.watch.take()
     }
 
-    /// Does what a client says, as far as it goes; the rest of the input is wanted again.
+    /// Executes a client's commands and advances `input` past them. The rest must be passed again.
     pub fn receive<S: Shards>(&mut self, client: u32, input: &mut &[u8], shards: &mut S) {
         let before = input.len();
         self.with(client, shards, |session, ways| session.receive(input, ways));
@@ -213,12 +214,12 @@ impl Clients {
         self.watch.end_batch();
     }
 
-    /// An answer has come. The client it was for, if it is still there: it may have more to be sent, or take
-    /// more.
+    /// Handles a reply from a shard. Returns its client, if still connected: it may have more to send or
+    /// accept more input.
     pub fn take<S: Shards>(&mut self, reply: Reply, shards: &mut S) -> Option<u32> {
         let Reply { requester, content } = reply;
         debug_assert_eq!(requester.group, self.group);
-        // Whoever has been given up is not there any more.
+        // The client may have been discarded.
         self.sessions[requester.client as usize].as_ref()?;
         self.with(requester.client, shards, |session, ways| {
             session.note_reply(requester.number, content, ways)
@@ -228,30 +229,30 @@ impl Clients {
         session.is_some_and(|session| !session.is_gone).then_some(requester.client)
     }
 
-    /// What a client is to be sent.
+    /// A client's send queue.
     pub fn send_queue(&mut self, client: u32) -> &mut SendQueue {
         &mut self.sessions[client as usize].as_mut().expect("a client that is sent something is there").out
     }
 
-    /// So many bytes of it were sent.
+    /// `bytes` bytes of a client's send queue were sent.
     pub fn note_sent(&mut self, client: u32, bytes: usize) {
         let session = self.sessions[client as usize].as_mut();
         session.expect("a client that was sent something is there").out.note_sent(bytes, &mut self.texts);
         self.charge(client);
     }
 
-    /// True while a client's input is taken.
+    /// True while a client accepts input.
     pub fn is_willing(&self, client: u32) -> bool {
         let session = self.sessions[client as usize].as_ref();
         session.is_some_and(|session| session.is_willing(self.pool.room_beside(session.charged)))
     }
 
-    /// True when nothing is missing of a client's answers.
+    /// True if no reply to a client is pending.
     pub fn is_answered(&self, client: u32) -> bool {
         self.sessions[client as usize].as_ref().is_none_or(Session::is_answered)
     }
 
-    /// Why a client's connection is to be closed, when everything was answered.
+    /// Why a client's connection must be closed; None while replies are pending.
     pub fn closing(&self, client: u32) -> Option<Reason> {
         let session = self.sessions[client as usize].as_ref()?;
         session.closing.filter(|_| session.is_answered())

@@ -1,22 +1,21 @@
-//! How long commands take.
+//! Latency of commands.
 //!
-//! Measured is from the moment at which the last byte of a command had been received to the one at which its
-//! answer was complete and the sending of answers began. Whoever has the sockets names both: one moment for
-//! all that was received at once, and one for all that is sent after it. So commands that came together and
-//! leave together have taken equally long, which is what their client sees; and a moment costs one look at
-//! the clock for a batch of commands. Not counted is the time for which an answer that is complete waits for
-//! those of earlier commands of the same client: their own time says that.
+//! A latency is measured from the receipt of a command's last byte to the moment when its reply is complete
+//! and sending begins. The owner of the sockets supplies both times: one for everything received at once, and
+//! one for everything sent after it. So commands that arrive and leave in one batch have equal latencies,
+//! which is what their client sees, and the clock is read once per batch. Excluded is the time for which a
+//! complete reply waits for replies to earlier commands of the same client: it is part of their latencies.
 
 use super::operation::Operation;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Time};
 
-/// What is measured apart.
+/// Class of commands with separate latency histograms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An item is wanted: each key of a `get`, `gat` or `mg`.
+    /// Retrieval: each key of a `get`, `gat` or `mg`.
     Get,
-    /// `set` and its kin.
+    /// Storage commands: `set` and its variants.
     Store,
     /// `incr`, `decr`.
     Count,
@@ -26,22 +25,22 @@ pub enum Kind {
     Delete,
 }
 
-/// Where the item was.
+/// Source of the item of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// In memory, or it did not matter: nothing was read.
+    /// Memory, or no item was needed: no read from flash.
     Memory,
-    /// On flash, from where it was read.
+    /// Flash: it was read from there.
     Flash,
-    /// It is not there.
+    /// There is no such item.
     Miss,
 }
 
 impl Kind {
-    /// All of them, in the order of reports.
+    /// All kinds in the order of reports.
     pub const ALL: [Kind; 5] = [Kind::Get, Kind::Store, Kind::Count, Kind::Touch, Kind::Delete];
 
-    /// Its name in reports.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Get => "get",
@@ -52,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// The kind of an operation.
+    /// Kind of an operation.
     pub(super) fn of(operation: &Operation) -> Kind {
         match operation {
             Operation::Count { .. } | Operation::MetaCount { .. } => Kind::Count,
@@ -65,10 +64,10 @@ impl Kind {
 }
 
 impl Source {
-    /// All of them, in the order of reports.
+    /// All sources in the order of reports.
     pub const ALL: [Source; 3] = [Source::Memory, Source::Flash, Source::Miss];
 
-    /// Its name in reports.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Source::Memory => "dram",
@@ -78,29 +77,29 @@ impl Source {
     }
 }
 
-/// Kinds by sources.
+/// Number of pairs of kind and source.
 const CELLS: usize = Kind::ALL.len() * Source::ALL.len();
 
-/// How long commands took, by kind and source. A histogram takes memory (a quarter of a megabyte) when there
-/// is something in it.
+/// Latency histograms by kind and source. A histogram is allocated (a quarter of a megabyte) when its first
+/// latency is recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
     cells: [Option<Box<LatencyHistogram>>; CELLS],
 }
 
 impl Latencies {
-    /// Those of a kind with a source; none if there were none.
+    /// Histogram of a kind and source; None if it is empty.
     pub fn of(&self, kind: Kind, source: Source) -> Option<&LatencyHistogram> {
         self.cells[cell(kind, source)].as_deref()
     }
 
-    /// All that there are.
+    /// All histograms that are not empty.
     pub fn iter(&self) -> impl Iterator<Item = (Kind, Source, &LatencyHistogram)> {
         let all = Kind::ALL.into_iter().flat_map(|kind| Source::ALL.map(|source| (kind, source)));
         all.filter_map(|(kind, source)| Some((kind, source, self.of(kind, source)?)))
     }
 
-    /// Those of others, too.
+    /// Adds the latencies of `other`.
     pub fn merge(&mut self, other: Latencies) {
         for (mine, others) in self.cells.iter_mut().zip(other.cells) {
             match (mine, others) {
@@ -120,16 +119,16 @@ fn cell(kind: Kind, source: Source) -> usize {
     kind as usize * Source::ALL.len() + source as usize
 }
 
-/// Takes the time of commands.
+/// Measures the latencies of commands.
 #[derive(Debug, Default)]
 pub(super) struct Stopwatch {
-    /// When what is carried out was received.
+    /// Receive time of the commands being executed.
     received: Time,
-    /// Commands of this batch that are answered.
+    /// Number of commands answered in this batch, by kind and source.
     answered: [u32; CELLS],
-    /// Which of them are not 0, as bits.
+    /// Bit set of the nonzero entries of `answered`.
     touched: u32,
-    /// Answers that can be sent.
+    /// Replies ready to be sent.
     ready: Vec<Ready>,
     latencies: Latencies,
 }
@@ -142,12 +141,12 @@ struct Ready {
 }
 
 impl Stopwatch {
-    /// What is carried out from now on was received at this moment.
+    /// Sets the receive time of the commands executed from now on.
     pub fn receive(&mut self, moment: Time) {
         self.received = moment;
     }
 
-    /// When it was.
+    /// Receive time of the commands being executed.
     pub fn received(&self) -> Time {
         self.received
     }
@@ -160,12 +159,12 @@ impl Stopwatch {
         self.touched |= 1 << cell;
     }
 
-    /// A command that was received before is answered.
+    /// A command received at `since`, before this batch, is answered.
     pub fn note_late(&mut self, kind: Kind, source: Source, since: Time) {
         self.push(Ready { cell: cell(kind, source), since, count: 1 });
     }
 
-    /// That was the batch.
+    /// Ends the batch.
     pub fn end_batch(&mut self) {
         while self.touched != 0 {
             let cell = self.touched.trailing_zeros() as usize;
@@ -177,33 +176,33 @@ impl Stopwatch {
 
     fn push(&mut self, ready: Ready) {
         if self.ready.len() == MOST_READY {
-            // Nobody says when answers are sent: the last moment that is known has to do.
+            // Send times are not reported: fall back to the last known time.
             self.send(self.received);
         }
         self.ready.push(ready);
     }
 
-    /// True if there are answers whose sending is to be noted.
+    /// True if there are replies without a send time.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// At this moment answers are sent.
+    /// Sets the send time of the replies that are ready.
     pub fn send(&mut self, moment: Time) {
         for Ready { cell, since, count } in self.ready.drain(..) {
-            // Another thread's moments may be a little ahead.
+            // Times of another thread may be slightly ahead.
             self.latencies.record(cell, Nanos(moment.0.saturating_sub(since.0)), count);
         }
     }
 
-    /// What was measured since the last time.
+    /// Takes the latencies recorded since the last call.
     pub fn take(&mut self) -> Latencies {
         std::mem::take(&mut self.latencies)
     }
 }
 
-/// Entries of a turn. There is one for each kind of command of each client in it, and for each answer that
-/// has come later.
+/// Largest number of replies without a send time. There is one entry per kind of command and client in an
+/// iteration, and one per late reply.
 const MOST_READY: usize = 1 << 16;
 
 #[cfg(test)]

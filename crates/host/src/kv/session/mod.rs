@@ -1,20 +1,19 @@
-//! The conversation of a client with the items: bytes in, bytes out.
+//! A client's protocol session: bytes in, bytes out.
 //!
-//! Answers go out in the order of the commands, while items are read from flash in any order: a client that
-//! asks for a hundred of them waits for about as long as for one. A command that changes something waits for
-//! nothing but its own item, and those behind it wait for it; so what a client sends takes effect in the
-//! order in which it was sent.
+//! Replies leave in the order of their commands, while items are read from flash in any order: a client that
+//! requests a hundred items waits about as long as for one. A command that changes an item waits only for
+//! that item, and later commands wait for it; so the commands of a client take effect in order.
 //!
 //! ```text
-//!    bytes ──► clients ── commands ──► session ── requests ──► shard ── finds, changes ──► engine ──► disk
-//!    bytes ◄── clients ◄── answers, in order ── session ◄── at once, or as replies ── shard ◄── items, points ──┘
+//! bytes ──► clients ── commands ──► session ── requests ──► shard ── finds, changes ──► engine ──► disk
+//! bytes ◄── clients ◄── replies, in order ── session ◄── at once, or later ── shard ◄── items, points ──┘
 //! ```
 //!
-//! - [`clients`]: everybody whose bytes come in one place, such as a thread;
-//! - [`shard`]: one engine with what it is asked for. There may be several, and items are divided among them;
-//! - [`latency`]: how long commands take;
-//! - [`send_queue`]: what a client is to be sent;
-//! - `pool`: how much memory clients take;
+//! - [`clients`]: the clients of one thread;
+//! - [`shard`]: one engine with its pending requests. Items are divided among the shards;
+//! - [`latency`]: latency of commands;
+//! - [`send_queue`]: a client's send queue;
+//! - `pool`: memory accounting of clients;
 //! - [`service`]: clients with one shard, for one thread.
 
 mod about;
@@ -53,61 +52,60 @@ use shard_request::{Content, Progress, Requester, ShardRequest};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 
-/// A client's side of the conversation.
+/// A client's session.
 #[derive(Debug, Default)]
 struct Session {
     receiver: Receiver,
-    /// What can be sent.
+    /// Replies ready to be sent.
     pub out: SendQueue,
-    /// Answers that are not complete, in their order.
+    /// Pending replies, in order.
     waiting: VecDeque<Waiting>,
-    /// The number of the first of them.
+    /// Reply number of the first pending one.
     first: u64,
-    /// Memory of these answers, but for those behind the last.
+    /// Memory of pending replies in bytes, without the `behind` of the last.
     set_aside: usize,
-    /// The command whose data are received, and its key.
+    /// The command whose data are being received; `key` is its key.
     storing: Option<Store>,
     key: KeptKey,
     data: Vec<u8>,
-    /// Nothing more is carried out before all that waits is answered.
+    /// No further command is executed before all pending replies are complete.
     is_blocked: bool,
-    /// No more commands come; it ends when everything is answered.
+    /// No further command is accepted; the session ends when all replies are complete.
     pub closing: Option<Reason>,
-    /// Bytes of memory for what is under way for it, at the most.
+    /// Upper bound of the memory of pending requests, in bytes.
     awaited: u64,
-    /// Bytes of the value that is received.
+    /// Length in bytes of the value being received.
     incoming: usize,
-    /// What of all that was charged to it, and since when there was something.
+    /// Memory charged to the session in bytes; `since` is when it became nonzero.
     charged: usize,
     since: Time,
-    /// The client has gone, and answers still come.
+    /// The client has disconnected, but replies are pending.
     pub is_gone: bool,
 }
 
-/// An answer that is not complete.
+/// A pending reply.
 #[derive(Debug)]
 struct Waiting {
     what: What,
-    /// The answer, as soon as it is known.
+    /// The reply, once it is known.
     reply: Vec<u8>,
-    /// Those of the commands behind it.
+    /// Replies to the commands behind it.
     behind: Vec<u8>,
 }
 
 #[derive(Debug)]
 enum What {
-    /// For a reply of this shard, for which so many bytes are under way at the most, to a command of this
-    /// kind that was received then.
+    /// A reply of this shard of at most `bytes` bytes, to a command of this kind received at `since`.
     Reply { shard: u32, bytes: u64, kind: Kind, since: Time },
-    /// For those before it.
+    /// The replies before it.
     Others,
-    /// For the same, and then everything is to be forgotten.
+    /// The replies before it; then all items are invalidated.
     Flush(FlushAll),
-    /// For replies of so many shards, which take so many bytes at the most.
+    /// Replies of `left` shards, of at most `bytes` bytes.
     All { left: u32, bytes: u64, then: Then },
 }
 
-/// What is said when all shards have answered.
+/// The reply once all shards have answered.
 #[derive(Debug)]
 enum Then {
     Flushed { noreply: bool, is_refused: bool },
@@ -115,28 +113,28 @@ enum Then {
     Told { stats: Stats, sums: Box<Sums> },
 }
 
-/// Where a session's requests go.
+/// The environment of a session: shards, clock, buffers.
 struct Ways<'a, S> {
     pub shards: &'a mut S,
     pub about: About,
     pub watch: &'a mut Stopwatch,
-    /// Whose session it is, among all that share the shards.
+    /// Identifies the session among all that share the shards, together with `client`.
     pub group: u32,
     pub client: u32,
-    /// Memory for answers that wait.
+    /// Buffers for pending replies.
     pub texts: &'a mut Texts,
-    /// Room for more, as far as others have left it.
+    /// Memory that other clients leave to this one.
     pub room: Room,
 }
 
 impl Session {
-    /// True while it takes more input, if there is `room`. A value whose beginning has come has its room
+    /// True while the session accepts input, given `room`. Memory for a value being received is reserved
     /// already.
     pub fn is_willing(&self, room: Room) -> bool {
         self.is_ready() && (room.is_enough(self.memory()) || self.storing.is_some())
     }
 
-    /// True while it takes more input as far as it alone is concerned.
+    /// True while the session accepts input, regardless of memory.
     pub fn is_ready(&self) -> bool {
         !self.is_blocked
             && self.closing.is_none()
@@ -145,41 +143,41 @@ impl Session {
             && self.awaited < MOST_AWAITED
     }
 
-    /// Bytes of memory of answers that can be sent, or wait for others.
+    /// Memory of complete and pending replies in bytes.
     #[inline]
     fn answer_memory(&self) -> usize {
         let behind = self.waiting.back().map_or(0, |last| last.behind.capacity());
         self.out.memory() + self.set_aside + behind
     }
 
-    /// Bytes of memory that it takes.
+    /// Memory of the session in bytes.
     #[inline]
     pub fn memory(&self) -> usize {
         self.answer_memory() + self.awaited as usize + self.incoming
     }
 
-    /// What has come of a value is not wanted any more, nor is anything behind it.
+    /// Drops the value being received; later input is ignored.
     pub fn drop_value(&mut self) {
         self.closing = Some(Reason::Quit);
         (self.storing, self.data, self.incoming) = (None, Vec::new(), 0);
     }
 
-    /// What it holds, if anything.
+    /// The memory that the session holds; None if it holds none.
     pub fn holding(&self) -> Option<Holding> {
         let (bytes, since) = (self.charged, self.since);
         let (is_storing, has_replies) = (self.storing.is_some(), !self.out.is_empty());
         (bytes > 0).then_some(Holding { bytes, since, is_storing, has_replies })
     }
 
-    /// True when everything was answered.
+    /// True if no reply is pending.
     pub fn is_answered(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Does what the input says, as far as it goes.
+    /// Executes the commands in `input` and advances past them.
     pub fn receive<S: Shards>(&mut self, input: &mut &[u8], ways: &mut Ways<'_, S>) {
         let mut receiver = std::mem::take(&mut self.receiver);
-        // Data that are there in one piece are not copied.
+        // Data in one piece are not copied.
         let mut whole: &[u8] = &[];
         let mut prefetch = Prefetch::new();
         while self.is_willing(ways.room) {
@@ -210,7 +208,7 @@ impl Session {
         self.receiver = receiver;
     }
 
-    /// A value comes in several pieces.
+    /// Appends a piece of the value being received.
     fn collect(&mut self, piece: &[u8]) {
         if !piece.is_empty() {
             self.data.reserve_exact(self.incoming.saturating_sub(self.data.len()));
@@ -218,7 +216,7 @@ impl Session {
         }
     }
 
-    /// Makes room for an answer.
+    /// Makes room for a reply.
     fn begin_answer<S>(&mut self, ways: &mut Ways<'_, S>) {
         match self.waiting.back() {
             None => self.out.begin_part(ways.texts),
@@ -227,7 +225,7 @@ impl Session {
         }
     }
 
-    /// Where the next answer goes.
+    /// Buffer for the next reply.
     fn tail(&mut self) -> &mut Vec<u8> {
         match self.waiting.back_mut() {
             Some(waiting) => &mut waiting.behind,
@@ -301,7 +299,7 @@ impl Session {
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
             Command::Version => reply::version(self.tail(), VERSION),
-            // How much may be taken is decided when it is started.
+            // The memory limit is fixed at startup.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
             Command::Stats(Stats::Reset) => self.ask_all(&ShardRequest::Reset, Then::Reset, ways),
             Command::Stats(Stats::Detail(_)) => reply::ok(self.tail(), false),
@@ -313,14 +311,14 @@ impl Session {
         Next::Any
     }
 
-    /// An operation without data.
+    /// Executes an operation without data.
     fn operation<S: Shards>(&mut self, key: Key<'_>, operation: Operation, ways: &mut Ways<'_, S>) {
         if !self.carry_out(key, &operation, &[], ways) {
             self.refuse(&operation);
         }
     }
 
-    /// The shard has failed.
+    /// Replies that the shard has failed.
     #[cold]
     fn refuse(&mut self, operation: &Operation) {
         if !operation.is_silent() {
@@ -328,7 +326,7 @@ impl Session {
         }
     }
 
-    /// False if the shard has failed, and nothing is answered.
+    /// Executes an operation; false if the shard has failed, without a reply.
     fn carry_out<S: Shards>(
         &mut self,
         key: Key<'_>,
@@ -365,7 +363,7 @@ impl Session {
         self.wait(What::Reply { shard, bytes, kind, since }, ways);
     }
 
-    /// The requester that a deferred answer to the next request goes to.
+    /// Address of a deferred reply to the next request.
     fn next_asker<S>(&self, ways: &Ways<'_, S>) -> Requester {
         Requester { group: ways.group, client: ways.client, number: self.first + self.waiting.len() as u64 }
     }
@@ -389,7 +387,7 @@ impl Session {
         Next::RefuseData
     }
 
-    /// The data of a command have come: in one piece, or as they were collected.
+    /// Executes a storage command whose data are complete: in one piece, or as collected.
     fn end_store<S: Shards>(&mut self, whole: &[u8], is_sound: bool, ways: &mut Ways<'_, S>) {
         let store = self.storing.take().expect("data follow a command");
         let operation = if is_sound { Operation::Store(store) } else { Operation::Unsound(store.answer) };
@@ -407,7 +405,7 @@ impl Session {
         }
     }
 
-    /// Something for all shards.
+    /// Sends a request to all shards.
     fn ask_all<S: Shards>(&mut self, request: &ShardRequest<'_>, then: Then, ways: &mut Ways<'_, S>) {
         let requester = self.next_asker(ways);
         let (left, bytes) = ask_all(request, requester, ways);
@@ -418,7 +416,7 @@ impl Session {
 
     fn wait<S>(&mut self, what: What, ways: &mut Ways<'_, S>) {
         if let Some(last) = self.waiting.back_mut() {
-            // Nothing more is put behind that one.
+            // No further reply is appended behind this one.
             if last.behind.is_empty() {
                 ways.texts.give_back(std::mem::take(&mut last.behind));
             }
@@ -427,9 +425,9 @@ impl Session {
         self.waiting.push_back(Waiting { what, reply: Vec::new(), behind: ways.texts.take() });
     }
 
-    /// An answer has come.
+    /// A reply from a shard has arrived.
     pub fn note_reply<S: Shards>(&mut self, number: u64, content: Content, ways: &mut Ways<'_, S>) {
-        // Whoever waits keeps its place until it is answered, unless all are given up.
+        // A pending reply keeps its position until it is complete, unless all are dropped.
         let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
         let waiting = &mut self.waiting[at];
         match (&mut waiting.what, content) {
@@ -468,7 +466,7 @@ impl Session {
         self.advance(ways);
     }
 
-    /// Answers whoever waits for nothing any more.
+    /// Completes pending replies from the front.
     fn advance<S: Shards>(&mut self, ways: &mut Ways<'_, S>) {
         while let Some(waiting) = self.waiting.front_mut() {
             match &waiting.what {
@@ -501,8 +499,8 @@ impl Session {
         }
     }
 
-    /// A shard has failed: whoever waits for it is told so, and nothing more is answered, as it would be in
-    /// another order.
+    /// A shard has failed: if a reply from it is pending, the session ends with an error, since later replies
+    /// would be out of order.
     pub fn fail_shard(&mut self, failed: u32) {
         let waits = |waiting: &Waiting| match waiting.what {
             What::Reply { shard, .. } => shard == failed,
@@ -514,8 +512,8 @@ impl Session {
         }
     }
 
-    /// What is asked for cannot be known, or what was changed not be made durable, any more: nobody is told
-    /// that it was, and nothing more is promised.
+    /// Ends the session with an error: a requested item is unknown, or a change cannot be made durable, so
+    /// neither can be acknowledged.
     fn give_up(&mut self, why: &str) {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();
@@ -525,11 +523,11 @@ impl Session {
     }
 }
 
-/// What becomes of what stands behind a command.
+/// Treatment of the input behind a command.
 enum Next {
-    /// What it is.
+    /// A further command.
     Any,
-    /// Data, which are not wanted.
+    /// Data to be discarded.
     RefuseData,
     /// The rest of a line of keys, which is answered with an error.
     FailLine,
@@ -546,7 +544,7 @@ impl Then {
     }
 }
 
-/// Has something done by all shards. How many of them answer later, and the memory that this can take.
+/// Sends a request to all shards. Returns the number of deferred replies and their largest memory in bytes.
 fn ask_all<S: Shards>(
     request: &ShardRequest<'_>,
     requester: Requester,
@@ -561,17 +559,17 @@ fn ask_all<S: Shards>(
     (left, u64::from(left + 1) * size_of::<Sums>() as u64 + AROUND_OPERATION)
 }
 
-/// What clients are told: the version of the program whose protocol is spoken, by which they choose what they
-/// use, and ours behind it. libmemcached takes a version that begins with 0 for none at all.
+/// Version reported to clients: that of the memcached release whose protocol is implemented, by which clients
+/// choose features, followed by ours. libmemcached rejects a version that begins with 0.
 const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
-/// Commands of one client that wait for flash at a time.
+/// Largest number of pending replies per client.
 const MOST_WAITING: usize = 128;
-/// While so many bytes of items are under way for a client, no more are asked for; so there is one at least,
-/// however long.
+/// A client starts no further read while its pending requests take this many bytes; so there is always at
+/// least one, however long.
 const MOST_AWAITED: u64 = 4 << 20;
-/// Bytes of memory for an operation that waits, beside data and values.
+/// Memory of a pending operation in bytes, without data and values.
 const AROUND_OPERATION: u64 = 512;
-/// A client that does not read its answers is not served any more when there are so many bytes of them.
+/// A client with this many bytes of unsent replies is not served.
 const MOST_OUT: usize = 1 << 20;
-/// Memory for data that a client keeps between its commands.
+/// Largest data buffer in bytes that a client keeps between commands.
 const MOST_KEPT: usize = 4 << 10;

@@ -1,101 +1,101 @@
-//! What a client wants of one item.
+//! Operations on one item.
 
 use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode};
 
-/// A command about one item, without its key.
+/// A command on one item, without its key.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
     /// `get`, `gets`, `gat`, `gats`.
     Get {
-        /// The CAS value is wanted, too.
+        /// Return the CAS value as well.
         with_cas: bool,
-        /// When the item is to expire from now on.
+        /// New expiry time; None to keep it.
         exptime: Option<i64>,
     },
     /// `mg`.
     MetaGet(MetaFlags),
-    /// `set` and its kin, `ms`.
+    /// `set` and its variants, `ms`.
     Store(Store),
     /// `incr`, `decr`.
     Count {
-        /// Up or down.
+        /// Increment or decrement.
         direction: Direction,
-        /// By how much.
+        /// Amount.
         delta: u64,
-        /// No answer is wanted.
+        /// Suppress the reply.
         noreply: bool,
     },
     /// `ma`.
     MetaCount {
         /// Its flags.
         flags: MetaFlags,
-        /// Up or down.
+        /// Increment or decrement.
         direction: Direction,
-        /// By how much.
+        /// Amount.
         delta: u64,
     },
     /// `touch`.
     Touch {
-        /// When the item is to expire from now on.
+        /// New expiry time.
         exptime: i64,
-        /// No answer is wanted.
+        /// Suppress the reply.
         noreply: bool,
     },
     /// `delete`.
     Delete {
-        /// No answer is wanted.
+        /// Suppress the reply.
         noreply: bool,
     },
     /// `md`.
     MetaDelete(MetaFlags),
     /// `me`.
     MetaDebug,
-    /// A store whose data are too long to be taken.
+    /// A storage command whose data exceed the size limit.
     TooLarge {
-        /// What was there is out of date.
+        /// The current item is outdated and must be removed.
         replaces: bool,
-        /// How it is answered.
+        /// Form of the reply.
         answer: Answer,
     },
-    /// A store whose data did not end where they should; this is how it is answered.
+    /// A storage command whose data lack the terminator; gives the form of the reply.
     Unsound(Answer),
 }
 
-/// What is to be stored, but for its data.
+/// A storage command, without its data.
 #[derive(Clone, Copy, Debug)]
 pub struct Store {
-    /// What becomes of an item that is there, and of one that is not.
+    /// Storage mode: its effect on an existing and on a missing item.
     pub mode: StoreMode,
     /// The client's flags.
     pub client_flags: u32,
-    /// When it is to expire.
+    /// Expiry time.
     pub expiry: Expiry,
-    /// The CAS value that the item must have to be joined with; 0 is any.
+    /// CAS value that the item must have; 0 for any.
     pub cas: u64,
-    /// The CAS value that it is to get.
+    /// CAS value to set; None for a new one.
     pub new_cas: Option<u64>,
-    /// An older version is stored, as stale.
+    /// The client stores an older version, to be marked as stale.
     pub invalidates: bool,
-    /// Its key came in base64.
+    /// The key was sent in base64.
     pub has_base64_key: bool,
-    /// How it is answered.
+    /// Form of the reply.
     pub answer: Answer,
 }
 
-/// How storing is answered.
+/// Form of the reply to a storage command.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
-    /// In a line.
+    /// A line, as for `set`.
     Classic {
-        /// Or not.
+        /// Suppress the reply.
         noreply: bool,
     },
-    /// In two letters and flags.
+    /// Two letters and flags, as for `ms`.
     Meta(MetaFlags),
 }
 
 impl Operation {
-    /// No answer is wanted, not even of an error.
+    /// True if the client suppresses all replies, including errors.
     pub fn is_silent(&self) -> bool {
         match self {
             Operation::Store(Store { answer, .. })
@@ -110,8 +110,8 @@ impl Operation {
         }
     }
 
-    /// Bytes of memory that it can take at the most while it waits, with the `data` that came with it and the
-    /// value that it may return, which is part of an item of at most `most_item` bytes.
+    /// Upper bound of the memory of a pending operation in bytes: its `data`, and the value that it may
+    /// return, part of an item of at most `most_item` bytes.
     pub fn most_memory(&self, data: &[u8], most_item: u64) -> u32 {
         let returned = match self {
             Operation::Get { .. } => most_item,
@@ -121,7 +121,7 @@ impl Operation {
         u32::try_from(data.len() as u64 + returned).unwrap_or(u32::MAX)
     }
 
-    /// Nothing is changed but when the item expires: the next command need not wait for it.
+    /// True if the operation changes nothing, not even an expiry time: the next command need not wait for it.
     pub fn only_looks(&self) -> bool {
         match self {
             Operation::Get { exptime, .. } => exptime.is_none(),
@@ -133,7 +133,7 @@ impl Operation {
         }
     }
 
-    /// It always changes more than when an item expires.
+    /// True if the operation always changes more than an expiry time.
     pub fn writes(&self) -> bool {
         matches!(
             self,
@@ -147,43 +147,43 @@ impl Operation {
         )
     }
 
-    /// In a cache it need not wait for what was not found yet: a miss is right, and so is deleting it
-    /// whatever it is.
+    /// True if, in a cache, the operation need not wait for recovery to find its key: a miss is correct, and
+    /// so is a blind delete.
     pub fn may_miss(&self) -> bool {
         self.only_looks() || matches!(self, Operation::Delete { .. } | Operation::MetaDelete(_))
     }
 }
 
-/// A key, kept in memory that is used again.
+/// A key in a reusable buffer.
 #[derive(Debug, Default)]
 pub struct KeptKey {
     bytes: Vec<u8>,
 }
 
 impl KeptKey {
-    /// Another key.
+    /// Replaces the key.
     pub fn set(&mut self, key: Key<'_>) {
         self.bytes.clear();
         self.bytes.extend_from_slice(key.as_bytes());
     }
 
-    /// The key that was set.
+    /// The current key.
     pub fn key(&self) -> Key<'_> {
         Key::new(&self.bytes).expect("it was one")
     }
 }
 
-/// When an item expires, as it is kept: seconds of Unix time, 0 for never.
+/// Encodes an expiry time as stored: seconds of Unix time, 0 for never.
 pub fn to_seconds(expiry: Expiry) -> u32 {
     match expiry {
         Expiry::Never => 0,
         Expiry::Past => 1,
-        // What would be later than 2106 ends then.
+        // Later times are clamped to the last representable one, in 2106.
         Expiry::At(moment) => u32::try_from(moment).unwrap_or(u32::MAX).max(1),
     }
 }
 
-/// And back.
+/// Decodes a stored expiry time, in seconds of Unix time, 0 for never.
 pub fn to_expiry(seconds: u32) -> Expiry {
     match seconds {
         0 => Expiry::Never,

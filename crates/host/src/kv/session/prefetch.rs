@@ -1,28 +1,27 @@
-//! What is known of the next keys is fetched from memory before their turn comes.
+//! Prefetch of the index entries and records of upcoming keys into the processor's cache.
 
 use super::shard_request::Shards;
 use crate::kv::MOST_FORESEEN;
 use crate::wire::memcached::{Ahead, Receiver};
 
-/// How far a piece of a client's input was looked at, before it is carried out.
+/// Progress of the look-ahead in a piece of a client's input.
 ///
-/// An item that is asked for is somewhere in gigabytes of index and records, so each command waits for
-/// memory, several times: as long as everything else in it takes. The next [`MOST_FORESEEN`] are waited for
-/// together.
+/// An item may be anywhere in gigabytes of index and records, so each command has several cache misses, which
+/// take as long as all else in it. The misses of the next [`MOST_FORESEEN`] commands overlap.
 #[derive(Debug)]
 pub struct Prefetch<'a> {
     ahead: Option<Ahead<'a>>,
-    /// When so many bytes of the input are left, the next are looked at.
+    /// Look ahead again when this many bytes of the input are left.
     until: usize,
 }
 
 impl<'a> Prefetch<'a> {
-    /// Of input of which nothing was looked at.
+    /// Look-ahead for new input.
     pub fn new() -> Prefetch<'a> {
         Prefetch { ahead: None, until: usize::MAX }
     }
 
-    /// The receiver is at the front of `input`.
+    /// Looks ahead if necessary; `input` is what the receiver has not consumed.
     #[inline]
     pub fn look<S: Shards>(&mut self, input: &'a [u8], receiver: &Receiver, shards: &mut S) {
         if input.len() <= self.until {
@@ -42,7 +41,7 @@ impl<'a> Prefetch<'a> {
             *place = key;
             count += 1;
         }
-        // One alone is there as soon as it would be fetched ahead.
+        // Prefetching a single key gains nothing.
         if count > 1 {
             shards.prefetch(&keys[..count]);
         }
@@ -51,5 +50,5 @@ impl<'a> Prefetch<'a> {
     }
 }
 
-/// A space before a key, and a line's end behind it, that do not count as looked at.
+/// Bytes around a key that the look-ahead does not count: a space before it, a line end behind it.
 const AROUND_KEY: usize = 3;

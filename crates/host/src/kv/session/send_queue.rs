@@ -1,39 +1,39 @@
-//! What a client is to be sent, in parts that leave as they are: an item that has come late is not copied
-//! behind what was answered before it.
+//! A client's send queue, in parts that are sent as they are: a late reply is not copied behind the replies
+//! before it.
 
 use std::collections::VecDeque;
 
-/// Answers on their way to a client.
+/// Replies to be sent to a client.
 #[derive(Debug, Default)]
 pub struct SendQueue {
-    /// None of them is empty but the last.
+    /// No part is empty but the last.
     parts: VecDeque<Vec<u8>>,
-    /// Bytes of all but the last.
+    /// Bytes in all parts but the last.
     settled: usize,
-    /// Memory of all but the last.
+    /// Memory of all parts but the last, in bytes.
     settled_memory: usize,
-    /// Bytes of the first one that were sent.
+    /// Bytes of the first part that are sent.
     sent: usize,
 }
 
 impl SendQueue {
-    /// Bytes that are to be sent.
+    /// Bytes to be sent.
     pub fn bytes(&self) -> usize {
         self.settled + self.parts.back().map_or(0, Vec::len) - self.sent
     }
 
-    /// Bytes of memory of what is to be sent; 0 when there is nothing, whatever is kept for the next answers.
+    /// Memory of the queue in bytes; 0 if it is empty, even if a spare part is kept.
     #[inline]
     pub fn memory(&self) -> usize {
         if self.is_empty() { 0 } else { self.settled_memory + self.parts.back().map_or(0, Vec::capacity) }
     }
 
-    /// True when nothing is to be sent.
+    /// True if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
 
-    /// Where the next answer is appended.
+    /// Buffer for the next reply.
     pub fn tail(&mut self) -> &mut Vec<u8> {
         if self.parts.is_empty() {
             self.parts.push_back(Vec::new());
@@ -41,20 +41,20 @@ impl SendQueue {
         self.parts.back_mut().expect("there is one")
     }
 
-    /// What is to be sent, one piece after the other.
+    /// The bytes to be sent, in contiguous pieces.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let from = |at| if at == 0 { self.sent } else { 0 };
         let pieces = self.parts.iter().enumerate().map(move |(at, part)| &part[from(at)..]);
         pieces.filter(|piece| !piece.is_empty())
     }
 
-    /// Appends all of it to `out`, as if that had sent it.
+    /// Moves all unsent bytes to `out`.
     pub fn empty_into(&mut self, out: &mut Vec<u8>) {
         self.pieces().for_each(|piece| out.extend_from_slice(piece));
         *self = SendQueue::default();
     }
 
-    /// Begins another part if the last one is long enough, so that none has to move to grow.
+    /// Begins another part if the last one is long enough, so that parts are not reallocated to grow.
     pub(super) fn begin_part(&mut self, texts: &mut Texts) {
         if self.parts.back().is_none_or(|part| part.len() >= MOST_PART) {
             self.append(texts.take());
@@ -67,7 +67,7 @@ impl SendQueue {
         self.parts.push_back(part);
     }
 
-    /// Takes a text behind what there is.
+    /// Appends a reply.
     pub(super) fn push(&mut self, text: Vec<u8>, texts: &mut Texts) {
         match self.parts.back_mut() {
             Some(last) if text.len() <= MOST_COPIED && last.len() < MOST_PART => {
@@ -79,7 +79,7 @@ impl SendQueue {
         }
     }
 
-    /// So many bytes of its front were sent. The last part stays for the next answers unless it is large.
+    /// The first `bytes` bytes were sent. Keeps the last part for later replies unless it is large.
     pub(super) fn note_sent(&mut self, bytes: usize, texts: &mut Texts) {
         self.sent += bytes;
         while self.parts.len() > 1 && self.sent >= self.parts[0].len() {
@@ -99,17 +99,17 @@ impl SendQueue {
     }
 }
 
-/// Memory for answers, used again and again.
+/// A pool of reply buffers.
 #[derive(Debug, Default)]
 pub struct Texts(Vec<Vec<u8>>);
 
 impl Texts {
-    /// An empty one.
+    /// Takes an empty buffer.
     pub(super) fn take(&mut self) -> Vec<u8> {
         self.0.pop().unwrap_or_default()
     }
 
-    /// It is not needed any more.
+    /// Returns a buffer.
     pub(super) fn give_back(&mut self, mut text: Vec<u8>) {
         if self.0.len() < MOST_SPARE && (LEAST_KEPT..=MOST_KEPT).contains(&text.capacity()) {
             text.clear();
@@ -118,13 +118,12 @@ impl Texts {
     }
 }
 
-/// A part that is so long gets no further answers.
+/// Length of a part in bytes from which on it gets no further replies.
 pub const MOST_PART: usize = 16 << 10;
-/// What is no longer than this is copied behind what is there: that costs less than to send it as a piece of
-/// its own.
+/// Longest reply that is copied into the last part: copying is cheaper than another piece to send.
 const MOST_COPIED: usize = 1 << 10;
-/// Texts that are kept, and the memory of each: as much as makes it worth the while, and no more than a part
-/// and an item of 4 KiB behind it may come to need.
+/// Number of spare buffers, and the range of their capacity in bytes: from where reuse pays off to what a
+/// part with an item of 4 KiB behind it may need.
 const MOST_SPARE: usize = 256;
 const LEAST_KEPT: usize = 4 << 10;
 const MOST_KEPT: usize = 32 << 10;
@@ -152,7 +151,7 @@ mod tests {
     }
 
     proptest! {
-        /// What goes in comes out, in its order, however it is cut.
+        /// The queue is a byte stream: bytes leave in the order they entered, however they are split.
         #[test]
         fn it_is_a_stream(steps in prop::collection::vec(step(), 1..200)) {
             let (mut send_queue, mut texts) = (SendQueue::default(), Texts::default());

@@ -1,10 +1,10 @@
-//! Clients of one engine, in one thread.
+//! Clients of one engine in one thread.
 //!
-//! Whoever has the sockets and the disk calls, in this order: [`Service::tick`]; for each client that has
-//! sent something [`Service::receive`]; [`Service::recover`]; [`Service::next_request`] until there is none,
-//! giving them to the disk; [`Service::respond`] with its answers; [`Service::turn`], which names the clients
-//! that can go on; all that again if it named any, as they may want something from the disk; and sends what
-//! [`Service::send_queue`] holds.
+//! The owner of the sockets and the disk calls, in this order: [`Service::tick`]; [`Service::receive`] for
+//! each client with input; [`Service::recover`]; [`Service::next_request`] until there is none, submitting
+//! each to the disk; [`Service::respond`] with its completions; [`Service::turn`], which returns the clients
+//! that can continue; all of that again if there were any, as they may need the disk. Then it sends the
+//! content of [`Service::send_queue`].
 
 use super::clients::Clients;
 use super::latency::Latencies;
@@ -17,7 +17,7 @@ use crate::kv::Engine;
 use crate::wire::memcached::Reason;
 use tailcut_base::Time;
 
-/// An engine with its clients.
+/// An engine with its clients, for one thread.
 #[derive(Debug)]
 pub struct Service {
     clients: Clients,
@@ -26,7 +26,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Over an engine.
+    /// A service for an engine.
     pub fn new(engine: Engine, settings: ServiceSettings) -> Service {
         Service {
             clients: Clients::new(0, 1, settings),
@@ -35,7 +35,7 @@ impl Service {
         }
     }
 
-    /// What time it is: by the clock of the process, and in seconds of Unix time.
+    /// Sets the time: on the process's clock, and in seconds of Unix time.
     pub fn tick(&mut self, now: Time, unix: u64) {
         self.now = now;
         self.clients.tick(unix);
@@ -43,23 +43,23 @@ impl Service {
         self.shard.tick(now, unix);
     }
 
-    /// A client has come; its name.
+    /// Adds a client. Returns its identifier.
     pub fn open(&mut self) -> u32 {
         self.clients.open()
     }
 
-    /// A client has gone, or goes.
+    /// Removes a client that disconnects.
     pub fn close(&mut self, client: u32) {
         self.clients.close(client);
     }
 
-    /// Does what a client says, as far as it goes; the rest of the input is wanted again.
+    /// Executes a client's commands and advances `input` past them. The rest must be passed again.
     pub fn receive(&mut self, client: u32, input: &mut &[u8]) {
         let Service { clients, shard, .. } = self;
         loop {
             let before = input.len();
             clients.receive(client, input, shard);
-            // What was asked of the shard itself is there already.
+            // Replies of the shard that are complete already.
             let has_replies = self::deliver(clients, shard, |_| {});
             if !has_replies || input.len() == before {
                 return;
@@ -67,76 +67,76 @@ impl Service {
         }
     }
 
-    /// What a client is to be sent.
+    /// A client's send queue.
     pub fn send_queue(&mut self, client: u32) -> &mut SendQueue {
         self.clients.send_queue(client)
     }
 
-    /// True while a client's input is taken.
+    /// True while a client accepts input.
     pub fn is_willing(&self, client: u32) -> bool {
         self.clients.is_willing(client)
     }
 
-    /// True when nothing is missing of a client's answers.
+    /// True if no reply to a client is pending.
     pub fn is_answered(&self, client: u32) -> bool {
         self.clients.is_answered(client)
     }
 
-    /// Why a client's connection is to be closed, when everything was answered.
+    /// Why a client's connection must be closed; None while replies are pending.
     pub fn closing(&self, client: u32) -> Option<Reason> {
         self.clients.closing(client)
     }
 
-    /// The next request for the disk. What has to be durable is on its way with those that come.
+    /// The next request for the disk. Includes the writes that make acknowledged changes durable.
     pub fn next_request(&mut self) -> Option<Request<Bytes>> {
         self.shard.next_request()
     }
 
-    /// The disk has answered.
+    /// Handles a completion from the disk.
     pub fn respond(&mut self, response: Response<Bytes>) {
         self.shard.respond(response);
     }
 
-    /// Goes on with finding what is on flash, a little, while the engine serves; see [`Engine::recover`].
+    /// Advances recovery by a small step while the engine serves; see [`Engine::recover`].
     pub fn recover(&mut self) {
         self.shard.recover();
     }
 
-    /// Goes on with what was fetched, made durable, or waited for the disk. Appends the clients that have
-    /// more to send, or take more.
+    /// Continues requests that were waiting for a fetch, durability, or the disk. Appends the clients that
+    /// have more to send or accept more input to `movers`.
     pub fn turn(&mut self, movers: &mut Vec<u32>) {
         self.shard.turn();
         deliver(&mut self.clients, &mut self.shard, |client| movers.push(client));
         self.clients.note_sending(self.now);
     }
 
-    /// When it wants to go on by itself.
+    /// When the service's next timer expires; [`Time::NEVER`] if none is set.
     pub fn next_event(&self) -> Time {
         self.shard.next_event()
     }
 
-    /// What clients have asked for since the start, or since one of them has said `stats reset`.
+    /// Counters of client commands since the start or the last `stats reset`.
     pub fn statistics(&self) -> Statistics {
         self.shard.sums().statistics
     }
 
-    /// How long commands took that were answered since the last time.
+    /// Takes the latencies of the commands answered since the last call.
     pub fn take_latencies(&mut self) -> Latencies {
         self.clients.take_latencies()
     }
 
-    /// The engine.
+    /// The storage engine.
     pub fn engine(&self) -> &Engine {
         self.shard.engine()
     }
 
-    /// The engine, for who ends the service: [`Engine::sync`] and [`Engine::is_idle`].
+    /// The engine, for shutdown: [`Engine::sync`] and [`Engine::is_idle`].
     pub fn engine_mut(&mut self) -> &mut Engine {
         self.shard.engine_mut()
     }
 }
 
-/// Gives clients what has come for them. True if there was something.
+/// Delivers the shard's replies to clients. True if there were any.
 fn deliver(clients: &mut Clients, shard: &mut Shard, mut moved: impl FnMut(u32)) -> bool {
     let mut has_any = false;
     while let Some(reply) = shard.next_reply() {

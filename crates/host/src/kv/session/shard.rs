@@ -1,4 +1,4 @@
-//! An engine, and what is asked of it: requests that are done at once, and those that wait for the disk.
+//! An engine with its requests: executed at once, or pending on the disk.
 
 use super::carry_out::{AROUND_VALUE, Outcome, Work};
 use super::latency::Source;
@@ -14,27 +14,27 @@ use std::collections::VecDeque;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Time, id};
 
-/// What clients may, and what is promised to them.
+/// Limits and guarantees of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceSettings {
-    /// The most bytes of an item, as memcached counts them (`-I`).
+    /// Largest item in bytes, as memcached counts them (`-I`).
     pub most_item: u64,
-    /// What is changed is durable when it is answered.
+    /// Changes are durable before they are acknowledged.
     pub is_durable: bool,
-    /// Bytes of memory for all clients: their replies, values that have come in part, and operations that
-    /// wait. Each thread has an equal share, and at least room for four commands with the largest values.
+    /// Memory for all clients in bytes: replies, partially received values, and pending operations. Each
+    /// thread has an equal share, and at least room for four commands with the largest values.
     pub client_memory: u64,
-    /// The number of the process, for `stats`.
+    /// Process ID, for `stats`.
     pub process: u32,
 }
 
 impl ServiceSettings {
-    /// Bytes of memory that one command can take at the most: its value, or its reply behind others.
+    /// Largest memory of a command in bytes: its value, or its reply behind others.
     pub fn most_command(&self) -> u64 {
         self.most_item + AROUND_COMMAND
     }
 
-    /// Bytes of memory that the clients of `threads` threads can take together.
+    /// Largest memory of all clients of `threads` threads, in bytes.
     pub fn most_client_memory(&self, threads: u32) -> u64 {
         self.client_memory.max(u64::from(threads) * LEAST_COMMANDS as u64 * self.most_command())
     }
@@ -45,23 +45,24 @@ id! {
     struct ShardRequestId;
 }
 
-/// An engine with the requests that are under way.
+/// An engine with its pending requests.
 #[derive(Debug)]
 pub struct Shard {
     engine: Engine,
     settings: ServiceSettings,
     /// Requests that wait for flash or for the log; their ids are the tickets of fetches.
     pending: Slab<ShardRequestId, UnderWay>,
-    /// Those that wait for a disk that is behind.
+    /// Requests that wait because the disk is behind.
     stuck: Vec<ShardRequestId>,
-    /// What is done, and not on its way to be durable.
+    /// Executed requests whose changes are not being synced yet.
     unsynced: Vec<ShardRequestId>,
-    /// What is on its way, with the point up to which the log has to be durable; points do not decrease.
+    /// Requests whose changes are being synced, with the log position that must be durable, in ascending
+    /// order.
     syncing: VecDeque<(u64, ShardRequestId)>,
     replies: VecDeque<Reply>,
     statistics: Statistics,
     scratch: Vec<u8>,
-    /// Memory for requests that wait.
+    /// Spare memory for pending requests.
     #[expect(clippy::vec_box, reason = "they come in boxes and go on in them")]
     spare: Vec<Box<Kept>>,
     unix: u64,
@@ -70,7 +71,7 @@ pub struct Shard {
     is_touched: bool,
 }
 
-/// A request that has not been answered.
+/// A pending request.
 #[derive(Debug)]
 struct UnderWay {
     requester: Requester,
@@ -79,16 +80,16 @@ struct UnderWay {
 
 #[derive(Debug)]
 enum Stage {
-    /// For an item on flash.
+    /// Waits for an item on flash.
     Item(Box<Kept>),
-    /// For a disk that is behind.
+    /// Waits because the disk is behind.
     Disk(Box<Kept>),
-    /// It is done, and this is the answer when it is durable.
+    /// Executed; this reply is sent once the change is durable.
     Durable(Vec<u8>, Source),
 }
 
 impl Shard {
-    /// Over an engine.
+    /// A shard for an engine.
     pub fn new(engine: Engine, settings: ServiceSettings) -> Shard {
         Shard {
             engine,
@@ -108,38 +109,38 @@ impl Shard {
         }
     }
 
-    /// What time it is: by the clock of the process, and in seconds of Unix time.
+    /// Sets the time: on the process's clock, and in seconds of Unix time.
     pub fn tick(&mut self, now: Time, unix: u64) {
         self.engine.tick(now, unix.min(u64::from(u32::MAX)) as u32);
         self.unix = unix;
         if self.flush_at.is_some_and(|moment| moment <= unix) {
             self.flush_at = None;
-            // It was answered when it was asked for. A store whose disk has failed meanwhile keeps what it
-            // has.
+            // The command was acknowledged when it arrived. A store whose disk has failed since keeps its
+            // items.
             let _ = self.engine.flush_all();
             self.is_touched = true;
         }
     }
 
-    /// The next request for the disk. What has to be durable is on its way with those that come.
+    /// The next request for the disk. Includes the writes that make acknowledged changes durable.
     pub fn next_request(&mut self) -> Option<Request<Bytes>> {
         self.sync();
         let reclaimed = self.engine.figures().reclaimed;
         let request = self.engine.next_request();
-        // A segment came free without another answer of the disk: there may never be one, so those who wait
-        // for room go on now.
+        // A segment was freed without a completion from the disk. There may never be one, so requests that
+        // wait for space continue now.
         self.has_moved |= self.engine.figures().reclaimed > reclaimed;
         self.is_touched = request.is_some();
         request
     }
 
-    /// True if something has happened since the disk was last asked what it wants, so that there may be a
+    /// True if the state has changed since the last [`Shard::next_request`], so that there may be another
     /// request.
     pub fn is_touched(&self) -> bool {
         self.is_touched
     }
 
-    /// There may be something to be asked of the disk, as its time has come.
+    /// A timer has expired: there may be a request for the disk.
     pub fn touch(&mut self) {
         self.is_touched = true;
     }
@@ -150,29 +151,29 @@ impl Shard {
         }
         let point = self.engine.sync();
         self.syncing.extend(self.unsynced.drain(..).map(|id| (point, id)));
-        // Without flash, or with a disk that has failed, there is nothing to wait for.
+        // Without flash, or on a failed disk, there is nothing to wait for.
         self.has_moved |= self.engine.durable() >= point || self.engine.has_failed();
     }
 
-    /// The disk has answered.
+    /// Handles a completion from the disk.
     pub fn respond(&mut self, response: Response<Bytes>) {
         self.has_moved = true;
         self.is_touched = true;
         self.engine.respond(response);
     }
 
-    /// Goes on with finding what is on flash, a little, while the engine serves; see [`Engine::recover`].
+    /// Advances recovery by a small step while the engine serves; see [`Engine::recover`].
     pub fn recover(&mut self) {
         if self.engine.recovered().is_none() {
             return;
         }
         self.engine.recover(RECOVERED_AT_A_TIME);
         self.is_touched = true;
-        // Room may be made from now on.
+        // Segments can be reclaimed from now on.
         self.has_moved |= self.engine.recovered().is_none();
     }
 
-    /// Goes on with what was fetched, made durable, or waited for the disk.
+    /// Continues requests that were waiting for a fetch, durability, or the disk.
     pub fn turn(&mut self) {
         while let Some(fetched) = self.engine.next_fetched() {
             self.note_fetched(&fetched);
@@ -190,28 +191,28 @@ impl Shard {
         self.note_durable();
     }
 
-    /// The next answer that has come later.
+    /// The next deferred reply.
     pub fn next_reply(&mut self) -> Option<Reply> {
         self.replies.pop_front()
     }
 
-    /// When it wants to go on by itself.
+    /// When the shard must be called again; [`Time::NEVER`] if no timer is set.
     pub fn next_event(&self) -> Time {
         let is_due = self.is_touched || self.has_moved;
         if is_due { Time::ZERO } else { self.engine.next_event() }
     }
 
-    /// What was counted.
+    /// The shard's counters.
     pub fn sums(&self) -> Sums {
         Sums::new(self.statistics, &self.engine)
     }
 
-    /// The engine.
+    /// The storage engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The engine, for who ends the service: [`Engine::sync`] and [`Engine::is_idle`].
+    /// The engine, for shutdown: [`Engine::sync`] and [`Engine::is_idle`].
     pub fn engine_mut(&mut self) -> &mut Engine {
         &mut self.engine
     }
@@ -264,7 +265,7 @@ impl Shard {
             Outcome::OnFlash { counts, is_unknown } => {
                 let kept = self.keep(key, operation, data);
                 let bytes = self.fetch(requester, kept, counts).saturating_add(data.len() as u32);
-                // What is unknown is what it is when it is found: nothing behind may change it before.
+                // An unknown item must be read as recovery finds it: no later command may change it before.
                 Progress::Later { is_open: is_unknown || changes, bytes }
             }
             Outcome::Busy => {
@@ -289,7 +290,7 @@ impl Shard {
         self.engine.flush_all()
     }
 
-    /// Something is done: it is answered when it is durable, if that is promised.
+    /// Replies to an executed change: at once, or once it is durable if that is guaranteed.
     fn promise(&mut self, requester: Requester, text: Vec<u8>, source: Source) -> Progress {
         if !self.settings.is_durable {
             debug_assert!(text.is_empty(), "the answer is where it was wanted");
@@ -300,7 +301,7 @@ impl Shard {
         Progress::Later { is_open: false, bytes }
     }
 
-    /// Returns how many bytes are under way.
+    /// Starts a fetch. Returns an upper bound of its memory in bytes.
     fn fetch(&mut self, requester: Requester, kept: Box<Kept>, counts: bool) -> u32 {
         self.is_touched = true;
         let id = self.pending.insert(UnderWay { requester, stage: Stage::Item(kept) });
@@ -310,19 +311,19 @@ impl Shard {
         u32::try_from(self.engine.fetch(kept.key().as_bytes(), id.get(), counts)).unwrap_or(u32::MAX)
     }
 
-    /// An item has come.
+    /// A fetch has completed.
     fn note_fetched(&mut self, fetched: &Fetched) {
         let id = ShardRequestId::new(fetched.ticket);
         let UnderWay { requester, stage: Stage::Item(kept) } = self.pending.remove(id) else {
             panic!("an item comes for who waits for it")
         };
-        // Who has only looked gets what there was, whatever has changed since.
+        // A read returns the item as fetched, even if it has changed since.
         let is_usable =
             kept.operation().only_looks() && fetched.was_read() || self.engine.is_current(fetched);
         self.try_again(requester, kept, is_usable.then_some(fetched));
     }
 
-    /// Once more, with the item that was missing if it has come.
+    /// Retries an operation, with the fetched item if it is current.
     fn try_again(&mut self, requester: Requester, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
         let changes = !kept.operation().only_looks();
         self.is_touched |= changes;
@@ -362,12 +363,12 @@ impl Shard {
 
     fn wait_for_disk(&mut self, requester: Requester, kept: Box<Kept>) {
         self.stuck.push(self.pending.insert(UnderWay { requester, stage: Stage::Disk(kept) }));
-        // An item that has left memory to make room for itself waits for nothing: with a disk that is idle
-        // nobody would try again.
+        // If the item was evicted to make room for itself, nothing is pending: on an idle disk no completion
+        // would trigger a retry.
         self.has_moved |= self.engine.is_idle();
     }
 
-    /// Answers what has become durable.
+    /// Replies to requests whose changes have become durable.
     fn note_durable(&mut self) {
         let (durable, has_failed) = (self.engine.durable(), self.engine.has_failed());
         let is_full = self.engine.is_full();
@@ -402,17 +403,17 @@ impl Shard {
     }
 }
 
-/// An answer that comes when it is known, and that nobody behind has to wait for.
+/// A deferred reply that later commands need not wait for.
 const LATER: Progress = Progress::Later { is_open: false, bytes: 0 };
-/// Bytes that a command can take beside a value: the part of the answers that its own stands behind, lines
+/// Memory of a command in bytes, without its value: the part of replies that its own is appended to, lines
 /// and keys.
 const AROUND_COMMAND: u64 = 40 << 10;
-/// Records of a step of recovery: some ten microseconds.
+/// Records per step of recovery: some ten microseconds.
 const RECOVERED_AT_A_TIME: usize = 256;
-/// Requests whose memory is kept.
+/// Spare request buffers kept.
 const MOST_SPARE: usize = 256;
 
-/// Alone, it has all items.
+/// A single shard owns all items.
 impl Shards for Shard {
     fn count(&self) -> u32 {
         1

@@ -1,4 +1,4 @@
-//! What a client wants of the items, and who gets the answer.
+//! Requests to a shard and their replies.
 
 use super::clients::Tally;
 use super::latency::Source;
@@ -6,39 +6,39 @@ use super::operation::{KeptKey, Operation};
 use super::statistics::Sums;
 use crate::wire::memcached::Key;
 
-/// Who asks: so an answer that comes later finds its way.
+/// Address of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requester {
-    /// Among all that share the shards.
+    /// Number of the thread among those that share the shards.
     pub group: u32,
-    /// Which of its clients.
+    /// Client of that thread.
     pub client: u32,
-    /// Which of the client's answers.
+    /// Reply number of that client.
     pub number: u64,
 }
 
-/// Something to be done by a shard.
+/// A request to a shard.
 #[derive(Clone, Copy, Debug)]
 pub enum ShardRequest<'a> {
-    /// With an item.
+    /// An operation on one item.
     Item {
         /// Its key.
         key: Key<'a>,
-        /// What is to be done.
+        /// The operation.
         operation: &'a Operation,
-        /// The data that came with it.
+        /// Its payload, empty for operations without one.
         data: &'a [u8],
     },
-    /// All items are to be forgotten, at this moment of Unix time in seconds, or at once if that has passed.
+    /// Invalidate all items at this time, in seconds of Unix time; at once if it has passed.
     Flush(u64),
-    /// What was counted is to be forgotten.
+    /// Reset the counters.
     Reset,
-    /// What was counted is to be told.
+    /// Return the counters.
     Tell,
 }
 
 impl ShardRequest<'_> {
-    /// The client's next command need not wait for it.
+    /// True if the client's next command need not wait for this request.
     pub fn only_looks(&self) -> bool {
         match self {
             ShardRequest::Item { operation, .. } => operation.only_looks(),
@@ -46,7 +46,7 @@ impl ShardRequest<'_> {
         }
     }
 
-    /// A copy for later.
+    /// An owned copy of the request.
     pub fn keep(&self) -> OwnedShardRequest {
         match *self {
             ShardRequest::Item { key, operation, data } => {
@@ -73,7 +73,7 @@ pub enum OwnedShardRequest {
 }
 
 impl OwnedShardRequest {
-    /// As it was.
+    /// The request, borrowing its data.
     pub fn request(&self) -> ShardRequest<'_> {
         match self {
             OwnedShardRequest::Item(kept) => kept.request(),
@@ -84,7 +84,7 @@ impl OwnedShardRequest {
     }
 }
 
-/// What is to be done with an item, later.
+/// An owned item operation, to be executed later.
 #[derive(Debug)]
 pub struct Kept {
     key: KeptKey,
@@ -93,14 +93,14 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// A copy.
+    /// An owned copy of an operation.
     pub fn new(key: Key<'_>, operation: &Operation, data: &[u8]) -> Kept {
         let mut kept = Kept { key: KeptKey::default(), operation: *operation, data: Vec::new() };
         kept.set(key, operation, data);
         kept
     }
 
-    /// Something else, in the same memory.
+    /// Replaces the operation, reusing the memory.
     pub fn set(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) {
         self.key.set(key);
         self.operation = *operation;
@@ -113,17 +113,17 @@ impl Kept {
         self.key.key()
     }
 
-    /// What is to be done with it.
+    /// The operation.
     pub fn operation(&self) -> &Operation {
         &self.operation
     }
 
-    /// The data that came with that.
+    /// Its payload, empty for operations without one.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// Only its memory is kept on, without that of the data.
+    /// Releases the memory of the payload; the rest is kept for reuse.
     pub fn clear(&mut self) {
         self.data = Vec::new();
     }
@@ -136,74 +136,73 @@ impl Kept {
 /// The immediate outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It is done, and the answer is where it was wanted. An item was found there; for anything else it means
-    /// nothing.
+    /// Executed; the reply is written. The source is meaningful for item operations only.
     Done(Source),
-    /// The answer comes as a [`Reply`].
+    /// The reply follows as a [`Reply`].
     Later {
-        /// Something else may come between: the client's next command has to wait for it.
+        /// The order of later commands is not guaranteed: the client's next command must wait.
         is_open: bool,
-        /// Bytes that are under way for it, as far as it is known. In 32 bits, so that all of this is
-        /// returned in a register: a copy of what was only just written to memory waits for everything that
-        /// was written before.
+        /// Upper bound of the memory of the pending request in bytes, as far as known. In 32 bits, so that
+        /// the whole value is returned in a register: a copy of a value just written to memory would stall
+        /// until earlier stores complete.
         bytes: u32,
     },
-    /// The shard has failed, and nothing is done any more there.
+    /// The shard has failed and executes nothing any more.
     Failed,
-    /// It waits for its shard, which another thread uses; the answer comes as a [`Reply`]. If it does more
-    /// than look, it is open.
+    /// The request waits for its shard, which another thread is using; the reply follows as a [`Reply`]. The
+    /// client's next command must wait unless the request only reads.
     Deferred,
 }
 
-/// An answer that has come later.
+/// A deferred reply.
 #[derive(Debug)]
 pub struct Reply {
-    /// Whom it is for.
+    /// Its address.
     pub requester: Requester,
-    /// What it is.
+    /// Its content.
     pub content: Content,
 }
 
-/// What an answer is.
+/// Content of a deferred reply.
 #[derive(Debug)]
 pub enum Content {
-    /// What the client is told, of an item that was found there.
+    /// The text for the client, and the source of the item.
     Text(Vec<u8>, Source),
-    /// What was counted.
+    /// The shard's counters.
     Sums(Box<Sums>),
-    /// The disk has failed, and nothing was done.
+    /// The disk has failed; the request was not executed.
     Refused,
-    /// The disk has no room at the moment, and what was done is not durable: it may be undone by a crash.
-    /// `is_silent` if the client wants no answer.
+    /// The disk is out of space, and the change is not durable: a crash may undo it.
     NotDurable {
-        /// The client wants no answer.
+        /// The client suppresses the reply.
         is_silent: bool,
     },
-    /// The disk has failed, and what was done can not be made durable.
+    /// The disk has failed, and the executed change cannot be made durable.
     Failed,
 }
 
-/// The shards, as sessions reach them. Items are divided among them by their keys.
+/// The shards as seen by sessions. A key belongs to one shard.
 pub trait Shards {
-    /// How many there are.
+    /// Number of shards.
     fn count(&self) -> u32;
 
-    /// Who has the item with this key.
+    /// The shard of a key.
     fn home(&self, key: Key<'_>) -> u32;
 
-    /// What is told of clients elsewhere that share the shards.
+    /// Counters of clients of other threads that share the shards.
     fn elsewhere(&self) -> Tally {
         Tally::default()
     }
 
-    /// Appends what `stats` tells of the disk, in its lines.
+    /// Appends the disk's lines of `stats`.
     fn tell_of_disk(&self, _out: &mut Vec<u8>) {}
 
-    /// These keys are likely to be asked for next; see [`Engine::prefetch`](crate::kv::Engine::prefetch).
+    /// Prefetches keys that are likely to be requested next; see
+    /// [`Engine::prefetch`](crate::kv::Engine::prefetch).
     fn prefetch(&mut self, _keys: &[&[u8]]) {}
 
-    /// Executes a request on its shard. The answer is appended to `out`, or comes later. Requests of one
-    /// requester about one item are done in their order, unless [`Progress::Later`] says that it is open.
+    /// Executes a request on its shard. The reply is appended to `out` or follows later. Requests of one
+    /// requester for one item are executed in order, unless [`Progress::Later`] has `is_open` set.
     fn carry_out(
         &mut self,
         shard: u32,

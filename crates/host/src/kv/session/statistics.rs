@@ -1,68 +1,68 @@
-//! What clients have asked for, under memcached's names (`protocol.txt`, "General-purpose statistics").
+//! Counters of client commands with memcached's names (`protocol.txt`, "General-purpose statistics").
 
 use crate::kv::{Engine, Figures, Keep};
 use crate::wire::memcached::reply::Stored;
 use crate::wire::memcached::{Direction, StoreMode};
 
-/// Counted since the start, or since `stats reset`.
+/// Counters since the start or the last `stats reset`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Retrievals.
     pub cmd_get: u64,
-    /// Commands that store.
+    /// Storage commands.
     pub cmd_set: u64,
     /// `flush_all`.
     pub cmd_flush: u64,
-    /// Items touched, or tried to.
+    /// Touches, successful or not.
     pub cmd_touch: u64,
-    /// Retrievals that found their item.
+    /// Retrieval hits.
     pub get_hits: u64,
-    /// Those that did not.
+    /// Retrieval misses.
     pub get_misses: u64,
-    /// Deletions that found their item.
+    /// Deletion hits.
     pub delete_hits: u64,
-    /// Those that did not.
+    /// Deletion misses.
     pub delete_misses: u64,
-    /// Increments that found their item.
+    /// Increment hits.
     pub incr_hits: u64,
-    /// Those that did not.
+    /// Increment misses.
     pub incr_misses: u64,
-    /// Decrements that found their item.
+    /// Decrement hits.
     pub decr_hits: u64,
-    /// Those that did not.
+    /// Decrement misses.
     pub decr_misses: u64,
-    /// `cas` without an item.
+    /// `cas` on missing items.
     pub cas_misses: u64,
     /// `cas` that stored.
     pub cas_hits: u64,
-    /// `cas` with another value than the item's.
+    /// `cas` with a value other than the item's.
     pub cas_badval: u64,
-    /// Touches that found their item.
+    /// Touch hits.
     pub touch_hits: u64,
-    /// Those that did not.
+    /// Touch misses.
     pub touch_misses: u64,
-    /// Values that were too large.
+    /// Values refused because they were too large.
     pub store_too_large: u64,
-    /// Values for which there was no room.
+    /// Values refused for lack of memory.
     pub store_no_memory: u64,
 }
 
-/// What shards tell; those of several can be added up.
+/// Counters of a shard; those of several can be added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// What clients have asked for.
+    /// Counters of client commands.
     pub statistics: Statistics,
-    /// What the engine has done.
+    /// Counters of the engine.
     pub engine: Figures,
-    /// Items that are there.
+    /// Number of items.
     pub items: u64,
-    /// Bytes of indexes.
+    /// Size of the index in bytes.
     pub index_bytes: u64,
-    /// Bytes of memory for items.
+    /// Memory for items in bytes.
     pub memory: u64,
-    /// Nothing is given up for others.
+    /// True for a store: nothing is evicted.
     pub keeps_everything: bool,
-    /// While it is found what is on flash: segments that are known, and all of them.
+    /// During recovery, segments recovered and segments in total.
     pub recovered: Option<(u32, u32)>,
 }
 
@@ -79,7 +79,7 @@ impl Sums {
         }
     }
 
-    /// Those of another shard, too.
+    /// Adds the counters of another shard.
     pub fn add(&mut self, other: &Sums) {
         self.statistics.add(&other.statistics);
         self.engine.add(&other.engine);

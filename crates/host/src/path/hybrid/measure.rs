@@ -1,47 +1,47 @@
-//! What is measured of a mode.
+//! Measurements of a mode.
 
 use tailcut_base::Nanos;
 
-/// A load is another one when a measure has left these parts of what it was, twice running, in per cent:
-/// twice, since one measurement may hold an exception.
+/// Range in per cent within which a measure counts as the same load. The load has changed after two measures
+/// in a row outside of it: a single one may be an outlier.
 pub(super) const SAME_LOAD: std::ops::RangeInclusive<u64> = 75..=133;
 
-/// With each measurement this part of what was known before is forgotten: a mean over so many.
+/// Decay: each measurement replaces one part in this many of the mean.
 const FORGOTTEN: u64 = 64;
 
-/// What a read took.
+/// Timing of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Took {
-    /// From its thread's request to its thread's answer.
+    /// From the thread's request to the thread's reply.
     pub latency: Nanos,
-    /// How much of that the drive had it or had no room for it.
+    /// Part of the latency in which the drive held the request or had no room for it.
     pub wait: Nanos,
-    /// How much more its thread owes to others than at its answer before, in ns: what a fair scheduler will
-    /// let them run before it lets this thread.
+    /// Increase of the thread's debt since its previous reply, in ns: the time that a fair scheduler will
+    /// give others before this thread.
     pub owed: i64,
 }
 
-/// What the path has used.
+/// Resource usage of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
-    /// How long cores have been at work for it since the beginning.
+    /// Core time used since the start.
     pub core: Nanos,
-    /// What all its threads owe to others at this moment.
+    /// Current debt of all its threads to others.
     pub owed: Nanos,
 }
 
-/// What a mode has been measured to cost, per read.
+/// Measured cost of a mode per read, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measure {
-    /// How many requests it is of.
+    /// Number of requests measured.
     pub requests: u64,
-    /// Latency but for the wait for the drive.
+    /// Latency without the wait for the drive.
     pub host: u64,
     pub core: u64,
-    /// By how much threads owe more than before, in ns; less than nothing where older debts are paid off.
+    /// Increase of the threads' debt, in ns; negative if older debt is repaid.
     pub owed: i64,
     pub wait: u64,
-    /// Requests under way, in thousandths.
+    /// Requests in flight, in thousandths.
     pub parallelism: u64,
 }
 
@@ -50,8 +50,8 @@ impl Measure {
         (self.host + self.core).saturating_add_signed(self.owed)
     }
 
-    /// The mean over the requests of both, of which older ones count less and less. A scheduler takes back up
-    /// to half as much again as is owed.
+    /// The mean over the requests of both, with exponentially decaying weight of older ones. A scheduler
+    /// takes back up to half as much again as is owed.
     pub fn joined(&self, later: &Measure) -> Measure {
         let before = self.requests - self.requests / FORGOTTEN;
         let mean = |a: u64, b: u64| (a * before + b * later.requests) / (before + later.requests);
@@ -59,7 +59,7 @@ impl Measure {
             requests: before + later.requests,
             host: mean(self.host, later.host),
             core: mean(self.core, later.core),
-            // Rounded towards nothing.
+            // Rounded towards zero.
             owed: (self.owed * before as i64 + later.owed * later.requests as i64)
                 / (before + later.requests) as i64,
             wait: mean(self.wait, later.wait),
@@ -72,7 +72,7 @@ impl Measure {
     }
 
     pub fn has_parallelism_of(&self, other: &Measure) -> bool {
-        // A single request more or less is no other load.
+        // A difference of a single request is no change of load.
         let few = self.parallelism.abs_diff(other.parallelism) < 1000;
         few || same(self.parallelism, other.parallelism)
     }

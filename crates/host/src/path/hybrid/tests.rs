@@ -1,9 +1,9 @@
-//! A hybrid on a plant whose prices are known.
+//! A hybrid on a plant with known prices.
 
 use super::*;
 use tailcut_base::random::Stream;
 
-/// A host on which each mode has its price, as a load has it.
+/// A host on which each mode has a known price that depends on the load.
 struct Plant {
     random: Stream,
     prices: [u64; 4],
@@ -12,13 +12,13 @@ struct Plant {
     /// Scatter of a read in per cent.
     noise: u64,
     core: u64,
-    /// What a read of each mode borrows of the scheduler, what is owed, and whether the scheduler says so.
+    /// Debt that a read of each mode incurs, the current debt, and whether the scheduler reports it.
     borrows: [u64; 4],
     owed: u64,
     reports: bool,
 }
 
-/// A scheduler takes back so much at a time.
+/// Debt at which the scheduler takes it all back.
 const LENT: u64 = 8_000_000;
 
 impl Plant {
@@ -28,7 +28,7 @@ impl Plant {
         Plant { random, prices: [0; 4], wait: 0, threads: 1, noise, core: 0, borrows, owed, reports }
     }
 
-    /// Another load, unlike the one before.
+    /// Switches to a load unlike the current one.
     fn change(&mut self) {
         let threads = self.threads;
         while self.threads.abs_diff(threads) * 2 < threads.max(6) {
@@ -48,8 +48,7 @@ impl Plant {
         Used { core: Nanos(self.core), owed: Nanos(if self.reports { self.owed } else { 0 }) }
     }
 
-    /// A read borrows: how long it has to wait for others, and what is owed more than before, if that is
-    /// known.
+    /// A read incurs debt. Returns its wait for others, and the reported increase of debt; 0 if not reported.
     fn borrow(&mut self, borrows: u64) -> (u64, i64) {
         let before = self.owed as i64;
         self.owed += borrows;
@@ -57,7 +56,7 @@ impl Plant {
         (waited, if self.reports { self.owed as i64 - before } else { 0 })
     }
 
-    /// Runs for a tick.
+    /// Runs one tick.
     fn run(&mut self, hybrid: &mut Hybrid) {
         let mode = hybrid.mode();
         let price = self.prices[mode as usize];
@@ -76,8 +75,8 @@ impl Plant {
     }
 }
 
-/// How many ticks, later than 10 ms after a change of load, were not on trial, and in how many of them the
-/// mode was dearer than the best by more than a tenth.
+/// Number of ticks outside of trials, more than 10 ms after a change of load, and of those in which the mode
+/// was dearer than the best by more than a tenth.
 fn walk(seed: u64, noise: u64) -> (u64, u64) {
     let mut plant = Plant::new(seed, noise);
     let mut hybrid = Hybrid::default();
@@ -86,7 +85,7 @@ fn walk(seed: u64, noise: u64) -> (u64, u64) {
     for _ in 0..20 {
         plant.change();
         let begun = now;
-        // Changes of load come at any moment, and also while modes are being measured.
+        // The load changes at any moment, including during measurements.
         let length = Nanos::millis(10) + Nanos::micros(300) * plant.random.below(300);
         while now < begun + length {
             now += Hybrid::TICK;
@@ -137,8 +136,7 @@ fn a_short_wait_is_spun_for_and_a_long_one_never() {
     }
 }
 
-/// How much of the time a mode is in force that looks cheapest until the scheduler takes back what it has
-/// lent.
+/// Share of time in a mode that looks cheapest until the scheduler takes back what it has lent.
 fn borrowed(seed: u64, reports: bool) -> f64 {
     let mut plant = Plant::new(seed, 5);
     plant.threads = [1, 4, 16][seed as usize % 3];

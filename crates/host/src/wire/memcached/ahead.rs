@@ -1,35 +1,34 @@
-//! A look at what comes next: which keys a client's input is going to ask for.
+//! Look-ahead in a client's input for the keys of the next commands.
 
 use super::receiver::LINE_BYTES;
 use memchr::memchr;
 
-/// Reads the keys of the commands in a piece of input before they are carried out, for who fetches from
-/// memory what is known of them.
+/// Extracts the keys of the commands in a piece of input before they are executed, for prefetching.
 ///
-/// Only a hint: it knows the usual forms of the commands that are asked often, and of anything else it may
-/// name a word that is no key. It ends where it does not see on, and what it says changes nothing. The input
+/// Only a hint: it knows the usual forms of frequent commands, and for anything else may return a word that
+/// is no key. It ends where it cannot parse further, and changes no state. The input begins with a line.
 /// begins with a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead<'a> {
     rest: &'a [u8],
-    /// Further keys of the line that was begun.
+    /// Further keys of the current line.
     keys: &'a [u8],
 }
 
 impl<'a> Ahead<'a> {
-    /// At the beginning of this input.
+    /// Starts at the beginning of this input.
     #[inline]
     pub fn new(input: &'a [u8]) -> Ahead<'a> {
         Ahead { rest: input, keys: &[] }
     }
 
-    /// Bytes of the input behind what was looked at.
+    /// Bytes of the input not examined yet.
     #[inline]
     pub fn left(&self) -> usize {
         self.rest.len() + self.keys.len()
     }
 
-    /// The next line, which must be complete.
+    /// The next line, if complete.
     fn line(&mut self) -> Option<&'a [u8]> {
         let window = &self.rest[..self.rest.len().min(LINE_BYTES)];
         let end = memchr(b'\n', window)?;
@@ -46,7 +45,7 @@ impl<'a> Iterator for Ahead<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         while self.keys.is_empty() {
             let (name, behind) = word(self.line()?);
-            // Of storage commands, the number of the word behind the key that has the length of the data.
+            // For storage commands, the index of the word behind the key with the length of the data.
             let length_at = match name {
                 b"get" | b"gets" => {
                     self.keys = behind;
@@ -74,7 +73,7 @@ impl<'a> Iterator for Ahead<'a> {
     }
 }
 
-/// The first word, and what is behind it.
+/// The first word and the rest.
 #[inline]
 fn word(line: &[u8]) -> (&[u8], &[u8]) {
     match memchr(b' ', line) {

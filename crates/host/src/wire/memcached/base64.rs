@@ -1,19 +1,19 @@
-//! Keys in base64 (RFC 4648), decoded as forgivingly as the program does.
+//! Keys in base64 (RFC 4648), decoded as leniently as memcached does.
 //!
-//! Its rule (`base64.c`): letters that are not of the alphabet are passed over; of the others there must be a
-//! multiple of four, at least four. `=` counts as one of them; the first group of four with any ends the key,
+//! Its rule (`base64.c`): letters outside of the alphabet are skipped; the number of the others must be a
+//! multiple of four, at least four. `=` counts as one of them; the first group of four with any ends the key
 //! and has at most two.
 
 use super::key::KEY_BYTES;
 
-/// A decoded key, kept inline.
+/// A decoded key, stored inline.
 #[derive(Clone, Debug)]
 pub struct Decoded {
     bytes: [u8; DECODED_BYTES],
     length: u8,
 }
 
-/// The most that a key of [`KEY_BYTES`] letters decodes to: three bytes for each whole four letters.
+/// Longest decoded key: three bytes for each whole four of [`KEY_BYTES`] letters.
 pub const DECODED_BYTES: usize = KEY_BYTES / 4 * 3;
 
 impl Default for Decoded {
@@ -23,7 +23,7 @@ impl Default for Decoded {
 }
 
 impl Decoded {
-    /// Decodes a word of at most [`KEY_BYTES`] letters; false, and nothing is kept, if it breaks the rule.
+    /// Decodes a word of at most [`KEY_BYTES`] letters. If it is invalid, returns false and stores nothing.
     pub fn set(&mut self, word: &[u8]) -> bool {
         assert!(word.len() <= KEY_BYTES, "a key was let through that is too long");
         self.length = 0;
@@ -52,12 +52,12 @@ impl Decoded {
         self.length > 0
     }
 
-    /// Forgets what was decoded.
+    /// Clears the key.
     pub fn clear(&mut self) {
         self.length = 0;
     }
 
-    /// What was decoded, if anything was.
+    /// The decoded key; empty if there is none.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }

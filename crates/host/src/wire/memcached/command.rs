@@ -1,14 +1,14 @@
-//! What a client can ask for.
+//! Parsed commands.
 
 use super::flags::MetaFlags;
 use super::key::Key;
 
-/// One command; of those with several keys, one key.
+/// One command; for a command with several keys, one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
     /// `get`, `gets`, `gat`, `gats`: one of their keys.
     Get(Get<'a>),
-    /// The end of such a line: after the answers to its keys `END` is due.
+    /// The end of a line of `get` or its variants: `END` follows the replies for its keys.
     GetEnd,
     /// `set`, `add`, `replace`, `append`, `prepend`, `cas`: the data follow.
     Store(Store<'a>),
@@ -28,7 +28,7 @@ pub enum Command<'a> {
     MetaCount(MetaCount<'a>),
     /// `me`.
     MetaDebug(MetaDebug<'a>),
-    /// `mn`: everything that was answered so far is to be sent.
+    /// `mn`: send all replies so far.
     MetaNoop,
     /// `flush_all`.
     FlushAll(FlushAll),
@@ -47,77 +47,77 @@ pub enum Command<'a> {
 pub struct Get<'a> {
     /// The key.
     pub key: Key<'a>,
-    /// `gets`, `gats`: the version is wanted, too.
+    /// `gets`, `gats`: return the CAS value as well.
     pub with_cas: bool,
-    /// `gat`, `gats`: the value is to end then (see [`super::Expiry::new`]).
+    /// `gat`, `gats`: new expiry time (see [`super::Expiry::new`]).
     pub exptime: Option<i64>,
 }
 
-/// The line in front of data that are to be stored.
+/// The line of a storage command, before its data.
 ///
-/// If the data are too many, or there is no room, call [`super::Receiver::refuse`], and answer that. The
-/// program then also deletes what a `set` or an `ms` would have replaced, so that nobody reads what is out of
-/// date.
+/// If the data are too long or there is no room, call [`super::Receiver::refuse`] and reply accordingly.
+/// memcached then also deletes the item that a `set` or an `ms` would have replaced, so that no client reads
+/// outdated data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store<'a> {
     /// The key.
     pub key: Key<'a>,
-    /// What is to be done.
+    /// Storage mode.
     pub mode: StoreMode,
     /// The client's own flags.
     pub client_flags: u32,
-    /// When the value is to end (see [`super::Expiry::new`]).
+    /// Expiry time (see [`super::Expiry::new`]).
     pub exptime: i64,
-    /// Bytes of data, at most [`MOST_VALUE_BYTES`].
+    /// Length of the data in bytes, at most [`MOST_VALUE_BYTES`].
     pub length: u32,
-    /// No answer is wanted.
+    /// Suppress the reply.
     pub noreply: bool,
 }
 
-/// The most data that a client can announce.
+/// Longest data in bytes that a command can announce.
 pub const MOST_VALUE_BYTES: u32 = i32::MAX as u32 - 2;
 
-/// What becomes of a value that is there, and of one that is not.
+/// Storage mode: the effect on an existing and on a missing item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreMode {
-    /// It is replaced, or made.
+    /// Replace an existing item or create a missing one.
     Set,
-    /// It stays; or made.
+    /// Create a missing item; fail if it exists.
     Add,
-    /// It is replaced; nothing.
+    /// Replace an existing item; fail if it is missing.
     Replace,
-    /// Data are put behind it, all else stays; nothing.
+    /// Append data to an existing item, whose attributes stay; fail if it is missing.
     Append,
-    /// Data are put in front of it, all else stays; nothing.
+    /// Prepend data to an existing item, whose attributes stay; fail if it is missing.
     Prepend,
-    /// It is replaced if it has this version, which is never 0; nothing.
+    /// Replace an existing item with this CAS value, which is never 0; fail otherwise.
     Cas(u64),
 }
 
-/// `incr` or `decr`. The number is at the front of the value, see [`super::number::of_value`].
+/// `incr` or `decr`. The value begins with the number, see [`super::number::of_value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count<'a> {
     /// The key.
     pub key: Key<'a>,
-    /// Up or down.
+    /// Increment or decrement.
     pub direction: Direction,
-    /// By how much.
+    /// Amount.
     pub delta: u64,
-    /// No answer is wanted.
+    /// Suppress the reply.
     pub noreply: bool,
 }
 
-/// Which way a number goes.
+/// Direction of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Up, from the greatest to 0 and on.
+    /// Increment, wrapping around to 0.
     Up,
-    /// Down, to 0 and no further.
+    /// Decrement, down to 0 at most.
     Down,
 }
 
 impl Direction {
-    /// The number after a step.
+    /// The result of counting `number` by `delta`.
     pub fn apply(self, number: u64, delta: u64) -> u64 {
         match self {
             Direction::Up => number.wrapping_add(delta),
@@ -131,9 +131,9 @@ impl Direction {
 pub struct Touch<'a> {
     /// The key.
     pub key: Key<'a>,
-    /// When the value is to end (see [`super::Expiry::new`]).
+    /// New expiry time (see [`super::Expiry::new`]).
     pub exptime: i64,
-    /// No answer is wanted.
+    /// Suppress the reply.
     pub noreply: bool,
 }
 
@@ -142,7 +142,7 @@ pub struct Touch<'a> {
 pub struct Delete<'a> {
     /// The key.
     pub key: Key<'a>,
-    /// No answer is wanted.
+    /// Suppress the reply.
     pub noreply: bool,
 }
 
@@ -155,17 +155,17 @@ pub struct Meta<'a> {
     pub flags: MetaFlags,
 }
 
-/// `ms`. As with [`Store`], data can be refused.
+/// `ms`. Its data can be refused like those of [`Store`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaStore<'a> {
     /// The key, decoded.
     pub key: Key<'a>,
-    /// Its flags. When the value is to end is their `exptime` (never, if there is none); if they have a
-    /// version, values are appended and prepended only to that version (0 is any).
+    /// Its flags. `exptime` is the expiry time (never, if absent). With a CAS value, appending and prepending
+    /// require that value (0 is any).
     pub flags: MetaFlags,
-    /// What is to be done.
+    /// Storage mode.
     pub mode: StoreMode,
-    /// Bytes of data, at most [`MOST_VALUE_BYTES`].
+    /// Length of the data in bytes, at most [`MOST_VALUE_BYTES`].
     pub length: u32,
 }
 
@@ -176,9 +176,9 @@ pub struct MetaCount<'a> {
     pub key: Key<'a>,
     /// Its flags.
     pub flags: MetaFlags,
-    /// Up or down.
+    /// Increment or decrement.
     pub direction: Direction,
-    /// By how much.
+    /// Amount.
     pub delta: u64,
 }
 
@@ -192,49 +192,49 @@ pub struct MetaDebug<'a> {
 /// `flush_all`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushAll {
-    /// When (see [`super::flush_moment`]).
+    /// Delay or time of the flush (see [`super::flush_moment`]).
     pub delay: i64,
-    /// No answer is wanted.
+    /// Suppress the reply.
     pub noreply: bool,
 }
 
 /// `verbosity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verbosity {
-    /// How much the server is to say.
+    /// Verbosity level of the server.
     pub level: u32,
-    /// No answer is wanted.
+    /// Suppress the reply.
     pub noreply: bool,
 }
 
 /// `cache_memlimit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// 8 to 1,000,000,000 MiB.
+    /// Memory limit, 8 to 1,000,000,000 MiB.
     pub mebibytes: u32,
-    /// No answer is wanted.
+    /// Suppress the reply.
     pub noreply: bool,
 }
 
-/// What is to be counted up.
+/// A variant of `stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stats {
-    /// In general.
+    /// General counters.
     General,
-    /// Everything is counted from 0 again; `RESET`.
+    /// Reset all counters; the reply is `RESET`.
     Reset,
-    /// What was configured.
+    /// Settings.
     Settings,
-    /// Values by class of size.
+    /// Items by slab class.
     Items,
-    /// Memory by class of size.
+    /// Memory by slab class.
     Slabs,
-    /// How many values of which size.
+    /// Histogram of item sizes.
     Sizes,
     /// Connections.
     Connections,
-    /// Begin or cease to count by prefix of keys; `OK`.
+    /// Enable or disable counters by key prefix; the reply is `OK`.
     Detail(bool),
-    /// What was counted by prefix.
+    /// Counters by key prefix.
     DetailDump,
 }

@@ -1,23 +1,23 @@
-//! When values end. The rules are those of `realtime` and `item_is_flushed` in the program's source.
+//! Expiry times. The rules are those of `realtime` and `item_is_flushed` in memcached's source.
 
-/// The moment at which a value is no longer there, in seconds since 1970.
+/// The time at which an item expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Expiry {
-    /// In the past, whatever the time.
+    /// Expired, whatever the time.
     Past,
-    /// From this second on.
+    /// At this second of Unix time.
     At(u64),
-    /// It stays.
+    /// Never.
     #[default]
     Never,
 }
 
-/// The longest time that is taken for a stretch from now on: 30 days in seconds. What is larger is a date.
+/// Longest relative expiry time: 30 days in seconds. Larger values are absolute.
 pub const LONGEST_STRETCH: i64 = 60 * 60 * 24 * 30;
 
 impl Expiry {
-    /// What a client means by `exptime`, said at `now` (seconds since 1970): 0 is never, what is negative is
-    /// at once, up to [`LONGEST_STRETCH`] it is a stretch, beyond a date.
+    /// The meaning of a client's `exptime` at `now` (seconds of Unix time): 0 is never, negative is at once,
+    /// up to [`LONGEST_STRETCH`] it is relative, beyond that absolute.
     pub fn new(now: u64, exptime: i64) -> Expiry {
         match exptime {
             0 => Expiry::Never,
@@ -27,7 +27,7 @@ impl Expiry {
         }
     }
 
-    /// The value is not there any more.
+    /// True if the item has expired at `now`, in seconds of Unix time.
     pub fn is_over(self, now: u64) -> bool {
         match self {
             Expiry::Past => true,
@@ -36,7 +36,7 @@ impl Expiry {
         }
     }
 
-    /// Seconds that are left, 0 if it is over; nothing if it stays.
+    /// Seconds left, 0 if expired; None for an item that does not expire.
     pub fn left(self, now: u64) -> Option<u64> {
         match self {
             Expiry::Past => Some(0),
@@ -46,9 +46,9 @@ impl Expiry {
     }
 }
 
-/// When a `flush_all` with this delay takes effect, in seconds since 1970. From then on, whatever was stored
-/// or touched last before that second is not there, and of a flush without delay nothing that was stored
-/// before it came. A later `flush_all` replaces one that still waits. What is not positive is at once.
+/// When a `flush_all` with this delay takes effect, in seconds of Unix time. From then on, items stored or
+/// touched last before that second are invalid, and for a flush without delay, all items stored before it. A
+/// later `flush_all` replaces a pending one. A delay that is not positive takes effect at once.
 pub fn flush_moment(now: u64, delay: i64) -> u64 {
     match Expiry::new(now, delay) {
         Expiry::At(moment) => moment,

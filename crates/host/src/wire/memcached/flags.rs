@@ -1,4 +1,4 @@
-//! The flags of a meta command: words behind its key of one letter each, some with a value.
+//! The flags of a meta command: words of one letter behind its key, some with a value.
 
 use super::base64::Decoded;
 use super::expiry::Expiry;
@@ -7,28 +7,27 @@ use super::refusal::Refusal;
 
 /// The flags of one meta command.
 ///
-/// All of them may stand behind any of the commands, as in the program; what a command has no use for is
-/// ignored.
+/// As in memcached, any flag may follow any command; flags that a command does not use are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetaFlags {
-    /// `T`: the time at which the value is to end, as [`Expiry::new`] takes it.
+    /// `T`: new expiry time, as for [`Expiry::new`].
     pub exptime: Option<i64>,
-    /// `N`: a value that is missing is made, to end then.
+    /// `N`: autovivify: create a missing item with this expiry time.
     pub vivify: Option<i64>,
-    /// `R`: who finds that the value ends sooner than this is to make it anew.
+    /// `R`: the client wins the right to recache if less than this time is left before expiry.
     pub recache: Option<i64>,
-    /// `C`: the version that the value must have. For `ma` 0 is any version.
+    /// `C`: CAS value that the item must have. For `ma`, 0 is any.
     pub cas: Option<u64>,
-    /// `E`: the version that the value gets, wherever the command gives it one. Newer than the program that
-    /// we compare with (1.6.18).
+    /// `E`: CAS value to set, if the command sets one. Newer than the reference version of memcached
+    /// (1.6.18).
     pub new_cas: Option<u64>,
-    /// `F`: the client's own flags for what is stored.
+    /// `F`: client flags to store.
     pub client_flags: u32,
-    /// `D`: the step of a count.
+    /// `D`: delta of a count.
     pub delta: Option<u64>,
-    /// `J`: what a count that is made begins with.
+    /// `J`: initial value of an autovivified count.
     pub initial: u64,
-    /// `M`: the letter of a mode.
+    /// `M`: mode letter.
     pub mode: Option<u8>,
     letters: u64,
     order: [u8; MOST_FLAGS],
@@ -37,15 +36,15 @@ pub struct MetaFlags {
     opaque_bytes: u8,
 }
 
-/// The most flags that a command can have.
+/// Largest number of flags of a command.
 pub const MOST_FLAGS: usize = 17;
 
-/// The longest opaque word, without its letter.
+/// Longest opaque token in bytes, without its letter.
 pub const OPAQUE_BYTES: usize = 31;
 
 impl MetaFlags {
-    /// Reads the words behind `key`, which is decoded if they say so. Of several mistakes the last is told,
-    /// but one with which reading ends at once; so does the program.
+    /// Parses the words behind `key`, which is decoded if a flag demands it. Of several errors the last is
+    /// reported, except that one that stops parsing is reported at once; memcached does the same.
     pub(super) fn read(words: &[&[u8]], key: &[u8], decoded: &mut Decoded) -> Result<MetaFlags, Refusal> {
         let (mut flags, mut wrong) = (MetaFlags::default(), None);
         decoded.clear();
@@ -61,29 +60,29 @@ impl MetaFlags {
         wrong.map_or(Ok(flags), Err)
     }
 
-    /// The flag was given.
+    /// True if the flag is present.
     pub fn has(&self, letter: u8) -> bool {
         bit(letter).is_some_and(|bit| self.letters & bit != 0)
     }
 
-    /// `q`: what was to be expected is not said.
+    /// `q`: suppress the expected reply.
     pub fn is_quiet(&self) -> bool {
         self.has(b'q')
     }
 
-    /// `v`: the value is wanted.
+    /// `v`: return the value.
     pub fn wants_value(&self) -> bool {
         self.has(b'v')
     }
 
-    /// `I`: `md` marks the value as stale instead of deleting it; `ms` with an older version than the value
-    /// has stores it nevertheless, as stale.
+    /// `I`: `md` marks the item as stale instead of deleting it; `ms` with an older CAS value than the item's
+    /// stores nevertheless, as stale.
     pub fn invalidates(&self) -> bool {
         self.has(b'I')
     }
 
-    /// `x`: `md` leaves the value, but empty and without the client's flags. Newer than the program that we
-    /// compare with (1.6.18).
+    /// `x`: `md` keeps the item, but clears its value and client flags. Newer than the reference version of
+    /// memcached (1.6.18).
     pub fn empties(&self) -> bool {
         self.has(b'x')
     }
@@ -93,28 +92,28 @@ impl MetaFlags {
         self.has(b'u')
     }
 
-    /// `b`: the key came in base64. Who stores under it keeps that, and shows the key so again.
+    /// `b`: the key is in base64. An item stored that way remembers it and is shown with its key in base64.
     pub fn has_base64_key(&self) -> bool {
         self.has(b'b')
     }
 
-    /// `O`: the word that comes back in the answer, without its letter.
+    /// `O`: the opaque token repeated in the reply, without its letter.
     pub fn opaque(&self) -> &[u8] {
         &self.opaque[..usize::from(self.opaque_bytes)]
     }
 
-    /// The letters, in the order in which they came.
+    /// The flag letters in the order of the command.
     pub fn letters(&self) -> &[u8] {
         &self.order[..usize::from(self.count)]
     }
 
-    /// When a value ends after this command, that ended at `expiry` before; `is_new` says that the command
-    /// has made it.
+    /// Expiry time of an item after this command, given its previous `expiry`; `is_new` if the command has
+    /// created it.
     pub fn expiry(&self, now: u64, expiry: Expiry, is_new: bool) -> Expiry {
         self.letters().iter().fold(expiry, |expiry, &letter| self.step(letter, now, expiry, is_new))
     }
 
-    /// What the flag `letter` makes of a value's end.
+    /// Effect of the flag `letter` on an item's expiry time.
     pub(super) fn step(&self, letter: u8, now: u64, expiry: Expiry, is_new: bool) -> Expiry {
         match (letter, self.exptime, self.vivify) {
             (b'T', Some(exptime), _) => Expiry::new(now, exptime),
@@ -123,7 +122,7 @@ impl MetaFlags {
         }
     }
 
-    /// Notes that a flag is there, once.
+    /// Records a flag; an error if it is unknown or a duplicate.
     fn note(&mut self, letter: u8) -> Result<(), Refusal> {
         if letter >= 127 {
             return Err(Refusal::DuplicateFlag);
@@ -138,7 +137,7 @@ impl MetaFlags {
         Ok(())
     }
 
-    /// Reads what stands behind a letter. `wrong` is what was wrong before.
+    /// Parses the value of a flag. `wrong` is the previous error.
     fn take(&mut self, letter: u8, value: &[u8], wrong: Option<Refusal>) -> Result<(), Refusal> {
         let time = || number::signed(value).map(Some).ok_or(Refusal::Token);
         let version = || number::unsigned(value).map(Some).ok_or(Refusal::Token);
@@ -148,7 +147,7 @@ impl MetaFlags {
             b'R' => self.recache = time()?,
             b'C' => self.cas = version()?,
             b'E' => self.new_cas = version()?,
-            // The program says nothing of its own here: what was said before stands.
+            // memcached sets no error of its own here: a previous one stands.
             b'F' => self.client_flags = number::narrow(value).ok_or(wrong.unwrap_or(Refusal::Format))?,
             b'D' => self.delta = Some(number::unsigned(value).ok_or(Refusal::MetaDelta)?),
             b'J' => self.initial = number::unsigned(value).ok_or(Refusal::Initial)?,
@@ -160,29 +159,29 @@ impl MetaFlags {
         Ok(())
     }
 
-    /// Keeps the opaque word; of one that is too long, that it is.
+    /// Stores the opaque token; marks it if it is too long.
     fn set_opaque(&mut self, value: &[u8]) {
         let kept = value.len().min(OPAQUE_BYTES);
         self.opaque[..kept].copy_from_slice(&value[..kept]);
         self.opaque_bytes = if value.len() > OPAQUE_BYTES { TOO_LONG } else { kept as u8 };
     }
 
-    /// Whether the opaque word is short enough.
+    /// An error if the opaque token is too long.
     pub(super) fn check_opaque(&self) -> Result<(), Refusal> {
         if self.opaque_bytes == TOO_LONG { Err(Refusal::Opaque) } else { Ok(()) }
     }
 }
 
-/// In place of a length: a word that is refused before anybody sees it.
+/// Length that marks an opaque token as too long; it is refused before it is read.
 const TOO_LONG: u8 = u8::MAX;
 
-/// The bit of a letter, if it is one of those that there are.
+/// The bit of a letter; None if there is no such flag.
 fn bit(letter: u8) -> Option<u64> {
     let place = letter.checked_sub(b'A').filter(|&place| place < 64)?;
     Some(1 << place).filter(|bit| KNOWN & bit != 0)
 }
 
-/// The letters that there are. `L` and `P` are for proxies, and mean nothing to a server.
+/// The known letters. `L` and `P` are for proxies; a server ignores them.
 const KNOWN: u64 = {
     let letters = b"bcfhklqstuvxCDEFIJLMNOPRT";
     let (mut known, mut at) = (0, 0);

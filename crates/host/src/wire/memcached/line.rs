@@ -1,4 +1,4 @@
-//! A whole line: which command it is, or what is said to it.
+//! Parsing of a complete line into a command or an error.
 
 use super::base64::Decoded;
 use super::command::*;
@@ -8,25 +8,25 @@ use super::number;
 use super::refusal::Refusal;
 use super::words::Words;
 
-/// What a line is. Those of `get` and its kin are not read here.
+/// A parsed line. Lines of `get` and its variants are parsed elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// A command. The key of a meta command still is as it came.
+    /// A command. The key of a meta command is not decoded yet.
     Command(Command<'a>),
-    /// Not one; the client is told. `data` bytes follow that mean nothing.
+    /// An invalid line; the client gets an error. `data` bytes to be skipped follow.
     Refused(Refusal, Option<u32>),
-    /// Not one, and the client does not want to know.
+    /// An invalid line whose error the client suppresses.
     Silence,
     /// `quit`.
     Quit,
-    /// A browser.
+    /// An HTTP request.
     Http,
 }
 
 type Read<'a> = Result<Command<'a>, Refusal>;
 
 impl<'a> Line<'a> {
-    /// Reads a line without its end.
+    /// Parses a line without its terminator.
     pub fn read(line: &'a [u8], decoded: &mut Decoded) -> Line<'a> {
         let words = Words::new(line);
         let &[name, ref rest @ ..] = words.all() else { return Line::Refused(Refusal::Unknown, None) };
@@ -58,7 +58,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Who wants no reply is told of nothing but a wrong number of words: that comes first.
+    /// With `noreply`, only a wrong number of words is reported: memcached checks that first.
     fn hushed(read: Read<'a>, noreply: bool) -> Line<'a> {
         match read {
             Err(refusal) if noreply && refusal != Refusal::Unknown => Line::Silence,
@@ -71,8 +71,8 @@ fn key(word: &[u8]) -> Result<Key<'_>, Refusal> {
     Key::new(word).ok_or(Refusal::Format)
 }
 
-/// How many bytes of data follow. Unlike the program this does not wrap numbers around at 32 bits: whoever
-/// sends them and whoever reads them would not agree on where the data ends.
+/// Length of the data that follow. Unlike in memcached, numbers do not wrap around at 32 bits: client and
+/// server would disagree on the end of the data.
 fn length(word: &[u8]) -> Result<u32, Refusal> {
     let length = number::signed(word).and_then(|length| u32::try_from(length).ok());
     length.filter(|&length| length <= MOST_VALUE_BYTES).ok_or(Refusal::Format)
@@ -107,7 +107,7 @@ fn touch<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
     Ok(Command::Touch(Touch { key, exptime, noreply }))
 }
 
-/// A time in the way of old clients may stand behind the key, if it is 0.
+/// `delete` may have a time behind the key, for old clients, if it is 0.
 fn delete<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
     let (name, is_valid) = match *rest {
         [name] => (name, true),
@@ -121,7 +121,7 @@ fn delete<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
     Ok(Command::Delete(Delete { key: key(name)?, noreply: noreply && rest.len() > 1 }))
 }
 
-/// Commands of operators.
+/// Administrative commands.
 fn seldom<'a>(name: &[u8], words: &Words<'a>) -> Line<'a> {
     let (rest, noreply) = (&words.all()[1..], words.ask_no_reply());
     let read = match name {
@@ -145,8 +145,8 @@ fn seldom<'a>(name: &[u8], words: &Words<'a>) -> Line<'a> {
     Line::hushed(read, noreply)
 }
 
-/// The last word is of a request of HTTP. Commands that begin with some letters have been told apart before
-/// this is asked.
+/// True if the last word is that of an HTTP request. Commands that begin with certain letters are recognised
+/// before this check.
 fn is_browser(name: &[u8], words: &Words<'_>) -> bool {
     let is_asked = name.len() > 1 && !matches!(name[0], b'g' | b's' | b'a' | b'c' | b'i' | b'd' | b't');
     let is_known = matches!(name, b"slabs" | b"lru_crawler" | b"lru" | b"extstore" | b"bget");
@@ -213,7 +213,7 @@ fn meta<'a>(letter: u8, rest: &[&'a [u8]], decoded: &mut Decoded) -> Line<'a> {
     }
 }
 
-/// The key in front of flags, and the flags.
+/// Splits the words into the key and the flags behind it.
 fn split<'a, 'w>(rest: &'w [&'a [u8]], many: Refusal) -> Result<(Key<'a>, &'w [&'a [u8]]), Refusal> {
     let (word, flags) = rest.split_first().ok_or(Refusal::Unknown)?;
     let key = key(word)?;
@@ -234,7 +234,7 @@ fn meta_delete<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Read<'a> {
     Ok(Command::MetaDelete(Meta { key, flags }))
 }
 
-/// For commands that do not say what is wrong with their flags.
+/// Parses flags for commands that do not report which flag is wrong.
 fn terse(words: &[&[u8]], key: Key<'_>, decoded: &mut Decoded) -> Result<MetaFlags, Refusal> {
     MetaFlags::read(words, key.as_bytes(), decoded).map_err(|_| Refusal::FlagOrDuplicate)
 }
@@ -260,7 +260,7 @@ fn meta_debug<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Read<'a> {
     Ok(Command::MetaDebug(MetaDebug { key }))
 }
 
-/// Once it is known how much data follows, mistakes cost that data.
+/// Parses `ms`. Once the length of the data is known, an error also skips the data.
 fn meta_store<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Line<'a> {
     let announced = split(rest, Refusal::ManyFlagsElse).and_then(|(key, words)| {
         let (word, words) = words.split_first().ok_or(Refusal::Format)?;

@@ -1,14 +1,14 @@
-//! Who has to say a name and a password before anything else (`-Y` of the program).
+//! Authentication by user name and password (`-Y` of memcached).
 //!
-//! The first command has to be a `set` of any key, with flags, time and length, whose data are a name and a
-//! password with a space between them. Until that was right nothing else is understood.
+//! The first command must be a `set` of any key, with flags, time and length, whose data are a name and a
+//! password separated by a space. Until these are right, no other command is accepted.
 
 use super::receiver::BUFFER_BYTES;
 use super::{number, words::Words};
 use memchr::memchr;
 use subtle::{Choice, ConstantTimeEq};
 
-/// Those who may come in.
+/// The registered users.
 #[derive(Clone, Default)]
 pub struct Users {
     users: Vec<User>,
@@ -20,16 +20,16 @@ struct User {
     password: Box<[u8]>,
 }
 
-/// A line of a file of users is not `name:password`.
+/// A line of the user file is not `name:password`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: a user is a name without spaces, a colon and a password without spaces")]
 pub struct WrongUser {
-    /// Which line, from 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 
 impl Users {
-    /// Reads a file with a line for each user: name, colon, password, and nothing else.
+    /// Parses a user file: one line `name:password` per user.
     pub fn parse(file: &[u8]) -> Result<Users, WrongUser> {
         let file = file.strip_suffix(b"\n").unwrap_or(file);
         let mut users = Vec::new();
@@ -41,8 +41,8 @@ impl Users {
         Ok(Users { users })
     }
 
-    /// Whether one of them has this name and password. How long that takes depends on lengths, not on which
-    /// bytes are right.
+    /// True if a user has this name and password. The time it takes depends on lengths only, not on which
+    /// bytes match.
     pub fn know(&self, name: &[u8], password: &[u8]) -> bool {
         let is_known = self.users.iter().fold(Choice::from(0), |known, user| {
             known | user.name.as_ref().ct_eq(name) & user.password.as_ref().ct_eq(password)
@@ -51,7 +51,7 @@ impl Users {
     }
 }
 
-/// Passwords do not belong into logs.
+/// Omits the passwords, which must not be logged.
 impl std::fmt::Debug for Users {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{} users", self.users.len())
@@ -65,31 +65,32 @@ fn user(line: &[u8]) -> Option<User> {
     (is_sayable(name) && is_sayable(password)).then(|| User { name: name.into(), password: password.into() })
 }
 
-/// The way in of one connection. Bytes are kept by whoever has the socket, as for [`super::Receiver`].
+/// Authentication of one connection. The owner of the socket buffers its input, as for [`super::Receiver`].
 #[derive(Clone, Debug, Default)]
 pub struct Login {
-    /// Bytes of data that are expected, once the line in front of them was read.
+    /// Length of the data in bytes, once their line is parsed.
     data: Option<usize>,
 }
 
-/// What a client is told that has said a name and a password which do not go together.
+/// Reply to a wrong name or password.
 pub const AUTHENTICATION_FAILURE: &[u8] = b"CLIENT_ERROR authentication failure\r\n";
 
-/// What came of an attempt to get in.
+/// Result of an authentication step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// Nothing before more is received.
+    /// More input is needed.
     More,
-    /// Not let in; the client is told this, and may try again.
+    /// Refused with this reply; the client may try again.
     Refused(&'static [u8]),
-    /// Let in: the answer is [`super::reply::Stored::Stored`], and what follows is for a [`super::Receiver`].
+    /// Authenticated: reply with [`super::reply::Stored::Stored`] and pass further input to a
+    /// [`super::Receiver`].
     Welcome,
-    /// The connection is to be closed.
+    /// Close the connection.
     Close,
 }
 
 impl Login {
-    /// What the front of `input` is; it is consumed.
+    /// Consumes the next step of the authentication from the front of `input`.
     pub fn next(&mut self, users: &Users, input: &mut &[u8]) -> Attempt {
         let Some(length) = self.data else { return self.line(users, input) };
         if input.len() < length {
@@ -124,7 +125,7 @@ impl Login {
         };
         match length {
             None => Attempt::Refused(b"CLIENT_ERROR unauthenticated\r\n"),
-            // Nobody has so long a name; the program would wait for what its buffer cannot hold.
+            // No credentials are this long; memcached would wait for data that its buffer cannot hold.
             Some(length) if length as usize + 2 > BUFFER_BYTES => Attempt::Close,
             Some(length) => {
                 self.data = Some(length as usize + 2);

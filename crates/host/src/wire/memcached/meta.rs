@@ -1,7 +1,7 @@
-//! Answers to the meta commands, appended to what is to be sent, and what a hit does to its value.
+//! Replies to meta commands, appended to an output buffer, and the effect of a hit on its item.
 //!
-//! The flags of an answer come in the order in which they were asked for. What `q` keeps quiet is what was to
-//! be expected: a miss of `mg`, success of `ms`, `md` and `ma`.
+//! The flags of a reply are in the order of the command. `q` suppresses the expected result: a miss for `mg`,
+//! success for `ms`, `md` and `ma`.
 
 use super::base64;
 use super::expiry::Expiry;
@@ -10,43 +10,43 @@ use super::key::Key;
 use super::number;
 use super::reply::{NO_MEMORY, NOT_NUMERIC, Stored, TAIL};
 
-/// A value as `mg` finds it, before anything is done to it.
+/// An item as found by `mg`, before the command takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// Its bytes.
+    /// Length of the value in bytes.
     pub length: u32,
-    /// When it ends; never, if it was just made.
+    /// Expiry time; never, if the item was just created.
     pub expiry: Expiry,
-    /// Its version.
+    /// CAS value.
     pub cas: u64,
-    /// The client's own flags.
+    /// Client flags.
     pub client_flags: u32,
     /// Seconds since the last access.
     pub idle: u64,
-    /// It was read before.
+    /// It has been read before.
     pub is_fetched: bool,
-    /// It is out of date (`I`).
+    /// It is stale (`I`).
     pub is_stale: bool,
-    /// Somebody was told to make it anew.
+    /// A client has won the right to recache it.
     pub is_claimed: bool,
-    /// It was not there, and was made (`N`).
+    /// It was missing and has been autovivified (`N`).
     pub is_new: bool,
     /// It was stored under a key in base64.
     pub has_base64_key: bool,
 }
 
-/// What a hit of `mg` makes of a value.
+/// Effect of a hit of `mg` on its item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// When it ends now.
+    /// New expiry time.
     pub expiry: Expiry,
-    /// Who asked is told to make it anew; the value is claimed from now on.
+    /// The client wins the right to recache; the item is claimed from now on.
     pub is_won: bool,
 }
 
 impl Item {
-    /// What becomes of it when `mg` with these flags finds it at `now` (seconds since 1970). The flags take
-    /// effect in their order, as in the program: `R` before `T` looks at the old end of the value.
+    /// The effect of `mg` with these flags at `now` (seconds of Unix time). As in memcached, flags take
+    /// effect in order: `R` before `T` sees the old expiry time.
     pub fn fetch(&self, flags: &MetaFlags, now: u64) -> Fetched {
         let (mut expiry, mut is_won) = (self.expiry, self.is_new || self.is_stale);
         for &letter in flags.letters() {
@@ -57,13 +57,13 @@ impl Item {
     }
 }
 
-/// The value ends before the time that was given.
+/// True if the item expires before the time of the `R` flag.
 fn is_due(flags: &MetaFlags, now: u64, expiry: Expiry) -> bool {
     let wish = flags.recache.map_or(Expiry::Never, |exptime| Expiry::new(now, exptime));
     wish != Expiry::Never && expiry < wish
 }
 
-/// `mg`, a hit. If [`MetaFlags::wants_value`], the value and [`TAIL`] follow.
+/// Replies to a hit of `mg`. If [`MetaFlags::wants_value`], the value and [`TAIL`] follow.
 pub fn hit(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, item: &Item, now: u64) {
     status(out, flags.wants_value().then_some(item.length));
     let mut expiry = item.expiry;
@@ -84,14 +84,14 @@ pub fn hit(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, item: &Item, now:
     out.extend_from_slice(TAIL);
 }
 
-/// `mg`, a miss.
+/// Replies to a miss of `mg`.
 pub fn miss(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>) {
     if !flags.is_quiet() {
         bare(out, b"EN", flags, key);
     }
 }
 
-/// `ms`. `cas` is the version that was stored.
+/// Replies to `ms`. `cas` is the stored CAS value.
 pub fn stored(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, stored: Stored, cas: u64) {
     let is_stored = stored == Stored::Stored;
     if is_stored && flags.is_quiet() {
@@ -112,18 +112,18 @@ pub fn stored(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, stored: Stored
     }
 }
 
-/// What became of a value that `md` was to delete.
+/// Result of `md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
-    /// It is, or it is stale.
+    /// The item is deleted or marked as stale.
     Deleted,
-    /// There is none.
+    /// There is no such item.
     NotFound,
-    /// It has another version.
+    /// The item has another CAS value.
     Exists,
 }
 
-/// `md`.
+/// Replies to `md`.
 pub fn deleted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, deleted: Deleted) {
     match deleted {
         Deleted::Deleted if flags.is_quiet() => {}
@@ -133,31 +133,31 @@ pub fn deleted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, deleted: Dele
     }
 }
 
-/// What became of a number that `ma` was to change.
+/// Result of `ma`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// It was changed, or made.
+    /// Counted, or autovivified.
     Now {
-        /// What it is.
+        /// The new number.
         number: u64,
-        /// Its version now.
+        /// The new CAS value.
         cas: u64,
-        /// When the value would have ended; never, if it was made.
+        /// Previous expiry time; never, if autovivified.
         expiry: Expiry,
-        /// It was not there, and was made (`N`).
+        /// It was missing and has been autovivified (`N`).
         is_new: bool,
     },
-    /// There is none.
+    /// There is no such item.
     NotFound,
-    /// It has another version.
+    /// The item has another CAS value.
     Exists,
-    /// The value is no number.
+    /// The value is not a number.
     NotNumeric,
-    /// There is no room.
+    /// Out of memory.
     NoMemory,
 }
 
-/// `ma`, with the number if it is wanted. When the value ends now is told by [`MetaFlags::expiry`].
+/// Replies to `ma`, with the number if requested. [`MetaFlags::expiry`] gives the new expiry time.
 pub fn counted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, counted: Counted, now: u64) {
     match counted {
         Counted::Now { is_new: false, .. } if flags.is_quiet() => {}
@@ -187,31 +187,31 @@ pub fn counted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, counted: Coun
     }
 }
 
-/// `mn`.
+/// Replies to `mn`.
 pub fn noop(out: &mut Vec<u8>) {
     out.extend_from_slice(b"MN\r\n");
 }
 
-/// What `me` tells of a value.
+/// Item metadata in the reply to `me`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Debug {
-    /// When it ends. The program shows the seconds that are left with a minus in front, -1 if it stays.
+    /// Expiry time. memcached shows the seconds left, negated, and -1 for never.
     pub expiry: Expiry,
     /// Seconds since the last access.
     pub idle: u64,
-    /// Its version.
+    /// CAS value.
     pub cas: u64,
-    /// It was read before.
+    /// It has been read before.
     pub is_fetched: bool,
-    /// Its class of size.
+    /// Slab class.
     pub class: u32,
-    /// Bytes that it takes, with what is kept beside it.
+    /// Size in bytes, including its metadata.
     pub size: u64,
-    /// It was stored under a key in base64, and is shown under that.
+    /// It was stored under a key in base64, and is shown with that key.
     pub has_base64_key: bool,
 }
 
-/// `me`, a hit.
+/// Replies to a hit of `me`.
 pub fn debug(out: &mut Vec<u8>, key: Key<'_>, debug: &Debug, now: u64) {
     out.extend_from_slice(b"ME ");
     show(out, key, debug.has_base64_key);
@@ -226,7 +226,7 @@ pub fn debug(out: &mut Vec<u8>, key: Key<'_>, debug: &Debug, now: u64) {
     out.extend_from_slice(TAIL);
 }
 
-/// `me`, a miss.
+/// Replies to a miss of `me`.
 pub fn debug_miss(out: &mut Vec<u8>) {
     out.extend_from_slice(b"EN\r\n");
 }
@@ -236,14 +236,14 @@ fn named(out: &mut Vec<u8>, name: &str, number: u64) {
     number::append(out, number);
 }
 
-/// Two letters with what every answer repeats, if asked to.
+/// Appends a status of two letters with the flags that every reply repeats on request.
 fn bare(out: &mut Vec<u8>, status: &[u8], flags: &MetaFlags, key: Key<'_>) {
     out.extend_from_slice(status);
     flags.letters().iter().for_each(|&letter| echo(out, flags, letter, key, flags.has_base64_key()));
     out.extend_from_slice(TAIL);
 }
 
-/// The opaque word and the key, if `letter` is one of theirs.
+/// Appends the opaque token or the key, if `letter` requests it.
 fn echo(out: &mut Vec<u8>, flags: &MetaFlags, letter: u8, key: Key<'_>, as_base64: bool) {
     match letter {
         b'O' => {

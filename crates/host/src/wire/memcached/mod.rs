@@ -1,21 +1,18 @@
-//! memcached's text protocol, as a machine that is fed bytes.
+//! memcached's text protocol as a state machine that consumes bytes.
 //!
-//! The source is the protocol's text, `doc/protocol.txt` of memcached
-//! (<https://github.com/memcached/memcached>), and, where that is silent, what the program does: version
-//! 1.6.18, from here on "the program", by its source (`proto_text.c`, `memcached.c`) and by watching it
-//! (`tests/memcached` compares byte for byte).
+//! The specification is `doc/protocol.txt` of memcached (<https://github.com/memcached/memcached>). Where
+//! that is silent, the reference is the behaviour of version 1.6.18, here called "the program", by its source
+//! (`proto_text.c`, `memcached.c`) and by experiment (`tests/memcached` compares byte for byte).
 //!
-//! 1. [`Receiver`]: what clients send becomes [`Command`]s, data that are to be stored, and what is to be
-//!    said to everything else ([`Refusal`]).
-//! 2. [`reply`]: the answers to the classic commands. [`meta`]: the answers to those of two letters.
-//! 3. [`Expiry`], [`flush_moment`], [`number::of_value`]: what numbers mean that stand in commands and
-//!    values.
-//! 4. [`Login`]: who has to say a password first.
-//! 5. [`udp`]: the same in datagrams.
+//! 1. [`Receiver`]: parses input into [`Command`]s, data to be stored, and errors ([`Refusal`]).
+//! 2. [`reply`]: replies to the classic commands. [`meta`]: replies to the meta commands.
+//! 3. [`Expiry`], [`flush_moment`], [`number::of_value`]: the meaning of numbers in commands and values.
+//! 4. [`Login`]: authentication by password.
+//! 5. [`udp`]: the protocol over UDP.
 //!
-//! Values are not touched: a hit is answered with a head, the value from wherever it is, and [`reply::TAIL`].
+//! Values are not copied: a reply to a hit is a header, the value from wherever it is, and [`reply::TAIL`].
 //!
-//! What the program would do by order of an operator is answered as if it had been switched off there:
+//! Administrative commands get the reply of a program in which they are disabled:
 //!
 //! | command | answer | as with |
 //! | --- | --- | --- |
@@ -26,7 +23,7 @@
 //! | `lru_crawler crawl`, `metadump` | `CLIENT_ERROR lru crawler disabled` | `-o no_lru_crawler` |
 //! | `lru`, `extstore`, others of `slabs` and `lru_crawler` | `ERROR` | an unknown word |
 //!
-//! What differs from the program, and why, stands in `docs/decisions/key-value-server.md`.
+//! `docs/decisions/key-value-server.md` lists the differences from the program, with reasons.
 
 pub mod ahead;
 pub mod base64;

@@ -1,10 +1,10 @@
-//! Decimal numbers as the program reads them: as C's `strtol` and its kin do, then narrowed.
+//! Decimal numbers as memcached parses them: like C's `strtol` family, then narrowed.
 //!
-//! In front of the digits there may be white space (a tab, say: a space divides words) and a sign; behind
-//! them nothing but the end of the word or white space. The source is `safe_strto…` in `util.c`.
+//! The digits may be preceded by white space (such as a tab: spaces separate words) and a sign, and followed
+//! only by white space or the end of the word. The source is `safe_strto…` in `util.c`.
 
-/// An unsigned number of 64 bits. What is negative wraps around, as in C; it is refused if it is then above
-/// `i64::MAX`, which leaves only a few absurd ones.
+/// Parses an unsigned 64-bit number. A negative number wraps around, as in C; it is refused if the result
+/// exceeds `i64::MAX`, which leaves only extreme values.
 pub fn unsigned(word: &[u8]) -> Option<u64> {
     let (is_negative, magnitude) = decimal(word)?;
     let value = if is_negative { magnitude.wrapping_neg() } else { magnitude };
@@ -12,18 +12,18 @@ pub fn unsigned(word: &[u8]) -> Option<u64> {
     (!is_refused).then_some(value)
 }
 
-/// The low 32 bits of an unsigned number: what is larger wraps around.
+/// Parses an unsigned number and returns its low 32 bits: larger ones wrap around.
 pub fn narrow(word: &[u8]) -> Option<u32> {
     unsigned(word).map(|value| value as u32)
 }
 
-/// A signed number of 64 bits.
+/// Parses a signed 64-bit number.
 pub fn signed(word: &[u8]) -> Option<i64> {
     let (is_negative, magnitude) = decimal(word)?;
     if is_negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
-/// What an increment or decrement counts from: the number at the front of a value.
+/// Parses the number at the start of a value, for increments and decrements.
 pub fn of_value(value: &[u8]) -> Option<u64> {
     let end = value.iter().position(|&byte| byte == 0).unwrap_or(value.len());
     unsigned(&value[..end])
@@ -34,7 +34,7 @@ pub fn append(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Whether there is a minus, and the digits' value.
+/// Returns whether there is a minus sign, and the magnitude.
 fn decimal(word: &[u8]) -> Option<(bool, u64)> {
     let begin = word.iter().position(|&byte| !is_space(byte))?;
     let (is_negative, digits) = match &word[begin..] {

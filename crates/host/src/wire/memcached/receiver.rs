@@ -1,4 +1,4 @@
-//! A stream of bytes becomes commands and the data that they bring.
+//! Parses a byte stream into commands and their data.
 
 use super::base64::Decoded;
 use super::command::{Command, Get};
@@ -9,97 +9,97 @@ use super::refusal::Refusal;
 use super::words::split;
 use memchr::{memchr, memchr3};
 
-/// Receives the commands of one connection.
+/// Parses the commands of one connection.
 ///
-/// Whoever has the socket keeps what was received and not yet consumed, in a buffer of at least
-/// [`BUFFER_BYTES`], and calls [`Receiver::next`] until it says [`Step::More`]. Data that are to be stored
-/// come in pieces ([`Step::Data`]), or are put where they belong without coming by here:
-/// [`Receiver::outstanding`] bytes, of which [`Receiver::received`] is told. Behind them [`Step::End`] says
-/// whether they were sound.
+/// The owner of the socket buffers received input that is not consumed yet, in a buffer of at least
+/// [`BUFFER_BYTES`], and calls [`Receiver::next`] until it returns [`Step::More`]. Data to be stored arrive
+/// in pieces ([`Step::Data`]), or are read directly to their destination: [`Receiver::outstanding`] bytes,
+/// reported with [`Receiver::received`]. [`Step::End`] follows and reports whether they were properly
+/// terminated.
 ///
-/// How the stream is cut makes no difference, and nothing that is sent makes this larger.
+/// Results do not depend on how the stream is split, and no input makes the receiver grow.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     phase: Phase,
     has_begun: bool,
-    /// The key of the last command, if it came in base64.
+    /// The last command's key, if it was in base64.
     decoded: Decoded,
 }
 
-/// What comes next.
+/// Result of a parsing step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// Nothing before more is received. What is left of the input is wanted again then.
+    /// More input is needed. Pass the rest of the input again then.
     More,
     /// A command.
     Command(Command<'a>),
-    /// The next piece of the data to be stored.
+    /// A piece of the data to be stored.
     Data(&'a [u8]),
-    /// The end of the data. If it is not where it was said to be, nothing is stored
+    /// The end of the data. If the terminator is missing, nothing is stored
     /// ([`super::reply::Stored::Unsound`]).
     End {
-        /// There was a line's end where it had to be.
+        /// The terminator was where it had to be.
         is_sound: bool,
     },
-    /// Something else than a command: the client is told [`Refusal::line`].
+    /// An invalid line: reply with [`Refusal::line`].
     Refused(Refusal),
-    /// The connection is to be closed, when what was answered is sent. Nothing more comes.
+    /// Close the connection once all replies are sent. No further step follows.
     Close(Reason),
 }
 
-/// Why a connection is closed.
+/// Reason for closing a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// `quit`.
     Quit,
-    /// A line that does not end.
+    /// A line without end.
     LongLine,
-    /// A browser.
+    /// An HTTP request.
     Http,
     /// The binary protocol.
     Binary,
 }
 
-/// The longest line with its end, but for those of `get` and its kin, which have any length.
+/// Longest line in bytes, including its terminator; lines of `get` and its variants have any length.
 pub const LINE_BYTES: usize = 2049;
 
-/// What a connection's buffer must be able to hold.
+/// Least size of a connection's buffer in bytes.
 pub const BUFFER_BYTES: usize = LINE_BYTES;
 
 #[derive(Clone, Copy, Debug, Default)]
 enum Phase {
-    /// A line.
+    /// The start of a line.
     #[default]
     Line,
     /// The keys of a `get`.
     Keys(Keys),
-    /// The rest of a line that is not read; then this is said, which is `END` if it is nothing.
+    /// The rest of a line, skipped; then this error, or `END` for None.
     Skip(Option<Refusal>),
-    /// `END` is due.
+    /// The end of a line of keys: `END` is due.
     Ended,
     /// An error is due in place of `END`.
     Failed,
-    /// So many bytes of data.
+    /// This many bytes of data.
     Data(u32),
-    /// The two bytes behind data: how many are there, and whether they are right so far.
+    /// The two bytes behind the data: how many are there, and whether they are right so far.
     Tail { have: u8, is_sound: bool },
-    /// So many bytes that nobody wants.
+    /// This many bytes to be discarded.
     Swallow(u64),
-    /// Nothing any more.
+    /// The end of the connection.
     Closed(Reason),
 }
 
-/// A line with keys.
+/// State of a line of keys.
 #[derive(Clone, Copy, Debug)]
 struct Keys {
     with_cas: bool,
     exptime: Option<i64>,
-    /// There was a word behind the command.
+    /// There was a key.
     has_any: bool,
 }
 
 impl Receiver {
-    /// What the front of `input` is; it is consumed. What is returned must be done with before the next call.
+    /// Consumes the next step from the front of `input`. Handle it completely before the next call.
     pub fn next<'a, 'b: 'a>(&'a mut self, input: &mut &'b [u8]) -> Step<'a> {
         let step: Step<'b> = loop {
             if let Some(step) = self.advance(input) {
@@ -109,15 +109,14 @@ impl Receiver {
         self.with_decoded(step)
     }
 
-    /// The data of the command that has just come, or what is left of it, are not wanted: they are passed
-    /// over.
+    /// Discards the data, or the rest of the data, of the current command.
     pub fn refuse(&mut self) {
         let Phase::Data(left) = self.phase else { panic!("there are no data to be refused") };
         self.phase = Phase::Swallow(u64::from(left) + TAIL.len() as u64);
     }
 
-    /// The key that has just come cannot be answered: the others of its line are passed over, and an error
-    /// stands in place of its end.
+    /// The current key cannot be answered: skips the rest of its line and replies with an error in place of
+    /// `END`.
     pub fn fail_line(&mut self) {
         match self.phase {
             Phase::Keys(_) | Phase::Skip(_) => self.phase = Phase::Skip(Some(Refusal::ShardFailed)),
@@ -126,25 +125,25 @@ impl Receiver {
         }
     }
 
-    /// True where a line begins.
+    /// True at the start of a line.
     #[inline]
     pub fn is_at_line(&self) -> bool {
         matches!(self.phase, Phase::Line)
     }
 
-    /// Bytes of data that are still to come for the command that has come last.
+    /// Bytes of data still to come for the current command.
     pub fn outstanding(&self) -> u32 {
         if let Phase::Data(left) = self.phase { left } else { 0 }
     }
 
-    /// So many bytes of data were put where they belong. There must have been nothing left of the input in
-    /// front of them.
+    /// `bytes` bytes of data were read directly to their destination. No input may have been left in front of
+    /// them.
     pub fn received(&mut self, bytes: u32) {
         let Phase::Data(left) = &mut self.phase else { panic!("bytes were put where none were wanted") };
         *left = left.checked_sub(bytes).expect("more bytes were put than were wanted");
     }
 
-    /// One step, or none if there was something of which nobody is told.
+    /// One step; None if it produces no result.
     fn advance<'b>(&mut self, input: &mut &'b [u8]) -> Option<Step<'b>> {
         match self.phase {
             Phase::Line => self.line(input),
@@ -182,7 +181,7 @@ impl Receiver {
             return if window.len() < LINE_BYTES { Some(Step::More) } else { self.long_line(input) };
         };
         let line = &window[..end];
-        // A line of nothing but a carriage return is taken for a word; so it is by the program.
+        // A line of a single carriage return counts as a word, as in memcached.
         let line = line.strip_suffix(b"\r").filter(|line| !line.is_empty()).unwrap_or(line);
         let line = memchr(0, line).map_or(line, |nul| &line[..nul]);
         if let Some((name, behind)) = keyed(line) {
@@ -193,7 +192,7 @@ impl Receiver {
         self.whole(line)
     }
 
-    /// A line that was read as a whole.
+    /// Handles a parsed line.
     fn whole<'b>(&mut self, line: Line<'b>) -> Option<Step<'b>> {
         match line {
             Line::Command(command) => {
@@ -216,8 +215,8 @@ impl Receiver {
         }
     }
 
-    /// A line of `get` and its kin that ends at `end`: its keys come one by one, but if one of them is too
-    /// long none does.
+    /// Handles a line of `get` or its variants that ends at `end`: its keys follow one by one; if one is too
+    /// long, none does.
     fn keyed_line<'b>(
         &mut self,
         name: Name,
@@ -239,7 +238,7 @@ impl Receiver {
         }
     }
 
-    /// A line of more than [`LINE_BYTES`]: keys, or nothing that is understood.
+    /// Handles a line of more than [`LINE_BYTES`]: keys, or an error.
     fn long_line<'b>(&mut self, input: &mut &'b [u8]) -> Option<Step<'b>> {
         let window = &input[..LINE_BYTES];
         let spaces = window.iter().take_while(|&&byte| byte == b' ').count();
@@ -272,7 +271,7 @@ impl Receiver {
         }
         let has_any = keys.has_any || !word.is_empty();
         let refusal = (!has_any).then_some(Refusal::Unknown);
-        // The end of a line is left where it is if there is something to be said first.
+        // The line end stays in the input if another step comes first.
         self.phase = match end {
             b' ' => Phase::Keys(Keys { has_any, ..keys }),
             b'\n' if has_any => Phase::Ended,
@@ -347,7 +346,7 @@ impl Receiver {
         None
     }
 
-    /// The same, with the key of a command as it was meant.
+    /// Replaces the key of a meta command by its decoded form.
     fn with_decoded<'a>(&'a self, mut step: Step<'a>) -> Step<'a> {
         let key = match &mut step {
             Step::Command(Command::MetaGet(meta) | Command::MetaDelete(meta)) => &mut meta.key,
@@ -363,7 +362,7 @@ impl Receiver {
     }
 }
 
-/// A command with keys.
+/// A command with several keys.
 #[derive(Clone, Copy)]
 struct Name {
     with_cas: bool,
@@ -371,7 +370,7 @@ struct Name {
 }
 
 impl Name {
-    /// What is asked for, and what stands behind it: the keys.
+    /// Parses what precedes the keys; returns the rest, which is the keys.
     fn keys(self, behind: &[u8]) -> Result<(Keys, &[u8]), Refusal> {
         let keys = Keys { with_cas: self.with_cas, exptime: None, has_any: false };
         if !self.touches {
@@ -386,11 +385,11 @@ impl Name {
     }
 }
 
-/// Which command with keys a line is, if it is one, and what stands behind its name.
+/// The command of a line if it has several keys, and the rest behind its name.
 fn keyed(line: &[u8]) -> Option<(Name, &[u8])> {
     let (name, behind) = split(line);
     let (with_cas, touches) = match name {
-        // An old one, in no document; the program still knows it.
+        // `bget` is undocumented, but memcached still knows it.
         b"get" | b"bget" => (false, false),
         b"gets" => (true, false),
         b"gat" => (false, true),
@@ -404,11 +403,11 @@ fn has_long_word(line: &[u8]) -> bool {
     line.split(|&byte| byte == b' ').any(|word| word.len() > KEY_BYTES)
 }
 
-/// What stands behind data.
+/// Terminator of data.
 const TAIL: &[u8] = b"\r\n";
 
 /// The first byte of the binary protocol (`PROTOCOL_BINARY_REQ`).
 const BINARY: u8 = 0x80;
 
-/// The most spaces in front of a long line.
+/// Most spaces before a long line.
 const MOST_SPACES: usize = 100;

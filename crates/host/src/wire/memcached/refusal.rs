@@ -1,69 +1,69 @@
-//! What is said to a command that is not carried out, word for word as the program does.
+//! Error replies to commands that are not executed, identical to memcached's.
 
-/// Why a line is not a command that can be carried out.
+/// Why a line cannot be executed as a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// There is no such command, or not with so many words.
+    /// Unknown command, or wrong number of words.
     Unknown,
-    /// A word does not read as what stands in its place.
+    /// A word does not have the required form.
     Format,
-    /// A `delete` with more than a key.
+    /// `delete` with more than a key.
     DeleteUsage,
-    /// The time in a `touch`, `gat` or `flush_all` is no number.
+    /// The time of a `touch`, `gat` or `flush_all` is not a number.
     Exptime,
-    /// The step of an `incr` or `decr` is no number.
+    /// The delta of an `incr` or `decr` is not a number.
     Delta,
-    /// A flag that there is not.
+    /// Unknown flag.
     Flag,
-    /// A flag twice.
+    /// Duplicate flag.
     DuplicateFlag,
-    /// One of both; `md` and `ma` do not say which.
+    /// Unknown or duplicate flag; `md` and `ma` do not distinguish them.
     FlagOrDuplicate,
-    /// More flags than there can be: for `mg`.
+    /// Too many flags of `mg`.
     ManyFlags,
-    /// The same for all others.
+    /// Too many flags of any other meta command.
     ManyFlagsElse,
-    /// A number behind a flag does not read as one.
+    /// The value of a flag is not a number.
     Token,
-    /// A mode is one letter.
+    /// A mode of more than one letter.
     ModeLength,
-    /// There is no such mode of `ms`.
+    /// Unknown mode of `ms`.
     StoreMode,
-    /// There is no such mode of `ma`.
+    /// Unknown mode of `ma`.
     CountMode,
-    /// The start of `ma` is no number.
+    /// The initial value of `ma` is not a number.
     Initial,
-    /// The step of `ma` is no number.
+    /// The delta of `ma` is not a number.
     MetaDelta,
-    /// The key is not base64.
+    /// The key is not valid base64.
     Base64,
-    /// The opaque word has more than 31 letters.
+    /// The opaque token has more than 31 bytes.
     Opaque,
-    /// `stats detail` with another word.
+    /// `stats detail` with an unknown argument.
     DetailUsage,
-    /// `stats cachedump`: off, as with `-X`.
+    /// `stats cachedump`: disabled, as with `-X`.
     Dump,
-    /// `slabs reassign`: off, as with `-o no_slab_reassign`.
+    /// `slabs reassign`: disabled, as with `-o no_slab_reassign`.
     Reassign,
-    /// `lru_crawler`: off, as with `-o no_lru_crawler`.
+    /// `lru_crawler`: disabled, as with `-o no_lru_crawler`.
     Crawler,
-    /// `watch`: off, as with `-W`.
+    /// `watch`: disabled, as with `-W`.
     Watch,
-    /// `shutdown`: off, as without `-A`.
+    /// `shutdown`: disabled, as without `-A`.
     Shutdown,
-    /// A limit of memory that is too small.
+    /// A memory limit that is too small.
     SmallMemory,
-    /// A limit of memory that must have been meant in bytes.
+    /// A memory limit so large that it must be in bytes.
     LargeMemory,
-    /// The part of the store that has the item has failed.
+    /// The shard of the item has failed.
     ShardFailed,
 }
 
-/// What is said of a part of the store that has failed, behind `SERVER_ERROR`.
+/// Text behind `SERVER_ERROR` for a failed shard.
 pub const SHARD_FAILED: &str = "this shard of the store has failed, see the server's log";
 
 impl Refusal {
-    /// What the client is told, with the end of the line.
+    /// The error reply, including the line end.
     pub fn line(self) -> &'static [u8] {
         match self {
             Refusal::Unknown => b"ERROR\r\n",

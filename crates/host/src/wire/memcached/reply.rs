@@ -1,47 +1,47 @@
-//! Answers to the classic commands, appended to what is to be sent.
+//! Replies to the classic commands, appended to an output buffer.
 //!
-//! Who wanted no reply gets none: also of errors, as from the program.
+//! `noreply` also suppresses errors, as in memcached.
 
 use super::key::Key;
 use super::number;
 
-/// What stands behind a value.
+/// Terminator of a value.
 pub const TAIL: &[u8] = b"\r\n";
 
-/// What became of data to be stored.
+/// Result of a storage command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// They are.
+    /// Stored.
     Stored,
-    /// They are not, since there is a value, or none.
+    /// Not stored: the item exists, or is missing, contrary to the command's condition.
     NotStored,
-    /// The value has another version.
+    /// The item has another CAS value.
     Exists,
-    /// There is no value to have that version.
+    /// The item for a CAS value is missing.
     NotFound,
-    /// The data did not end where they were said to.
+    /// The data were not terminated where they should be.
     Unsound,
-    /// There are too many of them.
+    /// The data are too long.
     TooLarge,
-    /// There is no room.
+    /// Out of memory.
     NoMemory,
 }
 
-/// What became of a number.
+/// Result of `incr` or `decr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// It is this now.
+    /// The new number.
     Now(u64),
-    /// There is none.
+    /// There is no such item.
     NotFound,
-    /// The value is none.
+    /// The value is not a number.
     NotNumeric,
-    /// There is no room.
+    /// Out of memory.
     NoMemory,
 }
 
-/// A hit: the head in front of `length` bytes of value, behind which stands [`TAIL`]. `cas` is its version,
-/// if wanted.
+/// The header of a hit with a value of `length` bytes, which the value and [`TAIL`] follow. `cas` is the CAS
+/// value, if requested.
 pub fn value(out: &mut Vec<u8>, key: Key<'_>, client_flags: u32, length: u32, cas: Option<u64>) {
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key.as_bytes());
@@ -52,17 +52,17 @@ pub fn value(out: &mut Vec<u8>, key: Key<'_>, client_flags: u32, length: u32, ca
     out.extend_from_slice(TAIL);
 }
 
-/// After the hits of a line.
+/// Ends the hits of a line.
 pub fn end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"END\r\n");
 }
 
-/// To `set` and its kin.
+/// Replies to `set` and its variants.
 pub fn stored(out: &mut Vec<u8>, stored: Stored, noreply: bool) {
     say(out, noreply, stored.line());
 }
 
-/// To `incr` and `decr`.
+/// Replies to `incr` and `decr`.
 pub fn counted(out: &mut Vec<u8>, counted: Counted, noreply: bool) {
     match counted {
         Counted::Now(_) if noreply => {}
@@ -76,35 +76,35 @@ pub fn counted(out: &mut Vec<u8>, counted: Counted, noreply: bool) {
     }
 }
 
-/// To `touch`.
+/// Replies to `touch`.
 pub fn touched(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
     say(out, noreply, if was_there { b"TOUCHED\r\n" } else { b"NOT_FOUND\r\n" });
 }
 
-/// To `delete`.
+/// Replies to `delete`.
 pub fn deleted(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
     say(out, noreply, if was_there { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
 }
 
-/// To `flush_all`, `verbosity` and `stats detail`.
+/// Replies to `flush_all`, `verbosity` and `stats detail`.
 pub fn ok(out: &mut Vec<u8>, noreply: bool) {
     say(out, noreply, b"OK\r\n");
 }
 
-/// To `cache_memlimit`.
+/// Replies to `cache_memlimit`.
 pub fn memory_limit(out: &mut Vec<u8>, was_set: bool, noreply: bool) {
     let refused = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
     say(out, noreply, if was_set { b"OK\r\n" } else { refused });
 }
 
-/// To `version`.
+/// Replies to `version`.
 pub fn version(out: &mut Vec<u8>, version: &str) {
     out.extend_from_slice(b"VERSION ");
     out.extend_from_slice(version.as_bytes());
     out.extend_from_slice(TAIL);
 }
 
-/// A line of `stats`; behind the last stands [`end`].
+/// A line of `stats`; [`end`] follows the last one.
 pub fn stat(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(b"STAT ");
     out.extend_from_slice(name.as_bytes());
@@ -113,18 +113,17 @@ pub fn stat(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(TAIL);
 }
 
-/// The same where the value is a number.
+/// A line of `stats` with a numeric value.
 pub fn stat_number(out: &mut Vec<u8>, name: &str, value: u64) {
     stat(out, name, itoa::Buffer::new().format(value));
 }
 
-/// To `stats reset`.
+/// Replies to `stats reset`.
 pub fn reset(out: &mut Vec<u8>) {
     out.extend_from_slice(b"RESET\r\n");
 }
 
-/// Something went wrong here, not there: in place of any answer, or of [`end`]. The text is a line without
-/// its end.
+/// A server-side error in place of any reply, or of [`end`]. `text` is a line without its end.
 pub fn server_error(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(b"SERVER_ERROR ");
     out.extend_from_slice(text.as_bytes());
@@ -144,7 +143,7 @@ impl Stored {
         }
     }
 
-    /// The same to a meta command: two letters, to which flags can be added, or a whole line.
+    /// The result for a meta command: two letters, to which flags can be added, or a whole line.
     pub(super) fn status(self) -> Result<&'static [u8], &'static [u8]> {
         match self {
             Stored::Stored => Ok(b"HD"),

@@ -1,44 +1,43 @@
-//! The frame in front of every datagram, and answers cut into datagrams (`doc/protocol.txt`, UDP protocol).
+//! The frame header of datagrams, and the split of replies into datagrams (`doc/protocol.txt`, UDP protocol).
 
 use std::ops::Range;
 
-/// What stands in front of a datagram: four numbers of two bytes, the highest first. The last is reserved,
-/// and 0.
+/// The header of a datagram: four big-endian 16-bit numbers. The last is reserved and 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The client's name for the request; answers bear it.
+    /// The client's request ID; replies repeat it.
     pub request: u16,
-    /// Which datagram of the request or answer this is, from 0.
+    /// Sequence number of this datagram in the request or reply, from 0.
     pub sequence: u16,
-    /// How many there are.
+    /// Number of datagrams in the request or reply.
     pub total: u16,
 }
 
-/// Bytes of a frame.
+/// Length of a frame in bytes.
 pub const FRAME_BYTES: usize = 8;
 
-/// The longest datagram that is sent, with its frame (`UDP_MAX_PAYLOAD_SIZE` of the program).
+/// Longest datagram sent, in bytes, including its frame (`UDP_MAX_PAYLOAD_SIZE` of memcached).
 pub const DATAGRAM_BYTES: usize = 1400;
 
-/// What of an answer fits behind a frame.
+/// Bytes of a reply that fit in a datagram.
 pub const CONTENT_BYTES: usize = DATAGRAM_BYTES - FRAME_BYTES;
 
 impl Frame {
-    /// A request: its frame and its commands. Nothing if there are none, or if the request consists of
-    /// several datagrams: the program drops those without a word, and so should a server.
+    /// Parses a request into its frame and its commands. None if it is empty, or consists of several
+    /// datagrams: memcached drops those silently, and so should a server.
     pub fn request(datagram: &[u8]) -> Option<(Frame, &[u8])> {
         let (frame, content) = datagram.split_first_chunk::<FRAME_BYTES>()?;
         let frame = Frame::decode(frame);
         (frame.total == 1 && !content.is_empty()).then_some((frame, content))
     }
 
-    /// Reads a frame.
+    /// Decodes a frame.
     pub fn decode(bytes: &[u8; FRAME_BYTES]) -> Frame {
         let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
         Frame { request: number(0), sequence: number(2), total: number(4) }
     }
 
-    /// The bytes on the wire.
+    /// Encodes the frame.
     pub fn encode(&self) -> [u8; FRAME_BYTES] {
         let ([a, b], [c, d], [e, f]) =
             (self.request.to_be_bytes(), self.sequence.to_be_bytes(), self.total.to_be_bytes());
@@ -46,8 +45,8 @@ impl Frame {
     }
 }
 
-/// How an answer of `bytes` bytes is cut: the frame of each datagram, and which bytes stand behind it.
-/// Nothing if it needs more datagrams than can be counted.
+/// Splits a reply of `bytes` bytes into datagrams: the frame of each, and the range of bytes behind it. None
+/// if there are too many to number.
 pub fn cut(request: u16, bytes: usize) -> Option<impl ExactSizeIterator<Item = (Frame, Range<usize>)>> {
     let total = u16::try_from(bytes.div_ceil(CONTENT_BYTES)).ok()?;
     Some((0..total).map(move |sequence| {

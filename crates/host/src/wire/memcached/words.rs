@@ -1,18 +1,18 @@
-//! A line as words.
+//! Splits a line into words.
 
-/// The words of one line: those between spaces. Only the first [`MOST_WORDS`] are looked at; no command but
-/// those with many keys has as many.
+/// The words of one line, separated by spaces. Only the first [`MOST_WORDS`] are kept; only commands with
+/// many keys have that many.
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     words: [&'a [u8]; MOST_WORDS],
     count: usize,
 }
 
-/// How many words the program takes apart at once.
+/// Number of words that memcached parses at once.
 pub const MOST_WORDS: usize = 23;
 
 impl<'a> Words<'a> {
-    /// Takes a line apart.
+    /// Splits a line.
     pub fn new(line: &'a [u8]) -> Words<'a> {
         let mut words = Words { words: [&[]; MOST_WORDS], count: 0 };
         let mut rest = line;
@@ -28,18 +28,18 @@ impl<'a> Words<'a> {
         words
     }
 
-    /// All of them.
+    /// All words.
     pub fn all(&self) -> &[&'a [u8]] {
         &self.words[..self.count]
     }
 
-    /// The last is `noreply`, whatever it stands behind.
+    /// True if the last word is `noreply`, whatever precedes it.
     pub fn ask_no_reply(&self) -> bool {
         self.all().last().is_some_and(|&word| word == b"noreply")
     }
 }
 
-/// The first word and what stands behind it.
+/// The first word and the rest.
 pub fn split(line: &[u8]) -> (&[u8], &[u8]) {
     let begin = line.iter().position(|&byte| byte != b' ').unwrap_or(line.len());
     let line = &line[begin..];

@@ -1,51 +1,50 @@
-//! The handshake: fixed newstyle negotiation, the server's side.
+//! The server side of the handshake: fixed newstyle negotiation.
 
 use super::offer::{Export, MOST_BYTES, Offer, Tls};
 use super::option::{BadOption, ContextQuery, Inquiry};
 use super::standard::*;
 use crate::disk::BLOCK_BYTES;
 
-/// What was agreed.
+/// Result of the negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Which export, by its place in the offer.
+    /// Index of the export in the offer.
     pub export: usize,
     /// Replies are structured.
     pub has_structured_replies: bool,
-    /// `base:allocation` can be asked for.
+    /// The client may request `base:allocation`.
     pub has_allocation: bool,
 }
 
-/// How it goes on.
+/// Result of a handshake step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It waits for more bytes, or for what is to be sent to be sent.
+    /// Needs more input, or needs the output to be sent.
     More,
-    /// What is to be sent is the last of the handshake; the bytes behind it belong to the transmission.
+    /// The output is the last of the handshake; further input belongs to the transmission phase.
     Go(Terms),
-    /// What is to be sent is the last in the clear. Then TLS begins, and what comes out of it is given to the
-    /// same handshake. A client says nothing between its wish and the server's consent, so bytes that are
-    /// left of the input were slipped in by somebody who hopes that they pass for encrypted ones: the
-    /// connection has to end.
+    /// The output is the last in cleartext. TLS begins then, and its decrypted stream is passed to the same
+    /// handshake. A client sends nothing between its request for TLS and the server's consent, so input that
+    /// is left was injected by an attacker to pass as encrypted: the connection must be closed.
     Encrypt,
-    /// The connection ends when what is to be sent has been sent.
+    /// Close the connection once the output is sent.
     Close,
 }
 
-/// One client's handshake. It begins with [`Handshake::begin`]; then [`Handshake::receive`] is given what
-/// comes.
+/// One client's handshake. It begins with [`Handshake::begin`]; then pass received bytes to
+/// [`Handshake::receive`].
 #[derive(Debug)]
 pub struct Handshake {
     phase: Phase,
-    /// Of the unit that is being received: what is there of it.
+    /// The received part of the current unit.
     held: Vec<u8>,
     options: u32,
-    /// The client reads answers to its options, without which there is no TLS.
+    /// The client accepts replies to its options, without which there is no TLS.
     is_fixed: bool,
     is_encrypted: bool,
     needs_zeroes: bool,
     has_structured_replies: bool,
-    /// The export for which `base:allocation` was chosen.
+    /// Export for which `base:allocation` was selected.
     allocation_of: Option<usize>,
 }
 
@@ -57,14 +56,14 @@ enum Phase {
     Option,
     /// Its data.
     Data { option: u32, length: u32 },
-    /// Data that nobody wants, after which `error` is answered.
+    /// Data to be discarded, after which `error` is sent.
     Skip { option: u32, left: u32, error: u32 },
-    /// Nothing more is understood.
+    /// No further input is accepted.
     Over,
 }
 
 impl Handshake {
-    /// A handshake, and the words with which it begins.
+    /// Starts a handshake and appends the server's greeting.
     pub fn begin(out: &mut Vec<u8>) -> Handshake {
         out.extend_from_slice(&NBDMAGIC.to_be_bytes());
         out.extend_from_slice(&IHAVEOPT.to_be_bytes());
@@ -81,9 +80,8 @@ impl Handshake {
         }
     }
 
-    /// Takes bytes from the front of `input` and appends to `out` what is to be sent. It stops early at the
-    /// end of the handshake, before TLS, and when `out` has become long: send it, and come again with the
-    /// rest.
+    /// Consumes bytes from the front of `input` and appends output to `out`. Stops early at the end of the
+    /// handshake, before TLS, and when `out` has become long: send it and call again with the rest.
     pub fn receive(&mut self, input: &mut &[u8], offer: &Offer, out: &mut Vec<u8>) -> Step {
         loop {
             if out.len() >= MOST_ANSWER {
@@ -105,7 +103,7 @@ impl Handshake {
         }
     }
 
-    /// Takes what is missing of the unit; false when there is not enough.
+    /// Receives the missing bytes of the current unit; false if there are not enough.
     fn fill(&mut self, input: &mut &[u8]) -> bool {
         if let Phase::Skip { left, .. } = &mut self.phase {
             let skipped = input.len().min(*left as usize);
@@ -147,7 +145,7 @@ impl Handshake {
         }
     }
 
-    /// What holds for this client from here on.
+    /// The TLS policy for this client from here on.
     fn tls(&self, offer: &Offer) -> Tls {
         match offer.tls {
             _ if self.is_encrypted => Tls::Allowed,
@@ -163,7 +161,7 @@ impl Handshake {
         }
         self.is_fixed = flags & NBD_FLAG_C_FIXED_NEWSTYLE != 0;
         if tls == Tls::Required && !self.is_fixed {
-            // It could only name an export, which cannot be refused otherwise.
+            // Such a client can only name an export, which cannot be refused otherwise.
             return Step::Close;
         }
         self.needs_zeroes = flags & NBD_FLAG_C_NO_ZEROES == 0;
@@ -182,7 +180,7 @@ impl Handshake {
         let error = refusal(option, tls);
         self.phase = match (error, length) {
             (None, 0..=MOST_OPTION) => Phase::Data { option, length },
-            // There is no way to refuse a name but to hang up.
+            // A name can only be refused by closing the connection.
             _ if option == NBD_OPT_EXPORT_NAME => return Step::Close,
             (_, MOST_SKIPPED..) => {
                 reply(out, option, NBD_REP_ERR_TOO_BIG, b"the option is too long");
@@ -227,7 +225,7 @@ impl Handshake {
         Step::More
     }
 
-    /// Nothing of what was agreed on in the clear holds: somebody else could have said it.
+    /// Resets everything negotiated in cleartext, which an attacker could have injected.
     fn encrypt(&mut self) -> Step {
         self.is_encrypted = true;
         self.has_structured_replies = false;
@@ -296,7 +294,7 @@ impl Handshake {
         Ok(Answer::Done)
     }
 
-    /// Bytes that it keeps.
+    /// Bytes of memory held.
     pub fn held(&self) -> usize {
         self.held.capacity()
     }
@@ -308,7 +306,7 @@ enum Answer {
     Go(Terms),
 }
 
-/// Why an option is refused, whatever its data.
+/// Error for an option that is refused whatever its data.
 fn refusal(option: u32, tls: Tls) -> Option<u32> {
     match option {
         NBD_OPT_ABORT => None,
@@ -342,7 +340,7 @@ fn facts(option: u32, export: &Export, inquiry: &Inquiry<'_>, flags: u16, out: &
     if inquiry.wants_description {
         fact(NBD_INFO_DESCRIPTION, &[export.description.as_bytes()]);
     }
-    // Least, best, most. Any byte can be had alone: what is no whole block is widened.
+    // Minimum, preferred, maximum. Any byte range is accepted: partial blocks use read-modify-write.
     let sizes = [1, BLOCK_BYTES as u32, MOST_BYTES].map(u32::to_be_bytes);
     fact(NBD_INFO_BLOCK_SIZE, &[&sizes[0], &sizes[1], &sizes[2]]);
 }
@@ -355,17 +353,17 @@ fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     out.extend_from_slice(data);
 }
 
-/// The number by which replies name `base:allocation`.
+/// Context ID of `base:allocation` in replies.
 pub const ALLOCATION_ID: u32 = 1;
 
-/// Most bytes of an option that are kept: a name, and some queries.
+/// Most bytes of an option that are kept: a name and some queries.
 const MOST_OPTION: u32 = 4 * MOST_STRING;
 
-/// An option as long as this is an attack.
+/// Length in bytes from which on an option counts as an attack.
 const MOST_SKIPPED: u32 = 1 << 20;
 
-/// Most options of one client.
+/// Most options per client.
 const MOST_OPTIONS: u32 = 256;
 
-/// With so many bytes to be sent, nothing more is read.
+/// Bytes of unsent output at which input is no longer read.
 const MOST_ANSWER: usize = 16 << 10;

@@ -1,70 +1,70 @@
-//! A request without its data, and whether it may be carried out.
+//! The header of a request, and the check whether it may be executed.
 
 use super::offer::MOST_BYTES;
 use super::standard::*;
 
-/// What stands at the front of every request.
+/// The header of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// Flags, `NBD_CMD_FLAG_…`.
     pub flags: u16,
-    /// Number of the command, `NBD_CMD_…`.
+    /// Command number, `NBD_CMD_…`.
     pub command: u16,
-    /// The client's name for the request.
+    /// The client's identifier of the request.
     pub cookie: u64,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Number of bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
-/// What can be asked for.
+/// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Read.
     Read,
     /// Write.
     Write,
-    /// Go away.
+    /// Disconnect.
     Disconnect,
-    /// Make durable what was acknowledged.
+    /// Make acknowledged writes durable.
     Flush,
-    /// Forget.
+    /// Discard the content.
     Trim,
-    /// Will be read soon.
+    /// Prefetch: the range will be read soon.
     Cache,
-    /// Make zeros.
+    /// Write zeros.
     Zero,
-    /// Tell what takes room and what reads as zeros.
+    /// Report which ranges are allocated and which read as zeros.
     Status,
 }
 
-/// Why a request is not carried out.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The error.
+    /// The error code.
     pub error: Error,
-    /// The same for a human.
+    /// The reason as text.
     pub text: &'static str,
 }
 
-/// What requests are held against on one connection.
+/// Limits for the requests of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Size of the export in bytes.
     pub bytes: u64,
-    /// Nothing can be written.
+    /// The export is read-only.
     pub is_read_only: bool,
-    /// Zeros can be had without writing them.
+    /// Zeroing needs no writes of data.
     pub zeroes_fast: bool,
     /// Replies are structured.
     pub has_structured_replies: bool,
-    /// `base:allocation` was chosen.
+    /// `base:allocation` was selected.
     pub has_allocation: bool,
 }
 
 impl Header {
-    /// Reads a request; nothing if it does not begin with its magic.
+    /// Decodes a request header; None if its magic is wrong.
     pub fn decode(bytes: &[u8; REQUEST_BYTES]) -> Option<Header> {
         let short = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
         let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -78,7 +78,7 @@ impl Header {
         })
     }
 
-    /// The bytes on the wire.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];
         bytes[..4].copy_from_slice(&NBD_REQUEST_MAGIC.to_be_bytes());
@@ -90,12 +90,12 @@ impl Header {
         bytes
     }
 
-    /// Whether a flag is set.
+    /// True if a flag is set.
     pub fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
-    /// Bytes of data that follow the request.
+    /// Length in bytes of the data that follow the header.
     pub fn payload(&self) -> u32 {
         if self.command == NBD_CMD_WRITE { self.length } else { 0 }
     }
@@ -116,13 +116,13 @@ impl Header {
 }
 
 impl Command {
-    /// It changes what is stored.
+    /// True if the command changes data.
     pub fn changes(self) -> bool {
         matches!(self, Command::Write | Command::Zero | Command::Trim)
     }
 
-    /// The flags that it can have. FUA is accepted everywhere: clients set it on anything (the standard,
-    /// command flags).
+    /// The flags that the command may have. FUA is accepted everywhere: clients set it on any command (the
+    /// standard, command flags).
     fn flags(self) -> u16 {
         NBD_CMD_FLAG_FUA
             | match self {
@@ -133,14 +133,14 @@ impl Command {
             }
     }
 
-    /// Its offset and length mean something.
+    /// True if offset and length are meaningful.
     fn has_range(self) -> bool {
         !matches!(self, Command::Disconnect | Command::Flush)
     }
 }
 
 impl Rules {
-    /// What `header` asks for, or why it is refused.
+    /// The command of `header`, or why it is refused.
     pub fn check(&self, header: &Header) -> Result<Command, Refusal> {
         let refuse = |error, text| Err(Refusal { error, text });
         let Some(command) = header.command() else {

@@ -1,15 +1,15 @@
-//! NBD, the network block device: its two phases, each a machine that is fed bytes.
+//! NBD, the network block device protocol: its two phases, each a state machine that consumes bytes.
 //!
-//! The source is the protocol's text, `doc/proto.md` of the reference implementation (Network Block Device,
-//! <https://github.com/NetworkBlockDevice/nbd>), "the standard" from here on. Its numbers stand under its own names
-//! in [`standard`].
+//! The specification is `doc/proto.md` of the reference implementation (Network Block Device,
+//! <https://github.com/NetworkBlockDevice/nbd>), here called "the standard". [`standard`] defines its
+//! constants under its own names.
 //!
-//! 1. [`Handshake`]: fixed newstyle. A client asks what there is and ends with the name of an export.
-//! 2. [`Receiver`]: the transmission phase. Requests come out whole, the data of a write in blocks; whether a
-//!    request is one that may be carried out is said by [`Rules`]. What goes back is a [`Reply`].
+//! 1. [`Handshake`]: fixed newstyle negotiation. A client queries the exports and finally names one.
+//! 2. [`Receiver`]: the transmission phase. It yields complete requests, with the data of writes in blocks;
+//!    [`Rules`] decide whether a request may be executed. Responses are [`Reply`]s.
 //!
-//! No machine keeps more than its limit says, whatever it is sent; how a stream is cut into pieces makes no
-//! difference.
+//! Neither machine keeps more than its limit, whatever it receives; results do not depend on how a stream is
+//! split.
 
 pub mod handshake;
 pub mod header;

@@ -1,27 +1,27 @@
-//! What a server has to offer: its exports.
+//! The exports of a server.
 
 use super::standard::*;
 
-/// Most bytes of a read or write: what clients may assume where nothing is said (32 MiB).
+/// Most bytes per read or write: what clients may assume by default (32 MiB).
 pub const MOST_BYTES: u32 = 32 << 20;
 
-/// One name under which a drive can be used.
+/// An export: a name under which clients use a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// The name, at most 4096 bytes.
+    /// Its name, at most 4096 bytes.
     pub name: String,
-    /// A line for humans, at most 4096 bytes.
+    /// A description of one line, at most 4096 bytes.
     pub description: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Nothing can be written.
+    /// It is read-only.
     pub is_read_only: bool,
-    /// Trimmed blocks read as zeros, so that zeros can be had without writing them.
+    /// Trimmed blocks read as zeros, so that zeroing needs no writes of data.
     pub zeroes_fast: bool,
 }
 
 impl Export {
-    /// What a client may do, as transmission flags.
+    /// The transmission flags of the export.
     pub fn flags(&self, has_structured_replies: bool) -> u16 {
         let always = NBD_FLAG_HAS_FLAGS
             | NBD_FLAG_SEND_FLUSH
@@ -35,29 +35,29 @@ impl Export {
     }
 }
 
-/// Whether clients may, or must, go on under TLS (the standard, "TLS support", server-side requirements).
+/// Whether TLS is absent, optional or required (the standard, "TLS support", server-side requirements).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tls {
-    /// There is none: the standard's `NOTLS`.
+    /// No TLS: the standard's `NOTLS`.
     #[default]
     Absent,
-    /// Who wants it gets it: `SELECTIVETLS`, with no export that insists on it.
+    /// Optional: `SELECTIVETLS`, with no export that requires it.
     Allowed,
-    /// Nothing else is answered before: `FORCEDTLS`.
+    /// Required before any other option: `FORCEDTLS`.
     Required,
 }
 
-/// All exports of a server; the first is the one without a name.
+/// All exports of a server; the first is the default export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// The exports, in the order in which they are listed.
+    /// The exports, in the order of listing.
     pub exports: Vec<Export>,
-    /// The same for all connections and as long as they last, as the standard wants it.
+    /// TLS policy, the same for all connections throughout their lifetime, as the standard requires.
     pub tls: Tls,
 }
 
 impl Offer {
-    /// The export of that name; an empty name means the first.
+    /// Index of the export with this name; an empty name selects the first.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         if name.is_empty() && !self.exports.is_empty() {
             return Some(0);

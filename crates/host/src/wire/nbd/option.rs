@@ -1,22 +1,22 @@
-//! What stands in an option of the handshake.
+//! The data of handshake options.
 
 use super::standard::MOST_STRING;
 
-/// Why an option cannot be read.
+/// Why an option cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadOption {
-    /// A length that points elsewhere, or bytes that are left over.
+    /// A length out of bounds, or trailing bytes.
     Malformed,
-    /// A string that is longer than the standard allows.
+    /// A string longer than the standard allows.
     TooBig,
 }
 
-/// Reads the data of an option from front to end.
+/// Parses the data of an option from front to end.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The data of an option.
+    /// A parser for the data of an option.
     pub fn new(data: &'a [u8]) -> Fields<'a> {
         Fields(data)
     }
@@ -27,17 +27,17 @@ impl<'a> Fields<'a> {
         Ok(bytes)
     }
 
-    /// The next 16 bits.
+    /// The next 16 bits, big-endian.
     pub fn short(&mut self) -> Result<u16, BadOption> {
         Ok(u16::from_be_bytes(self.bytes(2)?.try_into().expect("two bytes")))
     }
 
-    /// The next 32 bits.
+    /// The next 32 bits, big-endian.
     pub fn word(&mut self) -> Result<u32, BadOption> {
         Ok(u32::from_be_bytes(self.bytes(4)?.try_into().expect("four bytes")))
     }
 
-    /// A string behind its length in 32 bits.
+    /// A string preceded by its length in 32 bits.
     pub fn string(&mut self) -> Result<&'a [u8], BadOption> {
         let length = self.word()?;
         if length > MOST_STRING {
@@ -46,25 +46,25 @@ impl<'a> Fields<'a> {
         self.bytes(length as usize)
     }
 
-    /// Nothing may be left.
+    /// An error if bytes are left.
     pub fn end(self) -> Result<(), BadOption> {
         if self.0.is_empty() { Ok(()) } else { Err(BadOption::Malformed) }
     }
 }
 
-/// `NBD_OPT_INFO` and `NBD_OPT_GO`: the name of an export, and whether these facts are wanted.
+/// `NBD_OPT_INFO` and `NBD_OPT_GO`: the name of an export, and the facts requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inquiry<'a> {
-    /// The name.
+    /// Name of the export.
     pub name: &'a [u8],
-    /// `NBD_INFO_NAME` is asked for.
+    /// `NBD_INFO_NAME` is requested.
     pub wants_name: bool,
-    /// `NBD_INFO_DESCRIPTION` is asked for.
+    /// `NBD_INFO_DESCRIPTION` is requested.
     pub wants_description: bool,
 }
 
 impl<'a> Inquiry<'a> {
-    /// Reads one.
+    /// Parses the data of the option.
     pub fn read(data: &'a [u8]) -> Result<Inquiry<'a>, BadOption> {
         use super::standard::{NBD_INFO_DESCRIPTION, NBD_INFO_NAME};
         let mut fields = Fields::new(data);
@@ -81,21 +81,21 @@ impl<'a> Inquiry<'a> {
     }
 }
 
-/// `NBD_OPT_LIST_META_CONTEXT` and `NBD_OPT_SET_META_CONTEXT`.
+/// The data of `NBD_OPT_LIST_META_CONTEXT` and `NBD_OPT_SET_META_CONTEXT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextQuery<'a> {
-    /// The name of an export.
+    /// Name of the export.
     pub name: &'a [u8],
-    /// There were no queries.
+    /// There are no queries.
     pub is_empty: bool,
     /// A query names `base:allocation`.
     pub names_allocation: bool,
-    /// A query asks for whatever `base:` has.
+    /// A query requests every context in `base:`.
     pub names_base: bool,
 }
 
 impl<'a> ContextQuery<'a> {
-    /// Reads one.
+    /// Parses the data of the option.
     pub fn read(data: &'a [u8]) -> Result<ContextQuery<'a>, BadOption> {
         let mut fields = Fields::new(data);
         let name = fields.string()?;

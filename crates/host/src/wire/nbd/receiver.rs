@@ -1,4 +1,4 @@
-//! The transmission phase, received: a stream of bytes becomes requests with their data in blocks.
+//! The transmission phase: parses a byte stream into requests with their data in blocks.
 
 use super::header::{Command, Header, Refusal, Rules};
 use super::standard::{NBD_REQUEST_MAGIC, REQUEST_BYTES};
@@ -7,26 +7,26 @@ use crate::disk::BLOCK_BYTES;
 use crate::pool::Pool;
 use std::io::IoSliceMut;
 
-/// A request that has come whole.
+/// A complete request.
 #[derive(Debug)]
 pub struct Incoming {
-    /// What stood at its front.
+    /// Its header.
     pub header: Header,
-    /// What it asks for, or why it is refused.
+    /// Its command, or why it is refused.
     pub command: Result<Command, Refusal>,
-    /// Of a write that is not refused: its data, in the blocks of the drive. Where it does not begin or end
-    /// on one, the rest of the first and last block is unspecified.
+    /// For a write that is not refused, its data in blocks of the drive. If it does not begin or end at a
+    /// block boundary, the rest of the first and last block is unspecified.
     pub data: Vec<Bytes>,
 }
 
-/// Something else than a request: the stream cannot be understood any further.
+/// Wrong magic in place of a request: the stream cannot be parsed any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongMagic;
 
-/// Receives the requests of one connection.
+/// Parses the requests of one connection.
 ///
-/// Bytes come either through [`Receiver::next`], which copies, or, while the data of a write is outstanding,
-/// straight into their blocks through [`Receiver::vacant`].
+/// Input arrives either through [`Receiver::next`], which copies, or, while data of a write are outstanding,
+/// directly into their blocks through [`Receiver::vacant`].
 #[derive(Debug)]
 pub struct Receiver {
     rules: Rules,
@@ -37,25 +37,25 @@ pub struct Receiver {
 
 #[derive(Debug)]
 enum Phase {
-    /// A header.
+    /// Receiving a header.
     Header,
-    /// A header is there and waits to be let in.
+    /// A complete header that awaits admission.
     Waiting(Header),
-    /// The data of a write. `received` bytes of it are there; blocks are made some ahead.
+    /// Receiving the data of a write: `received` bytes so far; blocks are allocated some ahead.
     Data { header: Header, received: usize, data: Vec<Bytes> },
-    /// The data of a write that is refused.
+    /// Skipping the data of a refused write.
     Skip { header: Header, refusal: Refusal, left: u32 },
 }
 
 impl Receiver {
-    /// For a connection with these rules.
+    /// A receiver for a connection with these rules.
     pub fn new(rules: Rules) -> Receiver {
         Receiver { rules, header: [0; REQUEST_BYTES], have: 0, phase: Phase::Header }
     }
 
-    /// The next request that is whole, from the front of `input`. `admits` is asked before anything is done
-    /// for a request, with what [`Rules`] say of it; if it says no, the request waits, and is offered again
-    /// next time.
+    /// Consumes the next complete request from the front of `input`. `admits` is asked before a request is
+    /// processed, with the result of [`Rules`]; if it returns false, the request waits and is offered again
+    /// in the next call.
     pub fn next(
         &mut self,
         input: &mut &[u8],
@@ -103,13 +103,13 @@ impl Receiver {
         self.have == REQUEST_BYTES
     }
 
-    /// It can be seen already that this will be no request.
+    /// True if the partial header already has a wrong magic.
     fn is_strange(&self) -> bool {
         let magic = NBD_REQUEST_MAGIC.to_be_bytes();
         self.have >= magic.len() && self.header[..magic.len()] != magic
     }
 
-    /// What follows a header: nothing, data, or data to be skipped.
+    /// Continues after a header: with nothing, data, or data to be skipped.
     fn open(
         &mut self,
         header: Header,
@@ -128,7 +128,7 @@ impl Receiver {
         }
     }
 
-    /// The write whose data are all there.
+    /// The current write, once all its data are received.
     fn finish(&mut self) -> Option<Incoming> {
         let is_whole = match &self.phase {
             Phase::Data { header, received, .. } => *received == header.length as usize,
@@ -147,8 +147,8 @@ impl Receiver {
         }
     }
 
-    /// Where the next bytes of the stream belong, when they are data: shows places for up to `blocks` blocks,
-    /// in order. How many bytes were put there is told with [`Receiver::received`].
+    /// While data are outstanding, passes the memory for the next bytes of up to `blocks` blocks to `place`,
+    /// in order. Report the bytes read with [`Receiver::received`].
     pub fn vacant<'a>(&'a mut self, blocks: usize, pool: &mut Pool, mut place: impl FnMut(IoSliceMut<'a>)) {
         let Phase::Data { header, received, data } = &mut self.phase else { return };
         let begin = skip(header) + *received;
@@ -162,8 +162,8 @@ impl Receiver {
         }
     }
 
-    /// `bytes` bytes were put where [`Receiver::vacant`] said. [`Receiver::next`] then has the request, if it
-    /// is whole.
+    /// `bytes` bytes were read to the memory given by [`Receiver::vacant`]. [`Receiver::next`] then returns
+    /// the request if it is complete.
     pub fn received(&mut self, bytes: usize) {
         let Phase::Data { header, received, .. } = &mut self.phase else {
             panic!("bytes were put where nothing was vacant")
@@ -172,7 +172,7 @@ impl Receiver {
         assert!(*received <= header.length as usize, "more was put than was vacant");
     }
 
-    /// Bytes of data that are still to come for the write that is being received.
+    /// Bytes of data still to come for the current write.
     pub fn outstanding(&self) -> usize {
         match &self.phase {
             Phase::Data { header, received, .. } => header.length as usize - received,
@@ -180,7 +180,7 @@ impl Receiver {
         }
     }
 
-    /// A request is there that was not let in.
+    /// True if a request awaits admission.
     pub fn is_waiting(&self) -> bool {
         matches!(self.phase, Phase::Waiting(_))
     }
@@ -197,7 +197,7 @@ impl Receiver {
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 
-/// Bytes of the first block in front of the request.
+/// Bytes in the first block before the start of the request.
 fn skip(header: &Header) -> usize {
     (header.offset % BLOCK_BYTES) as usize
 }

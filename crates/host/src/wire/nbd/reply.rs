@@ -1,4 +1,4 @@
-//! Replies: a few bytes of their own, and data that stays in its blocks.
+//! Replies: a short header, and data that stay in their blocks.
 
 use super::handshake::ALLOCATION_ID;
 use super::header::{Header, Refusal};
@@ -7,7 +7,7 @@ use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use std::io::IoSlice;
 
-/// One reply on its way: a head, then data.
+/// A reply being sent: a header, then data.
 #[derive(Debug, Default)]
 pub struct Reply {
     head: [u8; HEAD_BYTES],
@@ -15,19 +15,19 @@ pub struct Reply {
     text: &'static str,
     extents: Vec<u8>,
     data: Vec<Bytes>,
-    /// Where the data begins in its first block.
+    /// Offset of the data in the first block.
     skip: u32,
     data_bytes: u32,
 }
 
 impl Reply {
-    /// It was done, and there is nothing more to say. A simple reply may be given to anything but a read (the
-    /// standard, simple reply message).
+    /// Success without data. A simple reply is valid for any command but a read (the standard, simple reply
+    /// message).
     pub fn done(header: &Header) -> Reply {
         Reply::simple(header.cookie, 0)
     }
 
-    /// What was read, in the blocks that it stands in.
+    /// The data of a read, in their blocks.
     pub fn content(header: &Header, data: Vec<Bytes>, is_structured: bool) -> Reply {
         if !is_structured {
             return Reply::simple(header.cookie, 0).with(header, data);
@@ -47,7 +47,7 @@ impl Reply {
             .with(header, data)
     }
 
-    /// It was not done.
+    /// An error.
     pub fn error(header: &Header, refusal: Refusal, is_structured: bool) -> Reply {
         if !is_structured {
             return Reply::simple(header.cookie, refusal.error as u32);
@@ -112,13 +112,13 @@ impl Reply {
         self
     }
 
-    /// Bytes on the wire.
+    /// Length on the wire in bytes.
     pub fn bytes(&self) -> usize {
         (self.head_bytes + self.data_bytes) as usize + self.text.len() + self.extents.len()
     }
 
-    /// Shows each stretch of it in order, without the first `sent` bytes, until `push` says that there is no
-    /// room.
+    /// Passes each contiguous slice in order to `push`, without the first `sent` bytes, until `push` returns
+    /// false for lack of room.
     pub fn slices<'a>(&'a self, mut sent: usize, mut push: impl FnMut(IoSlice<'a>) -> bool) -> bool {
         let mut show = |bytes: &'a [u8]| {
             let hidden = sent.min(bytes.len());
@@ -141,11 +141,11 @@ impl Reply {
         true
     }
 
-    /// The blocks, to be used again.
+    /// Returns the blocks for reuse.
     pub fn into_data(self) -> Vec<Bytes> {
         self.data
     }
 }
 
-/// The longest head: a chunk of zeros.
+/// Longest header in bytes.
 const HEAD_BYTES: usize = 32;

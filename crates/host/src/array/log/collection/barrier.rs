@@ -1,5 +1,5 @@
-//! The barrier behind victims that have been moved: they are trimmed when all that replaces their blocks is
-//! durable and nobody reads them.
+//! The barrier behind moved victims: they are trimmed once all replacements of their blocks are durable and
+//! no reads of them are in flight.
 
 use super::job::{Job, Phase};
 use crate::Block;
@@ -15,8 +15,8 @@ use crate::planted::{Rule, holds};
 use tailcut_base::{Class, Op, Time};
 
 impl<B: Block> Log<B> {
-    /// Makes durable what replaces the blocks of the victims that have been moved, when they are three
-    /// quarters of all or nothing else goes on: drives flush for it, and some do nothing else meanwhile.
+    /// Starts making the replacements of moved victims durable, once these are three quarters of all, or
+    /// nothing else is in progress: drives flush for it, and some do nothing else meanwhile.
     pub(super) fn begin_barrier(&mut self, now: Time, core: &mut Core<B>) {
         let moved = self.collection.count(|job| job.phase == Phase::Moved);
         if moved == 0 || self.collection.commits > 0 {
@@ -35,7 +35,7 @@ impl<B: Block> Log<B> {
         self.commit(now, core, HOST, Waiter::Collection);
     }
 
-    /// Everything that replaces blocks of victims in one stream is durable.
+    /// All replacements in one stream are durable.
     pub(in crate::array::log) fn barrier_done(&mut self, now: Time, core: &mut Core<B>) {
         self.collection.commits -= 1;
         if self.collection.commits > 0 {
@@ -49,7 +49,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Trims a victim when nobody reads it any more.
+    /// Trims a victim once no reads of it are in flight.
     pub(super) fn trim(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         let row = self.collection.jobs[job].row;
         if self.rows.get(row).readers > 0 && holds(Rule::ReadersKeepRows) {

@@ -1,4 +1,4 @@
-//! How far the collection of one victim has got.
+//! The progress of the collection of one victim.
 
 use crate::Block;
 use crate::array::log::geometry::{Place, Row};
@@ -10,49 +10,48 @@ pub struct Job<B> {
     /// The victim.
     pub row: Row,
     pub(super) phase: Phase,
-    /// The block of the host at each position plus 1.
+    /// Block of the host at each position plus 1.
     pub(super) blocks: Vec<u64>,
-    /// A summary could not be read.
+    /// A summary was unreadable.
     pub(super) is_blind: bool,
-    /// The next stripe to look at on each data column, and the column whose turn it is.
+    /// The next stripe to examine on each data column, and the next column in turn.
     pub(super) stripes: Vec<u32>,
     pub(super) turn: u32,
     pub(super) reads: u32,
-    /// What has been read and finds no room.
+    /// Blocks that have been read but find no room.
     pub(super) held: VecDeque<(u64, Place, B)>,
-    /// Valid blocks when it was chosen, and what it frees.
+    /// Number of valid blocks when it was chosen, and the number of positions it frees.
     pub(super) valid: u32,
     pub(super) gain: u32,
-    /// Of those, what has not been moved.
+    /// Valid blocks that have not been moved.
     pub(super) left: u32,
-    /// Blocks of it cannot be read.
+    /// It has unreadable blocks.
     pub(super) is_stuck: bool,
-    /// Valid blocks that no summary names, when they were last looked up; more than any row has if they were
-    /// not.
+    /// Valid blocks missing from the summaries at the last look-up; more than any row has if there was none.
     pub(super) unnamed: u32,
 }
 
-/// How far the collection of a victim has got.
+/// Progress of the collection of a victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// There is none.
+    /// No victim.
     Idle,
-    /// So many summaries have not been read.
+    /// Number of summaries that have not been read.
     Summaries(u32),
-    /// Its valid blocks are read and appended.
+    /// Its valid blocks are being read and appended.
     Moving,
     /// It waits for the next barrier.
     Moved,
-    /// It waits for the one under way.
+    /// It waits for the current barrier.
     Barrier,
-    /// Somebody reads it still.
+    /// Reads of it are in flight.
     Read,
-    /// So many trims have not ended.
+    /// Number of trims that have not completed.
     Trimming(u32),
 }
 
 impl<B: Block> Job<B> {
-    /// Nothing to do.
+    /// An idle job.
     pub fn idle() -> Job<B> {
         Job {
             row: Row::FIRST,
@@ -71,12 +70,12 @@ impl<B: Block> Job<B> {
         }
     }
 
-    /// True when it has no victim.
+    /// True if it has no victim.
     pub fn is_idle(&self) -> bool {
         self.phase == Phase::Idle
     }
 
-    /// True while something of its victim has not been moved.
+    /// True while valid blocks of its victim have not been moved.
     pub fn is_moving(&self) -> bool {
         matches!(self.phase, Phase::Summaries(_) | Phase::Moving)
     }

@@ -1,8 +1,8 @@
-//! Collection: what is valid in a row is moved, and the row is trimmed as a whole (SWAN, sections 3.4
+//! Garbage collection: valid blocks of a row are moved, and the row is trimmed as a whole (SWAN, sections 3.4
 //! and 4.2).
 //!
-//! Several victims are under way: the first are being read while what was in others is appended, and while
-//! that of others becomes durable. One barrier serves all victims that have been moved when it begins.
+//! Several victims are in progress: some are being read while the blocks of others are appended, and while
+//! those of others become durable. One barrier serves all victims that have been moved when it starts.
 
 mod barrier;
 mod job;
@@ -19,36 +19,36 @@ use crate::array::core::Core;
 use job::{Job, Phase};
 use tailcut_base::Time;
 
-/// What is being collected.
+/// The collections in progress.
 #[derive(Debug)]
 pub struct Collection<B> {
     jobs: Vec<Job<B>>,
-    /// Valid blocks that have not been moved, of all victims.
+    /// Valid blocks of all victims that have not been moved.
     left: u64,
     /// Reads of valid blocks in flight.
     reads: u32,
-    /// Commits of the barrier that have not ended.
+    /// Outstanding commits of the barrier.
     commits: u32,
 }
 
 impl<B: Block> Collection<B> {
-    /// Nothing, of at most so many victims at a time.
+    /// No collections; at most `victims` concurrently.
     pub fn new(victims: u32) -> Collection<B> {
         let jobs = (0..victims).map(|_| Job::idle()).collect();
         Collection { jobs, left: 0, reads: 0, commits: 0 }
     }
 
-    /// True when this row is being collected.
+    /// True if this row is being collected.
     pub fn holds(&self, row: Row) -> bool {
         self.jobs.iter().any(|job| !job.is_idle() && job.row == row)
     }
 
-    /// True while some victim has not been moved.
+    /// True while some victim has not been moved completely.
     pub fn is_moving(&self) -> bool {
         self.jobs.iter().any(Job::is_moving)
     }
 
-    /// Valid blocks that have not been moved, of all victims.
+    /// Valid blocks of all victims that have not been moved.
     pub fn left(&self) -> u64 {
         self.left
     }
@@ -65,23 +65,23 @@ impl<B: Block> Collection<B> {
 }
 
 impl<B: Block> Log<B> {
-    /// True when something is being collected.
+    /// True if some row is being collected.
     pub(super) fn is_collecting(&self) -> bool {
         self.collection.count(|job| !job.is_idle()) > 0
     }
 
-    /// True when something of the group is being collected.
+    /// True if a row of the group is being collected.
     pub(super) fn is_busy(&self, group: GroupId) -> bool {
         self.collection.count(|job| !job.is_idle() && self.geometry.group_of(job.row) == group) > 0
     }
 
-    /// True when a victim can be trimmed that waited for reads of it.
+    /// True if a victim that waited for reads of it can be trimmed.
     pub(super) fn has_unread_victim(&self) -> bool {
         let is_unread = |job: &Job<B>| job.phase == Phase::Read && self.rows.get(job.row).readers == 0;
         self.collection.count(is_unread) > 0
     }
 
-    /// Goes on with collection, as far as that is possible now.
+    /// Advances collection as far as possible.
     pub(super) fn collect(&mut self, now: Time, core: &mut Core<B>) {
         if self.failed.is_some() {
             return;
@@ -133,9 +133,9 @@ impl<B: Block> Log<B> {
         true
     }
 
-    /// Sees to it that the stream of moved blocks goes on in the group that is collected, or, if that has no
-    /// row left (power cuts can leave many that are only begun), in the one that has most; false when there
-    /// is none, or others move theirs.
+    /// Makes sure that the stream of moved blocks is in the collected group, or, if that has no free row
+    /// (power losses can leave many rows barely begun), in the group with the most. False if there is none,
+    /// or if other victims are being moved.
     fn can_move_from(&mut self, now: Time, core: &mut Core<B>, group: GroupId) -> bool {
         if self.candidate_valid(group) == 0 {
             return true;
@@ -144,32 +144,32 @@ impl<B: Block> Log<B> {
         let most = self.geometry.group_ids().max_by_key(|&other| self.rows.free(other));
         let target = match group {
             group if self.rows.free(group) > 0 => group,
-            // As long as it can: each change costs a row.
+            // Stay as long as possible: each change costs a row.
             _ if self.rows.free(here) > 0 => here,
             _ => most.expect("there is a group"),
         };
         here == group || !self.collection.is_moving() && (here == target || self.hop(now, core, target))
     }
 
-    /// Valid blocks of the row of a group that would be collected first.
+    /// Number of valid blocks of the row of a group that would be collected first.
     fn candidate_valid(&self, group: GroupId) -> u32 {
         self.rows.candidate(group).map_or(0, |row| self.rows.get(row).valid)
     }
 
-    /// True when one more victim leaves the room that those under way need: they give theirs back only when
-    /// all that has been moved is durable.
+    /// True if another victim leaves the room that those in progress need: they free theirs only when all
+    /// moved blocks are durable.
     fn has_room_to_collect(&self, group: GroupId) -> bool {
         let needed = self.rows_to_move(self.candidate_valid(group));
         !self.is_collecting() || self.rows.free(group) >= RESERVE - JOBS_ALWAYS + needed
     }
 
-    /// Rows that the victims under way need, with one more of so many valid blocks.
+    /// Rows that the victims in progress need, together with one of `more` valid blocks.
     fn rows_to_move(&self, more: u32) -> u32 {
         let blocks = self.collection.left() + u64::from(more);
         blocks.div_ceil(u64::from(self.geometry.user_positions())) as u32
     }
 
-    /// Of those, what the host has to leave them beside the reserve.
+    /// Rows that the host must leave to the victims in progress, beyond the reserve.
     pub(super) fn claimed_rows(&self) -> u32 {
         self.rows_to_move(0).saturating_sub(JOBS_ALWAYS)
     }

@@ -1,4 +1,4 @@
-//! Moving what is valid in a victim: it is read, and appended to a stream of its own.
+//! Moves the valid blocks of a victim: they are read and appended to a separate stream.
 
 use super::job::{Job, Phase};
 use crate::Block;
@@ -12,15 +12,15 @@ use crate::array::reads::Done;
 use crate::planted::{Rule, holds};
 use tailcut_base::{Status, Time};
 
-/// The most blocks of one read of collection.
+/// Largest number of blocks per read of collection.
 const RUN_MAX: u32 = 32;
 
 impl<B: Block> Log<B> {
-    /// Reads what is valid and has not been read, and ends when everything has been moved.
+    /// Reads the remaining valid blocks, and ends when all have been moved.
     pub(super) fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         self.move_held(now, core, job);
         let all = core.config.log.collect_depth * self.geometry.width;
-        // Each victim has its share: two of them lie on other chips than one.
+        // Each victim has its share: two of them use more dies than one.
         let most = all.div_ceil(self.collection.count(Job::is_moving).max(1) as u32);
         let longest = RUN_MAX.min(core.drives.most_blocks());
         let has_room = self.collection.jobs[job].held.is_empty() && self.has_room_to_move(core);
@@ -39,7 +39,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Blocks of a victim have been read, or cannot be.
+    /// The read of blocks of a victim has completed, successfully or not.
     pub(in crate::array::log) fn valid_read(
         &mut self,
         now: Time,
@@ -90,8 +90,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Something in a victim is valid that its summaries do not name: they, or the map, were wrong when they
-    /// were written. Looks it up in the map; false when there is nothing new, and the row is stuck.
+    /// A victim has valid blocks that its summaries do not list: these, or the map, were wrong when they were
+    /// written. Looks them up in the map; false if that finds nothing new, and the row is stuck.
     #[cold]
     fn look_again(&mut self, job: usize) -> bool {
         let valid = self.rows.get(self.collection.jobs[job].row).valid;
@@ -108,13 +108,13 @@ impl<B: Block> Log<B> {
     }
 
     fn all_moved(&mut self, now: Time, core: &mut Core<B>, job: usize) {
-        // What was overwritten meanwhile did not have to be moved.
+        // Blocks overwritten meanwhile need no move.
         self.collection.spend(job, u32::MAX);
         if self.rows.get(self.collection.jobs[job].row).valid > 0 && self.look_again(job) {
             return self.go_on(now, core, job);
         }
         if self.collection.jobs[job].is_stuck {
-            // The row stays as it is: what can be read of it still can.
+            // The row stays as it is: its readable blocks remain readable.
             self.collection.jobs[job].phase = Phase::Idle;
             self.figures.rows_stuck += 1;
             return;

@@ -1,4 +1,4 @@
-//! What is in a victim: as its summaries say, as far as they can be read, and still valid.
+//! The valid blocks of a victim, as listed in its readable summaries.
 
 use super::job::Phase;
 use crate::Block;
@@ -31,7 +31,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Reads blocks of a row for work of the log's own.
+    /// Reads blocks of a row for internal work of the log.
     pub(super) fn read(
         &mut self,
         now: Time,
@@ -54,7 +54,7 @@ impl<B: Block> Log<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// The summary of a data column of a victim has been read, or cannot be.
+    /// The read of the summary of a data column of a victim has completed, successfully or not.
     pub(in crate::array::log) fn summary_read(&mut self, job: usize, k: u32, done: &Done<B>) {
         let array = self.array;
         let row = self.collection.jobs[job].row;
@@ -81,8 +81,8 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Finds out what is in a victim without its summaries: where the array keeps nothing that could
-    /// be read, from memory; otherwise by a walk through the map, which is rare.
+    /// Finds the blocks of a victim without its summaries: from memory in an array without superblocks,
+    /// otherwise by a scan of the map, which is rare.
     pub(super) fn look_up(&mut self, job: usize) {
         let this = &mut self.collection.jobs[job];
         let row = this.row;
@@ -101,7 +101,7 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// The next valid blocks that lie together, at most `longest`: data column, and stripes.
+    /// The next contiguous valid blocks, at most `longest`: data column, and stripes.
     pub(super) fn next_valid(&mut self, job: usize, longest: u32) -> Option<(u32, Range<u32>)> {
         let (data, stripes) = (self.geometry.data, self.geometry.stripes());
         for _ in 0..data {
@@ -123,7 +123,7 @@ impl<B: Block> Log<B> {
         None
     }
 
-    /// True when the map still leads to a position of a victim.
+    /// True if the map still points to a position of a victim.
     fn is_valid(&self, job: usize, position: u32) -> bool {
         let this = &self.collection.jobs[job];
         let block = this.blocks[position as usize];

@@ -1,4 +1,4 @@
-//! Where checkpoints are on the drives.
+//! Placement of checkpoints on the drives.
 
 use super::DUMP_SUMS;
 use super::Geometry;
@@ -13,18 +13,18 @@ id! {
 }
 
 impl Region {
-    /// Both.
+    /// Both regions.
     pub const BOTH: [Region; 2] = [Region(0), Region(1)];
 
-    /// The one that the checkpoint with this number is in.
+    /// The region of the checkpoint with this number.
     pub fn of(number: u64) -> Region {
         Region((number % 2) as u32)
     }
 }
 
 impl Geometry {
-    /// What the checksums in a block of a checkpoint are of: the drive, and the first of [`DUMP_SUMS`] blocks
-    /// on it. None for the blocks before, which hold the map.
+    /// The blocks whose checksums are in block `index` of a checkpoint: the drive, and the first of
+    /// [`DUMP_SUMS`] blocks on it. None for the earlier blocks, which hold the map.
     pub fn sums_of(&self, index: u64) -> Option<(DriveId, u64)> {
         let index = index.checked_sub(self.map_blocks)?;
         Some((
@@ -33,13 +33,13 @@ impl Geometry {
         ))
     }
 
-    /// Copies of each block of a checkpoint.
+    /// Number of copies of each block of a checkpoint.
     pub fn copies(&self) -> usize {
         if self.data < self.width { 2 } else { 1 }
     }
 
-    /// Where copy `copy` of block `index` of a checkpoint is: drive and block. Both copies are in
-    /// one group, of which only one drive may be missing.
+    /// Place of copy `copy` of block `index` of a checkpoint: drive and block. Both copies are in one group,
+    /// of which only one drive may be missing.
     pub fn dump_place(&self, region: Region, index: u64, copy: usize) -> (DriveId, u64) {
         let drives = u64::from(self.groups * self.width);
         let (turn, first) = (index / drives, DriveId::at((index % drives) as usize));
@@ -49,7 +49,7 @@ impl Geometry {
         (drive, self.header_block(region) + 1 + turn * self.copies() as u64 + copy as u64)
     }
 
-    /// Where the header of a checkpoint is on each drive.
+    /// Block of the header of a checkpoint on each drive.
     pub fn header_block(&self, region: Region) -> u64 {
         RECORD_BLOCKS + u64::from(region.get()) * self.region_blocks
     }
