@@ -115,8 +115,8 @@ impl<S: Read + Write> Client<S> {
         Some(u64::from_be_bytes(cookie.try_into().expect("eight bytes")))
     }
 
-    /// The next reply that has been received already; `payload` says how many bytes follow it if it is no
-    /// error. They are passed to `take`. `Ok(None)` when it is not there yet as a whole.
+    /// The next reply that has been received already; `payload` is the number of bytes that follow it unless
+    /// it is an error. They are passed to `take`. `Ok(None)` while the reply is incomplete.
     pub fn received(&mut self, payload: usize, mut take: impl FnMut(&[u8])) -> io::Result<Option<Replied>> {
         let there = &self.buffer[self.taken..self.filled];
         if there.len() < SIMPLE_BYTES {

@@ -3,8 +3,8 @@
 use std::time::Instant;
 use tailcut_base::Time;
 
-/// Says what time it is, in nanoseconds since it was made. All machines of one process share one, so that a
-/// moment means the same to all of them.
+/// Monotonic time in nanoseconds since the clock was made. All machines of one process share one clock, so
+/// that their times are comparable.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Instant,

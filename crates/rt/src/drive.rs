@@ -48,7 +48,7 @@ pub struct Announcement {
 /// A drive that is used in real time, by one thread. Moments are those of the process's
 /// [`Clock`](crate::Clock) and never decrease.
 pub trait Drive {
-    /// Who it is and how much it takes.
+    /// Identity and capacity of the drive.
     fn identify(&self) -> Identify;
 
     /// The same in blocks.
@@ -75,7 +75,7 @@ pub trait Drive {
     /// Goes on with its work, and appends what is ready.
     fn poll(&mut self, now: Time, answers: &mut Answers);
 
-    /// When it wants to be polled by itself; [`Time::NEVER`] if only [`Drive::wakes`] tells.
+    /// When the drive has to be polled next; [`Time::NEVER`] if only [`Drive::wakes`] signals it.
     fn next_event(&self) -> Time;
 
     /// What becomes readable when it wants to be polled before that, if anything can make it want to.

@@ -1,4 +1,4 @@
-//! What a thread asks of the system for itself.
+//! System calls that threads make on their own behalf.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -10,10 +10,10 @@ use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Binds the thread that calls to a core.
+/// Pins the calling thread to a core.
 ///
 /// # Errors
-/// When there is no such core, or the process may not use it.
+/// If there is no such core, or the process may not use it.
 pub fn stay_on(core: usize) -> io::Result<()> {
     if core >= CpuSet::MAX_CPU {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no core {core}")));
@@ -24,32 +24,32 @@ pub fn stay_on(core: usize) -> io::Result<()> {
         .map_err(|error| io::Error::new(io::Error::from(error).kind(), format!("core {core}: {error}")))
 }
 
-/// How many cores the process may use.
+/// Number of cores that the process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Lets the system be late by as little as it can when it wakes the thread that calls: by default it may add
-/// 50 µs to save power.
+/// Minimises the timer slack of the calling thread; by default the kernel may delay wakeups by 50 µs to save
+/// power.
 ///
 /// # Errors
-/// Whatever the system says.
+/// If the system call fails.
 pub fn sleep_precisely() -> io::Result<()> {
     Ok(set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
-/// The thread that calls runs from now on only when nobody else wants its core.
+/// Moves the calling thread to `SCHED_IDLE`: it runs only when no other thread wants its core.
 ///
 /// # Errors
-/// Whatever the system says; it is always allowed on Linux.
+/// If the system call fails; Linux always allows it.
 pub fn yield_to_all() -> io::Result<()> {
     schedule(libc::SCHED_IDLE)
 }
 
-/// The thread that calls runs from now on as threads usually do.
+/// Moves the calling thread back to `SCHED_OTHER`.
 ///
 /// # Errors
-/// Whatever the system says; from idle priority it is allowed on Linux since 2.6.39 with a usual nice value.
+/// If the system call fails; Linux since 2.6.39 allows it from `SCHED_IDLE` with a usual nice value.
 pub fn yield_to_none() -> io::Result<()> {
     schedule(libc::SCHED_OTHER)
 }
@@ -57,15 +57,15 @@ pub fn yield_to_none() -> io::Result<()> {
 fn schedule(policy: i32) -> io::Result<()> {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.
     let none: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure outlives the call; 0 names the thread that calls.
+    // SAFETY: the structure outlives the call; 0 denotes the calling thread.
     match unsafe { libc::sched_setscheduler(0, policy, &raw const none) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Signals that are sent to the process go to other threads than the one that calls and those that it starts.
-/// What it brings upon itself by a fault is still its own.
+/// Blocks signals in the calling thread and in threads it will start, so that others handle signals sent to
+/// the process. Signals of faults stay unblocked.
 pub fn take_no_signals() {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.
     let mut signals: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -75,14 +75,14 @@ pub fn take_no_signals() {
         // SAFETY: the set is ours, and the number that of a signal.
         unsafe { libc::sigdelset(&raw mut signals, fault) };
     }
-    // SAFETY: the set outlives the call, and nobody asks for the one before.
+    // SAFETY: the set outlives the call, and the previous set is not requested.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const signals, std::ptr::null_mut()) };
 }
 
-/// Waits until something can be received from a descriptor. False if nothing has come in time.
+/// Waits until a descriptor is readable; false if it is not within `patience`.
 ///
 /// # Errors
-/// Whatever the system says.
+/// If the system call fails.
 pub fn wait_readable(descriptor: BorrowedFd<'_>, patience: Duration) -> io::Result<bool> {
     let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
     loop {
@@ -94,8 +94,8 @@ pub fn wait_readable(descriptor: BorrowedFd<'_>, patience: Duration) -> io::Resu
     }
 }
 
-/// Asks for large pages for memory that is used here and there, so that the processor finds it without
-/// looking up where it is each time. A system that has none leaves it as it is.
+/// Advises the kernel to back memory with random access by huge pages, which saves TLB misses. Without huge
+/// pages the call has no effect.
 pub fn prefer_large_pages(memory: &[u8]) {
     let begin = (memory.as_ptr() as usize).next_multiple_of(LARGE_PAGE);
     let end = (memory.as_ptr() as usize + memory.len()) / LARGE_PAGE * LARGE_PAGE;
@@ -105,27 +105,27 @@ pub fn prefer_large_pages(memory: &[u8]) {
     }
 }
 
-/// Bytes of a large page of x86-64 and of most others; elsewhere fewer of them come about.
+/// Bytes of a huge page on x86-64 and most other architectures; others get fewer huge pages.
 const LARGE_PAGE: usize = 2 << 20;
 
-/// Time of processors that the process has used.
+/// CPU time that the process has used.
 pub fn processor_time() -> std::time::Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Allows the process as many descriptors as the system lets it have: each connection is one, and the usual
-/// limit of 1024 is meant for programs that use `select`.
+/// Raises the process's limit of descriptors to its maximum: each connection needs one, and the usual limit
+/// of 1024 is meant for programs that use `select`.
 pub fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
-    // Where it cannot be raised, fewer connections have room.
+    // If it cannot be raised, fewer connections fit.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// A number that nobody can guess and nobody else has.
+/// A random number from `/dev/urandom`: unpredictable and unique.
 ///
 /// # Errors
-/// Where the system has no source of them.
+/// If `/dev/urandom` cannot be read.
 pub fn random() -> io::Result<u128> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes))?;

@@ -9,7 +9,7 @@ use tailcut_base::{Nanos, Time};
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{ArrayConfig, DriveId};
 
-/// Who has made the calls that are under way, for each drive in their order.
+/// Callers of the calls in flight, for each drive in order of submission.
 #[derive(Debug)]
 pub(super) struct Calls(Vec<VecDeque<Caller>>);
 
@@ -72,7 +72,7 @@ impl<D: Drive> ServedArray<D> {
         }
     }
 
-    /// A drive has gone, and replies to nobody any more.
+    /// Drops the calls to a drive that has been removed.
     pub(super) fn forget_calls(&mut self, member: usize) {
         for caller in std::mem::take(&mut self.calls.0[member]) {
             if let Caller::User(call) = caller {

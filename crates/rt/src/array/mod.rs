@@ -1,8 +1,8 @@
 //! An array in service: the machine of `tailcut_host` over drives in real time, and a drive itself.
 //!
-//! What an array does stands in the machine. Here its requests are handed to its drives and their answers to
-//! it, drives that have died are put away, and others take their place. Nothing sleeps in here and nothing
-//! reads a clock: [`Pace`] says how time goes on where something must be waited for.
+//! The machine implements the array. This module passes its requests to the drives and their completions to
+//! the machine, removes failed drives, and adds replacements. No function sleeps or reads a clock: [`Pace`]
+//! advances time where something must be waited for.
 
 mod calls;
 mod finding;
@@ -32,40 +32,41 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Mirror, Request, Response};
 #[derive(Debug)]
 pub struct ServedArray<D> {
     array: Array<Bytes>,
-    /// In the array's order; none where one is missing.
+    /// In the array's order; `None` for a missing drive.
     drives: Vec<Option<D>>,
-    /// Drives that take the places of missing ones when they have been erased.
+    /// Drives that are being erased before they replace missing ones.
     joining: Vec<Joining<D>>,
-    /// The last of those that could not be erased.
+    /// The last drive that could not be erased.
     not_erased: Option<(usize, Status)>,
     /// Drives that were left out when it was opened, by their place among those that were given.
     stale: Vec<Stale>,
-    /// The drive that has each request of the array, by its name.
+    /// The drive that executes each request of the array, by request id.
     asked: Vec<usize>,
     in_flight: Vec<bool>,
     calls: Calls,
-    /// Requests that have come before the array was ready.
+    /// Requests that arrived before the array was ready.
     waiting: VecDeque<Request<Bytes>>,
     ready: Answers,
-    /// What a drive has to say, while it is handed over.
+    /// Buffer for completions of a drive while they are processed.
     heard: Answers,
-    /// Becomes readable when a drive wants to be polled.
+    /// Readable when a drive has to be polled.
     wakes: OwnedFd,
     name: String,
 }
 
-/// What a person wants to know of an array.
+/// Status of an array, for its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayStatus {
-    /// It takes requests.
+    /// The array accepts requests.
     pub is_ready: bool,
-    /// How it is.
+    /// Whether it is optimal, degraded or failed.
     pub condition: Condition,
-    /// What a drive that is being rebuilt has by now, in parts per million, where the layout tells.
+    /// Progress of a rebuild in parts per million; `None` without a rebuild or if the layout does not report
+    /// it.
     pub rebuilt: Option<u32>,
-    /// What has been scrubbed, in parts per million, while it is and where the layout tells.
+    /// Progress of a scrub in parts per million; `None` without a scrub or if the layout does not report it.
     pub scrubbed: Option<u32>,
-    /// Requests that wait for it to be ready.
+    /// Number of requests that wait for the array to be ready.
     pub waiting: usize,
 }
 
@@ -74,7 +75,7 @@ impl<D: Drive> ServedArray<D> {
     /// must be free of [`problems`](ArrayConfig::problems) and fit the drives ([`ArrayConfig::misfit`]).
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// If the process is out of descriptors.
     pub fn create(
         now: Time,
         config: &ArrayConfig,
@@ -90,7 +91,7 @@ impl<D: Drive> ServedArray<D> {
     /// has no use for are put away.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// If the process is out of descriptors.
     pub fn open(
         now: Time,
         config: &ArrayConfig,
@@ -142,12 +143,12 @@ impl<D: Drive> ServedArray<D> {
         &self.array
     }
 
-    /// A drive; none where it is missing.
+    /// A member drive; `None` if it is missing.
     pub fn member(&self, member: usize) -> Option<&D> {
         self.drives[member].as_ref()
     }
 
-    /// The drives that are there.
+    /// The member drives that are present.
     pub fn members_mut(&mut self) -> impl Iterator<Item = &mut D> {
         self.drives.iter_mut().flatten()
     }
@@ -157,7 +158,7 @@ impl<D: Drive> ServedArray<D> {
         &self.stale
     }
 
-    /// The last drive that was to take a place and could not be erased, with its answer.
+    /// The last replacement that could not be erased: its member number and the status of its erasure.
     pub fn not_erased(&self) -> Option<(usize, Status)> {
         self.not_erased
     }
@@ -167,7 +168,7 @@ impl<D: Drive> ServedArray<D> {
         self.joining.iter().any(|joining| joining.member == member)
     }
 
-    /// How it is.
+    /// Current status of the array.
     pub fn status(&self) -> ArrayStatus {
         let condition = self.array.condition();
         let rebuilding = match &condition {
@@ -185,10 +186,10 @@ impl<D: Drive> ServedArray<D> {
         ArrayStatus { is_ready, condition, rebuilt, scrubbed, waiting }
     }
 
-    /// Takes a drive away; the array goes on without it.
+    /// Removes a drive; the array continues without it.
     ///
     /// # Errors
-    /// When something would be lost with it: the array says why in its condition, or has no copies.
+    /// If there is no such member, the layout has no redundancy, or the array is not optimal.
     pub fn remove(&mut self, now: Time, member: usize) -> Result<(), String> {
         self.place(member)?;
         let layout = self.array.core().config.layout;
@@ -209,10 +210,10 @@ impl<D: Drive> ServedArray<D> {
         self.drives.get(member).ok_or_else(|| format!("the array has drives 0 to {}", places - 1))
     }
 
-    /// True when the place of a drive is free.
+    /// True if the place of a drive is free.
     ///
     /// # Errors
-    /// When there is no such place.
+    /// If there is no such place.
     pub fn is_free(&self, member: usize) -> Result<bool, String> {
         Ok(self.place(member)?.is_none() && !self.is_joining(member))
     }
@@ -305,7 +306,7 @@ impl<D: Drive> ServedArray<D> {
         self.array.answered(now, DriveId::at(member), response);
     }
 
-    /// Takes what a drive has to say; true if there was anything.
+    /// Polls a drive and processes its completions; true if there were any.
     fn hear(&mut self, now: Time, member: usize) -> bool {
         let Some(drive) = &mut self.drives[member] else { return false };
         let mut heard = std::mem::take(&mut self.heard);
@@ -324,7 +325,7 @@ impl<D: Drive> ServedArray<D> {
         is_any
     }
 
-    /// Submits what has waited for the array to be ready.
+    /// Submits the requests that have waited for the array to be ready.
     fn admit(&mut self, now: Time) {
         while let Some(request) = self.waiting.pop_front() {
             if let Err(request) = self.array.submit(now, request) {
@@ -335,7 +336,7 @@ impl<D: Drive> ServedArray<D> {
     }
 }
 
-/// The answer of a drive that is not there any more.
+/// The completion of a request whose drive has been removed.
 fn gone(id: u32) -> Response<Bytes> {
     let (status, data, busy_for, spans) = (Status::Gone, Vec::new(), Nanos::ZERO, Spans::new());
     Response { id, status, data, busy_for, spans }
@@ -423,7 +424,7 @@ impl<D: Drive> Drive for ServedArray<D> {
     }
 }
 
-/// A flush, for whoever uses a drive in words.
+/// A flush request with this id.
 pub(crate) fn flush(id: u32) -> Request<Bytes> {
     let (class, data) = (tailcut_base::Class::DEFAULT, Vec::new());
     Request {

@@ -1,4 +1,4 @@
-//! What a drive tells of itself to people and to Prometheus.
+//! Status text and Prometheus metrics of a drive.
 
 use crate::drive::Drive;
 use crate::emulated::{Account, EmulatedSsd};
@@ -11,7 +11,7 @@ use tailcut_host::array::drives::Presence;
 use tailcut_host::wire::metrics::{Kind, Metrics};
 use tailcut_ssd::Service;
 
-/// What is served, and how it is, one thing a line.
+/// Status of a drive and, for an array, of its members, as one `key value` line each.
 pub fn status(drive: &AnyDrive) -> String {
     let mut text = name_and_size(drive);
     tell_failure(drive, &mut text);
@@ -51,19 +51,19 @@ pub fn status(drive: &AnyDrive) -> String {
     text
 }
 
-/// Which drive it is.
+/// Model and size of a drive, one per line.
 pub(super) fn name_and_size(drive: &impl Drive) -> String {
     format!("drive {}\nsize {}\n", drive.identify().model, show_bytes(drive.bytes() as f64))
 }
 
-/// Why a drive takes no writes any more.
+/// Appends the reason why a drive accepts no more writes, if it has failed.
 pub(super) fn tell_failure(drive: &impl Drive, text: &mut String) {
     if let Some(why) = drive.failure() {
         writeln!(text, "failed: {why}").expect(GROWS);
     }
 }
 
-/// Whether a drive takes no writes any more.
+/// Adds a gauge that is 1 if a drive accepts no more writes.
 pub(super) fn count_failure(member: &str, drive: &impl Drive, metrics: &mut Metrics) {
     let help = "1 for a drive that takes no writes any more because a flush has failed.";
     let has_failed = f64::from(u8::from(drive.failure().is_some()));
@@ -88,7 +88,7 @@ fn emulated(ssd: &EmulatedSsd) -> String {
     text
 }
 
-/// The members of an array with their numbers; of any other drive itself.
+/// The members of an array with their numbers; any other drive is its own single member 0.
 fn members(drive: &AnyDrive) -> Vec<(usize, Option<&AnyDrive>)> {
     match drive {
         AnyDrive::Array(array, _) => {
@@ -99,7 +99,7 @@ fn members(drive: &AnyDrive) -> Vec<(usize, Option<&AnyDrive>)> {
     }
 }
 
-/// A figure of an emulated drive.
+/// A metric of an emulated drive: kind, name, help text and value.
 type Figure = (Kind, &'static str, &'static str, fn(&Account) -> f64);
 
 const FIGURES: [Figure; 11] = [
@@ -126,12 +126,12 @@ const FIGURES: [Figure; 11] = [
     (Kind::Gauge, "buffer_room_bytes", "Free space of the write buffer.", |a| a.buffer_room as f64),
 ];
 
-/// The size of what is served.
+/// Adds the size of a drive, in bytes.
 pub(super) fn count_size(bytes: u64, metrics: &mut Metrics) {
     metrics.add(Kind::Gauge, "size_bytes", "Size of what is served.", &[], bytes as f64);
 }
 
-/// The counters of a drive.
+/// Adds all metrics of a drive.
 pub(super) fn count(drive: &AnyDrive, metrics: &mut Metrics) {
     count_size(drive.bytes(), metrics);
     if let AnyDrive::Array(array, _) = drive {
@@ -181,7 +181,7 @@ fn count_array(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
     }
 }
 
-/// What reads did, and epochs.
+/// Adds counters of an array's reads and of its epochs.
 fn count_reads(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
     let reads = array.array().core().reads.counts();
     for (way, count) in [

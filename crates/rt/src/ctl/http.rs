@@ -10,15 +10,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tailcut_host::wire::metrics::MEDIA_TYPE;
 
-/// The page and who asks for it.
+/// The HTTP listener for metrics and its connections.
 #[derive(Debug)]
 pub struct MetricsPage {
     listener: Listener,
-    /// Readable when somebody has come or said something.
+    /// Readable when a connection or data from a client is pending.
     wakes: OwnedFd,
-    /// The longest there first.
+    /// Oldest first.
     connections: VecDeque<Connection>,
-    /// The system has no descriptor for somebody who has come.
+    /// A connection is pending, and the system has no descriptor for it.
     is_short: bool,
 }
 
@@ -26,20 +26,20 @@ pub struct MetricsPage {
 struct Connection {
     stream: TcpStream,
     heard: Vec<u8>,
-    /// What is left to be sent.
+    /// The rest of the response that is still to be sent.
     says: Vec<u8>,
 }
 
-/// The most connections at a time; one more closes the oldest.
+/// Maximum number of connections; one more closes the oldest.
 const CONNECTIONS: usize = 16;
-/// The longest request, with its headers.
+/// Maximum size of a request with its headers, in bytes.
 const REQUEST_BYTES: usize = 8 << 10;
 
 impl MetricsPage {
     /// Listens on an address of this machine; beyond loopback only with `allow_network`.
     ///
     /// # Errors
-    /// When another process listens there, or the system refuses.
+    /// If another process listens on `address`, or a system call fails.
     pub fn bind(address: SocketAddr, allow_network: bool) -> Result<MetricsPage, CannotListen> {
         let access = Access { allow_network, ..Access::default() };
         let listener = Listener::bind(&Address::Tcp(address), &access)?;
@@ -52,23 +52,23 @@ impl MetricsPage {
         Ok(MetricsPage { listener, wakes, connections: VecDeque::new(), is_short: false })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> &Address {
         self.listener.address()
     }
 
-    /// What becomes readable when it wants to be served.
+    /// The descriptor that becomes readable when [`MetricsPage::serve`] has work to do.
     pub fn wakes(&self) -> BorrowedFd<'_> {
         self.wakes.as_fd()
     }
 
-    /// Somebody has come for whom the system has no descriptor: it wants to be served again before long, and
-    /// nothing becomes readable for that.
+    /// True if a connection is pending for which the system has no descriptor. The caller has to call
+    /// [`MetricsPage::serve`] again soon, because no event will signal it.
     pub fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// Sends what `page` returns to those who have asked for it.
+    /// Accepts pending connections and sends the result of `page` to each client with a complete request.
     pub fn serve(&mut self, mut page: impl FnMut() -> String) {
         acknowledge(&self.wakes);
         loop {
@@ -94,7 +94,7 @@ impl MetricsPage {
 }
 
 impl Connection {
-    /// False when it has been answered, or is gone.
+    /// False when the response has been sent, or the client has disconnected.
     fn attend(&mut self, page: &mut impl FnMut() -> String) -> bool {
         if self.says.is_empty() {
             match self.hear() {
@@ -106,7 +106,7 @@ impl Connection {
         self.say()
     }
 
-    /// Hears what it asks for; true when that is complete.
+    /// Reads the request; true when it is complete.
     fn hear(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 4096];
         loop {
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// Sends what there is room for; false when all is sent, or nobody takes it.
+    /// Sends as much as the socket takes; false when all is sent, or the client has disconnected.
     fn say(&mut self) -> bool {
         while !self.says.is_empty() {
             match self.stream.write(&self.says) {

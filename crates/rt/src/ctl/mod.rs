@@ -1,11 +1,11 @@
-//! Control from outside: a server is asked and steered on a socket, in the words of
-//! `tailcut_host::wire::ctl`, and read by Prometheus over HTTP.
+//! Control plane: a server answers status queries and admin commands on a Unix socket, in the protocol of
+//! `tailcut_host::wire::ctl`, and exports metrics to Prometheus over HTTP.
 //!
-//! Who listens here does not know the drives: what is asked is answered by whoever serves them ([`Steered`]),
-//! between its requests, so that nothing is locked and what is told is of one moment. What a peer can cost is
-//! bounded: there are few of them, each has one request under way, and one that does not read its answer or
-//! talks too long is hung up on. Where there are too many, or the system has no descriptors left, the one
-//! that has said nothing for longest makes room for who comes.
+//! The sockets do not know the drives: the thread that serves the drives ([`Steered`]) answers each query
+//! between two requests, so no lock is needed and a reply is a consistent snapshot. The cost of a peer is
+//! bounded: the number of peers is limited, each has one request in flight, and one that does not read its
+//! replies or sends an overlong line is disconnected. When there are too many peers, or the system is out of
+//! descriptors, the peer that has been silent longest is disconnected to make room for the new one.
 
 mod figures;
 mod health;
@@ -31,17 +31,17 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use tailcut_host::wire::ctl::{self, LINE_MAX};
 
-/// The socket and who is connected.
+/// The control socket and its connected peers.
 #[derive(Debug)]
 pub struct ControlSocket {
     listener: Listener,
-    /// Readable when somebody has come or said something.
+    /// Readable when a connection or data from a peer is pending.
     wakes: OwnedFd,
-    /// The one that has said nothing for longest first.
+    /// Sorted by silence: the peer that has been silent longest comes first.
     peers: VecDeque<Peer>,
-    /// A descriptor for the operator, who is needed most when the system has none left.
+    /// A spare descriptor, released to accept the operator's connection when the system has none left.
     reserve: Option<OwnedFd>,
-    /// The system has no descriptor for somebody who has come.
+    /// A connection is pending, and the system has no descriptor for it.
     is_short: bool,
 }
 
@@ -51,23 +51,23 @@ struct Peer {
     heard: Vec<u8>,
 }
 
-/// Peers at a time; when one more comes, the one goes that has said nothing for longest.
+/// Maximum number of peers; one more disconnects the peer that has been silent longest.
 const PEERS: usize = 16;
 
-/// What was heard of a peer.
+/// Result of a read from a peer.
 enum Heard {
     Nothing,
     Something,
-    /// It is gone, or to be hung up on.
+    /// The peer has disconnected, or has to be disconnected.
     End,
 }
 
-/// What became of somebody who may have come.
+/// Result of an accept.
 #[derive(Debug)]
 enum Accepted {
     Socket(OwnedFd),
     Nobody,
-    /// Somebody is there, and the system has no descriptor or memory for that.
+    /// A connection is pending, and the system has no descriptor or memory for it.
     NoRoom,
 }
 
@@ -77,29 +77,31 @@ fn accept(listener: &Listener) -> Accepted {
             Ok(socket) => return Accepted::Socket(socket),
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Accepted::Nobody,
             Err(error) if is_exhausted(&error) => return Accepted::NoRoom,
-            // Who was gone before being taken.
+            // The peer disconnected before it was accepted.
             Err(_) => {}
         }
     }
 }
 
-/// Takes note of edges: what has come is looked at now. Peers who have said something stay readable until
-/// they are read.
+/// Clears pending edges: the caller handles what has arrived now. Sockets of peers stay readable until their
+/// data is read.
 fn acknowledge(wakes: &OwnedFd) {
     let mut events = [MaybeUninit::uninit(); 32];
     let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-    // Interrupted or not: at the worst it is woken once more.
+    // An interrupted call costs at most one spurious wakeup.
     let _ = epoll::wait(wakes, &mut events, Some(&zero));
 }
 
-/// Only edges: who comes while the system has no descriptors must not wake the thread again and again.
+/// Edge-triggered: a connection that stays pending while the system is out of descriptors must not wake the
+/// thread repeatedly.
 const LISTENING: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::ET);
 
 impl ControlSocket {
-    /// Makes the socket, for its owner only. One that a process has left behind is replaced.
+    /// Creates the socket, accessible to its owner only. A stale socket of a process that has exited is
+    /// replaced.
     ///
     /// # Errors
-    /// When another process listens there, or the system refuses.
+    /// If another process listens on `path`, or a system call fails.
     pub fn bind(path: &Path) -> Result<ControlSocket, CannotListen> {
         let address = Address::Unix(path.to_path_buf());
         let access = Access { permissions: Some(0o600), ..Access::default() };
@@ -115,18 +117,18 @@ impl ControlSocket {
         Ok(ControlSocket { listener, wakes, peers: VecDeque::new(), reserve, is_short: false })
     }
 
-    /// Somebody has come for whom the system has no descriptor: it wants to be served again before long, and
-    /// nothing becomes readable for that.
+    /// True if a connection is pending for which the system has no descriptor. The caller has to call
+    /// [`ControlSocket::serve`] again soon, because no event will signal it.
     pub fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// What becomes readable when it wants to be served.
+    /// The descriptor that becomes readable when [`ControlSocket::serve`] has work to do.
     pub fn wakes(&self) -> BorrowedFd<'_> {
         self.wakes.as_fd()
     }
 
-    /// Has `answer` answer the lines that have come.
+    /// Accepts pending connections and replies to each received line with the result of `answer`.
     pub fn serve(&mut self, mut answer: impl FnMut(&str) -> String) {
         acknowledge(&self.wakes);
         loop {
@@ -149,7 +151,7 @@ impl ControlSocket {
         }
     }
 
-    /// Answers all who have said something. Those who have go to the end: they are the last who have to go.
+    /// Answers all peers that have sent a line, and moves them to the end: they are disconnected last.
     fn attend(&mut self, answer: &mut impl FnMut(&str) -> String) {
         let mut heard = VecDeque::new();
         for mut peer in std::mem::take(&mut self.peers) {
@@ -171,13 +173,13 @@ impl ControlSocket {
         }
     }
 
-    /// Gives up a descriptor for somebody who has come; false if there is none to give up.
+    /// Frees a descriptor for a pending connection; false if there is none to free.
     fn make_room(&mut self, answer: &mut impl FnMut(&str) -> String) -> bool {
         self.reserve.take().is_some() || self.evict(answer)
     }
 
-    /// Hangs up on the peer that has said nothing for longest, after all have had a chance to be heard. False
-    /// if there is none.
+    /// Reads from all peers once more, and then disconnects the one that has been silent longest unless
+    /// another has gone. False if there are no peers.
     fn evict(&mut self, answer: &mut impl FnMut(&str) -> String) -> bool {
         let before = self.peers.len();
         self.attend(answer);
@@ -186,7 +188,7 @@ impl ControlSocket {
 }
 
 impl Peer {
-    /// Answers what it has said.
+    /// Reads what the peer has sent, and answers each complete line.
     fn attend(&mut self, answer: &mut impl FnMut(&str) -> String) -> Heard {
         let mut bytes = [0; LINE_MAX];
         match self.stream.read(&mut bytes) {
@@ -208,17 +210,17 @@ impl Peer {
         Heard::End
     }
 
-    /// False when it does not listen: what it has room for is more than any answer is long, so it is full of
-    /// answers that nobody reads.
+    /// Sends a reply; false if the peer does not read: the socket buffer is larger than any reply, so it is
+    /// full only with unread replies.
     fn say(&mut self, text: &str) -> bool {
         self.stream.write_all(format!("{text}\n").as_bytes()).is_ok()
     }
 }
 
-/// Asks a running server; returns its answer.
+/// Sends one line to a running server and returns its reply.
 ///
 /// # Errors
-/// When nobody listens there, or hangs up.
+/// If no server listens on `path`, or the connection closes before the reply is complete.
 pub fn ask(path: &Path, line: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{line}\n").as_bytes())?;

@@ -52,7 +52,7 @@ impl Steering {
             Ok(()) => ctl::show(&ControlReply::Done),
             Err(why) => ctl::refusal(&why),
         };
-        // Who does not wait any more does not need to know.
+        // Ignored: the requester no longer waits.
         let _ = answer.send(Answer::Text(said));
     }
 

@@ -1,4 +1,4 @@
-//! How operations come to the thread that carries them out.
+//! Message queue to the store's thread.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Messages for a thread, which is woken only when it sleeps: while it is busy, a message costs a lock and no
-/// system call. Whoever posts keeps to the room of his queue, so there is never more in it than all queues
-/// have room for.
+/// system call. A sender does not exceed the room of its queue, so the length is bounded by the room of all
+/// queues.
 #[derive(Debug)]
 pub struct Inbox<T> {
     state: Mutex<State<T>>,
@@ -17,24 +17,24 @@ pub struct Inbox<T> {
 #[derive(Debug)]
 struct State<T> {
     messages: Vec<T>,
-    /// The thread sleeps, or is about to, and nobody has rung yet.
+    /// The thread sleeps, or is about to, and has not been woken yet.
     is_asleep: bool,
-    /// Nothing more is taken.
+    /// No more messages are accepted.
     is_closed: bool,
 }
 
 impl<T> Inbox<T> {
-    /// An empty one.
+    /// An empty inbox.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// If the process is out of descriptors.
     pub fn new() -> io::Result<Inbox<T>> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let state = State { messages: Vec::new(), is_asleep: false, is_closed: false };
         Ok(Inbox { state: Mutex::new(state), event })
     }
 
-    /// Leaves a message; it comes back if nothing is taken any more.
+    /// Posts a message; returns it if the inbox is closed.
     pub fn post(&self, message: T) -> Result<(), T> {
         let mut state = self.lock();
         if state.is_closed {
@@ -67,7 +67,7 @@ impl<T> Inbox<T> {
         let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
     }
 
-    /// Takes nothing more from now on, and wakes the thread.
+    /// Closes the inbox, and wakes the thread.
     pub fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
@@ -83,14 +83,14 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Nothing that is done under the lock can be left half done.
+    /// Locks the state; a poisoned lock is usable, because no operation under it can be left incomplete.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> AsFd for Inbox<T> {
-    /// Readable after a message has come for who sleeps.
+    /// Readable after a message has been posted for a sleeping thread.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }

@@ -1,12 +1,12 @@
-//! What a store is asked for, and what came of it.
+//! Operations on a store, and their results.
 
 use super::error::Error;
 use std::ops::Deref;
 use std::time::Duration;
 use tailcut_host::kv::MOST_KEY;
 
-/// Something that is to be done. Key and value stand in one buffer, which comes back with the completion and
-/// can be used again, so that operations need no memory once a few were carried out.
+/// An operation on a store. Key and value share one buffer, which is returned with the completion for reuse,
+/// so that operations allocate no memory in the steady state.
 #[derive(Debug)]
 pub struct Operation {
     pub(super) verb: Verb,
@@ -30,53 +30,53 @@ pub(super) enum Verb {
     Clear,
 }
 
-/// In seconds; 0 is for ever.
+/// Time to live in seconds; 0 for no expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lifetime(pub u32);
 
-/// When an item is written.
+/// Condition for writing an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
-    /// Whatever is there.
+    /// Write in any case.
     #[default]
     Always,
-    /// Only if there is none.
+    /// Only if there is no item.
     IfAbsent,
-    /// Only if there is one.
+    /// Only if there is an item.
     IfPresent,
-    /// Only if there is one of this version: nobody has changed it since it was read.
+    /// Only if the item has this version: it has not changed since it was read.
     IfVersion(u64),
 }
 
-/// What came of an operation.
+/// Result of an operation that was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The item, whose value is [`Completion::value`].
+    /// The item was found; its value is [`Completion::value`].
     Found {
-        /// The number that was set with it.
+        /// The number that was stored with the item.
         flags: u32,
-        /// A number that changes whenever the item does.
+        /// A number that changes with every change of the item.
         version: u64,
     },
-    /// There is no such item: nothing to get, touch or delete.
+    /// There is no such item to get, touch or delete.
     NotFound,
-    /// It was written.
+    /// The item was written.
     Stored {
-        /// Its version from now on.
+        /// Its new version.
         version: u64,
     },
-    /// It was not, as [`When`] says.
+    /// The item was not written, because the condition [`When`] does not hold.
     NotStored,
-    /// The rest was done.
+    /// Any other operation was executed.
     Done,
 }
 
-/// An operation has ended.
+/// Completion of an operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// What the operation was submitted with.
+    /// The number that the operation was submitted with.
     pub user_data: u64,
-    /// What came of it.
+    /// Result of the operation.
     pub result: Result<Outcome, Error>,
     pub(super) data: Data,
 }
@@ -84,23 +84,23 @@ pub struct Completion {
 /// An item that was found.
 #[derive(Debug)]
 pub struct Value {
-    /// The number that was set with it.
+    /// The number that was stored with the item.
     pub flags: u32,
-    /// A number that changes whenever the item does; see [`When::IfVersion`].
+    /// A number that changes with every change of the item; see [`When::IfVersion`].
     pub version: u64,
     pub(super) data: Data,
 }
 
 impl Operation {
-    /// Looks for an item.
+    /// Reads an item.
     ///
     /// # Errors
-    /// [`Error::Key`], as all of these.
+    /// [`Error::Key`].
     pub fn get(key: &[u8]) -> Result<Operation, Error> {
         Operation::get_in(Vec::new(), key)
     }
 
-    /// The same with memory that is there, as from [`Completion::into_buffer`].
+    /// Reads an item; reuses the memory of `buffer`, such as that from [`Completion::into_buffer`].
     ///
     /// # Errors
     /// [`Error::Key`].
@@ -108,7 +108,7 @@ impl Operation {
         Operation::of(Verb::Get, buffer, key, &[])
     }
 
-    /// Writes an item, for ever unless [`Operation::for_a_time`] says otherwise.
+    /// Writes an item, without expiry unless [`Operation::for_a_time`] sets one.
     ///
     /// # Errors
     /// [`Error::Key`].
@@ -116,7 +116,8 @@ impl Operation {
         Operation::set_in(Vec::new(), key, value)
     }
 
-    /// The same with memory that is there.
+    /// Writes an item, without expiry unless [`Operation::for_a_time`] sets one; reuses the memory of
+    /// `buffer`.
     ///
     /// # Errors
     /// [`Error::Key`].
@@ -125,7 +126,7 @@ impl Operation {
         Operation::of(verb, buffer, key, value)
     }
 
-    /// Gives an item another time to live, for ever unless [`Operation::for_a_time`] says otherwise.
+    /// Changes the expiry of an item: to none, unless [`Operation::for_a_time`] sets one.
     ///
     /// # Errors
     /// [`Error::Key`].
@@ -141,13 +142,13 @@ impl Operation {
         Operation::of(Verb::Delete, Vec::new(), key, &[])
     }
 
-    /// Makes durable what was changed by operations that have completed before it is submitted. In a cache
-    /// that is what it has on its drive: what is only in memory is lost with it.
+    /// Makes changes durable whose operations completed before this one is submitted. In a cache these are
+    /// the items on its drive: items only in memory are lost when it ends.
     pub fn flush() -> Operation {
         Operation { verb: Verb::Flush, data: Data::default() }
     }
 
-    /// Forgets all items.
+    /// Deletes all items.
     pub fn clear() -> Operation {
         Operation { verb: Verb::Clear, data: Data::default() }
     }
@@ -156,7 +157,7 @@ impl Operation {
         Ok(Operation { verb, data: Data::new(buffer, key, value)? })
     }
 
-    /// What is set has this number beside its value, of which the store makes nothing.
+    /// Stores this number with the item; the store does not interpret it.
     #[must_use]
     pub fn with_flags(mut self, number: u32) -> Operation {
         if let Verb::Set { flags, .. } = &mut self.verb {
@@ -165,8 +166,8 @@ impl Operation {
         self
     }
 
-    /// What is set or touched is there for a time, rounded up to seconds. The first one is what is left of
-    /// the second that runs on the clock on the wall.
+    /// Sets the time to live of the item, rounded up to seconds of the wall clock; the first one is the rest
+    /// of the current second.
     #[must_use]
     pub fn for_a_time(mut self, time: Duration) -> Operation {
         if let Verb::Set { lifetime, .. } | Verb::Touch { lifetime } = &mut self.verb {
@@ -175,7 +176,7 @@ impl Operation {
         self
     }
 
-    /// It is set only in this case.
+    /// Writes the item only under this condition.
     #[must_use]
     pub fn only(mut self, case: When) -> Operation {
         if let Verb::Set { when, .. } = &mut self.verb {
@@ -184,7 +185,7 @@ impl Operation {
         self
     }
 
-    /// Its key; empty if it is about none.
+    /// Key of the item; empty for an operation without one.
     pub fn key(&self) -> &[u8] {
         self.data.key()
     }
@@ -197,7 +198,7 @@ impl Lifetime {
         Lifetime(u32::try_from(seconds).unwrap_or(u32::MAX).max(1))
     }
 
-    /// When that is over, in seconds of Unix time; 0 for never.
+    /// Expiry of a lifetime that begins at `unix`, in seconds of Unix time; 0 for never.
     pub fn from(self, unix: u32) -> u32 {
         if self.0 == 0 { 0 } else { unix.saturating_add(self.0) }
     }
@@ -232,20 +233,20 @@ impl Data {
 }
 
 impl Completion {
-    /// The key; empty if the operation was about none.
+    /// Key of the item; empty for an operation without one.
     pub fn key(&self) -> &[u8] {
         self.data.key()
     }
 
-    /// The value that was found, or was to be set; else empty.
+    /// The value that was found or was to be written; otherwise empty.
     pub fn value(&self) -> &[u8] {
         self.data.value()
     }
 
-    /// The item that was looked for, if it was found.
+    /// The item of a get; `None` if it was not found.
     ///
     /// # Errors
-    /// Why the operation was not carried out.
+    /// The reason why the operation was not executed.
     pub fn into_value(self) -> Result<Option<Value>, Error> {
         Ok(match self.result? {
             Outcome::Found { flags, version } => Some(Value { flags, version, data: self.data }),
@@ -253,7 +254,7 @@ impl Completion {
         })
     }
 
-    /// Its memory, for another operation.
+    /// The memory of the operation, for reuse by another.
     pub fn into_buffer(self) -> Vec<u8> {
         self.data.bytes
     }

@@ -22,17 +22,17 @@ pub struct Options {
     pub memory: u64,
     /// The most bytes of an item with its key and 40 of its header, rounded up to 16; at least 304.
     pub most_item: u64,
-    /// A cache gives up what nobody asks for; a store keeps everything, is found again after any end, and
-    /// says so when it is full.
+    /// A cache evicts cold items; a store keeps all items, recovers them after a crash, and returns an error
+    /// when it is full.
     pub keep: Keep,
-    /// What is changed is durable when its operation completes. Only for a store with a drive.
+    /// Changes are durable when their operation completes. Only for a store with a drive.
     pub is_durable: bool,
     /// A new store is made, and a new array, whatever the drives hold, unless that is a store or an array. If
     /// not, what is there is opened, and made where there are only zeros.
     pub create: bool,
-    /// An array is opened although drives are missing that could be in use as the same array elsewhere.
+    /// Open an array although drives are missing that could be in use as the same array elsewhere.
     pub degraded: bool,
-    /// The longest time for which the end waits for a drive that answers nothing.
+    /// How long closing waits for a drive without completions.
     pub patience: Nanos,
 }
 
@@ -54,9 +54,9 @@ pub enum Place {
     },
     /// Files and block devices.
     Devices {
-        /// Which.
+        /// Paths of the files and devices.
         paths: Vec<PathBuf>,
-        /// Those that do not exist are made, as files of so many bytes; 0 for not.
+        /// Size in bytes of files to create for paths that do not exist; 0 to create none.
         file_bytes: u64,
         /// The array over them; of 0 drives for a single one.
         array: Box<ArrayConfig>,
@@ -80,16 +80,16 @@ impl Options {
         }
     }
 
-    /// A store on files and block devices: on one, or on several of which `layout` makes an array, in so many
-    /// groups.
+    /// A store on one file or block device, or on several, which form an array of the given layout and number
+    /// of groups.
     pub fn on_devices(paths: Vec<PathBuf>, layout: Option<(LayoutKind, u32)>) -> Options {
         let array = Box::new(array(paths.len() as u32, layout));
         let place = Place::Devices { paths, file_bytes: 0, array };
         Options { place, keep: Keep::Everything, ..Options::in_memory() }
     }
 
-    /// A cache on so many small emulated SSDs, of which `layout` makes an array, in so many groups; on one
-    /// without it.
+    /// A cache on `drives` small emulated SSDs, which form an array of the given layout and number of groups,
+    /// or on a single one without a layout.
     pub fn emulated(drives: u32, layout: Option<(LayoutKind, u32)>) -> Options {
         let mut device = Box::new(Preset::G.config());
         (device.geometry.channels, device.geometry.chips) = (2, 1);
@@ -97,7 +97,7 @@ impl Options {
         Options { place: Place::Emulated { device, array, seed: 1 }, ..Options::in_memory() }
     }
 
-    /// What does not fit together, with what would be right.
+    /// Inconsistent settings, each as a message that also gives valid values.
     pub fn problems(&self) -> Vec<String> {
         if self.memory > MOST_MEMORY || self.most_item > MOST_ITEM {
             return vec![format!("memory is at most {MOST_MEMORY} bytes, and an item {MOST_ITEM}")];
@@ -201,13 +201,13 @@ impl Place {
     }
 }
 
-/// An array over so many drives; of none if there is no layout.
+/// The configuration of an array over `drives` drives; an empty one without a layout.
 fn array(drives: u32, layout: Option<(LayoutKind, u32)>) -> ArrayConfig {
     let Some((layout, groups)) = layout else { return ArrayConfig::default() };
     ArrayConfig { drives, layout, groups, ..ArrayConfig::default() }
 }
 
-/// Files that are not there, if they have a size.
+/// Creates files that do not exist, if a size is given.
 fn make_files(paths: &[PathBuf], bytes: u64) -> Result<(), CannotOpen> {
     let missing = paths.iter().filter(|path| bytes >= BLOCK_BYTES && !path.exists());
     for path in missing {
@@ -220,7 +220,7 @@ fn make_files(paths: &[PathBuf], bytes: u64) -> Result<(), CannotOpen> {
 const MOST_MEMORY: u64 = 64 << 30;
 /// As memcached's (`-I`).
 const MOST_ITEM: u64 = 1 << 30;
-/// Requests that memory takes at a time.
+/// Maximum number of requests in flight in memory.
 const DEPTH: u32 = 1024;
 /// How long before an event the thread of an emulated drive no longer sleeps: what it takes to sleep
 /// precisely (`docs/decisions/real-time-drives.md`).

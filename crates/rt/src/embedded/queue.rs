@@ -1,4 +1,4 @@
-//! The way there and back: operations under way, and completions that are to be taken.
+//! Queue of an embedded store: operations in flight, and completions to be taken.
 
 use super::error::{Error, NotTaken};
 use super::inbox::Inbox;
@@ -12,52 +12,51 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A place from which operations are submitted, and to which their completions come: a ring such as drives
-/// have.
+/// Submits operations and receives their completions, like a queue pair of a drive.
 ///
-/// Any number of threads may submit and take completions, but who takes gets whatever has ended; one for each
-/// thread, or for each event loop, is the usual. It may outlive its store, whose end completes everything.
+/// Any number of threads may submit and take completions, but any of them may get the completion of any
+/// operation; one queue per thread or event loop is usual. It may outlive its store, whose end completes
+/// everything.
 #[derive(Debug)]
 pub struct Queue {
     core: Arc<Core>,
     inbox: Arc<Inbox<Message>>,
 }
 
-/// How long is waited for completions.
+/// How long to wait for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Not at all.
+    /// Do not wait.
     Not,
-    /// Until there is one; not at all where nothing is under way.
+    /// Wait until there is one; return at once if nothing is in flight.
     ForOne,
-    /// The same, but no longer than that.
+    /// Wait until there is one, but no longer than this; return at once if nothing is in flight.
     AtMost(Duration),
 }
 
 #[derive(Debug)]
 struct Core {
     state: Mutex<State>,
-    /// There is a completion, or nothing is under way any more.
+    /// Signalled when a completion has come, or nothing is in flight any more.
     came: Condvar,
     room: usize,
-    /// Operations that were submitted and whose completions were not taken. It becomes less only while the
-    /// state is locked.
+    /// Operations submitted whose completions were not taken. It decreases only while the state is locked.
     under_way: AtomicUsize,
-    /// Readable while there are completions, if anybody has asked for it.
+    /// Readable while there are completions; created on first use.
     event: OnceLock<OwnedFd>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     completions: VecDeque<Completion>,
-    /// Threads that wait.
+    /// Number of waiting threads.
     waiting: usize,
 }
 
-/// Who is to be told what came of an operation: once, whatever happens.
+/// Where the completion of an operation goes: it is delivered exactly once, in any case.
 #[derive(Debug)]
 pub struct Requester {
-    /// None once it was told.
+    /// `None` once the completion has been delivered.
     core: Option<Arc<Core>>,
     user_data: u64,
 }
@@ -74,11 +73,11 @@ impl Queue {
         Queue { core: Arc::new(core), inbox }
     }
 
-    /// Hands over an operation, and never waits. Its completion has the same `user_data`, which need not
-    /// differ from others.
+    /// Submits an operation without waiting. Its completion has the same `user_data`, which need not be
+    /// unique.
     ///
     /// # Errors
-    /// [`Error::Busy`] if there is no room, [`Error::Closed`]; the operation comes back with them.
+    /// [`Error::Busy`] if the queue is full, [`Error::Closed`] if the store is; both return the operation.
     pub fn submit(&self, operation: Operation, user_data: u64) -> Result<(), NotTaken> {
         let one_more = |count| (count < self.core.room).then_some(count + 1);
         if self.core.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_err() {
@@ -96,13 +95,14 @@ impl Queue {
         }
     }
 
-    /// Appends what has ended to `completions`, and returns how many these are. Zero when `wait` is over, or
-    /// nothing is under way.
+    /// Appends available completions to `completions`, and returns their number: zero if `wait` has elapsed,
+    /// or nothing is in flight.
     pub fn completions(&self, completions: &mut Vec<Completion>, wait: Wait) -> usize {
         self.take(completions, usize::MAX, wait)
     }
 
-    /// The same, but at most so many.
+    /// Appends at most `most` completions to `completions`, and returns their number: zero if `wait` has
+    /// elapsed, or nothing is in flight.
     pub fn take(&self, completions: &mut Vec<Completion>, most: usize, wait: Wait) -> usize {
         let mut state = self.core.wait(wait);
         let count = state.completions.len().min(most);
@@ -114,11 +114,11 @@ impl Queue {
         count
     }
 
-    /// A descriptor that is readable while there are completions, for event loops; whoever has seen that
-    /// takes all of them with [`Wait::Not`].
+    /// A descriptor that is readable while there are completions, for event loops; when it is readable, take
+    /// all completions with [`Wait::Not`].
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// If the process is out of descriptors.
     pub fn wakes(&self) -> io::Result<BorrowedFd<'_>> {
         let state = self.core.lock();
         let event = match self.core.event.get() {
@@ -135,12 +135,12 @@ impl Queue {
         Ok(event.as_fd())
     }
 
-    /// How many operations were submitted and not taken as completions.
+    /// Number of operations submitted whose completions have not been taken.
     pub fn under_way(&self) -> usize {
         self.core.under_way.load(Ordering::Acquire)
     }
 
-    /// How many there can be.
+    /// Maximum number of operations in flight.
     pub fn room(&self) -> usize {
         self.core.room
     }
@@ -151,7 +151,7 @@ impl Core {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits as long as it is said, or until there is something or nothing will come.
+    /// Waits as `wait` specifies, until there is a completion or nothing is in flight.
     fn wait(&self, wait: Wait) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         let end = match wait {
@@ -172,7 +172,8 @@ impl Core {
         state
     }
 
-    /// So much room is free again. Who waits although nothing is under way any more waits for nothing.
+    /// Frees `count` entries. Once nothing is in flight, threads that wait would wait in vain: they are
+    /// woken.
     fn release(&self, state: &mut MutexGuard<'_, State>, count: usize) {
         let before = self.under_way.fetch_sub(count, Ordering::AcqRel);
         if before == count && state.waiting > 0 {
@@ -203,7 +204,7 @@ fn ring(event: &OwnedFd) {
 }
 
 impl Drop for Requester {
-    /// Nobody has told, and nobody will.
+    /// Completes the operation with [`Error::Closed`] if no result was delivered.
     fn drop(&mut self) {
         if let Some(core) = self.core.take() {
             let (result, data) = (Err(Error::Closed), Data::default());
@@ -212,17 +213,18 @@ impl Drop for Requester {
     }
 }
 
-/// What came of operations that are told together, as long as they are of one queue: a lock for each of them
-/// would be taken just when whoever submits or takes wants it.
+/// A batch of completions for one queue: a lock for each of them would be taken just when threads that submit
+/// or take completions want it.
 #[derive(Debug, Default)]
 pub struct News {
-    /// Whose they are; none where there are none.
+    /// The queue of the batch; `None` if the batch is empty.
     core: Option<Arc<Core>>,
     completions: Vec<Completion>,
 }
 
 impl News {
-    /// One more. Whoever is first does not wait for more than a few others.
+    /// Adds a completion. A full batch is delivered first, so the first completion waits only for a few
+    /// others.
     pub fn add(&mut self, mut requester: Requester, result: Result<Outcome, Error>, data: Data) {
         let Some(core) = requester.core.take() else { return };
         let is_other = self.core.as_ref().is_some_and(|known| !Arc::ptr_eq(known, &core));
@@ -233,7 +235,7 @@ impl News {
         self.completions.push(Completion { user_data: requester.user_data, result, data });
     }
 
-    /// Tells them.
+    /// Delivers the batch.
     pub fn tell(&mut self) {
         if let Some(core) = self.core.take() {
             core.complete(self.completions.drain(..));
@@ -247,5 +249,5 @@ impl Drop for News {
     }
 }
 
-/// Completions that are told together at the most.
+/// Maximum number of completions in a batch.
 const MOST_NEWS: usize = 32;

@@ -1,4 +1,4 @@
-//! A store in use.
+//! A store that is open.
 
 use super::error::{CannotOpen, Error};
 use super::inbox::Inbox;
@@ -18,31 +18,31 @@ use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::Engine;
 
-/// A store, and the thread that it works on. Any number of threads may use it at the same time.
+/// A store with its thread. Any number of threads may use it at the same time.
 ///
-/// Dropped, it ends as with [`Store::close`], only that nobody is told whether all is on the drive. After
-/// `fork` the child must not use it: it has no such thread.
+/// Dropping it closes it like [`Store::close`], but does not report whether all changes are durable. After
+/// `fork`, the child must not use it, because the store's thread does not exist there.
 #[derive(Debug)]
 pub struct Store {
     inbox: Arc<Inbox<Message>>,
     clock: Clock,
-    /// Of those who wait for what they ask for; used again.
+    /// Idle queues of callers that wait for their operations; they are reused.
     idle: Mutex<Vec<Queue>>,
-    /// None once it has ended.
+    /// `None` once it is closed.
     thread: Option<JoinHandle<Option<Ended>>>,
 }
 
-/// What the thread of a store keeps to.
+/// Settings of a store's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// What is changed is durable when its operation completes.
+    /// Changes are durable when their operation completes.
     pub is_durable: bool,
-    /// The longest time for which the end waits for a drive that answers nothing.
+    /// How long closing waits for a drive without completions.
     pub patience: Nanos,
 }
 
 impl Store {
-    /// Opens a store, or makes one.
+    /// Opens a store, or creates one.
     ///
     /// # Errors
     /// See [`CannotOpen`].
@@ -52,11 +52,11 @@ impl Store {
         Store::over(move || options.build(clock), settings, clock)
     }
 
-    /// A store of the engine that `make` returns with the drive below it, none for one in memory. The thread
-    /// that it will have makes it, as io_uring wants one and the same.
+    /// Opens a store over the engine that `make` returns with the drive below it (`None` for one in memory).
+    /// The store's thread calls `make`, because io_uring has to be used by the thread that sets it up.
     ///
     /// # Errors
-    /// Those of `make`, and when the system has no room for a thread.
+    /// Those of `make`, and if the system is out of threads.
     pub fn over<D: Steered + 'static>(
         make: impl FnOnce() -> Result<(Engine, Option<D>), CannotOpen> + Send + 'static,
         settings: Settings,
@@ -66,7 +66,7 @@ impl Store {
         let (says, hears) = channel();
         let theirs = Arc::clone(&inbox);
         let begin = move || {
-            // The process is somebody else's, and so are its signals.
+            // The signals of the process are handled by the application.
             system::take_no_signals();
             let (engine, drive) = make()?;
             Ok(Worker::new(engine, drive, settings, theirs, clock)?)
@@ -74,19 +74,19 @@ impl Store {
         let thread = Builder::new().name("tailcut store".into()).spawn(move || serve(begin, &says))?;
         let begun = match hears.recv() {
             Ok(begun) => begun,
-            // Only a panic keeps it from saying how it began.
+            // Only a panic keeps the thread from reporting its start.
             Err(_) => return Err(CannotOpen::Bug(said_by(thread.join().err()))),
         };
         begun?;
         Ok(Store { inbox, clock, idle: Mutex::default(), thread: Some(thread) })
     }
 
-    /// A place for operations that nobody waits for, with room for so many of them; see [`Queue`].
+    /// A queue for asynchronous operations, with room for `room` of them in flight; see [`Queue`].
     pub fn queue(&self, room: usize) -> Queue {
         Queue::new(room, Arc::clone(&self.inbox))
     }
 
-    /// An item.
+    /// Reads an item; `None` if there is none.
     ///
     /// # Errors
     /// [`Error::Key`], [`Error::Unreadable`].
@@ -94,7 +94,7 @@ impl Store {
         self.carry_out(Operation::get(key)?)?.into_value()
     }
 
-    /// Writes an item, for ever; its version. For less, see [`Operation::for_a_time`] and
+    /// Writes an item without expiry and returns its version. For expiry, see [`Operation::for_a_time`] and
     /// [`Store::carry_out`].
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Store {
         }
     }
 
-    /// Writes an item in this case; its version, or none if it is another case.
+    /// Writes an item if the condition holds; returns its version, or `None` if it does not hold.
     ///
     /// # Errors
     /// Those of [`Store::set`], and [`Error::Unreadable`].
@@ -118,7 +118,7 @@ impl Store {
         })
     }
 
-    /// Deletes an item; whether there was one.
+    /// Deletes an item; returns whether there was one.
     ///
     /// # Errors
     /// [`Error::Key`], [`Error::Full`], [`Error::DriveFailed`].
@@ -134,10 +134,10 @@ impl Store {
         self.carry_out(Operation::flush())?.result.map(|_| ())
     }
 
-    /// Carries any operation out, and waits for it.
+    /// Executes an operation and waits for its completion.
     ///
     /// # Errors
-    /// [`Error::Closed`]; what came of it stands in the completion.
+    /// [`Error::Closed`]; the result of the operation is in the completion.
     pub fn carry_out(&self, operation: Operation) -> Result<Completion, Error> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let queue = idle.unwrap_or_else(|| self.queue(1));
@@ -148,7 +148,7 @@ impl Store {
         Ok(completions.remove(0))
     }
 
-    /// What it has done so far.
+    /// Counters since the store was opened.
     ///
     /// # Errors
     /// [`Error::Closed`].
@@ -174,7 +174,7 @@ impl Store {
         self.ask(|answer| AdminRequest::Call { drive, call, answer })?
     }
 
-    /// The moment that it is for the drives.
+    /// The current time of the clock that the drives use.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
@@ -185,8 +185,7 @@ impl Store {
         hears.recv().map_err(|_| Error::Closed)
     }
 
-    /// Completes what is under way, makes durable what was changed, and gives the drive back; what it has
-    /// done.
+    /// Completes operations in flight, makes changes durable, closes the drive, and returns the counters.
     ///
     /// # Errors
     /// [`Error::DriveFailed`] if the drive has failed or does not answer, and [`Error::Bug`] if the store's
@@ -197,7 +196,7 @@ impl Store {
         match thread.join() {
             Ok(Some(Ended { statistics, is_durable: true })) => Ok(statistics),
             Ok(_) => Err(Error::DriveFailed),
-            // The process is somebody else's: it does not end with our thread.
+            // The application goes on when the store's thread has panicked.
             Err(_) => Err(Error::Bug),
         }
     }
@@ -207,13 +206,13 @@ impl Drop for Store {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.inbox.close();
-            // A panic of the thread is its own; here it may be the second one.
+            // A panic of the thread is not propagated: this thread may be unwinding already.
             let _ = thread.join();
         }
     }
 }
 
-/// What a panic has said.
+/// The message of a panic.
 fn said_by(panic: Option<Box<dyn Any + Send>>) -> String {
     let text = panic.as_ref().and_then(|panic| panic.downcast_ref::<&str>().map(ToString::to_string));
     let text = text.or_else(|| panic.as_ref().and_then(|panic| panic.downcast_ref::<String>().cloned()));
@@ -228,7 +227,7 @@ fn serve<D: Steered>(
         Ok(worker) => (Some(worker), Ok(())),
         Err(why) => (None, Err(why)),
     };
-    // Who opens it waits for this.
+    // `Store::over` waits for this.
     let _ = says.send(begun);
     worker.map(Worker::run)
 }

@@ -1,4 +1,4 @@
-//! What an emulated drive tells of itself.
+//! Counters that an emulated drive reports.
 
 use tailcut_ssd::{Accuracy, Figures, Service};
 

@@ -1,4 +1,4 @@
-//! When one thread must wake another: only when that one has said that it sleeps.
+//! Wakeups between two threads, sent only when the other thread has announced that it sleeps.
 //!
 //! A sleeper arms itself, and then looks once more whether there is something to do; a poster posts, and then
 //! looks whether the sleeper is armed. Whatever the order, one of the two sees the other: either the sleeper
@@ -32,18 +32,18 @@ impl Flag for AtomicBool {
     }
 }
 
-/// Whether somebody sleeps, or is about to.
+/// Whether a thread sleeps, or is about to.
 #[derive(Debug, Default)]
 pub struct Arming<F = AtomicBool>(F);
 
 impl<F: Flag> Arming<F> {
-    /// Nobody sleeps.
+    /// No thread sleeps.
     pub fn new(flag: F) -> Arming<F> {
         Arming(flag)
     }
 
-    /// The sleeper is about to sleep. False, and it must not, if `is_ready` says that there is something to
-    /// do.
+    /// Announces that the sleeper is about to sleep. False if `is_ready` finds work; the sleeper must not
+    /// sleep then.
     pub fn arm(&self, is_ready: impl FnOnce() -> bool) -> bool {
         self.0.set(true);
         F::fence();
@@ -54,13 +54,14 @@ impl<F: Flag> Arming<F> {
         true
     }
 
-    /// The sleeper is awake.
+    /// Announces that the sleeper is awake.
     pub fn disarm(&self) {
         self.0.set(false);
     }
 
-    /// The poster has posted: true when it must wake the sleeper now. It may be the sleeper's next sleep that
-    /// this takes for the present one: whoever clears the flag wakes, so that one is a short one.
+    /// Called by the poster after it has posted: true when it must wake the sleeper now. The wakeup may hit
+    /// the sleeper's next sleep instead of the present one; the thread that clears the flag wakes, so that
+    /// sleep is short.
     #[inline]
     pub fn must_wake(&self) -> bool {
         F::fence();

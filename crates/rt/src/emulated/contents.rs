@@ -1,4 +1,4 @@
-//! What is on a drive in memory: blocks that share their bytes with whoever wrote or reads them.
+//! Content of a drive in memory: blocks that share their bytes with writers and readers.
 
 use crate::drive::Extent;
 use tailcut_host::Bytes;

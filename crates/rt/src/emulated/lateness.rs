@@ -1,23 +1,24 @@
-//! How late answers were: the error of the emulation, measured for each of them.
+//! Lateness of completions: the error of the emulation, measured for each completion.
 
 use std::fmt;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Completion, Nanos, Time};
 
-/// How much later than the model says each answer was handed over.
+/// How much later than modelled each completion was handed over.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     late: LatencyHistogram,
-    /// What the model says that the same requests took together, in ns.
+    /// Sum of the modelled latencies of the same requests, in ns.
     modelled: u128,
 }
 
-/// Of the latency that the model says: when answers are later than that on average, what is measured
-/// above the drive says more about this machine than about the drive.
+/// Tolerated mean lateness as a share of the mean modelled latency: above it, measurements over the drive
+/// reflect this machine more than the drive.
 const TOLERATED: f64 = 0.05;
 
-/// Fewer answers than this are those of a server that is idle but for a client that looks at it: the first of
-/// them wake sleeping threads and touch cold memory, which is no sign of a machine that is too slow.
+/// Minimum number of completions for a warning. Fewer are those of a server that is idle but for a client
+/// that probes it: the first of them wake sleeping threads and touch cold memory, so they do not show that
+/// the machine is too slow.
 const TELLING: u64 = 1000;
 
 impl Default for Lateness {
@@ -27,30 +28,30 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// An answer is handed over at `now`.
+    /// Records a completion that is handed over at `now`.
     #[inline]
     pub fn record(&mut self, completion: &Completion, now: Time) {
         self.add(Late { by: now.since(completion.at), modelled: completion.spans.total() });
     }
 
-    /// The same, noted before.
+    /// Adds a lateness that was recorded elsewhere.
     #[inline]
     pub fn add(&mut self, late: Late) {
         self.late.record(late.by);
         self.modelled += u128::from(late.modelled.0);
     }
 
-    /// All of it.
+    /// Histogram of the lateness of all completions.
     pub fn histogram(&self) -> &LatencyHistogram {
         &self.late
     }
 
-    /// The mean lateness as a share of the mean latency of the model; zero before the first answer.
+    /// Mean lateness as a share of the mean modelled latency; zero before the first completion.
     pub fn share(&self) -> f64 {
         if self.modelled == 0 { 0.0 } else { self.late.sum() as f64 / self.modelled as f64 }
     }
 
-    /// The warning that this machine cannot keep up with the model; none before enough answers show it.
+    /// The warning that this machine cannot keep up with the model; `None` before enough completions show it.
     pub fn warning(&self) -> Option<String> {
         (self.share() > TOLERATED && self.late.count() >= TELLING).then(|| {
             format!(
@@ -71,12 +72,12 @@ impl fmt::Display for Lateness {
     }
 }
 
-/// One answer's lateness.
+/// Lateness of one completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Late {
-    /// How late it was.
+    /// Time by which it was late.
     pub by: Nanos,
-    /// How long the model says that its request took.
+    /// Modelled latency of its request.
     pub modelled: Nanos,
 }
 

@@ -38,7 +38,8 @@ pub struct CoreOptions {
     pub core: Option<usize>,
     /// How it waits.
     pub waiting: Waiting,
-    /// It runs only when nobody else wants the core (`SCHED_IDLE`): spinning takes nothing from anybody then.
+    /// The thread runs at `SCHED_IDLE`, only when no other thread wants the core, so spinning costs others
+    /// nothing.
     pub is_idle_priority: bool,
 }
 
@@ -204,11 +205,11 @@ struct Device {
     event: WakeEvent,
     user: Waker,
     shared: Arc<Shared>,
-    /// Noted while somebody else looked at the lateness.
+    /// Lateness not recorded yet, because another thread held the lock.
     unrecorded: Vec<Late>,
 }
 
-/// How often the drive says what it has done, when it has nothing else to do.
+/// Interval at which an idle drive reports its counters.
 const TOLD_EVERY: Nanos = Nanos(100_000_000);
 
 impl Device {

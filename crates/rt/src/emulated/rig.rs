@@ -14,7 +14,7 @@ use tailcut_host::{BLOCK_BYTES, Block, Bytes, Mirror, Request, Response};
 use tailcut_ssd::{Preset, Ssd};
 
 tailcut_base::choice! {
-    /// Where the model runs and who waits how.
+    /// Where the model runs, and how the threads wait.
     pub enum Form {
         /// In the loop of the user, which looks all the time.
         Inline = "inline",
@@ -28,7 +28,7 @@ tailcut_base::choice! {
         OwnCoreNaps = "own-core-naps",
         /// A thread that sleeps until the next event; its user looks all the time.
         OwnCoreSleeps = "own-core-sleeps",
-        /// A thread that looks all the time, but only while nobody else wants its core.
+        /// A thread that polls continuously, but only while no other thread wants its core.
         OwnCoreIdle = "own-core-idle",
     }
 }
@@ -55,7 +55,7 @@ pub struct Measured {
     pub late: Lateness,
     /// How late its user saw them.
     pub seen: Lateness,
-    /// The latencies that the model says.
+    /// The modelled latencies.
     pub modelled: LatencyHistogram,
 }
 

@@ -55,7 +55,7 @@ impl Timing {
         Timing { ssd, served: Time::ZERO, completions: Vec::new(), predictions: Vec::new() }
     }
 
-    /// What the drive says of itself.
+    /// Identity and capacity of the drive.
     pub fn identify(&self) -> Identify {
         self.ssd.identify()
     }

@@ -13,7 +13,7 @@ unsafe impl Zeroable for Page {}
 // SAFETY: any bytes are valid, it has no padding (its size is its alignment), and it holds no pointers.
 unsafe impl Pod for Page {}
 
-/// Room for the data of one request. Its memory stays where it is, whoever holds it.
+/// Memory for the data of one request. It is not moved when the buffer is.
 #[derive(Debug)]
 pub struct Buffer {
     /// Its place among all buffers of the drive.
@@ -22,7 +22,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Of so many blocks.
+    /// A buffer of `blocks` blocks.
     pub fn new(number: u16, blocks: usize) -> Buffer {
         Buffer { number, pages: vec![Page::zeroed(); blocks] }
     }

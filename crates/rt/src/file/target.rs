@@ -21,10 +21,10 @@ pub enum FileError {
     System {
         /// Which.
         path: String,
-        /// What the system says.
+        /// The system error.
         why: io::Error,
     },
-    /// Somebody has it.
+    /// Another process has locked it.
     #[error("{path} is in use by another process: stop that one, or take another file")]
     Taken {
         /// Which.
@@ -150,7 +150,7 @@ fn lock(file: &File, patience: Duration) -> rustix::io::Result<()> {
     patiently(patience, lock, |locked| *locked == Err(Errno::WOULDBLOCK))
 }
 
-/// Tries again for a while, as long as somebody else is in the way.
+/// Retries for `patience`, as long as another process holds the lock.
 fn patiently<T>(patience: Duration, mut attempt: impl FnMut() -> T, is_taken: impl Fn(&T) -> bool) -> T {
     let end = Instant::now() + patience;
     loop {
@@ -169,7 +169,7 @@ fn is_of_kind<T>(result: &io::Result<T>, kind: io::ErrorKind) -> bool {
 impl Drop for Target {
     /// A ring that has been closed keeps the file for a while: the lock is given up here.
     fn drop(&mut self) {
-        // There is nobody to tell, and the end of the process gives it up as well.
+        // Ignored: there is no caller to report to, and the process's exit releases the lock as well.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }

@@ -1,4 +1,4 @@
-//! What a server tells its operator and Prometheus.
+//! Status and metrics of a server, for its operator and Prometheus.
 
 use super::figures::Traffic;
 use super::shards::{Common, Message};
@@ -21,22 +21,22 @@ pub struct Store {
     common: Arc<Common>,
 }
 
-/// What a thread tells.
+/// Counters that a thread reports.
 #[derive(Debug)]
 pub struct Told {
-    /// How long commands took since it was asked before.
+    /// Command latencies since the previous report.
     pub latencies: Latencies,
-    /// What has happened on its sockets.
+    /// Traffic on its sockets.
     pub traffic: Traffic,
 }
 
 impl Store {
-    /// Over what its threads share.
+    /// The store whose threads share `common`.
     pub fn new(common: Arc<Common>) -> Store {
         Store { common }
     }
 
-    /// What happened on the sockets of all threads, after their latencies were added to those of the server.
+    /// Merges the latencies of all threads into those of the server, and returns their traffic.
     fn collect(&self) -> Result<Traffic, String> {
         let mut all = Traffic::default();
         for thread in 0..self.common.threads() {

@@ -1,4 +1,4 @@
-//! A connection, as far as its socket goes.
+//! The socket of a connection.
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags};
@@ -8,55 +8,55 @@ use tailcut_base::Time;
 use tailcut_host::kv::session::send_queue::SendQueue;
 use tailcut_host::wire::memcached::Login;
 
-/// A connection. What is said on it is the service's business.
+/// A connection with its socket state. The service parses its commands.
 #[derive(Debug)]
 pub struct Client {
-    /// Not blocking.
+    /// Non-blocking.
     pub socket: OwnedFd,
     /// Its name in the service.
     pub name: u32,
-    /// It has to say a password first.
+    /// State of the login that the client has to complete first.
     pub login: Option<Login>,
-    /// Passwords that were wrong came from its address: until then nothing more is taken of it.
+    /// Logins from its address failed: until this time no more input is processed.
     pub slowed_until: Option<Time>,
-    /// What was received and not taken.
+    /// Received and not yet processed.
     pub input: Vec<u8>,
-    /// Not because it is half a command, but because the service took no more: it goes on when it does, also
-    /// without further input, as an answer may be in the middle.
+    /// Input is left because the service took no more, not because a command is incomplete: processing
+    /// resumes when the service can, even without further input, since a reply may be in progress.
     pub is_held: bool,
-    /// There may be something to be received.
+    /// The socket may have data.
     pub is_readable: bool,
-    /// The socket takes something.
+    /// The socket may accept data.
     pub is_writable: bool,
-    /// The other side has said that nothing more comes; there may be something in front of that.
+    /// The peer has shut down its side; data in front of that may be unread.
     pub is_hung: bool,
-    /// Nothing more comes.
+    /// End of input was reached.
     pub has_ended: bool,
-    /// It is in the list of those that are received from.
+    /// It is in the list of connections to receive from.
     pub is_listed: bool,
-    /// It is in the list of those that wait for memory.
+    /// It is in the queue of connections that wait for memory.
     pub awaits_memory: bool,
-    /// It is in the list of those that are sent something.
+    /// It is in the list of connections to send to.
     pub is_answering: bool,
-    /// The system was asked to tell when its socket takes something.
+    /// epoll watches for the socket to become writable.
     pub awaits_room: bool,
-    /// When it has last sent something.
+    /// When data was last received.
     pub heard: Time,
 }
 
-/// What came of receiving or sending.
+/// Result of receiving or sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// So many bytes.
+    /// Number of bytes transferred.
     Bytes(usize),
-    /// Nothing at the moment.
+    /// The call would block.
     Nothing,
-    /// Nobody is there any more.
+    /// The peer has disconnected.
     Gone,
 }
 
 impl Client {
-    /// One that has just come.
+    /// A new connection.
     pub fn new(socket: OwnedFd, name: u32, login: Option<Login>, now: Time) -> Client {
         Client {
             socket,
@@ -77,7 +77,7 @@ impl Client {
         }
     }
 
-    /// Receives into `room`, once.
+    /// Receives into `room`, with one call.
     pub fn receive(&mut self, room: &mut [u8]) -> Moved {
         let offered = room.len();
         match net::recv(&self.socket, room, RecvFlags::empty()) {
@@ -136,7 +136,7 @@ impl Client {
         (slices.iter().map(|slice| slice.len()).sum(), retry_on_intr(send))
     }
 
-    /// Keeps what was not taken.
+    /// Keeps input that was not processed.
     pub fn keep(&mut self, rest: &[u8]) {
         self.input.clear();
         if rest.is_empty() && self.input.capacity() > LEAST_INPUT {
@@ -147,7 +147,7 @@ impl Client {
     }
 }
 
-/// Of answers that leave with one call.
+/// Maximum number of pieces sent with one call.
 const MOST_PIECES: usize = 32;
-/// Memory for half commands that a client keeps.
+/// Capacity for incomplete commands that a client keeps.
 const LEAST_INPUT: usize = 4 << 10;

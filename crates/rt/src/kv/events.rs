@@ -1,4 +1,4 @@
-//! What happens to a server that its operator wants to know of at once. Nothing of it is said per command.
+//! Events of a server that its operator wants to know of at once. No event is reported per command.
 
 use super::throttle::Peer;
 use crate::ctl::Health;
@@ -8,87 +8,87 @@ use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
 use tailcut_host::kv::Damage;
 
-/// Something has happened.
+/// An event of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A client was turned away: there are as many as there may be.
+    /// A connection was refused, because the maximum number is open.
     Refused,
-    /// The system has no descriptors or memory for further clients; for a while none is let in.
+    /// The system has no descriptors or memory for further connections; accepting is paused.
     Exhausted,
-    /// Somebody has said a name and a password that do not go together.
+    /// A client sent a wrong name or password.
     LoginFailed(Peer),
-    /// A client was disconnected: others waited for the memory that its answers or a half-sent value took.
+    /// A client was disconnected, because others waited for memory that its replies or a half-sent value
+    /// took.
     Hoarding,
-    /// An invariant did not hold, which is a bug: a connection was closed, or a shard has failed. What the
-    /// panic has said.
+    /// An invariant did not hold, which is a bug: a connection was closed, or a shard has failed. The message
+    /// of the panic.
     Panicked(String),
-    /// A shard is not used any more after such a panic: whoever asks for its items is told so, until a
-    /// restart.
+    /// A shard is out of use after a panic: requests for its items are refused until a restart.
     ShardFailed {
-        /// Which.
+        /// Number of the shard.
         shard: u32,
-        /// Of how many.
+        /// Number of shards.
         of: u32,
     },
-    /// A client has come.
+    /// A client has connected.
     Connected,
-    /// A client has gone, or had to.
+    /// A client has disconnected, or was disconnected.
     Disconnected,
-    /// A drive of the array serves, is rebuilt, or is missing, and did otherwise before.
+    /// The state of a drive of the array has changed.
     Drive {
-        /// Which.
+        /// Number of the drive in the array.
         member: usize,
-        /// What it does now.
+        /// Its new state.
         is: Presence,
     },
-    /// The drive takes no writes any more: its name, why, and what to do.
+    /// The drive accepts no more writes: its name, the reason, and what to do.
     Failed(String),
-    /// The array is as a whole in another condition.
+    /// The condition of the array has changed to this.
     Array(Condition),
-    /// Something on the drive is not what was written. Its block is one of the drive.
+    /// Data on the drive differs from what was written. The block number is relative to the drive.
     Damage(Damage),
-    /// The drive has no room for what is written, or has some again.
+    /// The drive has run out of space for writes, or has space again.
     Room {
-        /// What the drive is.
+        /// Model of the drive.
         drive: String,
-        /// It has none.
+        /// True if it is full.
         is_full: bool,
     },
-    /// The drive has grown since the store was made, which goes on in the blocks that it had.
+    /// The drive has grown since the store was created; the store keeps to its original blocks.
     Grown {
-        /// Blocks of the store.
+        /// Size of the store, in blocks.
         store: u64,
-        /// Blocks of the drive.
+        /// Size of the drive, in blocks.
         drive: u64,
     },
-    /// Reads of a drive went wrong since this was said before.
+    /// Reads of a drive failed since the previous such event.
     Faults {
-        /// Which.
+        /// Number of the drive in the array.
         member: usize,
-        /// In what way.
+        /// Kind of failure.
         what: Fault,
-        /// How many.
+        /// Number of failures.
         count: u64,
     },
 }
 
-/// What is wrong with a read.
+/// Kind of failure of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// An error.
+    /// The drive returned an error.
     Error,
-    /// It returned something else than was written.
+    /// The data differs from what was written.
     Corrupt,
-    /// It was not answered in time.
+    /// The drive did not reply in time.
     Slow,
 }
 
-/// Who is told. Called by threads that serve: it must not wait for anything.
+/// The event sink. Worker threads call it, so it must not block.
 #[derive(Clone)]
 pub struct Events(Arc<dyn Fn(Event) + Send + Sync>);
 
 impl Events {
-    /// Told to this.
+    /// A sink that calls `listener`.
     pub fn to(listener: impl Fn(Event) + Send + Sync + 'static) -> Events {
         Events(Arc::new(listener))
     }
@@ -97,7 +97,7 @@ impl Events {
         (self.0)(event);
     }
 
-    /// What has changed between two looks at a drive.
+    /// Reports the changes between two checks of a drive's health.
     pub(super) fn tell_change(&self, before: &Health, now: &Health) {
         if let (None, Some(why)) = (&before.failure, &now.failure) {
             self.tell(Event::Failed(why.clone()));
@@ -131,7 +131,7 @@ impl Events {
 }
 
 impl Default for Events {
-    /// Told to nobody.
+    /// Discards all events.
     fn default() -> Events {
         Events::to(|_| {})
     }

@@ -1,4 +1,4 @@
-//! A store is found on a drive, or made there: in one part, or in several.
+//! Opens the store on a drive, or creates one, in one or more parts.
 
 use super::parts::{Parts, Slice};
 use crate::array::Pace;
@@ -10,52 +10,53 @@ use tailcut_host::kv::log::format::{End, NotOurs, Part, Superblock};
 use tailcut_host::kv::{self, CannotOpen, Engine, Opening, Settings};
 use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Mirror, Request, Response};
 
-/// How a store comes into being.
+/// Whether a store is created or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Making {
-    /// A new one, whatever is there, unless that is a store.
+    /// Create a store, whatever the drive holds, unless that is a store.
     Create,
-    /// The one that is there; a new one where there is nothing but zeros.
+    /// Open the store on the drive; create one if the drive holds only zeros.
     OpenOrCreate,
 }
 
-/// Why there is no store.
+/// Why a store cannot be opened or created.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotFind {
-    /// The drive does not hold one, or does not suit.
+    /// The drive does not hold a store, or is unsuitable.
     #[error(transparent)]
     Open(#[from] CannotOpen),
-    /// There is something else, and nobody has said that it may be overwritten.
+    /// The drive holds other data, and permission to overwrite it was not given.
     #[error(
         "there is no key-value store on it, and it is not empty: give another drive, or --create to make one there, \
          and all it holds is lost"
     )]
     NotEmpty,
-    /// What says where the segments of a store are is gone.
+    /// Both superblocks, which locate the segments of the store, are zeros.
     #[error(
         "both superblocks of the key-value store on it are zeros, and block {0} is not: what was in it cannot be \
          found; give another drive, or --create to make a new store there, and all it holds is lost"
     )]
     NoSuperblocks(u64),
-    /// Several threads were to share it.
+    /// The store has several parts, and only a store in a single part can be opened here.
     #[error(
         "its store is in {0} parts, as 'tailcut serve kv -t {0}' makes it, and only one in a single part is opened here: serve it, or give another drive"
     )]
     InParts(u32),
-    /// The settings do not fit together.
+    /// The settings are inconsistent.
     #[error("{0}")]
     Settings(String),
-    /// There are no random numbers.
+    /// Reading random numbers failed.
     #[error("/dev/urandom: {0}")]
     Random(#[from] io::Error),
 }
 
-/// Opens or makes a store on a drive, and waits until it can serve. A store that is made has so many parts;
-/// one that is there has as many as it was made with. `settings` are those of each part. `progress` is told
-/// from time to time how many segments of how many were looked at.
+/// Opens or creates a store on a drive, and waits until it can serve. A new store has the given number of
+/// parts; an existing one keeps the number it was created with. `settings` returns the settings of each part
+/// for a number of parts. `progress` is called from time to time with the number of segments scanned and the
+/// total.
 ///
 /// # Errors
-/// See [`CannotFind`]; nothing has been written then, unless the drive has failed in the middle of it.
+/// See [`CannotFind`]; nothing has been written then, unless the drive failed during creation.
 pub fn find<D: Drive>(
     drive: &mut D,
     settings: impl Fn(u32) -> Settings,
@@ -66,7 +67,7 @@ pub fn find<D: Drive>(
     find_if(drive, |of| Ok(settings(of)), (making, parts), pace, progress)
 }
 
-/// The same for a store in one part, for who has one user for it: it waits until everything on it is known.
+/// Opens or creates a store in a single part, and waits until its recovery is complete.
 ///
 /// # Errors
 /// See [`CannotFind`].
@@ -84,7 +85,7 @@ pub fn find_whole<D: Drive>(
     Ok(engine)
 }
 
-/// Of a store that is there, `settings` are asked whether so many parts are taken.
+/// Opens or creates a store; `settings` may refuse the number of parts of an existing one.
 fn find_if<D: Drive>(
     drive: &mut D,
     settings: impl Fn(u32) -> Result<Settings, CannotFind>,
@@ -121,7 +122,7 @@ fn find_if<D: Drive>(
     }
     let (store, seed) = (system::random()?, system::random()? as u64);
     let mut engines = Vec::new();
-    // The first part is made last: as long as it is not there, there is no store.
+    // The first part is created last: without it there is no store.
     for part in (0..of).rev() {
         let mut slice = Slice { drive, parts, part };
         let disk = slice.disk();
@@ -137,7 +138,7 @@ fn find_if<D: Drive>(
     Ok(engines)
 }
 
-/// A store in memory only, in so many parts.
+/// A store in memory only, with `parts` parts.
 ///
 /// # Errors
 /// See [`CannotFind`].
@@ -152,8 +153,8 @@ fn ready(engine: Engine) -> Engine {
     engine
 }
 
-/// Blocks of a segment for a drive: as many as `settings` say, or fewer on one that is small, but enough for
-/// its items.
+/// Blocks per segment on a drive: as many as `settings` specify, or fewer on a small drive, but enough for
+/// the largest item.
 pub fn segment_blocks(settings: &Settings, disk: &Disk) -> u32 {
     let for_items = (2 * settings.most_item).div_ceil(BLOCK_BYTES).next_power_of_two();
     let fitting = (disk.blocks / u64::from(kv::log::LEAST_SEGMENTS)).max(1);
@@ -165,7 +166,7 @@ fn check(settings: &Settings) -> Result<(), CannotFind> {
     settings.problems().into_iter().next().map_or(Ok(()), |problem| Err(CannotFind::Settings(problem)))
 }
 
-/// Carries an opening out.
+/// Runs an opening to its end.
 fn settle<D: Drive>(
     drive: &mut D,
     mut opening: Opening,
@@ -189,7 +190,7 @@ fn settle<D: Drive>(
     opening.end()
 }
 
-/// Waits until everything is known that is on a drive.
+/// Waits until recovery of a store is complete.
 fn recover<D: Drive>(drive: &mut D, engine: &mut Engine, pace: &mut impl Pace) -> Result<(), CannotOpen> {
     let mut now = pace.go_on(Time::ZERO);
     let mut answers = Answers::default();
@@ -234,8 +235,8 @@ fn read<D: Drive>(drive: &mut D, block: u64, pace: &mut impl Pace) -> Response<B
     }
 }
 
-/// Looks where a drive with zeros at its beginning may hold something all the same: at powers of two, where
-/// the segments of a store and the superblocks of file systems lie, and where segments would come to lie.
+/// Checks whether a drive with zeros at its beginning holds data elsewhere: at powers of two, where segments
+/// of a store and superblocks of file systems lie, and where segments of the new store would lie.
 fn check_blank<D: Drive>(
     drive: &mut D,
     settings: &Settings,
@@ -254,7 +255,7 @@ fn check_blank<D: Drive>(
         }
         let Some(found) = response.data.first() else { continue };
         if Superblock::decode(found).is_ok() {
-            // Of another part, which is what is left of making a store.
+            // A superblock of another part is left from an interrupted creation.
             continue;
         }
         if End::is_of_any(found) {
@@ -267,7 +268,7 @@ fn check_blank<D: Drive>(
     Ok(())
 }
 
-/// Reads both superblocks. One that the drive cannot read is missed only if the other one is none.
+/// Reads both superblocks. A block that the drive cannot read is an error only if the other is no superblock.
 fn read_beginning<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Result<Beginning, CannotOpen> {
     let read = [0, 1].map(|block| (block, read(drive, block, pace)));
     let is_of_drive = |status| !matches!(status, Status::Success | Status::MediaError);

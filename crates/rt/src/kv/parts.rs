@@ -60,7 +60,7 @@ impl Parts {
     }
 }
 
-/// One part of a drive, while nobody uses the others.
+/// One part of a drive, used while the others are not.
 pub struct Slice<'a, D> {
     pub drive: &'a mut D,
     pub parts: Parts,

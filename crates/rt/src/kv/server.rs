@@ -1,4 +1,4 @@
-//! A server: its sockets, and the threads that serve.
+//! A server with its sockets and worker threads.
 
 use super::admin::Store;
 use super::events::Events;
@@ -25,46 +25,47 @@ use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{ServiceSettings, Shard};
 use tailcut_host::wire::memcached::Users;
 
-/// Where clients come in.
+/// The addresses a server listens on, and access to them.
 #[derive(Clone, Debug)]
 pub struct ListenOptions {
-    /// For connections.
+    /// Addresses for connections.
     pub streams: Vec<Address>,
-    /// For datagrams.
+    /// Addresses for datagrams.
     pub datagrams: Vec<SocketAddr>,
-    /// Other machines may connect, too.
+    /// Allow connections from other machines.
     pub allow_network: bool,
-    /// Who may use a unix socket, as file permissions.
+    /// File permissions of unix sockets.
     pub permissions: u32,
-    /// Those who have to say who they are; everybody may come in if there is none.
+    /// Accounts for authentication; `None` if clients need not authenticate.
     pub users: Option<Users>,
 }
 
 impl Default for ListenOptions {
-    /// None, for this user alone.
+    /// No address; unix sockets accessible to this user only.
     fn default() -> ListenOptions {
         let (streams, datagrams) = (Vec::new(), Vec::new());
         ListenOptions { streams, datagrams, allow_network: false, permissions: 0o700, users: None }
     }
 }
 
-/// What clients can cost.
+/// Limits on the resources of a server and its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads that serve; at least 1.
+    /// Number of worker threads; at least 1.
     pub threads: u32,
-    /// Each of several threads stays on its core, if the process may use as many cores as there are threads.
+    /// Pin each of several threads to a core, if the process may use as many cores as there are threads.
     pub pinned: bool,
-    /// Connections at a time.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// How long a connection may say nothing; for ever if nothing is said.
+    /// How long a connection may be idle; `None` for no limit.
     pub idle: Option<Nanos>,
-    /// How long the end waits for clients that do not read their answers, and for a drive that says nothing.
+    /// How long shutdown waits for clients that do not read their replies, and for a drive without
+    /// completions.
     pub patience: Nanos,
-    /// How long clients wait for the memory that others hold before those are disconnected that do not read
-    /// their answers, or do not end the value that they send.
+    /// How long clients wait for memory before clients that hold it are disconnected because they do not read
+    /// their replies, or do not complete the value they send.
     pub memory_patience: Nanos,
-    /// How long it looks out for requests before it sleeps; zero for not at all.
+    /// How long to busy-poll for requests before sleeping; zero to sleep at once.
     pub busy_poll: Nanos,
 }
 
@@ -82,24 +83,24 @@ impl Default for Limits {
     }
 }
 
-/// Why nothing is served.
+/// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotServe<E> {
-    /// The whole network could connect, and nobody asked for that.
+    /// The address can be reached from the network, and that was not allowed.
     #[error(
         "{0} can be reached from other machines; listen on 127.0.0.1, or say --allow-network, best with -Y, so that only \
          who has a password is served (it is not encrypted)"
     )]
     NotLocal(SocketAddr),
-    /// Nobody can be listened to.
+    /// Listening on an address failed.
     #[error(transparent)]
     Listen(#[from] CannotListen),
-    /// There is no store.
+    /// The store cannot be opened or created.
     #[error("{0}")]
     Store(E),
 }
 
-/// A running server. Dropped without [`Server::stop`], it goes on until the process ends.
+/// A running server. Dropped without [`Server::stop`], it runs until the process exits.
 pub struct Server<D> {
     addresses: Vec<Address>,
     datagrams: Vec<SocketAddr>,
@@ -109,32 +110,31 @@ pub struct Server<D> {
     control_server: Option<(JoinHandle<()>, Arc<Mailbox<()>>)>,
 }
 
-/// What is left of a server.
+/// What a server returns when it stops.
 #[derive(Debug)]
 pub struct Served<D> {
-    /// What was served.
+    /// Counters of the server.
     pub figures: Figures,
-    /// How long commands took.
+    /// Command latencies.
     pub latencies: Latencies,
     /// The drive, if there was one.
     pub drive: Option<D>,
 }
 
-/// Why a thread does not serve.
+/// Why a worker thread did not start.
 enum NotBegun<E> {
     Store(E),
     System(io::Error),
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
-    /// Listens as `options` says, answers administrative requests at `windows`, reports to `events`, and
-    /// serves the parts of a store that `make` returns, with the drive below them, none for one in memory.
-    /// The first thread makes them, as io_uring wants one and the same; clients that come before they are
-    /// there wait.
+    /// Listens as `options` specify, answers administrative requests at `windows`, reports to `events`, and
+    /// serves the parts of a store that `make` returns, with the drive below them (`None` for a store in
+    /// memory). The first thread calls `make`, because io_uring has to be used by the thread that sets it up;
+    /// clients that connect earlier wait.
     ///
     /// # Errors
-    /// When nobody can be listened to, the system has no room for threads and descriptors, or there is no
-    /// store.
+    /// If listening on an address fails, the system is out of threads or descriptors, or `make` fails.
     pub fn start<E: Send + 'static>(
         options: ListenOptions,
         windows: Windows,
@@ -202,37 +202,37 @@ impl<D: Steered + Send + 'static> Server<D> {
         Ok(())
     }
 
-    /// Where it takes connections.
+    /// Addresses on which it takes connections.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Where it takes datagrams.
+    /// Addresses on which it takes datagrams.
     pub fn datagrams(&self) -> &[SocketAddr] {
         &self.datagrams
     }
 
-    /// What it does at the moment.
+    /// Current connections and counters.
     pub fn glance(&self) -> Glance {
         let connections = self.common.connections.load(Ordering::Relaxed) as u64;
         Glance { connections, sums: self.common.sums() }
     }
 
-    /// True if all threads have gone on since this was asked before. A thread that does not is asked no
-    /// second time.
+    /// True if all threads have made progress since the previous call. No further heartbeat is requested from
+    /// threads until all have confirmed the previous one.
     pub fn beat(&self) -> bool {
         self.common.beat()
     }
 
-    /// True if it serves no more, because the drive does not give back what is on it.
+    /// True if a thread has ended, because the store on the drive cannot be read.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Takes no more connections, finishes what is under way, makes durable what was written, and gives the
-    /// drive back.
+    /// Stops accepting connections, completes requests in flight, makes writes durable, and returns the
+    /// drive.
     pub fn stop(self) -> Served<D> {
-        // While threads are there to answer.
+        // While the worker threads can still answer.
         if let Some((control_server, stop)) = self.control_server {
             stop.post(());
             control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
@@ -255,7 +255,7 @@ impl<D: Steered + Send + 'static> Server<D> {
     }
 }
 
-/// What the first thread says when it has begun.
+/// Result of starting the first thread.
 type Beginning<E> = Result<Arc<Common>, NotBegun<E>>;
 
 fn serve<D: Steered, E>(
@@ -266,7 +266,7 @@ fn serve<D: Steered, E>(
         Ok((worker, common)) => (Some(worker), Ok(common)),
         Err(error) => (None, Err(error)),
     };
-    // Who starts it waits for this.
+    // `Server::start` waits for this.
     let _ = says.send(beginning);
     worker.map(Worker::run)
 }
@@ -298,7 +298,7 @@ fn check<E>(options: &ListenOptions, at: SocketAddr) -> Result<(), CannotServe<E
     if is_good { Ok(()) } else { Err(CannotServe::NotLocal(at)) }
 }
 
-/// The system refuses something that is not the fault of one address.
+/// A system error that is not specific to one address.
 fn wrong<E>(options: &ListenOptions, why: io::Error) -> CannotServe<E> {
     let first = options.streams.first().cloned();
     let nowhere = || Address::Unix("no socket".into());

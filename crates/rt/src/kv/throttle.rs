@@ -1,4 +1,4 @@
-//! Who guesses passwords is slowed down: by address, in memory of a fixed size, and nobody sleeps for it.
+//! Throttles password guessing: by address, in memory of a fixed size, and without a sleeping thread.
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{SocketAddrAny, getpeername};
@@ -9,24 +9,24 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use tailcut_base::{Nanos, Time};
 
-/// Who is at the other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Over the network.
+    /// A client on the network.
     Network(SocketAddr),
     /// A process of this machine, over a unix socket.
     Process {
-        /// Its user.
+        /// User ID.
         user: u32,
-        /// Its number.
+        /// Process ID.
         process: i32,
     },
-    /// The system does not say.
+    /// The system does not report the peer.
     Unknown,
 }
 
 impl Peer {
-    /// Of a connected socket.
+    /// The peer of a connected socket.
     pub fn of(socket: &OwnedFd) -> Peer {
         let address = getpeername(socket).ok().flatten();
         match address.map(|address: SocketAddrAny| SocketAddr::try_from(address)) {
@@ -38,8 +38,8 @@ impl Peer {
         }
     }
 
-    /// What its attempts are counted under: its address without the port, of IPv6 the network of 64 bits that
-    /// a user has.
+    /// The slot in which its attempts are counted: by address without the port, for IPv6 by the /64 network
+    /// that a user has.
     fn slot(&self) -> usize {
         let mut hasher = DefaultHasher::new();
         match self {
@@ -64,40 +64,39 @@ impl fmt::Display for Peer {
     }
 }
 
-/// How many attempts to log in may still fail, by address: a few at once, then one in every [`INTERVAL`] (a
-/// leaky bucket, as the generic cell rate algorithm of ITU-T I.371 has it). Addresses that share a slot are
-/// taken for one.
+/// Limits failed logins by address: a few at once, then one in every [`INTERVAL`] (a leaky bucket, as in the
+/// generic cell rate algorithm of ITU-T I.371). Addresses in the same slot are counted together.
 #[derive(Debug)]
 pub struct Throttle {
-    /// When what has failed is forgotten, by slot.
+    /// When the failures counted in a slot have expired.
     forgotten: Vec<Time>,
 }
 
 impl Default for Throttle {
-    /// Nobody has failed.
+    /// No failure is counted.
     fn default() -> Throttle {
         Throttle { forgotten: vec![Time::ZERO; SLOTS] }
     }
 }
 
 impl Throttle {
-    /// From when on the next attempt of a peer is looked at.
+    /// When the next login of a peer is accepted.
     pub fn opens(&self, peer: &Peer) -> Time {
         Time(self.forgotten[peer.slot()].0.saturating_sub(TOLERATED.0))
     }
 
-    /// An attempt of a peer has failed.
+    /// Counts a failed login of a peer.
     pub fn note_failure(&mut self, peer: &Peer, now: Time) {
         let forgotten = &mut self.forgotten[peer.slot()];
         *forgotten = (*forgotten).max(now) + INTERVAL;
     }
 }
 
-/// Slots for addresses: 2 KiB for each thread.
+/// Number of slots for addresses: 2 KiB for each thread.
 const SLOTS: usize = 256;
-/// From an address that has failed too often, an attempt is looked at this often.
+/// Interval at which logins are accepted from an address with too many failures.
 const INTERVAL: Nanos = Nanos::secs(1);
-/// Four failures in a row hold up nobody who mistypes.
+/// Four failures in a row cause no delay, as users mistype.
 const TOLERATED: Nanos = Nanos::secs(4);
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ const MEASURE: u32 = 1;
 const STOP: u32 = 2;
 
 impl Course {
-    /// For so many threads, the one that directs included.
+    /// For `threads` threads, including the one that controls the measurement.
     pub fn new(clock: Clock, length: Length, threads: usize) -> Course {
         let phase = if matches!(length, Length::Requests(_)) { MEASURE } else { RAMP };
         Course { clock, length, phase: AtomicU32::new(phase), ready: Barrier::new(threads) }
@@ -70,7 +70,7 @@ impl Course {
         self.phase.load(Ordering::Relaxed) == MEASURE
     }
 
-    /// True when a slot that has done so many requests is to begin another.
+    /// True if a slot that has completed `done` requests has to begin another.
     #[inline]
     pub fn goes_on(&self, done: u64) -> bool {
         match self.length {

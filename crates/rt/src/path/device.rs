@@ -1,7 +1,7 @@
 //! The device's thread: it runs a [`Drive`] for the queue pairs of all lanes.
 //!
-//! It posts, and wakes nobody but a lane's completion thread, and that only where the strategy wants
-//! interrupts: a wake-up across cores would make it late for everybody else
+//! It posts completions. It wakes only a lane's completion thread, and only where the strategy wants
+//! interrupts: a wakeup across cores would delay the completions of all other requests
 //! (`docs/decisions/waiting-in-user-space.md`). Any drive can be put behind it.
 
 use super::pair::{DeviceEnd, Posting};
@@ -41,7 +41,7 @@ pub struct Device<D> {
     announcements: Vec<Announcement>,
     /// Announcements whose moment has not come: when, the drive's name, which use of it.
     alarms: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    /// Pairs with postings that nobody has been interrupted for.
+    /// Pairs with postings for which no interrupt was raised.
     quiet: Vec<bool>,
     wakes: u64,
 }

@@ -16,7 +16,7 @@ pub struct FixedDrive {
     depth: u32,
     /// In the order in which they end.
     under_way: VecDeque<(Time, Request<Bytes>)>,
-    /// The last so many of them have not been announced.
+    /// Number of requests at the end of the queue that have not been announced.
     unannounced: usize,
     replies: Vec<(Control, ControlReply)>,
     late: LatencyHistogram,

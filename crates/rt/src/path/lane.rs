@@ -1,11 +1,12 @@
-//! What the threads of one core share on their way to a device: the path's queue over a queue pair.
+//! The per-core queue of a path to a device: the path's queue over a queue pair, shared by the threads of one
+//! core.
 //!
-//! A lane has *slots*, one for each request that can be under way: a waiting thread has one, a reaper many.
-//! Who wants something of the path holds the lane for some hundred nanoseconds and never while it sleeps or
-//! wakes somebody. Where the request of a slot stands is written while the lane is held, and read without it.
+//! A lane has *slots*, one for each request that can be in flight: a waiting thread has one, a reaper many.
+//! A thread that uses the path holds the lane for some hundred nanoseconds and never while it sleeps or wakes
+//! another. The stage of a slot's request is written while the lane is held, and read without it.
 //!
-//! The tags, the queue and the order of things are those of [`PathQueue`], as in the simulator: the emulated
-//! controller notes what was issued, and the rings are the wire to it.
+//! Tags, queueing and order are those of [`PathQueue`], as in the simulator: the emulated controller records
+//! what was issued, and the rings transport requests and completions.
 
 use super::pair::{HostEnd, HostView, Posting};
 use super::plan::Plan;
@@ -15,18 +16,18 @@ use tailcut_base::Time;
 use tailcut_host::path::{Controller, LowLevelDriver, Nvme, PathQueue, RequestId, Wait};
 use tailcut_host::{Bytes, Request, Response};
 
-/// A lane.
+/// The queue that the threads of one core share.
 #[derive(Debug)]
 pub struct Lane {
     plan: Plan,
     slots: Vec<RequestSlot>,
     pair: HostView,
-    /// Postings that need nobody any more, modulo 2^32; written while the lane is held.
+    /// Number of postings that have been handled, modulo 2^32; written while the lane is held.
     served: AtomicU32,
     held: Mutex<Held>,
 }
 
-/// Where the request of a slot stands.
+/// The stage of a slot's request, and the event its thread waits on.
 #[derive(Debug)]
 struct RequestSlot {
     stage: AtomicU32,
@@ -35,9 +36,9 @@ struct RequestSlot {
 
 /// The slot has no request.
 const EMPTY: u32 = 0;
-/// With the path or the device.
+/// The request is queued or at the device.
 const PENDING: u32 = 1;
-/// Its end has been announced.
+/// Its completion has been announced.
 const ANNOUNCED: u32 = 2;
 /// Its completion has been taken and is to be post-processed by its waiter.
 const FETCHED: u32 = 3;
@@ -48,14 +49,14 @@ const FINISHED: u32 = 4;
 struct Held {
     path: PathQueue,
     pair: HostEnd,
-    /// Requests that have not been issued; by slot.
+    /// Requests that have not been issued, by slot.
     asked: Vec<Option<Request<Bytes>>>,
-    /// Responses that their waiters have not taken; by slot.
+    /// Responses that their waiters have not taken, by slot.
     answers: Vec<Option<Response<Bytes>>>,
 }
 
-/// Who is to be rung for when the lane is not held any more. Each thread has one, so that nothing is
-/// allocated per request.
+/// Wakeups to deliver once the lane is released. Each thread has one, so that nothing is allocated per
+/// request.
 #[derive(Debug, Default)]
 pub struct Told {
     slots: Vec<RequestId>,
@@ -66,10 +67,11 @@ pub struct Told {
 const QUEUE: u32 = 0;
 
 impl Lane {
-    /// A lane with so many slots over a pair for `depth` requests; what finds no tag waits in its queue.
+    /// A lane with `slots` slots over a pair for `depth` requests; a request without a tag waits in its
+    /// queue.
     pub fn new(plan: Plan, slots: u32, depth: u32, pair: HostEnd) -> Lane {
         let mut controller = Controller::Nvme(Nvme::with_pairs(1, 1, depth));
-        // The device rings by itself, or not: the emulated controller has nobody to interrupt.
+        // The device wakes threads by itself, or not: the emulated controller has no interrupt handler.
         controller.mask(QUEUE, true);
         let none = |_| None;
         Lane {
@@ -88,7 +90,7 @@ impl Lane {
         }
     }
 
-    /// How the strategy is carried out.
+    /// The waiting strategy of the lane.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -103,13 +105,13 @@ impl Lane {
         });
     }
 
-    /// Many requests at a time, each for the slot of its name, of one thread that has all slots; see
-    /// [`Lane::reap`].
+    /// Enters a batch of requests, each for the slot given by its `id`, for one thread that owns all slots;
+    /// see [`Lane::reap`].
     pub fn enter_many(&self, now: Time, requests: impl Iterator<Item = Request<Bytes>>, told: &mut Told) {
         self.hold(told, |held, told| requests.for_each(|it| self.ask(held, now, it.id, it, told)));
     }
 
-    /// Appends the answers that have come, post-processed: for one thread that has all slots and never
+    /// Appends responses that have arrived, post-processed; for one thread that owns all slots and never
     /// sleeps.
     pub fn reap(&self, now: Time, answers: &mut Vec<Response<Bytes>>, told: &mut Told) {
         self.hold(told, |held, told| {
@@ -121,7 +123,7 @@ impl Lane {
         });
     }
 
-    /// Waits for the request of a slot as the strategy says.
+    /// Waits for the request of a slot as the strategy specifies.
     pub fn wait(&self, clock: impl Fn() -> Time, slot: RequestId, told: &mut Told) {
         let place = &self.slots[slot as usize];
         let stage = || place.stage.load(Ordering::Acquire);
@@ -135,7 +137,7 @@ impl Lane {
         }
     }
 
-    /// Looks for the end of one request, which others may find as well.
+    /// Polls for the completion of one request, which other threads may find as well.
     fn spin(&self, clock: impl Fn() -> Time, slot: RequestId, told: &mut Told) {
         while self.slots[slot as usize].stage.load(Ordering::Acquire) < FETCHED {
             if self.has_news() {
@@ -150,7 +152,7 @@ impl Lane {
         }
     }
 
-    /// The thread of a slot leaves the path with its answer, and serves another's completion if it
+    /// The thread of a slot leaves the path with its response, and serves another's completion if it
     /// cooperates.
     pub fn leave(&self, now: Time, slot: RequestId, told: &mut Told) -> Response<Bytes> {
         self.hold(told, |held, told| {
@@ -162,20 +164,20 @@ impl Lane {
         })
     }
 
-    /// Serves at most `most` completions of whomever, for threads that do nothing else. Returns how many it
+    /// Serves at most `most` completions of any slots, for threads that do nothing else. Returns the number
     /// served.
     pub fn serve(&self, now: Time, most: u32, told: &mut Told) -> u32 {
         self.hold(told, |held, told| self.serve_held(held, now, most, told))
     }
 
-    /// True when something has been posted that nobody has served.
+    /// True if the device has posted entries that have not been served.
     #[inline]
     pub fn has_news(&self) -> bool {
         self.news() != 0
     }
 
-    /// How many postings nobody has served. One that was taken from its ring before the device has counted it
-    /// is not missing from the others.
+    /// Number of posted entries that have not been served. An entry taken from its ring before the device has
+    /// counted it does not reduce the number of the others.
     #[inline]
     pub fn news(&self) -> u32 {
         let ahead = self.pair.posted().wrapping_sub(self.served.load(Ordering::Acquire));
@@ -187,7 +189,7 @@ impl Lane {
         self.pair.event()
     }
 
-    /// Does something with the lane, and rings for those who are concerned when it is not held any more.
+    /// Runs `work` with the lane held, and delivers wakeups after its release.
     #[inline]
     fn hold<T>(&self, told: &mut Told, work: impl FnOnce(&mut Held, &mut Told) -> T) -> T {
         let result = work(&mut self.held.lock().expect(POISONED), told);
@@ -209,7 +211,7 @@ impl Lane {
         self.issue(held, now, told);
     }
 
-    /// Issues the first request that waits, if there is a tag.
+    /// Issues the first queued request, if a tag is free.
     #[inline]
     fn issue(&self, held: &mut Held, now: Time, told: &mut Told) {
         let Some(request) = held.path.issue(now, QUEUE) else { return };
@@ -218,7 +220,7 @@ impl Lane {
         told.device = true;
     }
 
-    /// The answer of a slot, post-processed if nobody has done that.
+    /// Takes the response of a slot, and post-processes it unless that has been done.
     fn take(&self, held: &mut Held, now: Time, slot: RequestId) -> Response<Bytes> {
         let place = &self.slots[slot as usize].stage;
         match place.load(Ordering::Relaxed) {
@@ -240,7 +242,7 @@ impl Lane {
         most
     }
 
-    /// Takes everything from the ring; completions then wait with the controller to be fetched.
+    /// Takes all entries from the ring; completions then wait in the controller to be fetched.
     #[inline]
     fn absorb(&self, held: &mut Held, told: &mut Told) {
         while let Some(posting) = held.pair.take() {
@@ -262,7 +264,7 @@ impl Lane {
         }
     }
 
-    /// A completion has been taken, and its tag is free.
+    /// Records a fetched completion; its tag is free.
     #[inline]
     fn fetched(&self, held: &mut Held, now: Time, slot: RequestId, told: &mut Told) {
         let stage = if self.plan.fetcher_finishes {

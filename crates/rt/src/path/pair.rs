@@ -115,7 +115,7 @@ impl DeviceEnd {
         !self.submissions.is_empty()
     }
 
-    /// Posts; nobody is woken.
+    /// Posts an entry without waking a thread.
     #[inline]
     pub fn post(&mut self, posting: Posting) {
         self.completions.push(posting).expect("the ring has two places for each tag");

@@ -15,7 +15,7 @@ pub fn sleep(length: Nanos) {
     let length = std::time::Duration::from_nanos(length.0);
     let length = length.try_into().expect("a length within centuries");
     match clock_nanosleep_relative(ClockId::Monotonic, &length) {
-        // Woken early by a signal: whoever sleeps looks again.
+        // Woken early by a signal: the caller checks the time again.
         NanosleepRelativeResult::Ok | NanosleepRelativeResult::Interrupted(_) => {}
         NanosleepRelativeResult::Err(error) => panic!("the monotonic clock can be slept on: {error}"),
     }
@@ -25,7 +25,7 @@ pub fn sleep(length: Nanos) {
 /// sched(7)), and so do threads that it makes.
 ///
 /// # Errors
-/// As the system says: this needs a privilege.
+/// If the system call fails: it needs a privilege.
 pub fn go_before_others(level: u8) -> io::Result<()> {
     schedule(libc::SCHED_FIFO, libc::c_int::from(level))
 }

@@ -1,4 +1,4 @@
-//! What real threads make of a strategy.
+//! How real threads implement a strategy.
 //!
 //! User space has no interrupts. Where a description wants one, the device wakes a *completion thread* on the
 //! core that waits: two hand-offs, from the device to that thread and from it to the waiter. What is an
@@ -10,34 +10,34 @@ use tailcut_base::Nanos;
 use tailcut_host::path::strategy::Hints;
 use tailcut_host::path::{Drain, Finisher, Issuer, Layers, Strategy, Wait};
 
-/// Who looks for completions beside the threads that enter the path.
+/// The thread that polls for completions in addition to threads that enter the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// Nobody: each thread looks for its own.
+    /// None: each thread polls for its own completions.
     Nobody,
     /// A thread that the device wakes.
     Notifier,
-    /// A thread that looks by itself.
+    /// A thread that polls by itself.
     Poller(Poller),
 }
 
-/// When a poll thread looks.
+/// When a poll thread polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poller {
-    /// On a timer, so long after the last look.
+    /// On a timer, this long after the previous poll.
     Timer(Nanos),
-    /// All the time at idle priority: on a core that has nothing else to do.
+    /// Continuously at idle priority: on a core that has nothing else to do.
     Idle,
 }
 
-/// A strategy as real threads carry it out.
+/// A strategy as implemented by real threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Who looks for completions.
+    /// The thread that polls for completions.
     pub watch: Watch,
-    /// That thread goes on until there are none, instead of serving what it found when it began.
+    /// That thread continues until no completions are left, instead of serving only those it found at first.
     pub until_empty: bool,
-    /// Whoever has fetched a completion post-processes it; else the waiter does.
+    /// The thread that fetches a completion post-processes it; otherwise the waiter does.
     pub fetcher_finishes: bool,
     /// Threads that enter the path serve others.
     pub cooperates: bool,
@@ -49,7 +49,7 @@ impl Plan {
     /// The plan for a strategy, whose poll thread, if it has one, is this.
     ///
     /// # Errors
-    /// Says what of the strategy real threads cannot do, and what to use instead.
+    /// A message with the feature of the strategy that real threads cannot implement, and its replacement.
     pub fn of(strategy: &Strategy, poller: Poller) -> Result<Plan, String> {
         if strategy.layers == Layers::Scsi || strategy.finisher == Finisher::SoftInterrupt {
             return Err("user space has no SCSI layers and no software interrupts: \"nvme\" is the same with a completion thread".into());

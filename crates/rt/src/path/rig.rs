@@ -18,12 +18,12 @@ use std::thread::Scope;
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 
-/// Who asks.
+/// The threads that submit requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Askers {
-    /// So many threads, each of which waits for its request.
+    /// This many threads, each of which waits for its request.
     Threads(u32),
-    /// One thread that keeps so many requests in flight and never waits.
+    /// One thread that keeps this many requests in flight and never waits.
     Reaper(u32),
 }
 
@@ -32,7 +32,7 @@ pub enum Askers {
 pub struct Rig {
     /// How the strategy is carried out.
     pub plan: Plan,
-    /// Who asks.
+    /// The threads that submit requests.
     pub askers: Askers,
     /// Cores that ask and wait; each has a lane. A reaper uses the first.
     pub cores: Vec<usize>,
@@ -56,7 +56,7 @@ enum Part {
     IdlePoller = 1,
     Waiting = 2,
     Device = 3,
-    /// Who says when it is over must get to say it.
+    /// The thread that ends the measurement must be able to run.
     Director = 4,
 }
 

@@ -23,9 +23,9 @@ pub fn pause() {
 pub struct Futex(AtomicU32);
 
 impl Futex {
-    /// Puts `value` in place of what the word holds, which is returned. What happened before it in this
-    /// thread is seen by whoever finds `value`, and what happened before the found value was put there is
-    /// seen by this thread.
+    /// Replaces the word by `value` and returns the previous word. Writes of this thread before the swap are
+    /// visible to a thread that reads `value`, and writes before the previous word was stored are visible to
+    /// this thread.
     #[inline]
     pub fn swap(&self, value: u32) -> u32 {
         self.0.swap(value, Ordering::AcqRel)
@@ -53,9 +53,9 @@ impl Futex {
 /// A rule that the model breaks, to see that it would notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Who is about to sleep says so before it looks for the last time.
+    /// A thread about to sleep arms its event before it polls for the last time.
     ArmsBeforeItLooks,
-    /// A tag that is free again is used for what waits.
+    /// A tag that becomes free is used for a queued request.
     FreedTagsAreUsed,
 }
 

@@ -1,7 +1,7 @@
 //! Threads that look for the completions of others: the completion thread, which the device wakes, and poll
 //! threads.
 //!
-//! Each belongs to a lane and runs on its core, so that whom it wakes runs on the core where it slept.
+//! Each belongs to a lane and runs on its core, so that a thread it wakes runs on the core where it slept.
 
 use super::lane::{Lane, Told};
 use super::placement;
@@ -22,7 +22,7 @@ pub fn watch(lane: &Lane, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()
     }
 }
 
-/// Sleeps until the device has posted something that nobody has served.
+/// Sleeps until the device has posted entries that have not been served.
 fn notify(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
     let mut told = Told::default();
     while !stop.load(Ordering::Acquire) {

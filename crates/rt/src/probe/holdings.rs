@@ -1,4 +1,4 @@
-//! What is on a file or block device, and who uses it: what somebody has to know before it is destroyed.
+//! Signatures and users of a file or block device: what to check before its content is destroyed.
 //!
 //! Nothing here writes, and nothing is certain: data without a signature that is known here looks like no
 //! data.
@@ -12,22 +12,22 @@ use std::path::{Path, PathBuf};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::record::{RECORD_BLOCKS, Record};
 
-/// What is on it.
+/// Content and users of a file or block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holdings {
-    /// Its path, with links resolved.
+    /// Path, with links resolved.
     pub path: PathBuf,
-    /// It is a block device, and no file.
+    /// True for a block device, false for a file.
     pub is_device: bool,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What was recognised, such as "an ext4 file system".
+    /// Recognised content, such as "an ext4 file system".
     pub signatures: Vec<String>,
-    /// Which of these are of tailcut's own.
+    /// Recognised superblocks of tailcut.
     pub own: Vec<Own>,
-    /// The first mebibyte holds something.
+    /// The first mebibyte holds non-zero bytes.
     pub is_written: bool,
-    /// Who uses it, each as a sentence without an end, such as "it is mounted at /home".
+    /// Users, each as a sentence without its end, such as "it is mounted at /home".
     pub users: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ pub enum Remedy {
     GiveAllMembers,
 }
 
-/// Where something stands that tells what is on a drive: offset, bytes, name.
+/// A signature: offset in bytes, content, name.
 type Mark = (u64, &'static [u8], &'static str);
 
 /// Signatures of partition tables, file systems and what else is found at the beginning of drives, as in
@@ -104,8 +104,8 @@ const MARKS: [Mark; 20] = [
     (0, b"SQLite format 3\0", "an SQLite database"),
 ];
 
-/// Signatures that stand at the end: bytes before the end of the drive, rounded down to a multiple, then as
-/// above. Where md has its superblocks of versions 0.90 and 1.0, and what GPT keeps a second time.
+/// Signatures at the end: bytes before the end of the drive, rounded down to a multiple, content, name. md
+/// has its superblocks of versions 0.90 and 1.0 there, and GPT its backup.
 const MARKS_AT_END: [(u64, u64, &[u8], &str); 4] = [
     (64 << 10, 64 << 10, b"\xFC\x4E\x2B\xA9", "a member of a Linux RAID"),
     (8 << 10, 4 << 10, b"\xFC\x4E\x2B\xA9", "a member of a Linux RAID"),
@@ -113,19 +113,19 @@ const MARKS_AT_END: [(u64, u64, &[u8], &str); 4] = [
     (4096, 4096, b"EFI PART", "the second copy of a GPT partition table"),
 ];
 
-/// Bytes that are looked at, at the beginning.
+/// Bytes examined at the beginning.
 const LOOK: usize = 1 << 20;
-/// And at the end.
+/// Bytes examined at the end.
 const LOOK_AT_END: u64 = 192 << 10;
 
 impl Holdings {
-    /// Looks at a file or device.
+    /// Examines a file or device.
     ///
     /// # Errors
-    /// When it cannot be opened, or is neither.
+    /// If it cannot be opened, or is neither.
     pub fn of(path: &Path) -> io::Result<Holdings> {
         let path = fs::canonicalize(path)?;
-        // A pipe would keep whoever opens it waiting.
+        // Opening a pipe would block.
         let file = open(&path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
         let stat = fstat(&file)?;
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -156,7 +156,7 @@ impl Holdings {
     /// made where there is one of the same kind is refused by who makes it.
     pub fn objection(&self, purpose: Purpose) -> Option<Objection> {
         if !self.users.is_empty() {
-            // The system lets nobody else have a device that it uses; of a file it knows nothing.
+            // The kernel refuses a device that it uses itself; of a file it knows nothing.
             let remedy = if self.is_device { Remedy::Release } else { Remedy::Force };
             return Some(Objection { why: self.users.join(", "), remedy });
         }
@@ -175,10 +175,11 @@ impl Holdings {
         is_lost.then(|| Objection { why: why(), remedy })
     }
 
-    /// Keeps others from mounting or claiming a device as long as what is returned is open. Files need none.
+    /// Claims a device exclusively, so that it cannot be mounted or claimed while the returned descriptor is
+    /// open. `None` for a file, which needs no claim.
     ///
     /// # Errors
-    /// When somebody has claimed it already: a file system, swap, a RAID, device mapper.
+    /// If the device is already claimed: by a file system, swap, a RAID or device mapper.
     pub fn claim(&self) -> io::Result<Option<OwnedFd>> {
         if !self.is_device {
             return Ok(None);
@@ -194,7 +195,7 @@ impl Holdings {
     }
 }
 
-/// What the first bytes of a drive say.
+/// Names of signatures in the first bytes of a drive.
 fn signatures(beginning: &[u8]) -> Vec<String> {
     let has = |offset: u64, bytes: &[u8]| {
         beginning.get(offset as usize..).is_some_and(|rest| rest.starts_with(bytes))
@@ -209,7 +210,7 @@ fn signatures(beginning: &[u8]) -> Vec<String> {
     names
 }
 
-/// What the last bytes of a drive of so many `bytes` say.
+/// Names of signatures in the last bytes of a drive of `bytes` bytes.
 fn signatures_at_end(end: &[u8], bytes: u64) -> Vec<String> {
     let begins = bytes - end.len() as u64;
     let has = |&&(before, multiple, mark, _): &&(u64, u64, &[u8], &str)| {
@@ -255,7 +256,7 @@ fn read(file: &fs::File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
 const MEMBER: &[u8] = b"tailcutA";
 const STORE: &[u8] = b"tailcutK";
 
-/// Who uses a block device or one of its partitions, as the system says.
+/// Users of a block device and its partitions, from sysfs.
 fn users_of_device(major: u32, minor: u32) -> Vec<String> {
     let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
     let mut users = Vec::new();

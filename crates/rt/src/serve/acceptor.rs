@@ -1,7 +1,7 @@
 //! The acceptor's thread: accepts connections, carries out their handshakes, and hands them to the services.
 //!
-//! A newcomer costs little and not for long: there are only so many at a time, the oldest goes when one too
-//! many comes, and each has only so much time. Nobody waits for a newcomer that is slow.
+//! The cost of pending connections is bounded: their number is limited, one too many disconnects the oldest,
+//! and each handshake has a deadline. A slow handshake delays no other connection.
 
 use super::address::Listener;
 use super::mailbox::Mailbox;
@@ -22,7 +22,7 @@ use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Time, id};
 use tailcut_host::wire::nbd::{Handshake, Offer, Rules, Step, Terms};
 
-/// Where the connections of an export go.
+/// The service that gets the connections of an export.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The mailbox of its service.
@@ -36,7 +36,7 @@ pub struct Acceptor {
     listener: Listener,
     offer: Offer,
     routes: Vec<Route>,
-    /// To the relay, where TLS is offered.
+    /// The gate to the relay, if TLS is offered.
     gate: Option<Gate>,
     stop: Arc<Mailbox<()>>,
     open_connections: Arc<AtomicUsize>,
@@ -44,13 +44,13 @@ pub struct Acceptor {
     clock: Clock,
     epoll: OwnedFd,
     pending: Slab<PendingConnectionId, PendingConnection>,
-    /// Guests from the oldest on, by id and number; some have gone.
+    /// Pending connections by id and number, oldest first; some have been closed.
     order: VecDeque<(PendingConnectionId, u64)>,
     served: u64,
     turned_away: u64,
-    /// The system has no room for more connections: until then none is taken.
+    /// Accepting is paused until this time, because the system has no descriptor or memory for connections.
     closed_until: Option<Time>,
-    /// How often that was so.
+    /// How often accepting was paused.
     exhausted: Arc<AtomicU64>,
     buffer: Vec<u8>,
 }
@@ -71,7 +71,7 @@ struct PendingConnection {
     number: u64,
     socket: OwnedFd,
     handshake: Handshake,
-    /// Received, but not looked at: there is something to be sent first.
+    /// Input received but not parsed, because output has to be sent first.
     input: Vec<u8>,
     out: Vec<u8>,
     sent: usize,
@@ -84,7 +84,7 @@ struct PendingConnection {
 enum Fate {
     Stays,
     Goes,
-    /// It is moved behind the relay.
+    /// It continues behind the TLS relay.
     Encrypts,
     Enters(Terms),
 }
@@ -164,13 +164,13 @@ impl Acceptor {
                 Ok(socket) => self.welcome(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_exhausted(&error) => return self.close_door(),
-                // A connection that was gone before it was taken.
+                // The peer disconnected before it was accepted.
                 Err(_) => {}
             }
         }
     }
 
-    /// Takes nobody for a while, and makes room.
+    /// Pauses accepting, and disconnects the oldest pending connection.
     fn close_door(&mut self) {
         self.exhausted.fetch_add(1, Ordering::Relaxed);
         self.turn_away_oldest();
@@ -296,24 +296,24 @@ impl Acceptor {
         }
     }
 
-    /// How often nobody could be let in because the system had no descriptors or memory.
+    /// How often accepting was paused because the system had no descriptors or memory.
     pub fn exhausted(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.exhausted)
     }
 
-    /// Where it listens.
+    /// The listener.
     pub fn listener(&self) -> &Listener {
         &self.listener
     }
 
-    /// The mailbox that ends it.
+    /// The mailbox that stops the acceptor.
     pub fn stop(&self) -> Arc<Mailbox<()>> {
         Arc::clone(&self.stop)
     }
 }
 
 impl PendingConnection {
-    /// Goes on with the handshake as far as it goes without waiting.
+    /// Advances the handshake as far as possible without blocking.
     fn attend(&mut self, offer: &Offer, buffer: &mut [u8]) -> Fate {
         loop {
             match self.send() {
@@ -323,7 +323,7 @@ impl PendingConnection {
             }
             match self.verdict {
                 Step::Close => return Fate::Goes,
-                // What came in the clear behind the wish for TLS did not come from who wished for it.
+                // Plaintext that follows the request for TLS may have been injected by an attacker.
                 Step::Encrypt if !self.input.is_empty() => return Fate::Goes,
                 Step::Encrypt => return Fate::Encrypts,
                 Step::Go(terms) => return Fate::Enters(terms),
@@ -345,7 +345,7 @@ impl PendingConnection {
         }
     }
 
-    /// Sends what is to be sent; false when the socket takes no more for now.
+    /// Sends pending output; false when the socket takes no more for now.
     fn send(&mut self) -> Result<bool, Errno> {
         while self.sent < self.out.len() {
             match rustix::net::send(&self.socket, &self.out[self.sent..], SendFlags::NOSIGNAL) {
@@ -365,7 +365,7 @@ impl PendingConnection {
     }
 }
 
-/// No descriptors or no memory are left.
+/// True if an error means that the system is out of descriptors or memory.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     let errors = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     errors.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
@@ -373,9 +373,9 @@ pub(crate) fn is_exhausted(error: &io::Error) -> bool {
 
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
-/// Connections that are taken before others are looked after.
+/// Maximum number of connections accepted before other events are handled.
 const AT_ONCE: usize = 64;
-/// Bytes of one receive, and the most that are buffered for a pending connection beside its handshake.
+/// Bytes of one receive, and the maximum buffered for a pending connection beside its handshake.
 const RECEIVE_BYTES: usize = 4096;
-/// How long nobody is taken when the system has no room.
+/// How long accepting is paused when the system is out of descriptors or memory.
 const PAUSE_NANOS: u64 = 100_000_000;

@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! Addresses and sockets that a server listens on.
 
 use super::tls::Encryption;
 use rustix::fs::{Mode, fchmod};
@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// An address.
+/// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A unix socket.
@@ -21,39 +21,39 @@ pub enum Address {
     Tcp(SocketAddr),
 }
 
-/// Who may connect, and how. The default is this machine, in the clear.
+/// Access to a listener. The default allows unencrypted connections from this machine only.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// Other machines may, too.
+    /// Allow connections from other machines.
     pub allow_network: bool,
-    /// There is TLS, or it is required.
+    /// TLS, offered or required; `None` without TLS.
     pub encryption: Option<Encryption>,
-    /// Who may use a unix socket, as file permissions; what the umask leaves if nothing is said.
+    /// File permissions of a unix socket; `None` leaves them to the umask.
     pub permissions: Option<u32>,
 }
 
-/// Why nobody can be listened to there.
+/// Why listening on an address failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotListen {
-    /// Somebody does already.
+    /// Another server is listening on it.
     #[error("{0} is in use by a server that answers; stop it, or choose another address")]
     InUse(Address),
-    /// There is a file of another kind.
+    /// The path exists and is not a socket.
     #[error("{} is there and is no socket; choose another path", .0.display())]
     NotASocket(PathBuf),
-    /// The whole network could connect, and nobody asked for that.
+    /// The address can be reached from the network, and that was not allowed.
     #[error(
         "{0} can be reached from other machines, and nobody there would be asked who they are; listen on 127.0.0.1, or say \
          --allow-network, best with --tls-certificates and --tls-verify-peer, so that only who has a certificate is served"
     )]
     NotLocal(SocketAddr),
-    /// The same, where only clients with certificates are served.
+    /// The address can be reached from the network, and that was not allowed; clients need certificates.
     #[error(
         "{0} can be reached from other machines; listen on 127.0.0.1, or say --allow-network if clients with certificates \
          may come from there"
     )]
     NotMeant(SocketAddr),
-    /// The system says no.
+    /// A system call failed.
     #[error("cannot listen on {0}: {1}")]
     System(Address, #[source] io::Error),
 }
@@ -106,12 +106,12 @@ impl Listener {
         Ok(Listener { socket, address })
     }
 
-    /// Where it listens; with port 0 asked for, the port that was given.
+    /// The address it listens on, with the port that the system chose if port 0 was requested.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The next connection, not blocking.
+    /// Accepts the next connection as a non-blocking socket; fails with `WouldBlock` if none is pending.
     pub fn accept(&self) -> io::Result<OwnedFd> {
         match &self.socket {
             Socket::Unix(listener, _) => {
@@ -143,13 +143,13 @@ impl Drop for Listener {
         if let (Socket::Unix(_, ours), Address::Unix(path)) = (&self.socket, &self.address)
             && file_id(path).is_ok_and(|id| id == *ours)
         {
-            // If it cannot be removed now, the next server there does.
+            // If it cannot be removed now, the next server on this path removes it.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// A unix socket that nobody can connect to before it has its permissions.
+/// Binds a unix socket; no client can connect before it has its permissions.
 fn bind_unix(path: &Path, permissions: Option<u32>) -> io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -172,10 +172,10 @@ fn bind_unix(path: &Path, permissions: Option<u32>) -> io::Result<UnixListener> 
     Ok(UnixListener::from(socket))
 }
 
-/// Connections that the system keeps until they are taken; it may take fewer (`net.core.somaxconn`).
+/// Maximum number of pending connections; the system may allow fewer (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
-/// Removes the socket of a server that is gone.
+/// Removes a stale socket of a server that has exited.
 fn clear(path: &Path) -> Result<(), CannotListen> {
     let address = || Address::Unix(path.to_path_buf());
     let Ok(data) = std::fs::symlink_metadata(path) else { return Ok(()) };
@@ -201,13 +201,13 @@ impl Address {
         self.uri_by("nbd", export)
     }
 
-    /// The same for clients that shall not go on without TLS.
+    /// The NBD URI of `export` for clients that require TLS.
     pub fn encrypted_uri(&self, export: &str) -> String {
         self.uri_by("nbds", export)
     }
 
-    /// The same with the folder where the client's own certificates and authority are; libnbd's extension of
-    /// such URIs.
+    /// The NBD URI of `export` for clients that require TLS, with the folder of the client's certificates and
+    /// authority; libnbd's extension of the NBD URI specification.
     pub fn encrypted_uri_with(&self, export: &str, certificates: &Path) -> String {
         let separator = if matches!(self, Address::Unix(_)) { '&' } else { '?' };
         let folder = std::path::absolute(certificates).unwrap_or_else(|_| certificates.to_path_buf());

@@ -29,7 +29,8 @@ pub struct Connection {
     pub is_ending: bool,
     /// There may be something to be read.
     pub is_readable: bool,
-    /// Its client says no more: it is read to the end, which nothing announces again.
+    /// The client has shut down its side: the socket is read to the end, because no further event announces
+    /// data.
     pub is_hung: bool,
     /// It stands in the list of those that are received from next.
     pub is_listed: bool,

@@ -1,8 +1,8 @@
-//! The control server: a thread that answers administrative requests, of `tailcut status` and `ctl`, and of
+//! The control server: a thread that answers administrative requests of `tailcut status`, `tailcut ctl` and
 //! Prometheus.
 //!
-//! It passes a request on to the services that it concerns and waits for their answers, one request at a
-//! time: a service answers between two of its turns.
+//! It forwards a request to the services concerned and waits for their answers, one request at a time: a
+//! service answers between two iterations.
 
 use super::mailbox::Mailbox;
 use super::service::Message;
@@ -24,15 +24,15 @@ use tailcut_host::wire::metrics::Metrics;
 /// Sources of administrative requests.
 #[derive(Debug, Default)]
 pub struct Windows {
-    /// The operator's.
+    /// The operator's socket.
     pub control: Option<ControlSocket>,
-    /// Those of Prometheus.
+    /// The page for Prometheus.
     pub metrics: Option<MetricsPage>,
 }
 
 impl Windows {
-    /// How long to sleep at most: while the system has no descriptors, those who have come are looked for
-    /// from time to time.
+    /// How long to sleep at most: while the system is out of descriptors, pending connections are retried at
+    /// intervals. `None` for no limit.
     fn patience(&self) -> Option<Timespec> {
         let is_short = self.control.as_ref().is_some_and(ControlSocket::is_short)
             || self.metrics.as_ref().is_some_and(MetricsPage::is_short);
@@ -40,22 +40,22 @@ impl Windows {
     }
 }
 
-/// Who is asked.
+/// A recipient of administrative requests.
 pub trait Asked: Send + fmt::Debug {
-    /// What it is, for people and as a label of its counters: `export`.
+    /// Its kind, for users and as a label of its counters, such as `export`.
     fn what(&self) -> &'static str;
 
-    /// Its name among those that are asked.
+    /// Its name, unique among the recipients.
     fn name(&self) -> &str;
 
-    /// Answers.
+    /// Answers an administrative request.
     ///
     /// # Errors
-    /// When it does not answer, in words.
+    /// A message, if it does not answer.
     fn ask(&mut self, ask: Ask) -> Result<Answer, String>;
 }
 
-/// A service that is asked between two of its turns.
+/// A service, which answers between two iterations.
 #[derive(Debug)]
 pub struct Exported {
     /// Its name.
@@ -112,7 +112,7 @@ impl ControlServer {
         Ok(ControlServer { windows, services: Services { asked, clock }, epoll, stop })
     }
 
-    /// Answers until somebody writes to its mailbox.
+    /// Answers requests until its mailbox receives a message.
     pub fn run(mut self) {
         let mut events = [MaybeUninit::uninit(); 8];
         loop {
@@ -146,7 +146,7 @@ impl Services {
         answer.unwrap_or_else(|why| ctl::refusal(&why))
     }
 
-    /// The drives that are meant: one, or all.
+    /// The drive with this name, or all drives without a name.
     fn meant(&mut self, drive: Option<&str>) -> Result<&mut [Box<dyn Asked>], String> {
         let Some(drive) = drive else { return Ok(&mut self.asked) };
         match self.asked.iter().position(|asked| asked.name() == drive) {
@@ -194,20 +194,20 @@ fn ask_text(asked: &mut dyn Asked, ask: Ask) -> Result<String, String> {
     }
 }
 
-/// Asks a thread by `post` and waits for what it says.
+/// Sends a request to a thread by `post` and waits for the answer.
 ///
 /// # Errors
-/// When it says nothing.
+/// If the thread does not answer in time.
 pub fn wait_for<T>(name: &str, post: impl FnOnce(Sender<T>)) -> Result<T, String> {
     let (answer, hears) = channel();
     post(answer);
     hears.recv_timeout(PATIENCE).map_err(|_| format!("{name} does not answer"))
 }
 
-/// How often who has come is looked for while the system has no descriptors.
+/// Interval at which pending connections are retried while the system is out of descriptors.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const STOP: u64 = 0;
 const ADMIN_REQUEST: u64 = 1;
-/// How long an answer is waited for. A service answers within one of its turns; this is for one whose thread
+/// How long to wait for an answer. A service answers within an iteration; the limit is for one whose thread
 /// has failed.
 const PATIENCE: Duration = Duration::from_secs(10);

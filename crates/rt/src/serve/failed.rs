@@ -1,5 +1,5 @@
-//! An export whose service has panicked: its connections are closed, and whoever comes is refused, so that
-//! nobody waits for it. The other exports have threads of their own and notice nothing.
+//! An export whose service has panicked: its connections are closed, and new ones are refused, so that no
+//! client waits for it. The other exports have threads of their own and are not affected.
 
 use super::figures::{Figures, Live};
 use super::look::look;
@@ -40,7 +40,7 @@ impl Remains {
 
     /// Refuses until it is told to stop.
     fn refuse(&self) {
-        // Without a descriptor for it, nobody is answered.
+        // Without a descriptor for epoll, requests stay unanswered.
         let Ok(epoll) = epoll::create(epoll::CreateFlags::CLOEXEC) else { return };
         if epoll::add(&epoll, &*self.mailbox, EventData::new_u64(0), EventFlags::IN).is_err() {
             return;
@@ -49,7 +49,7 @@ impl Remains {
             for message in self.mailbox.empty() {
                 match message {
                     Message::Arrival(_) => drop(self.open_connections.fetch_sub(1, Ordering::Relaxed)),
-                    // Who does not wait any more does not need to know.
+                    // Ignored: the requester no longer waits.
                     Message::AdminRequest(request) => drop(request.answer.send(said(&request.ask))),
                     Message::Stop => return,
                 }

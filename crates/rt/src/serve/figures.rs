@@ -93,7 +93,7 @@ impl Figures {
     }
 }
 
-/// A few figures of a running service, for whoever wants to look; a little behind.
+/// Counters of a running service for monitoring; slightly behind.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Requests that were answered.

@@ -21,21 +21,21 @@ use std::thread::{Builder, JoinHandle};
 use tailcut_base::{Class, Nanos};
 use tailcut_host::wire::nbd::{Export, Offer, Tls};
 
-/// What clients can cost.
+/// Limits on the resources of a server and its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time, of all exports.
+    /// Maximum number of open connections, over all exports.
     pub connections: usize,
-    /// Of those, in their handshake.
+    /// Maximum number of connections in their handshake; they count as connections.
     pub handshakes: usize,
-    /// How long a handshake may take.
+    /// Time limit of a handshake.
     pub handshake: Nanos,
-    /// Bytes of requests and replies under way, for each drive.
+    /// Bytes of requests and replies in flight, for each drive.
     pub memory: u64,
-    /// How long a connection that is in the way of others may stand still, and how long the end of the server
-    /// waits for clients that do not read their replies.
+    /// How long a connection that blocks others may make no progress, and how long shutdown waits for clients
+    /// that do not read their replies.
     pub patience: Nanos,
-    /// How long a service looks out for requests before it sleeps; zero for not at all.
+    /// How long a service busy-polls for requests before it sleeps; zero to sleep at once.
     pub busy_poll: Nanos,
 }
 
@@ -52,20 +52,20 @@ impl Default for Limits {
     }
 }
 
-/// Under which name a drive is exported.
+/// The name and properties of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The name; its variants are this and `/fast`, `/background`.
+    /// The name; the variants of the export are this and those with `/fast` and `/background` appended.
     pub name: String,
-    /// A line for humans.
+    /// A one-line description for users.
     pub description: String,
-    /// Nothing can be written.
+    /// Export read-only.
     pub is_read_only: bool,
-    /// It is a block device of this kernel, too: `/dev/ublkbN` with this number.
+    /// Also attach the drive as a block device of this kernel, `/dev/ublkbN` with this number.
     pub ublk: Option<u32>,
 }
 
-/// The variants of an export: what programs without classes can say about how much their reads matter.
+/// The variants of an export: they let programs without priority classes choose one for their reads.
 pub const VARIANTS: [(&str, &str, Class); 3] = [
     ("", "", Class::DEFAULT),
     ("/fast", ", reads go before the drive's own work", class(1)),
@@ -79,7 +79,7 @@ const fn class(number: u8) -> Class {
     }
 }
 
-/// A running server. Dropped without [`Server::stop`], it goes on until the process ends.
+/// A running server. Dropped without [`Server::stop`], it runs until the process exits.
 pub struct Server<D> {
     address: Address,
     stop: Arc<Mailbox<()>>,
@@ -88,7 +88,7 @@ pub struct Server<D> {
     control_server: JoinHandle<()>,
     stop_control_server: Arc<Mailbox<()>>,
     relay: Option<Relay>,
-    /// The kernel's; gone before the services, which have to answer until then.
+    /// Kernel block devices; removed before the services, which have to answer them until then.
     devices: Vec<Device>,
     services: Vec<Running<D>>,
 }
@@ -100,24 +100,24 @@ struct Running<D> {
     thread: JoinHandle<Option<(Figures, D)>>,
 }
 
-/// Why nothing is served.
+/// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotServe<E> {
-    /// Nobody can be listened to.
+    /// Listening on the address failed.
     #[error(transparent)]
     Listen(#[from] CannotListen),
-    /// A drive could not be made.
+    /// A drive cannot be made.
     #[error("{0}")]
     Drive(E),
-    /// It is there, but no block device.
+    /// A drive cannot be attached as a block device.
     #[error(transparent)]
     Attach(CannotAttach),
 }
 
-/// What a service says before it begins: what there is to be exported, or why there is nothing.
+/// Result of starting a service: the properties of its drive and its block device, or the error.
 type Beginning<E> = Result<(Offered, Option<Device>), NotBegun<E>>;
 
-/// What clients want to know of a drive.
+/// Properties of a drive that are reported to clients.
 #[derive(Clone, Copy, Debug)]
 struct Offered {
     bytes: u64,
@@ -130,27 +130,27 @@ enum NotBegun<E> {
     System(io::Error),
 }
 
-/// What is left of a server.
+/// What a server returns when it stops.
 #[derive(Debug)]
 pub struct Served<D> {
-    /// Each drive with its name and what was served of it.
+    /// Each drive with its export name and counters.
     pub drives: Vec<(String, Figures, D)>,
-    /// Those that panicked, and were not served to the end.
+    /// Exports whose service has panicked.
     pub failed: Vec<String>,
-    /// Connections that were refused, or did not end their handshake.
+    /// Connections that were refused, or did not complete their handshake.
     pub turned_away: u64,
-    /// TLS handshakes, where there was TLS.
+    /// Counters of TLS handshakes; `None` without TLS.
     pub handshakes: Option<Handshakes>,
 }
 
 impl<D: Steered + Send + 'static> Server<D> {
     /// Serves drives at `address`, and answers administrative requests at `windows`. Each drive is made by
-    /// the thread that serves it, as io_uring wants one and the same; the server is there when all of them
-    /// are.
+    /// the thread that serves it, because io_uring has to be used by the thread that sets it up; the call
+    /// returns when all of them are ready.
     ///
     /// # Errors
-    /// When nobody can be listened to there, the system has no room for threads and descriptors, or a drive
-    /// cannot be made; then no client has seen anything.
+    /// If listening on `address` fails, the system is out of threads or descriptors, or a drive cannot be
+    /// made; no connection has been accepted then.
     pub fn start<E: Send + 'static>(
         address: &Address,
         access: Access,
@@ -227,41 +227,41 @@ impl<D: Steered + Send + 'static> Server<D> {
         })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Some figures of each drive, as they are.
+    /// Current counters of each drive.
     pub fn live(&self) -> impl Iterator<Item = &Live> {
         self.services.iter().map(|service| &*service.live)
     }
 
-    /// How often clients had to wait to be let in because the system had no descriptors or memory for them;
-    /// ten times a second while that is so.
+    /// How often accepting was paused because the system had no descriptors or memory; ten times a second
+    /// while that lasts.
     pub fn exhausted(&self) -> u64 {
         self.exhausted.load(Ordering::Relaxed)
     }
 
-    /// Takes no more connections, finishes what is under way, flushes the drives and gives them back.
+    /// Stops accepting connections, completes requests in flight, flushes the drives and returns them.
     pub fn stop(self) -> Served<D> {
         self.stop.post(());
         let turned_away = self.acceptor.join().unwrap_or_else(|panic| resume_unwind(panic));
-        // While services are there to answer.
+        // While the services can still answer.
         self.stop_control_server.post(());
         self.control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         drop(self.devices);
         let failed = |service: &&Running<D>| service.live.has_failed.load(Ordering::Relaxed);
         let failed = self.services.iter().filter(failed).map(|service| service.name.clone()).collect();
         let drives = end(self.services);
-        // Last, as it still has to send what the services have left.
+        // Last, because the relay still has to send what the services have left.
         let handshakes = self.relay.map(Relay::stop);
         Served { drives, failed, turned_away, handshakes }
     }
 }
 
 impl<D: Steered + Send + 'static> Running<D> {
-    /// A thread that makes a drive, says so, and serves it.
+    /// Starts a thread that makes a drive, reports the result, and serves it.
     fn start<E: Send + 'static>(
         name: &Name,
         make: impl FnOnce() -> Result<D, E> + Send + 'static,
@@ -292,7 +292,7 @@ impl<D: Steered + Send + 'static> Running<D> {
                 Ok((service, offered)) => (Some(service), Ok(offered)),
                 Err(error) => (None, Err(error)),
             };
-            // Nobody listens when another drive could not be made.
+            // Ignored: the receiver is gone when another drive could not be made.
             let _ = says.send(beginning);
             drop(says);
             service.and_then(|service| remains.outlive(service))
@@ -307,17 +307,17 @@ impl<E> From<io::Error> for NotBegun<E> {
     }
 }
 
-/// The thread that carries out TLS, and the way to it.
+/// Starts the thread that carries out TLS, and returns the gate to it.
 fn relay(encryption: &Encryption, limits: Limits, clock: Clock) -> io::Result<(Relay, Gate)> {
     let mailbox = Arc::new(Mailbox::new()?);
     let relay = Relay::start(&encryption.certificates, Arc::clone(&mailbox), limits, clock)?;
     Ok((relay, Gate::new(mailbox, &limits)))
 }
 
-/// What the drives are, and their block devices, once they are there for everybody. When one of them fails,
-/// none is left.
+/// Waits until all services have started; returns the properties of their drives and their block devices. If
+/// one fails, none is left.
 fn begin<E>(beginnings: Vec<Receiver<Beginning<E>>>) -> Result<(Vec<Offered>, Vec<Device>), NotBegun<E>> {
-    // Devices of those that have begun after one that has not are heard of, too, and so removed.
+    // Also receive from services after a failed one, so that their devices are removed.
     let begun: Vec<Beginning<E>> = beginnings.into_iter().map(begun).collect();
     let begun: Vec<(Offered, Option<Device>)> = begun.into_iter().collect::<Result<_, _>>()?;
     let (offered, devices): (_, Vec<Option<Device>>) = begun.into_iter().unzip();
@@ -326,13 +326,13 @@ fn begin<E>(beginnings: Vec<Receiver<Beginning<E>>>) -> Result<(Vec<Offered>, Ve
     Ok((offered, devices))
 }
 
-/// What a service says of its beginning.
+/// Waits until a service has started or failed.
 fn begun<E>(beginning: Receiver<Beginning<E>>) -> Beginning<E> {
     let ended = |_| Err(io::Error::other("the thread of a drive has ended").into());
     beginning.recv().unwrap_or_else(ended)
 }
 
-/// Ends services, and takes back their drives.
+/// Stops services, and returns their drives.
 fn end<D>(services: Vec<Running<D>>) -> Vec<(String, Figures, D)> {
     services.iter().for_each(|service| service.mailbox.post(Message::Stop));
     let drives = services.into_iter().filter_map(|Running { name, thread, .. }| {

@@ -1,28 +1,28 @@
-//! Looking again and again instead of sleeping, as long as it pays.
+//! Adaptive busy-polling before sleeping.
 
 use crate::Clock;
 use tailcut_base::Nanos;
 
-/// Decides whether to look out for the next request for a while before sleeping. A look-out that finds
-/// something saves a wake-up; several in vain, and there are only rare trials until one succeeds again. One
-/// during which the processor was taken away has kept somebody from working, perhaps the client that was
-/// looked out for: that counts as many in vain, whatever it has found in the end.
+/// Decides whether to busy-poll for the next request before sleeping. A poll phase that finds work saves a
+/// wakeup; after several in vain, there are only rare trials until one succeeds again. A phase during which
+/// the thread was preempted has kept another thread from running, perhaps the client whose request was
+/// expected: it counts as many in vain, whatever it has found in the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Spin {
     limit: Nanos,
     credit: u32,
     sleeps: u32,
-    /// It looks out at idle priority.
+    /// The thread busy-polls at idle priority.
     is_yielding: bool,
 }
 
 impl Spin {
-    /// For at most `limit` at a time; zero for never.
+    /// Busy-polls for at most `limit` at a time; zero disables it.
     pub fn new(limit: Nanos) -> Spin {
         Spin { limit, credit: MOST_CREDIT, sleeps: 0, is_yielding: false }
     }
 
-    /// How long to look out now, before a sleep.
+    /// How long to busy-poll now, before sleeping; zero to sleep at once.
     pub fn patience(&mut self) -> Nanos {
         if self.limit == Nanos::ZERO {
             return Nanos::ZERO;
@@ -32,10 +32,10 @@ impl Spin {
         if self.credit > 0 || is_trial { self.limit } else { Nanos::ZERO }
     }
 
-    /// Whether the thread should run at idle priority from now on; none while nothing changes. Where long
-    /// look-outs pay, a client that is woken then gets the core of the looker at once, and its next request
-    /// finds that core awake: nobody is woken across cores. Where they do not pay, or others want the core,
-    /// an idle priority would starve all clients.
+    /// Whether the thread should run at idle priority from now on; `None` if nothing changes. Where long poll
+    /// phases pay, a client that is woken then gets the polling core at once, and its next request finds that
+    /// core awake: no wakeup crosses cores. Where they do not pay, or other threads want the core, idle
+    /// priority would starve all clients.
     pub fn turn_priority(&mut self) -> Option<bool> {
         let wants = self.limit > WHAT_A_SLEEP_COSTS && self.credit == MOST_CREDIT;
         let must_end = self.credit < MOST_CREDIT / 2;
@@ -46,18 +46,18 @@ impl Spin {
         })
     }
 
-    /// True while it looks out at idle priority.
+    /// True while the thread busy-polls at idle priority.
     #[inline]
     pub fn is_yielding(&self) -> bool {
         self.is_yielding
     }
 
-    /// Somebody else had the processor in the middle of the thread's work.
+    /// The thread was preempted in the middle of its work.
     pub fn was_away(&mut self) {
         self.credit = 0;
     }
 
-    /// A look-out ended like that.
+    /// Adapts to the result of a poll phase.
     pub fn judge(&mut self, end: LookOut) {
         self.credit = match end {
             LookOut::Found => (self.credit + 2).min(MOST_CREDIT),
@@ -67,18 +67,18 @@ impl Spin {
     }
 }
 
-/// What a look has seen.
+/// Result of one poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// There is something to do.
+    /// Work is available.
     Work,
-    /// There is nothing yet.
+    /// No work is available yet.
     Nothing,
-    /// There is nobody who could want something.
+    /// No client is left that could send requests.
     Nobody,
 }
 
-/// Looks again and again, for at most `patience`.
+/// Polls repeatedly, for at most `patience`, until there is work or no client.
 pub fn look_out(clock: Clock, patience: Nanos, mut look: impl FnMut() -> Look) -> LookOut {
     let mut before = clock.now();
     let until = before.0 + patience.0;
@@ -99,30 +99,29 @@ pub fn look_out(clock: Clock, patience: Nanos, mut look: impl FnMut() -> Look) -
     }
 }
 
-/// How a look-out ended.
+/// Result of a poll phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookOut {
-    /// There is something to do.
+    /// It found work.
     Found,
-    /// There was nothing.
+    /// It found no work.
     InVain,
-    /// The processor was taken away meanwhile.
+    /// The thread was preempted meanwhile.
     Away,
 }
 
-/// Between two looks of a look-out it is at the most so long: somebody else had the processor if it was
-/// longer. Looks take some microseconds, interruptions by the system tens (see
-/// `docs/decisions/real-time-drives.md`); whoever gets a processor keeps it for a good part of a millisecond
-/// at least.
+/// Maximum time between two polls of a phase; after a longer gap the thread counts as preempted. Polls take
+/// some microseconds, interrupts tens (see `docs/decisions/real-time-drives.md`); a thread that gets a core
+/// keeps it for a good part of a millisecond at least.
 pub const AWAY: Nanos = Nanos::micros(200);
 
-/// What a sleep and its end cost, both sides together (measured: 7 to 12 µs each,
-/// `docs/decisions/real-time-drives.md`): who looks out for as long before sleeping loses at the most twice
-/// what he would have, had he known how long it takes (Karlin, Manasse, McGeoch and Owicki 1994).
+/// Cost of a sleep and its wakeup, both sides together (measured: 7 to 12 µs each,
+/// `docs/decisions/real-time-drives.md`): polling that long before sleeping costs at most twice as much as
+/// the optimum with knowledge of the waiting time (Karlin, Manasse, McGeoch and Owicki 1994).
 pub const WHAT_A_SLEEP_COSTS: Nanos = Nanos::micros(20);
-/// Look-outs in vain before it gives up.
+/// Number of poll phases in vain after which polling stops.
 const MOST_CREDIT: u32 = 32;
-/// Of the sleeps after that, every this many-th is preceded by a trial.
+/// After that, one of this many sleeps is preceded by a trial.
 const TRIAL_EVERY: u32 = 64;
 
 #[cfg(test)]
@@ -151,7 +150,7 @@ mod tests {
         let mut spin = Spin::new(Nanos::micros(50));
         (0..4).for_each(|_| spin.judge(LookOut::Away));
         assert_eq!(spin.patience(), Nanos::ZERO);
-        // What it finds is worth less than what it costs when every fourth look-out is in somebody's way.
+        // Successes are worth less than the cost when every fourth poll phase preempts another thread's work.
         for round in 0..400 {
             spin.judge(if round % 4 == 0 { LookOut::Away } else { LookOut::Found });
         }

@@ -1,4 +1,4 @@
-//! A stay of a thread at the shards: it does there what a client asks for.
+//! A thread's access to the shards while it executes the requests of a client.
 
 use super::handle::Outputs;
 use super::place::{Deferred, Place, Seized};
@@ -10,11 +10,11 @@ use tailcut_host::kv::session::clients::Tally;
 use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest, Shards};
 use tailcut_host::wire::memcached::{Key, reply};
 
-/// A thread's way to the shards for as long as it carries out what has come from one client.
+/// A thread's access to the shards while it executes the requests received from one client.
 ///
-/// A shard is let go after each command, so that others find it free. A thread that is the only one keeps it
-/// until it needs another, or goes: each lock that is taken or given back waits for all that was written
-/// before, and so for memory.
+/// The shard is released after each command, so that other threads find it free. The only thread of a server
+/// keeps it until it needs another shard, or the guard is dropped: taking or releasing a lock waits for all
+/// earlier stores, and so for memory.
 #[derive(Debug)]
 pub struct ShardGuard<'a> {
     common: &'a Common,
@@ -24,7 +24,7 @@ pub struct ShardGuard<'a> {
     held: Option<Held<'a>>,
 }
 
-/// A shard that nobody else can use at the moment.
+/// A shard that this thread holds exclusively.
 #[derive(Debug)]
 struct Held<'a> {
     number: u32,
@@ -33,13 +33,13 @@ struct Held<'a> {
 }
 
 impl<'a> ShardGuard<'a> {
-    /// By a thread that collects in `outputs` what comes of it.
+    /// A guard of the thread whose outputs are collected in `outputs`.
     #[inline]
     pub(super) fn new(common: &'a Common, outputs: &'a mut Outputs, now: Time, unix: u64) -> ShardGuard<'a> {
         ShardGuard { common, outputs, now, unix, held: None }
     }
 
-    /// Uses a shard, if nobody else has it.
+    /// Runs `work` on a shard; `None` if another thread has it or it has failed.
     #[inline]
     pub(super) fn with<R>(&mut self, number: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
         if self.held.as_ref().is_none_or(|held| held.number != number) {
@@ -66,7 +66,7 @@ impl<'a> ShardGuard<'a> {
         Some(Held { number, place, shard })
     }
 
-    /// Asks a shard what it wants of the drive; false if somebody else has it.
+    /// Polls a shard for requests to the drive; false if another thread has it or it has failed.
     pub(super) fn ask(&mut self, number: u32) -> bool {
         self.let_go();
         let place = &self.common.places[number as usize];
@@ -78,20 +78,20 @@ impl<'a> ShardGuard<'a> {
         true
     }
 
-    /// Leaves something for a shard that is taken.
+    /// Defers an operation to a shard that is taken.
     pub(super) fn leave(&mut self, number: u32, left: Deferred) {
         self.let_go();
         self.common.places[number as usize].leave(left);
-        // If it is free by now, it is done at once.
+        // If the shard is free by now, the operation is executed at once.
         self.with(number, |_| {});
     }
 
-    /// Others may use the shard now.
+    /// Releases the shard.
     #[inline]
     fn let_go(&mut self) {
         let Some(Held { number, place, mut shard }) = self.held.take() else { return };
         if std::thread::panicking() {
-            // What was done there before is looked after by those who note the panic.
+            // The handler of the panic takes care of earlier outputs.
             return;
         }
         shard.is_in_use = true;
@@ -103,7 +103,7 @@ impl<'a> ShardGuard<'a> {
         }
     }
 
-    /// Does what others have left for a shard that was let go, unless somebody else has it by now.
+    /// Executes operations deferred to a shard after its release, unless another thread has it by now.
     #[cold]
     fn see_to_what_was_left(&mut self, number: u32) {
         let place = &self.common.places[number as usize];

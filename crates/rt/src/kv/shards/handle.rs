@@ -1,4 +1,4 @@
-//! The shards, as one thread reaches them.
+//! Access of one thread to the shards.
 
 use super::guard::ShardGuard;
 use super::place::{Deferred, Place, Recovery};
@@ -11,7 +11,7 @@ use tailcut_host::kv::session::Shard;
 use tailcut_host::kv::session::shard_request::{Content, Progress, Reply};
 use tailcut_host::{Bytes, Request, Response};
 
-/// The way of a thread to the shards.
+/// A thread's handle to the shards.
 #[derive(Debug)]
 pub struct ShardHandle {
     common: Arc<Common>,
@@ -20,24 +20,24 @@ pub struct ShardHandle {
     outputs: Outputs,
 }
 
-/// What comes of using shards.
+/// Outputs of shards: replies, and requests to the drive.
 #[derive(Debug)]
 pub(super) struct Outputs {
     pub(super) thread: u32,
-    /// For clients of this thread.
+    /// Replies to clients of this thread.
     replies: VecDeque<Reply>,
-    /// For those of others, by their threads.
+    /// Replies to clients of other threads, by thread.
     mail: Vec<Vec<Reply>>,
-    /// For the drive.
+    /// Requests to the drive, with their shards.
     requests: Vec<(u32, Request<Bytes>)>,
-    /// Shards that may want something of the drive, and have not been asked.
+    /// Shards that may have requests to the drive and have not been polled.
     touched: Vec<u32>,
-    /// A shard wants to go on by itself, and did not before.
+    /// The next event of a shard has become earlier.
     has_appointment: bool,
 }
 
 impl ShardHandle {
-    /// For the thread with this number.
+    /// A handle for the thread with this number.
     pub fn new(common: Arc<Common>, thread: u32) -> ShardHandle {
         let mail = (0..common.threads()).map(|_| Vec::new()).collect();
         let (replies, requests, touched) = (VecDeque::new(), Vec::new(), Vec::new());
@@ -45,28 +45,28 @@ impl ShardHandle {
         ShardHandle { common, now: Time::ZERO, unix: 0, outputs }
     }
 
-    /// What all threads share.
+    /// State that all threads share.
     pub fn common(&self) -> &Common {
         &self.common
     }
 
-    /// What time it is: by the clock of the process, and in seconds of Unix time.
+    /// Sets the current time: `now` by the clock of the process, `unix` in seconds of Unix time.
     pub fn tick(&mut self, now: Time, unix: u64) {
         (self.now, self.unix) = (now, unix);
     }
 
-    /// The next answer for a client of this thread.
+    /// The next reply to a client of this thread.
     pub fn next_reply(&mut self) -> Option<Reply> {
         self.outputs.replies.pop_front()
     }
 
-    /// Answers have come from another thread.
+    /// Receives replies from another thread.
     pub fn take_replies(&mut self, replies: Vec<Reply>) {
         self.outputs.replies.extend(replies);
     }
 
-    /// Asks the shards that were used what they want: once for many commands. Who has used some does this
-    /// before it sleeps.
+    /// Polls the shards used since the last call for requests to the drive: once for many commands. A thread
+    /// that has used shards calls this before it sleeps.
     pub fn ask_touched(&mut self) {
         while let Some(shard) = self.outputs.touched.pop() {
             if self.guarded(|visit| visit.ask(shard)) == Some(false) {
@@ -75,17 +75,17 @@ impl ShardHandle {
         }
     }
 
-    /// What shards want of the drive since the last time, and what all threads share.
+    /// Drains the shards' requests to the drive; also returns the state that all threads share.
     pub fn take_requests(&mut self) -> (std::vec::Drain<'_, (u32, Request<Bytes>)>, &Common) {
         (self.outputs.requests.drain(..), &self.common)
     }
 
-    /// Another thread's shards want something of the drive.
+    /// Receives requests to the drive from another thread.
     pub fn take_over(&mut self, requests: Vec<(u32, Request<Bytes>)>) {
         self.outputs.requests.extend(requests);
     }
 
-    /// The drive has answered a shard.
+    /// Passes a completion of the drive to a shard.
     pub fn respond(&mut self, shard: u32, response: Response<Bytes>) {
         let mut response = Some(response);
         let done = self.with(shard, |shard| {
@@ -97,7 +97,7 @@ impl ShardHandle {
         }
     }
 
-    /// Goes on with finding what is on the drive, a little.
+    /// Advances recovery of all shards by a step.
     pub fn recover(&mut self) {
         for shard in 0..self.common.shards() {
             if self.common.places[shard as usize].recovery() != Recovery::Over {
@@ -106,7 +106,7 @@ impl ShardHandle {
         }
     }
 
-    /// Lets those shards go on whose time has come.
+    /// Runs the shards whose next event is due.
     pub fn go_on(&mut self) {
         for shard in 0..self.common.shards() {
             if self.common.places[shard as usize].next_event() <= self.now
@@ -117,7 +117,7 @@ impl ShardHandle {
         }
     }
 
-    /// Lets all shards go on, whatever they say: something was left there, or they are to end.
+    /// Runs all shards, due or not: operations were deferred to them, or the server stops.
     pub fn go_on_everywhere(&mut self) {
         for shard in 0..self.common.shards() {
             if self.with(shard, go_on).is_none() {
@@ -126,7 +126,7 @@ impl ShardHandle {
         }
     }
 
-    /// Tells the other threads what concerns them.
+    /// Sends replies and requests to the threads that own the clients and the drive.
     pub fn send_mail(&mut self) {
         let outputs = &mut self.outputs;
         for (thread, replies) in (0..).zip(&mut outputs.mail).filter(|(_, replies)| !replies.is_empty()) {
@@ -143,27 +143,26 @@ impl ShardHandle {
         }
     }
 
-    /// A stay at the shards, for who has several things to do there.
+    /// A guard for a series of operations on shards.
     #[inline]
     pub fn visit(&mut self) -> ShardGuard<'_> {
         ShardGuard::new(&self.common, &mut self.outputs, self.now, self.unix)
     }
 
-    /// Uses a shard, if nobody else has it.
+    /// Runs `work` on a shard; `None` if another thread has it.
     #[inline]
     fn with<R>(&mut self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
         self.guarded(|visit| visit.with(shard, work)).flatten()
     }
 
-    /// Leaves something for a shard that is taken; for one that has failed there is nothing more to do.
+    /// Defers an operation to a shard that is taken; dropped if the shard has failed.
     fn leave(&mut self, shard: u32, left: Deferred) {
         if !self.common.has_failed(shard) {
             self.guarded(|visit| visit.leave(shard, left));
         }
     }
 
-    /// Does something at the shards that is for no client of its own: a panic ends it, and the shard that is
-    /// used.
+    /// Runs `work` that serves no client of its own: a panic in it ends `work` and fails the shard in use.
     fn guarded<R>(&mut self, work: impl FnOnce(&mut ShardGuard<'_>) -> R) -> Option<R> {
         // A shard in use is marked as failed; the rest of `self` are queues, to which whole entries are
         // appended.
@@ -201,7 +200,7 @@ impl Outputs {
         }
     }
 
-    /// A shard that was used may want something.
+    /// Records a shard that may have requests to the drive.
     #[inline]
     pub(super) fn note_touch(&mut self, number: u32, shard: &Shard) {
         if shard.is_touched() && !self.touched.contains(&number) {
@@ -209,7 +208,7 @@ impl Outputs {
         }
     }
 
-    /// Takes what a shard wants of the drive.
+    /// Collects a shard's requests to the drive.
     pub(super) fn ask(&mut self, place: &Place, number: u32, shard: &mut Shard) {
         for _ in 0..MOST_TURNS {
             while let Some(request) = shard.next_request() {
@@ -225,7 +224,7 @@ impl Outputs {
         self.has_appointment |= before > shard.next_event();
     }
 
-    /// Takes what a shard has for others.
+    /// Collects a shard's replies, and updates its recovery state.
     #[inline]
     pub(super) fn collect(&mut self, place: &Place, shard: &mut Shard) {
         place.note_recovery(shard);
@@ -242,5 +241,5 @@ impl Outputs {
     }
 }
 
-/// What waits for nothing but itself is tried so often before others have their turn.
+/// Maximum number of turns of a shard that waits for nothing but itself, before others have their turn.
 const MOST_TURNS: u32 = 4;

@@ -1,14 +1,13 @@
-//! What all threads of a server share: the shards, and a mailbox for each thread.
+//! State that all threads of a server share: the shards, and a mailbox per thread.
 //!
-//! A shard is used by one thread at a time, and no thread waits for another: whoever finds a shard taken
-//! looks again for about as long as a few commands take, and then *leaves* there what is to be done. Whoever
-//! has a shard does what was left there before anything of its own, and looks for it once more after it has
-//! let go of it. So what one thread leaves is done in its order, by whoever comes next, and a thread that
-//! lost its processor in the middle of a command holds up what is in that shard, but no client that asks for
-//! something else.
+//! One thread at a time uses a shard, and no thread blocks on another: a thread that finds a shard taken
+//! retries for about as long as a few commands take, and then *defers* its operation to the shard. The holder
+//! of a shard executes deferred operations before its own, and checks for more after it has released the
+//! shard. So the operations that one thread defers are executed in order by the next holder. A thread that is
+//! preempted in the middle of a command delays requests to that shard, but to no other.
 //!
-//! The other way, a thread for each shard and messages between them, wakes another thread for most commands,
-//! and waking costs ten times as much as a command.
+//! The alternative, a thread per shard with messages between them, wakes another thread for most commands,
+//! and a wakeup costs ten times as much as a command.
 
 mod guard;
 mod handle;
@@ -37,38 +36,38 @@ use tailcut_host::kv::session::shard_request::Reply;
 use tailcut_host::kv::session::{Shard, Sums};
 use tailcut_host::{Bytes, Request};
 
-/// What threads share.
+/// State that all threads share.
 #[derive(Debug)]
 pub struct Common {
     places: Box<[Place]>,
     seed: u64,
     threads: Box<[Thread]>,
-    /// Connections at the moment.
+    /// Number of open connections.
     pub connections: AtomicUsize,
-    /// Threads that have nothing more to ask for.
+    /// Number of threads that will submit no more requests.
     pub finished: AtomicUsize,
-    /// How long commands took, as far as threads have told.
+    /// Command latencies, as far as threads have reported them.
     latencies: Mutex<Latencies>,
-    /// Who is told what happens.
+    /// The sink for events.
     events: Events,
-    /// How often threads were asked whether they go on.
+    /// Number of heartbeats requested from each thread.
     beats: AtomicU64,
-    /// What `stats` tells of the drive.
+    /// The drive's part of the `stats` reply.
     health: Mutex<Vec<u8>>,
-    /// Panics that were survived.
+    /// Number of panics caught.
     panics: AtomicU64,
-    /// Which shards are known to have failed.
+    /// Shards whose failure has been reported.
     failed: Mutex<Vec<u32>>,
 }
 
-/// What threads know of another.
+/// State of one thread that others can access.
 #[derive(Debug)]
 struct Thread {
     mailbox: Mailbox<Message>,
-    /// Clients that are there, those that have ever come, the bytes that they have sent, and those of memory
-    /// that they hold and have held at the most.
+    /// Current clients, connections accepted so far, bytes received, and bytes of memory that clients hold
+    /// now and have held at most.
     tally: [AtomicU64; 5],
-    /// How often it has said that it goes on.
+    /// Number of heartbeats confirmed.
     beats: AtomicU64,
 }
 
@@ -96,7 +95,10 @@ pub enum Message {
 }
 
 impl Common {
-    /// For so many threads. Fails when the system has no descriptors left.
+    /// State for `threads` threads.
+    ///
+    /// # Errors
+    /// If the system is out of descriptors.
     pub fn new(shards: Vec<Shard>, threads: u32, events: Events) -> io::Result<Common> {
         let seed = shards.first().expect("there is a shard").engine().seed();
         let thread =
@@ -127,28 +129,29 @@ impl Common {
         self.threads.len() as u32
     }
 
-    /// Who has the item with this key.
+    /// The shard that owns this key.
     #[inline]
     fn home(&self, key: &[u8]) -> u32 {
         part_of(self.seed, key, self.shards())
     }
 
-    /// Where a thread is told something.
+    /// The mailbox of a thread.
     pub fn mailbox(&self, thread: u32) -> &Mailbox<Message> {
         &self.threads[thread as usize].mailbox
     }
 
-    /// Tells a thread something.
+    /// Sends a message to a thread.
     pub fn post(&self, thread: u32, message: Message) {
         self.mailbox(thread).post(message);
     }
 
-    /// When a shard wants to go on by itself.
+    /// The earliest time at which a shard has work due.
     pub fn next_event(&self) -> Time {
         self.places.iter().map(Place::next_event).min().unwrap_or(Time::NEVER)
     }
 
-    /// What was counted. It waits for shards that are in use, so it is not for threads that serve.
+    /// Sums of the counters of all shards. It blocks on shards in use, so threads that serve must not call
+    /// it.
     pub fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         for shard in 0..self.shards() {
@@ -157,39 +160,40 @@ impl Common {
         sums
     }
 
-    /// How far the shard is that is least far with finding what is on the drive, or cannot find it.
+    /// Recovery state of the shard that is furthest behind; a failed recovery counts as furthest.
     pub fn recovery(&self) -> Recovery {
         self.places.iter().map(Place::recovery).max().unwrap_or(Recovery::Over)
     }
 
-    /// Which block of which shard cannot be read, so that what is on the drive cannot be found.
+    /// The shard and the block of it that cannot be read, so that recovery has failed.
     pub fn unreadable(&self) -> Option<(u32, u64)> {
         (0..self.shards())
             .find_map(|shard| Some((shard, self.with(shard, |shard| shard.engine().unreadable())??)))
     }
 
-    /// Uses a shard, when nobody else does, unless it has failed: only for who may wait.
+    /// Runs `work` on a shard as soon as no other thread uses it; `None` if the shard has failed. Blocks
+    /// until then: only for callers that may wait.
     pub fn with<R>(&self, shard: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
         let place = &self.places[shard as usize];
         let result = place.wait_for().map(|mut shard| work(&mut shard));
         if place.has_left() {
-            // Who comes next does it, and the first thread comes when it is told.
+            // The next holder executes it; the message makes the first thread the next holder.
             self.post(0, Message::Poll);
         }
         result
     }
 
-    /// How long commands took, as far as threads have told.
+    /// Command latencies, as far as threads have reported them.
     pub fn latencies(&self) -> MutexGuard<'_, Latencies> {
         self.latencies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells whoever wants to know what happens.
+    /// Reports an event to the event sink.
     pub fn tell(&self, event: Event) {
         self.events.tell(event);
     }
 
-    /// The same for what has changed with the drive.
+    /// Reports changes of the drive's health to the event sink.
     pub fn tell_change(&self, before: &Health, now: &Health) {
         self.events.tell_change(before, now);
     }
@@ -199,18 +203,18 @@ impl Common {
         self.places[shard as usize].has_failed()
     }
 
-    /// How many have.
+    /// Number of shards that have failed.
     pub fn failed_shards(&self) -> u64 {
         self.places.iter().filter(|place| place.has_failed()).count() as u64
     }
 
-    /// Panics that were survived.
+    /// Number of panics caught.
     pub fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// A thread has survived a panic: whoever wants to know is told, and all threads of shards that have
-    /// failed with it.
+    /// Records a panic that a thread has caught: reports it to the event sink, and reports shards that failed
+    /// with it to the sink and to all threads.
     pub fn note_panic(&self, panic: &(dyn Any + Send)) {
         self.panics.fetch_add(1, Ordering::Relaxed);
         let said = panic.downcast_ref::<&str>().copied();
@@ -226,8 +230,8 @@ impl Common {
         }
     }
 
-    /// True if all threads have said that they go on since they were asked; then they are asked again. For
-    /// one caller.
+    /// True if all threads have confirmed the previous heartbeat; then the next one is requested. For a
+    /// single caller.
     pub fn beat(&self) -> bool {
         let asked = self.beats.load(Ordering::Relaxed);
         let go_on = self.threads.iter().all(|thread| thread.beats.load(Ordering::Relaxed) == asked);
@@ -238,27 +242,27 @@ impl Common {
         go_on
     }
 
-    /// A thread goes on.
+    /// Confirms that a thread is alive.
     pub fn note_beat(&self, thread: u32) {
         self.threads[thread as usize].beats.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What `stats` is to tell of the drive, in its lines.
+    /// Sets the drive's part of the `stats` reply, as protocol lines.
     pub fn set_health(&self, lines: Vec<u8>) {
         *self.health.lock().unwrap_or_else(PoisonError::into_inner) = lines;
     }
 
-    /// Appends that.
+    /// Appends the drive's part of the `stats` reply.
     fn tell_health(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.health.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// So many threads will not ask for anything, as they could not be started.
+    /// Counts threads that could not be started as finished.
     pub fn give_up(&self, threads: usize) {
         self.finished.fetch_add(threads, Ordering::SeqCst);
     }
 
-    /// What a thread tells of its clients.
+    /// Publishes the client counters of a thread.
     pub fn tally(&self, thread: u32, tally: &Tally) {
         let told = [
             tally.clients,
@@ -271,12 +275,12 @@ impl Common {
         places.iter().zip(told).for_each(|(place, count)| place.store(count, Ordering::Relaxed));
     }
 
-    /// What all threads tell of their clients.
+    /// Sum of the client counters of all threads.
     pub fn tallied(&self) -> Tally {
         self.tallied_but_of(u32::MAX)
     }
 
-    /// What the other threads tell of theirs.
+    /// Sum of the client counters of all threads but one.
     fn tallied_but_of(&self, thread: u32) -> Tally {
         let mut sum = Tally::default();
         let others = (0..).zip(&self.threads).filter(|&(other, _)| other != thread);
@@ -292,9 +296,9 @@ impl Common {
         sum
     }
 
-    /// Counts one connection more, unless there are `most` already.
+    /// Counts a new connection, unless `most` are open; returns whether it was counted.
     pub fn let_in(&self, most: usize) -> bool {
-        // Only one thread lets in, so it can become less in between, but not more.
+        // Only one thread accepts, so the count can fall in between, but not rise.
         let has_room = self.connections.load(Ordering::Relaxed) < most;
         if has_room {
             self.connections.fetch_add(1, Ordering::Relaxed);
@@ -302,7 +306,7 @@ impl Common {
         has_room
     }
 
-    /// Counts one less.
+    /// Counts a closed connection.
     pub fn let_out(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Where a shard is, and what was left there.
+//! The slot of a shard: its lock and the operations deferred to it.
 
 use std::hint::spin_loop;
 use std::ops::{Deref, DerefMut};
@@ -9,28 +9,28 @@ use tailcut_host::kv::session::Shard;
 use tailcut_host::kv::session::shard_request::{OwnedShardRequest, Requester};
 use tailcut_host::{Bytes, Response};
 
-/// A shard's place. On cache lines of its own (a pair, as processors fetch them).
+/// The slot of a shard, on cache lines of its own (a pair, as processors fetch them).
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Place {
     shard: Mutex<Shard>,
     left: Mutex<Vec<Deferred>>,
     left_count: AtomicUsize,
-    /// When the shard wants to go on by itself, in ns.
+    /// When the shard's next event is due, in ns.
     next_event: AtomicU64,
-    /// How far it is with finding what is on the drive.
+    /// Recovery state of the shard.
     recovery: AtomicU8,
-    /// A thread has panicked in the middle of using the shard: nobody uses it any more.
+    /// A thread has panicked while it used the shard: the shard is not used any more.
     has_failed: AtomicBool,
 }
 
-/// A shard that nobody else can use at the moment. If its thread panics while it is in use, it has failed: it
-/// may be in no order.
+/// Exclusive access to a shard. If the thread panics while the shard is in use, the shard has failed: its
+/// state may be inconsistent.
 #[derive(Debug)]
 pub struct Seized<'a> {
     place: &'a Place,
     shard: MutexGuard<'a, Shard>,
-    /// Something is done with it; otherwise it is only kept for the next command.
+    /// An operation uses the shard; otherwise it is only kept for the next command.
     pub is_in_use: bool,
 }
 
@@ -59,33 +59,33 @@ impl Drop for Seized<'_> {
     }
 }
 
-/// How far a shard is with finding what is on the drive.
+/// Recovery state of a shard. The greatest state of all shards is that of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Recovery {
-    /// Everything is known.
+    /// Recovery is complete.
     Over,
-    /// It goes on when the drive has answered.
+    /// Recovery waits for a completion of the drive.
     Waits,
-    /// It can go on.
+    /// Recovery can advance.
     GoesOn,
-    /// Something cannot be read.
+    /// A block cannot be read.
     Failed,
 }
 
-/// What was left for a shard by who found it taken.
+/// An operation deferred to a shard by a thread that found it taken.
 #[derive(Debug)]
 pub enum Deferred {
-    /// Something to be done.
+    /// A request of a client.
     ShardRequest(Requester, OwnedShardRequest),
-    /// The drive has answered.
+    /// A completion of the drive.
     Response(Box<Response<Bytes>>),
-    /// Its time has come.
+    /// An event of the shard is due.
     Tick,
 }
 
 impl Place {
-    /// With this shard.
+    /// A slot for this shard.
     pub fn new(shard: Shard) -> Place {
         Place {
             shard: Mutex::new(shard),
@@ -97,22 +97,22 @@ impl Place {
         }
     }
 
-    /// The shard, unless somebody else has it for longer than a few commands take, or it has failed.
+    /// The shard; `None` if another thread has it for longer than a few commands take, or it has failed.
     #[inline]
     pub fn seize(&self) -> Option<Seized<'_>> {
         for _ in 0..LOOKS {
             match self.shard.try_lock() {
                 Ok(shard) => return self.seized(shard),
                 Err(TryLockError::WouldBlock) => spin_loop(),
-                // A panic while it was in use has been noted; one while it was only kept has changed nothing
-                // in it.
+                // A panic while the shard was in use has been recorded; one while it was only kept has
+                // changed nothing in it.
                 Err(TryLockError::Poisoned(shard)) => return self.seized(shard.into_inner()),
             }
         }
         None
     }
 
-    /// The shard, whenever it is free, unless it has failed.
+    /// The shard, as soon as it is free; `None` if it has failed. Blocks.
     pub fn wait_for(&self) -> Option<Seized<'_>> {
         self.seized(self.shard.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -122,39 +122,39 @@ impl Place {
         (!self.has_failed()).then_some(Seized { place: self, shard, is_in_use: true })
     }
 
-    /// True if nobody uses the shard any more, as a thread has panicked in the middle of it.
+    /// True if the shard has failed, because a thread panicked while it used it.
     #[inline]
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }
 
     fn fail(&self) {
-        // Whoever locks it afterwards sees this.
+        // Every thread that locks the shard afterwards sees this.
         self.has_failed.store(true, Ordering::Relaxed);
         self.set_next_event(Time::NEVER);
         self.recovery.store(Recovery::Over as u8, Ordering::Relaxed);
     }
 
-    /// Leaves something. Afterwards one has to try once more to get the shard: who had it may have looked
-    /// just before.
+    /// Defers an operation. The caller then has to try once more to get the shard: the holder may have
+    /// checked for deferred operations just before.
     pub fn leave(&self, left: Deferred) {
         let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(left);
         self.left_count.store(all.len(), Ordering::Relaxed);
         drop(all);
-        // Who leaves counts first and then tries the lock; who has the shard unlocks first and then looks at
-        // the count: one of them sees what the other has done.
+        // A thread that defers stores the count first and then tries the lock; the holder unlocks first and
+        // then loads the count: at least one of them sees the store of the other.
         fence(Ordering::SeqCst);
     }
 
-    /// True if something was left, asked by who has let go of the shard.
+    /// True if operations were deferred; for the thread that has just released the shard.
     #[inline]
     pub fn has_left(&self) -> bool {
         fence(Ordering::SeqCst);
         self.left_count.load(Ordering::Relaxed) > 0 && !self.has_failed()
     }
 
-    /// What was left, for who has the shard.
+    /// Takes the deferred operations; for the holder of the shard.
     #[inline]
     pub fn take_left(&self) -> Vec<Deferred> {
         if self.left_count.load(Ordering::Relaxed) == 0 {
@@ -165,7 +165,7 @@ impl Place {
         std::mem::take(&mut *left)
     }
 
-    /// How far its shard is.
+    /// Recovery state of the shard.
     #[inline]
     pub fn recovery(&self) -> Recovery {
         match self.recovery.load(Ordering::Relaxed) {
@@ -176,7 +176,7 @@ impl Place {
         }
     }
 
-    /// Says how far its shard is, for who has it.
+    /// Updates the recovery state; for the holder of the shard.
     #[inline]
     pub fn note_recovery(&self, shard: &Shard) {
         if self.recovery() == Recovery::Over {
@@ -192,18 +192,18 @@ impl Place {
         self.recovery.store(now as u8, Ordering::Relaxed);
     }
 
-    /// When its shard wants to go on by itself.
+    /// When the shard's next event is due; `Time::NEVER` if it has none.
     pub fn next_event(&self) -> Time {
         Time(self.next_event.load(Ordering::Relaxed))
     }
 
-    /// Says when that is, and returns what was said before.
+    /// Sets when the shard's next event is due, and returns the previous value.
     #[inline]
     pub fn set_next_event(&self, moment: Time) -> Time {
         Time(self.next_event.swap(moment.0, Ordering::Relaxed))
     }
 }
 
-/// How often a shard that is taken is looked at before something is left there. A look takes some tens of
-/// nanoseconds, a command some hundreds.
+/// Number of attempts to lock a shard that is taken before an operation is deferred. An attempt takes some
+/// tens of nanoseconds, a command some hundreds.
 const LOOKS: u32 = 64;

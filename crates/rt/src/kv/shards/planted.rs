@@ -2,9 +2,9 @@
 
 use tailcut_host::kv::session::shard_request::ShardRequest;
 
-/// In the session of whoever says it.
+/// Key prefix that panics in the session of the requester.
 pub(super) const SESSION: &[u8] = b"planted:session";
-/// In the shard that has it.
+/// Key prefix that panics in the shard that owns the key.
 pub(super) const SHARD: &[u8] = b"planted:shard";
 
 /// Panics if the request begins with this key.

@@ -1,4 +1,4 @@
-//! Connections come and go.
+//! Accepts and closes connections.
 
 use super::super::client::Client;
 use super::super::events::Event;
@@ -18,17 +18,17 @@ use tailcut_host::wire::memcached::Login;
 #[derive(Debug, Default)]
 pub struct Acceptor {
     listeners: Vec<Listener>,
-    /// The system has no room for more connections: until then none is taken.
+    /// Accepting is paused until this time, because the system has no descriptor or memory for connections.
     closed_until: Option<Time>,
 }
 
 impl Acceptor {
-    /// Behind these.
+    /// An acceptor for these listeners.
     pub fn new(listeners: Vec<Listener>) -> Acceptor {
         Acceptor { listeners, closed_until: None }
     }
 
-    /// Watches them.
+    /// Registers the listeners with epoll.
     pub(super) fn open(&self, epoll: &OwnedFd) -> io::Result<()> {
         for (listener, number) in self.listeners.iter().zip(LISTENERS..) {
             epoll::add(epoll, listener, EventData::new_u64(number), EventFlags::IN)?;
@@ -38,19 +38,19 @@ impl Acceptor {
 
     fn close_until(&mut self, epoll: &OwnedFd, moment: Time) {
         for listener in &self.listeners {
-            // One that is not watched is not watched from now on, too.
+            // Ignored: a listener that was never registered needs no deregistration.
             let _ = epoll::delete(epoll, listener);
         }
         self.closed_until = Some(moment);
     }
 
-    /// For good; a unix socket goes with it.
+    /// Closes the listeners for good, and removes their Unix sockets.
     pub(super) fn close(&mut self) {
         self.listeners.clear();
         self.closed_until = None;
     }
 
-    /// When it is opened again.
+    /// When accepting resumes; `Time::NEVER` if it is not paused.
     pub(super) fn opens(&self) -> Time {
         self.closed_until.unwrap_or(Time::NEVER)
     }
@@ -68,7 +68,7 @@ impl<D: Steered> Worker<D> {
                     self.shards.common().tell(Event::Exhausted);
                     return self.acceptor.close_until(&self.epoll, now + PAUSE);
                 }
-                // A connection that was gone before it was taken.
+                // The peer disconnected before it was accepted.
                 Err(_) => {}
             }
         }
@@ -83,13 +83,13 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Threads get connections in turns.
+    /// Distributes connections to the threads round-robin.
     fn let_in(&mut self, socket: OwnedFd) {
         let common = self.shards.common();
         if !common.let_in(self.limits.connections) {
             self.traffic.turned_away += 1;
             common.tell(Event::Refused);
-            // Whether it is told or not, it has to go.
+            // The connection is closed whether the message can be sent or not.
             let _ = rustix::net::send(&socket, TOO_MANY, SendFlags::NOSIGNAL);
             return;
         }
@@ -101,10 +101,10 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// A connection is this thread's.
+    /// Takes over a connection that was assigned to this thread.
     pub(super) fn welcome(&mut self, socket: OwnedFd) {
         let now = self.clock.now();
-        // Of those that have gone, some may wait for their answers.
+        // Clients that have disconnected may still wait for replies, and count.
         if self.stopping != Stopping::Not || self.clients.count() >= self.limits.connections {
             self.traffic.turned_away += 1;
             self.shards.common().tell(Event::Refused);
@@ -130,7 +130,7 @@ impl<D: Steered> Worker<D> {
         self.list(slot);
     }
 
-    /// A client goes, or has to.
+    /// Closes a connection and frees its slot.
     pub(super) fn close(&mut self, slot: u32) {
         let place = &mut self.slots[slot as usize];
         let Some(client) = place.client.take() else { return };
@@ -144,7 +144,7 @@ impl<D: Steered> Worker<D> {
         self.shards.common().let_out();
     }
 
-    /// Closes connections on which nothing has come for too long.
+    /// Closes connections that have been idle for too long.
     pub(super) fn see_off_the_idle(&mut self, now: Time) {
         let Some(patience) = self.limits.idle.filter(|_| self.idle_check <= now) else { return };
         for slot in 0..self.slots.len() as u32 {
@@ -159,9 +159,9 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// What who comes too late is told, as by the program.
+/// Error sent to a connection beyond the limit; the text is memcached's.
 const TOO_MANY: &[u8] = b"ERROR Too many open connections\r\n";
-/// Connections that are taken before others are looked after.
+/// Maximum number of connections accepted before other events are handled.
 const AT_ONCE: usize = 64;
-/// How long nobody is let in when the system has no room.
+/// How long accepting is paused when the system is out of descriptors or memory.
 const PAUSE: Nanos = Nanos::millis(100);

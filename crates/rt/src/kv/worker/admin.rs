@@ -30,23 +30,23 @@ impl Checkup {
         Checkup { health: Health::default(), due, is_stale: false, is_full: false }
     }
 
-    /// When it wants to look, if nothing else happens.
+    /// When the next check is due, even without other events.
     pub fn next_event(&self) -> Time {
         if self.is_stale { self.due } else { Time::NEVER }
     }
 }
 
 impl<D: Steered> Worker<D> {
-    /// Counters for the control server.
+    /// Reports the thread's counters to the control server.
     pub(super) fn tell(&mut self, answer: &Sender<Told>) {
         let told = Told { latencies: self.clients.take_latencies(), traffic: self.traffic };
         if let Err(unheard) = answer.send(told) {
-            // Whoever asked has given up; the next one gets them.
+            // The requester has gone; the next report includes these latencies.
             self.shards.common().latencies().merge(unheard.0.latencies);
         }
     }
 
-    /// An administrative request about the drive.
+    /// Executes an administrative request about the drive.
     pub(super) fn answer_admin(&mut self, request: AdminRequest) {
         let now = self.clock.now();
         let said = match (&request.ask, &mut self.drive) {
@@ -63,11 +63,11 @@ impl<D: Steered> Worker<D> {
                 return self.steering.carry_out(drive, now, request);
             }
         };
-        // Who does not wait any more does not need to know.
+        // Ignored: the requester no longer waits.
         let _ = request.answer.send(said);
     }
 
-    /// Looks how the drive is, so that `stats` can tell, from time to time while something happens.
+    /// Checks the drive's health at intervals while there is activity, and reports changes.
     pub(super) fn check_up(&mut self, now: Time) {
         self.checkup.is_stale = true;
         let Some(drive) = self.drive.as_ref().filter(|_| self.checkup.due <= now) else { return };
@@ -98,5 +98,5 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// How often, at the most, it is looked how the drive is.
+/// Minimum interval between health checks.
 const CHECK_EVERY: Nanos = Nanos::millis(100);

@@ -1,11 +1,11 @@
 //! Requests and answers in datagrams (UDP).
 //!
-//! Each request is a client of its own, which goes when it is answered. What is too much is dropped, as on
-//! the way.
+//! Each request is a client of its own, which is closed when it has been answered. Requests beyond the limits
+//! are dropped, as on the network.
 //!
-//! Whoever asks can lie about who he is, so the reply goes to whom he wants to harm, and can be 50,000 times
-//! as long as the request (CVE-2018-1000115, for which memcached has switched UDP off unless it is asked
-//! for). So a reply is one datagram, or an error that says so; clients that want more use TCP.
+//! A sender can forge its source address, so the reply may hit a victim, and can be 50,000 times as long as
+//! the request (CVE-2018-1000115, for which memcached disables UDP by default). So a reply is one datagram,
+//! or an error if it would be longer; clients that need more use TCP.
 
 use super::{DATAGRAMS, Origin, Worker};
 use crate::ctl::Steered;
@@ -24,26 +24,26 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// At an address of this machine.
+    /// Binds a socket to an address of this machine.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// If a system call fails.
     pub fn bind(address: SocketAddr) -> io::Result<Datagrams> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
         Ok(Datagrams { socket })
     }
 
-    /// Where it is; with port 0 asked for, the port that was given.
+    /// The local address, with the port that the system chose if the socket was bound to port 0.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// If a system call fails.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 }
 
-/// The sockets, and requests that are not answered.
+/// The datagram sockets, and the requests without a reply.
 #[derive(Debug)]
 pub(super) struct DatagramSockets {
     sockets: Vec<Datagrams>,
@@ -113,7 +113,7 @@ impl<D: Steered> Worker<D> {
             match datagrams.socket.recv_from(&mut buffer) {
                 Ok((count, from)) => self.receive_datagram(socket, &buffer[..count], from),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // What the network says of an answer that did not arrive.
+                // A network error of an earlier reply that did not arrive.
                 Err(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! The end: what is under way is finished, and what was written is made durable.
+//! Shutdown: requests in flight are completed, and writes are made durable.
 
 use super::super::shards::{Common, Message, Recovery};
 use super::Worker;
@@ -7,22 +7,22 @@ use std::sync::atomic::Ordering;
 use tailcut_base::Time;
 use tailcut_host::kv::session::Shard;
 
-/// How far the end has come.
+/// Phase of the shutdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stopping {
-    /// It serves.
+    /// The worker serves.
     Not,
-    /// What is under way is finished, but nobody is waited for longer than until then.
+    /// Requests in flight complete; connections left at `deadline` are closed.
     Emptying { deadline: Time },
-    /// Nobody is connected; what was written becomes durable up to these points of the shards. A drive that
-    /// says nothing until then is given up.
+    /// No connection is left; writes become durable up to these points of the shards. A drive without any
+    /// completion until `deadline` is abandoned.
     Settling { points: Vec<u64>, deadline: Time },
-    /// That is done.
+    /// Shutdown is complete.
     Done { is_durable: bool },
 }
 
 impl<D: Steered> Worker<D> {
-    /// Somebody has asked it to end.
+    /// Begins the shutdown.
     pub(super) fn begin_end(&mut self) {
         if self.stopping != Stopping::Not {
             return;
@@ -30,12 +30,11 @@ impl<D: Steered> Worker<D> {
         self.acceptor.close();
         self.datagram_sockets.close();
         self.stopping = Stopping::Emptying { deadline: self.clock.now() + self.limits.patience };
-        // Who has nothing under way goes as soon as it is looked at.
+        // A client without requests in flight is disconnected at its next check.
         (0..self.slots.len() as u32).for_each(|slot| self.note_answer(slot));
     }
 
-    /// Goes on with finding what is on the drive, while that is of use to anybody. Without all of it nothing
-    /// is served.
+    /// Advances recovery while it is still needed. Nothing is served before it is complete.
     pub(super) fn recover(&mut self) {
         if !self.may_recover() {
             return;
@@ -50,7 +49,7 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// True if that can go on in another turn.
+    /// True if recovery can advance in another iteration.
     pub(super) fn can_recover(&self) -> bool {
         self.may_recover() && self.shards.common().recovery() == Recovery::GoesOn
     }
@@ -60,7 +59,7 @@ impl<D: Steered> Worker<D> {
         self.thread == 0 && !self.is_recovered && is_of_use
     }
 
-    /// The drive has answered something.
+    /// Extends the deadline, because the drive has completed a request.
     pub(super) fn note_progress(&mut self, now: Time) {
         if let Stopping::Settling { deadline, .. } = &mut self.stopping {
             *deadline = now + self.limits.patience;
@@ -78,7 +77,7 @@ impl<D: Steered> Worker<D> {
                     .all(|(shard, &point)| is_so(common, shard, |shard| shard.engine().durable() >= point));
                 let is_idle =
                     (0..common.shards()).all(|shard| is_so(common, shard, |shard| shard.engine().is_idle()));
-                // A drive that has failed makes nothing more durable: nothing is waited for.
+                // A drive that has failed makes no more writes durable, so there is nothing to wait for.
                 let is_over = (0..).zip(points).all(|(shard, &point)| {
                     is_so(common, shard, |shard| {
                         shard.engine().durable() >= point || shard.engine().has_failed()
@@ -88,14 +87,14 @@ impl<D: Steered> Worker<D> {
                 if is_late
                     || is_over && is_idle && self.drive.as_mut().is_none_or(|drive| drive.come_to_rest(now))
                 {
-                    // What a shard that has failed had still to write is lost.
+                    // Pending writes of a failed shard are lost.
                     self.stopping = Stopping::Done { is_durable: is_durable && common.failed_shards() == 0 };
                 }
             }
         }
     }
 
-    /// Until nobody is connected. The first thread, which has the drive, waits for the others.
+    /// Waits until no connection is left. The first thread, which owns the drive, also waits for the others.
     fn empty(&mut self, now: Time, deadline: Time) {
         let is_late = now >= deadline;
         if is_late {
@@ -119,7 +118,7 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// True if it is so with a shard, or the shard has failed, so that there is nothing to wait for.
+/// True if the condition holds for a shard, or the shard has failed, so that there is nothing to wait for.
 fn is_so(common: &Common, shard: u32, what: impl FnOnce(&mut Shard) -> bool) -> bool {
     common.with(shard, what).unwrap_or(true)
 }

@@ -1,7 +1,7 @@
 //! Broken invariants: a panic while something is done for a client ends its connection, and the shard if one
 //! was in use.
 //!
-//! A panic anywhere else in the thread ends the server: nobody can say what is in order then.
+//! A panic anywhere else in the thread ends the server, because its state may be inconsistent.
 
 use super::{BUFFER_BYTES, Origin, Worker};
 use crate::ctl::Steered;

@@ -1,9 +1,9 @@
-//! A thread that serves: its clients and their sockets. The first one also lets clients in, and has the
+//! A worker thread with its clients and their sockets. The first thread also accepts connections and owns the
 //! drive.
 //!
-//! A turn: receive from those who have sent something; hand what shards want to the drive, and take what it
-//! has ready; send. If there is nothing to do, it looks out for a while where that pays ([`Spin`]), and
-//! sleeps.
+//! An iteration receives from readable clients, submits the shards' requests to the drive and polls its
+//! completions, and sends replies. Without work, the thread busy-polls for a while where that pays
+//! ([`Spin`]), and then sleeps.
 
 mod acceptor;
 mod admin;
@@ -46,55 +46,55 @@ use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{Clients, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
 
-/// Where clients come in.
+/// The sockets on which clients connect or send datagrams, and the accounts.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// For connections.
+    /// The sockets that take connections.
     pub acceptor: Acceptor,
-    /// For datagrams.
+    /// The sockets that take datagrams.
     pub datagrams: Vec<Datagrams>,
-    /// Those who have to say who they are.
+    /// Accounts for authentication; `None` if clients need not authenticate.
     pub users: Option<Users>,
 }
 
-/// A thread's clients, and the drive if it is the first one.
+/// A worker thread's clients, and the drive if it is the first thread.
 pub struct Worker<D> {
     thread: u32,
     clients: Clients,
     shards: ShardHandle,
-    /// None where everything is in memory, and in all threads but the first.
+    /// `None` where all items are in memory, and in all threads but the first.
     drive: Option<D>,
     parts: Parts,
     answers: Answers,
     clock: Clock,
     limits: Limits,
-    /// Those who have to say who they are.
+    /// Accounts for authentication; `None` if clients need not authenticate.
     users: Option<Users>,
     epoll: OwnedFd,
     acceptor: Acceptor,
-    /// Whose turn it is to get the next connection.
+    /// The thread that gets the next connection.
     next_thread: u32,
     datagram_sockets: DatagramSockets,
     slots: Vec<ConnectionSlot>,
     vacant: Vec<u32>,
-    /// Who has each name in the service.
+    /// The owner of each client name in the service.
     origins: Vec<Origin>,
-    /// To be received from.
+    /// Slots to be received from.
     listed: VecDeque<u32>,
-    /// With something to be sent.
+    /// Slots with replies to be sent.
     answering: Vec<u32>,
     pressure: Pressure,
     buffer: Vec<u8>,
     spin: Spin,
     turns: u32,
-    /// There is something for the next turn.
+    /// The next iteration has work.
     is_told: bool,
-    /// Everything on the drive is known.
+    /// Recovery of all shards has completed.
     is_recovered: bool,
-    /// When those are looked for who have said nothing for long.
+    /// When idle connections are checked next.
     idle_check: Time,
     throttle: Throttle,
-    /// When the first of those may go on who were slowed down.
+    /// When the first throttled client may resume.
     slowed_check: Time,
     traffic: Traffic,
     steering: Steering,
@@ -102,40 +102,43 @@ pub struct Worker<D> {
     stopping: Stopping,
 }
 
-/// What is left of a worker.
+/// What a worker returns when it stops.
 pub struct Ended<D> {
-    /// What happened on its sockets.
+    /// Traffic on its sockets.
     pub traffic: Traffic,
-    /// How long commands took since somebody has asked.
+    /// Command latencies since they were last collected.
     pub latencies: Latencies,
-    /// What was written is on the drive for good, if it was the one to see to that.
+    /// All writes are durable; true for a thread that does not own the drive.
     pub is_durable: bool,
-    /// A block that could not be read, so that the store could not be found.
+    /// A block that cannot be read, so that recovery has failed.
     pub unreadable: Option<u64>,
-    /// The drive, if it had it.
+    /// The drive, if this thread owned it.
     pub drive: Option<D>,
 }
 
-/// A place for a connection. The generation tells one that sits there from one that sat there.
+/// A slot for a connection. The generation distinguishes it from earlier connections on this slot.
 #[derive(Debug, Default)]
 struct ConnectionSlot {
     generation: u32,
     client: Option<Client>,
 }
 
-/// Who has a name in the service.
+/// The owner of a client name in the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// The client on this slot.
     Connection(u32),
-    /// A request that came as a datagram, by its place.
+    /// A request that came as a datagram.
     Datagram(DatagramId),
-    /// Nobody any more.
+    /// The name is not in use.
     Nobody,
 }
 
 impl<D: Steered> Worker<D> {
-    /// A worker, the first one if it has a drive or entries. Fails when the system has no descriptors left.
+    /// A worker; the first one has the drive and the listening sockets.
+    ///
+    /// # Errors
+    /// If the system is out of descriptors.
     pub fn new(
         thread: u32,
         common: Arc<Common>,
@@ -199,7 +202,7 @@ impl<D: Steered> Worker<D> {
         })
     }
 
-    /// Serves until it is told to stop. The first one sees to it that what was written is durable then.
+    /// Serves until it receives a stop message. The first thread then makes all writes durable.
     pub fn run(mut self) -> Ended<D> {
         self.settle();
         loop {
@@ -214,8 +217,8 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Takes a core that it has anyway, so that clients that it wakes come to rest there, too. Where the
-    /// system refuses that, it goes on as it is.
+    /// Pins the thread to a core if there are as many threads as cores, so that clients it wakes settle on
+    /// that core as well. If the system refuses, the thread runs unpinned.
     fn settle(&self) {
         let (cores, threads) = (placement::cores(), self.limits.threads as usize);
         if self.limits.pinned && threads > 1 && cores.len() == threads {
@@ -247,7 +250,7 @@ impl<D: Steered> Worker<D> {
         self.shards.common().tally(self.thread, &self.clients.tally());
     }
 
-    /// What the drive takes, and what it has ready.
+    /// Submits requests to the drive and passes its completions to the shards.
     fn carry_out(&mut self, now: Time) {
         if self.thread == 0 {
             self.shards.go_on();
@@ -257,7 +260,7 @@ impl<D: Steered> Worker<D> {
             let mut has_moved = self.give_replies();
             if let Some(drive) = &mut self.drive {
                 let (requests, common) = self.shards.take_requests();
-                // What a shard that has failed wants to write may be anything.
+                // Writes of a shard that has failed may be corrupt.
                 for (shard, request) in requests.filter(|&(shard, _)| !common.has_failed(shard)) {
                     drive.submit(now, self.parts.request(shard, request));
                     has_moved = true;
@@ -278,7 +281,7 @@ impl<D: Steered> Worker<D> {
         self.shards.send_mail();
     }
 
-    /// Answers that have come later go to their clients.
+    /// Passes deferred replies to their clients.
     fn give_replies(&mut self) -> bool {
         let mut has_any = false;
         while let Some(reply) = self.shards.next_reply() {
@@ -290,14 +293,14 @@ impl<D: Steered> Worker<D> {
                 }
             });
             if !is_good {
-                // It may have gone before, so that nobody else has discarded it.
+                // The client may have disconnected before, so that the name was not discarded elsewhere.
                 self.clients.discard(name);
             }
         }
         has_any
     }
 
-    /// A client has more to be sent, or takes more.
+    /// A client has more to send, or accepts more requests.
     fn go_on(&mut self, name: u32) {
         match self.origins[name as usize] {
             Origin::Connection(slot) => {
@@ -309,14 +312,14 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// What is answered leaves now.
+    /// Records the time at which replies are sent.
     fn note_sending(&mut self) {
         if self.clients.has_answered() {
             self.clients.note_sending(self.clock.now());
         }
     }
 
-    /// Another thread has something to say.
+    /// Handles messages of other threads.
     fn receive_messages(&mut self) {
         self.is_told = true;
         for message in self.shards.common().mailbox(self.thread).empty() {
@@ -334,7 +337,7 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Gives a name in the service.
+    /// Assigns a client name in the service.
     fn name(&mut self, origin: Origin) -> u32 {
         let name = self.clients.open();
         if name as usize >= self.origins.len() {
@@ -350,7 +353,7 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// By the clock on the wall, which may be set.
+/// Seconds of Unix time by the wall clock, which may be set at any time.
 fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -359,19 +362,19 @@ fn token(slot: u32, generation: u32) -> u64 {
     u64::from(generation & GENERATIONS) << 32 | u64::from(slot)
 }
 
-/// What a connection is always watched for. Only edges: what has come is received until nothing is left.
+/// Events watched on each connection. Edge-triggered: each socket is read until it is empty.
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
-/// Of a generation; so no slot has a token of those below.
+/// Mask of a generation: it keeps the tokens of slots below those of other event sources.
 const GENERATIONS: u32 = u32::MAX >> 1;
 const MESSAGE: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
-/// And those behind it, one for each socket that is listened to.
+/// First token of the listening sockets, one for each.
 const LISTENERS: u64 = 1 << 63;
-/// The same for datagrams.
+/// First token of the datagram sockets, one for each.
 const DATAGRAMS: u64 = 1 << 63 | 1 << 62;
-/// Most bytes of one receive, and so of what is left over where a client is not served for now.
+/// Maximum bytes of one receive, and so of the input left over while a client is not served.
 const BUFFER_BYTES: usize = 64 << 10;
-/// A busy worker looks for others every this many turns.
+/// A busy worker polls for other events every this many iterations.
 const LOOK_EVERY: u32 = 16;
-/// How often it looks for clients that have said nothing for long.
+/// Interval of the check for idle connections.
 const IDLE_EVERY: Nanos = Nanos::millis(500);

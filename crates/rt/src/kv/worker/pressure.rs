@@ -1,6 +1,6 @@
-//! What happens when clients hold all the memory that there is for them: others wait for it in their order,
-//! and if that takes long, those that neither read their answers nor end what they send are disconnected,
-//! whoever has held memory for longest first.
+//! Handling of exhausted client memory: further clients wait for it in FIFO order, and if that takes long,
+//! clients that neither read their replies nor complete their requests are disconnected, starting with the
+//! one that has held memory longest.
 
 use super::super::events::Event;
 use super::Worker;
@@ -11,33 +11,33 @@ use tailcut_base::{Nanos, Time};
 /// Clients that wait for memory.
 #[derive(Debug)]
 pub(super) struct Pressure {
-    /// By their slots, in the order in which they came.
+    /// Slots of waiting clients, in order of arrival.
     waiting: VecDeque<u32>,
-    /// When the first of them began to wait while nobody else did; never if nobody waits.
+    /// When the queue last became non-empty; `Time::NEVER` while memory is not short.
     since: Time,
-    /// When it is looked next for whoever holds memory for nothing.
+    /// When to look next for clients that hold memory without progress.
     due: Time,
-    /// How long memory may be short before somebody has to go.
+    /// How long memory may be short before a client is disconnected.
     patience: Nanos,
 }
 
 impl Pressure {
-    /// Nobody waits.
+    /// No client waits.
     pub fn new(patience: Nanos) -> Pressure {
         Pressure { waiting: VecDeque::new(), since: Time::NEVER, due: Time::NEVER, patience }
     }
 
-    /// When something has to be done, whatever else happens.
+    /// When `Worker::relieve` has to run, even without other events.
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// A client that waits has gone.
+    /// Removes a client that has disconnected.
     pub fn remove(&mut self, slot: u32) {
         self.waiting.retain(|&other| other != slot);
     }
 
-    /// A client waits.
+    /// Queues a client that waits for memory.
     pub fn add(&mut self, slot: u32, now: Time) {
         if self.waiting.is_empty() && self.since == Time::NEVER {
             (self.since, self.due) = (now, now + self.patience);
@@ -47,7 +47,7 @@ impl Pressure {
 }
 
 impl<D: Steered> Worker<D> {
-    /// Lets those go on for whom there is memory, and sees to it that there is some.
+    /// Resumes as many waiting clients as there is memory for, and frees memory if it is short for too long.
     pub(super) fn relieve(&mut self, now: Time) {
         if self.pressure.since == Time::NEVER {
             return;
@@ -63,13 +63,13 @@ impl<D: Steered> Worker<D> {
                 self.list(slot);
             }
         }
-        // Those that are listed have their turn first: who waits again then has waited all the time.
+        // Listed clients have their turn first: a client that queues again then has waited all the time.
         if self.pressure.waiting.is_empty() && vacancies == 0 {
             (self.pressure.since, self.pressure.due) = (Time::NEVER, Time::NEVER);
         }
     }
 
-    /// Makes room.
+    /// Disconnects clients until memory is no longer short, or no client qualifies.
     fn disconnect_hoarders(&mut self, now: Time) {
         while self.clients.is_short_of_memory()
             && let Some(slot) = self.longest_hoarder(now)
@@ -80,7 +80,7 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// The client that has held memory for longest, and could have let go of it.
+    /// The client that has held memory longest, among those that could have released it.
     fn longest_hoarder(&self, now: Time) -> Option<u32> {
         let since = |slot: u32| {
             let client = self.slots[slot as usize].client.as_ref()?;

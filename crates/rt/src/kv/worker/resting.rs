@@ -1,4 +1,4 @@
-//! What a worker does while there is nothing to do: it looks out for a while, and sleeps.
+//! Idle worker: it busy-polls for a while, and then sleeps.
 
 use super::ending::Stopping;
 use super::{ARRIVING, DATAGRAMS, DRIVE, LISTENERS, LOOK_EVERY, MESSAGE, Worker};
@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use tailcut_base::{Nanos, Time};
 
 impl<D: Steered> Worker<D> {
-    /// Until there is something to do.
+    /// Busy-polls, then sleeps in epoll, until there is work.
     pub(super) fn rest(&mut self) {
         if self.has_work() {
             if self.turns.is_multiple_of(LOOK_EVERY) {
@@ -39,13 +39,13 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// True when another turn has something to do.
+    /// True if another iteration has work.
     fn has_work(&self) -> bool {
         let has_heard = self.is_told || !self.listed.is_empty() || !self.answering.is_empty();
         has_heard || self.next_event() <= self.clock.now()
     }
 
-    /// When the drive or a shard wants to go on.
+    /// When the drive or a shard has work due; `Time::NEVER` in all threads but the first.
     fn next_event(&self) -> Time {
         if self.thread != 0 {
             return Time::NEVER;
@@ -54,7 +54,7 @@ impl<D: Steered> Worker<D> {
         of_drive.min(self.shards.common().next_event())
     }
 
-    /// How long to sleep at most.
+    /// Maximum time to sleep; `None` if there is no deadline.
     fn sleep_for(&self) -> Option<Nanos> {
         let mut until =
             self.next_event().min(self.acceptor.opens()).min(self.idle_check).min(self.checkup.next_event());
@@ -65,7 +65,7 @@ impl<D: Steered> Worker<D> {
         (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(self.clock.now().0)))
     }
 
-    /// Takes note of what has happened, or happens within `patience`.
+    /// Handles events that are pending or occur within `patience`.
     fn look(&mut self, patience: Option<Nanos>) {
         let mut events = [MaybeUninit::uninit(); EVENTS];
         look(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
@@ -75,7 +75,7 @@ impl<D: Steered> Worker<D> {
         let (flags, data) = (event.flags, event.data.u64());
         match data {
             MESSAGE => self.receive_messages(),
-            // The next turn asks the drive.
+            // The next iteration polls the drive.
             DRIVE => self.is_told = true,
             DATAGRAMS.. => self.receive_datagrams(data),
             LISTENERS.. => self.accept_connections(data),
@@ -87,7 +87,7 @@ impl<D: Steered> Worker<D> {
         let place = &mut self.slots[slot as usize];
         let is_the_same = super::token(slot, place.generation) == token;
         let Some(client) = place.client.as_mut().filter(|_| is_the_same) else { return };
-        // Who has gone is noticed by trying; what came before counts.
+        // The receive detects a disconnect; data that came before it counts.
         let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
         client.is_writable |= is_gone || flags.contains(EventFlags::OUT);
         client.is_hung |= is_gone || flags.contains(EventFlags::RDHUP);
@@ -101,5 +101,5 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// Events per look.
+/// Maximum number of events per poll.
 const EVENTS: usize = 64;

@@ -14,7 +14,7 @@ impl<D: Steered> Service<D> {
             Ask::Status => Answer::Text(self.status()),
             _ => return self.steering.carry_out(&mut self.drive, self.clock.now(), request),
         };
-        // Who does not wait any more does not need to know.
+        // Ignored: the requester no longer waits.
         let _ = request.answer.send(said);
     }
 

@@ -1,13 +1,13 @@
 //! One drive with all connections that use it, on a thread of its own.
 //!
-//! A turn: receive from those who have sent something; hand what they ask for to the drive, and take what it
-//! has ready; send. Requests of one receive go to the drive together, and their replies leave together. If
-//! there is nothing to do, it looks out for a while where that pays ([`Spin`]), and sleeps.
+//! An iteration receives from readable clients, submits their requests to the drive and polls its
+//! completions, and sends replies. Requests of one receive are submitted together, and their replies are sent
+//! together. Without work, the thread busy-polls for a while where that pays ([`Spin`]), and then sleeps.
 //!
-//! What a turn costs is bounded, whatever clients ask for ([`charge`](super::charge)), so that nobody waits
-//! long for somebody else's turn, and a wish to stop is heard within a few: extents looked at for block
-//! status, blocks trimmed, and rounds with the drive. What does not fit waits for the next turn; those who
-//! wait for lookups take turns.
+//! The cost of an iteration is bounded, whatever clients request ([`charge`](super::charge)), so that no
+//! client waits long for another's iteration, and a stop message is handled within a few: extents looked up
+//! for block status, blocks trimmed, and rounds with the drive. Requests beyond the bound wait for the next
+//! iteration; clients that wait for lookups take turns.
 //!
 //! All connections share the drive and what it has cached, so a flush on one of them covers what was
 //! acknowledged on any.
@@ -45,22 +45,22 @@ use tailcut_host::{Pool, Unaligned};
 pub struct Arrival {
     /// Its socket, not blocking.
     pub socket: OwnedFd,
-    /// What its requests are held against.
+    /// The rules that its requests are checked against.
     pub rules: Rules,
-    /// How much its reads matter.
+    /// Priority class of its reads.
     pub class: Class,
-    /// Bytes that came behind its handshake.
+    /// Bytes received after its handshake.
     pub leftover: Vec<u8>,
 }
 
-/// What a service is told.
+/// A message to a service.
 #[derive(Debug)]
 pub enum Message {
-    /// A client.
+    /// A client whose handshake is done.
     Arrival(Arrival),
-    /// Somebody wants to know something.
+    /// An administrative request about the drive.
     AdminRequest(AdminRequest),
-    /// End when what is under way is done.
+    /// Stop when requests in flight are complete.
     Stop,
 }
 
@@ -70,7 +70,7 @@ pub struct Service<D> {
     clock: Clock,
     limits: Limits,
     machine: Unaligned,
-    /// Requests of the kernel, while the drive is a block device.
+    /// Requests of the kernel, if the drive is exported as a block device.
     kernel: Option<Queue>,
     pool: Pool,
     answers: Answers,
@@ -78,32 +78,32 @@ pub struct Service<D> {
     mailbox: Arc<Mailbox<Message>>,
     slots: Vec<ConnectionSlot>,
     vacant: Vec<u32>,
-    /// Connections of the whole server.
+    /// Number of open connections of the whole server.
     open_connections: Arc<AtomicUsize>,
     pending: Slab<PendingId, Pending>,
-    /// To be received from.
+    /// Slots to be received from.
     listed: VecDeque<u32>,
-    /// Waiting for a share of the budget, or for trims of others.
+    /// Slots that wait for a share of the budget, or for trims of others.
     blocked: VecDeque<u32>,
-    /// Waiting for a turn that can look at extents for them.
+    /// Slots that wait for an iteration that can look up extents for them.
     awaiting_lookup: VecDeque<u32>,
-    /// What this turn has looked at.
+    /// Extents looked up in this iteration.
     lookups: Lookups,
-    /// Blocks of trims and requests for zeros that are under way.
+    /// Blocks of trims and write-zeroes requests in flight.
     clearing: u64,
-    /// The drive and the machine in front of it have more to do at once than one turn carries out.
+    /// The drive and the alignment layer have more work than one iteration carries out.
     has_unfinished: bool,
     looked: Time,
-    /// With replies to be sent.
+    /// Slots with replies to be sent.
     replying: Vec<u32>,
     buffer: Vec<u8>,
     extents: Vec<(u32, u32)>,
     budget: Budget,
-    /// Somebody gave something back.
+    /// A share of the budget has been released.
     has_released: bool,
     spin: Spin,
     turns: u32,
-    /// A message or the drive has something for the next turn.
+    /// A message or the drive has work for the next iteration.
     is_told: bool,
     figures: Figures,
     live: Arc<Live>,
@@ -111,15 +111,15 @@ pub struct Service<D> {
     stopping: Stopping,
 }
 
-/// A place for a connection. The generation tells one that sits there from one that sat there.
+/// A slot for a connection. The generation distinguishes it from earlier connections on this slot.
 #[derive(Debug, Default)]
 struct ConnectionSlot {
     generation: u32,
     connection: Option<Connection>,
-    /// Bytes of the budget for its requests and replies; also of one that has gone, while the drive still has
-    /// requests of it.
+    /// Bytes of the budget held for its requests and replies; also those of a closed connection while the
+    /// drive still has requests of it.
     held: u64,
-    /// Its requests that are with the drive.
+    /// Number of its requests in flight at the drive.
     with_drive: u32,
 }
 
@@ -140,19 +140,21 @@ struct Pending {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stopping {
-    /// It serves.
+    /// The service serves.
     Not,
-    /// What is under way is finished, but nobody is waited for longer than until then.
+    /// Requests in flight complete; connections left at this time are closed.
     Until(Time),
-    /// Nobody is connected; the drive is flushed.
+    /// No connection is left; the drive is flushed.
     Flushing,
-    /// That is done.
+    /// Shutdown is complete.
     Done,
 }
 
 impl<D: Steered> Service<D> {
-    /// A service for `drive`, and for the kernel where the drive is a block device. Fails when the system has
-    /// no descriptors left.
+    /// A service for `drive`, and for the kernel where the drive is exported as a block device.
+    ///
+    /// # Errors
+    /// If the system is out of descriptors.
     pub fn new(
         drive: D,
         kernel: Option<Queue>,
@@ -206,7 +208,8 @@ impl<D: Steered> Service<D> {
         })
     }
 
-    /// Serves until it is told to stop. Then the drive is flushed, and what was served is returned.
+    /// Serves until it receives a stop message. Then flushes the drive, and returns the counters and the
+    /// drive.
     pub fn run(mut self) -> (Figures, D) {
         loop {
             let began = self.turn();
@@ -220,14 +223,14 @@ impl<D: Steered> Service<D> {
         (self.figures, self.drive)
     }
 
-    /// Returns when it began.
+    /// Runs one iteration; returns when it began.
     fn turn(&mut self) -> Time {
         let now = self.clock.now();
         self.turns = self.turns.wrapping_add(1);
         self.is_told = false;
         self.lookups = Lookups::default();
         self.receive_from_kernel(now);
-        // Who has waited for a lookup comes before those who ask for their first.
+        // Clients that have waited for a lookup come before those that request their first.
         for _ in 0..self.awaiting_lookup.len() {
             if !self.lookups.has_room() {
                 break;
@@ -262,7 +265,7 @@ impl<D: Steered> Service<D> {
         now
     }
 
-    /// Sends what is to be sent.
+    /// Sends pending replies.
     fn send(&mut self, now: Time) {
         let mut replying = std::mem::take(&mut self.replying);
         for slot in replying.drain(..) {
@@ -298,23 +301,23 @@ fn token(slot: u32, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(slot)
 }
 
-/// What a connection is always watched for. Only edges: what has come is received until nothing is left.
+/// Events watched on each connection. Edge-triggered: each socket is read until it is empty.
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 const MAIL: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
 const KERNEL: u64 = u64::MAX - 2;
-/// The slot of the server's own requests.
+/// Slot number of the server's own requests.
 const NOBODY: u32 = u32::MAX;
-/// The slot of the kernel's.
+/// Slot number of the kernel's requests.
 const THE_KERNEL: u32 = u32::MAX - 1;
-/// Most bytes of one receive, and so of what is left over where a request has to wait.
+/// Maximum bytes of one receive, and so of the input left over while a request has to wait.
 const BUFFER_BYTES: usize = 128 << 10;
-/// A busy service looks for others every this many turns, and after turns that took so long together.
+/// A busy service polls for other events after this many iterations, or after iterations of this total time.
 const LOOK_EVERY: u32 = 16;
 const LOOK_AFTER: Nanos = Nanos::millis(5);
-/// Most rounds with the drive in one turn: requests handed over, answers taken.
+/// Maximum rounds of submissions and completions with the drive in one iteration.
 const MOST_ROUNDS: usize = 16;
-/// Most requests waiting for others that the rounds of one turn look at, unless a single round has more.
+/// Maximum number of waiting requests examined in the rounds of one iteration, unless one round has more.
 const MOST_WAITING_SEEN: usize = 4096;
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl<D: Steered> Service<D> {
             return;
         }
         if connection.is_gone {
-            // Nobody would hear what comes of it.
+            // The client has gone, so its requests are not executed.
             return self.close(slot);
         }
         if connection.awaits_lookup {

@@ -48,7 +48,7 @@ impl<D: Steered> Service<D> {
         self.hand_in(Pending { slot, header, command, charge, since: now }, class, data);
     }
 
-    /// Hands a request to the machine in front of the drive, whoever asks.
+    /// Submits a request to the alignment layer in front of the drive.
     pub(super) fn hand_in(&mut self, pending: Pending, class: Class, mut data: Vec<Bytes>) {
         let Pending { header, command, .. } = pending;
         let kind = match command {
@@ -125,7 +125,7 @@ impl<D: Steered> Service<D> {
         }
         let cleared = blocks_to_clear(&header, Ok(command));
         self.clearing -= cleared;
-        // Who waits for trims of others need not wait until their replies are sent.
+        // Clients that wait for trims of others need not wait until the replies to those are sent.
         self.has_released |= cleared > 0;
         let place = &mut self.slots[slot as usize];
         place.with_drive -= 1;

@@ -119,7 +119,7 @@ impl<D: Steered> Service<D> {
         let (flags, data) = (event.flags, event.data.u64());
         match data {
             MAIL => {
-                // A wish to stop is work, too: the next turn sees who can be closed.
+                // A stop message is work as well: the next iteration closes connections that can be closed.
                 self.is_told = true;
                 return self.receive_messages();
             }

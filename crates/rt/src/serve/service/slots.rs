@@ -124,7 +124,7 @@ impl<D: Steered> Service<D> {
         for slot in 0..self.slots.len() as u32 {
             let Some(connection) = &mut self.slots[slot as usize].connection else { continue };
             connection.is_ending = true;
-            // Who reads nothing back is waited for only as long as it may take to be scheduled.
+            // A client that reads no replies is waited for only as long as it may take to be scheduled.
             let stuck_since = connection.progress.max(Time(deadline.0 - self.limits.patience.0));
             let is_deaf = connection.is_stuck() && now.0 >= stuck_since.0 + STOP_PATIENCE.0;
             if connection.is_over() || is_deaf || now >= deadline {

@@ -1,4 +1,4 @@
-//! What stands here where TLS was not built: certificates that nobody can have.
+//! Substitute for TLS in builds without it: certificates that cannot be constructed.
 
 use super::{BadCertificates, Handshakes, Message};
 use crate::Clock;

@@ -39,9 +39,9 @@ use tailcut_host::wire::nbd::Tls;
 /// TLS as a server offers it.
 #[derive(Clone, Debug)]
 pub struct Encryption {
-    /// Who the server is, and whom it believes.
+    /// Certificates of the server and of the authority it trusts.
     pub certificates: Certificates,
-    /// Nobody is served without.
+    /// TLS is required; otherwise it is offered.
     pub is_required: bool,
 }
 
@@ -51,7 +51,7 @@ impl Encryption {
         if self.is_required { Tls::Required } else { Tls::Allowed }
     }
 
-    /// Only who shows a certificate is served.
+    /// True if only clients with a certificate are served.
     pub fn keeps_strangers_out(&self) -> bool {
         self.is_required && self.certificates.verify_peer()
     }
@@ -68,7 +68,7 @@ pub enum BadCertificates {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system error.
         error: io::Error,
     },
     /// A file holds something else.

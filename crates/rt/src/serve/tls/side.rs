@@ -14,7 +14,7 @@ pub struct Side {
     pub socket: OwnedFd,
     /// There may be something to be read.
     pub is_readable: bool,
-    /// Its peer says no more: it is read to the end.
+    /// The peer has shut down its side: the socket is read to the end.
     pub is_hung: bool,
     /// It may take something.
     pub has_room: bool,

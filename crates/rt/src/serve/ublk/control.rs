@@ -121,7 +121,7 @@ impl std::fmt::Debug for Control {
     }
 }
 
-/// What a completion says.
+/// Result of a completion.
 pub fn outcome(result: i32) -> Result<(), Errno> {
     if result < 0 { Err(Errno::from_raw_os_error(-result)) } else { Ok(()) }
 }

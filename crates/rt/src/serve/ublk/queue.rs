@@ -223,6 +223,6 @@ fn data_at(tag: u64) -> u64 {
     UBLKSRV_IO_BUF_OFFSET + (tag << UBLK_TAG_OFF)
 }
 
-/// Lets the kernel do what it has put off until somebody looks.
+/// Lets the kernel do work that it has deferred until the ring is entered.
 const LOOK: u32 = EnterFlags::GETEVENTS.bits();
 const MOST_BLOCKS: usize = (MOST_BYTES as u64 / BLOCK_BYTES) as usize;
