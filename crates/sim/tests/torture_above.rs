@@ -169,3 +169,10 @@ fn a_scrub_reads_copies_of_blocks_in_the_cache() {
     let plan: Plan = include_str!("plans/scrub-of-cached.txt").parse().expect("a plan");
     assert_eq!(attempt(&plan, None).wrong, None);
 }
+
+/// Found by `kv`, seed 200236.
+#[test]
+fn a_summary_that_was_not_written_is_not_called_durable() {
+    let plan: Plan = include_str!("plans/kv-summary-not-written.txt").parse().expect("a plan");
+    assert_eq!(attempt(&plan, None).wrong, None);
+}

@@ -121,6 +121,11 @@ impl Served {
         matches!(self, Served::Drives { scenario, .. } if scenario.array.drives > 0)
     }
 
+    /// True for an array that clients may write.
+    pub fn is_written_array(&self) -> bool {
+        self.is_array() && matches!(self, Served::Drives { is_read_only: false, .. })
+    }
+
     /// Makes or opens it.
     ///
     /// # Errors
@@ -177,6 +182,7 @@ impl Served {
                 Remedy::Force if is_forced => return None,
                 Remedy::Force => "--force if that may be overwritten",
                 Remedy::Release => "take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)",
+                Remedy::Erase => "give another one, or erase its first two blocks if that may be lost",
                 Remedy::GiveAllMembers => {
                     "give all members of the array, each with --device, and --set array.drives=N for their number"
                 }

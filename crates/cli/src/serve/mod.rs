@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tailcut_rt::any::BuildError;
 use tailcut_rt::ctl::{ControlSocket, MetricsPage};
+use tailcut_rt::kv::finding;
 use tailcut_rt::probe::Purpose;
 use tailcut_rt::serve::{
     Access, Address, CannotAttach, CannotListen, CannotServe, Certificates, Encryption, Limits, Name, Server,
@@ -40,7 +41,7 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let clock = Clock::start();
-    let is_read_only = arguments.read_only;
+    let (is_read_only, is_forced) = (arguments.read_only, arguments.force);
     let (mut what, mut drives) = (Vec::new(), Vec::new());
     let mut condition = None;
     for (place, (name, served)) in Served::read(arguments)?.into_iter().enumerate() {
@@ -50,7 +51,8 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
         if served.is_array() {
             condition = Some(ConditionLog::new(arguments.control()));
         }
-        drives.push((Name { name, description, is_read_only, ublk }, move || made(&served, clock)));
+        drives
+            .push((Name { name, description, is_read_only, ublk }, move || made(&served, is_forced, clock)));
     }
     let (place, access, windows) = (address(arguments), access(arguments)?, windows(arguments)?);
     let metrics = windows.metrics.as_ref().map(|page| page.address().clone());
@@ -84,8 +86,13 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 /// Makes or opens what is served, and warns of drives that are left out.
-fn made(served: &Served, clock: Clock) -> Result<AnyDrive, BuildError> {
-    let drive = served.make(clock)?;
+fn made(served: &Served, is_forced: bool, mut clock: Clock) -> Result<AnyDrive, BuildError> {
+    let mut drive = served.make(clock)?;
+    if served.is_written_array() && !is_forced && finding::holds_store(&mut drive, &mut clock) {
+        let why = "the array holds a tailcut key-value store: serve it with 'tailcut serve kv', or export it with \
+                   --read-only, or with --force if that may be overwritten";
+        return Err(BuildError::Plan(why.into()));
+    }
     let tone = Tone::of_stderr();
     drive.left_out().iter().for_each(|text| eprintln!("{}", tone.paint(Ink::Warning, text)));
     Ok(drive)

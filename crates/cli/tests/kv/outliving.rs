@@ -79,6 +79,10 @@ fn a_store_on_an_array_outlives_its_server_and_a_drive() {
     let taken =
         server.place.refused(2, &[&["serve", "kv"][..], &on(&["a", "b", "c", "d"], &["--create"])].concat());
     assert!(taken.contains("belongs to an array already"), "{taken}");
+    // A block server writes no store on an array, either.
+    let block = ["serve", "block", "-q", "--set", "array.drives=4", "--device", "a", "--device", "b"];
+    let refused = server.place.refused(2, &[&block[..], &["--device", "c", "--device", "d"]].concat());
+    assert!(refused.contains("holds a tailcut key-value store"), "{refused}");
 }
 
 #[test]

@@ -40,8 +40,6 @@ pub(super) struct Flash {
     pub next_try: Time,
     /// Write number: once it is durable, the superblock records the close.
     pub closing: Option<u64>,
-    /// An optional write has failed: a segment may lack its summary.
-    pub has_lost_optional: bool,
     pub timers: Timers,
 }
 
@@ -217,8 +215,7 @@ impl Engine {
     /// Records in the superblock that every segment found by the opening has a durable summary, unless the
     /// write of one has failed. True if the superblock changes; it is durable after an [`Engine::sync`].
     pub(super) fn record_durable(&mut self) -> bool {
-        let flash = self.flash.as_mut().filter(|flash| !flash.has_lost_optional);
-        flash.is_some_and(Flash::record_durable)
+        self.flash.as_mut().is_some_and(Flash::record_durable)
     }
 
     /// True if no disk request is in flight.
@@ -270,7 +267,9 @@ impl Flash {
             _ => {}
         }
         drop(writing);
-        self.has_lost_optional |= is_optional && status != Status::Success;
+        if is_optional && status != Status::Success {
+            self.log.stop_vouching();
+        }
         self.log.note_written(number, status == Status::Success || is_optional, pool);
     }
 

@@ -608,7 +608,6 @@ impl Opening {
             stalled: Vec::new(),
             next_try: Time::ZERO,
             closing: None,
-            has_lost_optional: false,
             timers: Timers::IDLE,
         };
         for (number, first) in std::mem::take(&mut self.repairs) {

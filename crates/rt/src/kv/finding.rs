@@ -235,6 +235,11 @@ fn read<D: Drive>(drive: &mut D, block: u64, pace: &mut impl Pace) -> Response<B
     }
 }
 
+/// Whether a drive, which may be an array, holds a key-value store. False if its first blocks are unreadable.
+pub fn holds_store<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> bool {
+    matches!(read_beginning(drive, pace), Ok(Beginning::Store(_) | Beginning::Other(NotOurs::Newer(_))))
+}
+
 /// Checks whether a drive with zeros at its beginning holds data elsewhere: at powers of two, where segments
 /// of a store and superblocks of file systems lie, and where segments of the new store would lie.
 fn check_blank<D: Drive>(

@@ -72,6 +72,8 @@ pub enum Remedy {
     Force,
     /// Take the drive out of use.
     Release,
+    /// Erase it first: it holds a store or a member of an array, which is never overwritten.
+    Erase,
     /// Give the other members of its array as well.
     GiveAllMembers,
 }
@@ -171,7 +173,12 @@ impl Holdings {
         };
         let why = || format!("it holds {}", self.signatures.join(" and "));
         let is_member = purpose == Purpose::OpenStore && has(Own::Member);
-        let remedy = if is_member { Remedy::GiveAllMembers } else { Remedy::Force };
+        let is_new = matches!(purpose, Purpose::NewArray | Purpose::NewStore);
+        let remedy = match () {
+            () if is_member => Remedy::GiveAllMembers,
+            () if is_new && !self.own.is_empty() => Remedy::Erase,
+            () => Remedy::Force,
+        };
         is_lost.then(|| Objection { why: why(), remedy })
     }
 

@@ -1,10 +1,11 @@
 //! The end of a server.
 
-use crate::faulty::RestsLate;
-use crate::{Rig, emulated, hit, memory_drive, set, value};
+use crate::faulty::{Full, RestsLate};
+use crate::{Rig, SMALL, emulated, hit, memory_drive, set, value};
 use tailcut_base::Nanos;
+use tailcut_host::kv::{Keep, Settings};
 use tailcut_rt::ctl::Steered;
-use tailcut_rt::kv::{Glance, Limits, Served};
+use tailcut_rt::kv::{Glance, Limits, ListenOptions, Served};
 
 impl<D: Steered + Send + 'static> Rig<D> {
     /// Stops it as soon as its figures say so.
@@ -47,6 +48,21 @@ fn who_does_not_read_holds_up_nobody_at_the_end() {
     client.send("get large\r\n".repeat(100));
     let served = rig.stop_when(|glance| glance.sums.statistics.cmd_get > 10);
     assert_eq!(served.figures.sums.items, 1);
+}
+
+/// Retries of writes to a full drive do not keep the server from ending.
+#[test]
+fn a_full_drive_does_not_hold_up_the_end() {
+    let drive = Full::new(memory_drive());
+    let is_full = drive.is_full.clone();
+    let settings = Settings { keep: Keep::Everything, ..SMALL };
+    let limits = Limits { patience: Nanos::millis(1500), ..Limits::default() };
+    let rig = Rig::with(Some(drive), settings, ListenOptions::default(), limits, false);
+    let mut client = rig.client();
+    client.say(set("a", b"1"), "STORED\r\n");
+    is_full.store(true, std::sync::atomic::Ordering::SeqCst);
+    client.say(set("b", b"1"), "STORED\r\n");
+    assert!(!rig.stop().figures.is_durable);
 }
 
 #[test]

@@ -59,6 +59,60 @@ impl<F: FnMut(&Request<Bytes>) -> bool> Drive for FailingReads<F> {
     }
 }
 
+/// A drive in memory without room for any write.
+pub struct Full {
+    pub drive: MemoryDrive,
+    pub is_full: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    /// Ids of the writes in flight.
+    refused: Vec<u32>,
+}
+
+impl Full {
+    pub fn new(drive: MemoryDrive) -> Full {
+        Full { drive, is_full: Default::default(), refused: Vec::new() }
+    }
+}
+
+impl Steered for Full {}
+
+impl Drive for Full {
+    fn identify(&self) -> Identify {
+        self.drive.identify()
+    }
+
+    fn trims_to_zeros(&self) -> bool {
+        self.drive.trims_to_zeros()
+    }
+
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        let is_full = self.is_full.load(std::sync::atomic::Ordering::SeqCst);
+        if request.op == Op::Write && is_full {
+            self.refused.push(request.id);
+            // Read in its place: what is answered has the same shape.
+            return self.drive.submit(now, Request { op: Op::Read, ..request });
+        }
+        self.drive.submit(now, request);
+    }
+
+    fn control(&mut self, now: Time, call: Control) {
+        self.drive.control(now, call);
+    }
+
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
+        self.drive.poll(now, answers);
+        for response in &mut answers.responses {
+            if let Some(at) = self.refused.iter().position(|&id| id == response.id) {
+                self.refused.swap_remove(at);
+                (response.status, response.data) = (Status::WriteProtected, Vec::new());
+            }
+        }
+    }
+
+    fn next_event(&self) -> Time {
+        self.drive.next_event()
+    }
+}
+
 /// A drive in memory that has something to write before the end, as an array with block checksums has.
 pub struct RestsLate {
     pub drive: MemoryDrive,

@@ -430,6 +430,10 @@ impl Subject for Keys {
         findings
     }
 
+    fn can_write(&self) -> bool {
+        !matches!(&self.phase, Phase::Serving(engine) if engine.has_failed())
+    }
+
     fn is_durable_at_rest(&self) -> bool {
         let Phase::Serving(engine) = &self.phase else { return false };
         let writes_at_once = self.settings.keep == Keep::Everything || self.settings.append == Append::AtOnce;

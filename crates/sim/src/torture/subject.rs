@@ -93,6 +93,12 @@ pub trait Subject: Sized {
         false
     }
 
+    /// Whether it can still write: a store whose drive has failed a write cannot mark what is durable, so that
+    /// later damage is not told from a write that was cut off.
+    fn can_write(&self) -> bool {
+        true
+    }
+
     /// When it wants to be called by itself.
     fn next_event(&self) -> Time;
 

@@ -57,6 +57,9 @@ pub struct Log {
     undurable: VecDeque<(u64, u64)>,
     /// All segments up to this sequence are durable.
     durable_sequence: u64,
+    /// False once a summary of an older run could not be written: then no head and no superblock states that
+    /// older segments are durable.
+    vouches: bool,
     /// Records in segments up to this sequence are invalid.
     flushed: u64,
     settling: Settling,
@@ -133,6 +136,7 @@ impl Log {
             next_sequence: u64::from(run) << 32 | 1,
             undurable: VecDeque::new(),
             durable_sequence: 0,
+            vouches: true,
             flushed: 0,
             settling: Settling::default(),
             writes: VecDeque::new(),
@@ -221,7 +225,7 @@ impl Log {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.segments[number] = Segment { sequence, ..Segment::default() };
-        let head = Head { sequence, durable: self.durable_sequence, is_cut: false };
+        let head = Head { sequence, durable: self.durable_sequence(), is_cut: false };
         let mut open = Open::new(head, self.end_of(number), self.segment_blocks, pool);
         let at = open.room_for(bytes);
         let last = End::Open(sequence).last_block(self.end_of(number));
@@ -320,9 +324,15 @@ impl Log {
         self.next_sequence - 1
     }
 
-    /// All segments up to this sequence are durable.
+    /// The sequence up to which all segments are durable with their summaries; 0 after
+    /// [`Log::stop_vouching`].
     pub fn durable_sequence(&self) -> u64 {
-        self.durable_sequence
+        if self.vouches { self.durable_sequence } else { 0 }
+    }
+
+    /// A summary of an older run was not written: an opening must search that segment for its records.
+    pub fn stop_vouching(&mut self) {
+        self.vouches = false;
     }
 
     /// True if records in the segment with this sequence may be valid.

@@ -47,7 +47,11 @@ impl<D: Steered> Worker<D> {
 
     /// The drive has answered something.
     pub(super) fn note_progress(&mut self, now: Time) {
-        if let Ending::Emptying { deadline } | Ending::Settling { deadline, .. } = &mut self.ending {
+        // Rejected retries of writes to a full drive are no progress.
+        let is_full = self.engine.is_full();
+        if let Ending::Emptying { deadline } | Ending::Settling { deadline, .. } = &mut self.ending
+            && !is_full
+        {
             *deadline = now + self.settings.patience;
         }
     }

@@ -61,7 +61,11 @@ impl<D: Steered> Worker<D> {
 
     /// Extends the deadline, because the drive has completed a request.
     pub(super) fn note_progress(&mut self, now: Time) {
-        if let Stopping::Settling { deadline, .. } = &mut self.stopping {
+        let Stopping::Settling { deadline, .. } = &mut self.stopping else { return };
+        let common = self.shards.common();
+        // Rejected retries of writes to a full drive are no progress.
+        let is_full = |shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false);
+        if !(0..common.shards()).any(is_full) {
             *deadline = now + self.limits.patience;
         }
     }

@@ -52,7 +52,7 @@ impl Drive {
     }
 
     /// What a read finds; nothing where it cannot be read.
-    pub(super) fn content(&self, block: u64) -> Option<Bytes> {
+    pub(in crate::torture) fn content(&self, block: u64) -> Option<Bytes> {
         match self.cached.get(&block).and_then(|versions| versions.last()) {
             Some((_, content)) => Some(content.clone()),
             None if self.unreadable.contains(&block) => None,

@@ -24,6 +24,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         if matches!(fault.kind, Return | Halves) {
             return self.will_change_members(&fault);
         }
+        let struck = self.drives[drive].target(&fault);
         if !self.allows(&fault)
             || !self.damages_another_segment(&fault)
             || !self.drives[drive].fault(&fault, &mut self.tally)
@@ -33,7 +34,12 @@ impl<'r, S: Subject> Rig<'r, S> {
         if fault.kind == Twin {
             self.strike_twin(&fault);
         }
-        self.say(|| format!("fault: {fault}"));
+        self.say(|| match struck {
+            Some(block) if matches!(fault.kind, Flip | Unreadable | Corrupt) => {
+                format!("fault: {fault} (block {block})")
+            }
+            _ => format!("fault: {fault}"),
+        });
         self.tally.fault(fault.kind);
         if fault.kind == Pull {
             self.pulled.push(drive);
@@ -139,8 +145,15 @@ impl<'r, S: Subject> Rig<'r, S> {
         if self.plan.subject != SubjectKind::Kv || self.plan.has_array || !is_of_block {
             return true;
         }
+        if !self.subject.inner().can_write() {
+            return false;
+        }
         let Some(block) = self.drives[fault.drive as usize].target(fault) else { return false };
         let segment = block / u64::from(self.plan.kv_segment);
+        // An opening repairs the ends of a segment, and nothing else: the damage lasts as long as the use.
+        let head = self.drives[fault.drive as usize].content(segment * u64::from(self.plan.kv_segment));
+        let sequence = head.and_then(|head| head.as_slice()[8..].first_chunk().copied());
+        let segment = (segment, sequence.map_or(0, u64::from_le_bytes));
         let is_another = !self.damaged_segments.contains(&segment);
         self.damaged_segments.push(segment);
         is_another

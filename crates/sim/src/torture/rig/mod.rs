@@ -27,7 +27,7 @@ use tailcut_host::array::ArrayConfig;
 pub enum End {
     /// A promise was broken.
     Wrong(Wrong),
-    /// More has failed than can be made up for, and nobody promised that it could.
+    /// More has failed than the redundancy covers, and the fault model promises nothing for that.
     Over,
 }
 
@@ -38,27 +38,27 @@ type Due = Reverse<(Time, u64, usize, u32, bool)>;
 /// When the power goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Fuse {
-    /// So many writes of metadata come first.
+    /// Writes of metadata that come first.
     writes: u32,
     /// Which.
     what: Metadata,
-    /// Then, so many events.
+    /// Events after that.
     events: u32,
 }
 
 impl Fuse {
-    /// So many events from now.
+    /// `events` events from now.
     pub fn events(events: u32) -> Fuse {
         Fuse { writes: 0, what: Metadata::Superblock, events }
     }
 
-    /// So many events after a write of metadata, which is the first, second, … from now.
+    /// `events` events after a write of metadata, which is the first, second, … from now.
     pub fn after(writes: u32, what: Metadata, events: u32) -> Fuse {
         Fuse { writes, what, events }
     }
 }
 
-/// Whoever wants to know what happens.
+/// A callback that receives a description of each event.
 pub type Watch<'w> = &'w mut dyn FnMut(Time, String);
 
 /// A subject, its drives and its host.
@@ -90,7 +90,7 @@ pub struct Rig<'r, S> {
     random: Stream,
     /// Drives that may lack something.
     suspect: Vec<bool>,
-    /// Drives that may hold damage which nobody has found.
+    /// Drives that may hold undiscovered damage.
     scarred: Vec<bool>,
     /// Drives that were pulled since the power came on.
     pulled: Vec<usize>,
@@ -115,8 +115,8 @@ pub struct Rig<'r, S> {
     /// Without redundancy: what may fail.
     reads_may_fail: bool,
     writes_may_fail: bool,
-    /// Segments of a store on a drive by itself that were damaged since the power came on.
-    damaged_segments: Vec<u64>,
+    /// Segments of a key-value log that have been damaged, with their sequences as their heads state them.
+    damaged_segments: Vec<(u64, u64)>,
     /// One of the two superblocks of a store was damaged.
     has_superblock_damage: bool,
     pub(super) is_lost: bool,
@@ -219,7 +219,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
     }
 
-    /// Goes on until `enough` says so.
+    /// Runs until `enough` returns true.
     pub(super) fn until(&mut self, what: &str, enough: impl Fn(&Rig<'r, S>) -> bool) -> Result<(), End> {
         loop {
             self.hand_over()?;
@@ -240,7 +240,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
     }
 
-    /// Goes on until nothing is under way, and nothing will be.
+    /// Runs until nothing is under way, and nothing will be.
     pub(super) fn settle(&mut self) -> Result<(), End> {
         self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty() && rig.fuse.is_empty())?;
         if std::mem::take(&mut self.is_scrubbing) {
@@ -267,8 +267,8 @@ impl<'r, S: Subject> Rig<'r, S> {
     fn check_scrub(&self) -> Result<(), End> {
         let subject = self.subject.inner();
         let found = subject.findings().last_scrub;
-        // Of a write that was cut off a log may have stripes that nothing counts in, and that are made whole
-        // all the same.
+        // Of a write that was cut off a log may have stripes that nothing counts in, and that are repaired
+        // nevertheless.
         let is_in_place = self.config.layout.is_in_place();
         let is_vain = is_in_place && self.is_scrub_in_vain && !self.is_beyond_repair;
         if found == 0 || !is_vain || subject.wellness() != Wellness::Whole {
@@ -287,7 +287,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         Err(End::Wrong(Wrong { kind: WrongKind::Stuck, message }))
     }
 
-    /// What the flash of all drives has met, of those that were taken out as well.
+    /// Counts the flash events of all drives, including those that were taken out.
     fn count_flash(&mut self) {
         for drive in self.drives.iter().chain(self.members.removed()) {
             let (bad_blocks, collections) = drive.flash_counts();

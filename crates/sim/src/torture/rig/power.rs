@@ -42,7 +42,6 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.fuse.pop_front();
         self.events_before = self.events;
         self.due.clear();
-        self.damaged_segments.clear();
         self.pending.clear();
         self.history.power_cut();
         let back = self.now + POWER_AWAY;
