@@ -21,15 +21,15 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nobody can be told that standard error is gone.
+            // A failure to write to standard error cannot be reported.
             let _ = std::io::stderr().write_all(failure.render(Tone::of_stderr()).as_bytes());
             ExitCode::from(failure.exit_code())
         }
     }
 }
 
-/// Ends the process for arguments that cannot be read, or after a page of help. What the standard library
-/// says of numbers that it cannot read is put into plain words.
+/// Ends the process after invalid arguments, or after printing help. Replaces the standard library's
+/// messages about numbers with plain words.
 fn refuse(error: &clap::Error) -> ! {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     let Some(&(_, plain)) = NUMBERS.iter().find(|(text, _)| *text == why) else { error.exit() };
@@ -38,7 +38,7 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// What the standard library says of numbers that it cannot read, and how it is said here.
+/// The standard library's messages about unreadable numbers, and our replacements.
 const NUMBERS: [(&str, &str); 6] = [
     ("invalid digit found in string", "it is not a whole number"),
     ("cannot parse integer from empty string", "it is empty; write a whole number"),

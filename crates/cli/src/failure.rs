@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked, and the exit code that says so.
+//! Why a command failed, and its exit code.
 
 use crate::output::OutputError;
 use crate::scenario::Problems;
@@ -19,12 +19,12 @@ pub enum Failure {
     Output(OutputError),
     /// The run was stopped by the user, after it printed what it knew: exit code 130.
     Interrupted,
-    /// Nobody reads what is printed any more, as in `tailcut … | head`: no failure to speak of.
+    /// The reader of standard output has closed it, as in `tailcut … | head`: not reported as a failure.
     Deaf,
 }
 
 impl Failure {
-    /// What the process returns to its caller.
+    /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Deaf => 0,
@@ -34,7 +34,7 @@ impl Failure {
         }
     }
 
-    /// The message for standard error, with its line ends; empty where there is nothing to say.
+    /// The message for standard error, with its line ends; empty if there is none.
     pub fn render(&self, tone: Tone) -> String {
         let error = |message: &str| format!("{}: {}\n", tone.paint(Ink::Error, "error"), message.trim_end());
         match self {

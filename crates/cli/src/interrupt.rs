@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Whether somebody asked the run to stop.
+/// Whether a signal asked the run to stop.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
@@ -42,10 +42,10 @@ impl Interrupt {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until somebody asks, but not longer than `at_most`; true if somebody did.
+    /// Sleeps until a request to stop, but not longer than `at_most`; true if there was one.
     pub fn wait(&self, at_most: Duration) -> bool {
         if let (false, Some(bell)) = (self.asked(), &self.bell) {
-            // Whether it was a signal or the time, the flag says.
+            // The flag distinguishes a signal from a timeout.
             let _ = bell.set_read_timeout(Some(at_most));
             let _ = (&**bell).read(&mut [0]);
         }

@@ -13,7 +13,7 @@ pub const DEFAULT_FOLDER: &str = "tailcut-out";
 pub struct OutputError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the system said.
+    /// The operating system's error.
     pub cause: io::Error,
 }
 
@@ -139,7 +139,7 @@ fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> 
     let temporary = beside(path)?;
     let written = write_new(&temporary, fill).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // The first failure is the one to report; the half file is of no use to anybody.
+        // The first failure is the one to report; the incomplete file is useless.
         let _ = fs::remove_file(&temporary);
     }
     written

@@ -1,4 +1,4 @@
-//! What a simulated host has arranged for.
+//! The timers of a simulated host.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

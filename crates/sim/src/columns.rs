@@ -19,11 +19,11 @@ pub struct Columns {
     pub number: Vec<u64>,
     /// Number of the source that it came from, in the order of the report's sources.
     pub source: Vec<u32>,
-    /// What it asked for: [`Op::index`](tailcut_base::Op::index).
+    /// The operation: [`Op::index`](tailcut_base::Op::index).
     pub op: Vec<u8>,
     /// Its latency class, 1 to 5.
     pub class: Vec<u8>,
-    /// How it ended: its place in [`STATUSES`].
+    /// The status: its index in [`STATUSES`].
     pub status: Vec<u8>,
     /// First sector of 512 bytes.
     pub sector: Vec<u64>,
@@ -37,7 +37,7 @@ pub struct Columns {
     pub completed: Vec<u64>,
     /// From `due` to `completed`: the sum of all waits.
     pub latency: Vec<u64>,
-    /// What it waited for, by [`Cause`]. Empty for a cause for which no request waited.
+    /// The time spent on each [`Cause`], in ns. Empty for a cause for which no request waited.
     waits: [Vec<u64>; CAUSES],
 }
 
@@ -96,7 +96,7 @@ impl Columns {
         let rows = self.number.len();
         for (column, &nanos) in self.waits.iter_mut().zip(spans.nanos()) {
             if column.is_empty() && nanos > 0 {
-                // Nobody before has waited for this.
+                // The first request with this cause: earlier ones have not waited for it.
                 *column = vec![0; rows];
             }
             if nanos > 0 || !column.is_empty() {

@@ -18,17 +18,17 @@ pub struct Ends {
     pub cut_short: bool,
 }
 
-/// Why a run ended without a result, with what the drive says about it.
+/// Why a run ended without a result, with the drive's explanation.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RunFailed {
     /// What happened.
     pub error: RunError,
-    /// What the drive waits for, where it makes no progress.
+    /// Why the drive makes no progress, if that is the error.
     pub why: Option<String>,
 }
 
 impl Ends {
-    /// What each drive did during the measurement.
+    /// The counters of each drive during the measurement.
     pub fn figures(&self) -> Vec<Figures> {
         self.until.iter().zip(&self.from).map(|(until, from)| until.since(from)).collect()
     }
@@ -58,7 +58,7 @@ pub fn run_to_end<S: Storage, W: Witness>(
     run_to_end_observed(world, horizon, watch, &mut ())
 }
 
-/// As [`run_to_end`], with somebody who looks at the storage during the measurement.
+/// As [`run_to_end`], with an observer of the storage during the measurement.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -79,7 +79,7 @@ pub fn run_to_end_observed<S: Storage, W: Witness>(
     Ok(Ends { from, until: world.device.figures(world.now()), cut_short })
 }
 
-/// Takes the figures at the beginning of the measurement, for somebody else who looks as well.
+/// Takes the figures at the beginning of the measurement, and passes all calls on to another observer.
 struct First<'a, O> {
     from: Vec<Figures>,
     observer: &'a mut O,

@@ -35,7 +35,7 @@ pub const BLOCK: u64 = 4096;
 /// Blocks of a segment: SWAN's of 1 MiB.
 pub const SEGMENT_BLOCKS: u64 = 256;
 
-/// What a segment costs on one drive.
+/// The cost of a segment on one drive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     /// Blocks of a segment, *B*.
@@ -60,7 +60,8 @@ impl Costs {
         sustained_ns: 19_500.0,
     };
 
-    /// What the parts of a drive allow when it reads and writes in order, in segments of `blocks` blocks.
+    /// The costs that follow from the parts of a drive that reads and writes sequentially, in segments of
+    /// `blocks` blocks.
     ///
     /// A line serves *M* pages at a time (planes, and dies behind it, as far as they may share), in cell +
     /// *M* × (command + transfer). A block takes its bytes ÷ the least of what all lines, all channels and
@@ -135,7 +136,7 @@ fn filled(y: f64) -> f64 {
 /// solution.
 pub fn utilisation(fill: f64) -> f64 {
     assert!(fill > 0.0 && fill < 1.0, "a share between 0 and 1");
-    // What is filled falls as y grows.
+    // The fill falls as y grows.
     let (mut low, mut high) = (2.0 * (1.0 - fill), 1.0 / fill);
     loop {
         let middle = low + (high - low) / 2.0;
@@ -157,7 +158,7 @@ pub struct Groups {
     pub copy_term: f64,
     /// Both terms and 1: equation 1.
     pub equation: f64,
-    /// The same without the erase term. The paper prints 1.89 for its own figures, which is this;
+    /// Equation 1 without the erase term. The paper prints 1.89 for its own figures, which is this;
     /// equation 1 gives 3.08 for them.
     pub without_erase: f64,
     /// Equation 1 rounded up, 2 at least: one writes, one collects.
@@ -215,11 +216,11 @@ pub struct Sizing {
     pub network_bytes_per_s: f64,
     /// Share of the disks that holds data.
     pub fill: f64,
-    /// The same of what is not kept erased ahead of writes, *u_d*.
+    /// The fill of the space that is not kept erased ahead of writes, *u_d*.
     pub fill_beside: f64,
     /// RAID level of a group.
     pub raid: String,
-    /// What a segment costs.
+    /// The costs of a segment.
     pub costs: Costs,
     /// Bytes per second that a drive of the front end takes.
     pub drive_bytes_per_s: f64,

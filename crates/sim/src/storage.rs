@@ -1,4 +1,4 @@
-//! What a world runs on and a report speaks of: one drive, or an array of them.
+//! The storage that a world runs on and a report covers: one drive, or an array of drives.
 
 use crate::array::SimulatedArray;
 use crate::kv::KvFigures;
@@ -21,7 +21,7 @@ pub trait Storage: Device {
         None
     }
 
-    /// What each of its drives has done by now.
+    /// The counters of each of its drives up to now.
     fn figures(&self, now: Time) -> Vec<Figures> {
         self.drives().iter().map(|drive| drive.figures(now)).collect()
     }
@@ -31,12 +31,12 @@ pub trait Storage: Device {
         false
     }
 
-    /// What the host before it did, if one is modelled.
+    /// The counters of the host in front of it, if one is modelled.
     fn host_figures(&self) -> Option<HostFigures> {
         None
     }
 
-    /// What the key-value server before it did, if there is one.
+    /// The counters of the key-value server in front of it, if there is one.
     fn kv_figures(&self) -> Option<KvFigures> {
         None
     }

@@ -1,11 +1,11 @@
 //! Reads that the cache serves, and reads ahead of the host.
 //!
-//! A read that goes on where two before it have stopped is a part of a stream (`controller/streams`); the
-//! pages behind it are planned to be read into the cache (`controller/cache`). Each stands in a line of its
-//! own at its chip, behind everything else: a chip reads ahead when it could start nothing else. So one that
-//! the host asks for before its chip has begun is read like any other page, and the plan is void; it is void,
-//! too, when the page has been written, trimmed or moved, and in a quiet period. One that has begun is waited
-//! for: the host's read then has the rest of it as its own time.
+//! A read that continues where two reads before it ended is part of a stream (`controller/streams`); the
+//! pages that follow are scheduled to be read into the cache (`controller/cache`). Each waits in a separate
+//! queue of its chip with the lowest priority: a chip reads ahead only when it could start nothing else. A
+//! page that the host requests before its chip has begun is read like any other page, and the read-ahead is
+//! dropped; it is also dropped when the page has been written, trimmed or moved, and in a quiet period. A
+//! read-ahead that has begun is awaited: the remaining time counts as the host read's own.
 
 use crate::controller::cache::Found;
 use crate::controller::ftl::Mapping;
@@ -141,7 +141,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Pages that were read ahead, or are being, and that nobody has asked for; walks the cache.
+    /// Pages that were or are being read ahead and were never requested; walks the cache.
     pub fn unasked(&self) -> u64 {
         self.cache.unasked()
     }

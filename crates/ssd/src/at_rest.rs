@@ -1,5 +1,5 @@
-//! Whether a set has come to rest: what of its work goes on in a quiet period ([`crate::steering`]), and has
-//! to end before the drive says that it is quiet.
+//! Whether a set is quiesced: the part of its work that continues in a quiet period ([`crate::steering`])
+//! and has to end before the drive reports that it is quiet.
 
 use crate::flash::unit::Phase;
 use crate::flash::{LunId, PlaneId};
@@ -61,8 +61,8 @@ impl<P: Probe> Ssd<P> {
         true
     }
 
-    /// A trim, or a program of another unit, may have made a copy pointless that had no page to go to: nobody
-    /// has told its unit.
+    /// Starts the unit if a trim, or a program of another unit, has invalidated a copy that had no page to
+    /// go to: such a change does not wake the unit.
     fn nudge(&mut self, now: Time, unit: LunId) {
         if self.units[unit].phase == Phase::Idle && self.choose(now, unit).is_some() {
             self.kick(now, unit);
@@ -76,7 +76,7 @@ impl<P: Probe> Ssd<P> {
         !is_at_work && !u.is_suspended && self.rests_from_collection(now, unit)
     }
 
-    /// True when no collection is under way at a unit, nor about to go on.
+    /// True when no collection is under way at a unit, nor about to resume.
     pub(crate) fn rests_from_collection(&self, now: Time, unit: LunId) -> bool {
         let u = &self.units[unit];
         let collects = !matches!(u.phase, Phase::Idle | Phase::AwaitStart)
@@ -90,7 +90,7 @@ impl<P: Probe> Ssd<P> {
         !(0..self.places).any(|place| self.has_to_collect(self.layout.plane_at(unit, place)))
     }
 
-    /// True when a plane has a job that goes on in a quiet period.
+    /// True when a plane has a job that continues in a quiet period.
     fn has_to_collect(&self, plane: PlaneId) -> bool {
         self.collection.is_at_work(plane)
             || self.collection.cannot_stop(plane, self.config.gc.preemptible)

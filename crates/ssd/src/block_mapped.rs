@@ -30,7 +30,7 @@ struct LogicalBlock {
     old: Vec<BlockId>,
 }
 
-/// What a plane is at work on: one step at a time.
+/// The current step of a plane: one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     /// Nothing.
@@ -121,7 +121,7 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn commit_program(&mut self, now: Time, id: RequestId) {
         if !self.config.schedule.hit_manager {
-            // What is queued stays as it is; a later write to the page has a program of its own.
+            // Queued data stays as it is; a later write to the page has a program of its own.
             self.requests[id].content = self.buffer.begin_program(self.requests[id].entry());
         }
         if self.block_mapped.is_none() {
@@ -271,7 +271,7 @@ impl<P: Probe> Ssd<P> {
         for id in queue {
             self.strand(now, id);
         }
-        // What was queued behind these programs comes to its chip now.
+        // Requests queued behind these programs come to their chip now.
         let (unit, _) = self.layout.unit_of_plane(plane);
         self.scheduler.released(unit);
         self.commit(now);
@@ -382,7 +382,7 @@ impl<P: Probe> Ssd<P> {
         self.plane_work(plane).replaced.push_back(logical_block);
     }
 
-    /// A block that holds nothing any more is erased, once nobody reads it, or retired if bad.
+    /// Erases a block without valid data once no read of it is pending, or retires it if it is bad.
     fn release_block(&mut self, now: Time, plane: PlaneId, block: BlockId) {
         self.ftl.begin_emptying(block);
         if self.medium.is_bad(block) {

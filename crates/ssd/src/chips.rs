@@ -11,11 +11,11 @@ use crate::request::{Kind, Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};
 
-/// What a unit does next.
+/// The next step of a unit.
 enum Next {
     /// A transaction from this lane.
     Start(Lane),
-    /// What was suspended goes on.
+    /// Resume the suspended operation.
     Resume,
     /// Nothing can start.
     Rest,
@@ -69,7 +69,7 @@ impl<P: Probe> Ssd<P> {
         } else if self.units[unit].has_work() && !self.has_only_resting_work(unit) {
             self.units[unit].hold(now, Holder::Space);
             self.relieve(now, unit);
-            // What is queued behind these writes may be a read that the erase waits for.
+            // A read that the erase waits for may be queued behind these writes.
             self.scheduler.give_way();
             self.scheduler.released(unit);
             self.commit(now);
@@ -102,7 +102,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// What a unit should do next.
+    /// The next step that a unit should take.
     #[inline(always)]
     fn next(&self, now: Time, unit: LunId) -> Next {
         let u = &self.units[unit];
@@ -189,7 +189,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// True when a program or a read ahead has become pointless: its page was trimmed or overwritten meanwhile.
+    /// True when a program or a read-ahead is obsolete: its page was trimmed or overwritten meanwhile.
     #[inline]
     pub(crate) fn is_void(&self, id: RequestId) -> bool {
         let request = &self.requests[id];
@@ -225,8 +225,8 @@ impl<P: Probe> Ssd<P> {
         (0..self.places).any(|place| self.ftl.free_blocks(self.layout.plane_at(unit, place)) <= reserve)
     }
 
-    /// The bus is free: the read whose data it carried is over, and whoever waits gets it. The chip of that read may ask
-    /// for its next command first.
+    /// The bus is free: the read whose data it carried is over and its waiters are served. The chip of that
+    /// read may request the bus for its next command first.
     #[inline(always)]
     pub(crate) fn serve_bus(&mut self, now: Time, channel: ChannelId) {
         match self.buses.end_of_use(channel) {
@@ -242,7 +242,8 @@ impl<P: Probe> Ssd<P> {
     fn put_off_pages(&mut self, now: Time, unit: LunId, channel: ChannelId, left: u32) {
         let is_read = self.units[unit].transaction.kind.is_read();
         if !is_read {
-            // The cells of the pages that have crossed the bus are at work, or will be with the others of their die.
+            // The cells of the pages that have crossed the bus are busy, or will be together with the
+            // others of their die.
             let crossed = self.program_end(unit, left);
             self.units[unit].transaction.cell_end = crossed;
             self.clear_unit_timer(unit);
@@ -254,8 +255,8 @@ impl<P: Probe> Ssd<P> {
         self.buses.wait_again(channel, unit, wanted);
     }
 
-    /// When the cells of a program are done, as far as its pages have been on the bus since it got it last, or before,
-    /// but for the last `left`.
+    /// When the cells of a program are done, counting the pages that have crossed the bus since the program
+    /// last got it, or before, except the last `left`.
     fn program_end(&self, unit: LunId, left: u32) -> Time {
         let t = &self.units[unit].transaction;
         let members = t.members();
@@ -316,8 +317,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// The command sequence of a unit starts: now its transaction is composed of what has been
-    /// committed to it.
+    /// The command sequence of a unit starts: composes its transaction from the requests committed to it.
     fn start(&mut self, now: Time, unit: LunId, channel: ChannelId, lane: Lane) {
         let kind = lane.kind();
         self.units[unit].transaction.clear(kind);

@@ -153,7 +153,7 @@ impl Configure for ScheduleConfig {
 }
 
 impl ScheduleConfig {
-    /// What the commit scheduler needs to know.
+    /// The rules that the commit scheduler needs.
     pub fn commit_rules(&self) -> CommitRules {
         CommitRules {
             policy: self.commit,
@@ -411,7 +411,7 @@ impl SsdConfig {
     /// Stripes need block-level mapping and share the planes out evenly.
     ///
     /// # Errors
-    /// Says what does not fit, and what would.
+    /// A message that names the conflict and the values that would fit.
     pub fn check_stripe(&self) -> Result<(), String> {
         let (stripe, planes) = (self.ftl.stripe, self.geometry.plane_count());
         if stripe > 1 && self.ftl.mapping == MappingLevel::Page {
@@ -430,7 +430,7 @@ impl SsdConfig {
     /// Each set needs a page of the read cache, where there is one.
     ///
     /// # Errors
-    /// Says how much would be enough.
+    /// A message that names the smallest sufficient size.
     pub fn check_cache(&self) -> Result<(), String> {
         let needed = self.geometry.page_bytes * u64::from(self.sets.count);
         if self.cache.size > 0 && self.cache.size < needed {

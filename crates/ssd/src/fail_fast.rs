@@ -1,11 +1,11 @@
 //! Reads that rather fail than wait for the drive's own work (IODA's PL_IO; SOSP 2021), and the time that
 //! they would have had to wait, as far as the controller knows (PL_BRT).
 //!
-//! A read is contended when one of its pages lies at a chip that is at work for the drive itself, or
-//! where such work goes before the read. What counts as that is for `schedule.fail_fast` to say. The time
-//! is that of the operation under way and of the work of this kind before the read, with the rest of a
-//! collection that is not preemptible. Requests that have not come to the chip yet, reads of the host
-//! and waits for the bus are not in it. Work that the read may preempt keeps nobody waiting.
+//! A read is contended when one of its pages lies at a chip that works for the drive itself, or where such
+//! work goes before the read. `schedule.fail_fast` defines which work counts. The time is that of the
+//! operation under way and of the work of this kind before the read, with the rest of a collection that is
+//! not preemptible. Requests that have not come to the chip yet, reads of the host and waits for the bus
+//! are not in it. Work that the read may preempt does not count.
 //!
 //! With `anything` a read is contended whenever its chip is not free for it at once: reads of the host and
 //! the time that preempting takes count as well. A host with another copy then goes where a chip is idle, and
@@ -78,7 +78,7 @@ impl<P: Probe> Ssd<P> {
         let minds_all = self.config.schedule.fail_fast == FailFast::Anything;
         let left = match u.phase {
             Phase::Suspending | Phase::Resetting if minds_all => left(u.makes_room_at),
-            // What is under way makes room for a read already.
+            // The operation under way already makes room for a read.
             Phase::Idle | Phase::AwaitStart | Phase::Suspending | Phase::Resetting => {
                 return (false, Nanos::ZERO);
             }

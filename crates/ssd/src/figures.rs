@@ -1,4 +1,4 @@
-//! What a drive has done: counted by the drive, read by reports.
+//! The counters of a drive: kept by the drive, read by reports.
 
 use crate::controller::cache::CacheCounts;
 use crate::controller::ftl::{BlockState, Mapping};
@@ -16,7 +16,7 @@ use tailcut_base::{Command, Nanos, Op, Time};
 pub struct Counters {
     /// Read commands completed.
     pub host_reads: u64,
-    /// Those among them that have failed rather than wait.
+    /// Read commands that failed rather than wait.
     pub contended_reads: u64,
     /// Write commands completed.
     pub host_writes: u64,
@@ -28,9 +28,9 @@ pub struct Counters {
     pub programmed_gc: u64,
     /// Block erases.
     pub erases: u64,
-    /// Blocks that were emptied, for whatever purpose.
+    /// Blocks that were emptied, for any purpose.
     pub collections: u64,
-    /// Those among them that could not wait for a window of collection, or for the next.
+    /// Emptied blocks that could not wait for a window of collection, or for the next.
     pub forced_collections: u64,
     /// Blocks that wear levelling emptied.
     pub levelled: u64,
@@ -168,7 +168,7 @@ pub struct Breakdown {
 pub struct Figures {
     /// The moment.
     pub at: Time,
-    /// What has happened.
+    /// Event counts.
     pub counts: Counters,
     /// Pages read from the DRAM buffer.
     pub buffer_read_hits: u64,
@@ -286,8 +286,8 @@ impl Figures {
         self.idleness_within(self.active.0 as f64)
     }
 
-    /// What the inter-chip idleness would be if the same transactions, held as long, had served
-    /// the commands in `time_ns`. No less than 0.
+    /// The inter-chip idleness that the same transactions would have had, held as long, if they had served
+    /// the commands in `time_ns`. At least 0.
     pub fn idleness_within(&self, time_ns: f64) -> f64 {
         let whole = time_ns * self.units as f64;
         if whole == 0.0 { 0.0 } else { (1.0 - self.held_active.0 as f64 / whole).max(0.0) }

@@ -21,8 +21,8 @@ use tailcut_base::{Nanos, Time};
 /// How many planes in turn are compared when a program is placed.
 const CHOICES: usize = 2;
 
-/// A chip is quiet for an operation when no read is expected within so many times its length. Were reads
-/// independent, one in five would still come before its end (1 - e^(-1/4)).
+/// A chip is quiet for an operation when no read is expected within this multiple of the operation's
+/// length. Were reads independent, one in five would still come before its end (1 - e^(-1/4)).
 const QUIET: u64 = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl Past {
     }
 }
 
-/// What has been seen of the urgent reads of each chip.
+/// The history of each chip's urgent reads.
 #[derive(Debug)]
 pub(crate) struct Forecast {
     pasts: IdVec<LunId, Past>,
@@ -72,8 +72,8 @@ impl Forecast {
         self.all[set].read(now);
     }
 
-    /// The moment from which on programs of `length` are expected to be left alone in a set of so many
-    /// chips, if no read comes: each chip sees one read in as many as there are chips.
+    /// The moment from which programs of `length` are expected to run undisturbed in a set of `chips`
+    /// chips, if no read comes: each chip gets one of every `chips` reads.
     fn quiet_for_programs(&self, set: SetId, chips: u32, length: Nanos) -> Time {
         let all = &self.all[set];
         let needed = Nanos(length.0 * QUIET / u64::from(chips));
@@ -184,7 +184,8 @@ impl<P: Probe> Ssd<P> {
         begun
     }
 
-    /// A read of the host has come for a unit. Reads of class 3 preempt nothing where classes are told.
+    /// A read of the host has come for a unit. Reads of class 3 preempt nothing where the host sets
+    /// classes.
     #[inline]
     pub(crate) fn note_read(&mut self, now: Time, unit: LunId, rank: u8) {
         let preempts = rank != REGULAR || self.config.schedule.classes == Classes::Equal;

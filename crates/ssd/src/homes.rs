@@ -37,7 +37,7 @@ struct Group {
 }
 
 impl Homes {
-    /// No stripe lies anywhere; `rooms` says how many each group has room for.
+    /// No stripe is placed yet; `rooms` gives the capacity of each group in stripes.
     pub(crate) fn new(allocation: Allocation, stripes: u32, rooms: impl Iterator<Item = u32>) -> Homes {
         Homes {
             allocation,
@@ -83,7 +83,7 @@ impl Homes {
         stripe.group
     }
 
-    /// A program has ended, in whatever way.
+    /// A program has ended, with any outcome.
     #[inline]
     pub(crate) fn program_ended(&mut self, stripe: u32) {
         let programs = &mut self.stripes[stripe as usize].programs;

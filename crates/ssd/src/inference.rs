@@ -1,29 +1,29 @@
-//! Which reads matter, as far as a drive can tell by itself.
+//! Which reads are urgent, as far as a drive can infer it.
 //!
-//! PAReset leaves open (section 6.2) how a drive that is told nothing finds the reads that somebody waits
-//! for. Background work of a host (compaction, scrubbing, backup, read-ahead) reads much at a time, or
-//! goes on where it stopped; a thread that waits for an answer asks for little, at a place that nothing
-//! before it leads to. So a read is urgent unless it is long or continues a run of at least two.
+//! PAReset leaves open (section 6.2) how a drive without hints finds the reads that a thread waits for.
+//! Background work of a host (compaction, scrubbing, backup, read-ahead) reads much at a time, or continues
+//! where it stopped; a thread that waits for its data issues small reads that continue no earlier one. So a
+//! read is urgent unless it is long or continues a run of at least two.
 
 use crate::request::{Lane, REGULAR};
 
 /// Ends of earlier reads that are remembered: 32 KiB. A background stream is recognised as long as fewer
-/// than about so many other reads come between two of its own.
+/// than about this number of other reads come between two of its own.
 const ENDS: usize = 4096;
 
-/// So many reads in a row before it make a read a part of a run: that one random read begins where another
-/// has ended is chance, that two in a row do so is not.
+/// Reads in sequence before a read that make it part of a run: one random read that begins where another
+/// has ended is chance, two in sequence are not.
 const RUN: u64 = 2;
 
-/// The most pages of a read that somebody is taken to wait for: a file system's or store's block of 16 KiB
-/// is 4 pages of the usual size.
+/// The most pages of a read that counts as urgent: a block of 16 KiB of a file system or store is 4 pages
+/// of the usual size.
 const SHORT_PAGES: u32 = 4;
 
 /// Remembers where reads have ended.
 #[derive(Debug)]
 pub(crate) struct Inference {
-    /// At the place that an end's hash says, the sector behind a read and how many reads of its run came
-    /// before it, in the lowest bits; later ones replace earlier ones.
+    /// Indexed by the hash of a read's end: the sector behind the read and, in the lowest bits, how many
+    /// reads of its run came before it; later ones replace earlier ones.
     ends: Vec<u64>,
 }
 
@@ -44,7 +44,7 @@ impl Inference {
     }
 }
 
-/// Lengths of runs that are told apart.
+/// Lengths of runs that are distinguished.
 const COUNTS: u64 = 4;
 
 /// Multiplicative hashing (Knuth, volume 3, section 6.4) with the golden ratio.

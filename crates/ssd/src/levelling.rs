@@ -22,8 +22,8 @@ pub(crate) struct Levelling {
     sets: IdVec<SetId, Standing>,
 }
 
-/// Which chips may have nothing to do, and at which programs may wait. Members are looked at again
-/// when they are taken out, so nobody has to take them out when that changes.
+/// Which chips may be idle, and at which programs may wait. Members are checked again when they are taken
+/// out, so a change of state need not remove them.
 #[derive(Clone, Debug)]
 struct Standing {
     idle: Visits,
@@ -86,7 +86,7 @@ impl<P: Probe> Ssd<P> {
         self.units.take(&self.requests, from, Lane::USER_WRITE, u32::from(self.requests[id].place));
         self.change_unit(now, id, to, place);
         self.units.commit(&mut self.requests, id);
-        // What the scheduler has held back behind this program can take its place.
+        // Requests that the scheduler has held back behind this program can take its place.
         self.scheduler.released(from);
         self.commit(now);
         true

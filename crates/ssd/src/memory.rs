@@ -6,9 +6,9 @@ use crate::flash::medium;
 use crate::precondition::{Precondition, PreparedState};
 
 impl SsdConfig {
-    /// Bytes of memory that a drive takes at the very least as soon as it is prepared; `content` says whether
-    /// its pages keep fingerprints. Maps cost nothing where they were never touched, so that an empty drive
-    /// takes little, and more as it is written.
+    /// The least memory, in bytes, that a drive takes as soon as it is prepared; with `content` its pages
+    /// keep fingerprints. Maps cost nothing where they were never touched, so that an empty drive takes
+    /// little, and more as it is written.
     pub fn memory_least(&self, how: &Precondition, content: bool) -> u64 {
         let block = (ftl::BYTES_PER_BLOCK + medium::BYTES_PER_BLOCK) as u64;
         let logical = u64::from(self.ftl.logical_pages(&self.geometry));
@@ -16,8 +16,8 @@ impl SsdConfig {
             PreparedState::Empty => 0,
             _ => logical * u64::from(how.fill) / 1_000_000,
         };
-        // Where a page is, what its spare area says, and the fingerprint; and which page comes to which plane
-        // while a steady state is made.
+        // Where a page is, the content of its spare area, and the fingerprint; and which page goes to which
+        // plane while a steady state is made.
         let deals = how.state == PreparedState::Steady && self.ftl.mapping == MappingLevel::Page;
         let words = 2 + u64::from(content) + u64::from(deals);
         self.geometry.block_count() * block + filled * words * size_of::<u32>() as u64

@@ -4,9 +4,9 @@
 //! this workspace turn on, `broken` runs a piece of code in a world where one rule does not hold;
 //! without the feature [`holds`] is the constant `true` and costs nothing.
 //!
-//! A clock cannot show that work does not grow: caches make it slower where more is touched. So with
-//! the feature the commit schedulers count what they look at ([`looked`]), and `looks_in` tells how
-//! much that was; without it [`looked`] is empty.
+//! A clock cannot show that work does not grow: caches make it slower where more is touched. So with the
+//! feature the commit schedulers count the items that they examine ([`looked`]), and `looks_in` returns the
+//! count; without it [`looked`] is empty.
 
 tailcut_base::planted_rules! {
     /// A rule that keeps requests right.
@@ -57,20 +57,20 @@ thread_local! {
     static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// The commit scheduler has looked at one more thing: a request, a place, a word of a bit mask.
+/// The commit scheduler has examined one more item: a request, a place, a word of a bit mask.
 #[cfg(feature = "planted")]
 #[inline]
 pub(crate) fn looked() {
     LOOKS.set(LOOKS.get() + 1);
 }
 
-/// Nothing.
+/// Does nothing without the feature `planted`.
 #[cfg(not(feature = "planted"))]
 #[inline(always)]
 pub(crate) const fn looked() {}
 
-/// Runs `f` and tells at how many things the commit schedulers have looked meanwhile, on this
-/// thread.
+/// Runs `f` and returns its result with the number of items that the commit schedulers examined meanwhile
+/// on this thread.
 #[cfg(feature = "planted")]
 pub fn looks_in<T>(f: impl FnOnce() -> T) -> (T, u64) {
     let before = LOOKS.get();

@@ -65,7 +65,7 @@ impl<P: Probe> Ssd<P> {
     /// factory?
     ///
     /// # Errors
-    /// Says which plane has too few good blocks, and what would help.
+    /// A message that names the plane with too few good blocks, and what would help.
     pub fn has_room_for(&self, how: &Precondition) -> Result<(), String> {
         if how.state == PreparedState::Empty {
             return Ok(());
@@ -120,8 +120,8 @@ impl<P: Probe> Ssd<P> {
         let by_plane = logical_pages_by_plane(self.config.ftl.allocation, pages, &capacities, random);
         let mut laws: Vec<Law> = Vec::new();
         // Dynamic allocation takes the planes in turn, so the host's blocks fill in step, and collection is
-        // due in all planes at about the same time. Half full, as it is on average, on every drive: those of
-        // an array that take the same writes are in step, too.
+        // due in all planes at about the same time. Half full, as it is on average, on every drive: drives
+        // of an array that take the same writes are also in step.
         let in_step = match self.config.ftl.allocation {
             Allocation::Dynamic => Some(self.geometry.pages / 2 + 1),
             Allocation::Static => None,
@@ -137,7 +137,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Collection begins below the low mark, so in steady state just so many blocks are free.
+    /// Blocks of a plane that are free in steady state: the low mark, since collection begins below it.
     fn free_blocks_at_rest(&self, plane: PlaneId) -> u32 {
         self.collection.thresholds(self.sets.of_plane(plane)).low
     }
@@ -258,7 +258,7 @@ fn sort(numbers: &mut [u32], marks: &mut [u64]) {
     debug_assert!(places.next().is_none(), "the numbers differ");
 }
 
-/// Bits of a word of marks.
+/// Bits in a word of marks.
 const MARKS: usize = u64::BITS as usize;
 
 #[cfg(test)]

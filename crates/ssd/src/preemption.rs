@@ -8,7 +8,7 @@
 //! complete, goes elsewhere. An erase that is reset has worn its block like a whole one and is done
 //! again. Nothing is lost by either.
 //!
-//! Which read may do what is said by its class (PAReset, table 2), or all reads may.
+//! The class of a read decides what it may do (PAReset, table 2), or all reads may do it.
 
 use crate::chips::{bits, holder_of};
 use crate::config::Classes;

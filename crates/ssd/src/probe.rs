@@ -34,7 +34,7 @@ pub struct ChipRecord {
     pub unit: LunId,
     /// The channel whose bus it used.
     pub channel: ChannelId,
-    /// What it did.
+    /// The kind of operation.
     pub kind: Kind,
     /// Start of the command phase (with the data of a program).
     pub start: Time,
@@ -46,7 +46,7 @@ pub struct ChipRecord {
     pub out_start: Time,
     /// The end.
     pub end: Time,
-    /// How it ended.
+    /// The outcome of the transaction.
     pub outcome: Outcome,
     /// How often it was suspended.
     pub suspensions: u32,
@@ -54,7 +54,7 @@ pub struct ChipRecord {
     pub suspended: Nanos,
     /// How long the bus carried something else between two of its pages.
     pub gap: Nanos,
-    /// What it served.
+    /// The memory requests that it served.
     pub members: Vec<Member>,
 }
 
@@ -65,7 +65,7 @@ pub struct Handover {
     pub unit: LunId,
     /// Its channel.
     pub channel: ChannelId,
-    /// What it was doing.
+    /// The kind of operation that was stopped.
     pub kind: Kind,
     /// Whether that was suspended or reset.
     pub handling: Handling,

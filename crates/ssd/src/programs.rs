@@ -34,7 +34,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Sends a dirty entry to flash whose data has been reset so many times.
+    /// Sends a dirty entry to flash; `resets` counts how often its program has been reset.
     pub(crate) fn issue_program(&mut self, now: Time, entry: EntryId, resets: u8) {
         let mut request = self.program_request(now, entry);
         request.resets = resets;

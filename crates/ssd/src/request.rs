@@ -160,7 +160,7 @@ impl Lane {
 /// The rank of user reads of class 3: see [`Lane::of_rank`].
 pub const REGULAR: u8 = 2;
 
-/// What a memory request is for, and who gets its result.
+/// The purpose of a memory request, and which part of the drive gets its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A page of the host read with the request's tag.
@@ -217,9 +217,9 @@ pub struct MemoryRequest {
     /// How often its program or erase was reset; the most that there is for data taken back from a word
     /// line that the reset of another program has spoiled.
     pub resets: u8,
-    /// What it does, and for a user read its latency class.
+    /// Its kind and, for a user read, its latency class.
     pub lane: Lane,
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
 }
 
@@ -264,7 +264,7 @@ impl MemoryRequest {
         }
     }
 
-    /// What it does.
+    /// Its kind.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.lane.kind()
@@ -330,15 +330,15 @@ impl Requests {
         }
     }
 
-    /// `id` goes on waiting at another unit, whose account is `to`: what it has seen at the one before,
-    /// with account `from`, stays counted.
+    /// `id` keeps waiting at another unit, whose account is `to`: what it has accumulated at the one
+    /// before, with account `from`, stays counted.
     pub fn change_unit(&mut self, id: RequestId, from: &Account, to: &Account) {
         for (remembered, (from, to)) in self.accounts[id].iter_mut().zip(from.iter().zip(to)) {
             *remembered = remembered.wrapping_add(to.wrapping_sub(*from));
         }
     }
 
-    /// What the unit did while `id` waited; only after [`Requests::settle`].
+    /// The time account of the unit while `id` waited; only after [`Requests::settle`].
     #[inline]
     pub fn waited(&self, id: RequestId) -> &Account {
         &self.accounts[id]

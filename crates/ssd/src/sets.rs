@@ -203,7 +203,7 @@ impl Sets {
         self.count
     }
 
-    /// All of them.
+    /// The ids of all sets.
     pub fn ids(&self) -> impl Iterator<Item = SetId> + Clone + use<> {
         SetId::first(self.count as usize)
     }
@@ -277,8 +277,7 @@ impl<P: Probe> Ssd<P> {
         self.sets
     }
 
-    /// What a set says of itself, as a device of its own. Its sector 0 is sector `set` × its sectors of the
-    /// drive.
+    /// Identifies a set as a device of its own. Its sector 0 is sector `set` × its sectors of the drive.
     pub fn identify_set(&self, set: SetId) -> Identify {
         let whole = self.identify();
         let count = self.sets.count();

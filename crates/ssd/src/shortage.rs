@@ -99,8 +99,8 @@ impl<P: Probe> Ssd<P> {
         self.read_only.takes_writes(set)
     }
 
-    /// The set of a plane has no room for another write and cannot make any. What is in the buffer stays
-    /// readable there; writes that wait are answered.
+    /// Makes the set of a plane read-only: it has no room for another write and cannot make any. Data in
+    /// the buffer stays readable there; waiting writes fail.
     pub(crate) fn become_read_only(&mut self, now: Time, plane: PlaneId) {
         let set = self.sets.of_plane(plane);
         if self.takes_writes(set) {
@@ -162,7 +162,7 @@ impl<P: Probe> Ssd<P> {
         self.commit(now);
     }
 
-    /// Gives up a program: its data stays in the buffer, and whoever waits for it is told.
+    /// Gives up a program: its data stays in the buffer, and its waiters are notified.
     pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         self.left_committed(request.unit, id);

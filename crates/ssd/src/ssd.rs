@@ -35,9 +35,9 @@ use tailcut_base::ids::Id;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
 
-/// The timers: one for each direction of the link, then one for each channel, then one for each
-/// unit, then one for the end of reads (see [`crate::forecast`]) where that is waited for, and one for
-/// the windows of collection (see [`crate::steering`]) once the host has said when to collect.
+/// The timers: one for each direction of the link, then one for each channel, then one for each unit, then
+/// one for the end of reads (see [`crate::forecast`]) where that is waited for, and one for the windows of
+/// collection (see [`crate::steering`]) once the host has configured them.
 const FIRST_CHANNEL: usize = 2;
 
 /// A simulated SSD.
@@ -99,7 +99,7 @@ impl Ssd<()> {
         timers(geometry, true).with_one_more().horizon()
     }
 
-    /// A new, empty drive that nobody watches. `content` says whether pages keep fingerprints.
+    /// A new, empty drive without a probe. With `content` its pages keep fingerprints.
     pub fn new(config: &SsdConfig, seed: u64, content: bool) -> Ssd<()> {
         Ssd::watched(config, seed, content, ())
     }
@@ -482,7 +482,8 @@ impl<P: Probe> Device for Ssd<P> {
         u64::from(sum)
     }
 
-    /// Of a drive of several sets see [`Ssd::control_set`]: a call that says no set is not known.
+    /// Applies to drives with one set. A drive of several sets needs [`Ssd::control_set`]; here it answers
+    /// `Unsupported`.
     fn control(&mut self, now: Time, call: Control) -> ControlReply {
         if self.sets.are_many() { ControlReply::Unsupported } else { self.answer(now, SetId::FIRST, call) }
     }

@@ -1,9 +1,9 @@
 //! Commands that the protocol does not queue.
 //!
-//! Over AHCI trim and flush are none of the 32 that a drive orders as it likes (ACS-3, section 4.16.1):
-//! one of them begins when everything before it has ended, and what comes after it begins when it has
-//! ended. Linux keeps to that for trims even with drives that say they can queue them, as several do so
-//! wrongly (libata's `ATA_HORKAGE_NO_NCQ_TRIM`, which names the drives of SWAN's evaluation).
+//! Over AHCI trim and flush are none of the 32 commands that a drive may reorder (ACS-3, section 4.16.1):
+//! one of them begins when everything before it has ended, and later commands begin when it has ended.
+//! Linux does so for trims even with drives that claim to queue them, as several claim it wrongly (libata's
+//! `ATA_HORKAGE_NO_NCQ_TRIM`, which names the drives of SWAN's evaluation).
 
 use crate::controller::tags::Protocol;
 use crate::probe::Probe;
@@ -12,7 +12,7 @@ use crate::ssd::Ssd;
 use std::collections::VecDeque;
 use tailcut_base::{Cause, Op, Time};
 
-/// Who has the drive to himself, and who waits for that or for its end.
+/// Which command runs alone, and the commands that wait for it or for the drive to drain.
 #[derive(Debug)]
 pub(crate) struct Unqueued {
     /// The protocol has such commands.
@@ -67,7 +67,7 @@ impl Unqueued {
         }
     }
 
-    /// True when commands wait that may begin now, as far as can be told without looking at them.
+    /// True when commands wait that may begin now, as far as is known without examining them.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         !self.line.is_empty() && !self.is_alone

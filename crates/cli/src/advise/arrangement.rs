@@ -26,7 +26,7 @@ pub struct Arrangements {
     pub left_out: u64,
 }
 
-/// One of them.
+/// A candidate arrangement.
 #[derive(Clone, Debug)]
 pub struct Arrangement {
     /// Its scenario, filled with the data; it measures and ends as that of the user.
@@ -68,7 +68,7 @@ impl Arrangements {
                 show_bytes(data as f64)
             )));
         }
-        // Sorting is stable: what costs the same stays in the order of the catalogue.
+        // Sorting is stable: arrangements of equal cost stay in the order of the catalogue.
         found.all.sort_by(|a, b| a.tried.cost.total_cmp(&b.tried.cost));
         Ok(found)
     }
@@ -199,7 +199,7 @@ fn name(
 }
 
 impl Arrangement {
-    /// Its scenario for a run of so many requests after a ramp.
+    /// Its scenario for a run of `requests` requests after a ramp.
     pub fn for_requests(&self, requests: u64, ramp: Nanos) -> Scenario {
         let run = Limits { ramp, requests, ..Limits::NONE };
         Scenario { run, ..self.scenario.clone() }

@@ -1,20 +1,20 @@
 //! What can be bought and how it can be used: the arrangements that advice chooses from.
 //!
-//! An arrangement is a number of drives under a layout, with more or less over-provisioning, and what the
-//! drives do for reads. Everything is a list of settings over the scenario of the user, who describes drive
-//! and workload. The order within a list is the order of preference where two cost the same: what most drives
-//! and hosts can do comes first.
+//! An arrangement is a number of drives under a layout, with more or less over-provisioning, and a
+//! technique for reads. Everything is a list of settings over the user's scenario, which describes drive
+//! and workload. The order within a list is the order of preference at equal cost: options that most drives
+//! and hosts support come first.
 
-/// What drives do, or are told to do, for reads.
+/// What drives do, or are configured to do, for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Technique {
     /// Its name.
     pub name: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// What it sets.
+    /// Its settings.
     pub settings: &'static [&'static str],
-    /// Whether it is tried in arrays, too.
+    /// Whether it is also tried in arrays.
     pub in_arrays: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Layout {
     pub name: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// What it sets beside `array.drives`.
+    /// Its settings beside `array.drives`.
     pub settings: &'static [&'static str],
     /// The fewest drives.
     pub least: u32,
@@ -156,7 +156,7 @@ pub const LAYOUTS: &[Layout] = &[
 pub const SPARES: [u32; 2] = [150_000, 280_000];
 
 impl Layout {
-    /// What it sets with so many drives.
+    /// Its settings with `drives` drives.
     pub fn settings(&self, drives: u32) -> Vec<String> {
         let mut settings: Vec<String> = self.settings.iter().map(|setting| (*setting).to_owned()).collect();
         if self.least > 1 {

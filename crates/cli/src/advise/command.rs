@@ -14,7 +14,7 @@ use std::io::Write;
 
 /// The results, in the folder of a search.
 pub const RESULTS: &str = "advise.json";
-/// What is advised, as `tailcut run` takes it.
+/// The advised scenario, as `tailcut run` takes it.
 pub const SCENARIO: &str = "advise.toml";
 
 /// Does what the arguments ask and prints to `out`.

@@ -1,4 +1,4 @@
-//! What an arrangement costs.
+//! The cost of an arrangement.
 //!
 //! A drive costs a fixed sum, and its raw flash by the gigabyte (10⁹ bytes), over-provisioning included. No
 //! market is known here: unless the user names prices, the unit is a gigabyte of raw MLC flash, drives beyond
@@ -58,7 +58,7 @@ impl Prices {
         Ok(prices)
     }
 
-    /// What so many drives cost.
+    /// The cost of `drives` drives.
     pub fn cost(&self, device: &SsdConfig, drives: u32) -> f64 {
         let cell = match device.timing.cell {
             CellKind::Slc => 0,
@@ -70,12 +70,12 @@ impl Prices {
         f64::from(drives) * (gigabytes * self.gigabyte[cell] + self.drive)
     }
 
-    /// What a cost is counted in.
+    /// The unit of costs.
     pub fn unit(&self) -> &'static str {
         if self.named { "in the unit of the prices" } else { "GB of raw MLC flash" }
     }
 
-    /// What was assumed, in a sentence.
+    /// The price assumptions, in a sentence.
     pub fn assumption(&self) -> String {
         let each: Vec<String> =
             NAMES.iter().zip(self.gigabyte).map(|(name, price)| format!("{name} {price:.2}")).collect();

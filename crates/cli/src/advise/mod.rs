@@ -25,7 +25,7 @@ use search::Search;
 use std::path::PathBuf;
 use tailcut_ssd::Preset;
 
-/// What is asked.
+/// A request for advice.
 #[derive(Debug)]
 pub struct Request {
     /// The drive and the workload, as `tailcut run` takes them.

@@ -16,10 +16,10 @@ pub struct Promise {
     pub terms: Vec<Term>,
 }
 
-/// One of them.
+/// One term of a promise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
-    /// What it is about.
+    /// The quantity that it bounds.
     pub quantity: Quantity,
     /// Whether the bound itself is too much.
     pub is_strict: bool,
@@ -36,7 +36,7 @@ pub struct Standing {
     pub resolved: bool,
     /// Whether it keeps the term.
     pub kept: bool,
-    /// What is left to the bound, as a share of it; below 0 where the term is broken.
+    /// The distance to the bound, as a share of the bound; below 0 where the term is broken.
     pub margin: f64,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The form of [`Advice`]; it changes when a reader of an older form would misread a newer one.
 pub const FORMAT: u32 = 1;
 
-/// What was found.
+/// The result of `tailcut advise`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// [`FORMAT`].
@@ -16,22 +16,22 @@ pub struct Advice {
     pub promise: String,
     /// Bytes of data that every arrangement holds.
     pub data_bytes: u64,
-    /// What a cost is counted in.
+    /// The unit of costs.
     pub cost_unit: String,
-    /// What the costs assume.
+    /// The assumption behind the costs, in a sentence.
     pub assumption: String,
     /// The number of the arrangement that is advised, if one keeps the promise: the first of the cheapest
     /// that do.
     pub advised: Option<usize>,
-    /// The number of the closest of those that cost less and do not keep it.
+    /// The number of the closest among the arrangements that cost less and do not keep the promise.
     pub next_cheaper: Option<usize>,
     /// Every arrangement that was tried, in the order of cost.
     pub tried: Vec<Tried>,
     /// Arrangements of the catalogue that hold too little data, or that a scenario refuses.
     pub left_out: u64,
-    /// Arrangements that cost more than what is advised, and were not tried.
+    /// Arrangements that cost more than the advised one and were not tried.
     pub not_tried: u64,
-    /// False when somebody asked to stop before the search was over.
+    /// False when the user stopped the search before its end.
     pub complete: bool,
 }
 
@@ -54,17 +54,17 @@ pub struct Tried {
     pub capacity_bytes: u64,
     /// Whether everything is there after the loss of any one drive.
     pub survives_a_drive: bool,
-    /// What it costs, in [`Advice::cost_unit`].
+    /// Its cost, in [`Advice::cost_unit`].
     pub cost: f64,
-    /// What it sets over the scenario of the user, but for how much of it is filled.
+    /// Its settings over the scenario of the user, except the fill.
     pub settings: Vec<String>,
     /// Whether it keeps the promise, as far as is known.
     pub verdict: Verdict,
-    /// How it stands to each term, in the order of the promise, after its longest run.
+    /// Its result for each term, in the order of the promise, after its longest run.
     pub terms: Vec<TermResult>,
     /// Requests of that run, the ramp not counted.
     pub requests: u64,
-    /// What that run is known by in `points.jsonl`; its scenario is the same but for the seed's name.
+    /// The digest of that run in `points.jsonl`; its scenario is the same but for the seed's name.
     pub digest: String,
     /// Why it has no result, if it has none.
     pub error: Option<String>,
@@ -96,7 +96,7 @@ pub struct TermResult {
     pub value: Option<f64>,
     /// The figure with its unit.
     pub shown: String,
-    /// What is left to the bound, as a share of it; below 0 where the term is broken.
+    /// The distance to the bound, as a share of the bound; below 0 where the term is broken.
     pub margin: Option<f64>,
     /// Whether it is kept.
     pub kept: bool,

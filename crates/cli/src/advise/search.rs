@@ -23,7 +23,7 @@ pub struct Search<'r> {
     runs: u64,
 }
 
-/// Those of whoever waits: whether to stop, and how far it is.
+/// The caller's callbacks: whether to stop, and progress.
 struct Observer<'e> {
     is_over: &'e (dyn Fn() -> bool + Sync),
     tell: &'e mut dyn FnMut(Progress),
@@ -60,7 +60,7 @@ impl Search<'_> {
         Ok((self.conclude(tried, not_tried, complete), self.scenarios))
     }
 
-    /// Tries everything that costs the same.
+    /// Tries all arrangements of one cost.
     fn class(
         &mut self,
         class: &[Arrangement],
@@ -131,7 +131,7 @@ impl Search<'_> {
         arrangement.for_requests((needed + during_ramp).min(self.request.most_requests), ramp)
     }
 
-    /// The outcomes of some runs, in their order; those that failed are told of in `tried`.
+    /// The outcomes of some runs, in their order; failed runs are recorded in `tried`.
     fn batch(
         &mut self,
         runs: Vec<(usize, Scenario)>,
@@ -162,7 +162,7 @@ impl Search<'_> {
                 Some(Ended::Failed(why)) => {
                     (tried.error, tried.verdict, tried.digest) = (Some(why), Verdict::Broken, point.digest);
                 }
-                // Somebody asked to stop.
+                // The user asked to stop.
                 None => tried.verdict = Verdict::Unknown,
             }
         }

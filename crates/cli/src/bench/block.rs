@@ -52,7 +52,7 @@ fn time(text: &str) -> Result<Nanos, String> {
     parse_time(text).map_err(|bad| bad.message)
 }
 
-/// What was measured.
+/// The results of a benchmark.
 #[derive(Debug, Serialize)]
 struct Measured {
     iops: f64,

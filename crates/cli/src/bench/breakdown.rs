@@ -18,8 +18,8 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    /// From the runs of the whole and of each part, the fastest first. The fastest are compared:
-    /// whatever else the machine does only adds time.
+    /// From the runs of the whole and of each part, the fastest first. The fastest are compared: other
+    /// activity of the machine only adds time.
     pub fn new(case: Case, runs: &[Measured], parts: &[(Part, Vec<Measured>)]) -> Breakdown {
         let fastest = &runs[0];
         let part = |wanted: Part| {

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The cases of the benchmark.
 
 use crate::run::Scenario;
 use tailcut_sim::workload::SyntheticConfig;
@@ -45,8 +45,8 @@ impl Case {
         !matches!(self, Case::PreconditionM | Case::Start512)
     }
 
-    /// What is to be reached: requests per second, flash commands per second, seconds, bytes of
-    /// peak memory, where there is a target.
+    /// The target, where there is one: requests per second, flash commands per second, seconds, bytes of
+    /// peak memory.
     pub fn target(self, quantity: &str) -> Option<f64> {
         match (self, quantity) {
             (Case::ReadM, "requests per second") => Some(4e6),

@@ -38,7 +38,7 @@ struct Case {
     load: Load,
 }
 
-/// What one process measured. Times in s.
+/// The results of one process. Times in s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
     rate: f64,
@@ -48,7 +48,7 @@ struct Measured {
     late: Late,
     /// By how much the user saw them late.
     seen: Late,
-    /// The mean latency that the model says.
+    /// The mean latency of the model.
     modelled: f64,
 }
 

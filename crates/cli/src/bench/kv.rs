@@ -1,8 +1,8 @@
 //! `tailcut bench kv`: clients of a key-value server, ours or memcached.
 //!
-//! Each client is a thread with a connection, which sends as many commands as are to be under way with one
-//! system call, waits until all of them are answered, and sends the next. Keys are drawn before the time is
-//! taken, so that what is measured is the server.
+//! Each client is a thread with a connection, which sends a full batch of commands with one system call,
+//! waits until all of them are answered, and sends the next. Keys are drawn before the time is taken, so
+//! that the measurement covers the server only.
 
 use crate::arguments::is_stdout;
 use crate::failure::Failure;
@@ -72,7 +72,7 @@ fn time(text: &str) -> Result<Nanos, String> {
     parse_time(text).map_err(|bad| bad.message)
 }
 
-/// What was measured.
+/// The results of a benchmark.
 #[derive(Debug, Serialize)]
 struct Measured {
     commands_per_s: f64,
@@ -194,8 +194,8 @@ fn processor_time(pid: u32) -> io::Result<Duration> {
 
 /// What can be spoken through.
 trait Line: Read + Write + Send {
-    /// Waits until something has come, as event loops do. Whoever sleeps in a call to receive from a unix
-    /// socket is also woken when the server takes what was sent, for nothing and at the server's expense.
+    /// Waits until data can be read, as event loops do. A thread that sleeps in a receive call on a unix
+    /// socket is also woken when the server takes the sent data, needlessly and at the server's expense.
     fn wait(&self) -> io::Result<()>;
 }
 
@@ -227,18 +227,18 @@ struct Load {
     line: Box<dyn Line>,
     clock: Clock,
     depth: usize,
-    /// What is chosen, again and again: an item, and whether it is asked for.
+    /// The choices, used cyclically: an item, and whether it is read.
     choices: Vec<(u32, bool)>,
     next: usize,
     value: Vec<u8>,
     out: Vec<u8>,
     /// Commands under way.
     asked: Vec<Asked>,
-    /// What was asked for and not found, if it is to be stored.
+    /// Items that were requested and not found, if they are to be stored.
     missed: Vec<u32>,
     fills: bool,
     received: Vec<u8>,
-    /// Of what was received, so much was understood.
+    /// Bytes of `received` that were parsed.
     at: usize,
     latency: LatencyHistogram,
     get_latency: LatencyHistogram,
@@ -321,7 +321,7 @@ impl Load {
         Ok(())
     }
 
-    /// Sends what was asked and takes all answers.
+    /// Sends the pending commands and receives all answers.
     fn exchange(&mut self) -> io::Result<()> {
         let since = self.clock.now();
         self.line.write_all(&self.out)?;
@@ -393,5 +393,5 @@ const HIT_END: &[u8] = b"END\r\n";
 const RECEIVE_BYTES: usize = 64 << 10;
 /// Choices of a client before they come again.
 const CHOICES: usize = 1 << 18;
-/// A server that says nothing for so long says nothing any more.
+/// A server that sends nothing for this long is taken for dead.
 const PATIENCE: Duration = Duration::from_secs(30);

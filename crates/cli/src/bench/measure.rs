@@ -12,7 +12,7 @@ use tailcut_base::{Device, Time};
 use tailcut_sim::world::{Checker, World};
 use tailcut_ssd::Ssd;
 
-/// What one process measured.
+/// The results of one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Wall clock.
@@ -23,7 +23,7 @@ pub struct Measured {
     pub flash_commands: u64,
     /// Transactions on chips.
     pub transactions: u64,
-    /// Peak memory in bytes, where the system tells.
+    /// Peak memory in bytes; `None` where the system does not report it.
     pub peak_bytes: Option<u64>,
 }
 
@@ -113,7 +113,7 @@ impl Measured {
     }
 }
 
-/// The most memory that this process had at once, where the system tells (Linux).
+/// The peak memory of this process in bytes; `None` where the system does not report it (only Linux does).
 pub fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -22,8 +22,8 @@ const DEPTHS: [u32; 3] = [32, 1024, 65_536];
 const PAGES: [u32; 2] = [1, 8];
 /// Memory requests that are measured, after [`Rig::settle`].
 const COUNT: u64 = 500_000;
-/// How often each case is measured: more often than a whole simulation, because what is shown is a
-/// difference of two times.
+/// How often each case is measured: more often than a whole simulation, because the result is a difference
+/// of two times.
 const REPETITIONS: usize = 5;
 
 /// A scheduler and its load.
@@ -35,14 +35,14 @@ struct Case {
     depth: u32,
 }
 
-/// What one process measured.
+/// The results of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
     /// Wall clock per memory request of the rig with its scheduler, in s.
     whole: f64,
-    /// The same of the rig without it.
+    /// Wall clock per memory request of the rig without its scheduler, in s.
     rig: f64,
-    /// Memory that the rig has added to the process, in bytes, where the system tells.
+    /// Memory that the rig has added to the process, in bytes; `None` where the system does not report it.
     memory: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ struct Medians {
     case: Case,
     /// In s per memory request.
     scheduling: Option<f64>,
-    /// Over the smallest load of the same policy and pages.
+    /// Ratio to the smallest load with the same policy and pages.
     growth: Option<f64>,
     /// In bytes.
     memory: Option<f64>,

@@ -98,7 +98,7 @@ pub struct CommonOptions {
 }
 
 impl CommonOptions {
-    /// The same as the arguments of a run.
+    /// These options as the arguments of a run of `scenario`.
     pub fn run_of(&self, scenario: Option<PathBuf>) -> RunArguments {
         let mut sets = self.sets.clone();
         sets.extend(self.seed.map(|seed| format!("seed={seed}")));

@@ -20,7 +20,7 @@ pub struct Cell {
     pub runs: Vec<Point>,
 }
 
-/// What a design comes to.
+/// The points of a design with their scenarios, and the refused points.
 #[derive(Debug)]
 pub struct Cells {
     /// The scenario of the base point.
@@ -208,7 +208,7 @@ pub fn counted(points: u64) -> String {
     if points == 1 { String::from("1 point") } else { format!("{points} points") }
 }
 
-/// What is wrong, without the places: the settings of a point are nowhere written together.
+/// The problems without their places: the settings of a point are nowhere written together.
 fn message(failure: &Failure) -> String {
     let Failure::Scenario(problems) = failure else {
         let text = failure.render(Tone::Plain);

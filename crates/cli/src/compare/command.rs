@@ -155,7 +155,7 @@ fn refuse_parquet(arguments: &CompareArguments) -> Result<(), Failure> {
 /// The progress of a sweep, counting what has to be run now.
 pub struct Bar {
     bar: terminal::Progress,
-    /// What was done before.
+    /// The number of runs finished before.
     before: Option<u64>,
 }
 

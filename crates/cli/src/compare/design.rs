@@ -1,4 +1,4 @@
-//! Which points of a grid are run: all of them, or a fraction that still tells factors apart.
+//! Which points of a grid are run: all of them, or a fraction that still distinguishes factors.
 //!
 //! A fraction is *regular* where all factors have the same prime number `p` of levels and the number of
 //! points is a power of it: the points are a linear code over the integers modulo `p`, so that any two
@@ -27,7 +27,7 @@ pub struct Design {
 /// How the points of a design were chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// All of them.
+    /// All points.
     Full,
     /// An orthogonal fraction of that resolution: no effect of fewer factors than that, taken together, looks
     /// like the mean.
@@ -39,7 +39,7 @@ pub enum Kind {
     Spread,
 }
 
-/// Points of the full grid of factors with so many levels.
+/// Points of the full grid of factors with these numbers of levels.
 pub fn size(levels: &[usize]) -> u64 {
     levels.iter().fold(1u64, |product, &levels| product.saturating_mul(levels as u64))
 }
@@ -125,7 +125,7 @@ fn columns_clear_of(among: usize, p: usize, dimensions: usize, factors: usize) -
     // What 0, 1, … columns or fewer make.
     let mut made = vec![BTreeSet::from([vec![0; dimensions]]); among + 1];
     let mut columns: Vec<Vec<usize>> = Vec::new();
-    // What was made once stays made, so that no vector needs a second look.
+    // A vector that was made once stays made, so that none needs a second look.
     let mut vectors = (1..p.pow(dimensions as u32) as u64).map(|index| point(&basic, index));
     while columns.len() < factors {
         let column = vectors.find(|vector| !made[among].contains(vector))?;

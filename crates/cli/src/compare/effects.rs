@@ -34,13 +34,13 @@ pub struct Judgement {
 pub enum Clear {
     /// None: points are missing, so that the levels of the other factors differ between the two means.
     Nothing,
-    /// Those of one factor.
+    /// Effects of one factor.
     Mains,
-    /// Those of one and of two factors: orthogonal designs of resolution 5.
+    /// Effects of one and of two factors: orthogonal designs of resolution 5.
     Pairs,
 }
 
-/// The effects of factors with so many levels on the quantity of that name.
+/// The effects of factors with `levels` levels on the quantity of that name.
 pub fn effects(quantity: &str, levels: &[usize], samples: &[Sample], how: Judgement) -> Effects {
     let grid = Grid::new(levels, samples);
     let tolerance = (1.0 + how.floor).ln().max(grid.least_certain());

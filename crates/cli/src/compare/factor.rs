@@ -9,7 +9,7 @@ impl Factor {
     /// brackets, braces or quotes belongs to the value: `device.timing.read=[60us,90us],75us`.
     ///
     /// # Errors
-    /// Says where the text is no such thing, and what would be.
+    /// The part of the text that is invalid, and an example of what would be right.
     pub fn vary(text: &str) -> Result<Factor, Misread> {
         let example = "write it like --vary workload.rate=20000,40000";
         let Some((key, values)) = text.split_once('=') else {
@@ -59,8 +59,7 @@ impl Factor {
         }
     }
 
-    /// What is wrong with it, if something is: a factor has a name, and at least two levels with different
-    /// names.
+    /// What is wrong with it, or `None`: a factor has a name, and at least two levels with different names.
     pub fn wrong(&self) -> Option<String> {
         let name = &self.name;
         let mut names = BTreeSet::new();
@@ -87,7 +86,7 @@ impl Factor {
     }
 }
 
-/// What is wrong with these factors beside each other, if something is.
+/// The conflict between these factors, if there is one.
 pub fn conflict(factors: &[Factor]) -> Option<String> {
     for (number, factor) in factors.iter().enumerate() {
         for earlier in &factors[..number] {

@@ -100,7 +100,7 @@ impl Plan {
         Ok(Records::open(folder, |digest| wanted.contains(digest))?)
     }
 
-    /// What the finished runs show.
+    /// The results of the finished runs.
     pub fn results(&self, request: &Request, records: &Records) -> Results {
         assembly::assemble(request, &self.design, &self.cells, records)
     }

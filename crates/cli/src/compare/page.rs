@@ -40,7 +40,7 @@ fn heading(results: &Results, tone: Tone) -> String {
     format!("{}\nranked by {}\n", tone.paint(Ink::Heading, &line), results.by)
 }
 
-/// What a factor is called in a head: the last part of its key, where that says enough.
+/// The name of a factor in a column head: the last part of its key, where that is unique.
 pub fn short_names(results: &Results) -> Vec<String> {
     let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -87,7 +87,7 @@ fn row(results: &Results, point: &Point, heads: &[&Head]) -> Vec<String> {
     row
 }
 
-/// What is special about a point.
+/// What is special about a point, in words.
 pub fn mark(results: &Results, point: &Point) -> String {
     let mut marks = Vec::new();
     if point.levels.iter().all(|&level| level == 0) {
@@ -96,7 +96,7 @@ pub fn mark(results: &Results, point: &Point) -> String {
     if point.pareto {
         marks.push("pareto");
     }
-    // Where all points are alike, one note says it.
+    // Where all points are alike, one note replaces the marks.
     if point.volatile_cache && results.points.iter().any(|other| !other.volatile_cache) {
         marks.push("volatile");
     }

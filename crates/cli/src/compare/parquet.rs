@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The runs of `results` as a file.
 ///
 /// # Errors
-/// What the library says.
+/// The error of the Parquet library.
 pub fn to_parquet(results: &Results) -> Result<Vec<u8>> {
     let runs = Runs::of(results);
     let head = runs.head();
@@ -40,7 +40,7 @@ pub fn to_parquet(results: &Results) -> Result<Vec<u8>> {
     Ok(file)
 }
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,

@@ -1,4 +1,4 @@
-//! What is to be compared.
+//! A request for a comparison.
 
 use super::results::Factor;
 use crate::arguments::RunArguments;
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 /// A comparison.
 #[derive(Debug)]
 pub struct Request {
-    /// The scenario at the base point, as `tailcut run` takes it; of its options those that say what is run
-    /// count.
+    /// The scenario at the base point, as `tailcut run` takes it; only the options that determine what is
+    /// run count.
     pub base: RunArguments,
-    /// What is varied.
+    /// The varied factors.
     pub factors: Vec<Factor>,
     /// How much of the grid is run.
     pub share: Share,
@@ -39,9 +39,9 @@ pub struct Request {
 pub enum Share {
     /// All of it.
     All,
-    /// One point of so many.
+    /// One point in N.
     OneIn(u64),
-    /// So many points.
+    /// N points.
     Points(u64),
 }
 

@@ -1,4 +1,4 @@
-//! What a comparison found: the content of `compare.json`.
+//! The results of a comparison: the content of `compare.json`.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct Results {
     pub seeds: Vec<u64>,
     /// Which points of the grid there are.
     pub design: Design,
-    /// What was varied.
+    /// The varied factors.
     pub factors: Vec<Factor>,
     /// The columns of the table.
     pub quantities: Vec<Head>,
@@ -30,8 +30,8 @@ pub struct Results {
     pub pareto: Option<[String; 2]>,
     /// Every point, in the order of the grid: the last factor changes first.
     pub points: Vec<Point>,
-    /// What each factor does to a quantity, for the quantity of the ranking first, then for the
-    /// others of the table.
+    /// The effects of each factor on a quantity, for the quantity of the ranking first, then for the others
+    /// of the table.
     pub effects: Vec<Effects>,
 }
 
@@ -88,7 +88,7 @@ pub struct Factor {
 pub struct Level {
     /// Its name: the value of the key, `off`, `on`, or what the user called it.
     pub name: String,
-    /// What it sets, as `--set` takes it; nothing where it leaves the scenario as it is.
+    /// Its settings, as `--set` takes them; none where it leaves the scenario as it is.
     pub settings: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ pub struct Head {
 pub struct Point {
     /// The level of each factor, by number, in the order of [`Results::factors`].
     pub levels: Vec<usize>,
-    /// The same by name.
+    /// The level of each factor by name.
     pub settings: BTreeMap<String, String>,
     /// Its place in the ranking, from 1; none for a point without that quantity.
     pub rank: Option<usize>,
@@ -127,7 +127,7 @@ pub struct Point {
     pub volatile_cache: bool,
     /// Its runs, one for each seed that is done.
     pub runs: Vec<RunOf>,
-    /// Why it has no result, if a run of it failed: what the first of these says.
+    /// Why it has no result, if a run of it failed: the error of the first such run.
     pub error: Option<String>,
 }
 
@@ -136,8 +136,7 @@ pub struct Point {
 pub struct RunOf {
     /// Its seed.
     pub seed: u64,
-    /// What it is known by in `points.jsonl`: a digest of the resolved scenario, the version and
-    /// the content of its trace.
+    /// Its digest in `points.jsonl`: of the resolved scenario, the version and the content of its trace.
     pub digest: String,
     /// The digest of the history of its requests; none when it failed.
     pub history: Option<String>,
@@ -147,7 +146,7 @@ pub struct RunOf {
     pub error: Option<String>,
 }
 
-/// What the factors do to one quantity. A ratio is that of the quantity with the level over without
+/// The effects of the factors on one quantity. A ratio is that of the quantity with the level over without
 /// it (with the factor at its first level): 0.8 is a fifth less.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effects {
@@ -155,7 +154,7 @@ pub struct Effects {
     pub quantity: String,
     /// Ratios between 1 / (1 + tolerance) and 1 + tolerance are taken as no difference.
     pub tolerance: f64,
-    /// What one seed makes of the quantity, as a share: the standard deviation of its logarithm. None
+    /// The noise of one seed, as a share of the quantity: the standard deviation of its logarithm. `None`
     /// with one seed.
     pub noise: Option<f64>,
     /// Each level but the first of each factor.
@@ -164,7 +163,7 @@ pub struct Effects {
     pub pairs: Vec<Pair>,
 }
 
-/// What a level does.
+/// The effect of a level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Main {
     /// The factor, by number.
@@ -194,9 +193,9 @@ pub struct Pair {
     pub alone: [Option<f64>; 2],
     /// The ratio of both together, at the base point.
     pub together: Option<f64>,
-    /// The ratio of `together` to the product of those alone, at the base point.
+    /// The ratio of `together` to the product of the two in `alone`, at the base point.
     pub interaction: Option<f64>,
-    /// The geometric mean of the same over the grid.
+    /// The geometric mean of `interaction` over the grid.
     pub average: Option<f64>,
     /// What that means.
     pub verdict: Option<Verdict>,

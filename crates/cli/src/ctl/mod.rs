@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Where a server listens to its operator unless told otherwise.
+/// The default path of a server's control socket.
 pub const DEFAULT_CONTROL: &str = "tailcut.ctl";
 
 /// Shows the state of a server: of the one that listens on `socket`, or of the only one with a control socket
@@ -42,7 +42,7 @@ fn control_sockets(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Says something to the server that listens on a socket, and prints its answer.
+/// Sends a command to the server that listens on a socket, and prints its answer.
 pub fn ctl(socket: &Path, words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
     let answer = tailcut_rt::ctl::ask(socket, &words.join(" ")).map_err(|why| {
         let what = socket.display();

@@ -28,7 +28,7 @@ const BUSES: u32 = 1;
 const CHIPS: u32 = 2;
 const REQUESTS: u32 = 3;
 
-/// Writes the export and says what is in it.
+/// Writes the export and prints a summary of its content.
 pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let kept = Kept::open(&arguments.folder)?;
     let window = choose(arguments, &kept)?;
@@ -180,7 +180,7 @@ fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
     Ok(())
 }
 
-/// What it took to stop a program or erase, within its slice.
+/// The suspend or reset of a program or erase, within its slice.
 fn handed_over(events: &mut Events<'_>, h: &Handover) -> io::Result<()> {
     let name = format!("{} of {}", h.handling, h.kind.label());
     let waited = json!({ "asked_us": micros(h.asked.0) });

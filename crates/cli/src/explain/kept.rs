@@ -1,4 +1,4 @@
-//! What a run left in its folder.
+//! The files of a run in its folder.
 
 use super::selection::Selection;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub struct Kept {
 pub struct Slow {
     /// Its number in the run.
     pub number: u64,
-    /// What it asked for.
+    /// The operation.
     pub op: String,
     /// Its class.
     pub class: u64,
@@ -31,7 +31,7 @@ pub struct Slow {
     pub completed: Time,
     /// Its latency.
     pub latency: Nanos,
-    /// What it waited for most, and how long.
+    /// Its longest wait: cause and time.
     pub most: (Cause, Nanos),
 }
 
@@ -62,7 +62,7 @@ impl Kept {
         Ok(scenario)
     }
 
-    /// What the selected requests of each latency waited for.
+    /// The waits of the selected requests by latency and cause.
     pub fn attribution(&self, selection: Selection) -> Result<Attribution, Failure> {
         let table = Csv::read(&self.folder.join(ATTRIBUTION))?;
         let (from, count, causes) =

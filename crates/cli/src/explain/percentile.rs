@@ -18,7 +18,7 @@ const AROUND: u64 = 100;
 /// How many of the slowest requests are listed.
 const LISTED: usize = 5;
 
-/// What is known of a percentile.
+/// The composition of a percentile.
 #[derive(Debug, Serialize)]
 struct MakeUp {
     /// The percentile.

@@ -12,7 +12,7 @@ pub struct Seen {
     pub number: u64,
     /// The device's name for it while it was in flight.
     pub id: CommandId,
-    /// What it asked for.
+    /// The operation.
     pub op: Op,
     /// First sector.
     pub sector: u64,
@@ -24,7 +24,7 @@ pub struct Seen {
     pub submitted: Time,
     /// When the host saw its end.
     pub completed: Time,
-    /// What it waited for.
+    /// Its waits by cause.
     pub spans: Spans,
 }
 
@@ -104,7 +104,7 @@ impl Chips {
         Chips { window, records: Vec::new(), handovers: Vec::new(), left_out: 0, drives: 1 }
     }
 
-    /// What the chips of several equal drives did, each with so many chips and channels.
+    /// What the chips of several equal drives did, each with `units` chips and `channels` channels.
     pub fn of_drives(window: Window, drives: Vec<Chips>, units: u32, channels: u32) -> Chips {
         let mut all = Chips { drives: drives.len() as u32, ..Chips::new(window) };
         for (drive, chips) in (0..).zip(drives) {

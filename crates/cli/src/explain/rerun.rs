@@ -1,5 +1,4 @@
-//! A run repeated, with somebody watching: runs are deterministic, so what is seen is what
-//! happened.
+//! A run repeated with observers: runs are deterministic, so the rerun shows what happened in the original.
 
 use super::kept::Kept;
 use super::recording::{Chips, Lookout, Requests, Seen, Window};
@@ -16,7 +15,7 @@ use tailcut_sim::scenario::InputError;
 use tailcut_sim::world::{Witness, World};
 use tailcut_ssd::{Probe, Ssd};
 
-/// What is about to be done, and how long that took the run itself.
+/// The message about the coming reruns, with the duration of the original run.
 fn announcement(times: u32, requests: u64, elapsed: Option<Duration>) -> String {
     let repeated = if times == 1 { String::from("once") } else { format!("{times} times") };
     let expected = elapsed.map_or(String::new(), |elapsed| {
@@ -41,8 +40,7 @@ impl Rerun {
         Ok(Rerun { scenario: kept.scenario()?, kept, interrupt, quiet })
     }
 
-    /// Says on standard error what repeating the run `times` times is going to take, unless that is to be
-    /// quiet.
+    /// Prints on standard error how long repeating the run `times` times will take, unless it is quiet.
     pub fn announce(&self, times: u32) {
         if self.quiet {
             return;

@@ -9,16 +9,16 @@ use tailcut_sim::report::class_kind;
 /// A part of the requests of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// All of them.
+    /// All requests.
     All,
-    /// Those of one kind.
+    /// The requests of one kind.
     Kind(Op),
     /// The reads of one class.
     Class(Class),
 }
 
 impl Selection {
-    /// What the user asked for.
+    /// The user's selection.
     pub fn new(arguments: &ExplainArguments) -> Selection {
         match (arguments.class, arguments.kind) {
             (Some(class), _) => Selection::Class(class),

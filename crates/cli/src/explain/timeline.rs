@@ -74,7 +74,7 @@ struct Occupation {
 #[derive(Clone, Debug, Serialize)]
 struct Taking {
     unit: u32,
-    /// What the chip was doing, and whether that was suspended or reset.
+    /// The kind of the chip's operation, and whether it was suspended or reset.
     kind: &'static str,
     handling: String,
     asked_ns: u64,
@@ -122,7 +122,7 @@ impl Timeline {
     fn new(request: &Seen, chips: &Chips) -> Timeline {
         let is_own = |record: &&ChipRecord| {
             let within = record.start >= request.submitted && record.end <= request.completed;
-            // What a drive of an array calls a command says nothing of the host's request.
+            // Command ids of an array's drives are unrelated to the host's request.
             within
                 && chips.drives == 1
                 && record.members.iter().any(|member| member.command == Some(request.id))
@@ -190,7 +190,7 @@ impl Occupation {
         }
     }
 
-    /// What is unusual about it.
+    /// Remarks about an unusual occupation.
     fn note(&self) -> String {
         let stood = short_time(self.suspended_ns as f64);
         match (self.outcome, self.suspensions) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Text as HTML: whatever it holds, it stays text.
+/// Text as HTML: special characters are escaped.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -49,7 +49,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with a name for those who do not see it, and a head.
+    /// A table with a head, and a name for screen readers.
     pub fn new(name: &str, head: &[(&str, Column)]) -> Table {
         let mut html = format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table><thead><tr>",

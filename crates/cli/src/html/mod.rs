@@ -2,7 +2,7 @@
 //!
 //! A page is made of its data alone: the JSON that is written beside it. Words and tables are made here;
 //! charts are made in the browser from the same data, which the page contains, by the scripts of `script/`
-//! with ECharts (`echarts/`). `docs/decisions/html-report.md` says why.
+//! with ECharts (`echarts/`). See `docs/decisions/html-report.md` for the reasons.
 
 mod compare;
 mod history;

@@ -18,7 +18,7 @@ pub struct Finished {
     pub seed: u64,
     /// Whether this is the short form.
     pub quick: bool,
-    /// What a reader should know of all rows, each as a sentence.
+    /// Notes on all rows, each as a sentence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The rows.
@@ -28,9 +28,9 @@ pub struct Finished {
 /// One figure, in the paper and here.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What was run, in words.
+    /// The case that was run, in words.
     pub case: String,
-    /// What was measured.
+    /// The measured quantity.
     pub quantity: String,
     /// Its unit.
     pub unit: String,
@@ -49,11 +49,11 @@ pub struct Row {
     pub note: Option<String>,
 }
 
-/// Up to this difference a figure is as in the paper, as far as anybody can say.
+/// Up to this relative difference a figure counts as equal to the paper's.
 const NEAR: f64 = 0.1;
 /// A larger difference than this has a note.
 const FAR: f64 = 0.25;
-/// So many figures that a paper does not give stand in the open.
+/// Up to this number, figures that a paper does not give are shown unfolded.
 const FOLDED: usize = 24;
 /// Charts of one study at most: the largest groups of rows.
 const CHARTS: usize = 8;

@@ -1,4 +1,4 @@
-//! What a command that writes to a device would destroy, and whether it may.
+//! The data that a command would destroy on a device, and whether it may.
 
 use crate::failure::Failure;
 use std::os::fd::OwnedFd;
@@ -6,7 +6,7 @@ use std::path::Path;
 use tailcut_base::quantity::show_bytes;
 use tailcut_rt::probe::Holdings;
 
-/// What is on a device and who uses it.
+/// The content of a device and its users.
 pub struct Danger {
     holdings: Holdings,
     name: String,
@@ -32,11 +32,11 @@ impl Danger {
         }
     }
 
-    /// Refuses a device that somebody uses, and keeps others away from it as long as what is returned is
+    /// Refuses a device that is in use, and claims it exclusively for as long as the returned descriptor is
     /// open.
     ///
     /// # Errors
-    /// Says who uses it.
+    /// A message that names the user of the device.
     pub fn claim(&self) -> Result<Option<OwnedFd>, Failure> {
         let refused = |who: &str| {
             Failure::Input(format!(
@@ -55,12 +55,12 @@ impl Danger {
         self.holdings.is_device
     }
 
-    /// What is about to happen.
+    /// The announcement of what will be destroyed.
     pub fn sentence(&self) -> String {
         format!("--destroy-data: destroying all {}: {}", self.subject(), self.contents())
     }
 
-    /// What is worth knowing of it.
+    /// Notes about the device for the results, which depend on whether its data `is_destroyed`.
     pub fn notes(&self, is_destroyed: bool) -> Vec<String> {
         let mut notes = Vec::new();
         if is_destroyed {
@@ -82,8 +82,7 @@ impl Danger {
         notes
     }
 
-    /// The refusal to destroy what nobody has said may be destroyed: what would be lost, and how to say that
-    /// it may be.
+    /// The refusal to destroy data without consent: what would be lost, and the option that gives consent.
     pub fn refuse(&self) -> Failure {
         Failure::Input(format!(
             "{}: it destroys all {}: {}; nothing was written. Say --destroy-data if that is meant",

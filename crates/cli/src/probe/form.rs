@@ -1,4 +1,4 @@
-//! What was found, for programs.
+//! The results of a probe as JSON.
 
 use super::Found;
 use crate::scenario::keys;

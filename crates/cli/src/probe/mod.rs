@@ -28,13 +28,13 @@ use tailcut_rt::{Clock, Drive, EmulatedSsd, FileDrive};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, Ssd};
 
-/// What was found, and what was made of it.
+/// The results of a probe and the estimate derived from them.
 pub struct Found {
     /// The name that the user gave.
     pub name: String,
-    /// What is worth knowing of the way in which it was measured, each as a sentence.
+    /// Notes about how it was measured, each as a sentence.
     pub notes: Vec<String>,
-    /// What was measured.
+    /// The measurements.
     pub measured: Measured,
     /// The simulated drive; none if not even one read was answered.
     pub estimate: Option<Estimate>,
@@ -54,7 +54,7 @@ pub fn probe(arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Fail
     };
     watcher.begins("probing the simulated drive");
     let estimate = Estimate::of(&measured);
-    // Whoever has stopped the measurement wants to know what came of it.
+    // A stopped measurement still yields results.
     let simulated = estimate.as_ref().map(|estimate| simulate(estimate, &measured, &Unwatched));
     let comparison = simulated.map_or(Vec::new(), |simulated| compare(&measured, &simulated));
     drop(watcher);
@@ -98,7 +98,7 @@ fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Resu
     if arguments.destroy_data {
         eprintln!("{}", danger.sentence());
     }
-    // Who else has it open will not be done with it in a moment.
+    // Another opener will not close it soon, so do not wait.
     let options = FileOptions {
         is_read_only: !arguments.destroy_data,
         is_hasty: true,
@@ -150,7 +150,7 @@ fn measure<D: Drive, P: Pace>(prober: &mut Prober<D, P>, is_destroying: bool) ->
     measured
 }
 
-/// Shows what is being measured, and knows of Ctrl-C.
+/// Shows what is being measured, and handles Ctrl-C.
 struct Watcher {
     waiting: Waiting,
     interrupt: Interrupt,

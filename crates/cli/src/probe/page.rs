@@ -1,4 +1,4 @@
-//! What was found, for people.
+//! The results of a probe on the terminal.
 
 use super::Found;
 use super::arguments::ProbeArguments;

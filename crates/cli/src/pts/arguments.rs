@@ -74,7 +74,7 @@ pub struct PtsArguments {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tests(Vec<Test>);
 
-/// What is tested when nothing is said: what every report has.
+/// The tests that run by default: those of every report.
 const USUAL: [Test; 4] = [Test::Iops, Test::Throughput, Test::Latency, Test::WriteSaturation];
 
 impl PtsArguments {
@@ -117,7 +117,7 @@ impl PtsArguments {
         if self.client { Form::Client } else { Form::Enterprise }
     }
 
-    /// Bytes that may be used of a drive of so many.
+    /// The number of bytes used of a drive of `capacity` bytes.
     pub fn range(&self, capacity: u64) -> u64 {
         let is_real = self.real_time || self.device.is_some();
         let usual = match (self.quick, is_real) {
@@ -128,7 +128,7 @@ impl PtsArguments {
         self.range.unwrap_or(usual).min(capacity)
     }
 
-    /// How tests are carried out on a drive of so many bytes.
+    /// The test settings for a drive of `capacity` bytes.
     pub fn settings(&self, capacity: u64) -> Settings {
         let (form, range) = (self.form(), self.range(capacity));
         let settings = match self.quick {

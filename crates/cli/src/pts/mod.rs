@@ -28,12 +28,12 @@ use tailcut_host::pts::{Cell, Procedure, Settings, Test};
 use tailcut_rt::pts::End;
 use tailcut_sim::study::Row;
 
-/// What is known of a drive and of how it is tested.
+/// Facts about a drive and about how it is tested.
 #[derive(Clone, Debug)]
 pub struct Platform {
-    /// What the drive calls itself.
+    /// The model name that the drive reports.
     pub model: String,
-    /// What it is: simulated in virtual time, emulated, a file, a block device.
+    /// The kind of drive: simulated in virtual time, emulated, a file, a block device.
     pub kind: &'static str,
     /// Where it was found, or the preset that it is.
     pub name: String,
@@ -45,9 +45,9 @@ pub struct Platform {
     pub depth: u32,
     /// What stands for a write cache that is on or off.
     pub write_cache: &'static str,
-    /// How it is purged.
+    /// The method of purging.
     pub purge: &'static str,
-    /// What a reader should know of all tests, each as a sentence.
+    /// Notes on all tests, each as a sentence.
     pub notes: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct Platform {
 pub struct Tested {
     /// All that it found.
     pub procedure: Procedure,
-    /// How it ended; none while it goes on.
+    /// How it ended; `None` while it is running.
     pub end: Option<End>,
     /// Share of the drive that its last purge reached.
     pub purged: Option<f64>,
@@ -67,7 +67,7 @@ impl Tested {
         self.procedure.stages().iter().flat_map(|stage| stage.work.cells()).collect()
     }
 
-    /// What a reader should know of this test, each as a sentence.
+    /// Notes on this test, each as a sentence.
     pub fn notes(&self) -> Vec<String> {
         let brief = (self.procedure.settings.minute < BRIEF_MINUTE).then(|| BRIEF.to_owned());
         let widened = self.cells().iter().any(Cell::is_widened).then(|| WIDENED.to_owned());
@@ -92,13 +92,13 @@ const WIDENED: &str = "I/Os that are no multiple of 4 KiB are widened to blocks:
 pub struct Report {
     /// The drive, and the way to it.
     pub platform: Platform,
-    /// How it is tested.
+    /// The settings of the tests.
     pub settings: Settings,
     /// Seed of places and contents.
     pub seed: u64,
     /// The tests so far.
     pub tests: Vec<Tested>,
-    /// What they are laid beside.
+    /// Results to compare with.
     pub other: Option<Other>,
 }
 
@@ -133,7 +133,7 @@ impl Report {
     /// How it came to its end.
     ///
     /// # Errors
-    /// What failed; that somebody stopped it.
+    /// The failure of the last test, or that the user stopped it.
     pub fn ended(&self) -> Result<(), Failure> {
         match self.tests.last().and_then(|tested| tested.end) {
             Some(End::Failed(why)) => Err(Failure::Operation(format!(
@@ -174,7 +174,7 @@ pub fn pts(arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure>
 }
 
 /// Carries the tests out one after another, up to the first that does not come to its end. After each step
-/// `told` hears of the test that is under way, which stands in the report as it began.
+/// `told` receives the running test, which is in the report in its initial state.
 ///
 /// # Errors
 /// A drive that cannot be tested. A test that fails is in the report: see [`Report::ended`].
@@ -229,7 +229,7 @@ fn carry_out(
     *tested = Tested { procedure: running, end: Some(end), purged };
 }
 
-/// Who keeps results while they come.
+/// Saves results while they arrive.
 struct Keeper<'a> {
     arguments: &'a PtsArguments,
     kept: Instant,
@@ -246,7 +246,7 @@ impl Keeper<'_> {
             return;
         }
         report.tests.last_mut().expect("it goes on").procedure = procedure.clone();
-        // A folder that is full or gone is told at the end; until then it may have room again.
+        // A full or missing folder is reported at the end; until then it may become writable again.
         let _ = write_json(&form::to_json(report), file, &mut std::io::sink());
         self.kept = Instant::now();
     }

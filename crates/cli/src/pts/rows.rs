@@ -26,7 +26,7 @@ pub fn case(test: Test, cell: &Cell) -> String {
     }
 }
 
-/// What is shown of each cell of a matrix.
+/// A quantity that is shown for each cell of a matrix.
 type Quantity = (&'static str, &'static str, fn(&Averages) -> f64);
 
 const IOPS: Quantity = ("IOPS", "1/s", |of| of.iops);
@@ -35,7 +35,7 @@ const MEAN: Quantity = ("average latency", "s", |of| of.mean / 1e9);
 const FIVE_NINES: Quantity = ("99.999% latency", "s", |of| of.five_nines / 1e9);
 const LONGEST: Quantity = ("maximum latency", "s", |of| of.longest / 1e9);
 
-/// What a test reports of each cell of its rounds.
+/// The quantities that a test reports for each cell of its rounds.
 pub fn quantities(test: Test) -> &'static [Quantity] {
     match test {
         Test::Iops => &[IOPS],

@@ -21,12 +21,12 @@ use tailcut_rt::pts::{End, Purge, Tester};
 use tailcut_rt::{Clock, Drive, EmulatedSsd, FileDrive};
 use tailcut_ssd::{Ssd, SsdConfig};
 
-/// The drive, and who tests it.
+/// The drive under test, and its tester.
 pub struct Subject<'a> {
     tester: AnyTester<'a>,
-    /// What is known of it.
+    /// Facts about the drive.
     pub platform: Platform,
-    /// Keeps others away from a device.
+    /// Exclusive claim on a device.
     _claim: Option<OwnedFd>,
     others: Option<Since>,
 }
@@ -48,9 +48,9 @@ macro_rules! with {
     };
 }
 
-/// What a purge is on a device.
+/// The purge method on a device.
 const TRIM: &str = "TRIM of all blocks; neither a secure erase nor a format";
-/// What it is on a simulated drive.
+/// The purge method on a simulated drive.
 const ANEW: &str = "an erased drive of the same kind takes its place, as a format leaves it";
 
 impl<'a> Subject<'a> {
@@ -118,7 +118,7 @@ impl<'a> Subject<'a> {
         Ok(Subject { tester, platform, _claim: None, others: None })
     }
 
-    /// Carries a test out, and shows it to `told` after each step.
+    /// Carries a test out, and passes it to `told` after each step.
     pub fn carry_out(&mut self, test: &mut Procedure, told: impl FnMut(&Procedure)) -> End {
         with!(&mut self.tester, tester => tester.carry_out(test, told))
     }
@@ -128,7 +128,7 @@ impl<'a> Subject<'a> {
         with!(&self.tester, tester => tester.purged())
     }
 
-    /// What a reader should know, by now.
+    /// Notes for the reader so far.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.platform.notes.clone();
         if let AnyTester::Emulated(tester) = &self.tester {

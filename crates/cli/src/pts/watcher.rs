@@ -1,4 +1,4 @@
-//! What a test shows of itself while it goes on, and who stops it.
+//! Progress of a running test, and its cancellation.
 
 use crate::interrupt::Interrupt;
 use crate::terminal::Waiting;
@@ -26,7 +26,7 @@ impl Watcher {
         self.show(procedure);
     }
 
-    /// It has come so far.
+    /// Shows the progress of a test.
     pub fn show(&self, procedure: &Procedure) {
         self.waiting.say(line(procedure, self.since.get().elapsed()));
     }

@@ -1,4 +1,4 @@
-//! `tailcut report`: pages of what was saved.
+//! `tailcut report`: HTML pages from saved results.
 
 pub mod arguments;
 
@@ -15,7 +15,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Writes the page and says where it is.
+/// Writes the page and prints its path.
 pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let source = source(&arguments.path)?;
     let page = page(&source)?;
@@ -39,7 +39,7 @@ fn source(path: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Where the page goes when nobody says.
+/// The default path of the page.
 fn beside(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("report.html") } else { path.with_extension("html") }
 }

@@ -43,7 +43,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// What is saved of a run of `scenario`.
+    /// The saved data of a run of `scenario`.
     pub fn new(scenario: &mut Scenario, simulated: &Simulated, skip_bad_lines: bool) -> Saved {
         Saved {
             report: simulated.report.clone(),

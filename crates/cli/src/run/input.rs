@@ -1,4 +1,4 @@
-//! The workload that the command line names, and what is wrong with it.
+//! The workload named on the command line, and its errors.
 
 use super::{Scenario, simulation::NotRun};
 use crate::arguments::{RunArguments, RunOptions};
@@ -14,7 +14,7 @@ use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
 
-/// Reads the scenario and what the command line says besides.
+/// Reads the scenario and the further settings of the command line.
 pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
     read_with_warnings(scenario, arguments).map(|_| ())
 }
@@ -137,7 +137,7 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     }
 }
 
-/// Problems of a section of the scenario that only the device could tell.
+/// Problems of a section of the scenario that are known only once the device is.
 fn blame(section: &str, problems: Vec<tailcut_sim::workload::Problem>, arguments: &RunArguments) -> Failure {
     let found = problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
     blame_keys(found, arguments)

@@ -23,7 +23,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What a run simulates, described by its keys.
+/// The scenario of a run, described by its keys.
 pub type Scenario = tailcut_sim::Scenario;
 
 /// Runs a scenario, or prints it or its keys where that is asked for.
@@ -60,7 +60,7 @@ fn finish(
 ) -> Result<(), Failure> {
     let saved = Saved::new(scenario, simulated, options.skip_bad_lines);
     let json = saved.to_json();
-    // Whoever reads the first lines only still gets the files.
+    // The files are also written when the reader closes standard output early.
     let printed = print(&saved, &json, scenario, options, out);
     let kept = keep(&saved, &json, scenario, simulated, options)
         .and_then(|()| Ok(files::write_elapsed(&options.out, elapsed)?));
@@ -68,7 +68,7 @@ fn finish(
         (None, told) => told,
         (Some(failure), Ok(()) | Err(Failure::Deaf)) => Err(failure),
         (Some(failure), Err(unkept)) => {
-            // Both are told; the exit code is that of the run.
+            // Both are reported; the exit code is that of the run.
             eprint!("{}", unkept.render(Tone::of_stderr()));
             Err(failure)
         }

@@ -27,7 +27,7 @@ pub struct Simulated {
     pub report: Report,
     /// What charts need beside it.
     pub detail: Detail,
-    /// What was measured, in full.
+    /// The full measurements.
     pub stats: Stats,
     /// Its requests, if they were to be kept.
     pub columns: Option<Columns>,
@@ -38,7 +38,7 @@ pub struct Simulated {
 /// How a run with results ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As the scenario says.
+    /// As the scenario specifies.
     Complete,
     /// By its user.
     Interrupted,
@@ -51,7 +51,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// What the command says after the results.
+    /// The failure to report after the results, if any.
     pub fn failure(&self) -> Option<Failure> {
         match self {
             Ending::Complete => None,
@@ -85,12 +85,12 @@ impl From<Failure> for NotRun {
     }
 }
 
-/// What is kept of a run beside its report.
+/// What is recorded of a run beside its report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// How it went over time.
+    /// Statistics over time.
     pub timeline: bool,
-    /// Every request, up to so many.
+    /// Every request, up to this number.
     pub requests: Option<usize>,
 }
 
@@ -111,9 +111,9 @@ pub fn simulate(
     })
 }
 
-/// The same for programs: keeps what they want, and tells them now and then how many requests are done, of
-/// how many if that can be said, at which simulated moment. Of the options those count that say how the run
-/// is done.
+/// As [`simulate`], for programs: records what `keep` selects, and calls back now and then with the number
+/// of requests done, their total if known, and the simulated time. Only the options that affect how the run
+/// is done count.
 pub fn simulate_and_keep(
     scenario: &Scenario,
     options: &RunOptions,
@@ -159,7 +159,7 @@ fn simulate_world<S: Storage>(
     Ok(simulated)
 }
 
-/// A world that is ready to run, with a word on the terminal while a long trace is looked through.
+/// A world that is ready to run, with a message on the terminal while a long trace is scanned.
 pub fn prepare<P: Probe, W: Witness>(
     scenario: &Scenario,
     probe: P,
@@ -176,7 +176,7 @@ pub fn prepare<P: Probe, W: Witness>(
     scenario.world(probe, witness, skip_bad_lines)
 }
 
-/// The same for an array; each drive is watched by a probe of its own.
+/// As [`prepare`], for an array; each drive has its own probe.
 pub fn prepare_array<P: Probe, W: Witness>(
     scenario: &Scenario,
     probe: impl Fn() -> P,
@@ -188,7 +188,7 @@ pub fn prepare_array<P: Probe, W: Witness>(
     scenario.array_world(probe, witness, skip_bad_lines)
 }
 
-/// The same for drives behind a host; each drive is watched by a probe of its own.
+/// As [`prepare`], for drives behind a host; each drive has its own probe.
 pub fn prepare_host<P: Probe, W: Witness>(
     scenario: &Scenario,
     probe: impl Fn() -> P,
@@ -200,7 +200,7 @@ pub fn prepare_host<P: Probe, W: Witness>(
     scenario.host_world(probe, witness, skip_bad_lines)
 }
 
-/// The same for a key-value server; each drive is watched by a probe of its own.
+/// As [`prepare`], for a key-value server; each drive has its own probe.
 pub fn prepare_server<P: Probe, W: Witness>(
     scenario: &Scenario,
     probe: impl Fn() -> P,
@@ -212,7 +212,7 @@ pub fn prepare_server<P: Probe, W: Witness>(
     scenario.kv_world(probe, witness, skip_bad_lines)
 }
 
-/// Runs a world under the eyes of the user, who may end it before its time.
+/// Runs a world with a progress bar; the user may interrupt it.
 pub fn drive<S: Storage, W: Witness>(
     world: &mut World<S, W>,
     scenario: &Scenario,
@@ -227,7 +227,7 @@ pub fn drive<S: Storage, W: Witness>(
     drive_observed(world, scenario, interrupt, &mut tell, &mut ())
 }
 
-/// The same with somebody who looks at the storage meanwhile.
+/// As [`drive`], with an observer of the storage and a progress callback.
 fn drive_observed<S: Storage, W: Witness>(
     world: &mut World<S, W>,
     scenario: &Scenario,
@@ -278,5 +278,5 @@ fn conclude<S: Storage, W: Witness>(
     Simulated { report, detail, stats: world.stats, columns: None, ending }
 }
 
-/// A drive of so many pages takes more than a second to prepare.
+/// A drive with this number of pages takes more than a second to prepare.
 const LARGE_PAGES: u64 = 1 << 25;

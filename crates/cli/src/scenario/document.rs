@@ -108,7 +108,7 @@ pub struct Item {
     pub value: Value,
 }
 
-/// A value, before anybody knows what it should be.
+/// A value whose expected type is not known yet.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A string.
@@ -128,7 +128,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What this is, for a sentence such as "… is a list".
+    /// The type of this value, for a sentence such as "… is a list".
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "a text",
@@ -141,7 +141,7 @@ impl Value {
         }
     }
 
-    /// A string or a number as a text; `None` for what is neither.
+    /// A string or a number as a text; `None` for other types.
     pub fn scalar(&self) -> Option<&str> {
         match self {
             Value::Text(text) | Value::Integer(text) | Value::Float(text) => Some(text),
@@ -162,7 +162,7 @@ pub fn parse(number: usize, source: &Source) -> Result<Section, Problem> {
     }
 }
 
-/// A syntax error in words for people who never read the grammar of TOML.
+/// A syntax error in plain words, without TOML's grammar.
 fn syntax(place: Place, source: &Source, message: &str) -> Problem {
     if !message.starts_with("string values must be quoted") {
         return Problem::at(place, format!("not TOML: {message}"));

@@ -8,7 +8,7 @@ use tailcut_base::config::Configure;
 
 /// Keys that a user has set, to other values than they have by default, and that have no effect.
 pub struct WithoutEffect {
-    /// Those that the run cannot have been meant to have.
+    /// Keys that the run cannot have been meant to have.
     pub errors: Problems,
     /// The others.
     pub warnings: Problems,
@@ -23,7 +23,7 @@ pub struct Reason {
 }
 
 /// Compares what a user has written with the part that was read from it, whose values were `defaults`.
-/// `reason` says of a path why the key has no effect, if it has none.
+/// `reason` returns why the key at a path has no effect, if it has none.
 pub fn find(
     part: &mut dyn Configure,
     defaults: &[Key],

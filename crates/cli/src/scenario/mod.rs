@@ -38,7 +38,7 @@ pub fn read(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) -> 
     if problems.is_empty() { Ok(()) } else { Err(Problems::new(sources, problems)) }
 }
 
-/// What a user wrote.
+/// The text that a user wrote.
 struct Written {
     sources: Vec<Source>,
     /// `None` when the file is not TOML.

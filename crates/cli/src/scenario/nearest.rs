@@ -1,4 +1,4 @@
-//! What a misspelt name was meant to be.
+//! The name that a misspelt one was meant to be.
 
 /// The most similar of `names`, if one is similar enough to be meant: a third of the letters
 /// wrong, swapped or missing at most, or one name the start of the other. Another RAID

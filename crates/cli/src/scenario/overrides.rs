@@ -81,7 +81,7 @@ fn lay(section: &mut Section, number: usize, text: &str, keys: &[Range<usize>], 
     };
     let item = section.items.entry(name.to_owned()).or_insert_with(empty);
     if !matches!(item.value, Value::Section(_)) {
-        // Whoever reads this will say that the key takes a value and no keys below it.
+        // The reader of this section reports that the key takes a value and no keys below it.
         *item = empty();
     }
     let Value::Section(below) = &mut item.value else { unreachable!("it was just made a section") };

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, where, and what would be right.
+//! Problems of a scenario: what is wrong, where, and what would be right.
 
 use super::source::{Place, Source};
 use crate::terminal::{Ink, Tone};
@@ -12,7 +12,7 @@ pub struct Problem {
     pub place: Option<Place>,
     /// What is wrong, without a full stop.
     pub message: String,
-    /// What would be right, where there is more to say than the message does.
+    /// What would be right, if the message does not state it.
     pub remedy: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl Problem {
         Problem { place: None, message: message.into(), remedy: None }
     }
 
-    /// The same problem with what would be right.
+    /// This problem with what would be right.
     pub fn remedy(mut self, remedy: impl Into<String>) -> Problem {
         self.remedy = Some(remedy.into());
         self
@@ -74,7 +74,7 @@ impl Problems {
         self.reports(&tone.paint(Ink::Error, "error"), tone)
     }
 
-    /// The same for what is doubtful, and no error.
+    /// The report for problems that are warnings rather than errors.
     pub fn warn(&self, tone: Tone) -> String {
         self.reports(&tone.paint(Ink::Warning, "warning"), tone)
     }

@@ -11,8 +11,8 @@ use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, Names, Visit};
 use tailcut_base::quantity::{self, BadQuantity};
 
-/// Walks `part` over the document: keys that are written get their values, the others keep
-/// theirs. Returns what is wrong, in no particular order; the part is then of no use.
+/// Walks `part` over the document: keys that are written get their values, the others keep theirs. Returns
+/// the problems, in no particular order; if there are any, the part is invalid.
 pub fn read(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
     let mut reader =
         Reader { document, levels: Vec::new(), problems: Vec::new(), unknown: Vec::new(), failures: 0 };
@@ -42,13 +42,13 @@ struct Reader<'d> {
 struct Level<'d> {
     /// Its path with dots; empty at the top.
     path: String,
-    /// What is written in it, if it is written.
+    /// Its content in the document, if it is there.
     section: Option<&'d Section>,
     /// The keys that the part has visited.
     known: Vec<&'static str>,
     /// Keys that it had once.
     replaced: Vec<&'static str>,
-    /// What the part says about its values: blamed key and message.
+    /// The part's complaints about its values: blamed key and message.
     doubts: Vec<(&'static str, String)>,
     /// Failures before this section.
     failures: usize,
@@ -63,7 +63,7 @@ struct UnknownKey {
 }
 
 impl UnknownKey {
-    /// The same name in another section is meant first, then a similar one beside it.
+    /// Suggests the same name in another section first, then a similar one in this section.
     fn problem(self, all: &[keys::Key]) -> Problem {
         let home = if self.section.is_empty() {
             String::from("at the top level")
@@ -82,7 +82,7 @@ impl UnknownKey {
     }
 }
 
-/// Why a value was not taken: what is wrong, and what would be right.
+/// Why a value was refused, and what would be right.
 struct Refusal {
     message: String,
     remedy: String,

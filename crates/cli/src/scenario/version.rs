@@ -4,18 +4,18 @@ use super::document::{Item, Section, Value};
 use super::problem::Problem;
 use std::cmp::Ordering;
 
-/// The key at the top of what is printed to be read again.
+/// The version key at the top of documents that are printed to be read again.
 pub const KEY: &str = "tailcut";
 
 /// This program's.
 const OURS: &str = env!("CARGO_PKG_VERSION");
 
-/// The line that says it.
+/// The line that contains the version.
 pub fn line() -> String {
     format!("{KEY} = \"{OURS}\"\n")
 }
 
-/// Takes the version out of a document; what is wrong with it, if anything is.
+/// Takes the version out of a document; returns what is wrong with it, if anything.
 pub fn take(document: &mut Section) -> Option<Problem> {
     let Item { place, value, .. } = document.items.remove(KEY)?;
     let Value::Text(written) = &value else {

@@ -24,8 +24,7 @@ pub fn write(part: &mut dyn Configure, comments: Comments) -> String {
     text.trim_start().to_owned()
 }
 
-/// One section. TOML wants the keys of a section before the sections below it, whatever the order
-/// of the walk.
+/// One section. TOML wants the keys of a section before the sections below it, in any order of the walk.
 struct Writer {
     comments: Comments,
     /// The path with dots; empty at the top.

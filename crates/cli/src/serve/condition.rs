@@ -1,4 +1,4 @@
-//! What the operator of a block server hears of its array unasked: that it is degraded, and that it no longer
+//! Reports changes of a block server's array to the operator: that it is degraded, and that it no longer
 //! is.
 
 use crate::terminal::{Ink, Tone};
@@ -13,8 +13,7 @@ pub struct ConditionLog {
 }
 
 impl ConditionLog {
-    /// Of a server that answers at the control socket, whose array is taken for optimal until it says
-    /// otherwise.
+    /// For a server with this control socket. Its array counts as optimal until a status differs.
     pub fn new(control: PathBuf) -> ConditionLog {
         ConditionLog { control, last: OPTIMAL.into() }
     }
@@ -29,7 +28,7 @@ impl ConditionLog {
         }
     }
 
-    /// What is to be said of a status, if it is another than before.
+    /// The message about a status, if the condition has changed.
     fn change(&mut self, status: &str) -> Option<String> {
         let condition = status.lines().find_map(|line| line.strip_prefix("condition "))?;
         if condition == self.last {

@@ -1,4 +1,4 @@
-//! What is served: emulated drives of a scenario, files and block devices, or plain memory.
+//! The drives that are served: emulated drives of a scenario, files and block devices, or plain memory.
 
 use super::arguments::BlockArguments;
 use crate::failure::Failure;
@@ -16,10 +16,10 @@ use tailcut_rt::file::FileOptions;
 use tailcut_rt::probe::{Holdings, Objection, Purpose, Remedy};
 use tailcut_rt::{AnyDrive, Clock, MemoryDrive};
 
-/// What is served.
+/// The storage behind one export.
 #[derive(Clone, Debug)]
 pub enum Served {
-    /// So many bytes of memory without a delay.
+    /// Memory of this size in bytes, without a delay.
     Memory(u64),
     /// The drive or array of a scenario, emulated or on devices.
     Drives {
@@ -74,7 +74,7 @@ pub fn load(
 }
 
 impl Served {
-    /// What the arguments say: what is served, each with its name.
+    /// The exports that the arguments describe, each with its name.
     ///
     /// # Errors
     /// What is wrong with the scenario.
@@ -165,7 +165,7 @@ impl Served {
     /// `on_single` is what a device is opened for that belongs to no array.
     ///
     /// # Errors
-    /// Says what was found, on all of them, and what to do about it.
+    /// The objections to all of the devices, and how to resolve them.
     pub fn check_devices(&self, on_single: Purpose, is_forced: bool) -> Result<(), Failure> {
         let Served::Drives { scenario, devices, is_new, is_read_only: false, .. } = self else {
             return Ok(());
@@ -176,7 +176,7 @@ impl Served {
             (true, false) => Purpose::OpenArray,
         };
         let object = |device: &PathBuf| {
-            // What cannot be looked at cannot be opened either, and who opens it says why.
+            // A device that cannot be examined cannot be opened either; opening it reports why.
             let Objection { why, remedy } = Holdings::of(device).ok()?.objection(purpose)?;
             let remedy = match remedy {
                 Remedy::Force if is_forced => return None,
@@ -221,7 +221,7 @@ impl fmt::Display for Served {
     }
 }
 
-/// What `--degraded` says.
+/// The consent that `--degraded` gives.
 pub fn consent(is_given: bool) -> Consent {
     if is_given { Consent::Degraded } else { Consent::Refuse }
 }

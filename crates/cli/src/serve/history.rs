@@ -1,8 +1,8 @@
-//! The history of a server: what its metrics page said, again and again, in one file.
+//! The history of a server: its metrics page, sampled periodically into one file.
 //!
-//! The file has a line for what the metrics mean and a line for each moment, as JSON. It does not grow for
-//! ever: when it has [`MOST`] moments, every second one goes, and from then on they are twice as far apart,
-//! so that it always tells of the whole time.
+//! The file has a line that describes the metrics and a line for each sample, as JSON. Its size is bounded:
+//! when it has [`MOST`] samples, every second one is deleted, and from then on they are twice as far apart,
+//! so that it always covers the whole time.
 
 use crate::failure::Failure;
 use crate::output::{self, OutputError};
@@ -22,7 +22,7 @@ const FIRST_EVERY: Duration = Duration::from_secs(1);
 /// The first line of a history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// What the file is: always [`Head::KIND`].
+    /// The kind of the file: always [`Head::KIND`].
     pub tailcut: String,
     /// Version of the program.
     pub version: String,
@@ -35,7 +35,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// What a history says it is.
+    /// The kind of document that a history declares itself to be.
     pub const KIND: &str = "history";
 }
 
@@ -60,8 +60,8 @@ pub struct History {
 }
 
 impl History {
-    /// A new history in `file` of what is served, which answers at the control socket. An older history of
-    /// this name is replaced.
+    /// A new history in `file` of the server at this control socket. An older history of this name is
+    /// replaced.
     ///
     /// # Errors
     /// When the file is something else, or cannot be written.
@@ -104,8 +104,8 @@ impl History {
         self.add(&page, (at * 1e3).round() / 1e3)
     }
 
-    /// The same for one that may not be there. One that fails ends, with a word on standard error: whatever
-    /// becomes of it, the server serves.
+    /// As [`History::go_on`], for one that may not be there. A history that fails ends with a message on
+    /// standard error: the server keeps serving.
     pub fn go_on_or_end(history: &mut Option<History>) {
         if let Some(Err(why)) = history.as_mut().map(History::go_on) {
             eprint!("{}", why.render(Tone::of_stderr()));
@@ -121,7 +121,7 @@ impl History {
         History::go_on_or_end(&mut history);
     }
 
-    /// Adds what a page says.
+    /// Adds the samples of a metrics page.
     fn add(&mut self, page: &str, at: f64) -> Result<(), Failure> {
         let (metrics, values) = read_page(page);
         if self.moments + 1 > MOST {

@@ -113,7 +113,7 @@ fn windows(arguments: &BlockArguments) -> Result<Windows, Failure> {
     Ok(Windows { control: Some(control), metrics })
 }
 
-/// Who may connect, and how.
+/// Access control of the server: network, TLS and permissions.
 fn access(arguments: &BlockArguments) -> Result<Access, Failure> {
     let load = |folder: &PathBuf| Certificates::load(folder, arguments.tls_verify_peer);
     let certificates = arguments.tls_certificates.as_ref().map(load).transpose();
@@ -149,7 +149,7 @@ pub(crate) fn cannot_listen(error: CannotListen) -> Failure {
     }
 }
 
-/// Shows what is going on until somebody asks to stop.
+/// Shows a status line until the user stops the server.
 fn watch(
     server: &Server<AnyDrive>,
     interrupt: &Interrupt,

@@ -1,4 +1,4 @@
-//! What a server says: how to reach it, how it does, and what it has done.
+//! A server's status on the terminal: how to reach it, its condition, and its counters.
 
 use super::arguments::{BlockArguments, TlsMode};
 use crate::ctl::DEFAULT_CONTROL;
@@ -63,14 +63,14 @@ fn attempts(address: &Address, name: &str) -> String {
     )
 }
 
-/// The same for a client that finds its authority, and its own certificate if it needs one, in the server's
-/// folder. fio takes no certificates with its URI.
+/// Commands to try for a client with TLS, which finds its authority, and its own certificate if it needs
+/// one, in the server's folder. fio takes no certificates with its URI.
 fn encrypted_attempts(address: &Address, name: &str, folder: &Path) -> String {
     let uri = address.encrypted_uri_with(name, folder);
     format!("  nbdinfo '{uri}'\n  nbdcopy '{uri}' null:\n")
 }
 
-/// What a server does at a moment.
+/// The state of a server at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Glance {
     requests: u64,
@@ -90,7 +90,7 @@ impl Glance {
         glance
     }
 
-    /// In words, with what has happened since `before`.
+    /// In words, with the rates since `before`.
     pub fn line(&self, before: &Glance, passed: Duration) -> String {
         let rate = |now: u64, before: u64| (now - before) as f64 / passed.as_secs_f64();
         format!(
@@ -103,7 +103,7 @@ impl Glance {
     }
 }
 
-/// What was served.
+/// The final statistics of a server.
 pub fn report(served: &Served<AnyDrive>, tone: Tone) -> String {
     let mut text = String::new();
     for (name, figures, drive) in &served.drives {
@@ -115,7 +115,7 @@ pub fn report(served: &Served<AnyDrive>, tone: Tone) -> String {
     text + &served.handshakes.as_ref().map(encryption).unwrap_or_default()
 }
 
-/// What became of those who wanted TLS, and why somebody did not get it.
+/// The TLS handshakes, and the reason of the last failure.
 fn encryption(handshakes: &Handshakes) -> String {
     let count = |count: u64| show_count(count as f64);
     let mut text = format!("TLS: {} handshakes", count(handshakes.done));
@@ -215,7 +215,7 @@ struct LateReport {
     p50_ns: u64,
     p99_ns: u64,
     max_ns: u64,
-    /// Of the latency that the model says, on average.
+    /// Mean lateness as a share of the modelled latency.
     share: f64,
 }
 
@@ -232,7 +232,7 @@ struct KindReport {
     max_ns: u64,
 }
 
-/// The same for programs.
+/// The final statistics as JSON.
 pub fn to_json(served: &Served<AnyDrive>) -> serde_json::Value {
     let exports = served.drives.iter().map(|(name, figures, drive)| export(name, figures, drive)).collect();
     let tls = served.handshakes.as_ref().map(|handshakes| TlsReport {

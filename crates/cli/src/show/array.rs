@@ -5,7 +5,7 @@ use crate::terminal::{Align, Table, Tone};
 use tailcut_base::quantity::{show_rate, show_time};
 use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 
-/// What the array did with its reads, and what each drive did.
+/// The reads of an array by how they were served, and the work of each drive.
 pub fn tables(array: &ArrayReport, tone: Tone) -> String {
     let log = array.log.as_ref().map_or(String::new(), |log| log_lines(log, array.groups));
     let epochs = array.epochs.as_ref().map_or(String::new(), epoch_lines);

@@ -6,7 +6,7 @@ use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
-/// What the drive did, each figure with the least that the work needs.
+/// The statistics of the drive, each figure with the least that the work needs.
 pub fn table(report: &Report, tone: Tone) -> String {
     let head =
         [("figure", Align::Left), ("measured", Align::Right), ("least", Align::Right), ("", Align::Left)];
@@ -99,7 +99,7 @@ fn cache(d: &DriveReport) -> Vec<Row> {
     rows
 }
 
-/// What the host can write before the blocks are worn out, beside the most that they could take.
+/// The bytes that the host can write before the blocks are worn out, beside the most that they could take.
 fn lifetime(d: &DriveReport) -> Option<Row> {
     let life = &d.lifetime;
     let (bytes, years) = (life.bytes_written?, life.years?);

@@ -4,7 +4,7 @@ use super::per_cent;
 use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::report::HostReport;
 
-/// What the cores did, and what requests cost them.
+/// The time of the cores, and the cost of requests.
 pub fn lines(host: &HostReport) -> String {
     let mut text = format!(
         "  {} on {} hardware threads: {} of their time and {:.2} context switches per request\n",

@@ -41,7 +41,7 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) ->
     page.text
 }
 
-/// What was behind the requests: a section with its heading for each machine that took part.
+/// The machines behind the requests: a section with its heading for each that took part.
 pub fn machinery(report: &Report, tone: Tone) -> Vec<(&'static str, String)> {
     let drive = if report.array.is_some() { "drive 0" } else { "drive" };
     let parts = [

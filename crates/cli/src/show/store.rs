@@ -5,7 +5,7 @@ use crate::terminal::{Align, Table, Tone};
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::report::{Curve, OperationReport, StoreReport};
 
-/// What the store did, each figure with its limit.
+/// The statistics of the store, each figure with its limit.
 pub fn table(store: &StoreReport, tone: Tone) -> String {
     let head =
         [("figure", Align::Left), ("measured", Align::Right), ("least", Align::Right), ("", Align::Left)];

@@ -21,7 +21,7 @@ pub fn kinds(report: &Report, tone: Tone) -> String {
     format!("{table}\n")
 }
 
-/// What this mix of requests needs of each resource, and where that ends.
+/// The need of this mix of requests for each resource, and the rate at which the resource saturates.
 pub fn resources(report: &Report, tone: Tone) -> String {
     let head = [("limit of", Align::Left), ("needed at least", Align::Right), ("full at", Align::Right)];
     let mut table = Table::new(&head, tone);

@@ -24,7 +24,7 @@ pub fn bars(waits: &[Wait], width: usize, tone: Tone) -> String {
     bars.render(width, tone)
 }
 
-/// What the causes mean, one sentence each, for the first of them.
+/// The meanings of the causes, one sentence each, for the first of them.
 pub fn meanings(waits: &[Wait], width: usize) -> String {
     let meaning = |wait: &Wait| {
         let cause = Cause::ALL.into_iter().find(|cause| cause.label() == wait.cause)?;

@@ -23,7 +23,7 @@ pub fn size(arguments: &SizeArguments, out: &mut dyn Write) -> Result<(), Failur
     Ok(out.flush()?)
 }
 
-/// What a segment costs: what the parts of the drive allow, and in its place whatever was measured.
+/// The costs of a segment: derived from the parts of the drive, or replaced by measured values.
 fn costs(arguments: &SizeArguments) -> Result<Costs, Failure> {
     let blocks = arguments.blocks.unwrap_or(SEGMENT_BLOCKS);
     let derived = arguments.drive.map(|drive| Costs::of(&drive.config(), blocks));

@@ -124,7 +124,7 @@ fn groups(sizing: &Sizing) -> Vec<Row> {
     ]
 }
 
-/// What it means that so many groups have to collect at a time, where one does.
+/// The consequence of collecting one group at a time where `collecting` are needed.
 fn at_a_time(collecting: f64) -> String {
     if collecting <= 1.0 {
         return String::from("erases + copies: as many groups, and one does");

@@ -14,7 +14,7 @@ pub struct DriveTest {
     test: Test,
     /// Its name on the command line.
     pub id: &'static str,
-    /// What it shows, in one line.
+    /// Its title, in one line.
     pub title: &'static str,
     /// The specification and the section.
     pub source: &'static str,
@@ -74,14 +74,14 @@ pub const ALL: [DriveTest; 8] = [
 
 /// What became of a drive test.
 pub struct Carried {
-    /// What was measured, also of a test that did not come to its end; none without any figure.
+    /// The measurements, also of a test that did not come to its end; `None` without any figure.
     pub table: Option<Table>,
     /// How it ended.
     pub ended: Result<(), Failure>,
 }
 
 impl DriveTest {
-    /// Carries the test out; `told` hears of it after each step. Of the options traces mean nothing to it.
+    /// Carries the test out; `told` is called after each step. Options about traces have no effect.
     ///
     /// # Errors
     /// A drive that cannot be tested.
@@ -107,7 +107,7 @@ impl DriveTest {
         Ok(tests[0].stages().iter().map(pts::plan::line).collect())
     }
 
-    /// How the same is done with other drives.
+    /// How to run the test with other drives.
     pub fn elsewhere(&self) -> String {
         let test = self.test.name();
         format!(
@@ -129,7 +129,7 @@ impl DriveTest {
     }
 }
 
-/// What the page of a drive test says above its tables.
+/// The notes above the tables of a drive test.
 fn notes(report: &Report) -> Vec<String> {
     let Platform { model, kind, capacity, .. } = &report.platform;
     let (size, form) = (show_bytes(*capacity as f64), report.settings.form.name());

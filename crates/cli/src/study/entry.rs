@@ -1,4 +1,4 @@
-//! What the list of studies holds.
+//! The entries of the list of studies.
 
 use super::drive::{self, DriveTest};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ impl Entry {
         }
     }
 
-    /// What it shows, in one line.
+    /// Its title, in one line.
     pub fn title(self) -> &'static str {
         match self {
             Entry::Paper(study) => study.title(),

@@ -64,7 +64,7 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
             break;
         }
     }
-    // What is finished is kept, whatever became of the rest.
+    // Finished studies are saved, even if a later one failed.
     if let Some(file) = arguments.json.as_deref().filter(|_| is_list || !tables.is_empty()) {
         write_json(&to_json(&tables, is_list), file, out)?;
     }
@@ -74,8 +74,7 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     ended.and_then(|()| all_explained(&tables))
 }
 
-/// What was measured, and how that ended: of a drive test that is stopped there is what was measured until
-/// then.
+/// The results of a study, and how it ended: a drive test that is stopped returns its results so far.
 fn measure(
     entry: Entry,
     options: &Options,
@@ -117,7 +116,8 @@ fn to_json(tables: &[Table], is_list: bool) -> Value {
     value.expect("plain data")
 }
 
-/// A figure that is far from the paper's is a finding or a fault: nobody shall have to guess which.
+/// Requires an explanation for every figure that is far from the paper's: each is either a finding or a
+/// fault.
 fn all_explained(tables: &[Table]) -> Result<(), Failure> {
     let row = |table: &Table, row: &study::Row| format!("{}: {}, {}", table.study, row.case, row.quantity);
     let all = tables.iter().flat_map(|table| table.unexplained().into_iter().map(move |r| row(table, r)));
@@ -210,7 +210,7 @@ pub fn chosen(ids: &[String]) -> Result<Vec<Entry>, Failure> {
     Err(Failure::Input(format!("{}\n\n{list}", unknown.join("\n"))))
 }
 
-/// What is run, from the words of the command line.
+/// The study options of the command line.
 ///
 /// # Errors
 /// A folder of traces that is none.

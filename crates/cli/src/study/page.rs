@@ -17,8 +17,8 @@ pub fn list(studies: &[Entry], tone: Tone) -> String {
     text
 }
 
-/// A finished study: what it shows and where that comes from, the rows, and the notes below them. Below a
-/// drive test stands how the same is done with other drives.
+/// A finished study: title and source, the rows, and the notes below them. A drive test also has
+/// instructions for other drives.
 pub fn table(entry: Entry, table: &Table, width: usize, tone: Tone) -> String {
     let width = width.min(PAGE);
     let notes = notes(&table.rows);
@@ -56,7 +56,7 @@ fn rows(rows: &[Row], notes: &[&str], tone: Tone) -> String {
         right("limit"),
         left("note"),
     ];
-    // Where no row has a figure or a note, its column says nothing.
+    // A column without any figure or note is omitted.
     let has = |column: &dyn Fn(&Row) -> bool| rows.iter().any(column);
     let has_paper = has(&|row| row.paper.is_some());
     let shown = [true, true, has_paper, true, has_paper, has(&|row| row.limit.is_some()), !notes.is_empty()];

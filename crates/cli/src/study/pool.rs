@@ -32,7 +32,7 @@ impl ThreadPool<'_> {
         self.measure_until(study, options, &mut |_| false)
     }
 
-    /// As [`ThreadPool::measure`], up to the runs at which `enough` says so; these are not measured.
+    /// As [`ThreadPool::measure`], up to the runs at which `enough` returns true; these are not measured.
     pub fn measure_until(
         &self,
         study: &dyn Study,
@@ -46,8 +46,8 @@ impl ThreadPool<'_> {
         })
     }
 
-    /// As [`ThreadPool::measure_until`]; `tell` hears a few times a second how many runs are done, of how
-    /// many that are known of.
+    /// As [`ThreadPool::measure_until`]; `tell` is called a few times a second with the number of runs done
+    /// and the number known so far.
     pub fn measure_telling(
         &self,
         study: &dyn Study,

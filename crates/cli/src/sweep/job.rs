@@ -6,11 +6,11 @@ use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::{self, Comments, Source};
 
-/// All that another process needs to run a point, but for the trace or job file, which must be found there
+/// All that another process needs to run a point, except the trace or job file, which must be found there
 /// under the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What the point is known by; see [`Point::digest`].
+    /// The digest of the point; see [`Point::digest`].
     pub digest: String,
     /// Its resolved scenario as TOML.
     pub scenario: String,
@@ -23,9 +23,9 @@ impl Job {
         Job { digest: point.digest.clone(), scenario }
     }
 
-    /// Runs the point and returns its line for `points.jsonl`, with its line end: what
-    /// [`Records::keep_line`](super::Records::keep_line) takes. None when `is_over`, which is asked now and
-    /// then, says so.
+    /// Runs the point and returns its line for `points.jsonl`, with its line end: the input of
+    /// [`Records::keep_line`](super::Records::keep_line). `None` when `is_over`, which is polled now and
+    /// then, returns true.
     ///
     /// # Errors
     /// A scenario that is another one here, because this is another version or a trace has another content.

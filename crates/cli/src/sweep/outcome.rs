@@ -1,4 +1,4 @@
-//! What is kept of a run.
+//! The recorded part of a run's results.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub struct Finer {
     pub resolved: bool,
 }
 
-/// How a run ended. A run that failed is a result, too: it fails again.
+/// How a run ended. A run that failed is also a result: it fails again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
@@ -44,7 +44,7 @@ pub enum Ended {
 }
 
 impl Outcome {
-    /// What is kept of `measured`.
+    /// The recorded part of `measured`.
     pub fn of(measured: &Measured) -> Outcome {
         let curves = [("all", &measured.all), ("read", &measured.reads), ("write", &measured.writes)];
         let some = curves.into_iter().filter(|(_, curve)| curve.count() > 0);

@@ -22,7 +22,7 @@ pub struct Point {
 /// Looks through the trace or job file of a scenario once, before it is run many times.
 ///
 /// # Errors
-/// What is wrong with it.
+/// What is wrong with the workload.
 pub fn check_workload(scenario: &Scenario) -> Result<(), Failure> {
     if scenario.is_synthetic() {
         return Ok(());

@@ -35,9 +35,9 @@ impl<'c> ThreadPool<'c> {
         ThreadPool { jobs: jobs.unwrap_or_else(cores).max(1), is_over }
     }
 
-    /// Runs the points that are not in `records` yet, and keeps each there as soon as it is
-    /// finished. Returns when all are, or when somebody asked to stop; what is finished by then is kept.
-    /// `tell` hears how far it is, a few times a second.
+    /// Runs the points that are not in `records` yet, and records each as soon as it is finished. Returns
+    /// when all are finished, or when the user asked to stop; points finished by then are recorded. `tell`
+    /// is called with the progress a few times a second.
     ///
     /// # Errors
     /// Records that cannot be written.
@@ -94,20 +94,20 @@ impl Queue<'_> {
         self.lost.store(true, Ordering::Relaxed);
     }
 
-    /// What each thread does: one point after another, until there are no more.
+    /// The work of each thread: one point after another, until there are no more.
     fn work(&self, found: &Sender<(usize, Ended)>) {
         while !self.is_over() {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(point) = self.open.get(index) else { return };
             if let Some(ended) = run(point, &|| self.is_over()) {
-                // Who collects goes away only when results cannot be kept.
+                // The collector exits early only when results cannot be recorded.
                 let _ = found.send((index, ended));
             }
         }
     }
 }
 
-/// Keeps what comes until all threads have ended, and tells how far they are.
+/// Records results until all threads have ended, and reports progress.
 fn collect(
     results: &Receiver<(usize, Ended)>,
     keep: &mut dyn FnMut(usize, Ended) -> Result<(), OutputError>,
@@ -127,7 +127,7 @@ fn collect(
     }
 }
 
-/// Runs one point; none when somebody asked to stop.
+/// Runs one point; `None` when the user asked to stop.
 pub(super) fn run(point: &Point, is_over: &dyn Fn() -> bool) -> Option<Ended> {
     let run = Run { label: point.digest.clone(), scenario: point.scenario.clone() };
     Ended::of(study::measure(&run, is_over))

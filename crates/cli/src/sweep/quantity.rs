@@ -76,7 +76,7 @@ impl Misread {
         Misread { span, message: message.into() }
     }
 
-    /// The same of a text that begins `by` bytes later.
+    /// This error in a text that begins `by` bytes later.
     pub fn shifted(self, by: usize) -> Misread {
         Misread { span: self.span.start + by..self.span.end + by, ..self }
     }
@@ -99,7 +99,7 @@ impl Quantity {
     /// Reads a quantity.
     ///
     /// # Errors
-    /// Says where the text is none of the language, and what would be.
+    /// The invalid part of the text, and what would be right.
     pub fn parse(text: &str) -> Result<Quantity, Misread> {
         let start = text.len() - text.trim_start().len();
         let trimmed = text.trim();
@@ -148,7 +148,7 @@ impl Quantity {
         self.what == What::Named(Name::Max)
     }
 
-    /// Whether it tells how long a drive lasts, of which nothing is known until something is erased.
+    /// Whether it is a drive's lifetime, which is unknown until a block is erased.
     pub fn is_lifetime(&self) -> bool {
         matches!(self.what, What::Named(Name::Life | Name::Dwpd))
     }
@@ -350,7 +350,7 @@ fn waf(report: &Value) -> Option<f64> {
     all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>() / all.len() as f64)
 }
 
-/// Of an array the life of the drive that fails first, of those that have worn at all.
+/// The life of an array's drive that fails first, among those with any wear.
 fn life(report: &Value) -> Option<f64> {
     let first = report["drive"]["lifetime"]["years"].as_f64();
     let members = report["array"]["members"].as_array();

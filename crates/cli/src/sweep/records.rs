@@ -15,7 +15,7 @@ pub const FILE: &str = "points.jsonl";
 /// The version that is written into each line.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What is known by the digests of [`Point`](super::Point)s, in memory or in a file as well.
+/// Finished runs by the digests of [`Point`](super::Point)s, in memory or also in a file.
 #[derive(Debug, Default)]
 pub struct Records {
     /// The lines as they are written: a report takes several times as much once it is parsed.

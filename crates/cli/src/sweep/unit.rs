@@ -1,4 +1,4 @@
-//! What a figure counts.
+//! The units of figures.
 
 use tailcut_base::quantity::{show_count, show_rate, show_time};
 
@@ -13,7 +13,7 @@ pub enum Unit {
     PerSecond,
     /// Years of 365.25 days.
     Years,
-    /// So many times as much.
+    /// A factor.
     Times,
     /// A bare number: counts, shares.
     Plain,

@@ -80,7 +80,7 @@ fn bar(share: f64, room: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// A share in per cent with one decimal; what would be rounded to nothing says so.
+/// A share in per cent with one decimal; `<0.1` for shares that would be rounded to 0.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         p if p > 0.0 && p < 0.05 => String::from("<0.1"),

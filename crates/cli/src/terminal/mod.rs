@@ -1,4 +1,4 @@
-//! What a person sees: tables, bars, progress and colours.
+//! Terminal output: tables, bars, progress and colours.
 //!
 //! Colours and progress appear on a terminal only; what goes into a file or a pipe is plain text.
 

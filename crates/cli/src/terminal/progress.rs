@@ -1,4 +1,4 @@
-//! How far a run is, on standard error, for whoever sits and waits.
+//! The progress of a run on standard error.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -9,9 +9,9 @@ use tailcut_base::quantity::show_count;
 /// The progress of one run. Shows nothing where standard error is no terminal, and nothing during
 /// the first two seconds; goes away when it is dropped.
 pub struct Progress {
-    /// What is being done, in a word or two.
+    /// The current activity, in a word or two.
     label: &'static str,
-    /// What is counted.
+    /// The things that are counted.
     things: &'static str,
     /// How many there are in all, where that is known.
     total: Option<u64>,
@@ -66,7 +66,7 @@ impl Progress {
         self.show(done, None);
     }
 
-    /// Takes the bar away, so that what is printed next stands on a clean line.
+    /// Removes the bar, so that the next output begins on a clean line.
     pub fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -90,7 +90,7 @@ fn bar(label: &'static str, total: Option<u64>) -> ProgressBar {
     bar
 }
 
-/// `12.3 M of 50.0 M requests, 1.52 s simulated, 3.40 M/s, 11 s left`, with what is known of it.
+/// `12.3 M of 50.0 M requests, 1.52 s simulated, 3.40 M/s, 11 s left`; unknown parts are left out.
 fn line(things: &str, done: u64, total: Option<u64>, now: Option<Time>, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     let rate = if seconds > 0.0 { done as f64 / seconds } else { 0.0 };
@@ -98,7 +98,7 @@ fn line(things: &str, done: u64, total: Option<u64>, now: Option<Time>, elapsed:
     let remaining = total.filter(|_| rate > 0.0).map(|total| total.saturating_sub(done) as f64 / rate);
     let remaining = remaining.map_or(String::new(), |left| format!(", {} left", show_wait(left)));
     let now = now.map_or(String::new(), |now| format!(", {now} simulated"));
-    // A rate below ten is of no use to anybody who waits.
+    // A rate below ten is of no use to the user.
     let rate = if rate < 10.0 { String::new() } else { format!(", {}/s", show_count(rate)) };
     format!("{}{whole} {things}{now}{rate}{remaining}", show_count(done as f64))
 }

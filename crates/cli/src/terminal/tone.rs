@@ -11,10 +11,10 @@ pub enum Tone {
     Coloured,
 }
 
-/// What a piece of text is; the colour follows from it.
+/// The role of a piece of text; the colour follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// The word that says that something failed.
+    /// The word that marks an error.
     Error,
     /// A warning.
     Warning,

@@ -10,13 +10,13 @@ use std::time::Duration;
 pub struct Waiting(Option<ProgressBar>);
 
 impl Waiting {
-    /// Says `what` while a file is read that is large enough to take a while.
+    /// Shows `what` while a file is read that is large enough to take a while.
     pub fn for_file(file: &Path, what: &'static str, quiet: bool) -> Waiting {
         let is_long = std::fs::metadata(file).is_ok_and(|data| data.len() > LONG_BYTES);
         if is_long { Waiting::new(what, quiet) } else { Waiting(None) }
     }
 
-    /// Says `what` until it is dropped.
+    /// Shows `what` until it is dropped.
     pub fn new(what: impl Into<String>, quiet: bool) -> Waiting {
         if quiet || !std::io::stderr().is_terminal() {
             return Waiting(None);
@@ -28,7 +28,7 @@ impl Waiting {
         Waiting(Some(bar))
     }
 
-    /// Says something else from now on.
+    /// Replaces the text.
     pub fn say(&self, what: String) {
         if let Some(bar) = &self.0 {
             bar.set_message(what);

@@ -173,7 +173,7 @@ fn plan(text: &str) -> Result<Plan, Failure> {
     text.parse().map_err(|error| Failure::Input(format!("--plan: {error}")))
 }
 
-/// How long a search goes on if nothing is said.
+/// The default length of a search.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 
 /// Runs that may be spent to find a smaller plan.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tailcut_base::config::Choice;
 use tailcut_sim::torture::{FaultKind, Reached, Tally};
 
-/// What a search has done, in tables.
+/// The results of a search, in tables.
 pub fn summary(harvest: &Harvest, subject: &str, tone: Tone) -> String {
     let mut table = Table::new(&[("torture", Align::Left), (subject, Align::Right)], tone);
     for (name, value) in figures(harvest) {
@@ -63,7 +63,7 @@ pub fn verdict(verdict: &Verdict, replay: &str, canary: &str, tone: Tone) -> Str
     )
 }
 
-/// The same for programs.
+/// The results of a search as JSON.
 pub fn to_json(harvest: &Harvest, subject: &str, verdict: Option<(&Verdict, &str)>) -> Value {
     let tally = &harvest.tally;
     let faults: Map<String, Value> =

@@ -40,7 +40,7 @@ pub struct Search {
     pub count: Option<u64>,
     /// How long new runs begin.
     pub time: Option<Duration>,
-    /// What is run.
+    /// The plans to run.
     pub plans: Plans,
     /// A bug to be found.
     pub canary: Option<Canary>,
@@ -48,7 +48,7 @@ pub struct Search {
     pub jobs: Option<usize>,
 }
 
-/// What the seeds have shown.
+/// The results of the seeds.
 #[derive(Clone, Debug)]
 pub struct Harvest {
     /// Runs that have ended.
@@ -57,11 +57,11 @@ pub struct Harvest {
     pub took: Duration,
     /// Of all runs; does not depend on their order.
     pub digest: u64,
-    /// What was reached.
+    /// The states and events that the runs reached.
     pub tally: Tally,
     /// The lowest seed that broke a promise.
     pub found: Option<(u64, Wrong)>,
-    /// Somebody asked to stop.
+    /// The user asked to stop.
     pub interrupted: bool,
 }
 
@@ -107,8 +107,7 @@ impl Shared {
     }
 }
 
-/// Runs the seeds of a search until one shows something, all are done, the time is up or somebody
-/// asks to stop.
+/// Runs the seeds of a search until one fails, all are done, the time is up or the user asks to stop.
 pub fn search(search: &Search, quiet: bool, interrupt: &Interrupt) -> Harvest {
     let jobs = search.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let mut progress = Progress::counting("runs", "torture", search.count, quiet);

@@ -1,8 +1,8 @@
-//! A panic of what is tortured is an answer like any other, and must not end the search for more.
+//! A panic of the subject is a result like any other, and must not end the search.
 //!
 //! Where panics unwind they are caught. Where they abort the process (the release profile), the hook that
-//! runs before does not return: it tells whoever waits and leaves the thread asleep for good. So every
-//! guarded piece of work runs on a thread that nobody joins.
+//! runs before does not return: it notifies the waiting thread and parks its own forever. So guarded work
+//! always runs on a thread that is never joined.
 
 use crate::interrupt::Interrupt;
 use std::cell::RefCell;
@@ -19,8 +19,8 @@ thread_local! {
     static REPORT: RefCell<Option<Report>> = const { RefCell::new(None) };
 }
 
-/// Does `work`; `report` is told of a panic with its message and place, and then this function either
-/// returns nothing or never returns.
+/// Does `work`; on a panic `report` receives its message and place, and then this function either returns
+/// nothing or never returns.
 pub fn guarded<T>(report: impl FnMut(String) + 'static, work: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(set_hook);

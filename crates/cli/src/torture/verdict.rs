@@ -1,4 +1,4 @@
-//! What there is to say of a broken promise: a smaller plan that breaks it, and what happens in it.
+//! The analysis of a broken promise: a smaller plan that breaks it, and what happens in it.
 
 use super::trap::apart;
 use crate::interrupt::Interrupt;
@@ -10,7 +10,7 @@ use tailcut_sim::torture::{Canary, Outcome, Plan, Wrong, run, shrink};
 /// A broken promise.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// Which.
+    /// The broken promise.
     pub wrong: Wrong,
     /// The smallest plan that was found to break it.
     pub plan: Plan,
@@ -25,7 +25,7 @@ pub fn attempt(plan: &Plan, canary: Option<Canary>, interrupt: &Interrupt) -> Op
     Some(ended.unwrap_or_else(Outcome::panicked))
 }
 
-/// What a search for a smaller plan may cost, and what it keeps.
+/// The budget of a search for a smaller plan, and what the search keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Runs at most.

@@ -10,7 +10,7 @@ use std::path::Path;
 use tailcut_base::config::Choice;
 use tailcut_sim::trace::{self, Converted, Format, Options};
 
-/// Writes a trace in another format, and says what got lost.
+/// Writes a trace in another format, and reports lost information.
 pub fn convert(
     input: &Path,
     output: &Path,

@@ -1,4 +1,4 @@
-//! What is on a simulated drive, as fingerprints.
+//! The content of a simulated drive, as fingerprints.
 
 use tailcut_base::table::Table;
 use tailcut_base::{CommandId, Op};
@@ -8,12 +8,12 @@ use tailcut_host::{Fingerprint, Request};
 #[derive(Debug)]
 pub struct Contents {
     blocks: Table<u32>,
-    /// What each request in flight is answered with, by its name.
+    /// The data with which each request in flight will be answered, by its name.
     in_flight: Vec<Vec<Fingerprint>>,
 }
 
 impl Contents {
-    /// An empty drive of so many blocks.
+    /// An empty drive of `blocks` blocks.
     pub fn new(blocks: u64) -> Contents {
         Contents { blocks: Table::new(blocks as usize), in_flight: Vec::new() }
     }

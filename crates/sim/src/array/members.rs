@@ -1,4 +1,4 @@
-//! What the members of a simulated array are: drives of their own, or the NVM sets of one drive.
+//! The members of a simulated array: whole drives, or the NVM sets of one drive.
 
 use tailcut_base::CommandId;
 use tailcut_host::Disk;
@@ -47,13 +47,13 @@ impl Members {
         }
     }
 
-    /// What each says of itself.
+    /// The identity of each member as a disk.
     pub fn disks<P: Probe>(&self, drives: &[Ssd<P>]) -> Vec<Disk> {
         let disk = |member: &Member| Disk::of(&drives[member.drive].identify_set(member.set));
         self.members.iter().map(disk).collect()
     }
 
-    /// One of them.
+    /// One member.
     #[inline]
     pub fn get(&self, member: usize) -> Member {
         self.members[member]

@@ -28,9 +28,9 @@ pub struct SimulatedArray<P: Probe = ()> {
     drives: Vec<Ssd<P>>,
     /// The next event of each drive, and behind them that of the array.
     timers: Timers,
-    /// Completions that the host has not been told of.
+    /// Completions not yet reported to the host.
     ready: Vec<Completion>,
-    /// The moment of those.
+    /// The moment of the completions in `ready`.
     ready_at: Time,
     /// Of a drive, while they are handed over.
     completions: Vec<Completion>,
@@ -60,7 +60,7 @@ impl<P: Probe> SimulatedArray<P> {
         &self.drives
     }
 
-    /// Tells the drives, which have been prepared, what the array wants of them.
+    /// Sends the array's initial commands to the drives, which have been prepared.
     pub fn start(&mut self) {
         self.pump(Time::ZERO);
     }
@@ -94,7 +94,7 @@ impl<P: Probe> SimulatedArray<P> {
         self.timers.set_or_clear(self.drives.len(), self.volume.array().next_event());
     }
 
-    /// Tells the host.
+    /// Collects the array's answers for the host.
     fn tell(&mut self, now: Time) {
         let before = self.ready.len();
         self.volume.take_answers(now, &mut self.ready);

@@ -24,7 +24,7 @@ impl<P: Probe> SimulatedArray<P> {
         for (drive, number) in self.drives.iter_mut().zip(0..) {
             drive.precondition(how, seed(number));
         }
-        // What the array has to tell the drives is not for those that stand in for them.
+        // The array's control commands are not meant for the stand-ins of the drives.
         let calls = std::mem::take(self.volume.array.controls());
         let blocks = self.volume.array.disk().blocks * u64::from(how.fill) / 1_000_000;
         let mut block = 0;
@@ -41,7 +41,7 @@ impl<P: Probe> SimulatedArray<P> {
     /// Writes to the array over drives that take no time, and are otherwise left as they are.
     fn write_at_once(&mut self, block: u64, data: Vec<Fingerprint>) {
         let (blocks, op, class) = (data.len() as u32, Op::Write, Class::DEFAULT);
-        // What is acknowledged in a cache would not be on the drives.
+        // Data that is acknowledged in a cache would not be on the drives.
         let request = BlockRequest {
             id: 0,
             op,

@@ -1,5 +1,5 @@
-//! The array's machine and what its members hold, without their drives: whoever has those carries its
-//! requests to them.
+//! The array's machine and the contents of its members, without their drives: the owner of the drives
+//! passes its requests to them.
 
 use super::contents::Contents;
 use super::{Member, Members};
@@ -18,7 +18,7 @@ pub struct Volume {
     pub(super) members: Members,
     /// Of each member.
     pub(super) contents: Vec<Contents>,
-    /// What it has come up with and nobody has taken yet.
+    /// Requests that the array has issued and that were not taken yet.
     sent: VecDeque<(DriveId, Request<Fingerprint>)>,
     memory: Vec<Vec<Fingerprint>>,
     model: String,
@@ -57,12 +57,12 @@ impl Volume {
         &self.array
     }
 
-    /// The array, to be told of what begins to count.
+    /// Mutable access to the array, to advance it or to restart its counters.
     pub fn array_mut(&mut self) -> &mut Array<Fingerprint> {
         &mut self.array
     }
 
-    /// What it says of itself.
+    /// The array's identity as a device.
     pub fn identify(&self) -> Identify {
         let disk = self.array.disk();
         Identify {
@@ -114,7 +114,7 @@ impl Volume {
         self.array.answered(now, DriveId::at(member), Response { id, status, data, busy_for, spans });
     }
 
-    /// Appends what the host is to be told.
+    /// Appends the array's answers to the host.
     #[inline]
     pub fn take_answers(&mut self, now: Time, completions: &mut Vec<Completion>) {
         let mut answers = std::mem::take(self.array.answers());
@@ -159,7 +159,7 @@ impl Volume {
         !calls.is_empty()
     }
 
-    /// What a command is to the array; none for a trim that covers no whole block.
+    /// The array request for a command; `None` for a trim that covers no whole block.
     fn request(&mut self, command: &Command) -> Option<Request<Fingerprint>> {
         let (first, end) = (command.sector, command.sector + u64::from(command.sectors));
         let (block, end) = match command.op {
@@ -188,7 +188,7 @@ impl Volume {
         })
     }
 
-    /// What a command without anything to be done is answered.
+    /// The completion of a command without any work.
     pub fn nothing_to_do(now: Time, command: &Command) -> Completion {
         let (id, status, spans) = (command.id, Status::Success, Spans::new());
         Completion { id, status, at: now, content: 0, busy_for: Nanos::ZERO, spans }

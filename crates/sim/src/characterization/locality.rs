@@ -41,11 +41,11 @@ pub struct Locality {
 impl Locality {
     /// Transactional locality: `plane_shared / pages`, 0 … 1.
     ///
-    /// Pages of different dies pair up in a deep queue whatever their addresses are: uniformly
-    /// random pages reach nearly two to a transaction. What depends on addresses is whether pages
-    /// meet at "the same page and die offset [...] but different block addresses" (Sprinkler,
-    /// section 2.2), which plane sharing needs; so this share tells the loads apart, and
-    /// [`Locality::pages_per_transaction`] does not. Uniformly random pages reach 0.1.
+    /// Pages of different dies pair up in a deep queue whatever their addresses are: uniformly random pages
+    /// reach nearly two to a transaction. What depends on addresses is whether pages meet at "the same page
+    /// and die offset [...] but different block addresses" (Sprinkler, section 2.2), which plane sharing
+    /// needs; so this share distinguishes the loads, and [`Locality::pages_per_transaction`] does not.
+    /// Uniformly random pages reach 0.1.
     pub fn share(&self) -> f64 {
         if self.pages == 0 { 0.0 } else { self.plane_shared as f64 / self.pages as f64 }
     }
@@ -112,10 +112,10 @@ impl LocalityMeter {
     /// Pages of a window: 16 for each of the 256 planes of the paper's drive, 8 MiB of data, far
     /// above a real queue.
     ///
-    /// The paper names no length, and the measure rises with it: uniformly random pages have 0.03
-    /// at 1,024 pages, 0.1 at 4,096 and 0.32 at 16,384. This one was chosen because it tells the
-    /// generated workloads apart; 2,048 puts each into the same class, 1,024 puts msnfs3 and proj1
-    /// one lower, 16,384 puts msnfs1 one higher.
+    /// The paper names no length, and the measure rises with it: uniformly random pages have 0.03 at 1,024
+    /// pages, 0.1 at 4,096 and 0.32 at 16,384. This one was chosen because it distinguishes the generated
+    /// workloads; 2,048 puts each into the same class, 1,024 puts msnfs3 and proj1 one lower, 16,384 puts
+    /// msnfs1 one higher.
     pub const WINDOW: usize = 4096;
 
     /// A meter on this layout.
@@ -137,7 +137,7 @@ impl LocalityMeter {
         }
     }
 
-    /// What was counted, the last window included.
+    /// The counts, including the last window.
     pub fn finish(mut self) -> Locality {
         self.close();
         self.locality

@@ -1,4 +1,4 @@
-//! What the time of a core was spent on.
+//! The time account of a core.
 
 use tailcut_base::Nanos;
 
@@ -76,7 +76,7 @@ impl CpuTime {
         self.nanos.iter_mut().zip(&other.nanos).for_each(|(sum, time)| *sum += time);
     }
 
-    /// What has been spent since `earlier`.
+    /// The time spent since `earlier`.
     pub fn since(&self, earlier: &CpuTime) -> CpuTime {
         let nanos = std::array::from_fn(|i| self.nanos[i] - earlier.nanos[i]);
         CpuTime { nanos }

@@ -1,9 +1,9 @@
-//! What each step of the host costs: one constant each, the same in every study.
+//! The cost of each step of the host: one constant each, equal in every study.
 //!
-//! Two sums are given by Shin (2017, section 1.1.2): the SCSI path of a request takes 13.5 µs, and of the CPU
-//! time of a request at least 7 µs are the price of changing contexts. We read the second as a part of the
-//! first. The constants below share these sums out; `docs/model.md`, section "Host", says which of the parts
-//! are measured elsewhere and which are assumed. Its tests hold the sums.
+//! Two sums are given by Shin (2017, section 1.1.2): the SCSI path of a request takes 13.5 µs, and of the
+//! CPU time of a request at least 7 µs are the price of changing contexts. We read the second as a part of
+//! the first. The constants below divide these sums; `docs/model.md`, section "Host", lists which of the
+//! parts are measured elsewhere and which are assumed. Its tests hold the sums.
 
 use tailcut_base::Nanos;
 
@@ -22,7 +22,7 @@ pub const CHECK: Nanos = Nanos(150);
 /// Sending an inter-processor interrupt (assumed; with the one below 1.2 µs of the 7).
 pub const IPI_SEND: Nanos = Nanos(400);
 
-/// Being interrupted by one (see [`HARD_ENTRY`]: the same way in and out).
+/// Receiving an inter-processor interrupt (entry and exit as for [`HARD_ENTRY`]).
 pub const IPI_ENTRY: Nanos = HARD_ENTRY;
 
 /// Raising, entering and leaving a software interrupt (assumed).
@@ -36,7 +36,7 @@ pub const WAKE: Nanos = Nanos(1000);
 /// be).
 pub const SWITCH: Nanos = Nanos(1600);
 
-/// What a thread that comes back pays for cold caches, after another has run (assumed; the same source has
+/// The cost of cold caches for a thread that resumes after another has run (assumed; the same source has
 /// microseconds for small working sets).
 pub const REFILL: Nanos = Nanos(1800);
 
@@ -73,7 +73,7 @@ pub const FINISH_SCSI: Nanos = Nanos(1500);
 /// Post-processing over the HAL: unmapping, one descriptor (assumed).
 pub const FINISH_DIRECT: Nanos = Nanos(1000);
 
-/// What each of two hardware threads of a core does while the other is busy, in thousandths of what it does
+/// The speed of each of two hardware threads of a core while the other is busy, in thousandths of its speed
 /// alone: together 1.25 of one (Marr et al., Intel Technology Journal 6(1), 2002, report gains up to 30 %).
 pub const SHARED_CORE: u64 = 625;
 

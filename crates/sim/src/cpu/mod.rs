@@ -1,5 +1,5 @@
 //! The processor of a host, in virtual time: cores with siblings, a fair scheduler, interrupts, and an
-//! account of where the time goes. What it does is said by its owner, see [`Machine`].
+//! account of where the time goes. Its owner directs it, see [`Machine`].
 
 pub mod account;
 pub mod costs;

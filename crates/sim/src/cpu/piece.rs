@@ -1,4 +1,4 @@
-//! What a core works on: pieces of work at three levels, and the moments at which it asks for the next.
+//! The work of a core: pieces at three levels, and the moments at which it asks for the next.
 
 use super::account::Spent;
 use super::runqueue::ThreadId;
@@ -31,7 +31,7 @@ impl Piece {
         Piece { work: FOREVER, on, preemptible: true }
     }
 
-    /// Nothing.
+    /// No work.
     pub(super) const NONE: Piece = Piece::kernel(Nanos::ZERO, Spent::Idle);
 }
 
@@ -46,7 +46,7 @@ pub enum Level {
     Hard,
 }
 
-/// A level has come to the end of its piece: the owner says what it does next.
+/// A level has come to the end of its piece: the owner chooses the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The handler of a hardware interrupt, by the number that was given to

@@ -23,7 +23,7 @@ pub struct RunQueue {
     arrivals: u64,
 }
 
-/// What a thread is to its queue.
+/// A thread as its run queue sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Its weight.

@@ -1,5 +1,5 @@
-//! What a server keeps its items on: one drive, or an array, by itself or behind a host whose threads carry
-//! out what the server asks of it.
+//! The storage of a server's items: one drive, or an array, by itself or behind a host whose threads carry
+//! out the server's requests.
 
 use crate::array::SimulatedArray;
 use crate::path::{HostFigures, SimulatedHost};

@@ -195,7 +195,7 @@ impl KvConfig {
     }
 
     /// Bytes that an item takes on flash at most: a record touches no more blocks than it must, so a block
-    /// holds so many whole ones, or a long one has its blocks for itself.
+    /// is divided among the whole records that fit, or a long record has its blocks alone.
     pub fn footprint(&self) -> u64 {
         let record = (Header::BYTES as u64 + KEY_BYTES as u64 + self.value).next_multiple_of(UNIT);
         match BLOCK_BYTES / record {

@@ -13,7 +13,7 @@ pub struct Connection {
     pub is_busy: bool,
     /// The world's name for its command.
     pub command: u32,
-    /// What it wants: to get or to set an item.
+    /// The operation: to get or to set an item.
     pub op: Op,
     /// Which item.
     pub item: u64,
@@ -89,7 +89,7 @@ impl Connection {
         self.mark = now;
     }
 
-    /// What the server has answered.
+    /// The outcome of the command according to the server's answer.
     ///
     /// # Panics
     /// If that is no answer, or not to this command.
@@ -133,7 +133,7 @@ fn append_get(item: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a `set` of a value of so many bytes.
+/// Appends a `set` of a value of `bytes` bytes.
 fn append_set(item: u64, version: u64, bytes: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"set ");
     append_key(item, out);

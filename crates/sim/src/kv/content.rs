@@ -5,7 +5,7 @@ use tailcut_base::random::mix64;
 /// Bytes of a key: "user" and a number, as YCSB's (`CoreWorkload.buildKeyName`), with all 20 digits.
 pub const KEY_BYTES: usize = 24;
 
-/// The least bytes of a value: it says which item and which version it is.
+/// The least bytes of a value: it contains the numbers of its item and version.
 pub const LEAST_VALUE: usize = 16;
 
 /// Appends the key of an item.

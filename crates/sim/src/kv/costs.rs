@@ -1,14 +1,14 @@
-//! What each step of a key-value server costs beside what [`crate::cpu::costs`] has: one constant each, with
-//! its source.
+//! The cost of each step of a key-value server beside those in [`crate::cpu::costs`]: one constant each,
+//! with its source.
 //!
-//! Most are of Arrakis (Peter et al., OSDI 2014), who took Linux apart on a Xeon of 2.2 GHz of the years in
-//! which the servers were built that the studies are about: table 2 for one `get` of a server with one thread
-//! and epoll (Redis), table 1 for what the network stack does with a packet.
+//! Most are from Arrakis (Peter et al., OSDI 2014), which breaks Linux down on a Xeon of 2.2 GHz of the
+//! years in which the servers of the studies were built: table 2 for one `get` of a server with one thread
+//! and epoll (Redis), table 1 for the network stack's work per packet.
 
 use crate::cpu::costs::{HARD_ENTRY, SOFT_ENTRY, SWITCH, WAKE};
 use tailcut_base::Nanos;
 
-/// Asking for what has come, once for all connections (`epoll_wait`; Arrakis, table 2).
+/// One poll for all connections (`epoll_wait`; Arrakis, table 2).
 pub const LOOK: Nanos = Nanos(2420);
 
 /// Receiving from one connection (Arrakis, table 2).
@@ -21,19 +21,20 @@ pub const COMMAND: Nanos = Nanos(850 + 100 + 600 + 550);
 /// Sending on one connection, with the way through the network stack (Arrakis, table 2).
 pub const SEND: Nanos = Nanos(3170);
 
-/// What the network stack does with a packet that has come (Arrakis, table 1, network stack in).
+/// The network stack's work for a received packet (Arrakis, table 1, network stack in).
 pub const PACKET: Nanos = Nanos(1260);
 
-/// What a client does from the interrupt of its network card until its thread has the answer; its thread
+/// A client's work from the interrupt of its network card until its thread has the answer; its thread
 /// sleeps, its core has other work.
 pub const CLIENT_RECEIVE: Nanos =
     Nanos(HARD_ENTRY.0 + SOFT_ENTRY.0 + PACKET.0 + WAKE.0 + SWITCH.0 + RECEIVE.0);
 
-/// Bytes of a message in one packet: 1500 (IEEE 802.3) less the headers of IP (20, RFC 791) and TCP (20, RFC 9293) and its time stamps (12, RFC 7323).
+/// Bytes of a message in one packet: 1500 (IEEE 802.3) less the headers of IP (20, RFC 791) and TCP (20,
+/// RFC 9293) and its time stamps (12, RFC 7323).
 pub const SEGMENT_BYTES: u64 = 1500 - 20 - 20 - 12;
 
-/// What is on the wire for a packet beside these: its headers, and preamble, header, check sequence and gap
-/// of Ethernet (8 + 14 + 4 + 12, IEEE 802.3).
+/// Bytes on the wire for each packet in addition to these: its headers, and preamble, header, check
+/// sequence and gap of Ethernet (8 + 14 + 4 + 12, IEEE 802.3).
 pub const PACKET_BYTES: u64 = 52 + 38;
 
 /// Packets of a message; there is one at least.
@@ -46,7 +47,7 @@ pub fn wire_bytes(bytes: u64) -> u64 {
     bytes + packets(bytes) * PACKET_BYTES
 }
 
-/// All that a server does for a `get` that it answers from memory, if nobody else has sent anything.
+/// A server's work for a `get` that it answers from memory, if no other command is waiting.
 pub const GET: Nanos = Nanos(LOOK.0 + RECEIVE.0 + COMMAND.0 + SEND.0);
 
 #[cfg(test)]

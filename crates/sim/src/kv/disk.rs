@@ -1,9 +1,9 @@
 //! A simulated drive or array as a disk of bytes.
 //!
-//! Drives and arrays in virtual time carry fingerprints, and both promise the same: a read returns what the
-//! last write submitted before it wrote. So the bytes are kept beside, and taken at the moment at which a
-//! request is submitted; and what the drive or array returns of its fingerprints, which are made of these
-//! bytes, is checked.
+//! Drives and arrays in virtual time carry fingerprints, and both promise that a read returns what the last
+//! write submitted before it wrote. So the bytes are kept beside, and taken at the moment at which a
+//! request is submitted; the fingerprints returned by the drive or array, which are made of these bytes,
+//! are checked.
 
 use crate::storage::Storage;
 use crate::world::Checker;
@@ -17,7 +17,7 @@ pub struct ByteDisk<S> {
     checker: Checker,
     shape: Disk,
     blocks: Vec<Bytes>,
-    /// What each request in flight is answered with, by its name below, and what its fingerprints must be.
+    /// The expected answer of each request in flight, by its name below, with its fingerprints.
     in_flight: Vec<Flight>,
     /// Names below that no request has; the one that was freed last is the first to be used again.
     free: Vec<u32>,
@@ -28,8 +28,8 @@ pub struct ByteDisk<S> {
     asked: u64,
 }
 
-/// A request that what is below has under a name of its own: hosts have a thread for each name, so the lowest
-/// will do.
+/// A request to the storage below, under a name of its own: hosts have a thread for each name, so the
+/// lowest free one is used.
 #[derive(Debug, Default)]
 struct Flight {
     /// Its name above.
@@ -58,22 +58,22 @@ impl<S: Storage> ByteDisk<S> {
         }
     }
 
-    /// What it says of itself.
+    /// The identity of the storage as a disk.
     pub fn shape(&self) -> &Disk {
         &self.shape
     }
 
-    /// What is below.
+    /// The storage below.
     pub fn storage(&self) -> &S {
         &self.storage
     }
 
-    /// The same, to be used for something else.
+    /// Mutable access to the storage below.
     pub fn storage_mut(&mut self) -> &mut S {
         &mut self.storage
     }
 
-    /// What is below alone.
+    /// Returns the storage below without this layer.
     pub fn into_storage(self) -> S {
         self.storage
     }
@@ -89,7 +89,7 @@ impl<S: Storage> ByteDisk<S> {
         self.send(now);
     }
 
-    /// A command for what is below, before it serves as a disk.
+    /// Submits a command to the storage below, before it serves as a disk.
     pub fn prepare(&mut self, now: Time, command: &Command) -> Submit {
         let answer = self.storage.submit(now, command);
         if answer == Submit::Accepted {
@@ -171,7 +171,7 @@ impl<S: Storage> ByteDisk<S> {
     }
 }
 
-/// What a write writes, as a fingerprint.
+/// The data of a write, as a fingerprint.
 fn fingerprint_of(request: &Request<Bytes>) -> u32 {
     let sum = |sum: u32, block: &Bytes| sum.rotate_left(5) ^ block.checksum();
     if request.op == Op::Write { request.data.iter().fold(0, sum) } else { 0 }

@@ -1,4 +1,4 @@
-//! What a key-value server did during a measurement.
+//! The statistics of a key-value server during a measurement.
 
 use super::connection::Outcome;
 use crate::cpu::{CpuTime, Spent};
@@ -6,7 +6,7 @@ use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv;
 
-/// What a server did.
+/// The statistics of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KvFigures {
     /// How long it was measured.
@@ -15,7 +15,7 @@ pub struct KvFigures {
     pub from_memory: LatencyHistogram,
     /// Latencies of `get`s that were answered from flash.
     pub from_flash: LatencyHistogram,
-    /// What these waited for the drive or array alone.
+    /// The time that these waited for the drive or array alone.
     pub flash: LatencyHistogram,
     /// `get`s without an item.
     pub misses: u64,
@@ -31,13 +31,13 @@ pub struct KvFigures {
     pub thread: f64,
     /// Share of the time during which the wires to the server were busy, on average.
     pub wire_in: f64,
-    /// The same from the server to clients.
+    /// Share of the time during which the wires from the server to clients were busy, on average.
     pub wire_out: f64,
     /// What its engine has done.
     pub engine: kv::Figures,
 }
 
-/// What is counted from the beginning of a measurement on.
+/// Counters from the beginning of a measurement on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub from: Time,
@@ -66,7 +66,7 @@ impl Tally {
         }
     }
 
-    /// What has been done until `now`, when the cores, the wires and the engine are there.
+    /// The statistics until `now`, given the cores, the wires and the engine.
     pub fn figures(
         &self,
         now: Time,

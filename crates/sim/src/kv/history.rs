@@ -1,5 +1,5 @@
-//! What a `get` may return: the version of its item that was acknowledged last when it was asked for, or any
-//! that was set at the same time.
+//! The versions that a `get` may return: the one of its item that was acknowledged last when the `get` was
+//! sent, or any that was set concurrently.
 
 use tailcut_base::Time;
 
@@ -17,16 +17,17 @@ struct Version {
     from: Time,
     /// When it was acknowledged; [`Time::NEVER`] before that.
     until: Time,
-    /// When one was acknowledged that had been sent after that: who asks from then on must not get this one.
+    /// When another version was acknowledged that had been sent after `until`: a `get` sent later must not
+    /// return this one.
     replaced: Time,
 }
 
-/// What is wrong with an answer.
+/// Why an answer is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// The value was replaced before it was asked for.
     OutOfDate,
-    /// Nobody ever set this.
+    /// This version was never set.
     Unknown,
 }
 
@@ -44,8 +45,8 @@ impl History {
         self.items[item as usize].push(version);
     }
 
-    /// It is acknowledged. Of those whose time is over, nobody asks any more who has not asked before
-    /// `oldest`.
+    /// The value is acknowledged. Drops replaced versions that no `get` may return any more; `oldest` is
+    /// when the oldest `get` under way was sent.
     pub fn end_set(&mut self, item: u64, number: u64, now: Time, oldest: impl FnOnce() -> Time) {
         let versions = &mut self.items[item as usize];
         let set = versions.iter_mut().find(|version| version.number == number);
@@ -69,7 +70,7 @@ impl History {
     /// Whether a `get` that was sent at `from` may have been answered with this version.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Why the answer is wrong.
     pub fn check(&self, item: u64, number: u64, from: Time) -> Result<(), Wrong> {
         let found = self.items[item as usize].iter().find(|version| version.number == number);
         let version = found.ok_or(Wrong::Unknown)?;
@@ -77,7 +78,7 @@ impl History {
     }
 }
 
-/// Beyond so many it is looked which of them nobody can get any more.
+/// Above this number of versions those that no `get` can return any more are dropped.
 const MOST_VERSIONS: usize = 8;
 
 #[cfg(test)]

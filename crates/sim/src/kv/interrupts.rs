@@ -1,4 +1,5 @@
-//! From a card to the thread: hardware interrupts, and the software interrupts that serve what has come.
+//! From a network card to the thread: hardware interrupts, and the software interrupts that process
+//! received messages.
 
 use super::SimulatedServer;
 use super::alarms::Alarm;
@@ -12,7 +13,7 @@ use tailcut_base::{Cause, Nanos, Time};
 /// The network card of a link.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Port {
-    /// Clients whose commands are in memory, and have been looked at by nobody.
+    /// Clients whose commands are in memory and were not looked at yet.
     arrived: VecDeque<u32>,
     /// When it interrupted last.
     last: Option<Time>,
@@ -45,7 +46,7 @@ pub(super) struct Soft {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
-    /// What a client has sent goes through the network stack.
+    /// A client's message goes through the network stack.
     Packets(u32),
     /// A request of the disk is ended.
     Ending(u32),

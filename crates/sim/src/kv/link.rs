@@ -11,8 +11,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Sends a message of so many bytes at `now`; when the last of them is off the wire, at `rate` bytes per
-    /// second.
+    /// Sends a message of `bytes` bytes at `now`; returns when the last of them is off the wire, at `rate`
+    /// bytes per second.
     pub fn send(&mut self, now: Time, bytes: u64, rate: u64) -> Time {
         let time = Nanos::for_bytes(wire_bytes(bytes), rate);
         self.free_at = self.free_at.max(now) + time;
@@ -26,8 +26,8 @@ impl Link {
     }
 }
 
-/// When a network card interrupts: at once, but not more often than once in a while (*moderation*). Of a
-/// client, whose interrupts need no events: what arrives is told in order.
+/// When a network card interrupts: at once, but not more often than once in a while (*moderation*). For
+/// clients, whose interrupts need no events: arrivals are processed in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moderation {
     last: Option<Time>,

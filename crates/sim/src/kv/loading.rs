@@ -1,5 +1,4 @@
-//! A server that holds its items before anything counts: it is told to set them, over a disk that takes no
-//! time.
+//! Loads a server's items before the measurement: it receives sets, over a disk that takes no time.
 //!
 //! Its log goes round once, items being set again at random, so that from the first moment on what is written
 //! needs room that was used before.

@@ -78,7 +78,7 @@ pub struct SimulatedServer<S> {
     connections: Vec<Connection>,
     /// Connections without a command, the one that has been idle for longest first.
     idle: VecDeque<u32>,
-    /// Who has each name in the service.
+    /// The client of each name in the service.
     clients: Vec<u32>,
     /// To the server and from it, by link.
     links: Vec<[Link; 2]>,
@@ -88,7 +88,7 @@ pub struct SimulatedServer<S> {
     history: History,
     last_version: u64,
     responses: Vec<Response<Bytes>>,
-    /// Completions that the world has not been told of.
+    /// Completions not yet reported to the world.
     ready: Vec<Completion>,
     now: Time,
     /// Its storage is being written to as such, before anything is served.
@@ -288,7 +288,7 @@ impl<S: Storage> SimulatedServer<S> {
         [sum(0), sum(1)]
     }
 
-    /// What it did since the measurement began.
+    /// The server's statistics since the measurement began.
     fn figures_of_server(&self) -> KvFigures {
         let cores = self.machine.clone().times(self.now);
         let engine = self.service.engine().figures();

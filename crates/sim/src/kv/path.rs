@@ -1,4 +1,4 @@
-//! What a request for the disk costs the server, by who carries it out.
+//! The server's cost of a disk request, by how it is carried out.
 
 use crate::cpu::costs;
 use tailcut_base::Nanos;
@@ -8,7 +8,7 @@ use tailcut_base::Nanos;
 pub enum Path {
     /// SCSI over AHCI.
     Scsi,
-    /// One driver, which the drive tells its ends in memory (NVMe).
+    /// One driver; the drive writes completions to memory (NVMe).
     Direct,
     /// A thread of a host, on a core of that host's: what its drives cost is modelled there.
     Thread,
@@ -16,8 +16,7 @@ pub enum Path {
 
 impl Path {
     /// From the system call to the drive, or to the thread that is to run. An array is a library in the
-    /// thread, whose own work and further requests (copies of what is written, once for many items) are not
-    /// counted.
+    /// thread, whose own work and further requests (copies of writes, once for many items) are not counted.
     pub(super) fn issue(self) -> Nanos {
         costs::ENTER
             + match self {

@@ -30,7 +30,7 @@ pub(super) struct Times {
 #[derive(Debug, Default)]
 pub(super) struct RequestTrace {
     times: Times,
-    /// What the disk has answered.
+    /// The disk's answer.
     pub response: Option<Response<Bytes>>,
 }
 

@@ -1,6 +1,6 @@
-//! The thread that serves, as in real time (`tailcut_rt::kv::worker`): a turn receives from those who have
-//! sent something, hands to the disk what the engine wants and takes what the disk has answered, and sends.
-//! Then it looks what has come, and sleeps if that is nothing.
+//! The serving thread, as in real time (`tailcut_rt::kv::worker`): an iteration receives from the clients
+//! that have sent something, submits the engine's disk requests, takes the disk's completions, and sends.
+//! Then it polls for more, and sleeps if there is nothing.
 
 use super::SimulatedServer;
 use super::alarms::Alarm;
@@ -30,11 +30,11 @@ pub(super) struct Worker {
     request: Option<Request<Bytes>>,
     /// When the piece of work began.
     began: Time,
-    /// Who can go on, by name in the service.
+    /// Clients that can resume, by name in the service.
     movers: Vec<u32>,
 }
 
-/// What the thread is doing.
+/// The thread's current activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Asleep,
@@ -196,7 +196,7 @@ impl<S: Storage> SimulatedServer<S> {
                 // It is named for what it waited for before.
                 continue;
             }
-            // What was asked for before this client asked was not asked for its sake.
+            // A disk request from before this client's command was not issued for it.
             if trace.is_of_user && trace.begun >= connection.mark {
                 connection.lap(trace.begun, Cause::HostQueue);
                 connection.lap(trace.handed, Cause::HostWork);
@@ -215,7 +215,7 @@ impl<S: Storage> SimulatedServer<S> {
         self.worker.movers = movers;
     }
 
-    /// Clients go on for whom the engine has found room by itself; false if there are none.
+    /// Resumes clients for which the engine has found room by itself; false if there are none.
     fn go_on_without_disk(&mut self, now: Time) -> bool {
         let mut movers = std::mem::take(&mut self.worker.movers);
         self.service.turn(&mut movers);

@@ -17,7 +17,7 @@ pub(super) enum Alarm {
         /// Which of its requests.
         generation: u32,
     },
-    /// What a drive has to say of a request of a thread, as it came, is known.
+    /// The prediction that a drive made when a thread's request arrived becomes known.
     Verdict {
         /// The thread.
         worker: u32,
@@ -28,7 +28,7 @@ pub(super) enum Alarm {
     Poll,
     /// The strategy looks whether another mode fits better.
     Mode,
-    /// Somebody looks for commands that take too long.
+    /// The path checks for commands that take too long.
     TimeOuts,
     /// A drive that is gone is asked for something.
     Gone {

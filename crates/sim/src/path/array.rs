@@ -1,13 +1,13 @@
-//! An array between threads and drives: software of the host, in the context of whoever comes by with
-//! something for it.
+//! An array between threads and drives: software of the host, in the context of any thread or handler that
+//! has work for it.
 //!
 //! A thread hands its request to the array, whose commands go to the drives by the strategy's path as any
 //! others do: they wait for tags, raise interrupts, are fetched and post-processed, and each costs its part
-//! of a core. If a request is one command, its thread waits for just that, and watches it as it would watch a
-//! drive's. Of all others nobody is the waiter: who fetches them post-processes them, and wakes the threads
-//! whose requests the array then answers. What the array does by the clock, and what follows from a
-//! completion without a reader waiting for it, is done by a thread of its own: a handler that issued all that
-//! an epoch writes would keep the readers of its core waiting.
+//! of a core. If a request is one command, its thread waits for just that, and watches it as it would watch
+//! a drive's. All other commands have no waiting thread: the fetcher post-processes them, and wakes the
+//! threads whose requests the array then answers. Timed work of the array, and work that follows from a
+//! completion without a reader waiting for it, is done by a thread of its own: a handler that issued all
+//! that an epoch writes would keep the readers of its core waiting.
 //!
 //! What its decisions and its parity take of a core is not counted; its further commands are.
 
@@ -29,14 +29,14 @@ use tailcut_ssd::Probe;
 /// The array of a host.
 pub(super) struct HostArray {
     pub volume: Volume,
-    /// What it must return, by the order in which it is asked.
+    /// The expected answers, by the order of submission.
     checker: Checker,
-    /// What each thread has asked of it.
+    /// The current command of each thread.
     asked: Vec<Command>,
     expected: Vec<u64>,
-    /// Commands for drives that nobody has put on their way yet.
+    /// Commands for drives that were not submitted yet.
     emitted: VecDeque<RequestId>,
-    /// Those for which no reader waits, which are left to the array's thread.
+    /// Commands for which no reader waits, which are left to the array's thread.
     deferred: VecDeque<RequestId>,
     /// A thread is handing over its own request: all that comes of it is its own work.
     is_entering: bool,
@@ -148,7 +148,7 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// A thread has something to do for the array, and then whatever follows `stage`.
+    /// A thread does an array step, and then continues with `stage`.
     pub(super) fn sees_to_array(&mut self, now: Time, cpu: usize, id: ThreadId, stage: Stage, step: Step) {
         let queue = self.workers[id as usize].queue;
         self.workers[id as usize].duty = Duty { step, queue, ..Duty::default() };
@@ -231,7 +231,7 @@ impl<P: Probe> SimulatedHost<P> {
         array.answered.push_back(id);
     }
 
-    /// A command of the array has been post-processed, by its owner if `by` says so.
+    /// A command of the array has been post-processed, by its owner if `by` names one.
     pub(super) fn finish_for_array(&mut self, now: Time, request: RequestId, by: Option<ThreadId>) {
         let threads = self.workers.len() as u32;
         let delays = by.map(|thread| self.machine.take_delays(thread));
@@ -257,7 +257,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// What a thread has waited for has ended: that was its answer, or the array has to do more.
+    /// The command that a thread has waited for has ended: that was its answer, or the array has to do
+    /// more.
     fn owner_goes_on(&mut self, now: Time, owner: ThreadId, visible_at: Time) {
         let worker = &mut self.workers[owner as usize];
         if worker.is_answered {
@@ -267,8 +268,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// What somebody who is at work for the array does next: wake whom it has answered, or issue what it has
-    /// come up with.
+    /// The next step of a context that works for the array: wake a thread whose request is answered, or
+    /// issue a command that the array has created.
     pub(super) fn array_step(&mut self, now: Time) -> Option<Step> {
         self.array.as_ref()?;
         while let Some(&thread) = self.below().answered.front() {
@@ -287,14 +288,14 @@ impl<P: Probe> SimulatedHost<P> {
         (!array.deferred.is_empty() && !array.is_called).then_some(Step::CallArray)
     }
 
-    /// What the array's thread does next.
+    /// The next step of the array's thread.
     pub(super) fn own_step_of_array(&mut self, now: Time) -> Option<Step> {
         let array = self.array.as_ref()?;
         let deferred = (!array.deferred.is_empty()).then_some(Step::LaunchDeferred);
         self.array_step(now).filter(|step| *step != Step::CallArray).or(deferred)
     }
 
-    /// Wakes the array's thread for what has been left to it.
+    /// Wakes the array's thread for deferred work.
     fn wake_array(&mut self, now: Time) {
         let array = self.below();
         array.is_called = true;
@@ -313,7 +314,7 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// Wakes a thread whose request the array has answered.
     fn wake_answered(&mut self, now: Time) {
-        // Somebody else may have done it meanwhile.
+        // Another context may have done it meanwhile.
         let Some(thread) = self.below().answered.pop_front() else { return };
         let cause = self.found_by(self.strategy.finisher);
         let worker = &mut self.workers[thread as usize];

@@ -1,4 +1,4 @@
-//! What has to be done for one completion, by whoever fetches it: a handler, a poll thread, an interrupt's
+//! The work for one completion, in the context that fetches it: a handler, a poll thread, an interrupt's
 //! thread, or a thread that cooperates.
 
 use super::SimulatedHost;
@@ -23,7 +23,7 @@ pub(super) enum Step {
     WakeAnswered,
     /// Building a command that the array has come up with, and issuing it.
     Launch,
-    /// The same by the array's thread, for one that was left to it.
+    /// As [`Step::Launch`], by the array's thread, for a deferred command.
     LaunchDeferred,
     /// Waking that thread.
     CallArray,
@@ -115,7 +115,7 @@ impl<P: Probe> SimulatedHost<P> {
         next
     }
 
-    /// A completion has been taken from the controller: who post-processes it?
+    /// A completion has been taken from the controller: chooses the context that post-processes it.
     fn fetched(&mut self, now: Time, cpu: usize, fetched: Fetched) -> Option<Step> {
         let cause = if self.strategy.interrupts { Cause::Interrupt } else { Cause::Poll };
         let flight = &mut self.flights[fetched.request as usize];
@@ -137,8 +137,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// A request has been post-processed, by its owner if `by` says so: its thread has its answer, or the
-    /// array makes something of it.
+    /// A request has been post-processed, by its owner if `by` names one: its thread has its answer, or the
+    /// array consumes it.
     pub(super) fn finish(&mut self, now: Time, request: RequestId, by: Option<ThreadId>) {
         self.path.end(request, now);
         let flight = &mut self.flights[request as usize];
@@ -156,7 +156,7 @@ impl<P: Probe> SimulatedHost<P> {
         worker.busy_for = flight.busy_for;
     }
 
-    /// What is to be done when a request has been post-processed.
+    /// The next step when a request has been post-processed.
     pub(super) fn after_finish(&mut self, now: Time, request: RequestId) -> Option<Step> {
         if self.array.is_some() { self.array_step(now) } else { self.wake_owner_step(now, request) }
     }
@@ -188,7 +188,7 @@ impl<P: Probe> SimulatedHost<P> {
         self.note_awake(thread);
     }
 
-    /// A tag has become free: who uses it for what waits?
+    /// A tag has become free: the step that reuses it for a waiting request, if any.
     pub(super) fn free_step(&self, queue: QueueId) -> Option<Step> {
         if self.path.waiting(queue) == 0 {
             return None;

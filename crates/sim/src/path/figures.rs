@@ -1,4 +1,4 @@
-//! What a host did during a measurement.
+//! The statistics of a host during a measurement.
 
 use super::SimulatedHost;
 use crate::cpu::{CpuTime, Spent};
@@ -40,14 +40,14 @@ pub struct PredictionFigures {
     pub count: u64,
 }
 
-/// What a host did.
+/// The statistics of a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostFigures {
     /// Cores, siblings counted.
     pub cpus: usize,
     /// How long it was measured.
     pub elapsed: Nanos,
-    /// What the cores did, all together; adds up to `elapsed` for each.
+    /// The time account of all cores together; adds up to `elapsed` for each.
     pub time: CpuTime,
     /// Context switches.
     pub switches: u64,

@@ -25,11 +25,11 @@ pub(super) struct Flight {
     pub is_visible: bool,
     /// Its completion has been taken from the controller.
     pub is_fetched: bool,
-    /// It has been post-processed.
+    /// The request has been post-processed.
     pub is_finished: bool,
     /// When the host could see its end.
     pub visible_at: Time,
-    /// What a read must return.
+    /// The expected content of a read.
     pub expected: u64,
     pub account: Account,
     pub status: Status,

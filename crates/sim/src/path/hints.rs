@@ -1,7 +1,7 @@
-//! What a thread makes of what its drive says of a request.
+//! How a thread uses the drive's prediction about its request.
 //!
-//! What a drive says as a request comes, the host knows when the firmware has looked: until then a thread
-//! that has *asked* spins. Then it spins on, or gives up its core, by what it has been told
+//! The host knows the prediction of an arriving request when the firmware has looked it up: until then a
+//! thread that has *asked* spins. Then it spins on, or gives up its core, depending on the prediction
 //! (`tailcut_host::path::Hints`); when it gives it up, the drive's announcement of the end wakes it, or its
 //! interrupt.
 
@@ -16,8 +16,8 @@ use tailcut_host::path::{Hints, RequestId, Wait};
 use tailcut_ssd::{Outlook, Prediction, Probe, Service};
 
 impl<P: Probe> SimulatedHost<P> {
-    /// True when a thread waits for what its drive says of its request, before it decides how to wait;
-    /// `spins` says how it would wait otherwise.
+    /// True when a thread waits for the prediction about its request before it decides how to wait; `spins`
+    /// is how it would wait otherwise.
     pub(super) fn asks(&self, command: &Command, spins: bool) -> bool {
         let Hints { hits, room } = self.strategy.hints;
         match command.op {
@@ -41,10 +41,10 @@ impl<P: Probe> SimulatedHost<P> {
         self.alarms.set(known, Alarm::Verdict { worker: id, generation });
     }
 
-    /// A drive has something to say of a request.
+    /// A drive's prediction about a request has arrived.
     pub(super) fn hear(&mut self, prediction: Prediction) {
         let Prediction { id, of, known, ends } = prediction;
-        // Nobody waits for what an array asks for by itself.
+        // No thread waits for the array's own commands.
         let Some(owner) = self.flights[id.0 as usize].owner else { return };
         let worker = &mut self.workers[owner as usize];
         if worker.asked {
@@ -61,8 +61,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// Has an end announced, as long before as the window says but not before `known`; one whose moment has
-    /// passed, at once.
+    /// Schedules the announcement of an end, as long before as the window is but not before `known`;
+    /// immediately if that moment has passed.
     fn arm(&mut self, id: ThreadId, known: Time, ends: Time) {
         let generation = self.workers[id as usize].generation;
         let at = self.moment_before(ends).max(known).max(self.now);
@@ -73,7 +73,7 @@ impl<P: Probe> SimulatedHost<P> {
         Time(ends.0.saturating_sub(self.window.length().0))
     }
 
-    /// What a thread waits for and whose end it has not seen, if that is the same as when `generation` was.
+    /// The pending request of a thread whose end it has not seen, if it is still the one of `generation`.
     fn awaited(&self, id: ThreadId, generation: u32) -> Option<&Flight> {
         let worker = &self.workers[id as usize];
         let is_same = worker.generation == generation && worker.has_request;
@@ -81,7 +81,7 @@ impl<P: Probe> SimulatedHost<P> {
         own.filter(|own| !own.is_visible)
     }
 
-    /// What the drive had to say of a request is known.
+    /// The prediction about a request is known.
     pub(super) fn verdict(&mut self, now: Time, id: ThreadId, generation: u32) {
         let Some(op) = self.awaited(id, generation).map(|own| own.command.op) else { return };
         let worker = &mut self.workers[id as usize];
@@ -116,7 +116,7 @@ impl<P: Probe> SimulatedHost<P> {
         let Some(Prediction { ends, .. }) = said else { return true };
         let spins_on = match ends {
             Some(ends) => self.moment_before(ends) <= now,
-            // Without interrupts nobody would wake it.
+            // Without interrupts the thread would never be woken.
             None => !self.has_others_to_wake_it(),
         };
         self.full_buffers += u64::from(!spins_on);
@@ -126,7 +126,7 @@ impl<P: Probe> SimulatedHost<P> {
         spins_on
     }
 
-    /// True when somebody else looks for the end of a request whose thread does not.
+    /// True when a sleeping thread's request is also observed elsewhere: by interrupts or a poll thread.
     fn has_others_to_wake_it(&self) -> bool {
         self.strategy.interrupts || self.strategy.has_poll_thread
     }
@@ -149,7 +149,7 @@ impl<P: Probe> SimulatedHost<P> {
         self.announce(now, id);
     }
 
-    /// A thread is told that the end of what it waits for is near.
+    /// Notifies a thread that the end of its request is near.
     fn announce(&mut self, now: Time, id: ThreadId) {
         let worker = &mut self.workers[id as usize];
         worker.looks_itself = true;
@@ -161,7 +161,7 @@ impl<P: Probe> SimulatedHost<P> {
         self.machine.interrupt(now, cpu, irq::NOTICE);
     }
 
-    /// A request has ended whose thread neither looks nor will be woken by anybody else: its end is its
+    /// A request has ended whose thread neither polls nor is woken by another context: its end is its
     /// notice.
     pub(super) fn end_unwatched(&mut self, now: Time, request: RequestId) {
         if !self.has_others_to_wake_it() {

@@ -8,7 +8,7 @@ use tailcut_base::Time;
 use tailcut_host::path::{Controller, Drain, Finisher, LowLevelDriver, QueueId, RequestId};
 use tailcut_ssd::Probe;
 
-/// What the hardware interrupt of a core is doing.
+/// The state of a core's hardware interrupt handler.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Handler {
     stage: HandlerStage,
@@ -22,7 +22,7 @@ pub(super) struct Handler {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum HandlerStage {
-    /// It has just been entered.
+    /// The handler has just been entered.
     #[default]
     Entered,
     /// Reading the controller's status.
@@ -33,7 +33,7 @@ enum HandlerStage {
     Waking,
 }
 
-/// What the software interrupt of a core has to do.
+/// The pending work of a core's software interrupt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Soft {
     /// Requests to be post-processed.

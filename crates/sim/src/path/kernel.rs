@@ -8,7 +8,7 @@ use tailcut_base::{Nanos, Time};
 use tailcut_host::path::LowLevelDriver;
 use tailcut_ssd::Probe;
 
-/// What a thread that is none of the workload does.
+/// The role of a kernel thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Looks for completions on a timer.
@@ -179,7 +179,7 @@ impl<P: Probe> SimulatedHost<P> {
                 let piece = self.piece_of(step, Level::Thread);
                 self.kernel_thread(now, cpu, number, KernelStage::Serving, piece);
             }
-            // Who has called it while it was at work has woken nobody.
+            // A call made while it was at work has not woken it.
             None if self.array.as_ref().is_some_and(|array| array.is_called) => self.look(now, cpu, number),
             None => self.kernel_thread_sleeps(now, cpu, number),
         }

@@ -86,15 +86,15 @@ pub struct SimulatedHost<P: Probe = ()> {
     irq_threads: Vec<ThreadId>,
     hard: Vec<Handler>,
     soft: Vec<Soft>,
-    /// Threads to be told of an announced end, by core.
+    /// Threads with an announced end that are to be notified, by core.
     notices: Vec<VecDeque<RequestId>>,
     /// Background threads whose device has answered, by core.
     answers: Vec<VecDeque<ThreadId>>,
-    /// Free space of each drive's buffer, as its last completion said.
+    /// Free space of each drive's buffer, as its last completion reported.
     room: Vec<u64>,
     predictions: Vec<Prediction>,
     completions: Vec<Completion>,
-    /// Completions that the world has not been told of.
+    /// Completions not yet reported to the world.
     ready: Vec<Completion>,
     ready_at: Time,
     background_stream: Stream,
@@ -105,9 +105,9 @@ pub struct SimulatedHost<P: Probe = ()> {
     handlers: Handlers,
     window: Window,
     timeouts: TimeOuts,
-    /// What each drive must return, by the order in which it is asked.
+    /// The expected answers of each drive, by the order of submission.
     checkers: Vec<Checker>,
-    /// What the drives form, if that is an array.
+    /// The array that the drives form, if there is one.
     array: Option<HostArray>,
     ramp: Nanos,
     /// Where the measurement began.
@@ -135,8 +135,8 @@ impl<P: Probe> SimulatedHost<P> {
         SimulatedHost::build(config, drives, checkers, None, ramp, seed)
     }
 
-    /// A host with these drives, which form an array that nobody has started, and a checker that knows what
-    /// is on that.
+    /// A host with these drives, which form an array that has not been started, and a checker that knows
+    /// the array's content.
     pub fn with_array(
         config: &HostConfig,
         (volume, drives): (Volume, Vec<Ssd<P>>),
@@ -340,8 +340,8 @@ impl<P: Probe> SimulatedHost<P> {
         self.uplink.under_way.push_back((self.uplink.free_at, request));
     }
 
-    /// The host can see the end of a request: it is interrupted, unless the thread looks by itself or nobody
-    /// wants to be.
+    /// The host can see the end of a request: raises an interrupt, unless the thread polls by itself or
+    /// interrupts are off.
     fn arrives(&mut self, now: Time, request: RequestId) {
         let flight = &mut self.flights[request as usize];
         flight.is_visible = true;

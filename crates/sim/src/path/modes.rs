@@ -14,7 +14,7 @@ use tailcut_ssd::Probe;
 /// if the poll interval increased up to 128us" (Shin 2017, section 3.4).
 const BACKSTOP: Nanos = Nanos::micros(128);
 
-/// What decides on modes, and who is awake.
+/// The choice of modes, and which threads are awake.
 #[derive(Clone, Debug)]
 pub(super) struct Modes {
     hybrid: Option<Hybrid>,
@@ -111,7 +111,7 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// A handler has ended: its interrupt rests if somebody is awake who will look. True if so.
+    /// A handler has ended: its interrupt is masked if an awake thread will poll. True if so.
     pub(super) fn rest_interrupt(&mut self, now: Time, vector: Vector) -> bool {
         let v = vector as usize;
         if !self.strategy.rests_interrupts && !self.modes.is_resting[v] {
@@ -138,8 +138,8 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    /// A thread is about to sleep, and nobody else is awake to look at its vector: it switches the interrupt
-    /// on, which costs the write of a register, and looks once more. True when it does so.
+    /// A thread is about to sleep and no other is awake to poll its vector: it unmasks the interrupt, which
+    /// costs the write of a register, and polls once more. True when it does so.
     pub(super) fn ends_rest(&mut self, now: Time, cpu: usize, id: RequestId) -> bool {
         let Some(vector) = self.workers[id as usize].awake_at else { return false };
         let v = vector as usize;

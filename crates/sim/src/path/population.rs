@@ -1,4 +1,4 @@
-//! What a host is made of before it runs: its controller and its threads.
+//! The initial set-up of a host: its controller and its threads.
 
 use super::SimulatedHost;
 use super::config::{Background, ControllerKind};
@@ -9,7 +9,7 @@ use tailcut_base::device::Identify;
 use tailcut_host::path::{Ahci, Controller, Finisher, Issuer, LowLevelDriver, Nvme, ahci};
 use tailcut_ssd::Probe;
 
-/// The controller of so many drives like this one.
+/// The controller of `drives` drives like this one.
 pub(super) fn controller(kind: ControllerKind, drives: u32, drive: &Identify, cpus: u32) -> Controller {
     match kind {
         ControllerKind::Ahci => {

@@ -90,7 +90,7 @@ impl<P: Probe> SimulatedHost<P> {
         flight.queue = self.path.controller().queue_for(flight.drive as u32, CoreId::new(cpu as u32));
         flight.is_queued = true;
         flight.finisher = match (self.strategy.finisher, flight.owner) {
-            // Nobody waits for just this.
+            // No thread waits for just this.
             (Finisher::Waiter, None) => Finisher::Fetcher,
             (finisher, _) => finisher,
         };
@@ -195,7 +195,7 @@ impl<P: Probe> SimulatedHost<P> {
             return self.begin(now, cpu, id, Stage::FetchOwn, piece);
         }
         if !worker.looks_itself || waiter.is_fetched {
-            // Somebody will wake it: with its end, or because its end is near.
+            // It will be woken: by its end, or because its end is near.
             return self.sleep(now, cpu, id);
         }
         if own.is_some_and(|own| own.is_visible) {
@@ -205,8 +205,8 @@ impl<P: Probe> SimulatedHost<P> {
         self.begin(now, cpu, id, Stage::Spin, Piece::endless(Spent::Spin));
     }
 
-    /// An array has answered a thread before what it waited for has ended, which is nobody's from now on.
-    /// True when that has ended by now, and only the thread knows.
+    /// An array has answered a thread before the command that it waited for has ended; from now on that
+    /// command has no waiting thread. True when it has ended by now, and only this thread knows.
     fn still_looks(&mut self, id: ThreadId) -> bool {
         let worker = &mut self.workers[id as usize];
         let own = worker.own.expect("it has one");
@@ -236,7 +236,7 @@ impl<P: Probe> SimulatedHost<P> {
 
     /// A thread has looked for its own completion.
     fn fetched_own(&mut self, now: Time, cpu: usize, id: RequestId) {
-        // Somebody else may have done that meanwhile.
+        // Another context may have done that meanwhile.
         let Some(own) = self.workers[id as usize].own else { return self.wait(now, cpu, id) };
         let Some(fetched) = self.path.fetch_own(own) else { return self.wait(now, cpu, id) };
         let delays = self.machine.take_delays(id);
@@ -245,7 +245,8 @@ impl<P: Probe> SimulatedHost<P> {
         flight.is_fetched = true;
         let mut work = self.finish_cost();
         if self.path.waiting(fetched.queue) > 0 {
-            // What waits for the tag is issued at once: nobody else will know that it is free.
+            // The request waiting for the tag is issued at once: no other context will know that it is
+            // free.
             work += costs::ISSUE;
             self.issue(now, fetched.queue, None);
         }
@@ -265,7 +266,8 @@ impl<P: Probe> SimulatedHost<P> {
         self.begin(now, cpu, id, Stage::Return, Piece::kernel(costs::RETURN, Spent::Finish));
     }
 
-    /// The application has its answer. It goes on at this moment, with its next request if it is given one.
+    /// The application has its answer. It continues at this moment, with its next request if it is given
+    /// one.
     fn answer(&mut self, now: Time, cpu: usize, id: RequestId) {
         let delays = self.machine.take_delays(id);
         self.machine.pin(id, false);

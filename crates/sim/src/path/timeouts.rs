@@ -8,7 +8,7 @@ use tailcut_base::{Cause, Completion, Nanos, Status, Time};
 use tailcut_host::path::{LowLevelDriver, RequestId};
 use tailcut_ssd::Probe;
 
-/// What the host knows of drives that are late.
+/// The host's view of drives that are late.
 #[derive(Clone, Debug)]
 pub(super) struct TimeOuts {
     limit: Nanos,
@@ -34,7 +34,7 @@ impl TimeOuts {
         }
     }
 
-    /// True when the host hears what a drive answers.
+    /// True when the host receives the answers of a drive.
     #[inline]
     pub fn is_heard(&self, now: Time, drive: usize) -> bool {
         !self.is_gone[drive] && now < self.silent_from[drive]

@@ -6,7 +6,7 @@ use tailcut_base::{Command, CommandId, Nanos, Op, Status, Time};
 use tailcut_host::path::{Mode, QueueId, RequestId, Vector, Wait};
 use tailcut_ssd::Prediction;
 
-/// What a thread is doing, named by the piece of work that it has begun.
+/// The activity of a thread, named by the piece of work that it has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Nothing: it has no request, or has just been given one.
@@ -52,7 +52,7 @@ pub(super) struct Worker {
     /// What its application asks for.
     pub op: Op,
     pub name: CommandId,
-    /// What it waits for, if that is one thing.
+    /// The request that it waits for, if it is just one.
     pub own: Option<RequestId>,
     /// The queue at whose vector it looks.
     pub queue: QueueId,
@@ -65,7 +65,7 @@ pub(super) struct Worker {
     pub is_answered: bool,
     /// The device has announced the end, or the thread spins: it looks by itself.
     pub looks_itself: bool,
-    /// It waits for what the drive has to say of its request, and that, once it has been said.
+    /// It waits for the drive's prediction about its request; `said` is the prediction, once it is known.
     pub asked: bool,
     pub said: Option<Prediction>,
     /// The vector that it looks at while it is awake.
@@ -78,7 +78,7 @@ pub(super) struct Worker {
     pub submitted: Time,
     /// When the drive announced its end; never, once the thread has been on a core since then.
     pub noticed: Time,
-    /// What the thread owed to its competitors when it was given its last answer (see
+    /// The thread's debt to its competitors when it was given its last answer (see
     /// [`Machine::owes`](crate::cpu::Machine::owes)).
     pub owed: Nanos,
     pub account: Account,
@@ -119,7 +119,7 @@ impl Worker {
         }
     }
 
-    /// It is given a request.
+    /// Gives the thread a request.
     pub fn take(&mut self, now: Time, command: &Command) {
         assert!(!self.has_request, "a thread has one request at a time");
         *self = Worker {

@@ -11,7 +11,7 @@ use tailcut_host::array::{Array, Members};
 use tailcut_host::{BLOCK_BYTES, Fingerprint};
 use tailcut_ssd::{Figures, SsdConfig};
 
-/// What an array did. Counts of reads include those of preparation.
+/// The statistics of an array. Counts of reads include those of preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArrayReport {
     /// How data is laid out.
@@ -27,13 +27,13 @@ pub struct ArrayReport {
     pub prepared_ns: u64,
     /// Reads of stored blocks that the layout asked for.
     pub reads: u64,
-    /// Those reconstructed because the array knew that their drive was taken.
+    /// Reads reconstructed because the array knew that their drive was busy.
     pub steered: u64,
-    /// Those that their drive would rather not have served at once.
+    /// Reads that their drive would rather not have served at once.
     pub contended: u64,
-    /// Those reconstructed because their drive was slow.
+    /// Reads reconstructed because their drive was slow.
     pub hedged: u64,
-    /// Those reconstructed because their drive was missing or gave an error.
+    /// Reads reconstructed because their drive was missing or gave an error.
     pub degraded: u64,
     /// Drives that were told when to collect and do not know the call.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -52,7 +52,7 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// What the epochs of an array did since it was prepared.
+/// The statistics of an array's epochs since it was prepared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpochReport {
     /// Epochs.
@@ -79,7 +79,7 @@ pub struct EpochReport {
     pub late: u64,
     /// How often drives were told to collect.
     pub collections: u64,
-    /// How often the token passed on although a drive had not come to rest.
+    /// How often the token passed on although a drive had not quiesced.
     pub restless: u64,
     /// What drives did with the token, in ns of all of them together.
     #[serde(default)]
@@ -105,7 +105,7 @@ pub struct StageReport {
     pub waiting_ns: u64,
 }
 
-/// What the log of an array did, with what it did during preparation.
+/// The statistics of an array's log, including preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogReport {
     /// Bytes that the host wrote.

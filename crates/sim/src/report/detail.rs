@@ -56,7 +56,7 @@ pub struct Band {
 }
 
 impl Detail {
-    /// What was measured, without a timeline.
+    /// The measurements, without a timeline.
     pub fn new(stats: &Stats) -> Detail {
         let mut kinds = vec![KindDetail::new("all", &stats.all())];
         for &op in Op::all() {

@@ -9,7 +9,7 @@ use tailcut_ssd::flash::unit::Holder;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{Breakdown, CacheCounts, Figures, Probe, Ssd};
 
-/// What a drive did during the measurement. Utilisations are shares, 0 … 1, of the time of all
+/// The statistics of a drive during the measurement. Utilisations are shares, 0 … 1, of the time of all
 /// parts of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriveReport {
@@ -23,9 +23,9 @@ pub struct DriveReport {
     pub erases_least: f64,
     /// Blocks that were emptied to be erased.
     pub collections: u64,
-    /// Those among them that wear levelling emptied.
+    /// Blocks emptied by wear levelling; part of `collections`.
     pub levelled: u64,
-    /// Those among them that could not wait for a window of collection. Limit: 0.
+    /// Emptied blocks that could not wait for a window of collection. Limit: 0.
     pub forced_collections: u64,
     /// Reads that have failed rather than wait for the drive.
     pub contended_reads: u64,
@@ -43,7 +43,7 @@ pub struct DriveReport {
     pub levelled_queues: u64,
     /// Reads of garbage collection that a read of the host for the same page has spared.
     pub merged_reads: u64,
-    /// What each resource of this drive had to do at least.
+    /// The least work of each resource of this drive.
     #[serde(default)]
     pub resources: Vec<Resource>,
     /// Time of ready/busy lines held by a transaction.
@@ -54,11 +54,11 @@ pub struct DriveReport {
     pub breakdown: TimeBreakdown,
     /// Time of ready/busy lines, with a command in the drive, without a transaction.
     pub inter_chip_idleness: f64,
-    /// What it would be at the least: the same transactions without a pause of the busiest resource.
+    /// The least inter-chip idleness: the same transactions without a pause of the busiest resource.
     pub inter_chip_idleness_least: f64,
     /// Time of places of held ready/busy lines during which their cells were not at work.
     pub intra_chip_idleness: f64,
-    /// What it would be at the least: full transactions that wait for no bus.
+    /// The least intra-chip idleness: full transactions that wait for no bus.
     pub intra_chip_idleness_least: f64,
     /// Time of dies whose cells were at work.
     pub die_utilisation: f64,
@@ -160,17 +160,18 @@ pub struct Transactions {
 pub struct CacheReport {
     /// Pages of reads that were found in it.
     pub hits: u64,
-    /// Share of all pages that the host has read from flash, from the cache or on their way into it. Limit: 1.
+    /// Share of all pages that the host has read from flash, from the cache or on their way into it. Limit:
+    /// 1.
     pub hit_rate: f64,
-    /// The same of those that were on their way.
+    /// Share of all pages that the host has read that were on their way into the cache when requested.
     pub met_rate: f64,
     /// Pages that chips have begun to read ahead of the host.
     pub read_ahead: u64,
-    /// Those that were there when the host first asked for them.
+    /// Pages that were in the cache when the host first requested them.
     pub used: u64,
-    /// Those that the host asked for while they were being read.
+    /// Pages that the host requested while they were being read.
     pub met: u64,
-    /// Those that left the cache before the host had asked for them. Limit: 0.
+    /// Pages that left the cache before the host had requested them. Limit: 0.
     pub in_vain: u64,
 }
 

@@ -5,14 +5,14 @@ use crate::path::{HostConfig, HostFigures, PredictionFigures};
 use serde::{Deserialize, Serialize};
 use tailcut_ssd::Service;
 
-/// What a host did during the measurement.
+/// The statistics of a host during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
     /// Its I/O strategy.
     pub strategy: String,
     /// Cores, siblings counted.
     pub cpus: usize,
-    /// What they spent their time on, the most first; the shares add up to 1.
+    /// The time account of the cores, the largest share first; the shares add up to 1.
     pub cpu_time: Vec<CpuShare>,
     /// Time of cores per request, without idling and background, in ns.
     pub cpu_per_request_ns: f64,
@@ -37,7 +37,7 @@ pub struct HostReport {
 /// How well times of one kind were predicted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PredictionReport {
-    /// What they are of.
+    /// The predicted service.
     pub of: String,
     /// How many.
     pub count: u64,
@@ -52,7 +52,7 @@ pub struct PredictionReport {
 /// A part of the cores' time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuShare {
-    /// What it was spent on.
+    /// The use of the time.
     pub on: String,
     /// Share of all of the time, 0 … 1.
     pub share: f64,

@@ -5,7 +5,7 @@ use crate::cpu::Spent;
 use crate::kv::KvFigures;
 use serde::{Deserialize, Serialize};
 
-/// What a key-value server did during the measurement, as its clients saw it and in itself.
+/// The statistics of a key-value server during the measurement, seen by its clients and from inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KvReport {
     /// `get`s that were answered from memory.
@@ -16,7 +16,7 @@ pub struct KvReport {
     pub from_flash: u64,
     /// Their latencies.
     pub from_flash_latency: Curve,
-    /// What these waited for the drive or array alone.
+    /// The time that these waited for the drive or array alone.
     pub flash_latency: Curve,
     /// `get`s for items that were not there.
     pub misses: u64,
@@ -30,7 +30,7 @@ pub struct KvReport {
     pub thread: f64,
     /// Share of the time during which the wires to the server were busy, on average. Limit: 1.
     pub wire_in: f64,
-    /// The same from the server. Limit: 1.
+    /// Share of the time during which the wires from the server were busy. Limit: 1.
     pub wire_out: f64,
     /// What all of its cores spent their time on, the most first; the shares add up to 1.
     pub cpu_time: Vec<CpuShare>,

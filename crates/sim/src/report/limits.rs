@@ -12,7 +12,7 @@ use tailcut_ssd::request::Kind;
 /// A resource that the requests of a run need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
-    /// What it is.
+    /// The name of the resource.
     pub name: String,
     /// Share of the measurement during which it must have been busy, at the very least, for the
     /// work that was done: 0 to 1. Below the utilisation that was measured where work was done less well

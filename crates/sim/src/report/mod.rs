@@ -40,7 +40,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::{Device, Op};
 use tailcut_ssd::Figures;
 
-/// What a run showed.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Version of the program.
@@ -95,14 +95,14 @@ pub struct Report {
     pub queue_stall_ns: u64,
     /// All requests, then each kind that occurred; behind reads of several classes each class.
     pub kinds: Vec<KindReport>,
-    /// What each resource had to do at least for these requests, the busiest first.
+    /// The least work of each resource for these requests, the busiest first.
     pub resources: Vec<Resource>,
     /// The drive; of an array, its first.
     pub drive: DriveReport,
     /// The store, where the workload is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreReport>,
-    /// What a reader should know of how the workload was made to fit, and of what went wrong.
+    /// Notes on how the workload was made to fit, and on failures.
     pub notes: Vec<String>,
 }
 
@@ -194,7 +194,7 @@ impl Report {
         }
     }
 
-    /// What is known of all requests.
+    /// The statistics of all requests.
     pub fn all(&self) -> &KindReport {
         &self.kinds[0]
     }

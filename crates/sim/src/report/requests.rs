@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::{Class, Op};
 
-/// What is known of the requests of one kind.
+/// The statistics of the requests of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KindReport {
     /// "all", the kind, or the name of [`class_kind`].
     pub kind: String,
     /// Requests measured.
     pub requests: u64,
-    /// Those that did not succeed.
+    /// Requests that did not succeed.
     pub errors: u64,
     /// Requests per second.
     pub requests_per_s: f64,
@@ -21,9 +21,9 @@ pub struct KindReport {
     pub bytes_per_s: f64,
     /// Latencies.
     pub latency: Curve,
-    /// What they waited for, all of them.
+    /// The waits of all of them, by cause.
     pub waits: Vec<Wait>,
-    /// What the slowest of them waited for.
+    /// The waits of the slowest of them, by cause.
     pub slowest: Vec<Tail>,
 }
 
@@ -68,7 +68,7 @@ impl KindReport {
     }
 }
 
-/// What the reads of a class are called.
+/// The name of the reads of a class.
 pub fn class_kind(class: Class) -> String {
     format!("read class {}", class.number())
 }

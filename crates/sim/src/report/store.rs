@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 
-/// What a store did in the measurement.
+/// The statistics of a store during the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoreReport {
     /// Keys of the store; of one that grows, those at the end.
@@ -89,7 +89,7 @@ impl OperationReport {
     fn new(operation: Operation, done: &Done, store: &Store, bare: &Bare, seconds: f64) -> OperationReport {
         let plan = store.plan();
         let block_ns = bare.latency_ns(Op::Read, plan.block as f64);
-        // What is in memory is read without the disk, and put back without it.
+        // Cached blocks are read without the disk, and put back without it.
         let bare_ns = plan.time_of(operation).0 as f64;
         let count = done.latency.count();
         OperationReport {

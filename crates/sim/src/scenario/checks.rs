@@ -7,7 +7,7 @@ use tailcut_host::array;
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::path::{Strategy, ahci};
 
-/// What the clients of a key-value server ask for at a time, to the workload.
+/// The request size of a key-value server's clients in the workload.
 const ITEM: &str = "4KiB";
 
 impl Scenario {

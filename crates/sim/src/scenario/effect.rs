@@ -20,11 +20,11 @@ pub struct Ineffective {
     except: &'static [&'static str],
     /// Why, for a message.
     pub because: String,
-    /// What is to be done about a key that was set.
+    /// How to treat the key if it was set.
     pub weight: Weight,
 }
 
-/// What is to be done about a key that was set and has no effect.
+/// How to treat a key that was set and has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// It describes requests that are not issued: an error, where it was set for this very run.

@@ -140,7 +140,8 @@ fn available(root: &Path) -> Option<u64> {
     groups.lines().filter_map(|line| of_group(root, line)).chain(machine).min()
 }
 
-/// What a control group and those above it leave; `line` is one of `/proc/self/cgroup` (cgroups(7)).
+/// The memory that a control group and its ancestors leave; `line` is one of `/proc/self/cgroup`
+/// (cgroups(7)).
 fn of_group(root: &Path, line: &str) -> Option<u64> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, parts.next()?.trim_start_matches('/'));

@@ -305,8 +305,8 @@ impl Configure for Scenario {
     }
 }
 
-/// What the built-in scenario fills and uses of the drive: pages that nobody has written would be
-/// read in no time.
+/// The share of the drive, in parts per million, that the built-in scenario fills and uses: pages that were
+/// never written would be read in no time.
 const BUILT_IN_FILL: u32 = 800_000;
 
 impl Scenario {
@@ -315,8 +315,8 @@ impl Scenario {
         !self.trace.file.is_empty() || !self.fio.file.is_empty()
     }
 
-    /// True when neither the run nor its workload has an end. Other workloads than the synthetic ones end by
-    /// themselves, or know how to be told.
+    /// True when neither the run nor its workload has an end. Workloads other than the synthetic ones end
+    /// by themselves, or check their own end.
     fn has_no_end(&self) -> bool {
         let goes_on = |source: &SyntheticConfig| source.requests == 0 && source.runtime == Nanos::ZERO;
         let has_limit = self.run.duration > Nanos::ZERO || self.run.requests > 0 || self.run.until_steady;

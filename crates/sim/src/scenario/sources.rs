@@ -24,7 +24,7 @@ impl Scenario {
                 .map_err(|error| InputError::FioFile { file: file.clone(), error })?;
             let jobs = FioJobs::parse(file, &text)?;
             let mut notes: Vec<String> = jobs.notes.iter().map(|note| format!("{file}: {note}")).collect();
-            // What is said of the file is said once, by its first job.
+            // Notes about the file are reported once, by its first job.
             let classes = self.workload.classes();
             let noted =
                 |source: Synthetic| source.with_notes(std::mem::take(&mut notes)).with_classes(classes);

@@ -217,8 +217,7 @@ impl Scenario {
     fn check_horizon(&self, sources: &[Box<dyn Source>]) -> Result<(), InputError> {
         let horizon = self.horizon();
         let limited = self.run.duration > Nanos::ZERO && self.run.duration.0 < horizon.0;
-        // The issue queue holds what lies behind the end of the run, too, so it has a horizon of
-        // its own.
+        // The issue queue also holds requests behind the end of the run, so it has a horizon of its own.
         let most = if limited { Timers::new(sources.len()).horizon() } else { horizon };
         for source in sources {
             let due = source.last_due().map_or(0, |due| due.0).saturating_add(source.schedule().start.0);

@@ -1,8 +1,8 @@
 //! Beyond SWAN: an array of which no read waits for garbage collection.
 //!
 //! Four drives of 8 channels × 8 LUNs form a RAID5 with chunks of 4 KiB, nearly full and in steady state.
-//! What is compared is the latency of reads against that of the same array whose garbage collection takes
-//! no time: a ratio of 1 means that collection is not felt.
+//! Read latencies are compared with those of the same array whose garbage collection takes no time: a ratio
+//! of 1 means that collection is not felt.
 
 use super::array_loads::{Load, loads};
 use super::{Basis, Measured, Options, Row, Run, Study, find};
@@ -31,7 +31,7 @@ enum Policy {
     FailFast,
     /// Both (IODA).
     Ioda,
-    /// Both, and reads that meet a program of the host's own data are reconstructed, too.
+    /// Both, and reads that meet a program of the host's own data are also reconstructed.
     Ours,
 }
 
@@ -45,7 +45,7 @@ const POLICIES: [Policy; 7] = [
     Policy::Ours,
 ];
 
-/// Those of the quick form.
+/// The policies of the quick form.
 const QUICK: [Policy; 4] = [Policy::Ideal, Policy::Plain, Policy::Ioda, Policy::Ours];
 
 fn policies(options: &Options) -> impl Iterator<Item = Policy> + Clone + use<> {
@@ -53,7 +53,7 @@ fn policies(options: &Options) -> impl Iterator<Item = Policy> + Clone + use<> {
     all.iter().copied()
 }
 
-/// Those that collect.
+/// The policies that collect.
 fn collecting(options: &Options) -> impl Iterator<Item = Policy> + Clone + use<> {
     policies(options).filter(|&policy| policy != Policy::Ideal)
 }

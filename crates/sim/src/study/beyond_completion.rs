@@ -33,7 +33,7 @@ const FIXED: [&str; 10] = [
     "lazy+precomplete",
 ];
 
-/// What is read.
+/// The drives that are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Drives {
     Sata,

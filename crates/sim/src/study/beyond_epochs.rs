@@ -23,7 +23,7 @@ const READERS: u32 = 8;
 /// Percentiles of reads.
 const PERCENTILES: [f64; 5] = [50.0, 99.0, 99.9, 99.99, 99.9999];
 
-/// The percentile whose interval is told, and what a case pays against its readers alone.
+/// The percentile that is reported with its interval, and as a ratio to a case's readers alone.
 const LAST: f64 = 99.99;
 
 /// Victims of a log with tokens: what is read, what is moved and what is trimmed waits for a round each.
@@ -41,7 +41,7 @@ enum Scheme {
     Parity,
 }
 
-/// What is done about heavy work.
+/// A policy for heavy work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heavy {
     /// Nothing: a log without tokens.
@@ -52,7 +52,7 @@ enum Heavy {
     Absent,
 }
 
-/// What is run.
+/// A case to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Case {
     scheme: Scheme,

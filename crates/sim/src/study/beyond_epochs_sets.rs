@@ -68,7 +68,7 @@ impl Drive {
         };
         (device.schedule.commit, device.schedule.chip) = (CommitPolicy::Sos, ChipPolicy::ReadsFirst);
         device.buffer.capacitor = false;
-        // Garbage is collected when the host says so, or must be.
+        // Garbage is collected on the host's command, or when it must be.
         device.gc.background = false;
         device
     }
@@ -81,11 +81,11 @@ enum Way {
     Alone,
     /// The whole drive, readers and writers mixed.
     Mixed,
-    /// In epochs over so many sets, with or without control of collection.
+    /// In epochs over `sets` sets, with or without control of collection.
     Epochs { mode: EpochMode, sets: u32, by: SetsBy },
 }
 
-/// All of them.
+/// All ways.
 fn ways() -> Vec<Way> {
     let mut ways = vec![Way::Alone, Way::Mixed];
     for sets in [2, 4] {

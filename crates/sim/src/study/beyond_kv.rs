@@ -1,8 +1,9 @@
-//! Beyond Shin, section 5.4.3: what sets cost the gets of a key-value server at the same rate of gets.
+//! Beyond Shin, section 5.4.3: the cost of sets to the gets of a key-value server at a constant rate of
+//! gets.
 //!
-//! Table 5.2 compares whole loads, in which everything moves at once. Here gets come at one rate in all runs,
-//! by the clock, from clients who do not wait for each other; sets come beside them, or do not. What gets
-//! wait for more is due to the sets.
+//! Table 5.2 compares whole loads, in which everything moves at once. Here gets arrive at one rate in all
+//! runs, by the clock, from clients that do not wait for each other, with or without sets beside them. Any
+//! additional waiting of gets is due to the sets.
 
 use super::interval::Interval;
 use super::served::{self, figures};

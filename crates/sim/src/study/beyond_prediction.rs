@@ -1,4 +1,4 @@
-//! Beyond Shin: what a host gains by being told of hits in the drive's memory and of a buffer without room,
+//! Beyond Shin: what a host gains when the drive reports hits in its memory and a buffer without room,
 //! which the dissertation leaves to future work (section 4.3.1).
 //!
 //! The drive is that of figures 4.5 and 4.6 with a read cache, reading ahead and a small write buffer. It
@@ -17,9 +17,9 @@ use tailcut_ssd::{CacheConfig, Preset, Service};
 /// Predictors of hits and of room, against waiting without them.
 pub struct Predictors;
 
-/// From a command to the moment at which the host can read what the drive says of it: a register's round trip
-/// over PCIe, twice (pcie-bench: about 0.5 µs; Neugebauer et al., SIGCOMM 2018). Looking up a page is taken
-/// to be free.
+/// From a command to the moment at which the host can read the drive's prediction about it: a register's
+/// round trip over PCIe, twice (pcie-bench: about 0.5 µs; Neugebauer et al., SIGCOMM 2018). Looking up a
+/// page is taken to be free.
 const FIRMWARE: Nanos = Nanos::micros(1);
 
 /// The cache: a sixteenth of the drive.

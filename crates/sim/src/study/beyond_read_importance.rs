@@ -12,27 +12,27 @@ use tailcut_ssd::config::Classes;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, SsdConfig};
 
-/// Inference, budget and avoidance against classes that are told.
+/// Inference, budget and avoidance against classes that the host sets.
 pub struct ReadImportance;
 
-/// What is compared.
+/// A policy under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Policy {
     /// All reads suspend.
     Suspend,
     /// All reads reset.
     Reset,
-    /// Reads do what their class says.
+    /// Reads suspend or reset according to their class.
     Told,
     /// The drive infers classes.
     Inferred,
-    /// The same, and resets may add so much to the wear of erases, in parts per million.
+    /// As [`Policy::Inferred`], and resets may add this much to the wear of erases, in parts per million.
     Budget(u32),
-    /// Told, and programs go where the next read is expected later.
+    /// As [`Policy::Told`], and programs go where the next read is expected later.
     Placed,
-    /// Told, and erases wait for a quiet chip.
+    /// As [`Policy::Told`], and erases wait for a quiet chip.
     ErasesTimed,
-    /// Told, and programs wait in the buffer for a quiet drive.
+    /// As [`Policy::Told`], and programs wait in the buffer for a quiet drive.
     ProgramsTimed,
     /// All of that.
     Avoiding,

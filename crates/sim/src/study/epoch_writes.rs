@@ -13,7 +13,7 @@ pub struct WriteLoad;
 /// Offered loads, in per cent of what the array takes from writers that are never idle.
 const LOADS: [u64; 8] = [10, 30, 50, 70, 90, 100, 120, 150];
 
-/// Those of the quick form.
+/// The loads of the quick form.
 const QUICK: [u64; 4] = [10, 50, 90, 150];
 
 /// Readers of 4 KiB beside the writers.

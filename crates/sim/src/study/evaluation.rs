@@ -1,13 +1,13 @@
 //! The runs that Sprinkler's evaluation is made of: the workloads of its table 1, and recorded
 //! traces beside them, under each scheduler, on drives of 64 to 1024 chips.
 //!
-//! The paper does not say how its traces were replayed. Two loads stand for what it can have been:
+//! The paper does not describe how its traces were replayed. Two loads cover the possibilities:
 //!
 //! - *saturated*: twice as many requests at a time as the device queue takes. Bandwidth, requests
 //!   per second, idleness and parallelism are measured here;
-//! - *carried*: Poisson arrivals at nine tenths of what VAS sustains when it is saturated, the same
-//!   for all schedulers. Latency and queue stall are measured here: in a saturated closed loop both
-//!   would only repeat the bandwidth (Little's law).
+//! - *carried*: Poisson arrivals at nine tenths of what VAS sustains when it is saturated, equal for all
+//!   schedulers. Latency and queue stall are measured here: in a saturated closed loop both would only
+//!   repeat the bandwidth (Little's law).
 
 use super::many_chip::{CHIPS, Scheduler, drive, schedulers};
 use super::{Measured, Options, Run, find};
@@ -40,22 +40,22 @@ pub enum Load {
 pub enum Pace {
     /// As many at a time as the device queue takes, and as many outside.
     Saturated,
-    /// The same with a device queue of [`DEEP`] entries instead of 32.
+    /// As [`Pace::Saturated`], with a device queue of [`DEEP`] entries instead of 32.
     Deep,
-    /// At so many per second, on average.
+    /// At this many requests per second, on average.
     Carried(u64),
 }
 
 impl Pace {
-    /// What tells a row at this pace from one at the usual.
+    /// The suffix of a row at this pace; empty for the usual one.
     pub fn suffix(self) -> String {
         if self == Pace::Deep { format!(", queue of {DEEP}") } else { String::new() }
     }
 }
 
-/// Entries of a deeper queue. The paper names the native command queue of Serial ATA, which has 32
-/// entries (section 5.1), but also says that the layout of waiting requests takes 256 KB at four
-/// bytes each, and that an entry tracks 64 of them (section 4.4): room for 1024 entries.
+/// Entries of a deeper queue. The paper names the native command queue of Serial ATA, which has 32 entries
+/// (section 5.1), but also states that the layout of waiting requests takes 256 KB at four bytes each, and
+/// that an entry tracks 64 of them (section 4.4): room for 1024 entries.
 pub const DEEP: u32 = (256 << 10) / 4 / 64;
 
 /// The share of VAS's saturated throughput at which latencies are compared.
@@ -95,7 +95,7 @@ impl Load {
         }
     }
 
-    /// True when requests come at the moments that [`Pace`] says: a trace has its own.
+    /// True when [`Pace`] sets the arrivals: a trace has its own.
     pub fn has_pace(&self) -> bool {
         matches!(self, Load::Table(_))
     }
@@ -173,7 +173,7 @@ impl Load {
         run
     }
 
-    /// What was measured of [`Load::run_beyond`].
+    /// The results of [`Load::run_beyond`].
     pub fn beyond<'m>(&self, done: &'m [Measured], chips: u32, pace: Pace, step: Step) -> &'m Measured {
         find(done, &(self.label(Sprinkler, chips, pace) + step.suffix()))
     }
@@ -187,22 +187,22 @@ impl Load {
         format!("{chips}-chips/{}/{policy}/{pace}", self.name()).replace(char::is_whitespace, "-")
     }
 
-    /// What was measured at a pace.
+    /// The results at a pace.
     pub fn at<'m>(&self, done: &'m [Measured], policy: CommitPolicy, chips: u32, pace: Pace) -> &'m Measured {
         find(done, &self.label(policy, chips, pace))
     }
 
-    /// What was measured of a saturated run.
+    /// The results of a saturated run.
     pub fn saturated<'m>(&self, done: &'m [Measured], policy: CommitPolicy, chips: u32) -> &'m Measured {
         self.at(done, policy, chips, Pace::Saturated)
     }
 
-    /// What was measured of a saturated run with a deep queue.
+    /// The results of a saturated run with a deep queue.
     pub fn deep<'m>(&self, done: &'m [Measured], policy: CommitPolicy, chips: u32) -> &'m Measured {
         self.at(done, policy, chips, Pace::Deep)
     }
 
-    /// What was measured at the load that VAS carries.
+    /// The results at the load that VAS carries.
     pub fn carried<'m>(&self, done: &'m [Measured], policy: CommitPolicy, chips: u32) -> &'m Measured {
         self.at(done, policy, chips, Pace::Carried(0))
     }
@@ -295,7 +295,7 @@ fn with_room(mut device: SsdConfig, written: u64) -> SsdConfig {
     let new = written.div_ceil(row) * 5 / 4 + 2;
     let blocks = used + new + u64::from(device.blocks_kept());
     device.geometry.blocks = blocks as u32;
-    // Rounded down, so that the region fits; what is offered and not used is as good as spare.
+    // Rounded down, so that the region fits; capacity that is offered and not used is as good as spare.
     device.ftl.spare = (u64::from(WHOLE) * (blocks - used) / blocks).min(900_000) as u32;
     device
 }
@@ -307,7 +307,7 @@ fn fill_of(device: &SsdConfig) -> u32 {
     share.min(u64::from(WHOLE)) as u32
 }
 
-/// Bytes that requests go to: some hundred times what is in flight, in whole blocks of each plane.
+/// Bytes that requests go to: some hundred times the bytes in flight, in whole blocks of each plane.
 fn region(device: &SsdConfig) -> u64 {
     LEAST_REGION.next_multiple_of(row_bytes(device))
 }
@@ -325,8 +325,8 @@ fn bytes_of_run(options: &Options) -> u64 {
     if options.quick { 16 << 20 } else { 256 << 20 }
 }
 
-/// A run fills the queue at least so many times, or an eighth of that where requests are so large
-/// that it would move more than [`most_bytes`]: filling and draining the queue are a small part.
+/// A run fills the queue at least this many times, or an eighth of that where requests are so large that it
+/// would move more than [`most_bytes`]: filling and draining the queue are a small part.
 fn least_fulls(options: &Options) -> u64 {
     if options.quick { 20 } else { 64 }
 }
@@ -355,9 +355,9 @@ pub fn most(loads: &[Load], figure: impl Fn(&Load) -> f64) -> f64 {
     loads.iter().map(figure).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Why a claim comes out differently: the depth of the queue, which the paper leaves open (see
-/// [`DEEP`]), decides how many requests a scheduler can choose from. Says where the paper's figure
-/// lies between what was measured with 32 and with 1024 entries.
+/// Why a claim comes out differently: the depth of the queue, which the paper leaves open (see [`DEEP`]),
+/// decides how many requests a scheduler can choose from. Returns a sentence that places the paper's figure
+/// relative to those measured with 32 and with 1024 entries.
 pub fn queue_decides(paper: f64, short: f64, deep: f64) -> String {
     let (low, high) = (short.min(deep), short.max(deep));
     let place = match paper {
@@ -372,13 +372,13 @@ pub fn queue_decides(paper: f64, short: f64, deep: f64) -> String {
     )
 }
 
-/// What the rows with steps beyond the paper are.
+/// Note on the rows with steps beyond the paper.
 pub const BEYOND: &str = "\
 Beyond the paper: random writes let the write frontiers of a die's planes drift apart, and planes share programs only at one page \
 offset; with level_frontiers the plane that is behind goes first. Dies behind one ready/busy line end together; with \
 match_cell_times a fast page does not wait for a slow one.";
 
-/// What was saved against a base, as a share of it; nothing where the base is nothing.
+/// The saving against a base, as a share of it; 0 where the base is 0.
 pub fn saved(base: f64, now: f64) -> f64 {
     if base == 0.0 { 0.0 } else { 1.0 - now / base }
 }

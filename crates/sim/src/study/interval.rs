@@ -5,12 +5,12 @@ use tailcut_base::histogram::LatencyHistogram;
 
 /// Where the percentile of all requests lies in at least 95 of 100 such runs, if their latencies are
 /// independent. Of runs whose slow requests come in clusters, such as those that meet one erase, it is the
-/// narrowest that can be said.
+/// narrowest bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Not below this; none where there are too few requests to tell.
+    /// Lower bound; `None` where there are too few requests for one.
     pub from: Option<Nanos>,
-    /// Not above this; none where there are too few requests to tell.
+    /// Upper bound; `None` where there are too few requests for one.
     pub to: Option<Nanos>,
 }
 
@@ -45,7 +45,7 @@ fn exceeding(count: f64, above: f64) -> (u64, u64) {
         let around = NORMAL * (mean * (1.0 - above)).sqrt();
         return ((mean + around).ceil() as u64, (mean - around).floor() as u64);
     }
-    // So few of so many are Poisson.
+    // A small number out of a large one is Poisson distributed.
     let (mut term, mut below, mut least) = ((-mean).exp(), 0.0, 0);
     for exactly in 0u64.. {
         if below <= TAIL {
@@ -63,7 +63,7 @@ fn exceeding(count: f64, above: f64) -> (u64, u64) {
 /// Expected requests above which the normal distribution is close enough.
 const FEW: f64 = 400.0;
 
-/// What is left out on each side.
+/// The probability that is left out on each side.
 const TAIL: f64 = 0.025;
 
 /// Standard deviations from the mean that leave that much out.

@@ -1,5 +1,5 @@
-//! What the studies of Sprinkler (Jung and Kandemir, HPCA 2014) share: its drives, its schedulers
-//! by the paper's names, and its closed loops of reads.
+//! Shared parts of the studies of Sprinkler (Jung and Kandemir, HPCA 2014): its drives, its schedulers by
+//! the paper's names, and its closed loops of reads.
 
 use super::{Options, Run};
 use crate::Scenario;

@@ -1,4 +1,4 @@
-//! What one run of a study showed.
+//! The results of one run of a study.
 
 use super::Run;
 use crate::ending::{RunFailed, run_to_end};
@@ -25,9 +25,9 @@ pub struct Measured {
     pub label: String,
     /// Throughput, latencies and waits by kind of request; resources and their limits; digest.
     pub report: Report,
-    /// What the drive did during the measurement; of an array, its first drive.
+    /// The counters of the drive during the measurement; of an array, those of its first drive.
     pub figures: Figures,
-    /// What each drive did during the measurement.
+    /// The counters of each drive during the measurement.
     pub drives: Vec<Figures>,
     /// The latencies of all requests.
     pub all: LatencyHistogram,
@@ -39,13 +39,13 @@ pub struct Measured {
     pub log: Option<LogFigures>,
     /// What its array did, if it has epochs; with what it did during preparation.
     pub epochs: Option<EpochFigures>,
-    /// What the host can use of its drives' space, as a share.
+    /// The share of its drives' space that the host can use.
     pub usable: f64,
     /// What its host did, if one is modelled.
     pub host: Option<HostFigures>,
     /// What its key-value server did, if there is one.
     pub kv: Option<KvFigures>,
-    /// What was done in each round of the scenario.
+    /// The counts of each round of the scenario.
     pub rounds: Vec<Round>,
     /// Time during which a request waited outside the drive because every tag was taken.
     pub queue_stall: Nanos,
@@ -80,7 +80,7 @@ pub enum NotMeasured {
         /// Why.
         why: String,
     },
-    /// Somebody asked to stop.
+    /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
 }
@@ -161,7 +161,7 @@ pub fn find<'m>(done: &'m [Measured], label: &str) -> &'m Measured {
 }
 
 impl Measured {
-    /// The latency in ns that so many per cent of the reads did not exceed.
+    /// The latency in ns that `percentile` per cent of the reads did not exceed.
     pub fn read_percentile_ns(&self, percentile: f64) -> f64 {
         self.reads.percentile(percentile).0 as f64
     }
@@ -196,7 +196,7 @@ impl Measured {
         self.report.all().latency.mean_ns
     }
 
-    /// The latency in ns that so many per cent of the requests did not exceed, for one of
+    /// The latency in ns that `percentile` per cent of the requests did not exceed, for one of
     /// [`PERCENTILES`](crate::report::PERCENTILES). Panics for any other.
     pub fn percentile_ns(&self, percentile: f64) -> u64 {
         let points = &self.report.all().latency.points;

@@ -1,8 +1,8 @@
 //! Studies: tables and figures of papers, measured again.
 //!
-//! A [`Study`] says which scenarios must run and how the rows of its table follow from what was
-//! measured. It is data and pure functions: whoever runs it ([`measure`] for each [`Run`], in any
-//! order, on as many threads as there are) gets the same rows for the same [`Options`].
+//! A [`Study`] defines which scenarios must run and how the rows of its table follow from the measurements.
+//! It is data and pure functions: any runner ([`measure`] for each [`Run`], in any order, on any number of
+//! threads) gets identical rows for equal [`Options`].
 
 mod array_loads;
 mod array_tail;
@@ -56,7 +56,7 @@ pub use row::{Basis, Row, Table};
 use crate::Scenario;
 use std::path::PathBuf;
 
-/// What a user can choose about a study.
+/// A user's options for a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Fewer cases and shorter runs: seconds instead of minutes.
@@ -76,7 +76,7 @@ impl Default for Options {
 /// A scenario to run for a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Its name within the study: no blanks, the same for the same case whatever the options.
+    /// Its name within the study: no blanks, independent of the options.
     pub label: String,
     /// All of it: running it alone gives the same figures.
     pub scenario: Scenario,
@@ -87,7 +87,7 @@ pub trait Study: Sync {
     /// Its name on the command line.
     fn id(&self) -> &'static str;
 
-    /// What it shows, in one line.
+    /// Its title, in one line.
     fn title(&self) -> &'static str;
 
     /// The paper, the section and the table or figure.
@@ -98,7 +98,7 @@ pub trait Study: Sync {
     /// whose loads depend on earlier results asks several times.
     fn next(&self, options: &Options, done: &[Measured]) -> Vec<Run>;
 
-    /// What a reader should know of runs that depend on earlier results, if there are such.
+    /// A note for the reader on runs that depend on earlier results, if there are any.
     fn later_runs(&self) -> Option<&'static str> {
         None
     }

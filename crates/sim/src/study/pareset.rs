@@ -1,5 +1,5 @@
-//! What the studies of PAReset (Lee, Seoul National University, 2018) share: its drive, its
-//! combinations, and how they are compared.
+//! Shared parts of the studies of PAReset (Lee, Seoul National University, 2018): its drive, its
+//! combinations, and their comparison.
 
 use super::{Measured, Options, Row, Run};
 use crate::Scenario;
@@ -72,9 +72,9 @@ const FILE: u32 = 500_000;
 /// on the drive of 16 GB, 8 at a time, 8 GB in all; the drive has been in use for long. The short form
 /// ends after an eighth of that.
 ///
-/// "The queue depth is 8, so that delays by queueing inside of the SSD are small": so what is in the drive
-/// is bounded by the queue depth, and a write is over when it is on flash. Behind a write buffer of the
-/// drive's own, thousands of programs would queue (the rows 'buffered' show that).
+/// "The queue depth is 8, so that delays by queueing inside of the SSD are small": so the requests in the
+/// drive are bounded by the queue depth, and a write is over when it is on flash. Behind a write buffer of
+/// the drive's own, thousands of programs would queue (the rows 'buffered' show that).
 pub fn fio(options: &Options, label: String, device: SsdConfig) -> Run {
     let mut device = device;
     device.buffer.size = 0;
@@ -103,7 +103,7 @@ pub fn fio(options: &Options, label: String, device: SsdConfig) -> Run {
 /// than its drive can hold; ours are as many as fit, and memtables, files and levels are in proportion. The
 /// short form ends after a tenth.
 ///
-/// `cached` says how much of the host's memory stands before the drive: see [`Cached`].
+/// `cached` selects how much of the host's memory is in front of the drive: see [`Cached`].
 pub fn rocksdb(options: &Options, label: String, device: SsdConfig, cached: Cached) -> Run {
     let part = if options.quick { 10 } else { 1 };
     let (gets, get_time) = match cached {
@@ -130,8 +130,8 @@ pub fn rocksdb(options: &Options, label: String, device: SsdConfig, cached: Cach
     Run { label, scenario }
 }
 
-/// How many of the gets come to the drive. The thesis does not say; RocksDB reads through the page cache
-/// of the host unless it is told otherwise.
+/// How many of the gets come to the drive. The thesis leaves this open; RocksDB reads through the page
+/// cache of the host by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cached {
     /// All of them do: direct reads.
@@ -144,7 +144,7 @@ pub enum Cached {
 /// Gets and puts of the thesis' load.
 const GETS: u64 = 2_000_000;
 const PUTS: u64 = 2_000_000;
-/// Of so many gets one comes to the drive when most blocks are cached.
+/// One of this many gets comes to the drive when most blocks are cached.
 const UNCACHED: u64 = 20;
 /// The time of a thread between such gets: a hundred thousand of them by four threads take 200 s, about as
 /// long as the drive needs for the compactions.
@@ -152,7 +152,7 @@ const GET_TIME: Nanos = Nanos::millis(8);
 /// The share of the drive that the store fills, in parts per million.
 const STORE: u32 = 800_000;
 
-/// The reads that somebody waits for: those of class 1, where a load has several classes.
+/// The urgent reads: those of class 1, where a load has several classes.
 pub fn reads(measured: &Measured) -> &KindReport {
     let name = class_kind(Class::new(1).expect("there is a class 1"));
     let urgent = measured.report.kinds.iter().find(|kind| kind.kind == name);
@@ -164,7 +164,7 @@ pub fn mean(measured: &Measured) -> f64 {
     reads(measured).latency.mean_ns
 }
 
-/// A percentile of the reads' latency in ns, if so many reads were made that it can be told.
+/// A percentile of the reads' latency in ns; `None` if there were too few reads to resolve it.
 pub fn percentile(measured: &Measured, percentile: f64) -> Option<f64> {
     let point = reads(measured).latency.points.iter().find(|point| point.percentile == percentile)?;
     point.resolved.then_some(point.ns as f64)

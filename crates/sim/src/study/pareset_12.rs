@@ -9,7 +9,7 @@ use tailcut_ssd::controller::commit::CommitPolicy;
 /// SOS, suspending, resetting, and PAReset.
 pub struct Classed;
 
-/// What is compared.
+/// A scheme under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheme {
     Sos,

@@ -17,11 +17,11 @@ pub struct Combinations;
 enum Reading {
     /// Eight at a time, no bound on resets.
     Job,
-    /// The same, and each operation is reset once at the most.
+    /// As [`Reading::Job`], and each operation is reset once at the most.
     Once,
-    /// The same, behind the write buffer of the drive.
+    /// As [`Reading::Job`], behind the write buffer of the drive.
     Buffered,
-    /// So many requests a second.
+    /// This many requests a second.
     Paced(u64),
 }
 

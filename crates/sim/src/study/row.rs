@@ -13,7 +13,7 @@ pub struct Table {
     pub seed: u64,
     /// Whether this is the short form.
     pub quick: bool,
-    /// What a reader should know of all rows, each as a sentence; left out where there is nothing.
+    /// Notes on all rows, each as a sentence; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The rows.
@@ -33,7 +33,7 @@ impl Table {
         self
     }
 
-    /// The rows that differ from the paper by more than a quarter without a word why.
+    /// The rows that differ from the paper by more than a quarter without an explanation.
     pub fn unexplained(&self) -> Vec<&Row> {
         self.rows.iter().filter(|row| row.is_off() && !row.is_remarked).collect()
     }
@@ -42,9 +42,9 @@ impl Table {
 /// One figure, in the paper and here; null where there is none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What was run, in words.
+    /// The case that was run, in words.
     pub case: String,
-    /// What was measured.
+    /// The measured quantity.
     pub quantity: String,
     /// Its unit: "B/s", "1/s", "B", "s", "share" (1 is all), "x" (a factor).
     pub unit: &'static str,
@@ -97,7 +97,7 @@ impl Row {
     }
 
     /// Marks the paper's figure as one that the paper does not print, or that the scenario was made from;
-    /// `how` is a clause that says how it was obtained ("the middle of 8 to 9 ms"). Comes after
+    /// `how` is a clause that describes how it was obtained ("the middle of 8 to 9 ms"). Comes after
     /// [`Row::paper`]; without effect on a row that has no figure of the paper.
     pub fn basis(mut self, basis: Basis, how: &str) -> Row {
         if self.paper.is_none() {

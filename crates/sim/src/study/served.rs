@@ -1,11 +1,11 @@
-//! What the studies of the key-value server over Shin's multi-SSD engine share: the server, its clients, its
-//! network.
+//! Shared parts of the studies of the key-value server over Shin's multi-SSD engine: the server, its
+//! clients, its network.
 //!
 //! The drives, the modes and the machine are those of the other studies of this dissertation. The
-//! dissertation's server is linked to its clients by four times 1 Gbit/s (section 5.4.3). It does not tell
-//! how large items are, how many there are, how much memory the server has, how many clients ask and which
-//! mix of YCSB. Here items are records of YCSB (1000 bytes; Cooper et al., SoCC 2010), and memory for items
-//! is a sixteenth of what they take on flash ("a relatively small DRAM cache", section 5.3.3).
+//! dissertation's server is linked to its clients by four times 1 Gbit/s (section 5.4.3). It leaves open
+//! how large items are, how many there are, how much memory the server has, how many clients send commands
+//! and which mix of YCSB. Here items are records of YCSB (1000 bytes; Cooper et al., SoCC 2010), and memory
+//! for items is a sixteenth of what they take on flash ("a relatively small DRAM cache", section 5.3.3).
 
 use super::shin::Mode;
 use super::{Measured, Options};
@@ -38,7 +38,7 @@ const ITEMS: u64 = 366;
 /// eight do at a time.
 const SEGMENT: u64 = 8 << 20;
 
-/// The server, with so many connections.
+/// The server with `connections` connections.
 pub fn server(options: &Options, connections: u32) -> KvConfig {
     let space = if options.quick { QUICK_SPACE } else { SPACE };
     KvConfig {
@@ -72,7 +72,7 @@ pub fn popular(workload: &mut SyntheticConfig) {
         AddressConfig { distribution: Distribution::ZipfianYcsb, ..AddressConfig::default() };
 }
 
-/// What the server of a run did.
+/// The statistics of a run's server.
 pub fn figures(measured: &Measured) -> &KvFigures {
     measured.kv.as_ref().expect("it is the run of a server")
 }

@@ -1,4 +1,4 @@
-//! What the studies of Shin's multi-SSD engine share: its drives, its modes, its load.
+//! Shared parts of the studies of Shin's multi-SSD engine: its drives, its modes, its load.
 //!
 //! Four drives of `swan-sata`, the one SATA drive whose parts are documented, as SWAN's studies have them:
 //! 128 blocks per plane, aged over 60 % of their space. Nothing was chosen for the results.
@@ -25,7 +25,7 @@ pub enum Mode {
     Control,
 }
 
-/// All of them.
+/// All modes.
 pub const MODES: [Mode; 3] = [Mode::Mix, Mode::Epoch, Mode::Control];
 
 /// Drives of the array.
@@ -62,12 +62,12 @@ impl Mode {
         array
     }
 
-    /// So many readers of 4 KiB, each with one request at a time, for so many seconds.
+    /// `readers` readers of 4 KiB, each with one request at a time, for `seconds` seconds.
     pub fn readers(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
         self::readers(options, self.array(), FILLED, readers, seconds)
     }
 
-    /// The same beside the writers.
+    /// These readers beside the writers.
     pub fn mixed(self, options: &Options, readers: u32, seconds: u64) -> Scenario {
         beside_writers(self.readers(options, readers, seconds))
     }
@@ -83,11 +83,11 @@ pub fn one_at_a_time(options: &Options, readers: u32, seconds: u64) -> Scenario 
 /// Its name.
 pub const ONE_AT_A_TIME: &str = "GCCTRL, 4 groups";
 
-/// So many readers of 4 KiB of an array of these drives, of which the share `fill` of what the host sees
-/// holds data.
+/// `readers` readers of 4 KiB of an array of these drives; the share `fill` of the array's capacity, in
+/// parts per million, holds data.
 pub fn readers(options: &Options, array: ArrayConfig, fill: u32, readers: u32, seconds: u64) -> Scenario {
     let mut device = swan::drive();
-    // Garbage is collected when the host says so, or must be.
+    // Garbage is collected on the host's command, or when it must be.
     device.gc.background = false;
     let precondition = Precondition { state: PreparedState::Steady, fill };
     let workload = SyntheticConfig { read: WHOLE, region_share: fill, ..closed(readers) };
@@ -96,7 +96,7 @@ pub fn readers(options: &Options, array: ArrayConfig, fill: u32, readers: u32, s
     Scenario { seed, content: false, device, array, precondition, run, workload, ..Scenario::default() }
 }
 
-/// A scenario beside the writers, who write where it reads.
+/// A scenario beside writers to the region that it reads.
 pub fn beside_writers(scenario: Scenario) -> Scenario {
     let source = SyntheticConfig { region_share: scenario.workload.region_share, ..writers() };
     Scenario { beside: BesideConfig { enabled: true, source }, ..scenario }

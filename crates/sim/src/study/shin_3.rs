@@ -64,7 +64,7 @@ impl Study for Drives {
     }
 }
 
-/// What the cores did per request.
+/// The time of the cores per request, by use.
 fn shares(measured: &Measured) -> Vec<Row> {
     let host = measured.host.as_ref().expect("there is a host");
     let requests = measured.requests();

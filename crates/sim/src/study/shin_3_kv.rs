@@ -14,7 +14,7 @@ use tailcut_base::Nanos;
 /// Figure 3.11: operations per second by number of clients.
 pub struct KeyValue;
 
-/// What a server's thread does for a get but for reading, part by part in [`costs`](crate::kv::costs)
+/// The work of a server's thread for a get, except reading, part by part in [`costs`](crate::kv::costs)
 /// (Arrakis).
 const WORK: Nanos = crate::kv::costs::GET;
 

@@ -9,7 +9,7 @@ pub struct Readers;
 
 const READERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Those of the quick form.
+/// The numbers of readers in the quick form.
 const QUICK: [u32; 3] = [1, 8, 32];
 
 fn readers(options: &Options) -> &'static [u32] {
@@ -80,7 +80,7 @@ fn rows_of(options: &Options, series: &str, readers: u32, is_control: bool, meas
     [latency, reads, total.paper(is_printed.then_some(PRINTED)).explain(BANDWIDTH)]
 }
 
-/// What the paper says of the latency of GCCTRL.
+/// The paper's remark on the latency of GCCTRL.
 fn below(readers: u32) -> &'static str {
     match readers {
         0..=16 => "; the paper: below 1 ms",

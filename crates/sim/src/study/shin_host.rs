@@ -1,7 +1,7 @@
-//! What the studies of Shin's chapters 3 and 4 share: hosts, drives, loads.
+//! Shared parts of the studies of Shin's chapters 3 and 4: hosts, drives, loads.
 //!
-//! Every cost of the host is a constant of [`crate::cpu::costs`], the same in all of them. What is given here
-//! comes from the descriptions of the machines; where they are silent, the comment says what was taken.
+//! Every cost of the host is a constant of [`crate::cpu::costs`], equal in all of them. The constants here
+//! come from the descriptions of the machines; where they are silent, the comment names the assumption.
 
 use super::{Options, Run};
 use crate::Scenario;
@@ -16,13 +16,13 @@ use tailcut_ssd::{Precondition, Preset};
 /// Six SATA drives on one AHCI controller (section 3.4).
 pub const DRIVES: u32 = 6;
 
-/// What the uplink of the controller carries: "approximately 1.5GB/s" (section 3.4).
+/// Bandwidth of the controller's uplink in bytes per second: "approximately 1.5GB/s" (section 3.4).
 pub const UPLINK: u64 = 1_500_000_000;
 
 /// Threads of the micro-benchmarks (section 3.4).
 pub const THREADS: u32 = 128;
 
-/// The emulated drive with so many chips that two reads hardly ever meet on one: each takes its 80 µs and no
+/// The emulated drive with enough chips that two reads hardly ever meet on one: each takes its 80 µs and no
 /// more.
 pub fn emulated_apart() -> SsdConfig {
     let mut drive = Preset::ShinEmulated.config();
@@ -33,7 +33,7 @@ pub fn emulated_apart() -> SsdConfig {
     drive
 }
 
-/// Reads of so many bytes by so many threads, each with one at a time, anywhere on a drive that is full.
+/// Reads of `bytes` bytes by `threads` threads, each with one at a time, anywhere on a drive that is full.
 fn reads(options: &Options, device: SsdConfig, bytes: u64, threads: u32) -> Scenario {
     let base = Scenario::default();
     Scenario {
@@ -58,7 +58,7 @@ fn reads(options: &Options, device: SsdConfig, bytes: u64, threads: u32) -> Scen
     }
 }
 
-/// The machine of chapter 3: 128 threads that read so many bytes from so many drives.
+/// The machine of chapter 3: 128 threads that read `bytes` bytes at a time from `drives` drives.
 pub fn sata(options: &Options, strategy: &str, drives: u32, bytes: u64) -> Scenario {
     let mut scenario = reads(options, Preset::ShinSata.config(), bytes, THREADS);
     scenario.host = HostConfig {
@@ -79,9 +79,9 @@ pub fn direct(options: &Options, device: SsdConfig, strategy: &str, threads: u32
     scenario
 }
 
-/// Threads beside: the dissertation does not say how many. Its POLL beside CPU threads had a fifth of a core
-/// ("an equal share": 1488 µs + 352 µs are 5.1 times the 361 µs of a request), so there were four on each of
-/// eight hardware threads; of I/O threads there are as many.
+/// Background threads: the dissertation leaves open how many. Its POLL beside CPU threads had a fifth of a
+/// core ("an equal share": 1488 µs + 352 µs are 5.1 times the 361 µs of a request), so there were four on
+/// each of eight hardware threads; the number of I/O threads is equal.
 pub const BACKGROUND_THREADS: u32 = 32;
 
 /// With threads beside the workload.

@@ -18,7 +18,7 @@ pub struct StoredItems;
 /// are some forty in EPCH and GCCTRL and more in MIX (Little's law).
 const CLIENTS: u32 = 64;
 
-/// A mix of YCSB (Cooper et al., SoCC 2010, table 2); the paper does not say which it ran.
+/// A mix of YCSB (Cooper et al., SoCC 2010, table 2); the paper does not name the one that it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mix {
     A,

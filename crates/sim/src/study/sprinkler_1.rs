@@ -93,7 +93,7 @@ fn bandwidths(done: &[Measured], size: u64) -> Vec<Row> {
     CHIPS.map(row).into()
 }
 
-/// What the last fourfold increase of dies brought.
+/// The gain of the last fourfold increase of dies.
 fn stagnation(done: &[Measured], size: u64) -> Row {
     let [.., fewer, more] = CHIPS;
     let run = |chips| find(done, &label(chips, size));

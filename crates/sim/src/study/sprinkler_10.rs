@@ -192,7 +192,7 @@ fn bandwidths(done: &[Measured], chips: u32) -> Vec<Row> {
     rows
 }
 
-/// What the paper says of SPK1 and SPK2 alone, in counts of workloads.
+/// The paper's claims about SPK1 and SPK2 alone, in counts of workloads.
 fn weaknesses(done: &[Measured]) -> Vec<Row> {
     let loads = table_1();
     let served = |load: &Load, policy| bandwidth(done, load, policy, SMALL);

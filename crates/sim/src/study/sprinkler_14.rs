@@ -82,7 +82,7 @@ fn means(done: &[Measured], name: &str, policy: CommitPolicy, pace: Pace) -> Vec
     (0..CLASSES.len()).map(row).collect()
 }
 
-/// What the text says of a class.
+/// The text's remark on a class.
 fn remark(row: Row, policy: CommitPolicy, class: usize) -> Row {
     match (policy, class) {
         (Vas, 1) => row.note("The paper: 1 to 3 %, and nothing in PAL2 and PAL3."),

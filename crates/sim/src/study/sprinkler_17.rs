@@ -18,7 +18,7 @@ pub struct Migration;
 /// The drives of figure 17.
 const DRIVES: [u32; 2] = [CHIPS[0], CHIPS[1]];
 
-/// What is compared: a scheduler on a drive in some state.
+/// A case under comparison: a scheduler on a drive in some state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Case {
     policy: CommitPolicy,
@@ -31,7 +31,7 @@ enum State {
     Pristine,
     /// 95 % full, as after endless random writes: collection all the time.
     Fragmented,
-    /// The same, and waiting requests do not follow pages that move.
+    /// As [`State::Fragmented`], and waiting requests do not follow pages that move.
     NotReaddressed,
 }
 

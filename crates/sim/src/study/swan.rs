@@ -1,4 +1,4 @@
-//! What the studies of SWAN share: its drives, its arrays, its loads.
+//! Shared parts of the studies of SWAN: its drives, its arrays, its loads.
 //!
 //! The drive is `swan-sata` with 128 blocks per plane, so that a run of seconds goes round the whole array as
 //! the paper's two hours do. Arrays hold as much data as the paper's: they are aged over 60 % of their
@@ -33,7 +33,7 @@ pub fn drive() -> SsdConfig {
 /// An array of the drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// How it lays data out.
+    /// Its layout.
     pub layout: LayoutKind,
     /// R-groups.
     pub groups: u32,
@@ -47,7 +47,7 @@ impl Shape {
         Shape { layout, groups: 1, drives }
     }
 
-    /// R-groups of so many drives each.
+    /// R-groups of `each` drives each.
     pub const fn grouped(layout: LayoutKind, groups: u32, each: u32) -> Shape {
         Shape { layout, groups, drives: groups * each }
     }
@@ -85,7 +85,7 @@ impl Shape {
         array
     }
 
-    /// What the host can use of the space for data, in parts per million.
+    /// The share of the space that the host can use for data, in parts per million.
     fn host_share(self) -> u64 {
         let spare = if self.layout.is_in_place() { 0 } else { self.config().log.spare };
         u64::from(1_000_000 - spare)
@@ -103,7 +103,7 @@ impl Shape {
         Scenario { seed: options.seed, content: false, device, array, precondition, ..Scenario::default() }
     }
 
-    /// Random writes of 8 KiB for so many seconds, in rounds of one.
+    /// Random writes of 8 KiB for `seconds` seconds, in rounds of one second.
     pub fn random_writes(self, options: &Options, seconds: u64) -> Scenario {
         let round = Nanos::secs(1);
         let (ramp, duration) = (Nanos::ZERO, Nanos::secs(seconds));

@@ -76,7 +76,7 @@ impl Study for Bandwidth {
     }
 }
 
-/// What the drives that are written to take in order: all of them, or those of the front end.
+/// The sequential bandwidth of the drives that are written to: all of them, or those of the front end.
 fn bound(shape: Shape) -> f64 {
     let written = f64::from(shape.drives / shape.groups);
     written * Costs::of(&super::swan::drive(), 256).write_rate()

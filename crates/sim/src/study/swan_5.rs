@@ -1,4 +1,4 @@
-//! SWAN, figures 5, 6 and 7: bandwidth over time, who is written and who is read, and what victims hold.
+//! SWAN, figures 5, 6 and 7: bandwidth over time, writes and reads by drive, and the fill of victims.
 
 use super::swan::{Shape, mean, rounds, run, variation};
 use super::{Measured, Options, Row, Run, Study, find};

@@ -16,7 +16,7 @@ const SHAPES: [Shape; 3] = [
     Shape::grouped(LayoutKind::Swan0, 4, 2),
 ];
 
-/// What the drives are like.
+/// The kind of drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Drives {
     /// Map by page, 28 % spare.
@@ -31,11 +31,11 @@ enum Drives {
 
 const DRIVES: [Drives; 4] = [Drives::Spared, Drives::Page, Drives::Block, Drives::Buffered];
 
-/// Those of the quick form.
+/// The drives of the quick form.
 const QUICK: [Drives; 2] = [Drives::Spared, Drives::Buffered];
 
 impl Drives {
-    /// Those of a form of the study.
+    /// The drives of a form of the study.
     fn of(options: &Options) -> &'static [Drives] {
         if options.quick { &QUICK } else { &DRIVES }
     }
@@ -89,7 +89,8 @@ fn label(shape: Shape, drives: Drives) -> String {
     format!("{}/{}", shape.id(), drives.id())
 }
 
-/// What section 6 says of simpler drives under SWAN: that they do, "without compromising performance".
+/// The claim of section 6 about simpler drives under SWAN: that they suffice, "without compromising
+/// performance".
 fn claim(shape: Shape, drives: Drives) -> Option<f64> {
     (shape.layout == LayoutKind::Swan0 && drives != Drives::Spared).then_some(1.0)
 }

@@ -1,7 +1,7 @@
 //! What drives, chips and the array did in each slot.
 //!
-//! Nothing is counted while they do it: what is known of them is cumulative, and the difference between
-//! the two ends of a slot is what happened in it.
+//! Nothing is counted while they do it: the known figures are cumulative, and the difference between the
+//! two ends of a slot is what happened in it.
 
 use super::slots::{Slot, Slots};
 use crate::storage::Storage;
@@ -30,7 +30,7 @@ pub struct Row {
     pub chips: usize,
 }
 
-/// What a drive did.
+/// The counters of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveCounts {
     /// Read commands completed.
@@ -83,7 +83,7 @@ pub struct DeviceSlot {
     pub drives: Vec<DriveCounts>,
     /// Time of the chips of each row by holder.
     pub rows: Vec<[u64; HOLDERS]>,
-    /// What each member of an array did with its token.
+    /// The times of each member of an array by token stage.
     pub stages: Vec<StageTimes>,
     /// Epochs that began.
     pub epochs: u64,
@@ -91,7 +91,7 @@ pub struct DeviceSlot {
     pub moved: u64,
     /// Times that R-groups were asked for their role.
     pub looks: u32,
-    /// What they said.
+    /// The roles reported at these times.
     pub roles: Vec<Roles>,
 }
 
@@ -145,7 +145,7 @@ impl Slot for DeviceSlot {
 pub struct Devices {
     slots: Slots<DeviceSlot>,
     rows: Vec<Row>,
-    /// What was known at the end of the last slot.
+    /// The cumulative figures at the end of the last slot.
     known: DeviceSlot,
     due: Time,
     /// The end of the present slot.
@@ -220,7 +220,7 @@ impl Devices {
         self.rows.iter().map(sum_row).collect()
     }
 
-    /// Counts what has happened up to `now` in the slot of the moment `at`.
+    /// Counts the events up to `now` in the slot of the moment `at`.
     fn count<S: Storage>(&mut self, storage: &S, now: Time, at: Time) {
         let known = self.cumulative(storage, now);
         self.slots.at(at).add(&self.known, &known);
@@ -287,7 +287,7 @@ fn stages(array: &Array<Fingerprint>, now: Time) -> Vec<StageTimes> {
     members.filter_map(|member| array.stage_times(now, member)).collect()
 }
 
-/// The rows of drives with so many chips each: a row for each chip while there is room for that.
+/// The rows of drives with these numbers of chips: a row for each chip while there is room for that.
 fn rows(chips: &[usize]) -> Vec<Row> {
     let room = (ROWS_MOST / chips.len().max(1)).max(1);
     let of_drive = |(drive, &chips): (usize, &usize)| {

@@ -58,15 +58,17 @@ pub struct KindTimeline {
     pub requests: Vec<u64>,
     /// Bytes that they moved.
     pub bytes: Vec<u64>,
-    /// Those that did not succeed.
+    /// Requests that did not succeed.
     pub errors: Vec<u64>,
     /// The sum of their latencies, in ns.
     pub latency_ns: Vec<u64>,
     /// The latency that half of them did not exceed, at most 1/16 too high.
     pub p50_ns: Vec<Option<u64>>,
-    /// The same for 99 %; none where they are fewer than 100.
+    /// The latency that 99 % of them did not exceed, at most 1/16 too high; `None` where they are fewer
+    /// than 100.
     pub p99_ns: Vec<Option<u64>>,
-    /// The same for 99.9 %; none where they are fewer than 1000.
+    /// The latency that 99.9 % of them did not exceed, at most 1/16 too high; `None` where they are fewer
+    /// than 1000.
     pub p999_ns: Vec<Option<u64>>,
     /// The longest latency.
     pub max_ns: Vec<u64>,
@@ -119,7 +121,7 @@ pub struct HeldBy {
     pub rows: Vec<Vec<u16>>,
 }
 
-/// What a member of an array did with its token: parts per thousand of the slot.
+/// The times of a member of an array by token stage: parts per thousand of the slot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberTimeline {
     /// Answering the reads that it got before.
@@ -154,7 +156,7 @@ pub const HELD_BY: [(&str, &[Holder]); 6] = [
 const COLUMNS_MOST: usize = 256;
 
 impl Timeline {
-    /// What was seen of a run that has ended.
+    /// The timeline of a run that has ended.
     pub fn new(requests: Requests, devices: &Devices) -> Timeline {
         let slots = devices.slots();
         let requests = requests.matched(slots);
@@ -268,7 +270,7 @@ impl ChipMap {
     }
 }
 
-/// How long so many slots from `first` on are, up to the end of the measurement.
+/// The length in ns of `count` slots from `first` on, up to the end of the measurement.
 fn lengths(devices: &Devices, first: usize, count: usize) -> u64 {
     let slots = devices.slots();
     let from = slots.origin() + slots.width() * first as u64;

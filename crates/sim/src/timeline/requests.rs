@@ -16,7 +16,7 @@ pub struct Ended {
     pub requests: u64,
     /// Bytes that they moved.
     pub bytes: u64,
-    /// Those that did not succeed.
+    /// Requests that did not succeed.
     pub errors: u64,
     /// The sum of their latencies, in ns.
     pub latency_ns: u64,

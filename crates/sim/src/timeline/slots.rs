@@ -2,7 +2,7 @@
 
 use tailcut_base::{Nanos, Time};
 
-/// What is counted in a slot.
+/// The counters of a slot.
 pub trait Slot: Default {
     /// Adds what was counted in the slot that follows.
     fn merge(&mut self, later: &Self);

@@ -1,4 +1,4 @@
-//! What a subject that is no array stands on: an array, or one drive by itself.
+//! The storage below a subject that is no array: an array, or one drive by itself.
 
 use super::arrays::Arrays;
 use super::plan::Plan;
@@ -12,7 +12,7 @@ use tailcut_host::{Bytes, Disk, Request, Response};
 pub enum Below {
     /// An array of drives.
     Array(Box<Arrays>),
-    /// One drive, which nobody stands in front of.
+    /// One drive with nothing in front of it.
     Drive(Bare),
 }
 

@@ -31,7 +31,7 @@ pub struct BlockServer {
     connections: u32,
     trims_to_zeros: bool,
     export: Option<Export>,
-    /// What the array did not take.
+    /// A request that the array has not accepted yet.
     held: Option<Request<Bytes>>,
     answers: Vec<Response<Bytes>>,
 }

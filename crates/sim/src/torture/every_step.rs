@@ -12,8 +12,8 @@ pub struct EveryStep {
 }
 
 impl EveryStep {
-    /// Of a plan that has been run as it is: its events are those from its first step on until all that
-    /// the steps had set going had come to rest.
+    /// Of a plan that has been run as it is: its events are those from its first step on until all work
+    /// started by the steps has ended.
     pub fn new(plan: &Plan, tally: &Tally) -> EveryStep {
         EveryStep { plan: plan.clone(), events: tally.events }
     }
@@ -23,8 +23,8 @@ impl EveryStep {
         self.events
     }
 
-    /// The plan with the power cut at event `event`, from 0, and again so many events after it has come
-    /// back. Cuts of its own come later.
+    /// The plan with the power cut at event `event`, from 0, and again at each of `again`, in events after
+    /// it has come back. Cuts of its own come later.
     pub fn cut_at(&self, event: u64, again: &[u32]) -> Plan {
         let after = u32::try_from(event).expect("a run has fewer events");
         let cut = Step::Cut { after, again: again.to_vec() };

@@ -1,6 +1,6 @@
-//! The flash behind a drive: a small simulated SSD that says how long each command takes, whether it would
-//! rather not serve, and when nothing can be written any more. What is stored, and what a power cut leaves
-//! of it, stays with the [`drive`](super::drive).
+//! The flash behind a drive: a small simulated SSD that determines how long each command takes, whether it
+//! would rather not serve, and when nothing can be written any more. The stored content, and what a power
+//! cut leaves of it, are in the [`drive`](super::drive).
 //!
 //! Programs and erases fail as its flash does ([`Faults`](tailcut_ssd::flash::medium::Faults)): blocks go
 //! bad, what was in them is programmed elsewhere, which takes its time, and when the spare blocks are used up
@@ -31,12 +31,12 @@ tailcut_base::choice! {
 #[derive(Debug)]
 pub struct Flash {
     ssd: Ssd,
-    /// So much later it is for the SSD than for everybody else: after a power cut it comes to rest first.
+    /// The SSD's clock is this much ahead of all others: after a power cut it is left to quiesce first.
     lead: Nanos,
-    /// The last moment that the SSD has been told of.
+    /// The last moment that was reported to the SSD.
     clock: Time,
     completions: Vec<Completion>,
-    /// Where it keeps its content: what was written, by its page and its fingerprint there.
+    /// If it keeps its content: the written blocks, by page and by their fingerprint there.
     written: Option<Written>,
     /// Of reads in flight: slot and the fingerprint that must come.
     expected: Vec<(u32, u64)>,
@@ -46,7 +46,7 @@ pub struct Flash {
     past: (u64, u64),
 }
 
-/// What the fingerprints of pages stand for.
+/// The data behind the fingerprints of pages.
 #[derive(Debug, Default)]
 struct Written {
     /// Blocks that the drive offers.
@@ -81,7 +81,7 @@ impl Written {
 pub struct Ended {
     /// Where the drive keeps it.
     pub slot: u32,
-    /// How it ended.
+    /// The status of the command.
     pub status: Status,
     /// When it would rather not serve: for how long.
     pub busy_for: Nanos,
@@ -110,14 +110,14 @@ impl Flash {
         }
     }
 
-    /// What a read that is submitted now returns, where it keeps its content.
+    /// The data that a read submitted now returns; `None` if the flash keeps no content.
     pub fn content(&self, block: u64, blocks: u32) -> Option<Vec<Bytes>> {
         let written = self.written.as_ref()?;
         let content = |block: u64| written.content(block, self.ssd.peek(LogicalPage::new(block as u32)));
         Some((block..block + u64::from(blocks)).map(content).collect())
     }
 
-    /// What is in its blocks if the power goes now, where it keeps its content.
+    /// The content of its blocks if the power goes now; `None` if it keeps none.
     pub fn content_after_power_cut(&self) -> Option<Vec<Bytes>> {
         let written = self.written.as_ref()?;
         let content = |block: u64| {
@@ -171,9 +171,9 @@ impl Flash {
         self.completions.drain(..).map(ended).collect()
     }
 
-    /// The power has gone, and comes back now: nothing is in flight any more. An SSD without content is left
-    /// to finish what it was doing, of which nobody is told, since it keeps no data that could be torn. One
-    /// with content is made anew of what the power cut has left.
+    /// The power has gone, and comes back now: nothing is in flight any more. An SSD without content is
+    /// left to finish its commands without reporting them, since it keeps no data that could be torn. One
+    /// with content is made anew from what the power cut has left.
     pub fn power_cycle(&mut self, now: Time) {
         self.expected.clear();
         if let Some(content) = self.content_after_power_cut() {
@@ -220,7 +220,7 @@ impl Flash {
     }
 }
 
-/// An SSD just large enough: so that it collects garbage, and bad blocks tell.
+/// An SSD just large enough that it collects garbage, and that bad blocks matter.
 fn config(model: &Model, fail: u32) -> SsdConfig {
     let mut config = Preset::G.config();
     let geometry = &mut config.geometry;

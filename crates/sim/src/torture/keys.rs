@@ -4,15 +4,15 @@
 //! future, and are touched whenever they are read. A write with force unit access is a `set` of a server with
 //! `--durable`: it is acknowledged when the log has it for good.
 //!
-//! The value of a key is the beginning of what the host writes to its block, or all of it and more: as many
-//! bytes as a hash of its version says, so records of every length meet the ends of blocks and segments. What
-//! comes back is compared byte by byte; where it is right, the host gets the whole block back, and where it
-//! is not, something that no write has written.
+//! The value of a key is the beginning of what the host writes to its block, or all of it and more: its
+//! length in bytes is drawn by a hash of its version, so records of every length meet the ends of blocks
+//! and segments. Returned values are compared byte by byte; where a value is right, the host gets the whole
+//! block back, otherwise data that no write has written.
 //!
-//! A *store* misses nothing; a *cache* may miss anything at any time, so a miss tells its checker nothing.
-//! Neither returns what had been replaced or deleted, nor after a power cut what is older than what was
-//! durable. Where the drive has no protection information and no second copy, a flipped bit may cost a store
-//! the items that it strikes, reported as an error or missed, and nothing else.
+//! A *store* misses nothing; a *cache* may miss anything at any time, so its checker learns nothing from a
+//! miss. Neither returns what had been replaced or deleted, nor after a power cut what is older than what
+//! was durable. Where the drive has no protection information and no second copy, a flipped bit may cost a
+//! store the items that it strikes, reported as an error or missed, and nothing else.
 
 use super::below::Below;
 use super::plan::{KvKeep, Plan};
@@ -226,7 +226,7 @@ impl Task {
             }
             match self.key(engine, tickets) {
                 Progress::Done => self.done += 1,
-                // No room comes here, so nobody waits for it.
+                // No room comes here, so it must not wait for it.
                 Progress::Waits if engine.is_full() && self.request.op != Op::Read => {
                     return Some(self.answer(Status::WriteProtected));
                 }
@@ -346,7 +346,7 @@ fn key(number: u64) -> Vec<u8> {
     key
 }
 
-/// What a version writes, where an item has at most `most` bytes.
+/// The data that a version writes, where an item has at most `most` bytes.
 fn value(stamp: Stamp, most: u64) -> Vec<u8> {
     let block = stamp.content();
     let bytes = value_bytes(stamp, most);
@@ -506,7 +506,7 @@ const PATIENCE: Nanos = Nanos::millis(1);
 /// A second of Unix time, for the sake of what happens in a short run.
 const SECOND: Nanos = Nanos::millis(2);
 
-/// Records that are found at a time, and how often: recovery goes on beside the requests of the host.
+/// Records that are found at a time, and how often: recovery runs beside the requests of the host.
 const RECORDS: usize = 4;
 const RECOVERS_EVERY: Nanos = Nanos::micros(20);
 

@@ -1,11 +1,11 @@
 //! Crash and fault search: everything that stores data, run against everything that may happen to it.
 //!
-//! A seed draws a [`Plan`] ([`seeds`]): what is tortured, what is asked of it, what goes wrong
-//! and when the power goes. [`mod@run`] carries a plan out on simulated [`drive`]s, whose fault model
-//! stands at the top of that module, while checkers look on that know nothing of the subject:
+//! A seed draws a [`Plan`] ([`seeds`]): the subject, its requests, the faults and the power cuts.
+//! [`mod@run`] carries a plan out on simulated [`drive`]s, whose fault model is at the top of that module,
+//! while checkers observe that know nothing of the subject:
 //!
-//! - *content* ([`history`]): what was acknowledged and made durable is there; no read is stale, of two
-//!   minds within a block, or of what nobody wrote; what was trimmed stays so;
+//! - *content* ([`history`]): acknowledged and durable data is there; no read is stale, mixed from two
+//!   versions within a block, or of data that was never written; trimmed blocks stay trimmed;
 //! - *honesty*: an error is answered only where the fault model allows one;
 //! - *progress*: every request is answered, every rebuild and scrub ends, nothing is left over;
 //! - *redundancy*: at the end everything is repaired, a second scrub finds nothing, and after one more power
@@ -57,13 +57,14 @@
 //!
 //! `kv-damage` is `kv` with single blocks that become something else while the store is at rest.
 //!
-//! Four rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of epochs
-//! (the ring of descriptors has to go round between the loss of a drive and the superblocks that say so) and
-//! `LossesAreRecorded` of the key-value log. Two promise a host nothing: `NewestCounts` chooses between copies
-//! of what is not durable, where either would do; `ClearDescriptors` spares comparisons.
+//! Four rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of
+//! epochs (the ring of descriptors has to go round between the loss of a drive and the superblocks that
+//! record it) and `LossesAreRecorded` of the key-value log. Two promise a host nothing: `NewestCounts`
+//! chooses between copies of data that is not durable, where either would do; `ClearDescriptors` spares
+//! comparisons.
 //!
-//! Without protection information (files, devices) a block can change and nothing says so. Seeds reach only a
-//! part of that:
+//! Without protection information (files, devices) a block can change undetected. Seeds reach only a part
+//! of that:
 //!
 //! | what changes | promised | by seed | otherwise |
 //! | --- | --- | --- | --- |

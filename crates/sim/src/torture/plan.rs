@@ -1,4 +1,4 @@
-//! What a run does, step by step, as text that a person can read, change and run again.
+//! The actions of a run, step by step, as text that a person can read, change and run again.
 //!
 //! A plan is a list of statements, one in a line or separated by semicolons; `#` begins a comment.
 //! The first ones are settings, `key=value`; the others are steps in their order:
@@ -68,16 +68,16 @@ tailcut_base::choice! {
     }
 }
 
-/// What a run does.
+/// The actions and the configuration of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What is tortured.
+    /// The subject under test.
     pub subject: SubjectKind,
     /// It stands on an array; otherwise on a drive by itself. Of a key-value engine and a block server.
     pub has_array: bool,
     /// The most keys; fewer where they would fill more than a third of the log.
     pub keys: u64,
-    /// What is kept; of a key-value engine.
+    /// Which items are kept; of a key-value engine.
     pub keep: KvKeep,
     /// The most bytes of an item with its key and header.
     pub item: u32,
@@ -116,7 +116,7 @@ pub struct Plan {
     pub latency: (u64, u64),
     /// Blocks of a chunk; of layouts that write in place.
     pub chunk: u64,
-    /// What is done about the write hole; of layouts that write in place, with parity.
+    /// The protection against the write hole; of layouts that write in place, with parity.
     pub write_hole: WriteHole,
     /// Blocks of the journal on each drive.
     pub journal: u64,
@@ -137,7 +137,7 @@ pub struct Plan {
     /// How long a write rests in the cache, and the longest time that it waits for the token, in ns;
     /// likewise.
     pub waits: (u64, u64),
-    /// What is done so that reads do not meet a drive's own work; likewise.
+    /// How reads are kept from meeting a drive's own work; likewise.
     pub mode: EpochMode,
     /// Drives know the calls of the control interface.
     pub control: bool,
@@ -151,7 +151,7 @@ pub struct Plan {
     pub reads: ReadPolicy,
     /// When a read becomes slow, in ns; 0 for never.
     pub slow_after: u64,
-    /// What is done.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -181,29 +181,29 @@ pub enum Step {
     Rest,
     /// The power goes.
     Cut {
-        /// So many events from now.
+        /// Events from now to the cut.
         after: u32,
-        /// And again, so many events after it has come back.
+        /// Further cuts, each in events after the power has come back.
         again: Vec<u32>,
     },
     /// The power goes when metadata has been written.
     CutAfter {
-        /// Which.
+        /// The kind of metadata.
         what: Metadata,
         /// The write of it that counts, from 1.
         writes: u32,
-        /// So many events after that write was sent to its drive.
+        /// Events after that write was sent to its drive.
         after: u32,
     },
 }
 
-/// What is wrong with the text of a plan.
+/// Why the text of a plan is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("statement {number} of the plan, '{statement}': {message}")]
 pub struct PlanError {
     /// Which statement, from 1.
     pub number: usize,
-    /// What it says.
+    /// Its text.
     pub statement: String,
     /// What would be right.
     pub message: String,
@@ -287,7 +287,7 @@ impl Plan {
         config
     }
 
-    /// The store's own checksums tell which copy is right.
+    /// Only the store's own checksums identify the right copy.
     fn is_store_on_copies(&self) -> bool {
         self.subject == SubjectKind::Kv && self.has_array && self.layout.is_mirrored()
     }
@@ -412,7 +412,7 @@ const CHECKSUMS_IDLE: Nanos = Nanos::millis(1);
 /// The highest chance of a refusal.
 const BUSY_MOST: u32 = 900_000;
 
-/// A shorter item of a key-value engine has no room for its key and something to tell its versions apart.
+/// A shorter item of a key-value engine has no room for its key and a version number.
 const ITEM_LEAST: u32 = 512;
 
 /// Fewer blocks have no room for data beside what describes it.

@@ -27,12 +27,12 @@ impl<S: Subject> Planted<S> {
         Planted { subject, canary, seen: 0, early, marked, old: Vec::new(), reads: Vec::new() }
     }
 
-    /// What is behind it.
+    /// The subject behind it.
     pub fn inner(&self) -> &S {
         &self.subject
     }
 
-    /// What is behind it.
+    /// The subject behind it, mutable.
     pub fn inner_mut(&mut self) -> &mut S {
         &mut self.subject
     }

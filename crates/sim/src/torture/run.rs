@@ -20,9 +20,9 @@ use tailcut_base::Op;
 pub struct Outcome {
     /// The promise that was broken, if one was.
     pub wrong: Option<Wrong>,
-    /// Of all events: two runs of one plan have the same.
+    /// Over all events: two runs of one plan have equal digests.
     pub digest: u64,
-    /// What was reached.
+    /// The states and events that the run reached.
     pub tally: Tally,
 }
 
@@ -74,7 +74,7 @@ impl<S: Subject> Rig<'_, S> {
         }
         self.settle()?;
         self.tally.events = self.events - before;
-        // The faults stop: what has not struck yet must not strike amid the repair.
+        // The faults stop: pending ones must not strike amid the repair.
         self.drives.iter_mut().for_each(Drive::disarm);
         self.members.disarm();
         self.make_whole()?;
@@ -87,13 +87,13 @@ impl<S: Subject> Rig<'_, S> {
             Step::Io { op, block, blocks, fua } => self.submit(*op, *block, *blocks, *fua),
             Step::Wait => self.until("all answered", |rig| rig.pending.is_empty()),
             Step::Fault(fault) => {
-                // Until a log at rest says what is durable, damage in what was written last is not told from
-                // a write that was cut off.
+                // Until a log at rest records what is durable, damage in the last writes cannot be
+                // distinguished from a write that was cut off.
                 if matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt | FaultKind::CorruptSuperblock)
                     && self.plan.subject == SubjectKind::Kv
                     && !self.plan.has_array
                 {
-                    // It says so when all of it is durable.
+                    // It records this when all of it is durable.
                     self.submit(Op::Flush, 0, 0, false)?;
                     self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty())?;
                 }
@@ -158,7 +158,7 @@ impl<S: Subject> Rig<'_, S> {
         Err(End::Wrong(Wrong { kind: WrongKind::NotRepaired, message }))
     }
 
-    /// What has been compared once is right: comparing it once more finds nothing.
+    /// Data that has been compared once is right: comparing it once more finds nothing.
     fn scrub_in_vain(&mut self) -> Result<(), End> {
         let before = self.subject.inner().findings();
         self.scrub()?;
@@ -186,7 +186,7 @@ impl<S: Subject> Rig<'_, S> {
         (self.history.blocks() - block).min(u64::from(AT_ONCE)) as u32
     }
 
-    /// Reads everything; what is read is checked as always.
+    /// Reads everything; the reads are checked as always.
     fn look_at_all(&mut self) -> Result<(), End> {
         for block in (0..self.history.blocks()).step_by(AT_ONCE as usize) {
             self.submit(Op::Read, block, self.at_once(block), false)?;

@@ -17,7 +17,7 @@ use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{LayoutKind, ReadPolicy};
 
-/// The layouts that are tortured under a name: its own, or a word for several.
+/// The layouts under a name: its own, or a name for several.
 pub fn layouts(name: &str) -> Option<Vec<LayoutKind>> {
     let all = READY.iter().copied();
     let some: Vec<LayoutKind> = match name {
@@ -32,16 +32,15 @@ pub fn layouts(name: &str) -> Option<Vec<LayoutKind>> {
 /// What plans are drawn for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What is tortured.
+    /// The subject under test.
     pub subject: SubjectKind,
-    /// What it may stand on.
+    /// The layouts that it may run on.
     pub layouts: Vec<LayoutKind>,
     /// Drives of a key-value engine damage single blocks while it is at rest.
     has_damage: bool,
 }
 
-/// What is tortured under a name: arrays of some layouts, or something that stands on any of them or on a
-/// drive.
+/// The subject of a name: arrays of some layouts, or a subject that runs on any of them or on a drive.
 pub fn target(name: &str) -> Option<Target> {
     let subject = match name {
         "kv" | "kv-damage" => SubjectKind::Kv,
@@ -112,7 +111,7 @@ pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
     plan
 }
 
-/// The same without faults of members: what other subjects stand on.
+/// A plan without faults of members, for subjects that run on arrays.
 fn plan_of_constant_members(seed: u64, layouts: &[LayoutKind]) -> Plan {
     let mut plan = Draw { random: Stream::new(seed, "torture plan") }.plan(seed, layouts);
     if !plan.layout.is_in_place() && plan.layout.has_parity() {

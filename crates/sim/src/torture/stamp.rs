@@ -1,5 +1,5 @@
-//! What is written: every block names itself and its version in each of its words, so that whatever
-//! a read returns tells which write it comes from, or that no write can have made it.
+//! The written data: every block contains its own number and version in each of its words, so that any read
+//! identifies the write that it comes from, or proves that no write can have made it.
 
 use tailcut_base::random::mix64;
 use tailcut_host::disk::BLOCK_BYTES;
@@ -14,16 +14,16 @@ pub struct Stamp {
     pub version: u32,
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Nothing but zeros: never written, or trimmed.
     Zeros,
-    /// What one write has written, whole.
+    /// The content of one write, whole.
     Written(Stamp),
     /// What no write has written; it begins as this one would, and differs at this byte.
     Foreign {
-        /// What its first words say, whether or not it is true.
+        /// The stamp in its first words, whether or not it is true.
         claims: Stamp,
         /// The first byte that such a write would not have written.
         differs_at: usize,
@@ -43,7 +43,7 @@ impl Stamp {
         bytes
     }
 
-    /// The first two words say who it is, the others follow from them.
+    /// The first two words contain block and version, the others follow from them.
     fn word(self, index: usize) -> u64 {
         match index {
             0 => self.block | MARK,
@@ -61,7 +61,7 @@ impl Stamp {
         Stamp { block: word(0) & !MARK, version: word(1) as u32 }
     }
 
-    /// What a block holds.
+    /// Identifies the content of a block.
     pub fn read(block: &Bytes) -> Content {
         let bytes = block.decode().expect("bytes are kept");
         let word = |index: usize| {

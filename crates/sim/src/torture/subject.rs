@@ -6,7 +6,7 @@ use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
-/// How it says that it is.
+/// The redundancy that a subject reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wellness {
     /// Whole, with all redundancy.
@@ -22,16 +22,16 @@ pub enum Wellness {
     Failed(String),
 }
 
-/// What it has met on its drives.
+/// The faults and repairs that a subject has counted on its drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Something else than was written.
+    /// Blocks with other data than was written.
     pub corrupt: u64,
-    /// Blocks that were written again because of that.
+    /// Corrupt blocks that were written again.
     pub repaired: u64,
     /// Reads from the other drives, because one was missing or gave an error.
     pub degraded: u64,
-    /// Because one was slow.
+    /// Reads from the other drives, because one was slow.
     pub hedged: u64,
     /// Blocks that the last scrub found to be wrong, and stripes whose parity did not belong to their data.
     pub last_scrub: u64,
@@ -93,8 +93,8 @@ pub trait Subject: Sized {
         false
     }
 
-    /// Whether it can still write: a store whose drive has failed a write cannot mark what is durable, so that
-    /// later damage is not told from a write that was cut off.
+    /// Whether it can still write: a store whose drive has failed a write cannot mark what is durable, so
+    /// that later damage cannot be distinguished from a write that was cut off.
     fn can_write(&self) -> bool {
         true
     }

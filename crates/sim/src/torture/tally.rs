@@ -131,7 +131,7 @@ impl Tally {
         self.faults[kind.index()] += 1;
     }
 
-    /// This was reached so many times more.
+    /// Counts `times` more occurrences.
     pub fn reach(&mut self, what: Reached, times: u64) {
         self.reached[what.index()] += times;
     }

@@ -5,9 +5,9 @@ use std::fmt;
 /// A promise that was broken, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// Which.
+    /// The kind of broken promise.
     pub kind: WrongKind,
-    /// What was seen and what might have been.
+    /// What was seen and what would have been allowed.
     pub message: String,
 }
 

@@ -9,7 +9,7 @@ use super::record::Record;
 use std::path::Path;
 use tailcut_base::Op;
 
-/// What a conversion wrote, and what the new format could not say.
+/// The result of a conversion: what was written, and what the new format could not represent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
     /// Records written.
@@ -26,15 +26,15 @@ pub struct Converted {
     pub without_response: u64,
     /// Records of a second or further disk that lost which disk it was.
     pub without_disk: u64,
-    /// What was noticed while the original was read.
+    /// The tally of reading the original.
     pub tally: Tally,
 }
 
 /// Writes the trace `from` in `format` to `to`; compressed when `to` ends in `.gz` or `.zst`.
 ///
-/// Kept wherever the format can say it: order, times on the original clock (only fio 2 starts at
-/// zero; epochs are not translated), disk numbers or names, kind, address and size, force unit
-/// access, response times. Lost, and counted in [`Converted`]:
+/// Kept wherever the format can represent it: order, times on the original clock (only fio 2 starts at
+/// zero; epochs are not translated), disk numbers or names, kind, address and size, force unit access,
+/// response times. Lost, and counted in [`Converted`]:
 ///
 /// | format | lost |
 /// | --- | --- |
@@ -51,12 +51,12 @@ pub struct Converted {
 /// Disk names become numbers in mqsim, ssdsim, msr-cut, disksim, spc, alibaba and tencent; numbers
 /// become names in msr (`disk,4`), blkparse (`8,4`) and fio (`/dev/disk4`).
 ///
-/// `progress` is told from time to time how many records were read; when it returns false, the
-/// conversion ends there and the file holds a whole trace of what was read so far.
+/// `progress` is called from time to time with the number of records read; when it returns false, the
+/// conversion ends there and the file holds a whole trace of the records read so far.
 ///
 /// # Errors
-/// Those of reading; [`TraceError::Write`]; [`TraceError::Unusable`] when `to` is `from` or
-/// nothing of the trace can be said in `format`. A file that could not be finished is removed.
+/// Errors of reading; [`TraceError::Write`]; [`TraceError::Unusable`] when `to` is `from` or no part of the
+/// trace can be represented in `format`. A file that could not be finished is removed.
 pub fn convert(
     from: &Path,
     options: &Options,
@@ -71,8 +71,7 @@ pub fn convert(
     let output = Output::create(to).map_err(|source| write_error(to, source))?;
     let result = write_all(&mut trace, to, output, format, progress);
     if result.is_err() && to.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        // What is left would look like a whole trace. That it cannot be removed is the lesser
-        // of two errors.
+        // The remainder would look like a whole trace. A failure to remove it is the lesser of two errors.
         let _ = std::fs::remove_file(to);
     }
     result

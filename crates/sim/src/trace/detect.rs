@@ -1,4 +1,4 @@
-//! Tells the format of a trace from its first lines, and from its name where they leave a choice.
+//! Detects the format of a trace from its first lines, and from its name where they leave a choice.
 
 use super::disks::Disks;
 use super::error::{TraceError, excerpt};
@@ -9,8 +9,8 @@ use tailcut_base::config::Choice;
 /// How many lines are tried with each parser.
 const LINES: usize = 64;
 
-/// The format of a trace that begins with `start` and is called `file`. `None` when there is
-/// nothing in it to tell by.
+/// The format of a trace that begins with `start` and is called `file`. `None` when nothing in it
+/// identifies a format.
 ///
 /// Every text format is tried on the first lines; the one that understands most of them, and at
 /// least half, is taken. MQSim and SSDsim are the same text, and DiskSim's differs from the MSR
@@ -41,7 +41,7 @@ pub(super) fn detect(file: &str, start: &[u8]) -> Result<Option<Format>, TraceEr
     }
 }
 
-/// The first whole lines that say something; the very first may be a header.
+/// The first whole lines with content; the very first may be a header.
 fn sample(start: &[u8]) -> Vec<&[u8]> {
     let whole = match start.iter().rposition(|&byte| byte == b'\n') {
         Some(end) => &start[..end],

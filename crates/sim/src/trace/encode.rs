@@ -37,7 +37,7 @@ impl Encoder {
         Encoder { format, origin, names, order: Vec::new(), written: 0, waited_us: 0 }
     }
 
-    /// True when the format has a word for this kind of request.
+    /// True when the format can represent this kind of request.
     pub fn can_say(format: Format, op: Op) -> bool {
         let has_all = [Format::Blkparse, Format::Fio2, Format::Fio3, Format::Vscsi1, Format::Vscsi2];
         matches!(op, Op::Read | Op::Write) || has_all.contains(&format)
@@ -52,8 +52,8 @@ impl Encoder {
         }
     }
 
-    /// Appends a record, whose kind the format must have a word for; `label` is the name of its
-    /// disk in the trace that it comes from.
+    /// Appends a record, whose kind the format must be able to represent; `label` is the name of its disk
+    /// in the trace that it comes from.
     pub fn write(&mut self, record: &Record, label: impl FnOnce() -> String, out: &mut Vec<u8>) {
         let clock = self.origin + record.at.0;
         self.written += 1;
@@ -236,13 +236,13 @@ impl Item<'_> {
 /// True when writing a record moves its beginning or its end to a sector boundary.
 pub(super) fn is_widened(format: Format, record: &Record) -> bool {
     match format {
-        // These have a size in bytes beside an address in sectors.
+        // Formats with a size in bytes beside an address in sectors.
         Format::Vscsi1 | Format::Vscsi2 | Format::Spc => !record.offset.is_multiple_of(SECTOR_BYTES),
         format => format.in_sectors() && !record.is_whole_sectors(),
     }
 }
 
-/// fio wants to be told of a file before it is used.
+/// fio requires a file to be announced before it is used.
 fn introduce(format: Format, name: &str, clock: u64, out: &mut Vec<u8>) {
     for action in ["add", "open"] {
         match format {

@@ -9,12 +9,12 @@ use tailcut_base::config::Choice;
 /// is wrong there and what would be right.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file cannot be opened or read; what the system says.
+    /// The file cannot be opened or read.
     #[error("{file}: cannot be read: {source}")]
     Read {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The file cannot be written.
@@ -22,7 +22,7 @@ pub enum TraceError {
     Write {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Compressed data ends early or does not decompress.
@@ -39,7 +39,7 @@ pub enum TraceError {
         bytes: u64,
         /// The line or record that was being read.
         place: Place,
-        /// What the decompressor says.
+        /// The decompressor's error.
         what: String,
     },
     /// The content is an archive or a compression that is not read directly.
@@ -52,7 +52,7 @@ pub enum TraceError {
         /// What to do.
         remedy: &'static str,
     },
-    /// The format cannot be told from content or name.
+    /// The format cannot be recognised from content or name.
     #[error("{file}: no known trace format; its first line is '{first_line}'. {}", formats())]
     UnknownFormat {
         /// The file.
@@ -80,7 +80,7 @@ pub enum TraceError {
     Empty {
         /// The file.
         file: String,
-        /// Its format, where there was anything to tell it by.
+        /// Its format, if it could be recognised.
         format: Option<Format>,
         /// How many bad lines were skipped.
         bad: u64,
@@ -90,7 +90,7 @@ pub enum TraceError {
     NoSuchDisk {
         /// The file.
         file: String,
-        /// What was asked for.
+        /// The requested disk.
         disk: String,
         /// The disks that there are.
         present: String,
@@ -113,7 +113,7 @@ pub enum TraceError {
     Unusable {
         /// The file.
         file: String,
-        /// What is wrong and what would be right.
+        /// What is wrong and how to fix it.
         what: &'static str,
     },
 }
@@ -150,7 +150,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a parser finds wrong with one line. Boxed where it is returned, because it is rare.
+/// The fault that a parser found in one line. Boxed where it is returned, because it is rare.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub what: String,

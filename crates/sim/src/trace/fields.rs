@@ -100,7 +100,7 @@ impl<'a, const COMMA: bool> Fields<'a, COMMA> {
         Err(Fault::new(format!("more than the {most} fields of the format: '{rest}'")))
     }
 
-    /// What has not been read yet.
+    /// The unread rest of the line.
     pub fn rest(&self) -> &'a [u8] {
         self.line.get(self.at..).unwrap_or_default().trim_ascii()
     }

@@ -35,7 +35,7 @@ tailcut_base::choice! {
 }
 
 impl Format {
-    /// What a record looks like, with units, for messages.
+    /// The layout of a record, with units, for messages.
     pub const fn layout(self) -> &'static str {
         match self {
             Format::Mqsim | Format::Ssdsim => "time_ns device first_sector sectors op(0=write, 1=read)",

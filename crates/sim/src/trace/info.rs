@@ -70,7 +70,7 @@ pub struct OpShare {
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Those among them with force unit access.
+    /// Requests with force unit access.
     pub fua: u64,
 }
 
@@ -79,13 +79,13 @@ pub struct OpShare {
 pub struct Alignment {
     /// Reads and writes.
     pub requests: u64,
-    /// Those that begin on a 4 KiB boundary.
+    /// Requests that begin on a 4 KiB boundary.
     pub offset_4k: u64,
-    /// Those whose size is a multiple of 4 KiB.
+    /// Requests whose size is a multiple of 4 KiB.
     pub size_4k: u64,
-    /// Those with both.
+    /// Requests that begin on a 4 KiB boundary and whose size is a multiple of 4 KiB.
     pub both_4k: u64,
-    /// Those that begin and end on 512 B boundaries.
+    /// Requests that begin and end on 512 B boundaries.
     pub whole_sectors: u64,
 }
 
@@ -173,8 +173,8 @@ impl Times {
 /// estimated from a sample ([`Footprint::sampling`]); everything else is exact except the
 /// percentiles of times (0.1 %).
 ///
-/// `progress` is told from time to time how many records of how many were read in the second
-/// pass; it returns false to end early, and the figures then hold for the part that was read.
+/// `progress` is called from time to time with the number of records read in the second pass and their
+/// total; it returns false to end early, and the figures then hold for the part that was read.
 ///
 /// # Errors
 /// As [`survey`].
@@ -198,7 +198,7 @@ pub fn characterise(
     Ok(meter.finish(&trace, &survey))
 }
 
-/// Collects what [`Info`] says.
+/// Collects the measures of [`Info`].
 struct Meter {
     duration: u64,
     mix: Vec<OpShare>,

@@ -99,7 +99,7 @@ impl Input {
         }
     }
 
-    /// The next record of `len` bytes, or what is left of one at the end; `None` when nothing is.
+    /// The next record of `len` bytes, or a shorter one at the end; `None` after the last.
     #[inline]
     pub fn record(&mut self, len: usize) -> Result<Option<Range<usize>>, TraceError> {
         while self.ready.len() < len && !self.at_end {
@@ -123,7 +123,7 @@ impl Input {
         }
     }
 
-    /// Says that pieces are records of this size rather than lines.
+    /// Splits the input into records of this size rather than lines.
     pub fn set_record_bytes(&mut self, record_bytes: Option<usize>) {
         self.record_bytes = record_bytes;
     }

@@ -7,7 +7,7 @@
 //!
 //! - [`survey()`] passes over a whole trace: how many requests, which disks, all bad lines at once;
 //! - [`Replay`] is a workload made of a trace;
-//! - [`characterise`] says what kind of load a trace is;
+//! - [`characterise`] measures the load of a trace;
 //! - [`convert()`] writes it in another format.
 
 mod convert;

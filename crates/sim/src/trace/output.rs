@@ -1,4 +1,4 @@
-//! A file that is compressed as its name says.
+//! A file that is compressed according to its name.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -32,7 +32,7 @@ impl Output {
         }
     }
 
-    /// Writes what is still held back.
+    /// Writes the remaining buffered data.
     pub fn finish(self) -> Result<()> {
         match self {
             Output::Plain(file) => file,

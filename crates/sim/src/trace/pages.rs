@@ -26,9 +26,9 @@ pub struct Footprint {
     pub overwrites: u64,
     /// Reads of a page that the trace had written before.
     pub reads_of_written: u64,
-    /// One page in so many was followed; 1 when all were, and all figures are exact. Otherwise
-    /// they are estimates from a sample of at least two million pages, chosen by a hash of their
-    /// address (Waldspurger et al., "SHARDS", FAST 2015).
+    /// One page in this many was followed; 1 when all were, and all figures are exact. Otherwise they are
+    /// estimates from a sample of at least two million pages, chosen by a hash of their address
+    /// (Waldspurger et al., "SHARDS", FAST 2015).
     pub sampling: u64,
 }
 
@@ -138,7 +138,7 @@ impl PageMeter {
         }
     }
 
-    /// Goes on with half of the pages, each counting twice as much from now on.
+    /// Continues with half of the pages, each counting twice as much from now on.
     #[cold]
     fn thin_out(&mut self) {
         self.sample_bits += 1;

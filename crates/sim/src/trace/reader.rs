@@ -22,7 +22,7 @@ pub struct Options {
     pub skip_bad_lines: bool,
 }
 
-/// What was noticed while a trace was read.
+/// Counts of the records that were read and skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Records handed out.
@@ -183,7 +183,7 @@ impl Trace {
         self.format
     }
 
-    /// What was noticed so far.
+    /// The counts so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }

@@ -11,7 +11,7 @@ pub struct Record {
     /// The disk that it went to: the trace's own number, or the place in the order of appearance
     /// where the format has names ([`super::Trace::disk_label`]).
     pub disk: u32,
-    /// What it asked for.
+    /// The operation.
     pub op: Op,
     /// Force unit access.
     pub fua: bool,
@@ -19,7 +19,7 @@ pub struct Record {
     pub offset: u64,
     /// Number of bytes; 0 only for a flush. `offset + len` never overflows.
     pub len: u32,
-    /// How long it took, where the trace says so.
+    /// The response time, if the trace contains it.
     pub response: Option<Nanos>,
 }
 
@@ -51,7 +51,7 @@ impl Record {
     }
 }
 
-/// A request as a line says it, its time still in the trace's own clock.
+/// A request as a line describes it, its time still in the trace's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Raw {
     /// Nanoseconds of the trace's clock, whatever its epoch.
@@ -59,7 +59,7 @@ pub(super) struct Raw {
     pub disk: u32,
     pub op: Op,
     pub fua: bool,
-    /// A flush of the same disk comes before it.
+    /// A flush of this disk comes before it.
     pub preflush: bool,
     pub offset: u64,
     pub len: u64,

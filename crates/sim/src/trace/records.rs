@@ -18,7 +18,7 @@ pub struct Records {
     pub at: Vec<u64>,
     /// The disk that it went to: see [`Record::disk`].
     pub disk: Vec<u32>,
-    /// What it asked for: [`Op::index`](tailcut_base::Op::index).
+    /// The operation: [`Op::index`](tailcut_base::Op::index).
     pub op: Vec<u8>,
     /// 1 for force unit access, 0 otherwise.
     pub fua: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct Records {
     pub offset: Vec<u64>,
     /// Number of bytes.
     pub bytes: Vec<u64>,
-    /// How long it took, in ns; [`Records::NO_RESPONSE`] where the trace does not say so.
+    /// The response times in ns; [`Records::NO_RESPONSE`] where the trace does not contain one.
     pub responses: Vec<u64>,
 }
 
@@ -34,8 +34,8 @@ impl Records {
     /// Stands for a response time that is not known.
     pub const NO_RESPONSE: u64 = u64::MAX >> 1;
 
-    /// Reads a trace, at most `most` records of it. `progress` is told from time to time how many were read;
-    /// it returns false to end early.
+    /// Reads a trace, at most `most` records of it. `progress` is called from time to time with the number
+    /// of records read; it returns false to end early.
     ///
     /// # Errors
     /// As [`Trace::open`] and [`Trace::next_record`].
@@ -80,9 +80,9 @@ impl Records {
         }
     }
 
-    /// Writes them as a trace in blkparse's format, the one that says all kinds of requests, force unit
-    /// access and times to the nanosecond; what does not begin and end with a sector is widened, and response
-    /// times are lost. They must be in the order of their times.
+    /// Writes them as a trace in blkparse's format, the one that represents all kinds of requests, force
+    /// unit access and times to the nanosecond; requests that do not begin and end with a sector are
+    /// widened, and response times are lost. They must be in the order of their times.
     ///
     /// # Errors
     /// [`TraceError::Write`].

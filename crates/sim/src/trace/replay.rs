@@ -29,14 +29,14 @@ pub enum Timing {
     },
 }
 
-/// What is replayed, and how.
+/// The part of a trace to replay, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayOptions {
     /// Size of the device in sectors of 512 bytes.
     pub device_sectors: u64,
     /// When requests are issued.
     pub timing: Timing,
-    /// Ends after so many requests.
+    /// Ends after this many requests.
     pub limit: Option<u64>,
     /// How often the trace is replayed, one time after another; at least 1. Each begins when the one before
     /// has ended and a mean pause between two of its requests has passed.
@@ -67,7 +67,7 @@ impl ReplayOptions {
     }
 }
 
-/// What was changed to make a trace fit, for reports.
+/// The changes that made a trace fit, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Records that were taken from the trace.
@@ -98,8 +98,8 @@ pub struct Replayed {
 ///
 /// **Flushes** concern the whole device, whichever disk they were meant for.
 ///
-/// An error in the middle of the trace ends the stream of requests; [`Replay::error`] has it, and
-/// whoever drives the source must ask for it at the end.
+/// An error in the middle of the trace ends the stream of requests; [`Replay::error`] has it, and the
+/// driver of the source must check it at the end.
 pub struct Replay {
     name: String,
     trace: Trace,
@@ -192,7 +192,7 @@ impl Replay {
         self.error.as_ref()
     }
 
-    /// What was done to the trace so far.
+    /// The changes to the trace so far.
     pub fn replayed(&self) -> Replayed {
         self.replayed
     }

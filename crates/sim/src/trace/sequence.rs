@@ -13,7 +13,7 @@ use serde::Serialize;
 pub struct Sequence {
     /// Reads and writes.
     pub requests: u64,
-    /// Those among them that are random.
+    /// Random requests.
     pub random: u64,
     /// Random reads.
     pub random_reads: u64,

@@ -8,7 +8,7 @@ use super::record::Record;
 use std::path::Path;
 use tailcut_base::Nanos;
 
-/// What a trace holds.
+/// A summary of a trace's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// Its format.

@@ -80,7 +80,7 @@ pub enum Place {
 }
 
 impl Pattern {
-    /// What is wrong with the parameters, and what would be right; `None` when nothing is.
+    /// What is wrong with the parameters, and what would be right; `None` when they are valid.
     pub fn complaint(&self) -> Option<String> {
         let bad =
             |what: &str, value: f64, range: &str| Some(format!("{what} is {value}; it must be {range}"));

@@ -37,14 +37,14 @@ pub enum ArrivalPlan {
 /// What ends a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BurstEnd {
-    /// So many requests, at least 1; the last one takes its interval too.
+    /// This many requests, at least 1; the last one also takes its interval.
     Requests(u64),
-    /// So much time, above 0; a request that would come due later opens the next burst.
+    /// This much time, above 0; a request that would come due later opens the next burst.
     After(Nanos),
 }
 
 impl ArrivalPlan {
-    /// What is wrong with the parameters; `None` when nothing is.
+    /// Why the parameters are invalid; `None` when they are valid.
     pub fn complaint(&self) -> Option<String> {
         match *self {
             ArrivalPlan::Uniform { rate }
@@ -118,7 +118,7 @@ impl Ticks {
 
 impl Arrivals {
     /// `plan` at work; `stream` is drawn from by Poisson arrivals only. Panics when
-    /// [`ArrivalPlan::complaint`] has something to say.
+    /// [`ArrivalPlan::complaint`] returns a complaint.
     pub fn new(plan: ArrivalPlan, stream: Stream) -> Arrivals {
         assert_eq!(plan.complaint(), None);
         let kind = match plan {

@@ -6,7 +6,7 @@ use tailcut_base::config::{Configure, Visit};
 /// A source beside `[workload]`: what one source does not make wait for the other.
 ///
 /// Readers and writers that each issue their next request when their own last one has completed are two
-/// sources; in one source of both, whoever is slow takes the other's places.
+/// sources; in one source of both, the slower ones would take the places of the others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BesideConfig {
     /// There is one.

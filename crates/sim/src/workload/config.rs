@@ -398,7 +398,7 @@ impl SyntheticConfig {
     }
 }
 
-/// The value, or a stand-in to go on with after a problem, so that one pass finds them all.
+/// The value, or a substitute after a problem, so that one pass finds them all.
 fn keep<T>(problems: &mut Vec<Problem>, key: &'static str, value: Result<T, String>, stand_in: T) -> T {
     value.unwrap_or_else(|message| {
         problems.push(Problem { key, message });

@@ -15,8 +15,8 @@ pub struct LanePlan {
     pub align: u32,
     /// Where random requests go.
     pub pattern: Pattern,
-    /// Share of the requests that go where `pattern` says, in parts per million; the others follow
-    /// their predecessor. Without effect under [`Pattern::Sequential`].
+    /// Share of the requests that `pattern` places, in parts per million; the others follow their
+    /// predecessor. Without effect under [`Pattern::Sequential`].
     pub random_ppm: u32,
     /// Requests per random place, at least 1: the first one goes to the place, the others follow
     /// it (fio's `rw=randread:8`).
@@ -30,7 +30,7 @@ pub struct LanePlan {
 }
 
 impl LanePlan {
-    /// Aligned requests of one size, all of them where `pattern` says.
+    /// Aligned requests of one size, all placed by `pattern`.
     pub fn new(pattern: Pattern, sizes: Sizes) -> LanePlan {
         LanePlan {
             align: sizes.smallest(),

@@ -3,9 +3,9 @@
 //! A [`Source`] is one stream of requests with its own pace: a trace, or a synthetic mix such as
 //! one job of a fio file. A world serves several sources at once.
 //!
-//! A synthetic mix is described once, by a [`Recipe`]: [`SyntheticConfig`] (a part of a scenario)
-//! and [`fio::FioJob`] (a job of a fio file) are two ways to write one, and [`Synthetic`] draws the
-//! requests. [`datacenter`] generates published workloads from what is published of them; [`lsm`] is a
+//! A synthetic mix is described once, by a [`Recipe`]: [`SyntheticConfig`] (a part of a scenario) and
+//! [`fio::FioJob`] (a job of a fio file) are two ways to write one, and [`Synthetic`] draws the requests.
+//! [`datacenter`] generates published workloads from their published statistics; [`lsm`] is a
 //! log-structured merge store that makes its own.
 
 pub mod address;
@@ -40,7 +40,7 @@ pub struct Request {
     /// When it is due, counted from the moment at which its source starts (see [`Schedule`]).
     /// Meaningful for [`Pace::Open`] only; never decreases within a source.
     pub due: Time,
-    /// What it asks for.
+    /// The operation.
     pub op: Op,
     /// Force unit access.
     pub fua: bool,
@@ -65,14 +65,14 @@ pub enum Pace {
         /// Pause between a completion and the request that it allows.
         think: Nanos,
     },
-    /// At the moment that each request says, at most `depth` in flight; what comes due meanwhile
-    /// waits, and its latency counts from when it was due.
+    /// At the time of each request, at most `depth` in flight; requests that come due meanwhile wait, and
+    /// their latency counts from when they were due.
     Open {
         /// The most requests in flight, at least 1.
         depth: u32,
     },
-    /// When the source says so: it is an application that computes, waits for its requests and goes
-    /// on. Nothing is drawn ahead; see [`Source::advance`].
+    /// On the source's decision: it is an application that computes, waits for its requests and continues.
+    /// Nothing is drawn ahead; see [`Source::advance`].
     Driven {
         /// The most requests that it ever has in flight, at least 1; it keeps to it by itself.
         depth: u32,
@@ -116,10 +116,10 @@ pub trait Source {
     /// state: requests are drawn ahead of their time. Not called of a [`Pace::Driven`] source.
     fn next(&mut self) -> Option<Request>;
 
-    /// Of a [`Pace::Driven`] source: does everything that it has to do by itself up to `now`, and
-    /// appends the requests that come of it, in the order in which they are to be submitted. All
-    /// moments count from the start of the source. A device that is full delays requests, not the
-    /// source: it is called at its moments all the same.
+    /// Of a [`Pace::Driven`] source: does all of its own work up to `now`, and appends the resulting
+    /// requests in the order in which they are to be submitted. All moments count from the start of the
+    /// source. A device that is full delays requests, not the source: it is called at its moments
+    /// nevertheless.
     fn advance(&mut self, _now: Time, _asked: &mut Vec<Asked>) {}
 
     /// Of a [`Pace::Driven`] source: when it next has something to do by itself; [`Time::NEVER`]
@@ -128,9 +128,8 @@ pub trait Source {
         Time::NEVER
     }
 
-    /// Of a [`Pace::Driven`] source: the request of `token` was answered at `now`. What follows from
-    /// it comes with the next [`Source::advance`], which is called at the same moment unless nothing
-    /// more is issued.
+    /// Of a [`Pace::Driven`] source: the request of `token` was answered at `now`. The consequences come
+    /// with the next [`Source::advance`], which is called at the same moment unless nothing more is issued.
     fn answered(&mut self, _now: Time, _token: u64, _status: Status) {}
 
     /// How many requests there will be in all, where that is known, for progress.
@@ -148,9 +147,9 @@ pub trait Source {
         Schedule::default()
     }
 
-    /// How many requests of a [`Pace::Closed`] source share one pause: the source issues so many,
-    /// waits for them, pauses for `think`, and goes on (fio's `thinktime_blocks`). At least 1;
-    /// 1, the default, is a pause after every completion.
+    /// How many requests of a [`Pace::Closed`] source share one pause: the source issues this many, waits
+    /// for them, pauses for `think`, and continues (fio's `thinktime_blocks`). At least 1; 1, the default,
+    /// is a pause after every completion.
     fn think_every(&self) -> u32 {
         1
     }
@@ -166,7 +165,7 @@ pub trait Source {
         None
     }
 
-    /// What a reader of the results should know of how the source was made to fit the device.
+    /// Notes for the reader of the results on how the source was made to fit the device.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

@@ -10,7 +10,7 @@ use std::fmt;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_base::{Class, Nanos, SECTOR_BYTES};
 
-/// What a source does, in absolute terms: everything is resolved to sectors of the device.
+/// The behaviour of a source, in absolute terms: everything is resolved to sectors of the device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
     /// First sector of the region that requests go to.
@@ -21,14 +21,14 @@ pub struct Recipe {
     pub read_ppm: u32,
     /// Share of trims, likewise; the remaining requests are writes.
     pub trim_ppm: u32,
-    /// How reads are placed. Lanes with the same pattern, alignment and smallest size share one
-    /// address generator: the same pages are hot for all of them.
+    /// How reads are placed. Lanes with equal pattern, alignment and smallest size share one address
+    /// generator: the same pages are hot for all of them.
     pub read: LanePlan,
     /// How writes are placed.
     pub write: LanePlan,
     /// How trims are placed.
     pub trim: LanePlan,
-    /// A flush follows every so many writes; 0 for never.
+    /// A flush follows after this many writes; 0 for never.
     pub flush_every: u64,
     /// Share of the writes with force unit access, in parts per million.
     pub fua_ppm: u32,
@@ -42,9 +42,9 @@ pub struct Recipe {
     pub think_every: u32,
     /// What spaces the requests.
     pub arrivals: ArrivalPlan,
-    /// End after so many requests, not counting flushes.
+    /// End after this many requests, not counting flushes.
     pub requests: Option<u64>,
-    /// End with the request that reaches so many sectors in all.
+    /// End with the request that reaches this many sectors in all.
     pub sectors: Option<u64>,
     /// When the source is active.
     pub schedule: Schedule,

@@ -88,7 +88,7 @@ impl Synthetic {
         })
     }
 
-    /// The same source with what a reader of the results should know of it.
+    /// Adds notes for the reader of the results.
     pub fn with_notes(self, notes: Vec<String>) -> Synthetic {
         Synthetic { notes, ..self }
     }

@@ -1,4 +1,4 @@
-//! What the requests of each latency waited for.
+//! The waits of requests, by latency and cause.
 
 use tailcut_base::cause::CAUSES;
 use tailcut_base::{Cause, Nanos, Spans};
@@ -80,15 +80,15 @@ impl Attribution {
         self.counts.iter().sum()
     }
 
-    /// What the slowest `share` (0 … 1) of the requests waited for, largest first, and how many
-    /// they are: the number rounded up, one at least.
+    /// The waits of the slowest `share` (0 … 1) of the requests, largest first, and how many they are: the
+    /// number rounded up, one at least.
     pub fn slowest(&self, share: f64) -> (u64, Vec<Share>) {
         let part = self.ranked(0..rank_of(self.count(), share));
         (part.count, part.shares())
     }
 
-    /// What the requests of these ranks waited for, rank 0 being the slowest. Of a bucket that is only in
-    /// part among them, each request counts as an average one of the bucket.
+    /// The waits of the requests of these ranks, rank 0 being the slowest. Of a bucket that is only in part
+    /// among them, each request counts as an average one of the bucket.
     pub fn ranked(&self, ranks: std::ops::Range<u64>) -> Part {
         let mut part = Part { count: 0, nanos: [0; CAUSES] };
         let mut slower = 0;
@@ -106,8 +106,8 @@ impl Attribution {
         part
     }
 
-    /// What the requests around `latency` waited for: those of its bucket, widened until it holds
-    /// at least `least` requests.
+    /// The waits of the requests around `latency`: those of its bucket, widened until it holds at least
+    /// `least` requests.
     pub fn around(&self, latency: Nanos, least: u64) -> (u64, Vec<Share>) {
         let row = row_of(latency);
         let (mut low, mut high) = (row, row + 1);

@@ -1,9 +1,8 @@
 //! The world: workloads meet a device in virtual time.
 //!
-//! One loop serves the device's events and the arrivals of all sources in one total order: events
-//! of the device before arrivals of the same moment, arrivals by the number of their source. Every
-//! request is checked: what a read returns is what was last written, and the spans of a request
-//! add up to its latency.
+//! One loop serves the device's events and the arrivals of all sources in one total order: events of the
+//! device before arrivals of the same moment, arrivals by the number of their source. Every request is
+//! checked: a read returns the last written data, and the spans of a request add up to its latency.
 
 mod attribution;
 mod checker;
@@ -117,13 +116,13 @@ struct Flight {
     sectors: u32,
 }
 
-/// Sources, a device, and what is known of their meeting.
+/// Sources, a device, and the state of their interaction.
 pub struct World<D: Device, W: Witness = ()> {
     /// The device.
     pub device: D,
     /// What watches the requests.
     pub witness: W,
-    /// What was measured.
+    /// The measurements.
     pub stats: Stats,
     /// Rounds, where they were asked for.
     pub rounds: Rounds,
@@ -150,7 +149,7 @@ pub struct World<D: Device, W: Witness = ()> {
     /// The most requests.
     most: u64,
     issued: u64,
-    /// Those among them that prepared the device.
+    /// Issued requests that prepared the device.
     preparing: u64,
     completed: u64,
     closed: bool,
@@ -167,18 +166,18 @@ pub struct World<D: Device, W: Witness = ()> {
     error: Option<RunError>,
 }
 
-/// How often the progress of a run is told, in requests.
+/// How often the progress of a run is reported, in requests.
 const PROGRESS_EVERY: u64 = 8192;
 
 impl<D: Device> World<D> {
-    /// A world with a device that is ready for use. `checker` knows what is on it.
+    /// A world with a device that is ready for use. `checker` knows its content.
     pub fn new(device: D, checker: Checker, sources: Vec<Box<dyn Source>>, limits: Limits) -> World<D> {
         World::witnessed(device, checker, sources, limits, ())
     }
 }
 
 impl<D: Device, W: Witness> World<D, W> {
-    /// As [`World::new`], with somebody who sees every request.
+    /// As [`World::new`], with a witness that sees every request.
     pub fn witnessed(
         device: D,
         checker: Checker,
@@ -235,7 +234,7 @@ impl<D: Device, W: Witness> World<D, W> {
         self.run_observed(watch, &mut observer::AtRampEnd(at_ramp_end))
     }
 
-    /// As [`World::run`], with somebody who looks at the device during the measurement.
+    /// As [`World::run`], with an observer of the device during the measurement.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -269,7 +268,7 @@ impl<D: Device, W: Witness> World<D, W> {
             while next >= observer.due() {
                 observer.look(&self.device, observer.due());
             }
-            // Nothing of the moment at which somebody looks has happened by then.
+            // The device has not reached the moment of the observation yet.
             let stop = self.next_stop(arrival).min(Time(observer.due().0 - 1));
             let caught_up = event > stop || self.device.advance(stop, &mut completions);
             if !completions.is_empty() {
@@ -344,7 +343,7 @@ impl<D: Device, W: Witness> World<D, W> {
         self.issuers.iter().map(Issuer::widened).sum()
     }
 
-    /// The sources, for what they have to say at the end.
+    /// The sources, for their reports at the end.
     pub fn sources(&self) -> impl Iterator<Item = &dyn Source> {
         self.issuers.iter().map(Issuer::source)
     }
@@ -438,7 +437,7 @@ impl<D: Device, W: Witness> World<D, W> {
         }
     }
 
-    /// The issuer of the earliest arrival issues what is due.
+    /// The issuer of the earliest arrival issues its due requests.
     fn serve_arrival(&mut self) {
         let (now, issuer) = self.arrivals.first().expect("there is an arrival");
         self.arrivals.clear(issuer);

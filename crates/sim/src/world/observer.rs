@@ -1,4 +1,4 @@
-//! Somebody who looks at the device while a run measures.
+//! Observers of the device while a run measures.
 
 use tailcut_base::Time;
 
@@ -14,8 +14,8 @@ pub trait Observer<D> {
         Time::NEVER
     }
 
-    /// What it wanted to see: everything before `now` has happened, and nothing of that moment. Its next
-    /// moment must be later.
+    /// Observes the device at a time of its choice: everything before `now` has happened, and nothing of
+    /// that moment. Its next moment must be later.
     fn look(&mut self, _: &D, _now: Time) {}
 
     /// The measurement is over.

@@ -1,4 +1,4 @@
-//! What a run measures.
+//! The measurements of a run.
 
 use super::Attribution;
 use std::borrow::Cow;
@@ -20,11 +20,11 @@ pub struct Finished<S> {
     pub id: CommandId,
     /// The source that it came from.
     pub source: u32,
-    /// What it asked for.
+    /// The operation.
     pub op: Op,
     /// Its latency class.
     pub class: Class,
-    /// How it ended.
+    /// The status of its completion.
     pub status: Status,
     /// First sector.
     pub sector: u64,
@@ -38,7 +38,7 @@ pub struct Finished<S> {
     pub completed: Time,
     /// `completed - due`.
     pub latency: Nanos,
-    /// What it waited for.
+    /// Its waits by cause.
     pub spans: S,
     /// It belongs to the measurement.
     pub counts: bool,
@@ -48,7 +48,7 @@ pub struct Finished<S> {
 pub type SlowRequest = Finished<Spans>;
 
 impl<S> Finished<S> {
-    /// The same request with the account of its waits in another form.
+    /// This request with the account of its waits in another form.
     fn with<T>(&self, spans: T) -> Finished<T> {
         Finished {
             number: self.number,
@@ -82,12 +82,12 @@ impl SlowRequest {
     }
 }
 
-/// What is known of all requests of one kind.
+/// The statistics of all requests of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct OpStats {
     /// Latencies.
     pub latency: LatencyHistogram,
-    /// What they waited for.
+    /// Their waits by cause.
     pub attribution: Attribution,
     /// Bytes moved.
     pub bytes: u64,
@@ -104,7 +104,7 @@ impl OpStats {
     }
 }
 
-/// What a run measured, after its ramp.
+/// The measurements of a run, after its ramp.
 #[derive(Clone, Debug)]
 pub struct Stats {
     /// Start of the measurement.
@@ -195,7 +195,7 @@ impl Stats {
         self.others[usize::from(class.number()) - 1].get_or_insert_default()
     }
 
-    /// What is known of the requests of one kind, whatever their class.
+    /// The statistics of the requests of one kind, of all classes.
     pub fn op(&self, op: Op) -> Cow<'_, OpStats> {
         let own = &self.ops[op.index()];
         if op != Op::Read || self.others.iter().all(Option::is_none) {
@@ -206,7 +206,7 @@ impl Stats {
         Cow::Owned(sum)
     }
 
-    /// What is known of the reads of one class, if there were any.
+    /// The statistics of the reads of one class, if there were any.
     pub fn class(&self, class: Class) -> Option<&OpStats> {
         if class == Class::DEFAULT {
             return Some(&self.ops[Op::Read.index()]).filter(|reads| reads.latency.count() > 0);

@@ -1,4 +1,4 @@
-//! Who looks on while requests end.
+//! Observers of requests as they end.
 
 use super::Finished;
 use tailcut_base::{Spans, Time};

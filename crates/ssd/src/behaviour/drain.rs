@@ -17,7 +17,7 @@ use tailcut_base::{Nanos, Time};
 /// Kinds of page: as many as there can be pages of a word line.
 const KINDS: usize = 4;
 
-/// So many ends are looked at, at the most: a bound on the work of a prediction.
+/// Ends that are examined at most: a bound on the work of a prediction.
 pub(super) const LOOKS: usize = 64;
 
 /// A program under way.
@@ -60,7 +60,7 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// None yet, of so many chips in so many sets.
+    /// No program under way yet, in a drive of `units` chips in `sets` sets.
     pub fn new(units: usize, sets: usize) -> Drain {
         Drain {
             programs: IdVec::filled(units, NO_PROGRAM),
@@ -70,7 +70,7 @@ impl Drain {
         }
     }
 
-    /// A chip of a set begins to program so many pages, of which the slowest is of this kind.
+    /// A chip of a set begins to program `pages` pages, the slowest of which is of this kind.
     pub fn began(&mut self, now: Time, unit: LunId, set: SetId, kind: usize, pages: u32) {
         let list = &mut self.lists[set][kind];
         let last = std::mem::replace(&mut list.last, unit);
@@ -91,8 +91,8 @@ impl Drain {
         }
     }
 
-    /// The program of a chip, if one is known, has been taken from it: when it will end, nobody can tell. Its
-    /// kind and its beginning.
+    /// Forgets the program of a chip, if one is known, because its end is unknown from now on. Returns its
+    /// kind and when it began.
     pub fn leave(&mut self, unit: LunId) -> Option<(usize, Time)> {
         let Program { is_on, prev, next, kind, set, pages, began } = self.programs[unit];
         if !is_on {
@@ -112,8 +112,8 @@ impl Drain {
         Some((usize::from(kind), began))
     }
 
-    /// When so many more pages of a set will have room, if `width` are programmed side by side; none while
-    /// too few programs have been seen.
+    /// When `pages` more pages of a set will have room, if `width` are programmed side by side; `None`
+    /// while too few programs have been seen.
     pub fn room_for(&self, now: Time, set: SetId, pages: u32, width: u32) -> Option<Time> {
         let ahead = pages.saturating_sub(1);
         let (rounds, in_round) = (u64::from(ahead / width), ahead % width + 1);
@@ -124,7 +124,8 @@ impl Drain {
         Some(end + self.mean()? * rounds)
     }
 
-    /// When the programs under way in a set have freed so many pages, or as many as are looked at.
+    /// When the programs under way in a set have freed `pages` pages, or the first [`LOOKS`] of them have
+    /// ended.
     fn end_of(&self, set: SetId, pages: u32) -> Option<Time> {
         let mut at = self.lists[set].map(|list| list.first);
         let (mut freed, mut end) = (0, None);

@@ -14,9 +14,9 @@
 //! A write that finds *room* in the buffer is a matter of the link. One that does not waits for programs to
 //! end: see [`drain`]; the way of its data after that is the mean of the last three writes' again.
 //!
-//! Hits of caches and of reading ahead are what the dissertation leaves to future work (section 4.3.1); of a
-//! full buffer it has the threshold only. Requests of 8 KiB and more are not predicted, as there, but that
-//! they meet a full buffer is said of all writes.
+//! Hits of caches and of read-ahead are future work in the dissertation (section 4.3.1); of a full buffer
+//! it has the threshold only. Requests of 8 KiB and more are not predicted, as there, but all writes are
+//! reported when they meet a full buffer.
 
 mod accuracy;
 mod drain;
@@ -36,7 +36,7 @@ use tailcut_base::{Cause, CommandId, Nanos, Op, Time};
 /// Requests from this size on are not predicted: 8 KiB, in sectors.
 const SMALL: u32 = 16;
 
-/// What a time is of.
+/// The interval that a predicted or observed time covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Of a read: from its command at the chip to its data in the controller.
@@ -71,31 +71,31 @@ impl Service {
     }
 }
 
-/// What the drive has to say of a command.
+/// A prediction of the drive about one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// The command.
     pub id: CommandId,
-    /// What it waits for.
+    /// The service that it waits for.
     pub of: Service,
-    /// When the host can know: what is said of a command as it arrives takes the firmware's time first.
+    /// When the host can know it: a prediction made as a command arrives first takes the firmware's time.
     pub known: Time,
-    /// When the host will see its end, as far as that can be told.
+    /// When the host is expected to see its end; `None` if unknown.
     pub ends: Option<Time>,
 }
 
-/// What is known of a write that has been waiting for room.
+/// The outlook of a write that has been waiting for room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// It waits no more.
     HasRoom,
     /// It is expected to end at this moment.
     Ends(Time),
-    /// It waits, and nothing that is under way tells for how long.
+    /// It waits, and the programs under way do not determine for how long.
     Unknown,
 }
 
-/// What is known of a command that is tracked.
+/// The state of a tracked command.
 #[derive(Clone, Copy, Debug)]
 struct Tracked {
     /// Since when.
@@ -176,7 +176,7 @@ impl Tracker {
                 self.observe(Service::Flash, took - transfer, tracked.service);
                 self.observe(Service::Transfer, transfer, tracked.transfer);
             }
-            // What is remembered of reading ahead is the whole of it: see `Ssd::track_ahead`.
+            // The history of read-ahead covers the whole read: see `Ssd::track_ahead`.
             Service::Ahead => {
                 self.accuracy[Service::Ahead as usize].note(took - transfer, tracked.service);
                 self.observe(Service::Transfer, transfer, tracked.transfer);
@@ -187,13 +187,13 @@ impl Tracker {
 }
 
 impl<P: Probe> Ssd<P> {
-    /// From now on the drive has something to say of commands: see the head of this file.
+    /// Turns predictions on: see the head of this file.
     pub fn track_behaviour(&mut self) {
         self.tracker.is_on = true;
         self.tracker.drain = Drain::new(self.units.len(), self.sets.count() as usize);
     }
 
-    /// Moves what the drive has had to say since the last call to `predictions`.
+    /// Moves the predictions made since the last call to `predictions`.
     pub fn take_predictions(&mut self, predictions: &mut Vec<Prediction>) {
         predictions.append(&mut self.tracker.predictions);
     }
@@ -309,7 +309,7 @@ impl<P: Probe> Ssd<P> {
         None
     }
 
-    /// What is to be said now of a write that has met a full buffer.
+    /// The current outlook of a write that has met a full buffer.
     pub fn outlook(&mut self, now: Time, id: CommandId, sector: u64) -> Outlook {
         let set = self.set_of_sector(sector);
         let tags = &self.tags;

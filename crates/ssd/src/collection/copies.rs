@@ -125,7 +125,7 @@ impl<P: Probe> Ssd<P> {
             assert_eq!(self.unit_of(from), self.unit_of(to), "pages move within their plane");
             self.scheduler.leave(chips, id);
             self.requests[id].physical = to;
-            // Whoever moves pages looks at the old block's pins when the move is over.
+            // The copy that moves the page checks the old block's pins when it ends.
             self.ftl.unpin(from);
             self.ftl.pin(to);
             let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };

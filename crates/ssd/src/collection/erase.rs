@@ -1,4 +1,4 @@
-//! The end of a victim: it is erased when nothing in it is valid and nobody reads it.
+//! The end of a victim: it is erased when it has no valid page and no pending read.
 
 use super::job::{Job, Purpose};
 use crate::flash::{BlockId, PlaneId};
@@ -8,7 +8,7 @@ use crate::ssd::Ssd;
 use tailcut_base::Time;
 
 impl<P: Probe> Ssd<P> {
-    /// Erases the victim when its last page has gone and nobody reads it any more.
+    /// Erases the victim when its last page has been moved and no read of it is pending.
     pub(crate) fn finish_if_empty(&mut self, now: Time, plane: PlaneId) {
         let Job { victim, purpose, next, moving, erasing, .. } = *self.job(plane);
         if moving > 0 || erasing || next < self.geometry.pages && self.ftl.next_valid(victim, next).is_some()

@@ -81,13 +81,13 @@ impl Collection {
         self.bad[plane].push(block);
     }
 
-    /// True for a block that [`Collection::empty_later`] has been told of, or that went bad.
+    /// True for a block that was passed to [`Collection::empty_later`], or that went bad.
     pub(crate) fn is_emptied_later(&self, plane: PlaneId, block: BlockId) -> bool {
         self.bad[plane].contains(&block)
     }
 
-    /// The victim of a plane's job and how many pages of it are on their way, while the job goes on and its
-    /// erase has not been committed. `None` for evacuations, which end without one.
+    /// The victim of a plane's job and how many of its pages are being copied, while the job is running and
+    /// its erase has not been committed. `None` for evacuations, which end without one.
     pub(crate) fn unfinished(&self, plane: PlaneId) -> Option<(BlockId, u32)> {
         let job = self.jobs[plane].as_ref()?;
         let goes_on = !job.erasing && !job.paused && !job.deferred && job.purpose != Purpose::Evacuate;
@@ -152,13 +152,13 @@ impl Collection {
         self.copies
     }
 
-    /// Says whether planes of a set collect up to the high threshold, or only below the low one.
+    /// Sets whether planes of a set collect up to the high threshold, or only below the low one.
     pub(crate) fn collect_ahead(&mut self, set: SetId, ahead: bool) {
         let aim = &mut self.aims[set];
         aim.wanted = if ahead { aim.thresholds.high } else { aim.thresholds.low };
     }
 
-    /// True when the job of a plane goes on although a window closes.
+    /// True when the job of a plane continues although a window closes.
     pub(crate) fn cannot_stop(&self, plane: PlaneId, is_preemptible: bool) -> bool {
         self.jobs[plane].is_some_and(|job| job.forced || !is_preemptible)
     }

@@ -15,7 +15,7 @@ use crate::steering::Resumed;
 use tailcut_base::Time;
 
 impl<P: Probe> Ssd<P> {
-    /// The host has begun to say when the drive collects: from now on planes may have to wait.
+    /// The host has begun to control when the drive collects: from now on planes may have to wait.
     pub(crate) fn steer(&mut self) {
         if self.steering.begin(self.geometry.plane_count()) {
             self.timers = self.timers.with_one_more();
@@ -62,7 +62,7 @@ impl<P: Probe> Ssd<P> {
         self.steering.begin_quiet(set);
         self.aim(now, set);
         // No window wakes a plane from now on. One that has stopped and come below the low threshold since
-        // goes on now or not at all.
+        // resumes now or not at all.
         self.look_at(set, None);
         self.window_opens(now, set);
     }
@@ -83,7 +83,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// What has been put off goes on.
+    /// Resumes the work that a quiet period has held.
     #[cold]
     fn go_on_after_quiet(&mut self, now: Time, set: SetId, resumed: Resumed) {
         if resumed == Resumed::All {
@@ -209,7 +209,7 @@ impl<P: Probe> Ssd<P> {
         self.collection.is_wanted(set, plane, free)
     }
 
-    /// Its chip is idle: a collection that has stopped with a run goes on. False when there is none.
+    /// Its chip is idle: resumes a collection that has stopped with a run. False when there is none.
     pub(crate) fn goes_on_in_background(&mut self, now: Time, plane: PlaneId) -> bool {
         let set = self.sets.of_plane(plane);
         let stopped = self.collection.is_hosted(plane)
@@ -229,7 +229,7 @@ impl<P: Probe> Ssd<P> {
         self.end_run_in_time(now, set);
         if self.collection.is_busy(plane) {
             if self.is_erase_deferred(plane) && self.steering.has_windows(set) {
-                // Windows say now when it goes on.
+                // Windows determine now when it resumes.
                 let job = self.job(plane);
                 (job.deferred, job.paused) = (false, true);
             }

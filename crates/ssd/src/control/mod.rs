@@ -1,5 +1,5 @@
-//! The control interface (Shin 2017, table 5.1): what a host may ask and steer. How the drive follows is told
-//! in [`crate::steering`].
+//! The control interface (Shin 2017, table 5.1): what a host may query and control. [`crate::steering`]
+//! describes how the drive follows it.
 
 mod predictable;
 
@@ -11,7 +11,7 @@ use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
 use tailcut_base::device::SECTOR_BYTES;
 
 impl<P: Probe> Ssd<P> {
-    /// Erased blocks of the whole drive, for whoever looks at it from outside; a host asks by
+    /// Erased blocks of the whole drive, for observers outside the drive; a host asks by
     /// [`Control::FreeBlocks`].
     pub fn erased_blocks(&self) -> u64 {
         self.sets
@@ -138,7 +138,7 @@ impl<P: Probe> Ssd<P> {
         ControlReply::Done
     }
 
-    /// Takes the windows away: what waits for one goes on.
+    /// Removes the windows; work that waits for one resumes.
     fn clear_windows(&mut self, now: Time, set: SetId) -> ControlReply {
         if self.steering.has_windows(set) {
             self.steering.set_windows(set, None);

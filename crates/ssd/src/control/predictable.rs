@@ -1,4 +1,4 @@
-//! What a drive answers about its NVMe Predictable Latency Mode: see `steering::plm`. Each NVM set has a
+//! The drive's replies about its NVMe Predictable Latency Mode: see `steering::plm`. Each NVM set has a
 //! mode, windows and a log of its own ([`crate::sets`]).
 
 use crate::flash::PlaneId;
@@ -32,7 +32,7 @@ impl<P: Probe> Ssd<P> {
         ControlReply::Done
     }
 
-    /// What has been set.
+    /// The configured mode and events of a set.
     pub(super) fn predictable_latency(&self, set: SetId) -> ControlReply {
         if self.has_no_windows() {
             return ControlReply::Unsupported;
@@ -123,9 +123,9 @@ impl<P: Probe> Ssd<P> {
         u64::from(blocks) * pages + u64::from(self.ftl.pages_left(plane, 0))
     }
 
-    /// The time in which every plane gains so many free blocks, if no reads come: victims as full as the
-    /// mean block of a drive that is full of data, which is more than any sensible policy finds. The
-    /// planes of a chip take turns.
+    /// The time in which every plane gains `blocks` free blocks, if no reads come: victims as full as the
+    /// mean block of a drive that is full of data, which is more than any sensible policy finds. The planes
+    /// of a chip take turns.
     fn time_to_collect(&self, set: SetId, blocks: u64) -> Nanos {
         let pages = u64::from(self.geometry.pages);
         let planes = u64::from(self.geometry.plane_count());

@@ -77,7 +77,7 @@ pub struct Entry {
     pub old: PhysicalPage,
     /// Content that `change` applies to.
     pub base: u32,
-    /// What the writes since then have done.
+    /// The change made by the writes since then.
     pub change: Change,
     /// Sectors that have been written.
     pub sectors: u64,
@@ -121,7 +121,7 @@ struct Epoch {
     flushes: Vec<Tag>,
 }
 
-/// What a set has of the buffer.
+/// The share of a set in the buffer.
 #[derive(Clone, Debug)]
 struct Share {
     used: usize,
@@ -171,7 +171,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer for pages of `page_bytes` of so many sets.
+    /// An empty buffer for pages of `page_bytes`, shared equally by `sets` sets.
     pub fn new(config: &BufferConfig, page_bytes: u64, sets: u32) -> Buffer {
         let capacity = (config.size / page_bytes) as usize / sets as usize;
         Buffer {
@@ -233,8 +233,8 @@ impl Buffer {
         &mut self.share_mut(set).line
     }
 
-    /// The oldest dirty entry of a set, when more are dirty than the threshold allows, or when somebody waits
-    /// for room or for a flush.
+    /// The oldest dirty entry of a set, when more entries are dirty than the threshold allows, or when a
+    /// request waits for room or for a flush.
     #[inline(always)]
     pub fn to_flush(&self, set: SetId) -> Option<EntryId> {
         let share = self.share(set);
@@ -244,7 +244,7 @@ impl Buffer {
     }
 
     /// True while dirty entries of a set may stay where they are: at least half of its share is free, and
-    /// nobody waits for room or for a flush.
+    /// no request waits for room or for a flush.
     #[inline]
     pub fn can_wait(&self, set: SetId) -> bool {
         let share = self.share(set);

@@ -1,11 +1,11 @@
 //! The read cache: pages of flash that stay in the drive's DRAM after they have been read, and pages that are
 //! read ahead of the host.
 //!
-//! What is here is a copy: flash has the same, so nothing is lost with the power, and whatever moves a page
-//! on flash need not know of it. Only a write or a trim makes a copy wrong ([`ReadCache::forget`]). The page
-//! that was used least recently goes first (a list, so that every step costs the same for any size). Pages
-//! that were read ahead and that nobody has asked for yet may have half of the room, so that reading ahead
-//! cannot displace all of the rest.
+//! Entries are copies of pages on flash, so nothing is lost with the power, and moving a page on flash does
+//! not affect its copy. Only a write or a trim makes a copy stale ([`ReadCache::forget`]). The least
+//! recently used page is evicted first (a list, so that every step takes constant time). Pages that were
+//! read ahead and not requested yet may fill half of the cache, so that reading ahead cannot displace all
+//! of the rest.
 //!
 //! Sets share nothing: each has its part of the room.
 
@@ -62,8 +62,8 @@ impl Configure for CacheConfig {
     }
 }
 
-/// What has become of reading ahead, in pages. Each page that was read ahead is used once at the most: `used` + `met` +
-/// `in_vain` + those that still stand in the cache unasked for and those under way make up `begun`.
+/// Outcome of reading ahead, in pages. Each page that was read ahead is used once at the most: `used` +
+/// `met` + `in_vain` + unrequested pages in the cache + pages being read make up `begun`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
     /// Pages of reads that were found in the cache.
@@ -74,12 +74,12 @@ pub struct CacheCounts {
     pub used: u64,
     /// Pages that were asked for while they were being read.
     pub met: u64,
-    /// Pages that left the cache before anybody had asked for them.
+    /// Pages that left the cache before they were requested.
     pub in_vain: u64,
 }
 
 impl CacheCounts {
-    /// What has happened since `earlier`.
+    /// The counts since `earlier`.
     pub fn since(&self, earlier: &CacheCounts) -> CacheCounts {
         CacheCounts {
             hits: self.hits - earlier.hits,
@@ -94,7 +94,7 @@ impl CacheCounts {
 /// How far a page of the cache has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It is here.
+    /// The page is in the cache.
     Kept,
     /// It stands in the line of its chip, to be read ahead.
     Planned,
@@ -110,7 +110,7 @@ struct Slot {
     logical: LogicalPage,
     content: u32,
     state: State,
-    /// It was read ahead, and nobody has asked for it yet.
+    /// It was read ahead and has not been requested yet.
     is_ahead: bool,
     set: SetId,
     /// Its read ahead, until that has ended.
@@ -125,7 +125,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug)]
 struct Share {
     used: u32,
-    /// Pages that were or are being read ahead, and that nobody has asked for.
+    /// Pages that were or are being read ahead and have not been requested.
     ahead: u32,
     /// The page that was used last, and the one whose use is longest ago.
     newest: SlotId,
@@ -135,7 +135,7 @@ struct Share {
 /// Where a page that is wanted stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It is here, with this content.
+    /// The page is in the cache, with this content.
     Kept(u32),
     /// A chip is reading it into this slot.
     UnderWay(SlotId),
@@ -153,12 +153,12 @@ pub struct ReadCache {
     /// Pages of each set.
     capacity: u32,
     shares: IdVec<SetId, Share>,
-    /// What has happened.
+    /// Event counts since the drive was made.
     pub counts: CacheCounts,
 }
 
 impl ReadCache {
-    /// An empty cache of a drive with so many logical pages, of `page_bytes` each, in so many sets.
+    /// An empty cache for `logical_pages` pages of `page_bytes` bytes, divided equally among `sets` sets.
     pub fn new(config: &CacheConfig, page_bytes: u64, logical_pages: u32, sets: u32) -> ReadCache {
         let pages = (config.size / page_bytes / u64::from(sets)).min(u64::from(logical_pages));
         let share = Share { used: 0, ahead: 0, newest: SlotId::NONE, oldest: SlotId::NONE };
@@ -211,7 +211,7 @@ impl ReadCache {
         }
     }
 
-    /// Somebody asks for a page; true when it was read ahead and this is the first time.
+    /// Records a request for a page; true when it was read ahead and this is the first request.
     fn is_asked_for(&mut self, slot: SlotId) -> bool {
         let s = &mut self.slots[slot];
         let is_first = std::mem::take(&mut s.is_ahead);
@@ -303,8 +303,8 @@ impl ReadCache {
         readers
     }
 
-    /// A page is written or trimmed: what is here of it is wrong from now on. Returns the read ahead that
-    /// need not be carried out any more.
+    /// A page is written or trimmed: drops its copy. Returns the read-ahead that need not be carried out
+    /// any more.
     pub fn forget(&mut self, logical: LogicalPage) -> Option<RequestId> {
         let slot = self.find(logical)?;
         let Slot { state, request, .. } = self.slots[slot];
@@ -394,7 +394,7 @@ impl ReadCache {
         }
     }
 
-    /// Pages that were read ahead, or are being, and that nobody has asked for; walks all slots.
+    /// Pages that were or are being read ahead and were never requested; walks all slots.
     pub fn unasked(&self) -> u64 {
         let is_unasked = |slot: &Slot| slot.is_ahead && slot.state != State::Planned;
         self.slots.allocated().filter(|(_, slot)| is_unasked(slot)).count() as u64

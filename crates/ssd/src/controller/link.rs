@@ -73,8 +73,8 @@ pub enum Arrival {
     Page(RequestId),
 }
 
-/// The link: each direction is reserved by arithmetic, and what is under way stands in a queue
-/// whose head is the only pending event.
+/// The link: each direction is reserved by arithmetic; transfers under way are in a queue whose head is the
+/// only pending event.
 #[derive(Clone, Debug)]
 pub struct Link {
     config: LinkConfig,
@@ -110,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Reserves the link at `now` for `bytes`, and for the cost of a command where `command` says so, from
+    /// Reserves the link at `now` for `bytes`, and for the cost of a command if `command` is true, from
     /// `ready` on. A command without data takes the time of its completion at least.
     #[inline]
     pub fn reserve(
@@ -165,7 +165,7 @@ impl Link {
         (queue.len() == 1).then_some(end)
     }
 
-    /// What has arrived by `now`, oldest first.
+    /// The next arrival by `now`, oldest first; `None` if there is none.
     #[inline]
     pub fn arrived(&mut self, direction: Direction, now: Time) -> Option<Arrival> {
         let queue = &mut self.under_way[direction as usize];

@@ -1,9 +1,9 @@
-//! Which reads go on where another has stopped, and what follows them.
+//! Detects reads that continue earlier ones, and the pages that follow them.
 
 use std::ops::Range;
 
-/// So many reads in a row before it make a read a part of a stream: that one random read begins where another
-/// has ended is chance, that two in a row do so is not.
+/// Reads in sequence before a read that make it part of a stream: one random read that begins where another
+/// has ended is chance, two in sequence are not.
 const RUN: u32 = 2;
 
 /// A row of reads, each of which began where the one before it had ended.
@@ -26,7 +26,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Tells up to `streams` rows apart, in pages of `page_sectors`, and wants `ahead` pages to follow each.
+    /// Tracks up to `streams` rows, in pages of `page_sectors` sectors, and reads `ahead` pages ahead of
+    /// each.
     pub fn new(streams: u32, page_sectors: u32, ahead: u32) -> Streams {
         let rows = if ahead == 0 { 0 } else { streams.next_power_of_two().max(2) as usize };
         Streams { rows: vec![None; rows], sectors_shift: page_sectors.trailing_zeros(), ahead }

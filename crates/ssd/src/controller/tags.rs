@@ -101,7 +101,7 @@ pub struct TaggedCommand {
     pub in_transit: u32,
     /// Fold of the contents read so far.
     pub content: u64,
-    /// How it will end.
+    /// The status with which it will complete.
     pub status: Status,
     /// Until when the chips that it would have waited for are taken; only where it is contended.
     pub busy_until: Time,

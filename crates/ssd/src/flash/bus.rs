@@ -29,10 +29,10 @@ tailcut_base::choice! {
     }
 }
 
-/// What a chip wants the bus for.
+/// The purpose for which a chip needs the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BusUse {
-    /// The command cycles of a read that somebody waits for.
+    /// The command cycles of an urgent read.
     ReadCommand,
     /// The command cycles of an erase.
     EraseCommand,
@@ -141,7 +141,7 @@ impl Buses {
         }
     }
 
-    /// True when the bus is free and nobody waits: the asker may take it at once.
+    /// True when the bus is free and no chip waits for it: the caller may take it at once.
     #[inline]
     pub fn is_free(&self, channel: ChannelId, now: Time) -> bool {
         let channel = &self.channels[channel];

@@ -1,4 +1,4 @@
-//! What a drive is built of, and how its parts are numbered.
+//! The structure of a drive, and the numbering of its parts.
 //!
 //! Numbers run from the outside in: channel, chip, die, plane, block, page. So the pages of a
 //! block, the blocks of a plane and the planes of a chip are each a contiguous range, and a part's
@@ -156,7 +156,7 @@ impl Geometry {
         self.page_count() * self.page_bytes
     }
 
-    /// What a transaction can occupy at once: the dies behind one ready/busy line.
+    /// Dies behind one ready/busy line, which a transaction can occupy together.
     pub fn dies_per_unit(&self) -> u32 {
         match self.ready_busy {
             ReadyBusy::Chip => self.dies,

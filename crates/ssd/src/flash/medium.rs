@@ -53,7 +53,7 @@ struct Block {
     spoiled: bool,
 }
 
-/// What each block takes.
+/// Bytes of memory for each block.
 pub(crate) const BYTES_PER_BLOCK: usize = size_of::<Block>();
 
 /// A countdown to the next failure of a kind of operation: one draw per failure, none per success.
@@ -97,11 +97,11 @@ pub struct Medium {
     kept: Vec<(PhysicalPage, u32)>,
 }
 
-/// What the spare area of a spoiled page reads as.
+/// The content of a spoiled page's spare area.
 const SPOILED: LogicalPage = LogicalPage::NONE;
 
 impl Medium {
-    /// A new drive. `content` says whether pages keep their fingerprints.
+    /// A new drive. With `content` its pages keep their fingerprints.
     pub fn new(geometry: &Geometry, faults: &Faults, seed: u64, content: bool) -> Medium {
         let stride = if content { 2 } else { 1 };
         let mut blocks = IdVec::filled(geometry.block_count() as usize, Block::default());

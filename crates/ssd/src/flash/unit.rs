@@ -1,4 +1,4 @@
-//! The chips: what each is doing, what is committed to it, and how its time was spent.
+//! The chips: the state of each, the requests committed to it, and its time accounts.
 //!
 //! A *unit* is what one ready/busy line speaks for: a chip, or a die where each die has its own
 //! line. It carries one transaction at a time, of up to one memory request for each of its places
@@ -13,11 +13,11 @@ use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
-/// Who holds a unit, as the accounts know it.
+/// What holds a unit, as the accounts see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Holder {
-    /// Nobody.
+    /// Nothing holds it.
     Idle,
     /// A transaction that waits for the bus to start.
     BusWait,
@@ -31,7 +31,7 @@ pub enum Holder {
     GcWrite,
     /// An erase.
     Erase,
-    /// Nobody could: the writes that wait have no erased page.
+    /// Nothing can: the waiting writes have no erased page.
     Space,
     /// A program or erase that is being suspended.
     Suspend,
@@ -65,10 +65,10 @@ impl Holder {
 /// four, so that copying and subtracting them fills the processor's vectors.
 pub type Account = [u64; HOLDERS.next_multiple_of(4)];
 
-/// What a unit is doing.
+/// The state of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing.
+    /// No transaction.
     Idle,
     /// Waits for the bus to start a transaction that is not composed yet.
     AwaitStart,
@@ -184,9 +184,9 @@ const KINDS: usize = Kind::ALL.len();
 /// One chip, or die with its own ready/busy line.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// What it is doing.
+    /// Its state.
     pub phase: Phase,
-    /// What it serves while it is not idle.
+    /// Its transaction while it is not idle.
     pub transaction: Transaction,
     /// The I/O request whose memory requests are committed; [`Tag::NONE`] when none are.
     pub committed_tag: Tag,
@@ -437,7 +437,7 @@ impl Units {
         self.held_base = self.held_base.wrapping_add(now.0);
     }
 
-    /// Time of all units up to `now` during which a transaction held them. Costs the same for any
+    /// Time of all units up to `now` during which a transaction held them. Takes constant time for any
     /// number of units.
     #[inline]
     pub fn held(&self, now: Time) -> Nanos {
@@ -455,7 +455,7 @@ impl Units {
         self.served_in[parallelism] += members;
     }
 
-    /// A counted transaction was given up: it has served nothing, and of its cell time, in so many dies,
+    /// A counted transaction was given up: it has served nothing, and of its cell time in `dies` dies,
     /// `left` was not spent.
     pub fn uncount(&mut self, transaction: &Transaction, left: Nanos, dies: u32) {
         let members = transaction.members().len() as u64;

@@ -78,7 +78,7 @@ impl Law {
             fifo_counts(self.pages, closed, mapped, random)
         } else {
             let mut counts = quantiles(&self.weights, closed);
-            // How many valid pages a block has says nothing of when it lost the last one.
+            // The number of valid pages of a block is independent of when it lost the last one.
             shuffle(&mut counts, random);
             counts
         };
@@ -92,8 +92,8 @@ impl Law {
         self.open_block(next, mapped, 1.0, random)
     }
 
-    /// The block that collection copies to. When collection has come to rest, as many blocks are free as are
-    /// wanted: the last victim, at least, did not need another one.
+    /// The block that collection copies to. When collection is idle, exactly the target number of blocks is
+    /// free: the last victim, at least, did not need another one.
     fn collection_block(&self, mapped: u32, random: &mut Stream) -> Option<OpenBlock> {
         let victim = self.victim(random).min(self.pages - 1);
         let next = victim + 1 + random.below(u64::from(self.pages - victim)) as u32;

@@ -4,8 +4,7 @@ use crate::controller::ftl::allocation::Allocation;
 use tailcut_base::random::Stream;
 
 /// The logical pages of each plane of a set, in the order of allocation, the pages of a plane in random
-/// order. `pages` of the set hold data, from its first page on, and `capacities` says how many each plane has
-/// room for.
+/// order. The first `pages` pages of the set hold data; `capacities` gives the room of each plane in pages.
 ///
 /// Under static allocation the logical page decides the plane. Under dynamic allocation the plane is that of
 /// the write which came last to the page: any, with equal probability, whatever plane the page next to it is
@@ -27,10 +26,10 @@ pub(super) fn logical_pages_by_plane(
     by_plane
 }
 
-/// How many valid pages each plane has under dynamic allocation. Each plane gets every so many-th write, and
-/// a page written `x` writes ago is still valid with probability `exp(-x / pages)`: the valid pages of a
-/// plane are the sum of as many independent trials, with the mean `m = pages / planes` and the variance
-/// `m / 2`.
+/// How many valid pages each plane has under dynamic allocation. With *n* planes each plane gets every
+/// *n*-th write, and a page written `x` writes ago is still valid with probability `exp(-x / pages)`: the
+/// valid pages of a plane are the sum of as many independent trials, with the mean `m = pages / planes` and
+/// the variance `m / 2`.
 fn dynamic_counts(pages: u32, capacities: &[u32], random: &mut Stream) -> Vec<u32> {
     let mean = f64::from(pages) / capacities.len() as f64;
     let spread = libm::sqrt(mean / 2.0);

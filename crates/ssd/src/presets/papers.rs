@@ -53,10 +53,10 @@ pub fn sprinkler_64() -> SsdConfig {
     }
 }
 
-/// PAReset: 16 GB behind 2 buses of 4 chips (section 3.1), page read 100 µs, the times of suspend and
-/// reset (section 1.2), under SOS with all of its parts (section 2.2). What the thesis leaves open,
-/// among it the times of programs, erases and the bus and the kind of cell beyond "if it is MLC, if
-/// it is TLC", is taken from the MQSim values (`m-32g`). Nothing is preempted until `preempt` says so.
+/// PAReset: 16 GB behind 2 buses of 4 chips (section 3.1), page read 100 µs, the times of suspend and reset
+/// (section 1.2), under SOS with all of its parts (section 2.2). What the thesis leaves open, among it the
+/// times of programs, erases and the bus and the kind of cell beyond "if it is MLC, if it is TLC", is taken
+/// from the MQSim values (`m-32g`). Nothing is preempted unless `preempt` is set.
 pub fn pareset() -> SsdConfig {
     let m = m();
     SsdConfig {

@@ -57,12 +57,12 @@ pub fn z_ssd() -> SsdConfig {
 
 /// What the drives below have in common. None of it is published of any of them.
 ///
-/// Assumed: a controller that serves commands out of order and reads first, as today's do (SOS); planes first
-/// in the order of allocation, with their frontiers at one offset, since a page and a multi-plane program can
-/// then hold what came together; a write buffer of the size of the MQSim drive's. Known: data-centre drives
-/// have capacitors. No firmware time: data sheets give latencies of whole drives, and nobody says what the
-/// controller's part is, so reads come out too short by that. Collection keeps few blocks free, since planes
-/// are scaled down to few blocks, of which the spare share is a part.
+/// Assumed: a controller that serves commands out of order and reads first, as today's do (SOS); planes
+/// first in the order of allocation, with their frontiers at one offset, since a page and a multi-plane
+/// program can then hold what came together; a write buffer of the size of the MQSim drive's. Known:
+/// data-centre drives have capacitors. No firmware time: data sheets give latencies of whole drives without
+/// the controller's share, so simulated reads are too short by that. Collection keeps few blocks free,
+/// since planes are scaled down to few blocks, of which the spare share is a part.
 fn data_centre() -> SsdConfig {
     let m = m();
     SsdConfig {
@@ -123,8 +123,8 @@ pub fn xl_flash() -> SsdConfig {
 /// (ComputerBase, May 2020), of which is "A 512Gb 3b/Cell 3D 6th-Generation V-NAND Flash Memory with 82MB/s
 /// Write Throughput and 1.2Gb/s Interface" (ISSCC 2019; the title has rate and bus): read 45 µs, two planes
 /// (AnandTech's table, February 2021). 32 KiB at 82 MB/s are 400 µs for a page of each plane; Samsung has
-/// "below 450 µs" (August 2019). All three pages of a word line have the same times, as no source tells them
-/// apart.
+/// "below 450 µs" (August 2019). All three pages of a word line have the same times, as no source
+/// distinguishes them.
 ///
 /// Pages of 16 KiB, as these chips have, are mapped in units of 4 KiB. The model maps whole pages: a plane of
 /// 16 KiB is four of 4 KiB here, which are programmed together and read alone, and a read moves 4 KiB. They

@@ -1,10 +1,10 @@
-//! When each NVM set works for itself: what the host has said about that, and which planes wait for it.
+//! When each NVM set does its own work: the host's settings for that, and the planes that wait for it.
 //!
 //! A host steers a drive's own work in four ways, of which each NVM set has its own state:
 //!
 //! - *quiet periods* ([`quiet`]): `is_ready_for_read` (Shin 2017, section 5.3.2);
-//! - *runs* of collection: `run_gc` (the same section), in every plane, until a moment or until the plane has
-//!   as many free blocks as the high threshold says;
+//! - *runs* of collection: `run_gc` (the same section), in every plane, until a moment or until the plane
+//!   has as many free blocks as the high threshold;
 //! - *windows* of collection ([`windows`]): IODA's PL_Win (SOSP 2021);
 //! - *predictable latency mode* ([`plm`]): NVMe base specification 1.4, section 8.18, which is quiet periods
 //!   and runs by other names.
@@ -31,13 +31,13 @@ use windows::WindowSchedule;
 #[derive(Debug)]
 pub(crate) struct Steering {
     sets: IdVec<SetId, SetSteering>,
-    /// The host has begun to say when the drive collects.
+    /// The host has begun to control when the drive collects.
     is_on: bool,
     /// Some set has a quiet period, or is about to.
     is_any_quiet: bool,
 }
 
-/// What is steered of a set.
+/// The steering state of one set.
 #[derive(Debug, Default)]
 struct SetSteering {
     quiet: Quiet,
@@ -55,20 +55,20 @@ impl SetSteering {
     }
 }
 
-/// What goes on that a quiet period or a deterministic window has put off.
+/// Work that resumes after a quiet period or a deterministic window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Resumed {
-    /// Nothing.
+    /// No work.
     Nothing,
     /// Programs of buffered data.
     Programs,
-    /// Those, and collection.
+    /// Programs and collection.
     All,
 }
 
 impl Steering {
-    /// Nobody steers yet.
+    /// A drive that the host does not steer yet.
     pub(crate) fn new(sets: impl Iterator<Item = SetId>) -> Steering {
         let sets = sets.map(|_| SetSteering::default()).collect();
         Steering { sets, is_on: false, is_any_quiet: false }
@@ -87,13 +87,13 @@ impl Steering {
         }
     }
 
-    /// True once the host has begun to say when the drive collects.
+    /// True once the host has begun to control when the drive collects.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// The host begins to say when a drive of so many planes collects. False if it has before.
+    /// The host begins to control when a drive of `planes` planes collects. False if it has before.
     pub(crate) fn begin(&mut self, planes: u32) -> bool {
         if self.is_on {
             return false;
@@ -153,7 +153,7 @@ impl Steering {
         self.is_any_quiet
     }
 
-    /// True while programs of a set's buffered data rest: it is quiet, and nobody waits for any.
+    /// True while programs of a set's buffered data are held: it is quiet, and no request waits for one.
     #[inline]
     pub(crate) fn rests_programs(&self, set: SetId) -> bool {
         self.is_quiet(set) && self.sets[set].quiet.nobody_waits()
@@ -235,12 +235,12 @@ impl Steering {
         self.sets[set].quiet.followers -= 1;
     }
 
-    /// So many of a set's LUNs, the first ones, have come to rest since its quiet period began.
+    /// How many of a set's LUNs, counted from the first, have quiesced since its quiet period began.
     pub(crate) fn luns_at_rest(&self, set: SetId) -> u32 {
         self.sets[set].quiet.luns_at_rest
     }
 
-    /// Another one has come to rest.
+    /// One more LUN of a set has quiesced.
     pub(crate) fn lun_rests(&mut self, set: SetId) {
         self.sets[set].quiet.luns_at_rest += 1;
     }
@@ -270,13 +270,13 @@ impl Steering {
         self.sets[set].windows.wait_all(planes);
     }
 
-    /// The planes of a set that wait, in the order in which they began to, to be told one by one by
+    /// The waiting planes of a set, in the order in which they began to wait, to be resumed one by one with
     /// [`Steering::goes_on`].
     pub(crate) fn take_waiting(&mut self, set: SetId) -> Vec<PlaneId> {
         self.sets[set].windows.take_waiting()
     }
 
-    /// A plane of a set that waited goes on, and may have to wait again.
+    /// A plane of a set that waited resumes, and may have to wait again.
     pub(crate) fn goes_on(&mut self, set: SetId, plane: PlaneId) {
         self.sets[set].windows.goes_on(plane);
     }
@@ -296,7 +296,7 @@ impl Steering {
         self.sets.iter().filter_map(|set| set.windows.due()).min().unwrap_or(Time::NEVER)
     }
 
-    /// The same in the next moment of a set's clock.
+    /// Schedules the check of the waiting planes of a set for the next moment of its clock.
     pub(crate) fn look_soon(&mut self, now: Time, set: SetId) {
         self.look_at(set, Some(now + Nanos(1)));
     }
@@ -308,7 +308,7 @@ impl Steering {
         self.sets[set].predictable.is_enabled
     }
 
-    /// What the host wants to hear of.
+    /// The events that the host has enabled for the set's log.
     pub(crate) fn predictable_config(&self, set: SetId) -> Config {
         self.sets[set].predictable.config
     }
@@ -342,7 +342,7 @@ impl Steering {
         true
     }
 
-    /// The events that have come since the log was read, of those that the host wants to hear of.
+    /// The enabled events since the log was last read.
     pub(crate) fn take_events(&mut self, set: SetId, log: &Log) -> Events {
         self.sets[set].predictable.take_events(log)
     }

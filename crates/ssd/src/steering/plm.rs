@@ -2,8 +2,8 @@
 //! names of the standard (see [`tailcut_base::plm`]).
 //!
 //! The non-deterministic window is a run of collection without an end; the deterministic one is a quiet
-//! period in which the host may write. Writes let programs begin; collection goes on to rest until a plane
-//! falls below the low threshold: then the drive goes to the non-deterministic window by itself.
+//! period in which the host may write. Writes let programs begin; collection stays held until a plane falls
+//! below the low threshold: then the drive enters the non-deterministic window by itself.
 //!
 //! Reads and time in the deterministic window are not bounded: the model knows no read disturb and no loss of
 //! charge that would make a drive move data.
@@ -15,7 +15,7 @@ use tailcut_base::plm::{Config, Events, Log, State};
 pub(super) struct PredictableLatency {
     pub(super) is_enabled: bool,
     pub(super) config: Config,
-    /// What has come to pass since the log was read.
+    /// Events since the log was last read.
     events: Events,
     /// Warnings that the present window has given already.
     warned: Events,

@@ -1,12 +1,12 @@
-//! Quiet periods (`is_ready_for_read`; Shin 2017, section 5.3.2): the drive keeps from collection and from
-//! programs of buffered data, so that nothing is in the way of reads.
+//! Quiet periods (`is_ready_for_read`; Shin 2017, section 5.3.2): the drive holds collection and programs
+//! of buffered data, so that reads meet no other work.
 //!
-//! The host asks until the answer is yes. From the first time on no collection starts, nor goes on beyond
-//! the copies and the erase that have come to their chips; and programs that have not begun wait in
-//! their chips' lines, with their data in the buffer, once all writes and flushes that the host has
-//! sent are answered. What cannot wait goes on, and the answer is no until it has ended: these
-//! commands, reads that wait for a program (without hit manager), suspended operations, collections that are
-//! not preemptible, and those of planes below the low threshold.
+//! The host polls until the drive reports ready. From the first poll on no collection starts, nor continues
+//! beyond the copies and the erase that have come to their chips; and programs that have not begun wait in
+//! their chips' queues, with their data in the buffer, once all writes and flushes that the host has sent
+//! are completed. The following work continues, and the drive is not ready until it has ended: these
+//! commands, reads that wait for a program (without hit manager), suspended operations, collections that
+//! are not preemptible, and those of planes below the low threshold.
 //!
 //! Nor is anything read ahead of the host in a quiet period.
 //!
@@ -16,11 +16,11 @@
 
 use crate::planted::{Rule, holds};
 
-/// What rests of a set, and what has to end before it is quiet.
+/// The held work of a set, and the work that has to end before it is quiet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Quiet {
     pub(super) rest: Rest,
-    /// So many of the set's LUNs, the first ones, have come to rest.
+    /// How many of the set's LUNs, counted from the first, have quiesced.
     pub(super) luns_at_rest: u32,
     /// Reads under way for the rest of pages that were written in part.
     pub(super) merges: u32,
@@ -30,16 +30,17 @@ pub(super) struct Quiet {
     pub(super) writes: u32,
 }
 
-/// What rests of a set.
+/// Which work of a set is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// Nothing.
+    /// No work is held.
     #[default]
     None,
-    /// Collection, but for planes below the low threshold; and programs of buffered data, once nobody waits
-    /// for any.
+    /// Collection, except in planes below the low threshold; and programs of buffered data, once no request
+    /// waits for one.
     Quiet,
-    /// The same in a deterministic window, where collection goes on to rest when a write lets programs begin.
+    /// As [`Rest::Quiet`], in a deterministic window; collection stays held when a write lets programs
+    /// begin.
     Deterministic {
         /// No write has come since the host asked.
         holds_programs: bool,
@@ -61,7 +62,7 @@ impl Quiet {
         self.rest != Rest::None && holds(Rule::RestCollection)
     }
 
-    /// True when nobody waits for a program.
+    /// True when no request waits for a program.
     #[inline]
     pub(super) fn nobody_waits(&self) -> bool {
         self.writes == 0 && self.followers == 0

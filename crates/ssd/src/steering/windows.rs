@@ -3,12 +3,12 @@
 //! be put off.
 //!
 //! Within a window every plane collects ahead, up to the high threshold. When the window closes, a
-//! collection stops between two page copies, or before its erase, and goes on in the next one. What has
-//! been handed to a chip by then is carried to its end, and so is a collection that is not preemptible
-//! (`gc.preemptible`). Outside of windows a plane collects only below the low threshold, as a drive
-//! without windows does: that is *forced*, and counted, and such a job goes on until its block is erased. So
-//! a drive that is written more than its windows can make room for is as fast as one that has none, and what
-//! lies between the thresholds is the room that windows have to keep.
+//! collection stops between two page copies, or before its erase, and resumes in the next one. Work already
+//! issued to a chip is completed, and so is a collection that is not preemptible (`gc.preemptible`).
+//! Outside of windows a plane collects only below the low threshold, as a drive without windows does: that
+//! is *forced*, and counted, and such a job continues until its block is erased. So a drive that is written
+//! more than its windows can make room for is as fast as one that has none, and the windows have to keep
+//! the room between the thresholds.
 
 use crate::flash::PlaneId;
 use tailcut_base::Time;
@@ -21,14 +21,14 @@ pub(super) struct WindowSchedule {
     windows: Option<Windows>,
     /// Planes with work that was put off, each once.
     waiting: Vec<PlaneId>,
-    /// For each plane of the drive whether it waits; empty until the host says when to collect.
+    /// For each plane of the drive whether it waits; empty until the host controls when to collect.
     is_waiting: IdVec<PlaneId, bool>,
     /// When those that wait are looked at.
     due: Option<Time>,
 }
 
 impl WindowSchedule {
-    /// Planes of a drive with so many may have to wait from now on.
+    /// Sizes the state for a drive of `planes` planes, any of which may have to wait from now on.
     pub(super) fn set_planes(&mut self, planes: u32) {
         self.is_waiting = IdVec::filled(planes as usize, false);
     }

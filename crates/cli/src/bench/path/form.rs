@@ -1,4 +1,4 @@
-//! What is compared, and what is to be reached.
+//! The forms under comparison, and the goals.
 
 use crate::failure::Failure;
 use std::fmt;
@@ -41,7 +41,7 @@ impl Form {
     /// The form of a name: a strategy, and behind a slash its poll thread, which is `idle` or `timer`.
     ///
     /// # Errors
-    /// Says what is wrong with the name, or what real threads cannot do.
+    /// A message that the name is invalid, or that real threads cannot do it.
     pub fn parse(name: &str) -> Result<Form, String> {
         let (strategy, poller) = name.split_once('/').unwrap_or((name, "idle"));
         let poller = match poller {
@@ -53,7 +53,7 @@ impl Form {
         Ok(Form { name: name.to_string(), plan, is_reaper: false })
     }
 
-    /// Those that are named, after the baseline; all there are if none is.
+    /// The named forms, after the baseline; all forms if none is named.
     pub fn chosen(names: &[String], is_quick: bool) -> Result<Vec<Form>, Failure> {
         let all: &[&str] = if is_quick { &QUICK } else { &FORMS };
         let named = names.iter().map(String::as_str).filter(|&name| name != BASELINE);
@@ -78,8 +78,8 @@ impl Form {
         self.is_reaper
     }
 
-    /// True when it is measured with so many threads: who spins is measured alone on its core, the reaper
-    /// beside the most threads.
+    /// True when it is measured with `threads` threads: a spinning form is measured alone on its core, the
+    /// reaper beside the most threads.
     pub fn is_for(&self, threads: u32, most: u32) -> bool {
         match (self.is_reaper, self.plan.wait) {
             (true, _) => threads == most,
@@ -93,7 +93,7 @@ impl Form {
         !self.is_reaper && self.plan.wait != Wait::Spin && self.plan.watch != Watch::Poller(Poller::Idle)
     }
 
-    /// What is put together for it.
+    /// The benchmark set-up for this form.
     pub fn rig(
         &self,
         threads: u32,
@@ -129,7 +129,7 @@ impl fmt::Display for Form {
 /// A comparison of two forms, round by round.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
-    /// What is compared.
+    /// The quantity under comparison.
     pub quantity: Quantity,
     /// Which form.
     pub form: &'static str,
@@ -139,11 +139,12 @@ pub struct Goal {
     pub from: u32,
     /// And at most.
     pub to: u32,
-    /// What the figure of the first over that of the second is to be: at most if below 1, else at least.
+    /// The bound of the ratio of the first form's figure to the second's: at most this if below 1, else at
+    /// least.
     pub ratio: f64,
 }
 
-/// What is compared.
+/// A quantity under comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Mean latency.
@@ -169,7 +170,7 @@ const fn against_baseline(quantity: Quantity, from: u32, to: u32, ratio: f64) ->
     Goal { quantity, form: COOPERATIVE, against: BASELINE, from, to, ratio }
 }
 
-/// What is to be reached.
+/// The goals.
 pub const GOALS: [Goal; 4] = [
     against_baseline(Quantity::Latency, 1, 1, 0.7),
     against_baseline(Quantity::Latency, 8, 8, 0.8),

@@ -11,14 +11,15 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The chance that the true median lies between the ends is at least 95 %. Fewer than six figures cannot
-    /// say so: the ends are then the least and the most.
+    /// The chance that the true median lies between the ends is at least 95 %. With fewer than six figures
+    /// that is impossible: the ends are then the least and the most.
     pub is_certain: bool,
 }
 
 impl Interval {
-    /// Of some figures; none of none. The ends are figures themselves, the innermost between which the median
-    /// lies with 95 % whatever the distribution (order statistics: David and Nagaraja 2003, section 7.1).
+    /// Of some figures; `None` without figures. The ends are figures themselves, the innermost between
+    /// which the median lies with 95 % under any distribution (order statistics: David and Nagaraja 2003,
+    /// section 7.1).
     pub fn of(mut figures: Vec<f64>) -> Option<Interval> {
         figures.sort_by(f64::total_cmp);
         let count = figures.len();
@@ -39,7 +40,8 @@ impl Interval {
     }
 }
 
-/// The chance that of `count` figures at most `outside` lie below the median, or at most so many above it.
+/// The chance that of `count` figures at most `outside` lie below the median, or at most `outside` above
+/// it.
 fn tails(count: usize, outside: usize) -> f64 {
     let mut ways = 1.0;
     let mut sum = 0.0;

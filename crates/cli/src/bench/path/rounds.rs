@@ -7,7 +7,7 @@ use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_rt::path::{FixedDrive, Length, Outcome, Rest, placement};
 
-/// What is measured, and where.
+/// The forms to measure, and where.
 #[derive(Clone, Debug)]
 pub struct Ground {
     /// Forms.
@@ -29,7 +29,7 @@ pub struct Ground {
 /// A measurement that was not disturbed.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What was measured.
+    /// The result of the measurement.
     pub outcome: Outcome,
     /// How late the device was.
     pub late: LatencyHistogram,
@@ -48,8 +48,8 @@ pub struct Cell {
     pub loads: Vec<f64>,
 }
 
-/// A measurement counts when others took less than this share of its cores: with hundredths of a second as
-/// the unit of what the system tells, less can hardly be told from nothing.
+/// A measurement counts when others took less than this share of its cores: the system reports hundredths
+/// of a second, so a smaller share can hardly be distinguished from nothing.
 const DISTURBED: f64 = 0.05;
 
 /// Before a measurement counts, threads are made and memory is touched.
@@ -73,7 +73,7 @@ impl Ground {
             self.forms[cell.form].rig(cell.threads, &self.waiting, self.device, rest, self.is_real_time);
         let drive = FixedDrive::new(self.latency, Form::depth(&self.waiting));
         if self.is_real_time {
-            // Half of the time is for everybody else.
+            // Half of the time is left to other processes.
             placement::sleep(RAMP + self.length);
         }
         let since = Since::now(&self.cores_that_matter(&self.forms[cell.form]));
@@ -84,8 +84,9 @@ impl Ground {
         cell.samples.push(counts.then(|| Sample { outcome, late: drive.late().clone() }));
     }
 
-    /// Cores on which nobody else is to run. With real-time threads others run where and while these sleep,
-    /// so that what matters are cores on which one never does: the system gives others a twentieth of those.
+    /// Cores on which no other process should run. With real-time threads other processes run where and
+    /// while these sleep, so that only cores on which a thread never sleeps matter: the system gives others
+    /// a twentieth of those.
     fn cores_that_matter(&self, form: &Form) -> Vec<usize> {
         let sleeps = self.is_real_time && form.sleeps();
         let mut cores = if sleeps { Vec::new() } else { self.waiting.clone() };

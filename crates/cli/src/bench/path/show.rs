@@ -156,7 +156,7 @@ fn what_counts(cells: &[Cell]) -> String {
     format!("{} of {measured} measurements were disturbed and do not count; {others}.", measured - kept)
 }
 
-/// The same for programs.
+/// The results as JSON.
 pub fn json(ground: &Ground, cells: &[Cell], is_quick: bool) -> Value {
     let mut rows = Vec::new();
     for cell in cells {

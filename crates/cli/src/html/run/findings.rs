@@ -1,4 +1,4 @@
-//! What a run shows, in sentences.
+//! The findings of a run, in sentences.
 
 use crate::html::markup::{escape, figure};
 use crate::run::Saved;
@@ -8,7 +8,7 @@ use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::{KindReport, Tail, Wait};
 
-/// What somebody should know who reads no further.
+/// The main findings of a run, for a quick overview.
 pub fn list(saved: &Saved) -> String {
     let report = &saved.report;
     let mut findings: Vec<String> = report.all().slowest.iter().filter_map(slow).collect();
@@ -22,7 +22,7 @@ pub fn list(saved: &Saved) -> String {
     format!("<ul class=\"findings\">\n{items}</ul>\n")
 }
 
-/// What the slowest of all requests waited for.
+/// The waits of the slowest of all requests.
 fn slow(tail: &Tail) -> Option<String> {
     let [first, rest @ ..] = tail.waits.as_slice() else { return None };
     let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();
@@ -50,7 +50,7 @@ fn meaning(wait: &Wait) -> &'static str {
     Cause::ALL.into_iter().find(|cause| cause.label() == wait.cause).map_or("", Cause::meaning)
 }
 
-/// A share in words where a word says it within three hundredths.
+/// A share in words if a fraction is within three hundredths.
 fn fraction(share: f64) -> String {
     const WORDS: [(f64, &str); 7] = [
         (1.0, "nearly all"),

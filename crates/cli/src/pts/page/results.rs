@@ -1,4 +1,4 @@
-//! What a test found: matrices, courses over time, and histograms.
+//! The results of a test: matrices, courses over time, and histograms.
 
 use super::super::rows::{PERCENTILES, matrix_stages, quantities};
 use crate::terminal::{Align, Bars, Table, Tone};

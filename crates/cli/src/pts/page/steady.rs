@@ -42,7 +42,7 @@ fn shown(track: &Track, value: f64) -> String {
     super::figure(Some(track.metric.shown(value)), track.metric.name().1)
 }
 
-/// What was judged of the last five rounds: mean, excursion, and the fitted line.
+/// The steady-state criteria over the last five rounds: mean, excursion, and the fitted line.
 pub fn window(convergence: &Convergence, tone: Tone) -> String {
     let right = |title| (title, Align::Right);
     let head = [

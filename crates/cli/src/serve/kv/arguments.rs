@@ -127,7 +127,7 @@ impl KvArguments {
         self.client_memory.unwrap_or(u64::from(self.threads) * CLIENT_MEMORY_OF_THREAD)
     }
 
-    /// Where the control socket is if nobody has said.
+    /// The default path of the control socket.
     pub fn usual_control(&self) -> PathBuf {
         match (&self.unix_socket, self.port) {
             (Some(socket), _) => socket.with_extension("ctl"),

@@ -1,7 +1,7 @@
-//! What a server says of itself on standard error: a line for each event, for people or for programs.
+//! A server's log on standard error: a line for each event, as text or as JSON.
 //!
-//! A thread of its own writes the lines, so that nobody who serves waits for whoever reads them; what cannot
-//! be kept until it is written is counted.
+//! A thread of its own writes the lines, so that no serving thread waits for their reader; lines that
+//! cannot be queued are counted.
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
@@ -25,13 +25,13 @@ pub enum Form {
 pub enum Level {
     /// Something is lost, or not done.
     Error,
-    /// Somebody should look at it.
+    /// The operator should look at it.
     Warning,
     /// It is as it should be.
     Note,
-    /// Told with `-v`.
+    /// Logged with `-v`.
     Detail,
-    /// Told with `-vv`.
+    /// Logged with `-vv`.
     Trace,
 }
 
@@ -46,7 +46,8 @@ pub struct Entry {
     pub text: String,
     /// Figures for programs.
     pub fields: Map<String, Value>,
-    /// It can happen often: of several within a second the first is told, and how many there were.
+    /// It can happen often: of several within a second only the first is logged, with a count of the others
+    /// later.
     pub is_frequent: bool,
 }
 
@@ -74,19 +75,19 @@ impl Entry {
 pub struct Log {
     ways: SyncSender<Message>,
     least: Level,
-    /// What there was no room for.
+    /// The number of lines that did not fit into the queue.
     lost: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
 enum Message {
     Entry(SystemTime, Entry),
-    /// Say when all before it is written.
+    /// Acknowledge when all earlier entries are written.
     Flush(Sender<()>),
 }
 
 impl Log {
-    /// Writes to `out`, what matters enough: with `verbose` as often as `-v` was said.
+    /// Writes events of sufficient level to `out`; `verbose` is the number of `-v` options.
     pub fn start(form: Form, verbose: u8, out: impl Write + Send + 'static) -> Log {
         let (ways, messages) = sync_channel(MOST_KEPT);
         let lost = Arc::new(AtomicU64::new(0));
@@ -100,7 +101,7 @@ impl Log {
         Log { ways, least, lost }
     }
 
-    /// Has it told, if it matters enough. Never waits.
+    /// Logs an entry of sufficient level. Never waits.
     pub fn tell(&self, entry: Entry) {
         if entry.level <= self.least && self.ways.try_send(Message::Entry(SystemTime::now(), entry)).is_err()
         {
@@ -108,7 +109,7 @@ impl Log {
         }
     }
 
-    /// What is told, and all that matters more.
+    /// The least severe level that is logged.
     pub fn least(&self) -> Level {
         self.least
     }
@@ -125,7 +126,7 @@ impl Log {
 struct Writer<W> {
     form: Form,
     out: W,
-    /// What happens often: its event, when it was told, and how many there were since then.
+    /// Frequent events: the entry, when it was last logged, and how many there were since.
     frequent: Vec<(Entry, Instant, u64)>,
     lost: Arc<AtomicU64>,
 }
@@ -137,7 +138,7 @@ impl<W: Write> Writer<W> {
                 Ok(Message::Entry(at, entry)) => self.note(at, entry),
                 Ok(Message::Flush(says)) => {
                     self.sum_up(Duration::ZERO);
-                    // Who does not wait any more does not need to know.
+                    // The requester may have stopped waiting.
                     let _ = says.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => self.sum_up(OFTEN),
@@ -164,7 +165,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Tells how often it has happened that was not told of, if that is longer ago; and what was lost.
+    /// Logs the counts of suppressed events that were last logged at least `ago` ago, and the number of
+    /// lost lines.
     fn sum_up(&mut self, ago: Duration) {
         let is_due = |(_, told, more): &&mut (Entry, Instant, u64)| *more > 0 && told.elapsed() >= ago;
         let due: Vec<Entry> = self.frequent.iter_mut().filter(is_due).map(again).collect();
@@ -181,7 +183,7 @@ impl<W: Write> Writer<W> {
             Form::Human => format!("{}: {}\n", entry.level.name(), entry.text),
             Form::Json => format!("{}\n", to_json(at, entry)),
         };
-        // Where nobody can be told, the server goes on.
+        // A failure to write is ignored: the server continues.
         let _ = self.out.write_all(line.as_bytes()).and_then(|()| self.out.flush());
     }
 }

@@ -125,7 +125,7 @@ fn settings(arguments: &KvArguments) -> ServiceSettings {
     }
 }
 
-/// Where clients come in, and what is wrong with that.
+/// The addresses to listen on, and a warning about the password file.
 fn listen(arguments: &KvArguments) -> Result<(ListenOptions, Option<String>), Failure> {
     let at = |listen: &Listen, port: u16| SocketAddr::new(listen.address, listen.port.unwrap_or(port));
     let (mut streams, mut datagrams) = (Vec::new(), Vec::new());
@@ -150,7 +150,7 @@ fn listen(arguments: &KvArguments) -> Result<(ListenOptions, Option<String>), Fa
     Ok((ListenOptions { streams, datagrams, allow_network, permissions, users }, warning.flatten()))
 }
 
-/// Who has a password, and a warning where it is not secret; memcached takes such files, too.
+/// The users with passwords, and a warning if the file is not secret; memcached accepts the same format.
 fn users(file: &Path) -> Result<(Users, Option<String>), Failure> {
     let wrong = |why: String| Failure::Input(format!("{}: {why}", file.display()));
     let secret = read_secret(file).map_err(|error| wrong(error.to_string()))?;
@@ -158,7 +158,7 @@ fn users(file: &Path) -> Result<(Users, Option<String>), Failure> {
     Ok((users, secret.exposure.map(|exposure| format!("-Y {}: {exposure}", file.display()))))
 }
 
-/// What the user can mend is bad input.
+/// Errors that the user can correct are input errors.
 fn complaint(error: CannotServe<String>) -> Failure {
     match error {
         CannotServe::Listen(CannotListen::System(..)) => Failure::Operation(error.to_string()),
@@ -166,7 +166,7 @@ fn complaint(error: CannotServe<String>) -> Failure {
     }
 }
 
-/// Shows what is going on until somebody asks to stop.
+/// Shows a status line until the user stops the server.
 fn watch(
     server: &Server<AnyDrive>,
     interrupt: &Interrupt,
@@ -181,7 +181,7 @@ fn watch(
         History::go_on_or_end(&mut history);
         let now = server.glance();
         let line = page::line(&now, &before, every);
-        // Who has nothing to do is not woken for nobody.
+        // Idle workers are woken for a heartbeat only if there is a watchdog.
         reporter.going_on(&line, reporter.watchdog().is_some() && server.beat());
         if before.sums.recovered.is_some() && now.sums.recovered.is_none() {
             reporter.recovered(clock.now().since(Time::ZERO), now.sums.items);

@@ -4,12 +4,12 @@ use super::arguments::{KvArguments, Protocol};
 use crate::failure::Failure;
 use tailcut_base::Nanos;
 
-/// What options leave to say and to do.
+/// Settings and notes from the compatibility options.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How long a connection may say nothing.
+    /// How long a connection may be idle.
     pub idle: Option<Nanos>,
-    /// What was asked for and makes no difference, in sentences.
+    /// Options that have no effect, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -17,7 +17,7 @@ impl Options {
     /// Looks at all of them.
     ///
     /// # Errors
-    /// Everything that would mean something else than it says, with what would be right.
+    /// All options whose meaning differs here, each with what would be right.
     pub fn read(arguments: &KvArguments) -> Result<Options, Failure> {
         let mut options = Options::default();
         let mut refusals: Vec<String> = refused(arguments).map(String::from).collect();
@@ -68,7 +68,7 @@ impl Options {
     }
 }
 
-/// Options that would mean something else than they say.
+/// Options whose meaning differs here.
 fn refused(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
     let others = &arguments.others;
     let all = [
@@ -94,7 +94,7 @@ fn refused(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
     all.into_iter().filter_map(|(is_asked, refusal)| is_asked.then_some(refusal))
 }
 
-/// Options that change nothing for anybody.
+/// Options without effect.
 fn harmless(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
     let others = &arguments.others;
     let slabs = others.slab_growth_factor.is_some() || others.slab_min_size.is_some();
@@ -111,7 +111,7 @@ fn harmless(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
     all.into_iter().filter_map(|(is_asked, note)| is_asked.then_some(note))
 }
 
-/// By who has the files of the process (proc(5)).
+/// True if the process's files in /proc belong to root (proc(5)).
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0)

@@ -1,4 +1,4 @@
-//! What a key-value server says: how to reach it, how it does, and what it has done.
+//! A key-value server's status on the terminal: how to reach it, its condition, and its counters.
 
 use super::store::Store;
 use super::windows::Open;
@@ -40,7 +40,7 @@ pub fn places(server: &Server<AnyDrive>) -> Vec<String> {
     tcp.chain(udp).collect()
 }
 
-/// What a server does, in words, with what has happened since `before`.
+/// A server's status in words, with the rates since `before`.
 pub fn line(now: &Glance, before: &Glance, passed: Duration) -> String {
     let commands = |glance: &Glance| glance.sums.statistics.cmd_get + glance.sums.statistics.cmd_set;
     // Less than before after `stats reset`.
@@ -57,7 +57,7 @@ pub fn line(now: &Glance, before: &Glance, passed: Duration) -> String {
     )
 }
 
-/// What was served.
+/// The final statistics of a server.
 pub fn report(figures: &Figures, latencies: &Latencies, tone: Tone) -> String {
     let mut text = format!("\n{}\n", tone.paint(Ink::Heading, "served"));
     let mut table = Table::new(&[("what", Align::Left), ("how much", Align::Right)], tone);
@@ -121,7 +121,7 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// The same for programs.
+/// The final statistics as JSON.
 pub fn to_json(figures: &Figures, latencies: &Latencies) -> Value {
     let Figures { sums: Sums { statistics, engine, items, .. }, traffic, is_durable, unreadable } = figures;
     let of = |(kind, source, times): (Kind, Source, &LatencyHistogram)| {

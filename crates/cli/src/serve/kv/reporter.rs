@@ -1,4 +1,4 @@
-//! What the operator and the supervisor are told of a server, as it happens.
+//! Reports events of a server to the operator and to the service manager.
 
 use super::log::{Entry, Level, Log};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tailcut_rt::Supervisor;
 use tailcut_rt::ctl::presence_name;
 use tailcut_rt::kv::{Event, Events, Fault, Figures};
 
-/// Tells both.
+/// Writes to the log and notifies the service manager.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     log: Log,
@@ -23,7 +23,7 @@ impl Reporter {
         Reporter { log, supervisor: Arc::new(supervisor) }
     }
 
-    /// How often at least the supervisor wants to hear that it is alive.
+    /// The service manager's watchdog interval; `None` without a watchdog.
     pub fn watchdog(&self) -> Option<Duration> {
         self.supervisor.watchdog()
     }
@@ -46,7 +46,7 @@ impl Reporter {
         self.supervisor.status("starting");
     }
 
-    /// Who says how far opening a store has come.
+    /// A callback that reports the progress of opening a store.
     pub fn progress(&self) -> impl FnMut(u32, u32) + use<> {
         let (reporter, mut next) = (self.clone(), Instant::now() + EVERY);
         move |looked_at, all| {
@@ -77,7 +77,7 @@ impl Reporter {
             .tell(Entry::new(Level::Note, "recovered", text).with("seconds", seconds).with("items", items));
     }
 
-    /// It goes on, and does this.
+    /// Reports the status line, and that the server is alive if `is_alive`.
     pub fn going_on(&self, status: &str, is_alive: bool) {
         self.supervisor.status(status);
         if is_alive {
@@ -92,7 +92,7 @@ impl Reporter {
         self.log.tell(Entry::new(Level::Note, "stopping", text));
     }
 
-    /// That is the end.
+    /// Reports that the server has stopped, with its final statistics.
     pub fn stopped(&self, figures: &Figures) {
         let (items, statistics) = (figures.sums.items, &figures.sums.statistics);
         let (level, text) = match (figures.unreadable, figures.is_durable) {
@@ -111,7 +111,7 @@ impl Reporter {
         self.log.flush();
     }
 
-    /// Who hears of events of the server.
+    /// The receiver of the server's events.
     pub fn events(&self) -> Events {
         let log = self.log.clone();
         Events::to(move |event| {
@@ -150,7 +150,7 @@ fn entry(event: &Event) -> Entry {
             new("out_of_descriptors", text.into()).frequent()
         }
         Event::LoginFailed(peer) => {
-            // Not often: who fails is slowed down.
+            // Not frequent: failed logins are slowed down.
             let text =
                 format!("wrong name or password from {peer}; further attempts from there are slowed down");
             new("login_failed", text).with("peer", peer.to_string())
@@ -213,7 +213,8 @@ fn entry(event: &Event) -> Entry {
     }
 }
 
-/// How often it is said how far opening has come.
+/// How often the progress of opening is reported.
 const EVERY: Duration = Duration::from_secs(2);
-/// How long the supervisor is to wait for the next word while a store is opened: a multiple of that.
+/// How long the service manager is to wait for the next report while a store is opened: a multiple of
+/// [`EVERY`].
 const PATIENCE: Duration = Duration::from_secs(60);

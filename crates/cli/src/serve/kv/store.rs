@@ -25,10 +25,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// What the arguments say.
+    /// The store that the arguments describe.
     ///
     /// # Errors
-    /// What is wrong with the scenario, or does not fit together.
+    /// What is wrong with the scenario, or a conflict between settings.
     pub fn read(arguments: &KvArguments) -> Result<Store, Failure> {
         let settings = settings(arguments)?;
         let parts = parts(arguments, &settings);
@@ -49,7 +49,8 @@ impl Store {
         Ok(Store { settings, drive: Some(drive), making, parts })
     }
 
-    /// Makes or opens it. `progress` is told from time to time how many segments of how many were looked at.
+    /// Makes or opens it. `progress` is called from time to time with the number of segments examined and
+    /// their total.
     ///
     /// # Errors
     /// Why that is not possible, in words.
@@ -68,12 +69,12 @@ impl Store {
         Ok((found.map_err(|error| format!("{what}: {error}"))?, Some(drive)))
     }
 
-    /// The settings of each of so many parts.
+    /// The settings of each of `parts` parts.
     fn each_of(&self, parts: u32) -> Settings {
         Settings { memory: self.settings.memory / u64::from(parts), ..self.settings }
     }
 
-    /// What it is, in words.
+    /// The description of the store, in words.
     pub fn description(&self) -> String {
         let memory = format!("{} MiB of memory", self.settings.memory >> 20);
         let kind = match self.settings.keep {
@@ -118,7 +119,8 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     // An item fits half a segment.
     let for_items = (2 * most_item).div_ceil(BLOCK_BYTES).next_power_of_two() as u32;
     let keep = if arguments.disable_evictions { Keep::Everything } else { Keep::WhatIsUsed };
-    // What leaves memory is soon enough for a cache, unless somebody waits until it is durable.
+    // Writing items as they leave memory is soon enough for a cache, unless clients wait until they are
+    // durable.
     let append = if arguments.durable { Append::AtOnce } else { Append::OnLeaving };
     let defaults = Settings::default();
     let segment_blocks = defaults.segment_blocks.max(for_items);

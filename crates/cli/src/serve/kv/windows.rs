@@ -7,23 +7,22 @@ use std::path::PathBuf;
 use tailcut_rt::ctl::{ControlSocket, MetricsPage};
 use tailcut_rt::serve::{Address, Windows};
 
-/// Which windows there are, for who wants to use them.
+/// The open control socket and metrics address, for display.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Open {
     /// The operator's.
     pub control: Option<PathBuf>,
     /// That of Prometheus.
     pub metrics: Option<Address>,
-    /// What is missing that nobody has asked for, in a sentence.
+    /// A note about a default socket that could not be opened, in a sentence.
     pub note: Option<String>,
 }
 
-/// Opens them.
+/// Opens the control socket and the metrics address.
 ///
 /// # Errors
-/// Where a socket or address that was asked for cannot be had. Without the control socket that nobody has
-/// asked for it serves all the same, with a note: memcached can be started in a folder that it may not write
-/// to.
+/// A requested socket or address that cannot be opened. If the default control socket cannot be opened, the
+/// server runs without it, with a note: memcached can be started in a folder that it may not write to.
 pub fn open(arguments: &KvArguments) -> Result<(Windows, Open), Failure> {
     let path = arguments.control.clone().unwrap_or_else(|| arguments.usual_control());
     let mut note = None;

@@ -1,4 +1,4 @@
-//! What a thread owes to those that it competes with.
+//! The debt of a thread to its competitors.
 //!
 //! A fair scheduler lets a thread that has slept go first, and takes back later what it was ahead by: how
 //! long others have waited for it shows in its own latency only when it is behind them, up to a period later.
@@ -59,7 +59,7 @@ impl Machine {
         self.has_competitors = true;
     }
 
-    /// What a thread owes to its competitors: how long they will run before they have caught up with it.
+    /// The debt of a thread to its competitors: how long they will run before they have caught up with it.
     pub fn owes(&mut self, now: Time, thread: ThreadId) -> Nanos {
         if !self.has_competitors {
             return Nanos::ZERO;

@@ -1,10 +1,11 @@
 //! The cores of a host in virtual time: what runs where, what interrupts it, and when it is done.
 //!
-//! Each core has three levels: hardware interrupts over software interrupts over threads. The owner says what
-//! each level does, *piece* by piece: [`Machine::serve`] tells it which level of which core has come to the
-//! end of its piece, and it answers, at that same moment, with the next piece ([`Machine::run`]) or with the
-//! end of the level ([`Machine::leave_hard`], [`Machine::leave_soft`], [`Machine::block`]). Pieces in the
-//! kernel are not preempted by other threads (`CONFIG_PREEMPT_VOLUNTARY`), those marked `preemptible` are.
+//! Each core has three levels: hardware interrupts over software interrupts over threads. The owner directs
+//! each level, *piece* by piece: [`Machine::serve`] returns the core and level that have come to the end of
+//! their piece, and the owner replies, at the same moment, with the next piece ([`Machine::run`]) or with
+//! the end of the level ([`Machine::leave_hard`], [`Machine::leave_soft`], [`Machine::block`]). Pieces in
+//! the kernel are not preempted by other threads (`CONFIG_PREEMPT_VOLUNTARY`), those marked `preemptible`
+//! are.
 
 mod debt;
 mod scheduling;
@@ -91,7 +92,7 @@ struct Thread {
     cpu: usize,
     runtime: u64,
     debt: Debt,
-    /// What it was doing when it lost its core.
+    /// The piece that it was running when it lost its core.
     saved: Piece,
     /// Since when it has been ready without running.
     ready_since: Time,
@@ -240,7 +241,7 @@ impl Machine {
         (std::mem::take(&mut t.delayed), std::mem::take(&mut t.stolen))
     }
 
-    /// What each core did until `now`. Asserts that it adds up.
+    /// The time account of each core until `now`. Asserts that it adds up.
     pub fn times(&mut self, now: Time) -> Vec<CpuTime> {
         for cpu in 0..self.cpus.len() {
             self.settle(now, cpu);
@@ -330,8 +331,7 @@ impl Machine {
         }
     }
 
-    /// The top level of a core goes on with its piece; a thread that may be preempted looks whether it should
-    /// be.
+    /// The top level of a core continues with its piece; a preemptible thread checks whether to yield.
     #[inline]
     fn go_on(&mut self, now: Time, cpu: usize) {
         if self.top(cpu) == Some(Level::Thread) && self.may_switch(cpu) {
@@ -398,7 +398,7 @@ impl Machine {
         self.uncover(now, cpu);
     }
 
-    /// What was interrupted goes on.
+    /// Resumes the interrupted level.
     fn uncover(&mut self, now: Time, cpu: usize) {
         let c = &self.cpus[cpu];
         if c.is_soft_pending && !c.levels[Level::Soft as usize].is_active {

@@ -66,7 +66,8 @@ impl Machine {
         self.threads[thread as usize].waits_its_turn
     }
 
-    /// The thread of a core shall make way. One that runs elsewhere than its waker is told by an interrupt.
+    /// The thread of a core must make way. One that runs on another core than its waker is notified by an
+    /// interrupt.
     fn preempt(&mut self, now: Time, cpu: usize) {
         self.cpus[cpu].should_switch = true;
         if self.top(cpu) == Some(Level::Thread) && self.may_switch(cpu) {

@@ -1,10 +1,10 @@
 //! The whole path: application, array, host, controller and flash, with each paper's technique alone and with
 //! all of them.
 //!
-//! Every arrangement gets the same load: 70 % of what the combined one sustains. Reads are held against the
-//! *bare read*: one at a time, on the combined path, with nothing else going on; those of a recorded trace,
-//! which have sizes, against its own. Four `m-32g` drives. How many copies the combination has was chosen for
-//! the goal; what fewer give, and what each costs, stands beside it.
+//! Every arrangement gets an equal load: 70 % of what the combined one sustains. Reads are compared with
+//! the *bare read*: one at a time, on the combined path, with no other load; those of a recorded trace,
+//! which have sizes, with its own. Four `m-32g` drives. How many copies the combination has was chosen for
+//! the goal; the results with fewer, and the cost of each, are listed beside it.
 
 mod way;
 mod work;
@@ -62,7 +62,7 @@ fn bare(options: &Options, work: &Work) -> Run {
     Run { label: bare_label(work), scenario }
 }
 
-/// Those workloads that stand for all bare reads.
+/// The workloads that represent all bare reads.
 fn bares(works: &[Work]) -> impl Iterator<Item = &Work> {
     works.iter().filter(|work| **work == Work::Mixed || work.has_sizes())
 }
@@ -117,7 +117,7 @@ impl Study for WholePath {
     }
 }
 
-/// The reads that somebody waits for.
+/// The urgent reads.
 fn reads(measured: &Measured) -> Option<&KindReport> {
     let kinds = &measured.report.kinds;
     let urgent = class_kind(Class::new(1).expect("it is one"));
@@ -169,7 +169,7 @@ fn is_resolved(measured: &Measured, percentile: f64) -> bool {
     of.next().is_some_and(|point| point.resolved)
 }
 
-/// What the slowest hundredth of a per cent waited for.
+/// The waits of the slowest hundredth of a per cent.
 fn remains(measured: &Measured) -> String {
     let slowest = reads(measured).and_then(|reads| reads.slowest.last());
     let Some(tail) = slowest else { return "no reads".into() };
@@ -178,7 +178,7 @@ fn remains(measured: &Measured) -> String {
     format!("slowest {} %: {}", tail.share * 100.0, waits.join(", "))
 }
 
-/// What an arrangement costs: of the host's cores, of space, and of the flash.
+/// The cost of an arrangement: of the host's cores, of space, and of the flash.
 fn costs(done: &[Measured], work: &Work, way: Way) -> Vec<Row> {
     let measured = find(done, &label("carried", work, way));
     let row = |quantity: &str, unit, value: Option<f64>| Row::new(case(work, way), quantity, unit, value);

@@ -29,7 +29,7 @@ pub enum Way {
     Plain,
     /// The cooperative path of HIOPS.
     Hiops,
-    /// Threads that wait for the drive's announcement, or spin where it says that this is short.
+    /// Threads that wait for the drive's announcement, or spin where the drive predicts a short wait.
     Precompletion,
     /// RIOS and FARO (SPK3).
     Sprinkler,
@@ -39,18 +39,19 @@ pub enum Way {
     Swan,
     /// Two copies in token groups.
     Epochs,
-    /// These, and drives that collect when they are told to.
+    /// As [`Way::Epochs`], with drives that collect on the host's command.
     ControlApi,
     /// All of them that have a place beside each other, and reads that go to whichever copy's chip is free
     /// first; with the copies and token groups that Shin describes.
     TwoCopies,
-    /// The same with a third copy, and a token group for each drive.
+    /// As [`Way::TwoCopies`], with a third copy, and a token group for each drive.
     ThreeCopies,
-    /// The same with a copy on every drive: of each block three are where nobody writes.
+    /// As [`Way::ThreeCopies`], with a copy on every drive: of each block three are on drives that are not
+    /// being written.
     Combined,
 }
 
-/// All of them.
+/// All ways.
 pub const WAYS: [Way; 11] = [
     Way::Plain,
     Way::Hiops,
@@ -65,7 +66,7 @@ pub const WAYS: [Way; 11] = [
     Way::Combined,
 ];
 
-/// Those of the quick form.
+/// The ways of the quick form.
 pub const FEW: [Way; 5] = [Way::Plain, Way::PaReset, Way::ControlApi, Way::TwoCopies, Way::Combined];
 
 impl Way {
@@ -122,7 +123,7 @@ impl Way {
         scenario
     }
 
-    /// The class of reads that somebody waits for.
+    /// The class of urgent reads.
     pub fn read_class(self) -> Class {
         match self {
             Way::PaReset | Way::TwoCopies | Way::ThreeCopies | Way::Combined => {
@@ -140,7 +141,7 @@ fn plain(options: &Options) -> Scenario {
     let mut device = Preset::M.config();
     // A quarter of its blocks: nothing but how long preparing takes depends on them.
     device.geometry.blocks = 128;
-    // What an epoch has written must be flushed; the same for all.
+    // The writes of an epoch must be flushed, in all arrangements.
     device.buffer.capacitor = false;
     device.gc.background = false;
     let array = ArrayConfig { drives: DRIVES, layout: LayoutKind::Raid0, ..ArrayConfig::default() };
@@ -149,7 +150,7 @@ fn plain(options: &Options) -> Scenario {
     Scenario { seed: options.seed, content: false, device, array, host, precondition, ..Scenario::default() }
 }
 
-/// Reads first, and what is in their way is reset (table 2 of the paper).
+/// Reads first; operations in their way are reset (table 2 of the paper).
 fn reset(scenario: &mut Scenario) {
     let device = &mut scenario.device;
     (device.schedule.commit, device.schedule.chip) = (CommitPolicy::Sos, ChipPolicy::ReadsFirst);
@@ -172,6 +173,6 @@ fn combine(scenario: &mut Scenario, groups: u32, copies: u32) {
     // With more cores than requests at a time, a thread that looks after others keeps its own waiting.
     scenario.host.strategy = ANNOUNCED.into();
     scenario.host.window_feedback = true;
-    // Nobody waits for what the array does by itself: it is done where it interrupts nobody.
+    // No thread waits for the array's own work: it is done where it interrupts none.
     scenario.host.array_core = true;
 }

@@ -20,15 +20,15 @@ pub enum Work {
     /// A recorded trace, or a published workload where there is none.
     Recorded(Load),
     /// Gets and sets of a key-value store, 30 to 1 (Shin 2017, section 5.1: Facebook's workloads), in bursts.
-    /// What is popular its memory has: flash is asked for the rest, anywhere.
+    /// Popular items are in its memory: flash is read for the others, at random.
     Bursts,
 }
 
 /// The share of what the array sustains.
 const SHARE: f64 = 0.7;
 
-/// Until the drives collect as much as is written, and drives that are told to collect have the room that
-/// they want.
+/// Until the drives collect as much as is written, and drives that collect on the host's command have the
+/// free blocks that they need.
 const RAMP: Nanos = Nanos::secs(15);
 
 /// For how long it is measured what the array sustains: collection comes in waves, some seconds apart.
@@ -99,7 +99,7 @@ impl Work {
         scenario.run = Limits::NONE;
     }
 
-    /// What it did per second, of that which [`Work::carry`] sets.
+    /// The rate, per second, of the quantity that [`Work::carry`] sets.
     pub fn sustained(&self, saturated: &Measured) -> f64 {
         match self {
             Work::Lsm => saturated.report.store.as_ref().map_or(0.0, |store| store.puts_per_s),

@@ -2,9 +2,9 @@
 //!
 //! # Fault model
 //!
-//! *What a drive guarantees.* A logical block of 4 KiB is written whole or not at all, whatever happens (NVMe
-//! base specification, atomic write unit power fail, of a namespace formatted with 4 KiB). Between the blocks
-//! of a command nothing is guaranteed: they arrive in any order, other commands see some of them before the
+//! *Guarantees.* A logical block of 4 KiB is written whole or not at all, under all faults (NVMe base
+//! specification, atomic write unit power fail, of a namespace formatted with 4 KiB). Between the blocks of
+//! a command nothing is guaranteed: they arrive in any order, other commands see some of them before the
 //! others, and a power cut leaves any of them out. Commands in flight overtake each other. A write is durable
 //! when it has completed with force unit access, or when a flush has completed that was submitted after its
 //! completion, or at its completion on a drive without a volatile cache. A trimmed block reads as zeros. A
@@ -30,8 +30,8 @@
 //! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block; RAID 0 and copies, not with `sealed=no`: it may be stale, never that of another |
 //! | `twin` | as `flip`, on two drives of a group at once | in place with parity, and copies: an error or the data, never other data |
 //!
-//! *Members*: which drives the array is opened from when the power is back ([`rig`](super::rig), `members`).
-//! The superblocks of an array say which drives are stale and which histories have diverged
+//! *Members*: which drives the array is opened from when the power is back ([`rig`](super::rig),
+//! `members`). The superblocks of an array record which drives are stale and which histories have diverged
 //! (`docs/decisions/array-membership.md`):
 //!
 //! | fault | what happens | layouts |
@@ -43,8 +43,9 @@
 //! has its size back; nothing is lost by either.
 //!
 //! *Any drive, at any time*: `slow`, 10 to 1000 times, for some commands. It loses nothing, so it needs no
-//! limit: what is promised of the answers holds, only later. `slow-superblock` is the same for writes of
-//! superblocks; with `busy=PPM` drives refuse reads that may fail fast, in so many parts per million.
+//! limit: all promises about the answers hold, only later. `slow-superblock` does so for writes of
+//! superblocks; with `busy=PPM` drives refuse reads that may fail fast, with this probability in parts per
+//! million.
 //!
 //! *One drive, where drives are SSDs* ([`flash`](super::flash)): its flash wears out, and from then on writes
 //! answer "write protected", those in flight with any part arrived. Since that may happen at any moment, no
@@ -92,7 +93,7 @@ pub struct Drive {
     unreadable: BTreeSet<u64>,
     commands: Vec<Option<Working>>,
     health: Health,
-    /// It has become read-only, and somebody knows.
+    /// It has become read-only, and the subject knows.
     has_refused: bool,
     slow: (u32, u32),
     slow_superblocks: (u32, u32),
@@ -101,7 +102,7 @@ pub struct Drive {
     has_failed_write: bool,
     misdirect: Option<u32>,
     fail_flush: bool,
-    /// What a flush that failed has left in memory, newer than what is durable.
+    /// Blocks that a failed flush has left in memory, newer than the durable ones.
     forgotten: BTreeMap<u64, Bytes>,
     /// Blocks that it has with the next power.
     next_blocks: u64,
@@ -158,7 +159,7 @@ impl Drive {
         self.flash.as_ref().map_or((0, 0), |flash| flash.counts())
     }
 
-    /// What it says of itself.
+    /// The drive's identity as a disk.
     pub fn disk(&self) -> Disk {
         self.model.disk()
     }

@@ -28,7 +28,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// What it says of itself.
+    /// The drive's identity as a disk.
     pub fn disk(&self) -> Disk {
         Disk {
             blocks: self.blocks,

@@ -1,5 +1,5 @@
-//! What the host did and what it may see: the checker of content. It knows requests and answers, and
-//! nothing of what is tortured.
+//! The host's requests and the answers that are allowed: the checker of content. It knows requests and
+//! answers, and nothing about the subject.
 //!
 //! Each block is a register. A read may return what a write has written that was submitted before the read
 //! was answered, unless another write came in between: submitted after the one was answered, and answered
@@ -33,7 +33,7 @@ use version::{Version, decide};
 /// A moment in the order of submissions and answers.
 type Moment = u64;
 
-/// What the host may see.
+/// The versions that the host may see.
 #[derive(Clone, Debug)]
 pub struct History {
     blocks: Vec<Vec<Version>>,
@@ -67,7 +67,7 @@ pub struct Pending {
     first: u32,
 }
 
-/// What a read has shown beside being right.
+/// Additional findings from a correct read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
     /// Blocks that a write in flight is about to change.
@@ -81,7 +81,7 @@ pub struct Shown {
 }
 
 impl History {
-    /// Of so many blocks, all zeros.
+    /// Of `blocks` blocks, all zeros.
     pub fn new(blocks: u64) -> History {
         let durable = vec![0; blocks as usize];
         let blocks = vec![vec![Version::zeros()]; blocks as usize];
@@ -104,7 +104,7 @@ impl History {
         History { keeps_order: true, ..self }
     }
 
-    /// From now on writes may be answered with errors: only what has been answered hides what came before.
+    /// From now on writes may be answered with errors: only an answered write hides earlier ones.
     pub fn let_writes_fail(&mut self) {
         self.writes_may_fail = true;
     }
@@ -114,8 +114,8 @@ impl History {
         self.may_be_stale = true;
     }
 
-    /// From now on any block may read as zeros at any time, which tells nothing of what is in it: a cache may
-    /// miss.
+    /// From now on any block may read as zeros at any time, which reveals nothing about its content: a
+    /// cache may miss.
     pub fn let_misses(&mut self) {
         self.may_miss = true;
     }
@@ -144,7 +144,7 @@ impl History {
         (0..blocks).map(stamp).collect()
     }
 
-    /// A request was submitted. Tells whether another write of one of its blocks is in flight.
+    /// A request was submitted. Also returns whether another write of one of its blocks is in flight.
     pub fn submitted<B>(&mut self, request: &Request<B>) -> (Pending, bool) {
         let (op, block, blocks, fua) = (request.op, request.block, request.blocks, request.fua);
         let submitted = self.tick();
@@ -199,7 +199,7 @@ impl History {
         self.flushed(now);
     }
 
-    /// What was answered by then is durable.
+    /// All that was answered before `by` is durable.
     fn flushed(&mut self, by: Moment) {
         for version in self.blocks.iter_mut().flatten() {
             version.is_durable |= version.is_certain && version.answered < by;
@@ -207,7 +207,7 @@ impl History {
         self.forget(0..self.blocks.len() as u64);
     }
 
-    /// Forgets what neither a read in flight nor a later one may return, whatever happens.
+    /// Forgets versions that neither a read in flight nor a later one may return, under any circumstances.
     fn forget(&mut self, blocks: std::ops::Range<u64>) {
         let oldest = self.in_flight.first().copied().unwrap_or(Moment::MAX);
         for versions in &mut self.blocks[blocks.start as usize..blocks.end as usize] {

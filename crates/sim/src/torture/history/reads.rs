@@ -71,7 +71,7 @@ impl History {
         Ok(())
     }
 
-    /// What a read has shown: what came before, and which version a power cut has left.
+    /// Learns from a read: earlier versions are gone, and which version a power cut has left.
     fn learn(&mut self, block: u64, is_it: impl Fn(&Version) -> bool, since: Moment, now: Moment) {
         let versions = &mut self.blocks[block as usize];
         let mut shown = versions.iter().filter(|version| is_it(version));

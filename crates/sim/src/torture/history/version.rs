@@ -10,7 +10,7 @@ pub(super) struct Version {
     pub(super) submitted: Moment,
     /// [`Moment::MAX`] until it is answered.
     pub(super) answered: Moment,
-    /// It has certainly happened.
+    /// The write has certainly happened.
     pub(super) is_certain: bool,
     pub(super) is_durable: bool,
     /// A power cut may have left it; exactly one of those that are carried is there.
@@ -20,7 +20,7 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// What was never written.
+    /// The initial version, before any write.
     pub(super) fn zeros() -> Version {
         Version {
             number: 0,

@@ -91,7 +91,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.subject.inner_mut().answered(self.now, drive, response);
     }
 
-    /// What the subject has left goes to the drives and to the host.
+    /// Passes the subject's requests to the drives and its answers to the host.
     pub(in crate::torture) fn hand_over(&mut self) -> Result<(), End> {
         loop {
             let sent = self.subject.inner_mut().sent();

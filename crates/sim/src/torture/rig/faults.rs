@@ -65,8 +65,8 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
     }
 
-    /// Nothing says which of two copies is wrong: a scrub leaves them as they are, and only the store above
-    /// them makes them equal.
+    /// True when two copies cannot be told apart by checksums: a scrub leaves them as they are, and only
+    /// the store above them makes them equal.
     pub(in crate::torture) fn keeps_damage(&self) -> bool {
         let has_checksums = self.plan.sealed || self.config.has_checksums_in_place();
         self.config.layout.is_mirrored() && !has_checksums && self.scarred.contains(&true)
@@ -138,8 +138,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.config.has_checksums_in_place() && (is_second || is_unchecked || is_misdirected)
     }
 
-    /// No single damaged block makes a store believe what is older; two in one segment may, if they are its
-    /// two ends, or what was made durable last and what says so.
+    /// False if the segment of a store was damaged before. No single damaged block makes a store accept
+    /// older data; two in one segment may, if they are its two ends, or the last durable data and the
+    /// record of it.
     fn damages_another_segment(&mut self, fault: &Fault) -> bool {
         let is_of_block = matches!(fault.kind, FaultKind::Flip | FaultKind::Corrupt | FaultKind::Unreadable);
         if self.plan.subject != SubjectKind::Kv || self.plan.has_array || !is_of_block {
@@ -213,7 +214,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         layout.has_parity() && layout.is_in_place() && self.config.raid.write_hole == WriteHole::Resync
     }
 
-    /// Clears drives of suspicion, when the subject says that it is whole and nothing is known that it
+    /// Clears drives of suspicion, when the subject reports that it is whole and no damage is known that it
     /// cannot know.
     pub(in crate::torture) fn judge(&mut self) {
         if !self.is_ready || self.subject.inner().wellness() != Wellness::Whole {

@@ -93,7 +93,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     }
 }
 
-/// What a read returned, for people.
+/// The result of a read, as text.
 fn names(data: &[Bytes]) -> String {
     let name = |block: &Bytes| match Stamp::read(block) {
         Content::Zeros => String::from("0"),

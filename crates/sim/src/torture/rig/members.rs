@@ -51,13 +51,13 @@ struct Halves {
     parts: [Vec<usize>; 2],
     stage: Stage,
     ends: [PartEnd; 2],
-    /// What the host may see of each part.
+    /// The content of each part that the host may see.
     lines: [History; 2],
-    /// The part that is kept if the other one cannot be kept, too.
+    /// The part that is kept if the other one cannot be kept as well.
     kept: usize,
 }
 
-/// What is opened.
+/// The drives that are opened.
 #[derive(Clone, Copy)]
 enum Stage {
     Part(usize),
@@ -72,7 +72,7 @@ enum PartEnd {
     Begun,
     /// Nothing was written to its drives.
     Refused,
-    /// It has taken requests.
+    /// The part has accepted requests.
     Served,
 }
 
@@ -97,7 +97,7 @@ impl Members {
         self.removed.iter_mut().for_each(|removed| removed.is_succeeded = true);
     }
 
-    /// What was to happen with the next power does not.
+    /// Cancels the member faults planned for the next power-on.
     pub(in crate::torture) fn disarm(&mut self) {
         self.returning.clear();
         self.next_halves = None;

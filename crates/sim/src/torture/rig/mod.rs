@@ -40,7 +40,7 @@ type Due = Reverse<(Time, u64, usize, u32, bool)>;
 pub struct Fuse {
     /// Writes of metadata that come first.
     writes: u32,
-    /// Which.
+    /// The kind of metadata.
     what: Metadata,
     /// Events after that.
     events: u32,
@@ -83,7 +83,7 @@ pub struct Rig<'r, S> {
     /// When the power goes; then again, and again.
     pub(super) fuse: VecDeque<Fuse>,
     pub(super) events: u64,
-    /// Those before the power came on.
+    /// Events before the power came on.
     events_before: u64,
     /// Calls of the subject's own since time has gone on.
     calls: u32,

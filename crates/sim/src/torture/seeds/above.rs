@@ -120,13 +120,13 @@ impl Draw {
             if self.one_in(4) {
                 plan.steps.push(flush.clone());
             }
-            // Nothing more comes while what is under way goes on.
+            // No further work arrives while the current work continues.
             let after = self.below(60) as u32;
             plan.steps.extend([Step::Wait, Step::Cut { after, again: Vec::new() }, Step::Rest]);
         }
     }
 
-    /// What it stands on, with steps, faults and power cuts; and whether that is a drive.
+    /// The storage below, with steps, faults and power cuts; and whether it is a drive.
     fn below_it(&mut self, seed: u64, layouts: &[LayoutKind]) -> (Plan, bool) {
         let is_drive = self.one_in(2);
         if !is_drive {

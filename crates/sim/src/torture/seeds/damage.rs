@@ -1,5 +1,5 @@
-//! Damage below a key-value engine: blocks that become something else while the store is at rest, with older
-//! versions of what is in them elsewhere in its log.
+//! Damage below a key-value engine: blocks that become something else while the store is at rest, with
+//! older versions of their content elsewhere in its log.
 
 use super::Draw;
 use crate::torture::fault::{Fault, FaultKind};
@@ -18,12 +18,12 @@ pub(super) fn damage(seed: u64, is_drive: bool, plan: &mut Plan) {
 }
 
 impl Draw {
-    /// Nothing says which of two copies is right but the store's own checksums. Blocks of one drive are damaged
-    /// at a time, and the power is lost at rest only until that drive has been replaced: recovery makes copies
-    /// equal that a descriptor lists, and could take the damaged one.
+    /// Only the store's own checksums identify the right one of two copies. Blocks of one drive are damaged
+    /// at a time, and the power is lost at rest only until that drive has been replaced: recovery makes
+    /// copies equal that a descriptor lists, and could take the damaged one.
     fn one_copy(&mut self, plan: &mut Plan) {
         (plan.sealed, plan.keep, plan.copies) = (false, KvKeep::Store, self.one_of(&[2, 2, plan.copies]));
-        // As many as there is room for: what is struck is then seldom an item that has been replaced.
+        // As many as there is room for: a damaged item is then seldom one that has been replaced.
         plan.keys = 10_000;
         let is_borne =
             |kind| matches!(kind, FaultKind::Kill | FaultKind::Pull | FaultKind::Slow | FaultKind::ReadOnly);
@@ -60,7 +60,7 @@ impl Draw {
         plan.steps.extend(steps);
     }
 
-    /// A store whose first segments are not full yet: nothing but their records says what is in them. Each
+    /// A store whose first segments are not full yet: only their records describe their content. Each
     /// opening ends a segment, so that the next round begins another one.
     fn young(&mut self, plan: &Plan) -> Vec<Step> {
         let hot = 1 + self.below(plan.keys.min(8));
@@ -97,7 +97,7 @@ impl Draw {
                 steps.push(self.strike(kind, 0));
             }
             if self.one_in(3) {
-                // Segments with what was struck are reclaimed before anybody has read it.
+                // Segments with damaged blocks are reclaimed before they are read.
                 let hot = 1 + self.below(plan.keys.min(16));
                 for _ in 0..self.one_of(&[30, 100, 300]) {
                     let block = self.below(hot);

@@ -39,7 +39,7 @@ pub(super) fn moments(seed: u64, plan: &mut Plan) {
 }
 
 impl Draw {
-    /// What the journal has from before a drive was lost, or a copy of it, must not be written again.
+    /// Journal records from before a drive was lost, or a copy of them, must not be written again.
     fn journal(&mut self, plan: &mut Plan) {
         if !self.one_in(4) {
             return;
@@ -111,7 +111,7 @@ impl Draw {
         plan.steps.splice(0..0, steps);
     }
 
-    /// The drive that is pulled is back before the superblocks of the others say that it was missing.
+    /// The drive that is pulled is back before the superblocks of the others record that it was missing.
     fn back_before_the_superblock(&mut self, plan: &mut Plan, drive: u32, steps: &mut Vec<Step>) {
         (plan.queue, plan.depth) = (plan.queue.max(4), plan.depth.max(16));
         plan.waits = (self.one_of(&[0, 200_000]), 20_000_000);

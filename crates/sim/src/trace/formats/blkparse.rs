@@ -118,7 +118,7 @@ impl Blkparse {
     }
 }
 
-/// What the letters of RWBS say.
+/// The meaning of the letters of RWBS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Flags {
     op: Option<Op>,
@@ -127,8 +127,8 @@ struct Flags {
 }
 
 impl Flags {
-    /// `F` before the operation is a flush, behind it force unit access; `S`, `A`, `M`, `B`, `E`
-    /// say why it was done and change nothing here.
+    /// `F` before the operation is a flush, behind it force unit access; `S`, `A`, `M`, `B`, `E` describe
+    /// why it was done and change nothing here.
     #[inline]
     fn read(letters: &[u8]) -> Flags {
         let mut flags = Flags::default();

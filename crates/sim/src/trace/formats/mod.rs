@@ -15,7 +15,7 @@ use super::format::Format;
 use super::record::Raw;
 use tailcut_base::Nanos;
 
-/// What a line is: a request, nothing of interest, or a fault.
+/// A parsed line: a request, nothing of interest, or a fault.
 pub(super) type Parsed = Result<Option<Raw>, Box<Fault>>;
 
 /// The parser of a format, with what it remembers from line to line.
@@ -94,7 +94,7 @@ fn ticks(count: u64, unit: u64) -> Result<u64, Box<Fault>> {
         .ok_or_else(|| Fault::new(format!("time {count} is beyond 584 years: is the unit right?")))
 }
 
-/// A response time; formats that always have the field say 0 where it is not known.
+/// A response time; formats that always have the field contain 0 where it is not known.
 #[inline]
 fn known(response: u64) -> Option<Nanos> {
     (response > 0).then_some(Nanos(response))

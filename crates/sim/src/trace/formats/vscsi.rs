@@ -1,9 +1,9 @@
 //! VMware vscsi traces: binary records, little-endian, in two layouts.
 //!
-//! Version 1, 32 bytes: u32 serial, u32 length, u32 segments, u16 command, u16 version, u64 first
-//! sector, u64 time in us. Version 2, 40 bytes: u16 command, u16 version, u32 serial, u32 length,
-//! u32 segments, u64 first sector, u64 time in us, u64 response time in us. The upper byte of
-//! the version field tells which. Source: the CloudPhysics traces (Waldspurger et al., FAST 2015).
+//! Version 1, 32 bytes: u32 serial, u32 length, u32 segments, u16 command, u16 version, u64 first sector,
+//! u64 time in us. Version 2, 40 bytes: u16 command, u16 version, u32 serial, u32 length, u32 segments, u64
+//! first sector, u64 time in us, u64 response time in us. The upper byte of the version field identifies
+//! the layout. Source: the CloudPhysics traces (Waldspurger et al., FAST 2015).
 
 use super::{Parsed, known, sectors, ticks};
 use crate::trace::error::Fault;
@@ -11,7 +11,7 @@ use crate::trace::format::Format;
 use crate::trace::record::Raw;
 use tailcut_base::{Nanos, Op};
 
-/// The layout of a file that begins with `start`, told by the version of its first two records.
+/// The layout of a file that begins with `start`, identified by the version of its first two records.
 pub fn detect(start: &[u8]) -> Option<Format> {
     let is = |record: usize, version_at: usize, version: u8| {
         let records = (start.len() / record).min(2);

@@ -44,11 +44,11 @@ tailcut_base::choice! {
     }
 }
 
-/// What the paper says of a workload.
+/// The paper's figures for a workload.
 ///
-/// Counts are printed without a unit; they are thousands: 3607 MB in 406 thousand reads are
-/// 8.9 KB each. A megabyte is taken as 10^6 bytes, which the paper does not say; 2^20 would make
-/// every request 5 % larger.
+/// Counts are printed without a unit; they are thousands: 3607 MB in 406 thousand reads are 8.9 KB each. A
+/// megabyte is taken as 10^6 bytes, which the paper does not state; 2^20 would make every request 5 %
+/// larger.
 ///
 /// Two of the thirty-two mean sizes stand out. msnfs3 writes 477 KB at a time by counts of 5 and 1
 /// thousand, which are rounded; that is large, not impossible, and stays as it is printed. proj1 is

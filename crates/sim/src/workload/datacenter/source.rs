@@ -12,7 +12,7 @@ use tailcut_base::quantity::exact_bytes;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES};
 
-/// What a [`Datacenter`] source is made of.
+/// The parameters of a [`Datacenter`] source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The row.
@@ -26,7 +26,7 @@ pub struct Plan {
     pub region: u64,
     /// The most requests in flight, at least 1.
     pub depth: u32,
-    /// [`ArrivalPlan::Closed`] without a pause, or an open loop. Table 1 says nothing of time.
+    /// [`ArrivalPlan::Closed`] without a pause, or an open loop. Table 1 contains no times.
     pub arrivals: ArrivalPlan,
 }
 

@@ -30,7 +30,7 @@ use problem::Findings;
 pub struct FioJobs {
     /// Every job, in the order of the file; a section with `numjobs=N` gives N of them.
     pub jobs: Vec<FioJob>,
-    /// What the reader should know: keys that were ignored, and what is done otherwise than in fio.
+    /// Notes for the user: keys that were ignored, and differences from fio.
     pub notes: Vec<FioNote>,
 }
 
@@ -79,7 +79,7 @@ impl FioJobs {
 
 /// Sets the keys of a section.
 fn apply(section: &Section, options: &mut Options, findings: &mut Findings) {
-    // What `k` means holds for the whole section, wherever it is said.
+    // The meaning of `k` holds for the whole section, wherever it is set.
     let base = section.entries.iter().rev().find(|entry| entry.key == "kb_base");
     if let Some(Ok(kilo)) = base.map(|entry| options::base(entry.value.as_deref().unwrap_or(""))) {
         options.kilo = kilo;

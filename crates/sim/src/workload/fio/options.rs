@@ -1,4 +1,4 @@
-//! The keys of a job with their values: what a section says, added to what it inherits.
+//! The keys of a job with their values: those of its section, added to those that it inherits.
 
 use super::value::{Extent, KiloBase, boolean, extent, integer, per_direction, time};
 use crate::workload::address::{Pattern, Place, WHOLE};
@@ -7,7 +7,7 @@ use crate::workload::size::{Split, parse_percent, sectors_of};
 use std::collections::BTreeMap;
 use tailcut_base::Nanos;
 
-/// What a job does, `rw=`.
+/// The directions of a job, `rw=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Direction {
     pub read: bool,
@@ -27,7 +27,7 @@ pub(super) enum BlockSize {
 /// How many requests an I/O engine keeps in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
-    /// One, whatever `iodepth` says.
+    /// One, regardless of `iodepth`.
     Synchronous,
     /// `iodepth`.
     Asynchronous,
@@ -117,8 +117,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets `key`, a name out of [`super::key`]. `Ok` has a note for the reader where there is
-    /// something to say; the error says what would be right.
+    /// Sets `key`, a name out of [`super::key`]. `Ok` has a note for the user if there is one; the error
+    /// explains what would be right.
     pub fn set(
         &mut self,
         key: &'static str,
@@ -162,7 +162,7 @@ impl Options {
         })
     }
 
-    /// The keys that say what is read and written, and in which blocks.
+    /// The keys that select what is read and written, and in which blocks.
     fn set_blocks(&mut self, key: &str, text: &str) -> Result<bool, String> {
         let kilo = self.kilo;
         let sectors = |text: &str| block(text, kilo);

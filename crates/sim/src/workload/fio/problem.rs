@@ -1,4 +1,4 @@
-//! What is wrong in a job file, and what the reader should know about one that is right.
+//! Problems of a job file, and notes on a valid one.
 
 use std::fmt;
 

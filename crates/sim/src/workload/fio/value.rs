@@ -3,7 +3,7 @@
 use crate::workload::size::parse_percent;
 use tailcut_base::Nanos;
 
-/// What a `k` is: see fio's HOWTO, "Parameter types", on `kb_base`.
+/// The size of a `k`: see fio's HOWTO, "Parameter types", on `kb_base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KiloBase {
     /// `k` is 1024 and `Ki` is 1000: fio's default, for old job files.
@@ -89,7 +89,7 @@ pub(super) fn time(text: &str, unit: Nanos) -> Result<Nanos, String> {
     nanos.map(Nanos).ok_or_else(|| format!("'{text}' is longer than ten years"))
 }
 
-/// Yes or no; a key that stands alone says yes.
+/// Yes or no; a key without a value means yes.
 pub(super) fn boolean(value: Option<&str>) -> Result<bool, String> {
     match value {
         None | Some("" | "1" | "true") => Ok(true),

@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use tailcut_base::Time;
 use tailcut_base::random::{Permutation, Stream, mix64};
 
-/// What the clients of a store share: which operation comes next, for which key, and who waits to put.
+/// The shared state of a store's clients: which operation comes next, for which key, and which clients wait
+/// to put.
 #[derive(Clone, Debug)]
 pub struct Clients {
     kinds: Stream,
@@ -21,7 +22,7 @@ pub struct Clients {
     ranks: YcsbZipf,
     /// Where in the order of keys a key of some rank or age is.
     order: Permutation,
-    /// Those who have a put to do, in the order in which they came.
+    /// Clients with a put to do, in the order in which they came.
     waiting: VecDeque<u32>,
     /// Whose put is being done.
     pub(super) putting: Option<u32>,
@@ -30,7 +31,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Those of `plan` in the run with `seed`; `inserted` keys are there.
+    /// The clients of `plan` in the run with `seed`; `inserted` keys are present.
     pub fn new(plan: &Plan, seed: u64, inserted: u64) -> Clients {
         let ranks = if plan.mix == Mix::YcsbD { plan.keys } else { RANKS };
         Clients {
@@ -65,7 +66,7 @@ impl Clients {
     }
 }
 
-/// A rank among `keys` keys: those beyond them fall on any, by a hash, always on the same.
+/// A rank among `keys` keys: a rank beyond them falls on any key, by a hash, always on the same one.
 fn scrambled(rank: u64, keys: u64) -> u64 {
     if rank < keys { rank } else { ((u128::from(mix64(rank)) * u128::from(keys)) >> 64) as u64 }
 }

@@ -1,19 +1,19 @@
-//! What a store measures of itself.
+//! The statistics of a store.
 
 use super::mix::Operation;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Time};
 
-/// What a store has done of one kind of operation.
+/// The statistics of one kind of operation.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
-    /// From when an operation began to when its client goes on.
+    /// From the beginning of an operation to when its client continues.
     pub latency: LatencyHistogram,
     /// Of the reads of the disk that such operations waited for, each on its own.
     pub disk_reads: LatencyHistogram,
 }
 
-/// What a store has done since it counts.
+/// The statistics of a store since it started to count.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Since when it counts, from the start of the source.
@@ -79,7 +79,7 @@ impl Figures {
         if self.put_bytes == 0 { 0.0 } else { written as f64 / self.put_bytes as f64 }
     }
 
-    /// What was done of a kind of operation of clients; `None` for a get.
+    /// The statistics of a kind of operation of clients; `None` for a get.
     pub fn of(&self, operation: Operation) -> Option<&Done> {
         place(operation).map(|place| &self.operations[place])
     }

@@ -5,7 +5,7 @@ use super::space::{Extent, Space};
 use super::tree::{Tree, Work};
 use std::collections::VecDeque;
 
-/// What a job is for.
+/// The purpose of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The oldest sealed memtable becomes a file.
@@ -29,12 +29,12 @@ struct Run {
     block: u64,
 }
 
-/// A flush or compaction at work. It reads its inputs in the order of their keys, a piece ahead of
-/// the merge; the merge takes processor time; what it has made is written behind it, with so many
-/// writes in flight, and the merge waits for them to keep up.
+/// A flush or compaction at work. It reads its inputs in the order of their keys, a piece ahead of the
+/// merge; the merge takes processor time; its output is written behind it, with a bounded number of writes
+/// in flight, and the merge waits for them to keep up.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The files that it writes.
     pub outputs: Vec<u32>,

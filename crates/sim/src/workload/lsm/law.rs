@@ -13,8 +13,8 @@ pub struct Key {
     pub weight: f64,
 }
 
-/// Which keys puts go to. A file is known by its key range and its number of entries; the law says
-/// what that means for one key.
+/// Which keys puts go to. A file is known by its key range and its number of entries; the law derives from
+/// that the distribution over single keys.
 #[derive(Clone, Debug)]
 pub enum Law {
     /// To any key, equally often.
@@ -38,7 +38,8 @@ impl Law {
     }
 
     /// Puts that leave a file with the share `density` of the keys in its range: as many for all keys as
-    /// would leave its entries in its range. Infinite for a file with all keys; 0 where nobody asks.
+    /// would leave its entries in its range. Infinite for a file with all keys; 0 for laws that do not need
+    /// it.
     pub fn puts(&self, density: f64) -> f64 {
         match self {
             Law::Skewed(popularity) => popularity.puts(density),
@@ -46,7 +47,7 @@ impl Law {
         }
     }
 
-    /// The share of the keys that is in one file at least of those with the shares `densities`.
+    /// The share of the keys that is in at least one of the files with the shares `densities`.
     ///
     /// Uniform: 1 − (1 − d₁)(1 − d₂)…, as what a key is in does not depend on the other files. Skewed:
     /// the share that the puts of all of them together leave. Growing: the sum, for no key is inserted

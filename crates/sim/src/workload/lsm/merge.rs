@@ -1,4 +1,4 @@
-//! What is left when files are merged.
+//! The result of merging files.
 
 use super::law::Law;
 

@@ -1,4 +1,4 @@
-//! What the threads of a store do.
+//! The activities of a store's threads.
 
 use tailcut_base::choice;
 

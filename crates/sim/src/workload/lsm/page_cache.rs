@@ -76,7 +76,7 @@ impl PageCache {
         }
     }
 
-    /// The blocks belong to nobody any more.
+    /// The blocks belong to no file any more.
     pub fn remove(&mut self, extent: Extent) {
         for block in extent.first..extent.first + extent.blocks {
             if self.holds(block) {

@@ -7,7 +7,7 @@ use super::tree::LEVELS;
 use crate::workload::Problem;
 use tailcut_base::{Class, Nanos, SECTOR_BYTES};
 
-/// What a store is made of. Sizes are multiples of a block where they are in bytes.
+/// The parameters of a store. Sizes are multiples of a block where they are in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// First sector of the region.
@@ -66,7 +66,7 @@ pub struct Plan {
     pub write_size: u64,
     /// Such writes in flight at most, of one thread.
     pub write_depth: u32,
-    /// The device is told of blocks that have become free.
+    /// Blocks that have become free are discarded on the device.
     pub discard: bool,
     /// Processor time of a get.
     pub get_time: Nanos,
@@ -223,7 +223,7 @@ impl Plan {
     pub fn blocks_needed(&self) -> u64 {
         let least = self.data_blocks(self.keys);
         if least > self.region {
-            // Too large whatever else there is; the levels need not be laid out to know it.
+            // Too large in any case; the levels need not be laid out to know it.
             return least;
         }
         let made: u64 = self.filled_levels().iter().flatten().map(|file| self.blocks(file.entries)).sum();
@@ -264,7 +264,7 @@ impl Plan {
         self.readers + LOG_DEPTH + 2 + (self.compactions + 1) * (READS_AHEAD + self.write_depth)
     }
 
-    /// What is wrong; the keys are those of [`super::LsmConfig`].
+    /// All problems; the keys are those of [`super::LsmConfig`].
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut blame = |key, message: String| problems.push(Problem { key, message });

@@ -4,8 +4,8 @@ use crate::workload::zipf::zeta;
 
 /// Exponent of YCSB's request distribution (`ZipfianGenerator.ZIPFIAN_CONSTANT`).
 pub const THETA: f64 = 0.99;
-/// Ranks of YCSB's `ScrambledZipfianGenerator`, whatever the number of keys: those for which its ζ of
-/// 26.469 is right (`ZETAN`). Ranks beyond the number of keys fall on the keys evenly, by a hash.
+/// Ranks of YCSB's `ScrambledZipfianGenerator`, for any number of keys: those for which its ζ of 26.469 is
+/// right (`ZETAN`). Ranks beyond the number of keys fall on the keys evenly, by a hash.
 pub const RANKS: u64 = 10_000_000_000;
 
 /// How often keys are put to, and the share of all keys that *n* puts hit:

@@ -24,13 +24,13 @@ pub struct Step {
 /// A thread that gets, one key after another; or a client.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// What it does.
+    /// The operation under way.
     pub operation: Operation,
     /// When its get or operation began.
     pub begun: Time,
     /// When it asked for the block that it waits for.
     pub asked: Time,
-    /// What it has yet to look into.
+    /// The places that it has yet to look into.
     pub steps: VecDeque<Step>,
     /// The files that it keeps from going away.
     pub pinned: Vec<u32>,

@@ -12,7 +12,7 @@ use tailcut_base::{Class, Nanos, SECTOR_BYTES};
 /// Keys of the store whose sizes the defaults are (the thesis' load), and how many of them share a get
 /// and a put.
 const KEYS: f64 = 1e9;
-/// The same of a store with clients: SWAN's 64 GB of records of 1000 bytes (table 3).
+/// Keys of a store with clients: SWAN's 64 GB of records of 1000 bytes (table 3).
 const RECORDS: f64 = 64e6;
 const KEYS_PER_GET: u64 = 500;
 

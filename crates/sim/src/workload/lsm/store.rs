@@ -41,14 +41,14 @@ pub struct Store {
     pub(super) clients: Option<Clients>,
     /// Gets, or operations of clients, that have not begun.
     pub(super) gets_left: u64,
-    /// Those that have begun and not ended.
+    /// Gets that have begun and not ended.
     pub(super) gets_open: u32,
     pub(super) writer: Writer,
     /// The flush thread, then those that compact.
     pub(super) background: Vec<Option<Job>>,
     /// Extents to be discarded, one after another, before they are free.
     pub(super) discards: VecDeque<Extent>,
-    /// When each thread goes on by itself: readers, the writer, the background.
+    /// When each thread next has work of its own: readers, the writer, the background.
     pub(super) timers: Timers,
     pub(super) asked: Vec<Asked>,
     pub(super) get_keys: Stream,
@@ -153,7 +153,7 @@ impl Store {
         Ok(store)
     }
 
-    /// What it has done.
+    /// The store's statistics.
     pub fn figures(&self) -> &Figures {
         &self.figures
     }
@@ -183,7 +183,7 @@ impl Store {
         &self.space
     }
 
-    /// What it is made of.
+    /// The store's parameters.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -275,7 +275,7 @@ impl Store {
         self.release(extents, now);
     }
 
-    /// Blocks that nobody needs any more: free at once, or after the device has been told.
+    /// Frees blocks that are not needed any more: at once, or after the device has discarded them.
     pub(super) fn release(&mut self, extents: Vec<Extent>, now: Time) {
         for &extent in &extents {
             self.page_cache.remove(extent);

@@ -13,7 +13,8 @@ pub struct Table {
     pub id: u32,
     /// Its key range and entries.
     pub span: Span,
-    /// Of a store that grows: what was inserted of its range between these numbers of inserts is in it.
+    /// Of a store that grows: the file contains the keys of its range that were inserted between these
+    /// numbers of inserts.
     pub births: Range<u64>,
     /// Puts that it stands for ([`Law::puts`]).
     pub puts: f64,
@@ -27,7 +28,7 @@ pub struct Table {
     pub pins: u32,
     /// A compaction works on it.
     pub is_busy: bool,
-    /// It has been replaced and goes when nobody reads it.
+    /// It has been replaced and is removed after its last read.
     pub is_obsolete: bool,
 }
 
@@ -47,8 +48,8 @@ impl Table {
         is_drawn(self.id, HOLDS, key.place, probability)
     }
 
-    /// True when the filter wrongly says that the file has `key`, with a false-positive rate of
-    /// `rate`. A filter gives the same answer each time.
+    /// True when the filter has a false positive for `key`, with a false-positive rate of `rate`. A filter
+    /// gives the same answer each time.
     pub fn is_mistaken(&self, key: u64, rate: f64) -> bool {
         is_drawn(self.id, MISTAKEN, key, rate)
     }
@@ -82,7 +83,7 @@ pub fn is_drawn(owner: u32, purpose: u64, key: u64, probability: f64) -> bool {
     ((bits >> 11) as f64) < probability * (1u64 << 53) as f64
 }
 
-/// What a draw is for: does a file hold a key, is its filter wrong, does a memtable hold a key.
+/// The purpose of a draw: does a file hold a key, is its filter wrong, does a memtable hold a key.
 pub const HOLDS: u64 = 1;
 const MISTAKEN: u64 = 2;
 /// See [`HOLDS`].

@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Levels that there can be (RocksDB's `num_levels`).
 pub const LEVELS: usize = 7;
 
-/// What a compaction is to do.
+/// The work of a compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
     /// The level that the files come from; its successor takes them.
@@ -36,7 +36,7 @@ pub struct Tree {
     idle_blocks: [u64; LEVELS],
     /// The key behind the last file that was taken from a level.
     pointers: [u64; LEVELS],
-    /// Obsolete files that somebody still reads.
+    /// Obsolete files that are still being read.
     lingering: BTreeSet<u32>,
 }
 
@@ -67,7 +67,7 @@ impl Tree {
         self.levels[level].len()
     }
 
-    /// A file that is about to be written, of what was inserted within `births`; it belongs to no level
+    /// A file that is about to be written, with the keys inserted within `births`; it belongs to no level
     /// yet.
     pub fn make(&mut self, span: Span, births: Range<u64>, law: &Law, plan: &Plan) -> u32 {
         let id = self.tables.len() as u32;
@@ -163,7 +163,7 @@ impl Tree {
         Some(work)
     }
 
-    /// What a compaction of `level` would take, if no other has a part of it and it has room.
+    /// The inputs of a compaction of `level`, if no other has a part of them and it has room.
     fn work(&self, level: usize, room: u64) -> Option<Work> {
         let idle = |ids: &[u32]| ids.iter().all(|&id| !self.table(id).is_busy);
         let blocks = |ids: &[u32]| ids.iter().map(|&id| self.table(id).blocks).sum::<u64>();
@@ -187,8 +187,7 @@ impl Tree {
         })
     }
 
-    /// Puts what a compaction has written in the place of what it read. Returns the files that
-    /// nobody reads any more.
+    /// Replaces the inputs of a compaction by its outputs. Returns the files that are not read any more.
     pub fn replace(&mut self, work: &Work, outputs: &[u32]) -> Vec<u32> {
         let mut gone = Vec::new();
         for (step, inputs) in work.inputs.iter().enumerate() {

@@ -7,12 +7,12 @@ use super::store::{Owner, Store};
 use super::table::locate;
 use tailcut_base::{Nanos, Op, Time};
 
-/// What the writer does.
+/// The state of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It computes, or waits for the next put to be due.
     Computing,
-    /// Its put is slowed down and goes on at its moment.
+    /// Its put is slowed down and continues at its time.
     Delayed,
     /// No memtable takes its put, level 0 has too many files, or the region is nearly full.
     Stalled {
@@ -32,7 +32,7 @@ pub enum State {
 /// The thread that puts.
 #[derive(Clone, Debug)]
 pub struct Writer {
-    /// What it does.
+    /// Its state.
     pub state: State,
     /// Puts left.
     pub left: u64,
@@ -93,7 +93,7 @@ impl Store {
         self.sealed.len() as u32 + 1 < self.plan.write_buffers
     }
 
-    /// A stalled put goes on when there is room again.
+    /// A stalled put continues when there is room again.
     pub(super) fn end_stall(&mut self, now: Time) {
         let State::Stalled { since } = self.writer.state else { return };
         self.make_room(now);

@@ -123,7 +123,7 @@ impl ChipLayout {
         (chips.layout.plane_at(request.unit, place), place, offset)
     }
 
-    /// Puts a request into the slot that its address says.
+    /// Puts a request into the slot of its address.
     pub(super) fn enter_slot(&mut self, chips: Chips<'_>, id: RequestId) {
         looked();
         let (plane, place, offset) = self.whereabouts(chips, id);

@@ -1,10 +1,10 @@
 //! Commit schedulers: which memory request is committed to its chip, and when.
 //!
-//! A scheduler is told which host memory requests have arrived and which chips have become free,
-//! and answers with requests to commit. A transaction is then composed of what has been committed
-//! when the chip's command sequence starts; composing is the flash controller's work and the same
-//! under all schedulers (Sprinkler, section 2.1). The controller's own work (garbage collection,
-//! the buffer's write-back) is committed directly.
+//! A scheduler is notified of host memory requests that have arrived and of chips that have become free,
+//! and returns requests to commit. A transaction is then composed of the requests committed when the chip's
+//! command sequence starts; composing is the flash controller's work and is identical under all schedulers
+//! (Sprinkler, section 2.1). The controller's own work (garbage collection, the buffer's write-back) is
+//! committed directly.
 //!
 //! The five schedulers of the paper's evaluation (section 5.1) differ in two ways: in which order
 //! requests may come to the chips, and how much of what waits a chip is given at a time.
@@ -62,7 +62,7 @@ tailcut_base::choice! {
     }
 }
 
-/// What a scheduler may look at.
+/// The state that a scheduler may read.
 #[derive(Clone, Copy, Debug)]
 pub struct Chips<'a> {
     /// All memory requests.
@@ -76,8 +76,8 @@ pub struct Chips<'a> {
 /// The contract of a commit scheduler. All memory requests of an I/O request arrive together;
 /// after them, and after each `released`, `next` is called until it answers `None`.
 pub trait CommitScheduler {
-    /// A host memory request is known, with its unit and place. Requests arrive in the order of
-    /// their I/O requests and pages. `alone` says that its I/O request has no other.
+    /// A host memory request is known, with its unit and place. Requests arrive in the order of their I/O
+    /// requests and pages. `alone` is true when its I/O request has no other.
     fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool);
 
     /// A unit may be able to take requests that it could not take before.
@@ -155,8 +155,8 @@ impl Scheduler {
         Scheduler { policy, gate: Gate::default() }
     }
 
-    /// A host memory request has arrived; `alone` says that its I/O request has no other, `fua`
-    /// that it must not be reordered.
+    /// A host memory request has arrived; `alone` is true when its I/O request has no other, `fua` when it
+    /// must not be reordered.
     #[inline(always)]
     pub fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool, fua: bool) {
         if self.gate.arrived(id, chips.requests[id].tag, fua) {

@@ -34,7 +34,7 @@ pub(super) struct Pas {
     arrived: RequestId,
     /// The unit that an event has just concerned.
     candidate: LunId,
-    /// What has been chosen and `next` has not answered yet.
+    /// Requests chosen that `next` has not returned yet.
     chosen: VecDeque<RequestId>,
 }
 

@@ -11,7 +11,7 @@ use tailcut_base::Time;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 
-/// What the scheduler on a [`Rig`] is loaded with.
+/// The load of a scheduler on a [`Rig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Chips, of two dies with two planes each: 1 to 32768.
@@ -39,11 +39,11 @@ impl Load {
     }
 }
 
-/// What a scheduler has answered, in order: see [`Rig::record`].
+/// The answers of a scheduler, in order: see [`Rig::record`].
 #[derive(Clone, Debug, Default)]
 pub struct Script(VecDeque<RequestId>);
 
-/// Who says what is committed next.
+/// The source of commit decisions.
 #[derive(Clone, Debug)]
 enum Answers {
     Scheduler(Scheduler),
@@ -56,10 +56,10 @@ enum Answers {
 /// full: I/O requests arrive whenever they fit into [`Load::depth`]. Their pages go to random
 /// places; 30 % are writes.
 ///
-/// A chip waits for its bus until its turn comes, in random order among the chips to which
-/// something is committed. Then its transaction starts, with one request of each kind for each
-/// place, and ends at the same moment. The scheduler is told in the order in which the drive tells
-/// it: `left` for each member, `released` and `next` until there is none, then the arrivals.
+/// A chip waits for its bus until its turn comes, in random order among the chips to which something is
+/// committed. Then its transaction starts, with one request of each kind for each place, and ends at the
+/// same moment. The scheduler is notified in the same order as in the drive: `left` for each member,
+/// `released` and `next` until there is none, then the arrivals.
 #[derive(Clone, Debug)]
 pub struct Rig {
     load: Load,
@@ -130,9 +130,9 @@ impl Rig {
         }
     }
 
-    /// From now on commits what `script` says, which is recorded from a clone of this rig, and does
-    /// without the scheduler. What that saves is the scheduler's cost: all else is done as before,
-    /// for the same requests in the same order.
+    /// From now on commits the requests of `script`, which was recorded from a clone of this rig, without
+    /// the scheduler. The time that this saves is the scheduler's cost: all other work is identical, for
+    /// the same requests in the same order.
     pub fn follow(&mut self, script: Script) {
         self.answers = Answers::Script(script);
     }

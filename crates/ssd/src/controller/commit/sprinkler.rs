@@ -35,7 +35,7 @@ pub(super) struct Sprinkler {
     in_order: bool,
     /// I/O requests that are not laid out yet.
     line: VecDeque<RequestId>,
-    /// What the last visit has chosen and `next` has not answered yet.
+    /// Requests chosen by the last visit that `next` has not returned yet.
     chosen: Set,
     /// Transactions of each unit that ended since its oldest waiting request became that.
     passed: IdVec<LunId, u32>,
@@ -134,7 +134,7 @@ impl Sprinkler {
         self.waiting.leave_slot(chips, id);
     }
 
-    /// Puts a waiting read where its new address, in the same plane, says.
+    /// Puts a waiting read into the slot of its new address in the same plane.
     pub(super) fn enter(&mut self, chips: Chips<'_>, id: RequestId) {
         self.waiting.enter_slot(chips, id);
     }

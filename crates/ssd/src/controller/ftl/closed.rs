@@ -56,7 +56,7 @@ pub struct ClosedBlocks {
     garbage: IdVec<PlaneId, u64>,
 }
 
-/// What each block takes.
+/// Bytes of memory for each block.
 pub(super) const BYTES_PER_BLOCK: usize = size_of::<Link>();
 
 impl ClosedBlocks {
@@ -129,9 +129,9 @@ impl ClosedBlocks {
         self.garbage[plane]
     }
 
-    /// The victim in a plane; `valid` tells the valid pages of a block. `None` when no closed block
-    /// has a page that is not valid. Policies that do not look for the emptiest block can choose a
-    /// full one, as in the literature: they gain nothing by it, and come to another block next.
+    /// The victim in a plane; `valid` returns the number of valid pages of a block. `None` when no closed
+    /// block has an invalid page. Policies that do not look for the emptiest block can choose a full one,
+    /// as in the literature: they gain nothing by it, and come to another block next.
     pub fn choose(
         &mut self,
         plane: PlaneId,

@@ -139,7 +139,7 @@ impl Mapping {
     }
 }
 
-/// What a block is used for.
+/// The use of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockState {
     /// Erased, in the free list.
@@ -162,7 +162,7 @@ struct Block {
     state: BlockState,
 }
 
-/// What each block takes in the tables of the translation layer.
+/// Bytes of memory for each block in the tables of the translation layer.
 pub(crate) const BYTES_PER_BLOCK: usize = size_of::<Block>() + closed::BYTES_PER_BLOCK;
 
 /// A place where pages of one kind are written: an open block and its next page.
@@ -451,7 +451,7 @@ impl Ftl {
         self.blocks[block].valid
     }
 
-    /// What a block is used for.
+    /// The use of a block.
     #[inline]
     pub fn state(&self, block: BlockId) -> BlockState {
         self.blocks[block].state
