@@ -199,7 +199,7 @@ impl ArrayConfig {
         if layout.is_in_place() || !layout.has_parity() {
             let message = format!(
                 "{layout} cannot do without the drive that has the token: set log.tokens = false, or choose \
-                 log-raid4, log-raid5, swan4 or swan5 (layout = epochs has tokens of its own)"
+                 log-raid4, log-raid5, swan4 or swan5 (the layout epochs has tokens of its own)"
             );
             return Some(("log.tokens", message));
         }

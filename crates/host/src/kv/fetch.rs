@@ -181,6 +181,9 @@ impl Engine {
                 Err(fetching) => self.end_fetch(fetching, None, true),
             };
         }
+        if fetching.copy.is_some() {
+            fetching.versions.extend(&data);
+        }
         fetching.blocks.append(&mut data);
         self.pool.take_back(data);
         self.judge(fetching);
@@ -208,7 +211,7 @@ impl Engine {
         }
         let (is_believed, is_doubted) = (flash.log.is_believed(sequence), flash.is_doubted(&header));
         if fetching.copy.is_some() {
-            self.repair_copies(&fetching);
+            self.repair_copies(&fetching, needed, |blocks| whole_in(blocks).is_some());
         }
         if !is_believed {
             return self.end_fetch(fetching, None, false);
@@ -238,30 +241,35 @@ impl Engine {
             return Err(fetching);
         }
         let blocks = std::mem::take(&mut fetching.blocks);
-        fetching.versions.add(fetching.copy, &blocks, &[]);
+        if fetching.copy.is_none() {
+            fetching.versions.add(None, &blocks, &[]);
+        }
         self.pool.take_back(blocks);
-        fetching.copy = Some(fetching.tries % copies);
+        let copy = fetching.tries % copies;
+        fetching.versions.begin(copy);
+        fetching.copy = Some(copy);
         fetching.tries += 1;
         let pages = usize::from(pages).max(fetching.versions.longest());
         self.read_on(fetching, pages);
         Ok(())
     }
 
-    /// Overwrites the other copies after a named copy was read intact.
-    fn repair_copies(&mut self, fetching: &Fetching) {
-        let (Some(flash), Some(copy)) = (&mut self.flash, fetching.copy) else { return };
+    /// Overwrites the copies of those of the first `count` blocks that are damaged, as `is_right` shows, with
+    /// a copy that is not.
+    fn repair_copies(&mut self, fetching: &Fetching, count: usize, is_right: impl Fn(&[Bytes]) -> bool) {
+        let Some(flash) = &mut self.flash else { return };
         let Place::Log { unit, .. } = fetching.place else { return };
-        let block = unit / UNITS;
-        let source = |at: usize| fetching.versions.copy_with(at, &fetching.blocks[at]).unwrap_or(copy);
-        let mut at = 0;
-        while at < fetching.blocks.len() {
-            let from = source(at);
-            let more = (at..fetching.blocks.len()).take_while(|&at| source(at) == from).count();
-            let right = &fetching.blocks[at..at + more];
-            flash.repair_copies(fetching.segment, from, block + at as u64, right);
-            at += more;
+        let Fetching { blocks, versions, segment, .. } = fetching;
+        let mut repaired = None;
+        for at in (0..count).filter(|&at| versions.proves(at, blocks, &is_right)) {
+            let Some(copy) = versions.copy_with(at, &blocks[at]) else { continue };
+            let block = unit / UNITS + at as u64;
+            flash.repair_copies(*segment, copy, block, std::slice::from_ref(&blocks[at]));
+            repaired.get_or_insert(block);
         }
-        self.report(Damage { block, what: DamageKind::Copy });
+        if let Some(block) = repaired {
+            self.report(Damage { block, what: DamageKind::Copy });
+        }
     }
 
     /// The record that the index points to is damaged.

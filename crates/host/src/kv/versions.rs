@@ -26,6 +26,37 @@ impl Versions {
         self.versions.push(Version { copy, blocks });
     }
 
+    /// Begins the version of a copy, without any block so far.
+    pub fn begin(&mut self, copy: u8) {
+        self.versions.push(Version { copy: Some(copy), blocks: Vec::new() });
+    }
+
+    /// Appends blocks to the version that was begun last.
+    pub fn extend(&mut self, blocks: &[Bytes]) {
+        let last = self.versions.last_mut().expect("a version was begun");
+        last.blocks.extend(blocks.iter().cloned().map(Some));
+    }
+
+    /// Whether block `at` may be written over the other copies: some copy of it differs or could not be read,
+    /// and with each of the differing ones in its place `is_right` fails. A block that a record touches in
+    /// part may be damaged outside of the record, so an intact record does not prove that the block is.
+    pub fn proves(&self, at: usize, blocks: &[Bytes], is_right: impl Fn(&[Bytes]) -> bool) -> bool {
+        let block = &blocks[at];
+        let is_missing = |version: &Version| version.copy.is_some() && version.other(at).is_none();
+        let mut changed = blocks.to_vec();
+        let mut is_damaged = |version: &Version| {
+            changed[at] = version.other(at).unwrap_or(block).clone();
+            !is_right(&changed)
+        };
+        let is_news = self.differ(at, block) || self.versions.iter().any(is_missing);
+        is_news
+            && self
+                .versions
+                .iter()
+                .filter(|version| version.differs(at, block))
+                .all(|version| is_damaged(version))
+    }
+
     /// Block `at` of the first version that could read it.
     pub fn readable(&self, at: usize) -> Option<&Bytes> {
         self.versions.iter().find_map(|version| version.blocks.get(at)?.as_ref())
