@@ -176,3 +176,10 @@ fn a_summary_that_was_not_written_is_not_called_durable() {
     let plan: Plan = include_str!("plans/kv-summary-not-written.txt").parse().expect("a plan");
     assert_eq!(attempt(&plan, None).wrong, None);
 }
+
+/// Found by `kv-damage`, seed 209412.
+#[test]
+fn a_copy_that_is_right_for_one_record_replaces_no_other() {
+    let plan: Plan = include_str!("plans/kv-copy-shared.txt").parse().expect("a plan");
+    assert_eq!(attempt(&plan, None).wrong, None);
+}

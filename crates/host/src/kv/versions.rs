@@ -44,17 +44,12 @@ impl Versions {
         let block = &blocks[at];
         let is_missing = |version: &Version| version.copy.is_some() && version.other(at).is_none();
         let mut changed = blocks.to_vec();
-        let mut is_damaged = |version: &Version| {
+        let is_damaged = |version: &Version| {
             changed[at] = version.other(at).unwrap_or(block).clone();
             !is_right(&changed)
         };
         let is_news = self.differ(at, block) || self.versions.iter().any(is_missing);
-        is_news
-            && self
-                .versions
-                .iter()
-                .filter(|version| version.differs(at, block))
-                .all(|version| is_damaged(version))
+        is_news && self.versions.iter().filter(|version| version.differs(at, block)).all(is_damaged)
     }
 
     /// Block `at` of the first version that could read it.
