@@ -125,7 +125,7 @@ mod tests {
             (late, waits)
         }
 
-        /// Mean lateness of reads, and the share of those that waited their turn, after a warm-up.
+        /// Mean lateness of reads in ns, and the share of queued reads (0 to 1), after a warm-up.
         fn run(mut self, reports: bool) -> (u64, f64) {
             let mut window = Window::new(Nanos(2000), true);
             (0..5000).for_each(|_| _ = self.read(&mut window, reports));

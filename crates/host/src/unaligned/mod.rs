@@ -230,8 +230,7 @@ impl Unaligned {
         !self.ready.is_empty() || self.is_wanted
     }
 
-    /// Number of requests that wait for overlapping ones. Each time one of those ends, all that wait are
-    /// examined.
+    /// Number of requests blocked by overlapping requests. Each completion examines all blocked requests.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }

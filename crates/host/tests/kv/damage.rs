@@ -4,6 +4,9 @@
 //! nothing that was deleted. If it is one block, a store answers all that is not in it, and says of the rest
 //! that it cannot be read.
 
+mod copies;
+mod failed;
+
 use crate::disk::TestDisk;
 use crate::random::cases;
 use crate::rig::{open, settings};
@@ -225,8 +228,7 @@ impl Store {
         self.settle();
     }
 
-    /// Nobody wants anything any more, not even that what was written becomes durable, until the engine wants
-    /// nothing, either.
+    /// Runs the engine, without a sync, until it has no request in flight and no timer.
     fn idle(&mut self) {
         loop {
             self.run();
@@ -464,7 +466,7 @@ fn what_was_durable_last_is_not_taken_for_a_write_that_was_cut_off() {
     finds(Rule::DurableIsMarked, check);
 }
 
-/// The same where nobody waits for anything to become durable, and the versions come a second apart.
+/// Two versions a second apart, without a sync, and damage to one block after a power loss.
 #[test]
 fn a_store_at_rest_is_durable_and_says_so() {
     let check = || {
@@ -614,201 +616,6 @@ fn damage_is_counted_and_told() {
     assert_eq!(store.damages, [Damage { block: segment * SEGMENT, what: DamageKind::Head }]);
     let text = store.damages[0].to_string();
     assert!(text.contains("a damaged head of a segment, written again from its foot"), "{text}");
-}
-
-/// One of two copies of everything on flash is not what was written.
-#[test]
-fn another_copy_is_read_and_replaces_the_bad_one() {
-    let check = || {
-        for keep in [Keep::Everything, Keep::WhatIsUsed] {
-            let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, 4);
-            store.disk.shape.copies = 2;
-            for block in (2..SEGMENT * SEGMENTS).filter(|block| (1..SEGMENT - 1).contains(&(block % SEGMENT)))
-            {
-                store.disk.bad_copies.insert((block, 0), noise(block));
-            }
-            store.reopen().expect("there is another copy");
-            assert_eq!(store.check(), (0, 0));
-            let before = store.disk.bad_copies.len();
-            store.settle();
-            assert_eq!(store.check(), (0, 0));
-            let (after, figures) = (store.disk.bad_copies.len(), *store.engine.figures());
-            assert!(
-                after < before && figures.repaired > 0 && figures.damaged == 0,
-                "{after} of {before}: {figures:?}"
-            );
-            assert!(
-                store.damages.iter().all(|damage| damage.what == DamageKind::Copy),
-                "{:?}",
-                store.damages
-            );
-            // What is moved for room is read from the other copy, too.
-            (0..900).for_each(|_| store.step());
-            assert_eq!(store.check().0, 0);
-        }
-    };
-    finds(Rule::OtherCopiesAreRead, check);
-}
-
-/// Of each block one of two copies is not what was written, now this one and now that: neither copy has a
-/// whole segment, nor a whole record of several blocks.
-#[test]
-fn blocks_of_several_copies_are_combined() {
-    let check = || {
-        for (keep, seed, is_closed) in
-            [(Keep::Everything, 4, true), (Keep::Everything, 5, false), (Keep::WhatIsUsed, 6, true)]
-        {
-            let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, seed);
-            if !is_closed {
-                store.reopen().expect("it is whole");
-                (0..150).for_each(|_| store.step());
-                store.rest();
-                store.disk.lose_power();
-            }
-            store.disk.shape.copies = 2;
-            let mut random = Stream::new(seed, "copies");
-            for block in (2..SEGMENT * SEGMENTS).filter(|block| (1..SEGMENT - 1).contains(&(block % SEGMENT)))
-            {
-                // A byte may lie outside of the record that the rest of the block belongs to.
-                let mut bad = if random.below(3) == 0 { noise(block) } else { store.disk.read(block) };
-                bad.as_mut_slice()[random.below(4096) as usize] ^= 1;
-                store.disk.bad_copies.insert((block, random.below(2) as u8), bad);
-            }
-            store.reopen().expect("all is there");
-            assert_eq!(store.check(), (0, 0), "{keep:?} {is_closed}");
-            store.settle();
-            let (after, figures) = (store.disk.bad_copies.len(), *store.engine.figures());
-            assert!(figures.repaired > 0 && figures.damaged == 0, "{after}: {figures:?}");
-            let is_repair = |damage: &Damage| matches!(damage.what, DamageKind::Copy | DamageKind::Summary);
-            assert!(store.damages.iter().all(is_repair), "{:?}", store.damages);
-            // What is moved for room is read from both copies, too.
-            (0..900).for_each(|_| store.step());
-            assert_eq!(store.check().0, 0);
-        }
-    };
-    finds(Rule::OtherCopiesAreRead, check);
-}
-
-/// One of two copies is zeros, or something else, at both ends of all segments and in the superblocks: zeros
-/// there would pass for segments that were never used.
-#[test]
-fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
-    let check = || {
-        for keep in [Keep::Everything, Keep::WhatIsUsed] {
-            for is_zeros in [true, false] {
-                let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, 4);
-                store.disk.shape.copies = 2;
-                let is_end = |block: &u64| *block < 2 || [0, SEGMENT - 1].contains(&(block % SEGMENT));
-                for block in (0..SEGMENT * SEGMENTS).filter(is_end) {
-                    let bad = if is_zeros { Bytes::ZEROS } else { noise(block) };
-                    store.disk.bad_copies.insert((block, 0), bad);
-                }
-                store.reopen().expect("there is another copy");
-                assert_eq!(store.check(), (0, 0), "{keep:?} {is_zeros}");
-                let kinds: Vec<DamageKind> = store.damages.iter().map(|damage| damage.what).collect();
-                assert!(kinds.contains(&DamageKind::Copy), "{kinds:?}");
-                assert!(kinds.iter().all(|kind| *kind == DamageKind::Copy), "{kinds:?}");
-                // The next opening may read either copy.
-                store.settle();
-                store.close();
-                store.disk.bad_copies.retain(|(block, _), _| *block >= 2 && block % SEGMENT == 0);
-                store.reopen().expect("a store");
-                assert_eq!(store.check(), (0, 0), "{keep:?} {is_zeros}");
-            }
-        }
-    };
-    finds(Rule::OtherCopiesAreRead, check);
-}
-
-/// A sparse file on a file system without room: blocks that were written can be written again, and no others.
-#[test]
-fn a_disk_without_room_is_full_until_it_has_some() {
-    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
-    store.disk = TestDisk::new(SEGMENT * SEGMENTS, true, 7);
-    let making = Making::Create { store: 5, seed: 7 };
-    store.engine = open(store.settings, &mut store.disk, making).expect("a new store");
-    (0..60).for_each(|number| store.put(number));
-    store.settle();
-    store.disk.is_full = true;
-    let mut refused = 0;
-    for _ in 0..300 {
-        let number = store.random.below(60);
-        let before = store.versions;
-        store.put(number);
-        let is_put =
-            store.last[&number].as_ref().is_some_and(|value| value.starts_with(&(before + 1).to_le_bytes()));
-        refused += u32::from(!is_put);
-    }
-    assert!(refused > 0 && store.engine.is_full(), "{refused}");
-    assert_eq!(store.check(), (0, 0), "everything is read");
-    store.delete(3);
-    assert_eq!((store.said(3), store.last[&3].as_ref()), (Said::Nothing, None), "and deleted");
-    // A restart finds what was durable, or says why not.
-    store.disk.is_full = false;
-    store.time += 2_000_000_000;
-    store.tick();
-    store.settle();
-    assert!(!store.engine.is_full(), "there is room again");
-    (0..60).for_each(|number| store.put(number));
-    assert_eq!(store.check(), (0, 0));
-    store.close();
-    store.reopen().expect("a store");
-    assert_eq!(store.check(), (0, 0));
-}
-
-/// A store or cache that has made 60 items durable, on a disk that has failed since.
-fn on_a_failed_disk(keep: Keep) -> Store {
-    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(keep) }, 8);
-    (0..60).for_each(|number| store.put(number));
-    store.settle();
-    store.disk.fails_writes = true;
-    store.put(KEYS - 1);
-    store.engine.sync();
-    (0..100).for_each(|_| store.run());
-    assert!(store.engine.has_failed() && !store.engine.is_full());
-    store
-}
-
-#[test]
-fn a_store_on_a_failed_disk_deletes_nothing() {
-    let mut store = on_a_failed_disk(Keep::Everything);
-    (0..60).for_each(|number| store.delete(number));
-    assert!(store.last.values().all(Option::is_some), "deletes are refused, as sets are");
-    assert!(store.engine.flush_all().is_err(), "and so is forgetting everything");
-    assert_eq!(store.check(), (0, 0), "everything is read as before");
-    store.disk.fails_writes = false;
-    (0..100).for_each(|_| store.run());
-    store.reopen().expect("a store");
-    // What was written to the failed disk was never durable.
-    if store.said(KEYS - 1) == Said::Nothing {
-        store.last.remove(&(KEYS - 1));
-    }
-    assert_eq!(store.check(), (0, 0), "and after a restart");
-}
-
-#[test]
-fn a_cache_on_a_failed_disk_deletes_from_memory() {
-    let mut store = on_a_failed_disk(Keep::WhatIsUsed);
-    store.delete(3);
-    assert_eq!((store.said(3), store.last[&3].as_ref()), (Said::Nothing, None));
-    store.engine.flush_all().expect("a cache may lose everything");
-    assert!((0..60).all(|number| store.said(number) == Said::Nothing));
-}
-
-#[test]
-fn a_store_is_opened_again_without_room() {
-    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
-    store.disk = TestDisk::new(SEGMENT * SEGMENTS, false, 7);
-    let making = Making::Create { store: 5, seed: 7 };
-    store.engine = open(store.settings, &mut store.disk, making).expect("a new store");
-    (0..60).for_each(|number| store.put(number));
-    store.settle();
-    store.disk.is_full = true;
-    store.reopen().expect("all that has to be written has room");
-    assert_eq!(store.check(), (0, 0));
-    store.disk.is_full = false;
-    store.reopen().expect("a store");
-    assert_eq!(store.check(), (0, 0));
 }
 
 /// The power is lost when one segment was not written at all, and the next one was. Nothing of that is

@@ -172,8 +172,7 @@ impl Core {
         state
     }
 
-    /// Frees `count` entries. Once nothing is in flight, threads that wait would wait in vain: they are
-    /// woken.
+    /// Frees `count` entries. Wakes all blocked threads once nothing is in flight.
     fn release(&self, state: &mut MutexGuard<'_, State>, count: usize) {
         let before = self.under_way.fetch_sub(count, Ordering::AcqRel);
         if before == count && state.waiting > 0 {

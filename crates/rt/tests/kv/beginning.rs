@@ -1,6 +1,6 @@
 //! Stores are found, made, or left alone.
 
-use crate::faulty::FailingReads;
+use crate::faulty::Failing;
 use crate::{SMALL, memory_drive};
 use tailcut_base::{Class, Op, Time};
 use tailcut_host::kv::CannotOpen;
@@ -161,9 +161,10 @@ fn one_superblock_that_can_be_read_is_enough() {
         attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
         attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("the same");
         let reads_it = move |request: &Request<Bytes>| {
-            (request.block..request.block + u64::from(request.blocks)).contains(&block)
+            let blocks = request.block..request.block + u64::from(request.blocks);
+            request.op == Op::Read && blocks.contains(&block)
         };
-        let mut drive = FailingReads::new(drive, reads_it);
+        let mut drive = Failing::new(drive, reads_it);
         assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 1).expect("the same"), 2);
         // Where nothing else is known, it may be a store.
         drive.drive = memory_drive();

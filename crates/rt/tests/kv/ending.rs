@@ -1,8 +1,10 @@
 //! The end of a server.
 
-use crate::faulty::{Full, RestsLate};
+use crate::faulty::{Failing, RestsLate};
 use crate::{Rig, SMALL, emulated, hit, memory_drive, set, value};
-use tailcut_base::Nanos;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tailcut_base::{Nanos, Op};
 use tailcut_host::kv::{Keep, Settings};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::{Glance, Limits, ListenOptions, Served};
@@ -53,14 +55,16 @@ fn who_does_not_read_holds_up_nobody_at_the_end() {
 /// Retries of writes to a full drive do not keep the server from ending.
 #[test]
 fn a_full_drive_does_not_hold_up_the_end() {
-    let drive = Full::new(memory_drive());
-    let is_full = drive.is_full.clone();
+    let is_full = Arc::new(AtomicBool::new(false));
+    let told = is_full.clone();
+    let drive =
+        Failing::new(memory_drive(), move |request| request.op == Op::Write && told.load(Ordering::SeqCst));
     let settings = Settings { keep: Keep::Everything, ..SMALL };
     let limits = Limits { patience: Nanos::millis(1500), ..Limits::default() };
     let rig = Rig::with(Some(drive), settings, ListenOptions::default(), limits, false);
     let mut client = rig.client();
     client.say(set("a", b"1"), "STORED\r\n");
-    is_full.store(true, std::sync::atomic::Ordering::SeqCst);
+    is_full.store(true, Ordering::SeqCst);
     client.say(set("b", b"1"), "STORED\r\n");
     assert!(!rig.stop().figures.is_durable);
 }

@@ -1,4 +1,4 @@
-//! A drive with media errors.
+//! Drives with faults, and one that ends late.
 
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
@@ -7,24 +7,24 @@ use tailcut_host::{Bytes, Request};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::{Answers, Drive, MemoryDrive};
 
-/// A drive in memory that completes some reads with a media error.
-pub struct FailingReads<F> {
+/// A drive in memory that fails some requests: reads with a media error, writes for lack of space.
+pub struct Failing<F> {
     pub drive: MemoryDrive,
-    /// Decides, when a read is submitted, whether it fails.
+    /// Decides, when a request is submitted, whether it fails.
     fails: F,
-    /// Ids of the failing reads in flight.
-    failing: Vec<u32>,
+    /// Failing requests in flight, by id.
+    failing: Vec<(u32, Status)>,
 }
 
-impl<F: FnMut(&Request<Bytes>) -> bool> FailingReads<F> {
-    pub fn new(drive: MemoryDrive, fails: F) -> FailingReads<F> {
-        FailingReads { drive, fails, failing: Vec::new() }
+impl<F: FnMut(&Request<Bytes>) -> bool> Failing<F> {
+    pub fn new(drive: MemoryDrive, fails: F) -> Failing<F> {
+        Failing { drive, fails, failing: Vec::new() }
     }
 }
 
-impl<F> Steered for FailingReads<F> where FailingReads<F>: Drive {}
+impl<F> Steered for Failing<F> where Failing<F>: Drive {}
 
-impl<F: FnMut(&Request<Bytes>) -> bool> Drive for FailingReads<F> {
+impl<F: FnMut(&Request<Bytes>) -> bool> Drive for Failing<F> {
     fn identify(&self) -> Identify {
         self.drive.identify()
     }
@@ -34,10 +34,13 @@ impl<F: FnMut(&Request<Bytes>) -> bool> Drive for FailingReads<F> {
     }
 
     fn submit(&mut self, now: Time, request: Request<Bytes>) {
-        if request.op == Op::Read && (self.fails)(&request) {
-            self.failing.push(request.id);
+        if !(self.fails)(&request) {
+            return self.drive.submit(now, request);
         }
-        self.drive.submit(now, request);
+        let is_read = request.op == Op::Read;
+        self.failing.push((request.id, if is_read { Status::MediaError } else { Status::WriteProtected }));
+        // A read completes in its place, and changes nothing.
+        self.drive.submit(now, Request { op: Op::Read, ..request });
     }
 
     fn control(&mut self, now: Time, call: Control) {
@@ -47,63 +50,9 @@ impl<F: FnMut(&Request<Bytes>) -> bool> Drive for FailingReads<F> {
     fn poll(&mut self, now: Time, answers: &mut Answers) {
         self.drive.poll(now, answers);
         for response in &mut answers.responses {
-            if let Some(at) = self.failing.iter().position(|&id| id == response.id) {
-                self.failing.swap_remove(at);
-                (response.status, response.data) = (Status::MediaError, Vec::new());
-            }
-        }
-    }
-
-    fn next_event(&self) -> Time {
-        self.drive.next_event()
-    }
-}
-
-/// A drive in memory without room for any write.
-pub struct Full {
-    pub drive: MemoryDrive,
-    pub is_full: std::sync::Arc<std::sync::atomic::AtomicBool>,
-    /// Ids of the writes in flight.
-    refused: Vec<u32>,
-}
-
-impl Full {
-    pub fn new(drive: MemoryDrive) -> Full {
-        Full { drive, is_full: Default::default(), refused: Vec::new() }
-    }
-}
-
-impl Steered for Full {}
-
-impl Drive for Full {
-    fn identify(&self) -> Identify {
-        self.drive.identify()
-    }
-
-    fn trims_to_zeros(&self) -> bool {
-        self.drive.trims_to_zeros()
-    }
-
-    fn submit(&mut self, now: Time, request: Request<Bytes>) {
-        let is_full = self.is_full.load(std::sync::atomic::Ordering::SeqCst);
-        if request.op == Op::Write && is_full {
-            self.refused.push(request.id);
-            // Read in its place: what is answered has the same shape.
-            return self.drive.submit(now, Request { op: Op::Read, ..request });
-        }
-        self.drive.submit(now, request);
-    }
-
-    fn control(&mut self, now: Time, call: Control) {
-        self.drive.control(now, call);
-    }
-
-    fn poll(&mut self, now: Time, answers: &mut Answers) {
-        self.drive.poll(now, answers);
-        for response in &mut answers.responses {
-            if let Some(at) = self.refused.iter().position(|&id| id == response.id) {
-                self.refused.swap_remove(at);
-                (response.status, response.data) = (Status::WriteProtected, Vec::new());
+            if let Some(at) = self.failing.iter().position(|&(id, _)| id == response.id) {
+                let (_, status) = self.failing.swap_remove(at);
+                (response.status, response.data) = (status, Vec::new());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A server that serves while it finds what is on its drive.
 
-use crate::faulty::FailingReads;
+use crate::faulty::Failing;
 use crate::{Client, Rig, hit, memory_drive, set, value};
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
@@ -119,9 +119,9 @@ fn a_drive_that_does_not_give_back_what_is_on_it_is_not_served() {
     let mut has_failed = false;
     let fails = move |request: &Request<Bytes>| {
         has_failed |= is_background_read(request);
-        has_failed
+        has_failed && request.op == Op::Read
     };
-    let rig = Rig::on(FailingReads::new(drive_with_items(), fails));
+    let rig = Rig::on(Failing::new(drive_with_items(), fails));
     let mut client = rig.client();
     // It comes too late, or is told.
     let _ = std::io::Write::write_all(&mut client.0, b"get key0\r\n");

@@ -84,9 +84,9 @@ impl Ground {
         cell.samples.push(counts.then(|| Sample { outcome, late: drive.late().clone() }));
     }
 
-    /// Cores on which no other process should run. With real-time threads other processes run where and
-    /// while these sleep, so that only cores on which a thread never sleeps matter: the system gives others
-    /// a twentieth of those.
+    /// Cores on which no other process should run. Real-time threads leave their core to other processes only
+    /// while they sleep, so only cores with a thread that never sleeps matter: there the kernel reserves 5 %
+    /// of the time for other processes.
     fn cores_that_matter(&self, form: &Form) -> Vec<usize> {
         let sleeps = self.is_real_time && form.sleeps();
         let mut cores = if sleeps { Vec::new() } else { self.waiting.clone() };

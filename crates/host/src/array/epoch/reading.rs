@@ -81,8 +81,8 @@ impl<B: Block> Epochs<B> {
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
-    /// Chooses the copy to read: of those available, one whose drive is not busy with the token and, of
-    /// these, the one with the least load. Reads for garbage collection are heavy work that no request waits
+    /// Chooses the copy to read: an available one whose drive is not at work (token), with the
+    /// shortest queue. Reads for garbage collection are heavy work that no request waits
     /// for: they go to a drive with the token, so as not to delay the requests for which the other drives are
     /// kept free.
     fn choose(&mut self, core: &Core<B>, class: Class, block: u64, blocks: u32) -> Place {

@@ -54,8 +54,7 @@ struct Lane {
     is_absent: bool,
     /// Only blocks before this one may be sent: the others wait for the drive's token.
     until: u32,
-    /// Number of blocks that have been announced as waiting for the token, and number of those that were
-    /// sent.
+    /// Blocks announced as waiting for the token; `gone` counts how many of these blocks were sent.
     announced: u32,
     gone: u32,
     /// Number of blocks whose wait has been reported.

@@ -1,7 +1,7 @@
 //! Reads of stored blocks, and their reconstruction without the drive that they are on.
 //!
 //! The substitute for a block is given by [`Redundancy`]: with parity, a stripe is the same block address on
-//! each member of an R-group, and a block is the exclusive or of those at its address on the others; with
+//! each member of an R-group, and a block is the exclusive or of the stripe's other blocks; with
 //! copies, it is another copy (`copies`). One machine serves reads for users, collection, rebuilding and
 //! scrubbing, and one place decides when a read avoids a drive: because it is missing, slow, corrupt, or
 //! busy.

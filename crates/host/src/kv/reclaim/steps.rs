@@ -177,7 +177,7 @@ impl Flash {
         count > 0
     }
 
-    /// Gives up on a victim that could not be read completely: it keeps its records and is not chosen again.
+    /// Aborts the reclaim of an unreadable victim. It keeps its records and is excluded from victim selection.
     pub(super) fn set_aside(&mut self, slot: usize) {
         self.end(slot);
     }

@@ -75,8 +75,8 @@ impl Plant {
     }
 }
 
-/// Number of ticks outside of trials, more than 10 ms after a change of load, and of those in which the mode
-/// was dearer than the best by more than a tenth.
+/// Counts ticks outside of trials, more than 10 ms after a change of load: all of these ticks, and the ticks
+/// in which the mode costs over 10 % more than the best mode.
 fn walk(seed: u64, noise: u64) -> (u64, u64) {
     let mut plant = Plant::new(seed, noise);
     let mut hybrid = Hybrid::default();

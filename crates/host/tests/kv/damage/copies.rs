@@ -1,0 +1,112 @@
+//! Damage where the disk has two copies of each block.
+
+use super::{SEGMENT, SEGMENTS, closed, finds, noise};
+use crate::rig::settings;
+use tailcut_base::random::Stream;
+use tailcut_host::Bytes;
+use tailcut_host::kv::{Append, Damage, DamageKind, Keep, Settings};
+use tailcut_host::planted::Rule;
+
+/// One of two copies of everything on flash is not what was written.
+#[test]
+fn another_copy_is_read_and_replaces_the_bad_one() {
+    let check = || {
+        for keep in [Keep::Everything, Keep::WhatIsUsed] {
+            let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, 4);
+            store.disk.shape.copies = 2;
+            for block in (2..SEGMENT * SEGMENTS).filter(|block| (1..SEGMENT - 1).contains(&(block % SEGMENT)))
+            {
+                store.disk.bad_copies.insert((block, 0), noise(block));
+            }
+            store.reopen().expect("there is another copy");
+            assert_eq!(store.check(), (0, 0));
+            let before = store.disk.bad_copies.len();
+            store.settle();
+            assert_eq!(store.check(), (0, 0));
+            let (after, figures) = (store.disk.bad_copies.len(), *store.engine.figures());
+            assert!(
+                after < before && figures.repaired > 0 && figures.damaged == 0,
+                "{after} of {before}: {figures:?}"
+            );
+            assert!(
+                store.damages.iter().all(|damage| damage.what == DamageKind::Copy),
+                "{:?}",
+                store.damages
+            );
+            // What is moved for room is read from the other copy, too.
+            (0..900).for_each(|_| store.step());
+            assert_eq!(store.check().0, 0);
+        }
+    };
+    finds(Rule::OtherCopiesAreRead, check);
+}
+
+/// Of each block one of two copies is not what was written, now this one and now that: neither copy has a
+/// whole segment, nor a whole record of several blocks.
+#[test]
+fn blocks_of_several_copies_are_combined() {
+    let check = || {
+        for (keep, seed, is_closed) in
+            [(Keep::Everything, 4, true), (Keep::Everything, 5, false), (Keep::WhatIsUsed, 6, true)]
+        {
+            let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, seed);
+            if !is_closed {
+                store.reopen().expect("it is whole");
+                (0..150).for_each(|_| store.step());
+                store.rest();
+                store.disk.lose_power();
+            }
+            store.disk.shape.copies = 2;
+            let mut random = Stream::new(seed, "copies");
+            for block in (2..SEGMENT * SEGMENTS).filter(|block| (1..SEGMENT - 1).contains(&(block % SEGMENT)))
+            {
+                // A byte may lie outside of the record that the rest of the block belongs to.
+                let mut bad = if random.below(3) == 0 { noise(block) } else { store.disk.read(block) };
+                bad.as_mut_slice()[random.below(4096) as usize] ^= 1;
+                store.disk.bad_copies.insert((block, random.below(2) as u8), bad);
+            }
+            store.reopen().expect("all is there");
+            assert_eq!(store.check(), (0, 0), "{keep:?} {is_closed}");
+            store.settle();
+            let (after, figures) = (store.disk.bad_copies.len(), *store.engine.figures());
+            assert!(figures.repaired > 0 && figures.damaged == 0, "{after}: {figures:?}");
+            let is_repair = |damage: &Damage| matches!(damage.what, DamageKind::Copy | DamageKind::Summary);
+            assert!(store.damages.iter().all(is_repair), "{:?}", store.damages);
+            // What is moved for room is read from both copies, too.
+            (0..900).for_each(|_| store.step());
+            assert_eq!(store.check().0, 0);
+        }
+    };
+    finds(Rule::OtherCopiesAreRead, check);
+}
+
+/// One of two copies is zeros, or something else, at both ends of all segments and in the superblocks: zeros
+/// there would pass for segments that were never used.
+#[test]
+fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
+    let check = || {
+        for keep in [Keep::Everything, Keep::WhatIsUsed] {
+            for is_zeros in [true, false] {
+                let mut store = closed(Settings { append: Append::AtOnce, ..settings(keep) }, 4);
+                store.disk.shape.copies = 2;
+                let is_end = |block: &u64| *block < 2 || [0, SEGMENT - 1].contains(&(block % SEGMENT));
+                for block in (0..SEGMENT * SEGMENTS).filter(is_end) {
+                    let bad = if is_zeros { Bytes::ZEROS } else { noise(block) };
+                    store.disk.bad_copies.insert((block, 0), bad);
+                }
+                store.reopen().expect("there is another copy");
+                assert_eq!(store.check(), (0, 0), "{keep:?} {is_zeros}");
+                let kinds: Vec<DamageKind> = store.damages.iter().map(|damage| damage.what).collect();
+                assert!(kinds.contains(&DamageKind::Copy), "{kinds:?}");
+                assert!(kinds.iter().all(|kind| *kind == DamageKind::Copy), "{kinds:?}");
+                // The next opening may read either copy.
+                store.settle();
+                store.close();
+                store.disk.bad_copies.retain(|(block, _), _| *block >= 2 && block % SEGMENT == 0);
+                store.reopen().expect("a store");
+                assert_eq!(store.check(), (0, 0), "{keep:?} {is_zeros}");
+            }
+        }
+    };
+    finds(Rule::OtherCopiesAreRead, check);
+}

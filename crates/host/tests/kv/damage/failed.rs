@@ -1,0 +1,94 @@
+//! Disks that have failed, or are out of space.
+
+use super::*;
+
+/// A sparse file on a file system without room: blocks that were written can be written again, and no others.
+#[test]
+fn a_disk_without_room_is_full_until_it_has_some() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
+    store.disk = TestDisk::new(SEGMENT * SEGMENTS, true, 7);
+    let making = Making::Create { store: 5, seed: 7 };
+    store.engine = open(store.settings, &mut store.disk, making).expect("a new store");
+    (0..60).for_each(|number| store.put(number));
+    store.settle();
+    store.disk.is_full = true;
+    let mut refused = 0;
+    for _ in 0..300 {
+        let number = store.random.below(60);
+        let before = store.versions;
+        store.put(number);
+        let is_put =
+            store.last[&number].as_ref().is_some_and(|value| value.starts_with(&(before + 1).to_le_bytes()));
+        refused += u32::from(!is_put);
+    }
+    assert!(refused > 0 && store.engine.is_full(), "{refused}");
+    assert_eq!(store.check(), (0, 0), "everything is read");
+    store.delete(3);
+    assert_eq!((store.said(3), store.last[&3].as_ref()), (Said::Nothing, None), "and deleted");
+    // A restart finds what was durable, or says why not.
+    store.disk.is_full = false;
+    store.time += 2_000_000_000;
+    store.tick();
+    store.settle();
+    assert!(!store.engine.is_full(), "there is room again");
+    (0..60).for_each(|number| store.put(number));
+    assert_eq!(store.check(), (0, 0));
+    store.close();
+    store.reopen().expect("a store");
+    assert_eq!(store.check(), (0, 0));
+}
+
+/// A store or cache that has made 60 items durable, on a disk that has failed since.
+fn on_a_failed_disk(keep: Keep) -> Store {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(keep) }, 8);
+    (0..60).for_each(|number| store.put(number));
+    store.settle();
+    store.disk.fails_writes = true;
+    store.put(KEYS - 1);
+    store.engine.sync();
+    (0..100).for_each(|_| store.run());
+    assert!(store.engine.has_failed() && !store.engine.is_full());
+    store
+}
+
+#[test]
+fn a_store_on_a_failed_disk_deletes_nothing() {
+    let mut store = on_a_failed_disk(Keep::Everything);
+    (0..60).for_each(|number| store.delete(number));
+    assert!(store.last.values().all(Option::is_some), "deletes are refused, as sets are");
+    assert!(store.engine.flush_all().is_err(), "and so is forgetting everything");
+    assert_eq!(store.check(), (0, 0), "everything is read as before");
+    store.disk.fails_writes = false;
+    (0..100).for_each(|_| store.run());
+    store.reopen().expect("a store");
+    // What was written to the failed disk was never durable.
+    if store.said(KEYS - 1) == Said::Nothing {
+        store.last.remove(&(KEYS - 1));
+    }
+    assert_eq!(store.check(), (0, 0), "and after a restart");
+}
+
+#[test]
+fn a_cache_on_a_failed_disk_deletes_from_memory() {
+    let mut store = on_a_failed_disk(Keep::WhatIsUsed);
+    store.delete(3);
+    assert_eq!((store.said(3), store.last[&3].as_ref()), (Said::Nothing, None));
+    store.engine.flush_all().expect("a cache may lose everything");
+    assert!((0..60).all(|number| store.said(number) == Said::Nothing));
+}
+
+#[test]
+fn a_store_is_opened_again_without_room() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
+    store.disk = TestDisk::new(SEGMENT * SEGMENTS, false, 7);
+    let making = Making::Create { store: 5, seed: 7 };
+    store.engine = open(store.settings, &mut store.disk, making).expect("a new store");
+    (0..60).for_each(|number| store.put(number));
+    store.settle();
+    store.disk.is_full = true;
+    store.reopen().expect("all that has to be written has room");
+    assert_eq!(store.check(), (0, 0));
+    store.disk.is_full = false;
+    store.reopen().expect("a store");
+    assert_eq!(store.check(), (0, 0));
+}
