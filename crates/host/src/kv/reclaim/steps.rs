@@ -177,7 +177,7 @@ impl Flash {
         count > 0
     }
 
-    /// Aborts the reclaim of an unreadable victim. It keeps its records and is excluded from victim selection.
+    /// Aborts the reclaim of an unreadable victim. It keeps its records and is never selected again.
     pub(super) fn set_aside(&mut self, slot: usize) {
         self.end(slot);
     }
