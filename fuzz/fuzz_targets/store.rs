@@ -5,7 +5,7 @@
 
 #![no_main]
 
-#[path = "../../crates/host/tests/kv/damage.rs"]
+#[path = "../../crates/host/tests/kv/damage/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod damage;
 #[path = "../../crates/host/tests/kv/disk.rs"]
