@@ -21,7 +21,7 @@
 //! A plan that shows a violation is made smaller ([`mod@shrink`]) and can be run again from its text.
 //! [`Canary`]s are bugs that the checkers must find, beside rules that the code itself can be made to break
 //! (`planted` in `tailcut_host`, its arrays and layouts). The numbers are the first seeds that find them,
-//! from 1 on; the tests `torture.rs`, `torture_above.rs` and `torture_members.rs` look for them within 300.
+//! from 1 on; the tests in `sim/tests/torture` look for them within 300.
 //!
 //! | planted bug | in place: `raid0`, `raid4`, `raid5` | `log-raid0`, `log-raid4`, `log-raid5` | `swan0`, `swan4`, `swan5` | `epochs` | `kv` | `block` | `ssd` |
 //! | --- | --- | --- | --- | --- | --- | --- | --- |

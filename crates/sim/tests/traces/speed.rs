@@ -1,6 +1,6 @@
 //! How fast traces are read, for each format. Ignored by default, because it takes long and says
 //! something in a release build only:
-//! `cargo test --release -p tailcut-sim --test trace_speed -- --ignored --nocapture`.
+//! `cargo test --release -p tailcut-sim --test traces speed -- --ignored --nocapture`.
 
 use std::fmt::Write;
 use std::path::Path;

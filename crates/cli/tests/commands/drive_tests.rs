@@ -1,9 +1,7 @@
 //! `tailcut pts`: every test in its short form, over simulated and emulated drives and over a file.
 
-mod support;
-
+use crate::support::{Place, golden, stderr, stdout};
 use std::fs;
-use support::{Place, golden, stderr, stdout};
 
 /// The small drive, in minutes of 10 ms.
 const SHORT: [&str; 8] = ["pts", "--quick", "--minute", "10ms", "--scenario", "small.toml", "--rounds", "6"];
@@ -74,7 +72,7 @@ fn results_are_laid_beside_those_of_a_file() {
     let report = "test,case,quantity,unit,value\ntp,SEQ 128KiB 0/100,throughput,MiB/s,1000\n";
     place.put("published.csv", report.as_bytes());
     let beside = place.text(&short(&["tp", "--against", "published.csv", "--json", "-"]));
-    let value = support::json(&beside);
+    let value = crate::support::json(&beside);
     let rows = value["tests"][0]["rows"].as_array().expect("a list");
     let row = rows.iter().find(|row| row["case"] == "SEQ 128KiB 0/100").expect("it is there");
     let (here, there) = (row["measured"].as_f64().expect("a figure"), 1000.0 * 1024.0 * 1024.0);
@@ -113,7 +111,7 @@ fn a_device_is_tested_only_if_its_data_may_be_destroyed() {
 fn an_emulated_drive_is_tested_in_real_time() {
     let place = Place::new();
     let line = ["pts", "wsat", "--quick", "--minute", "2ms", "--range", "2MiB", "--real-time", "--json", "-"];
-    let report = support::json(&place.text(&[&line[..], &["--scenario", "small.toml"]].concat()));
+    let report = crate::support::json(&place.text(&[&line[..], &["--scenario", "small.toml"]].concat()));
     assert_eq!(report["device"]["kind"], "an emulated drive, in real time");
     let test = &report["tests"][0];
     assert_eq!(test["end"], "complete");
@@ -135,7 +133,7 @@ fn an_interrupted_test_shows_what_is_known() {
         .spawn();
     let mut child = child.expect("the binary starts");
     let id = child.id().to_string();
-    while !support::listens_to_interrupts(&id) {
+    while !crate::support::listens_to_interrupts(&id) {
         assert!(child.try_wait().expect("it is ours").is_none(), "it ended before it could be interrupted");
         std::thread::yield_now();
     }

@@ -1,16 +1,9 @@
 //! Crash and fault search of which drives are the array: one that was replaced comes back, and an array is
 //! opened in two parts. The promises stand in `docs/decisions/array-membership.md`.
 
+use crate::cases;
 use tailcut_host::array::planted::{Rule, broken};
 use tailcut_sim::torture::{FaultKind, Plan, Reached, Step, Tally, Wrong, WrongKind, attempt, seeds};
-
-/// `TAILCUT_CASES` seeds from `TAILCUT_SEED` on.
-fn cases(least: u64) -> std::ops::Range<u64> {
-    let number =
-        |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let first = number("TAILCUT_SEED", 1);
-    first..first + number("TAILCUT_CASES", least)
-}
 
 /// Runs the seeds whose plans have one of these faults.
 fn holds(subject: &str, faults: &[FaultKind], count: u64) -> Tally {

@@ -1,13 +1,11 @@
 //! Pages of HTML, as a browser shows them.
 
-mod support;
-
+use crate::support::browser::{Browser, PROGRAMS, View};
+use crate::support::{Place, has, json};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use support::browser::{Browser, PROGRAMS, View};
-use support::{Place, has, json};
 
 const DESK: View = View { width: 1200, dark: false };
 const PHONE: View = View { width: 360, dark: true };

@@ -1,10 +1,8 @@
 //! `tailcut torture`: what it finds, how it says so, and that it can be seen again.
 
-mod support;
-
+use crate::support::{Place, listens_to_interrupts, stderr, stdout};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use support::{Place, listens_to_interrupts, stderr, stdout};
 
 /// What stands behind the last line that begins so.
 fn after<'t>(text: &'t str, begin: &str) -> &'t str {

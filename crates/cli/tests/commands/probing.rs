@@ -1,9 +1,7 @@
 //! `tailcut probe`: what it prints, what it writes, and above all what it does not.
 
-mod support;
-
+use crate::support::{Place, golden, json, stderr, stdout};
 use std::fs;
-use support::{Place, golden, json, stderr, stdout};
 use tailcut_rt::FileDrive;
 use tailcut_rt::file::FileOptions;
 

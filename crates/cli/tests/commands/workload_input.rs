@@ -1,11 +1,9 @@
 //! Traces and job files on the command line: what is wrong names file, line and remedy.
 
-mod support;
-
+use crate::support::{Place, json};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
-use support::{Place, json};
 
 /// Ten requests in MSR's format, one every millisecond.
 fn msr() -> String {
@@ -40,7 +38,7 @@ fn a_trace_is_replayed_and_explained_from_elsewhere() {
     let output =
         place.command(&["explain", "../out", "--request", "3"]).current_dir(place.path("elsewhere")).output();
     let output = output.expect("the binary starts");
-    assert!(output.status.success(), "{}", support::stderr(&output));
+    assert!(output.status.success(), "{}", crate::support::stderr(&output));
 }
 
 #[test]
@@ -100,7 +98,7 @@ fn a_workload_that_does_not_fit_is_shown_where_it_is_written() {
     let place = Place::new();
     place.put(
         "large.toml",
-        format!("{}\n", support::SMALL.replace("depth = 8", "region_size = \"1TiB\"")).as_bytes(),
+        format!("{}\n", crate::support::SMALL.replace("depth = 8", "region_size = \"1TiB\"")).as_bytes(),
     );
     let report = place.refused(2, &["run", "large.toml", "--out", "out"]);
     assert!(report.contains("large.toml:15:") && report.contains("ends beyond the device"), "{report}");
@@ -125,11 +123,11 @@ fn a_job_file_is_run_with_its_notes_or_refused_with_its_lines() {
     place.put("good.fio", job.as_bytes());
     let run = |file| place.run(&["run", "small.toml", "--set", "run.ramp=0s", "--out", "out", "--fio", file]);
     let output = run("good.fio");
-    assert!(output.status.success(), "{}", support::stderr(&output));
+    assert!(output.status.success(), "{}", crate::support::stderr(&output));
     assert_eq!(place.json("out/report.json")["completed"], 1000);
     place.put("bad.fio", job.replace("rw=randread", "rw=sideways\nverify=md5").as_bytes());
     let output = run("bad.fio");
-    let report = support::stderr(&output);
+    let report = crate::support::stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{report}");
     assert!(report.contains("bad.fio:5") && report.contains("sideways"), "{report}");
 }
@@ -288,10 +286,10 @@ fn the_classes_of_a_workload_are_those_of_its_trace() {
             arguments.extend(["--set", set]);
         }
         let output = place.run(&arguments);
-        assert!(output.status.success(), "{}", support::stderr(&output));
-        let warned =
-            support::stderr(&output).contains("device.preempt.program have no effect: reads are of class 3");
-        let report = json(&support::stdout(&output));
+        assert!(output.status.success(), "{}", crate::support::stderr(&output));
+        let warned = crate::support::stderr(&output)
+            .contains("device.preempt.program have no effect: reads are of class 3");
+        let report = json(&crate::support::stdout(&output));
         let drive = if report["drive"].is_null() { &report["report"]["drive"] } else { &report["drive"] };
         (drive["preemptions"]["program_suspends"].as_u64().expect("a number"), warned)
     };
@@ -312,13 +310,13 @@ fn what_has_no_effect_with_a_trace_is_said() {
     // A scenario may be run with a trace in place of its own load.
     let output = place.run(&replay("t.csv", &[]));
     assert!(output.status.success());
-    let said = support::stderr(&output);
+    let said = crate::support::stderr(&output);
     assert!(said.contains("warning: workload.") && said.contains("workload.pace"), "{said}");
     assert!(said.contains("have no effect: a trace is replayed (trace.file)"), "{said}");
     assert_eq!(said.matches("warning").count(), 1, "{said}");
     // What was run can be run again.
     let output = place.run(&["run", "out/scenario.toml", "--out", "again"]);
-    assert!(output.status.success(), "{}", support::stderr(&output));
+    assert!(output.status.success(), "{}", crate::support::stderr(&output));
     let report = place.refused(2, &["run", "small.toml", "--set", "trace.depth=7", "--out", "out"]);
     assert!(report.contains("trace.depth has no effect: there is no trace"), "{report}");
     let report = place.refused(2, &replay("t.csv", &["--set", "trace.read_class=2"]));

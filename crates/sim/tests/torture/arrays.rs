@@ -1,17 +1,10 @@
 //! Crash and fault search: the layouts keep their promises, the checkers notice when one is broken, and
 //! a run is the same every time.
 
+use crate::cases;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
 use tailcut_sim::torture::{Canary, FaultKind, Plan, Reached, Tally, attempt, run, seeds, shrink};
-
-/// `TAILCUT_CASES` seeds from `TAILCUT_SEED` on.
-fn cases(least: u64) -> std::ops::Range<u64> {
-    let number =
-        |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let first = number("TAILCUT_SEED", 1);
-    first..first + number("TAILCUT_CASES", least)
-}
 
 fn holds(subject: &str, count: u64) -> Tally {
     let layouts = seeds::layouts(subject).expect("it is there");

@@ -1,9 +1,7 @@
 //! What `tailcut explain` says of a run.
 
-mod support;
-
+use crate::support::{Place, golden, json};
 use serde_json::Value;
-use support::{Place, golden, json};
 
 fn ran() -> Place {
     let place = Place::new();

@@ -1,9 +1,7 @@
 //! Studies: their rows, their runs on several cores, and what is said when something is wrong.
 
-mod support;
-
+use crate::support::{Place, golden, json, stderr, stdout};
 use std::sync::atomic::Ordering;
-use support::{Place, golden, json, stderr, stdout};
 use tailcut::failure::Failure;
 use tailcut::interrupt::Interrupt;
 use tailcut::pts::Watcher;
@@ -311,7 +309,7 @@ fn a_study_can_be_interrupted() {
     let mut child =
         place.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let id = child.id().to_string();
-    while !support::listens_to_interrupts(&id) {
+    while !crate::support::listens_to_interrupts(&id) {
         assert!(
             child.try_wait().expect("it can be asked").is_none(),
             "it ended before it could be interrupted"

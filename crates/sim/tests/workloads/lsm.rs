@@ -1,9 +1,7 @@
 //! The log-structured merge store: nothing is lost, levels keep their shape, and figures come near
 //! those of the textbook; on a device that always takes the same time, and on a drive.
 
-mod plain_device;
-
-use plain_device::{entries, run};
+use crate::plain_device::{entries, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::ops::ControlFlow;

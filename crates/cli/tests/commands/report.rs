@@ -1,8 +1,6 @@
 //! What a run prints and keeps.
 
-mod support;
-
-use support::{Place, golden, json};
+use crate::support::{Place, golden, json};
 
 #[test]
 fn a_small_run_prints_its_report() {
@@ -91,9 +89,9 @@ fn a_report_of_another_version_is_refused() {
     let output = place.run(&["explain", "out"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        support::stderr(&output).contains("not a report of this version"),
+        crate::support::stderr(&output).contains("not a report of this version"),
         "{}",
-        support::stderr(&output)
+        crate::support::stderr(&output)
     );
 }
 
@@ -122,9 +120,9 @@ fn a_drive_that_refuses_writes_is_a_failure_with_results() {
     let mut arguments = vec!["run", "small.toml", "--out", "out"];
     arguments.extend(faulty);
     let output = place.run(&arguments);
-    assert_eq!(output.status.code(), Some(1), "{}", support::stderr(&output));
-    assert!(support::stdout(&output).contains("the drive became read-only"));
-    assert!(support::stderr(&output).contains("refused writes"));
+    assert_eq!(output.status.code(), Some(1), "{}", crate::support::stderr(&output));
+    assert!(crate::support::stdout(&output).contains("the drive became read-only"));
+    assert!(crate::support::stderr(&output).contains("refused writes"));
 }
 
 #[cfg(target_os = "linux")]
@@ -136,7 +134,7 @@ fn an_interrupted_run_shows_what_is_known() {
     let mut child =
         place.command(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let id = child.id().to_string();
-    while !support::listens_to_interrupts(&id) {
+    while !crate::support::listens_to_interrupts(&id) {
         assert!(
             child.try_wait().expect("it can be asked").is_none(),
             "it ended before it could be interrupted"
@@ -145,8 +143,8 @@ fn an_interrupted_run_shows_what_is_known() {
     }
     assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
     let output = child.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(130), "{}", support::stderr(&output));
-    assert!(support::stdout(&output).contains("interrupted"), "{}", support::stdout(&output));
+    assert_eq!(output.status.code(), Some(130), "{}", crate::support::stderr(&output));
+    assert!(crate::support::stdout(&output).contains("interrupted"), "{}", crate::support::stdout(&output));
     assert_eq!(place.json("out/report.json")["interrupted"], true);
     // What was interrupted can be explained: the same requests again, and then no more.
     let slowest = std::fs::read_to_string(place.path("out/slowest.csv")).expect("it was written");

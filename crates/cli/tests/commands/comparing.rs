@@ -1,11 +1,9 @@
 //! `tailcut compare`, from its options to its files.
 
-mod support;
-
+use crate::support::{Place, json, stderr};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use support::{Place, json, stderr};
 
 /// Two factors and a technique of two keys: eight points.
 const GRID: [&str; 6] = [
@@ -151,7 +149,7 @@ fn an_interrupted_comparison_shows_what_it_knows() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(stderr(&output).contains("1 point is missing; the same command goes on"), "{}", stderr(&output));
-    let text = support::stdout(&output);
+    let text = crate::support::stdout(&output);
     assert!(text.contains("base") && text.contains("not run"), "{text}");
     let results = results(&place, "tailcut-compare");
     assert_eq!(results["design"]["missing"], 1);
@@ -280,7 +278,7 @@ fn a_technique_that_needs_another_is_tried_with_it() {
     let place = Place::new();
     let suspend = "suspend=device.preempt.program=suspend,device.preempt.erase=suspend,workload.read_class=2";
     let grid = ["--vary", "workload.read=70%,90%", "--on-off", READS_FIRST, "--on-off", suspend];
-    let readme = include_str!("../../../README.md").replace("\\\n        ", "");
+    let readme = include_str!("../../../../README.md").replace("\\\n        ", "");
     let line = grid.join(" ");
     assert!(readme.contains(&format!("compare --set run.duration=20s {line} --seeds 3 --skip-impossible")));
 
@@ -386,7 +384,7 @@ fn json_takes_the_place_of_the_tables() {
     let place = Place::new();
     let output = place.run(&compare(&["--json", "-"]));
     assert!(output.status.success(), "{}", stderr(&output));
-    let printed = json(&support::stdout(&output));
+    let printed = json(&crate::support::stdout(&output));
     assert_eq!(printed, results(&place, "tailcut-compare"));
     let parsed: tailcut::compare::Results = serde_json::from_value(printed).expect("it is read again");
     assert_eq!(parsed.points.len(), 8);

@@ -1,16 +1,9 @@
 //! Crash and fault search in what stands on arrays and drives: the key-value engine, the block server's
-//! connections, and a drive by itself. What torture of arrays is tested for stands in `torture.rs`.
+//! connections, and a drive by itself. What torture of arrays is tested for stands in `arrays.rs`.
 
+use crate::cases;
 use tailcut_base::config::Choice;
 use tailcut_sim::torture::{Canary, Plan, Reached, Tally, attempt, seeds};
-
-/// `TAILCUT_CASES` seeds from `TAILCUT_SEED` on.
-fn cases(least: u64) -> std::ops::Range<u64> {
-    let number =
-        |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let first = number("TAILCUT_SEED", 1);
-    first..first + number("TAILCUT_CASES", least)
-}
 
 fn holds(subject: &str, count: u64) -> Tally {
     let target = seeds::target(subject).expect("it is there");

@@ -1,10 +1,8 @@
 //! `tailcut advise`, from its options to its files.
 
-mod support;
-
+use crate::support::Place;
 use serde_json::Value;
 use std::fs;
-use support::Place;
 
 /// A drive of 64 MiB, three fifths full, that one open loop keeps busy.
 const LOADED: &str = "\
@@ -141,7 +139,7 @@ fn a_promise_that_nothing_keeps_is_a_failure_with_the_closest() {
     let place = place();
     let output = place.run(&advise("p50(read) < 1us", &["--most-drives", "2"]));
     assert_eq!(output.status.code(), Some(1));
-    let text = support::stdout(&output);
+    let text = crate::support::stdout(&output);
     assert!(text.contains("nothing that was tried keeps it") && text.contains("the closest: "), "{text}");
     assert!(advice(&place)["advised"].is_null());
     assert!(!place.path("tailcut-advise/advise.toml").exists());

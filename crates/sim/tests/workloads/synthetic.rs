@@ -266,7 +266,7 @@ proptest! {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test --release --test workload_synthetic -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test --release --test workloads synthetic -- --ignored --nocapture"]
 fn cost_of_a_request() {
     let uniform = SyntheticConfig::default();
     let reads = SyntheticConfig { read: 1_000_000, ..SyntheticConfig::default() };

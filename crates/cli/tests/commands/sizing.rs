@@ -1,8 +1,6 @@
 //! What `tailcut size` prints, and what it refuses.
 
-mod support;
-
-use support::{Place, golden, json};
+use crate::support::{Place, golden, json};
 
 const PAPER: [&str; 6] = ["--erase", "4ms", "--read", "15.6us", "--write", "19.5us"];
 

@@ -1,9 +1,7 @@
 //! Clients of a store: shares and keys are YCSB's, what files hold is what a model with every key would
 //! say, inserts are neither lost nor made up, and caches keep reads from the device.
 
-mod plain_device;
-
-use plain_device::{entries, run};
+use crate::plain_device::{entries, run};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;

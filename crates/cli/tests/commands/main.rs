@@ -1,0 +1,20 @@
+//! The commands that need no server, as users call them: what they print, write and refuse.
+
+#![allow(missing_docs)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod advice;
+mod advising;
+mod bad_input;
+mod comparing;
+mod drive_tests;
+mod explaining;
+mod html;
+mod probing;
+mod report;
+mod sizing;
+mod studies;
+mod torture;
+mod workload_input;

@@ -1,0 +1,11 @@
+//! Simulated drives, arrays and servers as users run them.
+
+#![allow(missing_docs)]
+
+mod arrays;
+mod block_mapped;
+mod driven;
+mod factory_bad;
+mod kv;
+mod limits;
+mod timeline;

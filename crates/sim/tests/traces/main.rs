@@ -1,0 +1,10 @@
+//! Traces: their formats, hostile input, replay, and conversion from one format into another.
+
+#![allow(missing_docs)]
+
+mod formats;
+mod hostile;
+mod real;
+mod replay;
+mod round_trip;
+mod speed;
