@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Time};
-use tailcut_host::array::log::BlockChecksums;
-use tailcut_host::array::{ArrayConfig, Consent, InPlaceChecksums, Members, Stale};
+use tailcut_host::array::{ArrayConfig, Consent, Members, Stale};
 use tailcut_host::{Bytes, Disk, Request};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 
@@ -220,9 +219,16 @@ impl Plan<'_> {
     /// Makes or opens what is to be served. Waits until an array is ready. The thread that calls is the one
     /// that uses it from then on: an array has used its files by now (see [`FileDrive`]).
     ///
+    /// `check` is asked before an array that exists is opened. It gets the configuration of the plan with what
+    /// was fixed when the array was created, and returns what in the plan contradicts it.
+    ///
     /// # Errors
-    /// See [`BuildError`].
-    pub fn build(&self, mut clock: Clock) -> Result<AnyDrive, BuildError> {
+    /// See [`BuildError`]. An array that is not opened has not been written.
+    pub fn build(
+        &self,
+        mut clock: Clock,
+        check: impl FnOnce(&ArrayConfig) -> Result<(), String>,
+    ) -> Result<AnyDrive, BuildError> {
         self.check()?;
         let (device, precondition, seed) = (self.device.clone(), self.precondition.clone(), self.seed);
         let (placement, files) = (self.placement, self.files);
@@ -240,40 +246,14 @@ impl Plan<'_> {
         };
         let array = match is_new {
             true => array::create(self.array, drives, system::random().map_err(system)?, &mut clock),
-            false => array::open(self.array, drives, self.consent, &mut clock),
+            false => array::open(self.array, drives, self.consent, check, &mut clock),
         };
         let mut array = array.map_err(|why| match self.paths {
             [] => BuildError::Array(why),
+            // It is about a key, not about drives by their numbers.
+            _ if matches!(why, ArrayError::Contradiction(_)) => BuildError::Array(why),
             paths => BuildError::Members { why, paths: paths.to_vec() },
         })?;
-        let (made, asked) = (array.array().core().config.layout, self.array.layout);
-        if made != asked && asked != ArrayConfig::default().layout {
-            return refused(format!(
-                "array.layout says {asked}, and the drives hold an array of {made}: leave array.layout out, or set it to {made}"
-            ));
-        }
-        let (made, asked) = (array.array().core().config.log.checksums, self.array.log.checksums);
-        if !is_new
-            && asked != BlockChecksums::Auto
-            && made != asked
-            && !array.array().core().config.layout.is_in_place()
-        {
-            return refused(format!(
-                "array.log.checksums says {asked}, and the array was made with {made}: leave it out; only a new array can have them"
-            ));
-        }
-        let (made, asked) = (array.array().core().config.checksums, self.array.checksums);
-        if !is_new && asked == InPlaceChecksums::On && made != asked {
-            let layout = array.array().core().config.layout;
-            let instead = if layout.is_in_place() {
-                "only a new array can have them"
-            } else {
-                "a log has array.log.checksums"
-            };
-            return refused(format!(
-                "array.checksums says {asked}, and the drives hold an array of {layout} that was made without: leave it out; {instead}"
-            ));
-        }
         // How late they were before there was anybody to wait for them says nothing.
         array.members_mut().for_each(AnyDrive::forget_lateness);
         Ok(AnyDrive::Array(Box::new(array), Box::new(source)))

@@ -103,8 +103,8 @@ fn child() {
     let (layout, seed) = (LAYOUTS[number() as usize], number());
     let folder = PathBuf::from(words.next().expect("a folder"));
     let mut clock = Clock::start();
-    let array =
-        open(&config(layout), drives(&folder, layout), Consent::Refuse, &mut clock).expect("it is an array");
+    let array = open(&config(layout), drives(&folder, layout), Consent::Refuse, |_| Ok(()), &mut clock)
+        .expect("it is an array");
     let mut user = User { array, clock };
     for batch in 0.. {
         let writes = batch * BATCH + 1..=(batch + 1) * BATCH;
@@ -171,7 +171,7 @@ fn survive(which: usize) {
         let task = format!("{which} {seed} {}", folder.path().display());
         let flushed = kill(&task, random.below(12) as usize);
         let array: Result<_, ArrayError> =
-            open(&config(layout), drives(folder.path(), layout), Consent::Refuse, &mut clock);
+            open(&config(layout), drives(folder.path(), layout), Consent::Refuse, |_| Ok(()), &mut clock);
         let mut user = User { array: array.expect("it is found again"), clock };
         check(&mut user, seed, flushed, &mut before);
     }

@@ -71,7 +71,7 @@ impl User {
 
     fn open(layout: LayoutKind, drives: Vec<FileDrive>, consent: Consent) -> Result<User, ArrayError> {
         let mut clock = Clock::start();
-        Ok(User { array: open(&config(layout), drives, consent, &mut clock)?, clock })
+        Ok(User { array: open(&config(layout), drives, consent, |_| Ok(()), &mut clock)?, clock })
     }
 
     fn ask(&mut self, op: Op, block: u64, data: Vec<Bytes>) -> Bytes {

@@ -63,6 +63,25 @@ pub fn find(
     }
 }
 
+/// The keys of one section that a user has written and whose values are others in `now`, each with both values: as
+/// it was written, and as it is in `now`. `section` has been read already, under this name.
+pub fn differing(
+    name: &str,
+    section: &mut dyn Configure,
+    now: &mut dyn Configure,
+    file: Option<Source>,
+    sets: &[String],
+) -> Vec<(String, String, String)> {
+    let document = Written::parse(file, sets).document.unwrap_or_default();
+    let (asked, now) = (values(&keys::list(section)), values(&keys::list(now)));
+    let differ = |path: String| {
+        let key = path.strip_prefix(name)?.strip_prefix('.')?;
+        let (asked, now) = (asked.get(key)?.clone(), now.get(key)?.clone());
+        (asked != now).then_some((path, asked, now))
+    };
+    document.written().into_iter().filter_map(|(path, _)| differ(path)).collect()
+}
+
 /// A key whose value is a set of defaults for others, such as a preset.
 pub struct Preset<'c> {
     path: &'c str,

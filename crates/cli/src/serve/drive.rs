@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use tailcut_base::Nanos;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_host::BLOCK_BYTES;
+use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent};
 use tailcut_rt::any::{BuildError, Making, Placement, Plan};
 use tailcut_rt::file::FileOptions;
@@ -35,7 +36,36 @@ pub enum Served {
         is_read_only: bool,
         /// Which of several drives that are served side by side.
         place: Place,
+        /// What the user has written of the scenario.
+        written: Written,
     },
+}
+
+/// The texts that a scenario was read from.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    file: Option<Source>,
+    sets: Vec<String>,
+}
+
+impl Written {
+    /// What was written of the array, if it contradicts what was fixed when the array was created: `asked` is the
+    /// configuration as read, `made` the same with what was fixed.
+    fn check(&self, asked: &ArrayConfig, made: &ArrayConfig) -> Result<(), String> {
+        let (mut asked, mut made) = (asked.clone(), made.clone());
+        if asked.log.checksums == BlockChecksums::Auto {
+            asked.log.checksums = made.log.checksums;
+        }
+        let differing = effect::differing("array", &mut asked, &mut made, self.file.clone(), &self.sets);
+        if differing.is_empty() {
+            return Ok(());
+        }
+        let sentence = |(path, asked, made): &(String, String, String)| {
+            format!("{path} is {asked}, and the array on these drives was created with {made}: leave it out")
+        };
+        let sentences: Vec<String> = differing.iter().map(sentence).collect();
+        Err(format!("{}; nothing was written", sentences.join("; ")))
+    }
 }
 
 /// One of several.
@@ -55,7 +85,7 @@ pub fn load(
     file: Option<&Path>,
     sets: &[String],
     is_emulated: bool,
-) -> Result<(), Failure> {
+) -> Result<Written, Failure> {
     let defaults = keys::list(scenario);
     let source = file.map(Source::open).transpose()?;
     scenario::read(scenario, source.clone(), sets)?;
@@ -69,8 +99,30 @@ pub fn load(
         };
         Some(Reason { because: because.into(), is_wrong: true })
     };
-    let errors = effect::find(scenario, &defaults, source, sets, reason).errors;
-    if errors.list().is_empty() { Ok(()) } else { Err(errors.into()) }
+    let errors = effect::find(scenario, &defaults, source.clone(), sets, reason).errors;
+    if errors.list().is_empty() {
+        Ok(Written { file: source, sets: sets.to_vec() })
+    } else {
+        Err(errors.into())
+    }
+}
+
+/// Refuses a file or device that is given twice, under whatever names.
+///
+/// # Errors
+/// The two names.
+pub fn refuse_duplicates(devices: &[PathBuf]) -> Result<(), Failure> {
+    let mut seen: Vec<(PathBuf, &Path)> = Vec::new();
+    for device in devices {
+        // One that does not exist is reported when it is opened.
+        let Ok(real) = device.canonicalize() else { continue };
+        if let Some((_, other)) = seen.iter().find(|(path, _)| *path == real) {
+            let (other, device) = (other.display(), device.display());
+            return Err(Failure::Input(format!("{other} and {device} are the same: give each device once")));
+        }
+        seen.push((real, device));
+    }
+    Ok(())
 }
 
 impl Served {
@@ -83,9 +135,10 @@ impl Served {
         if let Some(bytes) = arguments.size {
             return Ok(vec![(name.clone(), Served::Memory(bytes))]);
         }
+        refuse_duplicates(&arguments.devices)?;
         let mut scenario = Box::<Scenario>::default();
         let is_emulated = arguments.devices.is_empty();
-        load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
+        let written = load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
         let has_array = scenario.array.drives > 0;
         if has_array && arguments.drives.is_some() {
             let both = "--drives serves each drive for itself, and array.drives makes an array of them: leave out one";
@@ -101,15 +154,22 @@ impl Served {
             let name = if of == 1 { name.clone() } else { format!("{name}{number}") };
             let (scenario, is_new, is_read_only) = (scenario.clone(), arguments.create, arguments.read_only);
             let (consent, place) = (consent(arguments.degraded), Place { number, of });
-            (name, Served::Drives { scenario, devices, is_new, consent, is_read_only, place })
+            let written = written.clone();
+            (name, Served::Drives { scenario, devices, is_new, consent, is_read_only, place, written })
         });
         Ok(served.collect())
     }
 
     /// The drive or array of a scenario, by itself; a new array on the devices if it `is_new`.
-    pub fn alone(scenario: Box<Scenario>, devices: Vec<PathBuf>, is_new: bool, consent: Consent) -> Served {
+    pub fn alone(
+        scenario: Box<Scenario>,
+        written: Written,
+        devices: Vec<PathBuf>,
+        is_new: bool,
+        consent: Consent,
+    ) -> Served {
         let place = Place { number: 0, of: 1 };
-        Served::Drives { scenario, devices, is_new, consent, is_read_only: false, place }
+        Served::Drives { scenario, devices, is_new, consent, is_read_only: false, place, written }
     }
 
     fn is_new(&self) -> bool {
@@ -131,12 +191,12 @@ impl Served {
     /// # Errors
     /// See [`BuildError`].
     pub fn make(&self, clock: Clock) -> Result<AnyDrive, BuildError> {
-        let (scenario, devices, is_new, consent, is_read_only, place) = match self {
+        let (scenario, devices, is_new, consent, is_read_only, place, written) = match self {
             Served::Memory(bytes) => {
                 return Ok(AnyDrive::Memory(MemoryDrive::new(bytes / BLOCK_BYTES, DEPTH)));
             }
-            Served::Drives { scenario, devices, is_new, consent, is_read_only, place } => {
-                (scenario, devices, is_new, *consent, is_read_only, place)
+            Served::Drives { scenario, devices, is_new, consent, is_read_only, place, written } => {
+                (scenario, devices, is_new, *consent, is_read_only, place, written)
             }
         };
         let drives = u64::from(scenario.array.drives).max(place.of);
@@ -156,7 +216,7 @@ impl Served {
             consent,
             placement: Placement::fitting(drives as usize, SPIN),
         };
-        plan.build(clock)
+        plan.build(clock, |made| written.check(&scenario.array, made))
     }
 }
 

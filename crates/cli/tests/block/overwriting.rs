@@ -80,6 +80,43 @@ fn a_member_and_a_store_are_not_served_as_plain_drives_unless_that_is_meant() {
     }
 }
 
+/// What a scenario says of an array that exists holds or is refused, also where it is the default.
+#[test]
+fn settings_that_contradict_an_array_are_refused_before_anything_is_written() {
+    let drives = ["--device", "disk0", "--device", "disk1", "--device", "disk2"];
+    let place = Place::new();
+    (0..3).for_each(|disk| marked(&place, &format!("disk{disk}"), 0, b""));
+    let made = ["--set", "array.drives=3", "--set", "array.layout=raid5", "--set", "array.raid.chunk=32KiB"];
+    let mut server = Server::start_in(place, &[&drives[..], &made, &["--create"]].concat());
+    server.signal("-TERM");
+    assert_eq!(server.last_words().1, Some(0));
+    let contents = || (0..3).map(|disk| content(&server.place, &format!("disk{disk}"))).collect::<Vec<_>>();
+    let before = contents();
+    for (key, asked, has) in [
+        ("array.layout", "raid0", "raid5"),
+        ("array.layout", "raid4", "raid5"),
+        ("array.drives", "4", "3"),
+        ("array.raid.chunk", "64KiB", "32KiB"),
+        ("array.raid.write_hole", "resync", "journal"),
+        ("array.checksums", "on", "off"),
+    ] {
+        let set = format!("{key}={asked}");
+        let command = ["serve", "block", "-q", "--unix", "s", "--set", "array.drives=3", "--set", &set];
+        let error = server.place.refused(2, &[&command[..], &drives].concat());
+        let expected = format!("{key} is {asked}, and the array on these drives was created with {has}");
+        assert!(error.contains(&expected) && error.contains("nothing was written"), "{error}");
+        assert!(contents() == before, "{set}");
+    }
+    let twice = ["--set", "array.drives=3", "--device", "disk0", "--device", "disk1", "--device", "./disk1"];
+    let error = server.place.refused(2, &[&["serve", "block", "-q", "--unix", "s"][..], &twice].concat());
+    assert!(error.contains("disk1 and ./disk1 are the same"), "{error}");
+    // The same settings, and those that may change.
+    let change = ["--set", "array.background_rate=1MB/s", "--set", "array.raid.chunk=32KiB"];
+    server.start_again(&[&drives[..], &["--set", "array.drives=3"], &change].concat());
+    let (_, code) = server.stop();
+    assert_eq!(code, Some(0));
+}
+
 /// A file system is what clients put there: served as ever.
 #[test]
 fn a_drive_with_a_file_system_is_served() {

@@ -3,6 +3,7 @@
 use super::epoch::EpochConfig;
 use super::log::LogConfig;
 use super::raid::RaidConfig;
+use super::record::Record;
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, Visit, choose, count_u32};
@@ -181,6 +182,25 @@ impl ArrayConfig {
     /// Least number of drives per group for the layout.
     fn least_width(&self) -> u32 {
         if self.layout.is_redundant() { 3 } else { 1 }
+    }
+
+    /// This configuration for an array with this superblock: what is fixed when an array is created is as
+    /// the superblock has it.
+    pub fn as_created(&self, record: &Record) -> ArrayConfig {
+        let checksums = match record.has_checksums_in_place() {
+            true => InPlaceChecksums::On,
+            false => InPlaceChecksums::Off,
+        };
+        let (drives, layout, groups) = (record.presence.len() as u32, record.layout, record.groups);
+        let mut config = ArrayConfig { drives, layout, groups, checksums, ..self.clone() };
+        if layout.is_mirrored() {
+            config.epoch.keep(record.shape);
+        } else if layout.is_in_place() {
+            config.raid.keep(record.shape);
+        } else {
+            config.log.keep(record.shape);
+        }
+        config
     }
 
     /// True if a log is written in epochs: heavy requests wait at a drive's gate for its token.

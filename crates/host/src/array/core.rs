@@ -1,6 +1,6 @@
 //! State common to all layouts: drives, reads, host requests, and the superblock.
 
-use super::config::{ArrayConfig, InPlaceChecksums, ReadPolicy};
+use super::config::{ArrayConfig, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
 use super::heavy::{EpochFigures, Tokens};
 use super::integrity::{Area, Integrity};
@@ -88,14 +88,8 @@ impl<B: Block> Core<B> {
 
     /// The core of an array opened by its superblock.
     pub fn opened(config: &ArrayConfig, disks: &[Disk], record: &Record) -> Core<B> {
-        let drives = record.presence.len() as u32;
-        let checksums = match record.has_checksums_in_place() {
-            true => InPlaceChecksums::On,
-            false => InPlaceChecksums::Off,
-        };
-        let (layout, groups) = (record.layout, record.groups);
-        let config = ArrayConfig { drives, layout, groups, checksums, ..config.clone() };
-        let mut core = Core::with(&config, disks, record.drive_blocks, Some(record.clone()));
+        let mut core =
+            Core::with(&config.as_created(record), disks, record.drive_blocks, Some(record.clone()));
         for (drive, &presence) in record.presence.iter_enumerated() {
             core.drives.set_presence(drive, presence);
         }

@@ -1,5 +1,6 @@
 //! Finds the array that a set of drives belongs to. Read-only.
 
+use super::config::ArrayConfig;
 use super::drives::{Ask, Drives, Owner, Presence, Urgency};
 use super::epoch::copies_of;
 use super::membership::{self, Own, Stale};
@@ -24,6 +25,13 @@ pub struct Found {
     pub(super) newest: Record,
     /// Members that lack the newest superblock, because power was lost during its write.
     pub(super) behind: Vec<DriveId>,
+}
+
+impl Found {
+    /// `config` for this array: what is fixed when an array is created is as its superblock has it.
+    pub fn as_created(&self, config: &ArrayConfig) -> ArrayConfig {
+        config.as_created(&self.record)
+    }
 }
 
 /// Whether to open an array without members that it counts on and that may be in use elsewhere as the same

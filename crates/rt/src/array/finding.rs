@@ -54,6 +54,9 @@ pub enum ArrayError {
         /// Which, from 0.
         drive: usize,
     },
+    /// The configuration contradicts what was fixed when the array was created.
+    #[error("{0}")]
+    Contradiction(String),
     /// It has failed before it was ready.
     #[error("the array cannot be used: {0}")]
     Failed(String),
@@ -95,7 +98,8 @@ pub fn create<D: Drive>(
 }
 
 /// Opens the array that the drives belong to, in whatever order they are given, and waits until it has
-/// recovered. `consent` says whether drives may be missing that could be in use elsewhere.
+/// recovered. `consent` says whether drives may be missing that could be in use elsewhere. `check` gets
+/// `config` with what was fixed when the array was created, and returns what contradicts it.
 ///
 /// # Errors
 /// See [`ArrayError`]; nothing has been written when the drives are not opened.
@@ -103,9 +107,11 @@ pub fn open<D: Drive>(
     config: &ArrayConfig,
     mut drives: Vec<D>,
     consent: Consent,
+    check: impl FnOnce(&ArrayConfig) -> Result<(), String>,
     pace: &mut impl Pace,
 ) -> Result<ServedArray<D>, ArrayError> {
     let found = find(&mut drives, consent, pace)?;
+    check(&found.as_created(config)).map_err(ArrayError::Contradiction)?;
     let now = pace.go_on(Time::ZERO);
     let mut array = ServedArray::open(now, config, drives, &found)?;
     settle(&mut array, pace)?;

@@ -216,7 +216,8 @@ impl<D: Drive> Rig<D> {
         self.ask(flush(0));
         let mut drives: Vec<Mortal<D>> = self.array.into_drives().into_iter().flatten().collect();
         drives.rotate_left(1);
-        let array = open(&config(layout), drives, Consent::Refuse, &mut self.pace).expect("it is there");
+        let array =
+            open(&config(layout), drives, Consent::Refuse, |_| Ok(()), &mut self.pace).expect("it is there");
         Rig { array, ..self }
     }
 }
@@ -286,7 +287,10 @@ fn a_drive_of_an_array_is_not_taken_for_another() {
     others[2] = used;
     let refused = create(&config, others, 2, &mut pace).expect_err("one belongs to an array");
     assert!(matches!(refused, ArrayError::Taken { drive: 2 }), "{refused}");
-    assert!(matches!(open(&config, fresh(), Consent::Refuse, &mut pace), Err(ArrayError::Open(_))));
+    assert!(matches!(
+        open(&config, fresh(), Consent::Refuse, |_| Ok(()), &mut pace),
+        Err(ArrayError::Open(_))
+    ));
 }
 
 #[test]

@@ -166,10 +166,19 @@ impl Options {
         let none = Preset::G.config();
         let making = if self.create { any::Making::Create } else { any::Making::OpenOrCreate };
         let consent = if self.degraded { Consent::Degraded } else { Consent::Refuse };
-        let plan = |device, array, seed, paths, drives| {
+        let plan = |device, array: &ArrayConfig, seed, paths, drives| {
             let placement = Placement::fitting(drives, SPIN);
             let precondition = &precondition;
-            Plan { device, precondition, array, seed, paths, files, making, consent, placement }.build(clock)
+            // The layout that a configuration has by default is none that somebody chose.
+            let agrees = |made: &ArrayConfig| {
+                let (asked, made) = (array.layout, made.layout);
+                if asked == made || asked == ArrayConfig::default().layout {
+                    return Ok(());
+                }
+                Err(format!("array.layout is {asked}, and the drives hold an array of {made}: ask for that"))
+            };
+            Plan { device, precondition, array, seed, paths, files, making, consent, placement }
+                .build(clock, agrees)
         };
         let drive = match &self.place {
             Place::Memory => return Ok(None),

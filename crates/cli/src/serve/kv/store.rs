@@ -3,7 +3,7 @@
 use super::arguments::KvArguments;
 use crate::failure::Failure;
 use crate::run::Scenario;
-use crate::serve::drive::{Served, consent, load};
+use crate::serve::drive::{Served, consent, load, refuse_duplicates};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
@@ -35,15 +35,21 @@ impl Store {
         if arguments.memory_only {
             return Ok(Store { settings, drive: None, making: Making::Create, parts });
         }
+        refuse_duplicates(&arguments.devices)?;
         let mut scenario = Box::<Scenario>::default();
         if arguments.scenario.is_none() && arguments.devices.is_empty() {
             four_small_drives(&mut scenario);
         }
         let is_emulated = arguments.devices.is_empty();
-        load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
+        let written = load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
         let making = if is_emulated || arguments.create { Making::Create } else { Making::OpenOrCreate };
-        let drive =
-            Served::alone(scenario, arguments.devices.clone(), arguments.create, consent(arguments.degraded));
+        let drive = Served::alone(
+            scenario,
+            written,
+            arguments.devices.clone(),
+            arguments.create,
+            consent(arguments.degraded),
+        );
         let purpose = if arguments.create { Purpose::NewStore } else { Purpose::OpenStore };
         drive.check_devices(purpose, arguments.force)?;
         Ok(Store { settings, drive: Some(drive), making, parts })

@@ -56,6 +56,15 @@ impl Default for EpochConfig {
 }
 
 impl EpochConfig {
+    /// Takes what is fixed when an array is created from its superblock: the shape that [`Epochs::new`]
+    /// writes.
+    ///
+    /// [`Epochs::new`]: super::Epochs::new
+    pub(in crate::array) fn keep(&mut self, [chunk, _, copies, ..]: [u64; 8]) {
+        self.chunk = chunk * BLOCK_BYTES;
+        self.copies = copies_in(copies);
+    }
+
     /// Blocks per chunk.
     pub fn chunk_blocks(&self) -> u64 {
         self.chunk / BLOCK_BYTES
@@ -80,6 +89,11 @@ impl EpochConfig {
             ("epoch", message)
         })
     }
+}
+
+/// The number of copies that a superblock has; arrays that were created when there were always two have 0 there.
+pub(super) fn copies_in(shape: u64) -> u32 {
+    if shape == 0 { 2 } else { shape as u32 }
 }
 
 impl Configure for EpochConfig {

@@ -140,8 +140,6 @@ impl<B: Block> Epochs<B> {
         let drives = core.drives.len();
         let data = first_slot + slots..usable.end;
         let shape = Geometry::new(data, made[0], drives, groups as usize, made[2] as usize);
-        core.config.epoch.chunk = made[0] * BLOCK_BYTES;
-        core.config.epoch.copies = made[2] as u32;
         core.drives.cover(shape.data().start);
         core.reads.set_copies(shape.copies);
         core.reads.leave_repairs();
@@ -231,9 +229,9 @@ impl<B: Block> Epochs<B> {
     }
 }
 
-/// Number of copies in an array with this superblock; arrays created when there were always two have two.
+/// Number of copies in an array with this superblock.
 pub(super) fn copies_of(record: &Record) -> usize {
-    if record.shape[2] == 0 { 2 } else { record.shape[2] as usize }
+    config::copies_in(record.shape[2]) as usize
 }
 
 /// A conflict with drives of these sizes: the key, and a message with the valid range.

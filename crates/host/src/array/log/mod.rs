@@ -103,7 +103,9 @@ impl<B: Block> Log<B> {
     /// The layout of a new array, or of one about to be recovered.
     pub fn new(core: &mut Core<B>, is_new: bool) -> Log<B> {
         core.reads.leave_repairs();
-        Log::keep_shape(core, is_new);
+        if is_new {
+            Log::fix_shape(core);
+        }
         let geometry = Geometry::new(&core.config, core.usable().end);
         let drives = core.drives.len();
         if geometry.has_checksums() {
@@ -150,17 +152,12 @@ impl<B: Block> Log<B> {
         log
     }
 
-    /// Takes the settings fixed at creation from the superblock.
-    fn keep_shape(core: &mut Core<B>, is_new: bool) {
+    /// Puts the settings of a new log that never change into its superblock.
+    fn fix_shape(core: &mut Core<B>) {
         let LogConfig { segment, spare, .. } = core.config.log;
         let has_checksums = core.config.log.has_checksums();
         let Some(record) = core.record() else { return };
-        if is_new {
-            record.shape[..3].copy_from_slice(&[segment, u64::from(spare), u64::from(has_checksums)]);
-        } else {
-            let shape = record.shape;
-            core.config.log.keep(shape);
-        }
+        record.shape[..3].copy_from_slice(&[segment, u64::from(spare), u64::from(has_checksums)]);
     }
 
     /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group collected

@@ -2,7 +2,7 @@
 
 use crate::array::config::whole_blocks;
 use crate::disk::BLOCK_BYTES;
-use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::config::{Choice, Configure, Visit, choose};
 
 tailcut_base::choice! {
     /// Protection against the *write hole*: data and parity of a stripe are written to several drives, and
@@ -43,6 +43,17 @@ impl Default for RaidConfig {
 }
 
 impl RaidConfig {
+    /// Takes what is fixed when an array is created from its superblock: the shape that [`Raid::new`] writes.
+    ///
+    /// [`Raid::new`]: super::Raid::new
+    pub(in crate::array) fn keep(&mut self, [chunk, reserved, write_hole, ..]: [u64; 8]) {
+        self.chunk = chunk * BLOCK_BYTES;
+        self.write_hole = WriteHole::all()[write_hole as usize];
+        if self.write_hole == WriteHole::Journal && reserved > 0 {
+            self.journal = reserved * BLOCK_BYTES;
+        }
+    }
+
     /// Blocks per chunk.
     pub fn chunk_blocks(&self) -> u64 {
         self.chunk / BLOCK_BYTES

@@ -48,7 +48,6 @@ use super::reads::Done;
 use crate::Block;
 use crate::array::drives::Presence;
 use crate::array::{DriveId, numbers};
-use crate::disk::BLOCK_BYTES;
 use batch::Batch;
 use flushing::Flush;
 use gather::Gather;
@@ -113,8 +112,6 @@ impl<B: Block> Raid<B> {
             }
         }
         let write_hole = WriteHole::all()[made[2] as usize];
-        core.config.raid.write_hole = write_hole;
-        core.config.raid.chunk = made[0] * BLOCK_BYTES;
         let is_noted = is_redundant && (core.is_durable() || config.journal_always);
         let (first, reserved) = (core.usable().start, made[1]);
         let most_cells = match write_hole {
