@@ -3,7 +3,7 @@
 use super::*;
 use std::ops::Range;
 use tailcut_base::{Class, Op, Status};
-use tailcut_host::array::LayoutKind;
+use tailcut_host::array::{InPlaceChecksums, LayoutKind};
 use tailcut_host::{Block, Mirror, Response};
 use tailcut_ssd::Preset;
 use tailcut_ssd::precondition::PreparedState;

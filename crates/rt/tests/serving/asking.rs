@@ -39,7 +39,7 @@ fn make(members: u32, paths: &[PathBuf], clock: Clock) -> Result<AnyDrive, Build
         consent: Consent::Refuse,
         placement: Placement::Inline,
     };
-    plan.build(clock)
+    plan.build(clock, |_| Ok(()))
 }
 
 /// A server of such drives in a folder, and how to reach it.
