@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::flash::Job;
 use super::hash::KeyHash;
 use super::index::Entry;
-use super::item::{Item, Value, pieces_of};
+use super::item::{Item, Value, are_bytes, pieces_of};
 use super::jobs::Haste;
 use super::log::SegmentId;
 use super::log::format::UNITS;
@@ -220,7 +220,7 @@ impl Engine {
             return self.end_lost(fetching);
         }
         let key = pieces_of(&fetching.blocks, header.key_range(at));
-        if !key.flatten().eq(&fetching.key) {
+        if !are_bytes(key, &fetching.key) {
             self.figures.strangers += 1;
             return self.end_fetch(fetching, None, false);
         }
@@ -406,7 +406,18 @@ pub(super) fn header_in(blocks: &[Bytes], at: usize, sequence: u64) -> Option<Fl
 }
 
 /// Copies `COUNT` bytes from the blocks; None if there are fewer.
+#[inline]
 fn gather<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]> {
+    let within = at % BLOCK_BYTES as usize;
+    // Mostly they are in one block.
+    if let Some(bytes) = blocks.get(at / BLOCK_BYTES as usize)?.as_slice()[within..].first_chunk() {
+        return Some(*bytes);
+    }
+    gather_pieces(blocks, at)
+}
+
+#[cold]
+fn gather_pieces<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]> {
     let mut bytes = [0; COUNT];
     let mut to = 0;
     for piece in pieces_of(blocks, at..at + COUNT) {

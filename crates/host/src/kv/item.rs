@@ -63,6 +63,11 @@ impl<'a> Value<'a> {
     }
 }
 
+/// True if the slices, one after another, are these bytes.
+pub(super) fn are_bytes<'a>(mut slices: impl Iterator<Item = &'a [u8]>, bytes: &[u8]) -> bool {
+    slices.try_fold(bytes, |rest, slice| rest.strip_prefix(slice)).is_some_and(<[u8]>::is_empty)
+}
+
 /// The slices of blocks that hold these bytes of them.
 pub(super) fn pieces_of(blocks: &[Bytes], bytes: Range<usize>) -> impl Iterator<Item = &[u8]> + Clone {
     const BLOCK: usize = BLOCK_BYTES as usize;

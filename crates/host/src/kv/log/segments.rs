@@ -119,6 +119,7 @@ impl Log {
 
     /// True if another segment should be reclaimed while `under_way` are: the fewer are free, the more at a
     /// time. Each may need a whole segment for its copies.
+    #[inline]
     pub fn wants_victim(&self, under_way: usize) -> bool {
         let free = self.free.len();
         let ahead = (self.segments() / AHEAD_SHARE).min(MOST_AHEAD);

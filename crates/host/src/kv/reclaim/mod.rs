@@ -152,7 +152,9 @@ impl Engine {
             // Which records are valid is unknown until recovery is complete.
             return;
         }
-        let mut has_advanced = self.flash.is_some();
+        let Some(flash) = &self.flash else { return };
+        let under_way = flash.reclaims.under_way();
+        let mut has_advanced = under_way > 0 || flash.wants_victim(under_way);
         while has_advanced {
             has_advanced = false;
             for slot in 0..MOST_VICTIMS {

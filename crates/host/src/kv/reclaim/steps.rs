@@ -13,14 +13,19 @@ use crate::pool::Pool;
 use std::ops::Range;
 
 impl Flash {
+    /// True if another segment should be reclaimed while `under_way` are.
+    #[inline]
+    pub(super) fn wants_victim(&self, under_way: usize) -> bool {
+        self.log.wants_victim(under_way)
+            && !self.log.has_failed()
+            && !self.log.is_full()
+            && !self.reclaims.is_stuck
+    }
+
     /// Chooses a victim if free segments are short; false if there is none.
     pub(super) fn begin(&mut self, slot: usize, keep: Keep) -> bool {
         let under_way = self.reclaims.under_way();
-        if !self.log.wants_victim(under_way)
-            || self.log.has_failed()
-            || self.log.is_full()
-            || self.reclaims.is_stuck
-        {
+        if !self.wants_victim(under_way) {
             return false;
         }
         let taken = self.reclaims.taken;

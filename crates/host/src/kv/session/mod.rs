@@ -130,22 +130,30 @@ struct Ways<'a, S> {
 impl Session {
     /// True while the session accepts input, given `room`. Memory for a value being received is reserved
     /// already.
+    #[inline]
     pub fn is_willing(&self, room: Room) -> bool {
-        self.is_ready() && (room.is_enough(self.memory()) || self.storing.is_some())
+        let replies = self.reply_memory();
+        let has_room = || self.storing.is_some() || room.is_enough(self.memory_beside(replies));
+        self.is_ready_with(replies) && has_room()
     }
 
-    /// True while the session accepts input, regardless of memory.
+    /// True while the session accepts input, regardless of the memory of others.
     pub fn is_ready(&self) -> bool {
+        self.is_ready_with(self.reply_memory())
+    }
+
+    #[inline]
+    fn is_ready_with(&self, replies: usize) -> bool {
         !self.is_blocked
             && self.closing.is_none()
             && self.waiting.len() < MOST_WAITING
-            && self.answer_memory() < MOST_OUT
+            && replies < MOST_OUT
             && self.awaited < MOST_AWAITED
     }
 
     /// Memory of complete and pending replies in bytes.
     #[inline]
-    fn answer_memory(&self) -> usize {
+    fn reply_memory(&self) -> usize {
         let behind = self.waiting.back().map_or(0, |last| last.behind.capacity());
         self.out.memory() + self.set_aside + behind
     }
@@ -153,7 +161,13 @@ impl Session {
     /// Memory of the session in bytes.
     #[inline]
     pub fn memory(&self) -> usize {
-        self.answer_memory() + self.awaited as usize + self.incoming
+        self.memory_beside(self.reply_memory())
+    }
+
+    /// Memory of the session in bytes, whose replies take `replies` of it.
+    #[inline]
+    fn memory_beside(&self, replies: usize) -> usize {
+        replies + self.awaited as usize + self.incoming
     }
 
     /// Drops the value being received; later input is ignored.

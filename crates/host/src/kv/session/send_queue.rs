@@ -6,46 +6,48 @@ use std::collections::VecDeque;
 /// Replies to be sent to a client.
 #[derive(Debug, Default)]
 pub struct SendQueue {
-    /// No part is empty but the last.
-    parts: VecDeque<Vec<u8>>,
+    /// The parts before the last; none is empty.
+    full: VecDeque<Vec<u8>>,
+    /// The last part.
+    last: Vec<u8>,
     /// Bytes in all parts but the last.
-    settled: usize,
+    full_bytes: usize,
     /// Memory of all parts but the last, in bytes.
-    settled_memory: usize,
+    full_memory: usize,
     /// Bytes of the first part that are sent.
     sent: usize,
 }
 
 impl SendQueue {
     /// Bytes to be sent.
+    #[inline]
     pub fn bytes(&self) -> usize {
-        self.settled + self.parts.back().map_or(0, Vec::len) - self.sent
+        self.full_bytes + self.last.len() - self.sent
     }
 
     /// Memory of the queue in bytes; 0 if it is empty, even if a spare part is kept.
     #[inline]
     pub fn memory(&self) -> usize {
-        if self.is_empty() { 0 } else { self.settled_memory + self.parts.back().map_or(0, Vec::capacity) }
+        if self.is_empty() { 0 } else { self.full_memory + self.last.capacity() }
     }
 
     /// True if there is nothing to send.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes() == 0
     }
 
     /// Buffer for the next reply.
+    #[inline]
     pub fn tail(&mut self) -> &mut Vec<u8> {
-        if self.parts.is_empty() {
-            self.parts.push_back(Vec::new());
-        }
-        self.parts.back_mut().expect("there is one")
+        &mut self.last
     }
 
     /// The bytes to be sent, in contiguous pieces.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let from = |at| if at == 0 { self.sent } else { 0 };
-        let pieces = self.parts.iter().enumerate().map(move |(at, part)| &part[from(at)..]);
-        pieces.filter(|piece| !piece.is_empty())
+        let parts = self.full.iter().chain([&self.last]).enumerate();
+        parts.map(move |(at, part)| &part[from(at)..]).filter(|piece| !piece.is_empty())
     }
 
     /// Moves all unsent bytes to `out`.
@@ -55,45 +57,50 @@ impl SendQueue {
     }
 
     /// Begins another part if the last one is long enough, so that parts are not reallocated to grow.
+    #[inline]
     pub(super) fn begin_part(&mut self, texts: &mut Texts) {
-        if self.parts.back().is_none_or(|part| part.len() >= MOST_PART) {
+        if self.last.len() >= MOST_PART || self.last.capacity() == 0 {
             self.append(texts.take());
         }
     }
 
     fn append(&mut self, part: Vec<u8>) {
-        self.settled += self.parts.back().map_or(0, Vec::len);
-        self.settled_memory += self.parts.back().map_or(0, Vec::capacity);
-        self.parts.push_back(part);
+        let last = std::mem::replace(&mut self.last, part);
+        if !last.is_empty() {
+            self.full_bytes += last.len();
+            self.full_memory += last.capacity();
+            self.full.push_back(last);
+        }
     }
 
     /// Appends a reply.
     pub(super) fn push(&mut self, text: Vec<u8>, texts: &mut Texts) {
-        match self.parts.back_mut() {
-            Some(last) if text.len() <= MOST_COPIED && last.len() < MOST_PART => {
-                last.extend_from_slice(&text);
-                texts.give_back(text);
-            }
-            Some(last) if last.is_empty() => texts.give_back(std::mem::replace(last, text)),
-            _ => self.append(text),
+        let is_copied = text.len() <= MOST_COPIED && self.last.len() < MOST_PART;
+        if is_copied && self.last.capacity() > 0 {
+            self.last.extend_from_slice(&text);
+            texts.give_back(text);
+        } else if self.last.is_empty() {
+            texts.give_back(std::mem::replace(&mut self.last, text));
+        } else {
+            self.append(text);
         }
     }
 
     /// The first `bytes` bytes were sent. Keeps the last part for later replies unless it is large.
     pub(super) fn note_sent(&mut self, bytes: usize, texts: &mut Texts) {
         self.sent += bytes;
-        while self.parts.len() > 1 && self.sent >= self.parts[0].len() {
-            let first = self.parts.pop_front().expect("there are two");
+        while self.full.front().is_some_and(|first| self.sent >= first.len()) {
+            let first = self.full.pop_front().expect("there is one");
             self.sent -= first.len();
-            self.settled -= first.len();
-            self.settled_memory -= first.capacity();
+            self.full_bytes -= first.len();
+            self.full_memory -= first.capacity();
             texts.give_back(first);
         }
-        if let Some(last) = self.parts.front_mut().filter(|part| self.sent == part.len()) {
+        if self.full.is_empty() && self.sent == self.last.len() {
             self.sent = 0;
-            match last.capacity() {
-                ..=LEAST_KEPT => last.clear(),
-                _ => self.parts.pop_front().into_iter().for_each(|part| texts.give_back(part)),
+            match self.last.capacity() {
+                ..=LEAST_KEPT => self.last.clear(),
+                _ => texts.give_back(std::mem::take(&mut self.last)),
             }
         }
     }
@@ -180,7 +187,7 @@ mod tests {
                 }
                 prop_assert_eq!(heard.len() + send_queue.bytes(), said.len());
                 prop_assert_eq!(send_queue.is_empty(), heard.len() == said.len());
-                let memory: usize = send_queue.parts.iter().map(Vec::capacity).sum();
+                let memory: usize = send_queue.full.iter().chain([&send_queue.last]).map(Vec::capacity).sum();
                 prop_assert_eq!(send_queue.memory(), if send_queue.is_empty() { 0 } else { memory });
                 prop_assert!(!send_queue.is_empty() || memory <= MOST_KEPT);
             }
