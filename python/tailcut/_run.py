@@ -180,7 +180,7 @@ class Run:
 
     @property
     def slowest(self) -> Table:
-        """The thousand slowest requests, the slowest first, with the columns of :attr:`requests`."""
+        """The thousand slowest requests of each kind, the slowest first, with the columns of :attr:`requests`."""
         return Table(self._inner.slowest())
 
     @property

@@ -66,6 +66,18 @@ pub const TECHNIQUES: &[Technique] = &[
         in_arrays: true,
     },
     Technique {
+        name: "suspension, collection while idle",
+        source: "as before, and chips collect garbage while they are idle",
+        settings: &[
+            READS_FIRST,
+            "device.gc.background=true",
+            "device.preempt.program=suspend",
+            "device.preempt.erase=suspend",
+            AS_CLASS_2,
+        ],
+        in_arrays: false,
+    },
+    Technique {
         name: "reset",
         source: "PAReset: programs and erases are given up for reads and done again",
         settings: &[READS_FIRST, "device.preempt.program=reset", "device.preempt.erase=reset", AS_CLASS_1],

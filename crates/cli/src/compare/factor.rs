@@ -1,6 +1,8 @@
 //! Factors as the command line names them.
 
 use super::results::{Factor, Level};
+use crate::run::Scenario;
+use crate::scenario::{self, UNKNOWN_KEY};
 use crate::sweep::Misread;
 use std::collections::BTreeSet;
 
@@ -102,6 +104,21 @@ pub fn conflict(factors: &[Factor]) -> Option<String> {
         }
     }
     None
+}
+
+/// The first key of these factors that no scenario has, and what may have been meant.
+pub fn unknown_key(factors: &[Factor]) -> Option<String> {
+    let of_level = |level: &Level| {
+        let problems = scenario::read(&mut Scenario::default(), None, &level.settings).err()?;
+        let problem = problems.list().iter().find(|problem| problem.message.starts_with(UNKNOWN_KEY))?;
+        let remedy = problem.remedy.as_ref().map_or_else(String::new, |remedy| format!("; {remedy}"));
+        Some(format!("{}{remedy}", problem.message))
+    };
+    let of_factor = |factor: &Factor| {
+        let message = factor.levels.iter().find_map(of_level)?;
+        Some(format!("'{}': {message}", factor.name))
+    };
+    factors.iter().find_map(of_factor)
 }
 
 /// The pieces between commas, without blanks around them, each with the byte that it starts at.

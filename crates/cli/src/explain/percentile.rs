@@ -9,9 +9,11 @@ use crate::terminal::{Align, Ink, Table, Tone, window};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
+use tailcut_base::Cause;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::report::{Tail, Wait};
+use tailcut_sim::world::Attribution;
 
 /// How many requests around a percentile are looked at, at least.
 const AROUND: u64 = 100;
@@ -32,6 +34,10 @@ struct MakeUp {
     around_waits: Vec<Wait>,
     /// All slower ones.
     slower: Tail,
+    /// What all requests waited for once they had a tag, if the slower ones waited mostly for one: what keeps
+    /// the tags taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    holding_tags: Vec<Wait>,
     /// Numbers of the slowest requests.
     slowest: Vec<u64>,
 }
@@ -58,13 +64,19 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     let from = kept.latency_at(Tail::percentile_of_fastest(attribution.count(), slower), selection)?;
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
+    let tail = Tail::slowest(&attribution, slower, from);
+    let holding_tags = match tail.waits.first() {
+        Some(wait) if wait.cause == Cause::Tag.label() => behind_a_tag(&kept.attribution(Selection::All)?),
+        _ => Vec::new(),
+    };
     let make_up = MakeUp {
         percentile: arguments.percentile,
         requests: attribution.count(),
         latency_ns: latency.0,
         around,
         around_waits: Wait::list(&shares),
-        slower: Tail::slowest(&attribution, slower, from),
+        slower: tail,
+        holding_tags,
         slowest: slowest.iter().map(|slow| slow.number).collect(),
     };
     let report = &kept.saved.report;
@@ -73,13 +85,24 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     let text = if arguments.json {
         serde_json::to_string_pretty(&make_up).expect("plain data") + "\n"
     } else {
-        show(&make_up, &slowest, &arguments.folder, bare_ns)
+        show(&make_up, &slowest, &arguments.folder, bare_ns, selection)
     };
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
 
-fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64) -> String {
+/// What requests waited for once they had a tag, as shares of that time.
+fn behind_a_tag(attribution: &Attribution) -> Vec<Wait> {
+    let mut waits = Wait::list(&attribution.all());
+    let is_before =
+        |wait: &Wait| [Cause::HostQueue, Cause::Tag].iter().any(|cause| cause.label() == wait.cause);
+    waits.retain(|wait| !is_before(wait));
+    let all: f64 = waits.iter().map(|wait| wait.mean_ns).sum();
+    waits.iter_mut().for_each(|wait| wait.share = wait.mean_ns / all);
+    waits
+}
+
+fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64, selection: Selection) -> String {
     let (tone, width) = (Tone::of_stdout(), usize::from(window()));
     let heading = |text: &str| format!("\n{}\n", tone.paint(Ink::Heading, text));
     let mut text = format!(
@@ -101,10 +124,27 @@ fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64) -> Stri
         show_time(mean)
     ));
     text += &waits::bars(&tail.waits, width, tone);
+    if !make_up.holding_tags.is_empty() {
+        let held: f64 = make_up.holding_tags.iter().map(|wait| wait.mean_ns).sum();
+        text += &heading(&format!(
+            "what keeps the tags taken: all requests, once they have one, mean {}",
+            show_time(held)
+        ));
+        text += &waits::bars(&make_up.holding_tags, width, tone);
+    }
     text += &heading("what that means");
     text += &waits::meanings(&tail.waits, width);
+    text += &waits::meanings(&make_up.holding_tags, width);
     text += &heading("the slowest");
-    text += &listed(slowest, tone);
+    if slowest.is_empty() {
+        // Of each kind the slowest are kept, and those of a class may be faster than all of them.
+        text += &format!(
+            "the run kept none of {}: all are faster than the slowest that it kept\n",
+            selection.name()
+        );
+    } else {
+        text += &listed(slowest, tone);
+    }
     if let Some(slow) = slowest.first() {
         let hint =
             format!("its whole timeline: tailcut explain {} --request {}", folder.display(), slow.number);

@@ -18,7 +18,7 @@ use tailcut_sim::world::{OpStats, SlowRequest, Stats};
 pub const REPORT: &str = "report.json";
 /// The complete scenario: what `tailcut run` takes to repeat the run.
 pub const SCENARIO: &str = "scenario.toml";
-/// The slowest requests, one line each.
+/// The slowest requests of each kind, one line each, the slowest of all first.
 pub const SLOWEST: &str = "slowest.csv";
 /// Where the time of the requests of each latency went.
 pub const ATTRIBUTION: &str = "attribution.csv";

@@ -84,7 +84,7 @@ fn print(
 ) -> Result<(), Failure> {
     if options.json_to_stdout() {
         out.write_all(json.as_bytes())?;
-    } else {
+    } else if saved.report.unmeasured().is_none() {
         let tone = Tone::of_stdout();
         let text = show::report(&saved.report, scenario, usize::from(window()), tone);
         out.write_all(text.as_bytes())?;

@@ -18,6 +18,7 @@ pub mod version;
 pub mod writer;
 
 pub use problem::{Problem, Problems};
+pub use reader::UNKNOWN_KEY;
 pub use source::{Place, Source};
 pub use writer::{Comments, write};
 

@@ -11,6 +11,9 @@ use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, Names, Visit};
 use tailcut_base::quantity::{self, BadQuantity};
 
+/// How the message about a key begins that no part has.
+pub const UNKNOWN_KEY: &str = "unknown key";
+
 /// Walks `part` over the document: keys that are written get their values, the others keep theirs. Returns
 /// the problems, in no particular order; if there are any, the part is invalid.
 pub fn read(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
@@ -70,7 +73,7 @@ impl UnknownKey {
         } else {
             format!("in [{}]", self.section)
         };
-        let problem = Problem::at(self.place, format!("unknown key '{}' {home}", self.name));
+        let problem = Problem::at(self.place, format!("{UNKNOWN_KEY} '{}' {home}", self.name));
         let beside = nearest(&self.name, self.known.iter().copied());
         let elsewhere = all.iter().find(|key| key.path.rsplit('.').next() == Some(self.name.as_str()));
         match (beside, elsewhere) {

@@ -377,6 +377,10 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     if cfg!(not(feature = "parquet")) {
         assert!(wrong(&["--vary", "seed=1,2", "--parquet", "x"]).contains("--features parquet"));
     }
+    let typo = wrong(&["--vary", "workload.raed=70%,90%"]);
+    assert!(typo.contains("'workload.raed': unknown key 'raed'") && typo.contains("'read'"), "{typo}");
+    let typo = wrong(&["--on-off", "x=device.shedule.chip=reads-first"]);
+    assert!(typo.contains("'x': unknown key 'shedule'") && !typo.contains("--set"), "{typo}");
 }
 
 #[test]

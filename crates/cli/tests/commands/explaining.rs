@@ -38,6 +38,35 @@ fn the_slowest_request_has_a_timeline_that_adds_up() {
     adds_up(&timeline);
 }
 
+/// Writes are the slowest of all here; reads are listed all the same, and there is always one to look at.
+#[test]
+fn the_slowest_of_each_kind_are_listed() {
+    let place = ran();
+    for kind in ["read", "write", "flush"] {
+        let arguments = ["explain", "out", "--kind", kind, "--json"];
+        let numbers = json(&place.text(&arguments))["slowest"].as_array().expect("a list").len();
+        assert!((10..=1000).contains(&numbers), "{numbers} of kind {kind}");
+    }
+}
+
+/// An open loop that asks for more than the drive can do: nearly all time goes to waiting for a tag, which
+/// says nothing about the drive.
+#[test]
+fn an_overloaded_drive_shows_what_keeps_its_tags_taken() {
+    let place = Place::new();
+    let load = ["--set", "workload.pace=open", "--set", "workload.rate=1000000"];
+    place.text(&[&["run", "small.toml", "--out", "out"][..], &load].concat());
+    let text = place.text(&["explain", "out"]);
+    let (before, after) = text.split_once("what keeps the tags taken").expect("they are taken");
+    assert!(before.contains("tag") && after.contains("chip: "), "{text}");
+    let make_up = json(&place.text(&["explain", "out", "--json"]));
+    let waits = make_up["holding_tags"].as_array().expect("a list");
+    let shares: f64 = waits.iter().map(|wait| wait["share"].as_f64().expect("a share")).sum();
+    assert!((shares - 1.0).abs() < 1e-9 && waits.iter().all(|wait| wait["cause"] != "tag"), "{waits:?}");
+    // The small run waits for much else.
+    assert!(json(&ran().text(&["explain", "out", "--json"]))["holding_tags"].is_null());
+}
+
 #[test]
 fn any_request_has_a_timeline() {
     let place = ran();

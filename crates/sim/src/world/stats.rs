@@ -8,7 +8,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Class, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
-/// How many of the slowest requests are kept whole.
+/// How many of the slowest requests of each kind are kept whole.
 const SLOWEST: usize = 1000;
 
 /// A finished request with all that is known of it.
@@ -127,7 +127,8 @@ pub struct Stats {
     pub queue_stall: Nanos,
     /// Digest of the history of the whole run.
     pub digest: u64,
-    slowest: BinaryHeap<Reverse<(Nanos, Reverse<u64>, SlowKey)>>,
+    /// By kind of request, in the order of [`Op`]: under load the slowest of all may be writes only.
+    slowest: [BinaryHeap<Reverse<(Nanos, Reverse<u64>, SlowKey)>>; 4],
 }
 
 /// Lets a request ride along in an ordered heap without being compared.
@@ -170,7 +171,7 @@ impl Stats {
             ended: 0,
             queue_stall: Nanos::ZERO,
             digest: 0,
-            slowest: BinaryHeap::new(),
+            slowest: Default::default(),
         }
     }
 
@@ -185,7 +186,8 @@ impl Stats {
         if request.status != Status::Success {
             op.errors += 1;
         }
-        if self.slowest.len() < SLOWEST || self.slowest.peek().is_some_and(|s| request.latency > s.0.0) {
+        let slowest = &self.slowest[request.op.index()];
+        if slowest.len() < SLOWEST || slowest.peek().is_some_and(|s| request.latency > s.0.0) {
             self.keep(request);
         }
     }
@@ -228,15 +230,16 @@ impl Stats {
 
     #[cold]
     fn keep(&mut self, request: &Finished<&Spans>) {
-        self.slowest.push(Reverse((request.latency, Reverse(request.number), SlowKey(request.keep()))));
-        if self.slowest.len() > SLOWEST {
-            self.slowest.pop();
+        let slowest = &mut self.slowest[request.op.index()];
+        slowest.push(Reverse((request.latency, Reverse(request.number), SlowKey(request.keep()))));
+        if slowest.len() > SLOWEST {
+            slowest.pop();
         }
     }
 
-    /// The slowest requests, the slowest first.
+    /// The slowest requests of each kind, the slowest of all first.
     pub fn slowest(&self) -> Vec<SlowRequest> {
-        let mut all: Vec<SlowRequest> = self.slowest.iter().map(|s| s.0.2.0).collect();
+        let mut all: Vec<SlowRequest> = self.slowest.iter().flatten().map(|s| s.0.2.0).collect();
         all.sort_by_key(|r| (Reverse(r.latency), r.number));
         all
     }
