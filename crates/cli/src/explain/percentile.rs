@@ -34,10 +34,9 @@ struct MakeUp {
     around_waits: Vec<Wait>,
     /// All slower ones.
     slower: Tail,
-    /// What all requests waited for once they had a tag, if the slower ones waited mostly for one: what keeps
-    /// the tags taken.
+    /// What all requests waited for once they were in the drive, if the slower ones waited mostly to get there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    holding_tags: Vec<Wait>,
+    in_drive: Vec<Wait>,
     /// Numbers of the slowest requests.
     slowest: Vec<u64>,
 }
@@ -65,8 +64,8 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
     let tail = Tail::slowest(&attribution, slower, from);
-    let holding_tags = match tail.waits.first() {
-        Some(wait) if wait.cause == Cause::Tag.label() => behind_a_tag(&kept.attribution(Selection::All)?),
+    let in_drive = match tail.waits.first() {
+        Some(wait) if is_outside(wait) => in_drive(&kept.attribution(Selection::All)?),
         _ => Vec::new(),
     };
     let make_up = MakeUp {
@@ -76,7 +75,7 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         around,
         around_waits: Wait::list(&shares),
         slower: tail,
-        holding_tags,
+        in_drive,
         slowest: slowest.iter().map(|slow| slow.number).collect(),
     };
     let report = &kept.saved.report;
@@ -91,12 +90,15 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     Ok(out.flush()?)
 }
 
-/// What requests waited for once they had a tag, as shares of that time.
-fn behind_a_tag(attribution: &Attribution) -> Vec<Wait> {
+/// True for a wait before the drive takes a request.
+fn is_outside(wait: &Wait) -> bool {
+    [Cause::HostQueue, Cause::Tag].iter().any(|cause| cause.label() == wait.cause)
+}
+
+/// What requests waited for once they were in the drive, as shares of that time.
+fn in_drive(attribution: &Attribution) -> Vec<Wait> {
     let mut waits = Wait::list(&attribution.all());
-    let is_before =
-        |wait: &Wait| [Cause::HostQueue, Cause::Tag].iter().any(|cause| cause.label() == wait.cause);
-    waits.retain(|wait| !is_before(wait));
+    waits.retain(|wait| !is_outside(wait));
     let all: f64 = waits.iter().map(|wait| wait.mean_ns).sum();
     waits.iter_mut().for_each(|wait| wait.share = wait.mean_ns / all);
     waits
@@ -124,17 +126,17 @@ fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64, selecti
         show_time(mean)
     ));
     text += &waits::bars(&tail.waits, width, tone);
-    if !make_up.holding_tags.is_empty() {
-        let held: f64 = make_up.holding_tags.iter().map(|wait| wait.mean_ns).sum();
+    if !make_up.in_drive.is_empty() {
+        let held: f64 = make_up.in_drive.iter().map(|wait| wait.mean_ns).sum();
         text += &heading(&format!(
-            "what keeps the tags taken: all requests, once they have one, mean {}",
+            "in the drive, once it has taken them: all requests, mean {}",
             show_time(held)
         ));
-        text += &waits::bars(&make_up.holding_tags, width, tone);
+        text += &waits::bars(&make_up.in_drive, width, tone);
     }
     text += &heading("what that means");
     text += &waits::meanings(&tail.waits, width);
-    text += &waits::meanings(&make_up.holding_tags, width);
+    text += &waits::meanings(&make_up.in_drive, width);
     text += &heading("the slowest");
     if slowest.is_empty() {
         // Of each kind the slowest are kept, and those of a class may be faster than all of them.

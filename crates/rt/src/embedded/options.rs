@@ -186,11 +186,11 @@ impl Options {
                 Ok(AnyDrive::Memory(MemoryDrive::new((bytes / BLOCK_BYTES).max(1), DEPTH)))
             }
             Place::Emulated { device, array, seed } => {
-                plan(&**device, &**array, *seed, &[], array.drives.max(1) as usize)
+                plan(&**device, array, *seed, &[], array.drives.max(1) as usize)
             }
             Place::Devices { paths, file_bytes, array } => {
                 make_files(paths, *file_bytes)?;
-                plan(&none, &**array, 0, paths, 0)
+                plan(&none, array, 0, paths, 0)
             }
         };
         Ok(Some(drive?))

@@ -128,27 +128,27 @@ pub struct Stats {
     /// Digest of the history of the whole run.
     pub digest: u64,
     /// By kind of request, in the order of [`Op`]: under load the slowest of all may be writes only.
-    slowest: [BinaryHeap<Reverse<(Nanos, Reverse<u64>, SlowKey)>>; 4],
+    slowest: [BinaryHeap<Slow>; 4],
 }
 
-/// Lets a request ride along in an ordered heap without being compared.
+/// A slow request in a heap; the fastest one, the latest of several as fast, is at its top.
 #[derive(Clone, Debug)]
-struct SlowKey(SlowRequest);
+struct Slow(SlowRequest);
 
-impl PartialEq for SlowKey {
-    fn eq(&self, _: &SlowKey) -> bool {
-        true
+impl PartialEq for Slow {
+    fn eq(&self, other: &Slow) -> bool {
+        self.cmp(other).is_eq()
     }
 }
-impl Eq for SlowKey {}
-impl PartialOrd for SlowKey {
-    fn partial_cmp(&self, other: &SlowKey) -> Option<std::cmp::Ordering> {
+impl Eq for Slow {}
+impl PartialOrd for Slow {
+    fn partial_cmp(&self, other: &Slow) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for SlowKey {
-    fn cmp(&self, _: &SlowKey) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
+impl Ord for Slow {
+    fn cmp(&self, other: &Slow) -> std::cmp::Ordering {
+        other.0.latency.cmp(&self.0.latency).then(self.0.number.cmp(&other.0.number))
     }
 }
 
@@ -187,7 +187,7 @@ impl Stats {
             op.errors += 1;
         }
         let slowest = &self.slowest[request.op.index()];
-        if slowest.len() < SLOWEST || slowest.peek().is_some_and(|s| request.latency > s.0.0) {
+        if slowest.len() < SLOWEST || slowest.peek().is_some_and(|slow| request.latency > slow.0.latency) {
             self.keep(request);
         }
     }
@@ -231,7 +231,7 @@ impl Stats {
     #[cold]
     fn keep(&mut self, request: &Finished<&Spans>) {
         let slowest = &mut self.slowest[request.op.index()];
-        slowest.push(Reverse((request.latency, Reverse(request.number), SlowKey(request.keep()))));
+        slowest.push(Slow(request.keep()));
         if slowest.len() > SLOWEST {
             slowest.pop();
         }
@@ -239,7 +239,7 @@ impl Stats {
 
     /// The slowest requests of each kind, the slowest of all first.
     pub fn slowest(&self) -> Vec<SlowRequest> {
-        let mut all: Vec<SlowRequest> = self.slowest.iter().flatten().map(|s| s.0.2.0).collect();
+        let mut all: Vec<SlowRequest> = self.slowest.iter().flatten().map(|slow| slow.0).collect();
         all.sort_by_key(|r| (Reverse(r.latency), r.number));
         all
     }

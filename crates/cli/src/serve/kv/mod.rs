@@ -83,7 +83,7 @@ fn serve_with(
     };
     let server = Server::start(listen, windows, events, make, settings(arguments), limits, clock)
         .map_err(complaint)?;
-    reporter.ready(clock.now().since(Time::ZERO), server.glance().sums.items, &page::places(&server));
+    reporter.ready(clock.now().since(Time::ZERO), &server.glance().sums, &page::places(&server));
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
     if !is_json_only {
         out.write_all(page::greeting(&server, &store, &open).as_bytes())?;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tailcut_base::Nanos;
 use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
+use tailcut_host::kv::session::Sums;
 use tailcut_rt::Supervisor;
 use tailcut_rt::ctl::presence_name;
 use tailcut_rt::kv::{Event, Events, Fault, Figures};
@@ -60,10 +61,14 @@ impl Reporter {
         }
     }
 
-    /// It serves.
-    pub fn ready(&self, took: Nanos, items: u64, places: &[String]) {
-        let seconds = took.0 as f64 / 1e9;
-        let text = format!("ready after {seconds:.3} s with {items} items at {}", places.join(", "));
+    /// It serves, while the rest of the items on flash may still be recovered.
+    pub fn ready(&self, took: Nanos, sums: &Sums, places: &[String]) {
+        let (seconds, items) = (took.0 as f64 / 1e9, sums.items);
+        let recovery = sums.recovered.map_or_else(String::new, |(recovered, all)| {
+            format!(" so far, {recovered} of {all} segments recovered,")
+        });
+        let text =
+            format!("ready after {seconds:.3} s with {items} items{recovery} at {}", places.join(", "));
         self.supervisor.is_ready(&format!("serving at {}", places.join(", ")));
         let entry = Entry::new(Level::Note, "ready", text).with("seconds", seconds);
         self.log.tell(entry.with("items", items).with("addresses", places));
