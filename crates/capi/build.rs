@@ -1,4 +1,4 @@
-//! Names the shared library as programs look for it: with the version of its interface.
+//! Gives the shared library the file name that programs look for, with the version of its interface.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

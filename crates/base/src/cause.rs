@@ -1,17 +1,17 @@
-//! What a request waited for: every nanosecond of a latency has exactly one [`Cause`].
+//! Causes of latency: every nanosecond of a request's latency has exactly one [`Cause`].
 
 use crate::time::Nanos;
 
 macro_rules! causes {
     ($($(#[doc = $doc:literal])+ $name:ident = $label:literal,)+) => {
-        /// The cause of a span of a request's latency. The sum of the spans of a request is its
-        /// latency; the driver of a run asserts it for every request.
+        /// The cause of a span of a request's latency. The spans of a request sum up to its latency; the
+        /// driver of a run asserts this for every request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Cause { $($(#[doc = $doc])+ $name,)+ }
 
         impl Cause {
-            /// Every cause, in the order in which a request meets them.
+            /// Every cause, in the order in which a request encounters them.
             pub const ALL: [Cause; [$($label),+].len()] = [$(Cause::$name),+];
 
             /// The name used in reports and files.
@@ -19,7 +19,7 @@ macro_rules! causes {
                 match self { $(Cause::$name => $label),+ }
             }
 
-            /// One sentence that says what the request waited for.
+            /// One sentence that describes the wait.
             pub fn meaning(self) -> &'static str {
                 match self { $(Cause::$name => concat!($($doc),+).trim_ascii()),+ }
             }
@@ -28,12 +28,12 @@ macro_rules! causes {
 }
 
 causes! {
-    /// Waiting in the host: the request was due, but its predecessors held the queue.
+    /// The request was due, but its predecessors held the host's queue.
     HostQueue = "host queue",
     /// The device's queue was full: no tag was free.
     Tag = "tag",
-    /// A command that the protocol does not queue (a trim or flush over AHCI) had the drive to itself, or
-    /// waited for that.
+    /// A non-queued command (a trim or flush over AHCI) had the drive to itself, or waited for the queue to
+    /// drain.
     QueueDrain = "queue drain",
     /// Waiting for the host link, which carried other transfers.
     LinkWait = "link wait",
@@ -49,9 +49,9 @@ causes! {
     Hazard = "hazard",
     /// The commit scheduler held the request although its chip was free.
     CommitWait = "commit wait",
-    /// The chip was busy with another user read, or with reading the rest of a page written in part.
+    /// The chip was busy with another user read, or with reading the rest of a partially written page.
     ChipUserRead = "chip: user read",
-    /// The chip was busy with a read ahead of the host.
+    /// The chip was busy with a read-ahead.
     ChipReadAhead = "chip: read ahead",
     /// The chip was busy with a user write.
     ChipUserWrite = "chip: user write",
@@ -61,11 +61,11 @@ causes! {
     ChipGcProgram = "chip: gc program",
     /// The chip was busy with an erase.
     ChipErase = "chip: erase",
-    /// The chip was suspending a program or erase, so that a read could go first.
+    /// The chip was suspending a program or erase to let a read go first.
     ChipSuspend = "chip: suspend",
-    /// The chip was resetting a program or erase, so that a read could go first.
+    /// The chip was resetting a program or erase to let a read go first.
     ChipReset = "chip: reset",
-    /// The request's own program stood suspended, so that reads could go first.
+    /// The request's own program was suspended to let reads go first.
     Suspended = "suspended",
     /// No erased page was free: the write waited for garbage collection.
     Space = "space",
@@ -73,13 +73,13 @@ causes! {
     BusWait = "bus wait",
     /// Command and address cycles on the channel's bus.
     BusCommand = "bus command",
-    /// The cells themselves: the time to read, program or erase them.
+    /// Cell time: reading, programming or erasing the cells.
     Cell = "cell",
     /// The page's data on the channel's bus.
     BusTransfer = "bus transfer",
-    /// Work done again: a failed program, a reset operation, a read that had to be repeated.
+    /// Repeated work: a failed program, a reset operation, a repeated read.
     Retry = "retry",
-    /// Other pages of the same request came later than this one, or had to go first.
+    /// Other pages of the same request finished later than this one, or had to go first.
     Siblings = "siblings",
     /// Waiting in the software queue of an array.
     ArrayQueue = "array queue",
@@ -89,27 +89,27 @@ causes! {
     Reconstruction = "reconstruction",
     /// Served from, or waiting for, a host cache.
     Cache = "cache",
-    /// The request's own thread at work for it: system call, command, post-processing.
+    /// CPU time of the request's own thread: system call, command, post-processing.
     HostWork = "host work",
-    /// The device had finished, and nobody had looked yet: interrupts are off, and the next look was due
-    /// later.
+    /// The device had finished, but its completion was not polled yet: interrupts are off, and the next poll
+    /// was due later.
     Poll = "poll",
-    /// The device had finished: until its interrupt was served and came to the request; with what interrupts
-    /// took from the request's thread.
+    /// From the device's completion until its interrupt was served and reached the request, with the time
+    /// that interrupts took from the request's thread.
     Interrupt = "interrupt",
-    /// Software interrupt and inter-processor interrupt.
+    /// Softirq and inter-processor interrupt.
     SoftInterrupt = "soft interrupt",
-    /// The waiting thread was ready and waited for a core.
+    /// The waiting thread was runnable and waited for a core.
     Scheduling = "scheduling",
     /// Network and protocol.
     Network = "network",
 }
 
-/// How many causes there are.
+/// Number of causes.
 pub const CAUSES: usize = Cause::ALL.len();
 
-/// The spans of one request: the time that each cause took. One number for each cause, so that
-/// adding, summing and copying spans is a fixed row of additions without branches.
+/// The spans of one request: the time of each cause. One number per cause, so that adding, summing and
+/// copying spans is a fixed sequence of additions without branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spans {
     nanos: [u64; CAUSES],
@@ -121,7 +121,7 @@ impl Spans {
         Spans { nanos: [0; CAUSES] }
     }
 
-    /// Forgets all spans.
+    /// Clears all spans.
     #[inline]
     pub fn clear(&mut self) {
         self.nanos = [0; CAUSES];
@@ -141,13 +141,13 @@ impl Spans {
         }
     }
 
-    /// The time that `cause` took.
+    /// The time attributed to `cause`.
     #[inline]
     pub fn of(&self, cause: Cause) -> Nanos {
         Nanos(self.nanos[cause as usize])
     }
 
-    /// The causes that took any time, in the order in which a request meets them.
+    /// The causes with a nonzero time, in the order in which a request encounters them.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (Cause, Nanos)> + '_ {
         Cause::ALL.into_iter().zip(&self.nanos).filter(|(_, n)| **n > 0).map(|(cause, &n)| (cause, Nanos(n)))

@@ -1,27 +1,26 @@
-//! How a part of the system describes its configuration: once.
+//! How a component declares its configuration keys, once for all uses.
 //!
-//! A part implements [`Configure`] by walking through its keys. The same walk reads a scenario,
-//! prints the resolved one, lists the keys for the manual, and finds the nearest key to a
-//! misspelt one, depending on the [`Visit`] that it is given. This crate knows nothing of files;
-//! the scenario reader lives with the command.
+//! A component implements [`Configure`] by visiting its keys. Depending on the [`Visit`], the same walk reads
+//! a scenario, prints the resolved one, lists the keys for the manual, or finds the nearest key to a misspelt
+//! one. This crate does no file I/O; the scenario reader is part of the command.
 
 use crate::time::Nanos;
 use std::ops::RangeInclusive;
 
-/// A part with keys.
+/// A component with configuration keys.
 pub trait Configure {
-    /// Walks through every key of this part, in the order in which a person reads them. May check
-    /// relations between values at the end and report them with [`Visit::problem`].
+    /// Visits every key of this component, in reading order. May check relations between values at the end
+    /// and report violations with [`Visit::problem`].
     fn configure(&mut self, visit: &mut dyn Visit);
 }
 
-/// What is done at each key. `doc` is one sentence: meaning, unit, and what is special about it.
+/// The action at each key. `doc` is one sentence: meaning, unit, and peculiarities.
 pub trait Visit {
     /// A table of keys below this one.
     fn section(&mut self, key: &'static str, doc: &'static str, part: &mut dyn Configure);
-    /// A length of time.
+    /// A duration.
     fn time(&mut self, key: &'static str, doc: &'static str, value: &mut Nanos, range: RangeInclusive<Nanos>);
-    /// One or more lengths of time; a single value may be written without brackets.
+    /// One or more durations; a single value may be written without brackets.
     fn times(
         &mut self,
         key: &'static str,
@@ -35,33 +34,33 @@ pub trait Visit {
     fn rate(&mut self, key: &'static str, doc: &'static str, value: &mut u64, range: RangeInclusive<u64>);
     /// A share in parts per million.
     fn share(&mut self, key: &'static str, doc: &'static str, value: &mut u32, range: RangeInclusive<u32>);
-    /// A probability or another number that is no integer.
+    /// A probability or another non-integer number.
     fn number(&mut self, key: &'static str, doc: &'static str, value: &mut f64, range: RangeInclusive<f64>);
     /// A whole number.
     fn count(&mut self, key: &'static str, doc: &'static str, value: &mut u64, range: RangeInclusive<u64>);
-    /// Yes or no.
+    /// A Boolean.
     fn flag(&mut self, key: &'static str, doc: &'static str, value: &mut bool);
-    /// One of several names; the value is the place in `names.shown`.
+    /// One of several names; the value is an index of `names.shown`.
     fn choice(&mut self, key: &'static str, doc: &'static str, value: &mut usize, names: Names);
     /// Free text.
     fn text(&mut self, key: &'static str, doc: &'static str, value: &mut String);
-    /// A key that was removed, and the full path of its replacement: setting it is an error that names the
+    /// A removed key, and the full path of its replacement: setting it is an error that names the
     /// replacement.
     fn replaced(&mut self, _key: &'static str, _by: &'static str) {}
-    /// Reports that the values of this part do not fit together: the key to blame, what is wrong
-    /// and what would be right.
+    /// Reports inconsistent values of this component: the offending key, what is wrong, and what would be
+    /// right.
     fn problem(&mut self, key: &'static str, message: String);
 }
 
-/// An enum that a configuration chooses by name.
+/// An enum that a configuration selects by name.
 pub trait Choice: Copy + Sized + 'static {
     /// The names, in the order of [`Choice::all`].
     const NAMES: &'static [&'static str];
-    /// Other names that are understood, each with the name that it stands for.
+    /// Aliases, each with the name that it is equivalent to.
     const ALIASES: &'static [(&'static str, &'static str)];
     /// Every variant.
     fn all() -> &'static [Self];
-    /// The place of this variant in [`Choice::all`].
+    /// The index of this variant in [`Choice::all`].
     fn index(self) -> usize;
     /// The name of this variant.
     fn name(self) -> &'static str {
@@ -73,7 +72,7 @@ pub trait Choice: Copy + Sized + 'static {
     }
 }
 
-/// The names among which a configuration chooses.
+/// The names that a configuration can choose from.
 #[derive(Clone, Copy, Debug)]
 pub struct Names {
     /// The names that are printed and suggested.
@@ -87,17 +86,17 @@ impl Names {
         Names { shown: C::NAMES, aliases: C::ALIASES }
     }
 
-    /// Names that have no aliases.
+    /// Names without aliases.
     pub const fn without_aliases(shown: &'static [&'static str]) -> Names {
         Names { shown, aliases: &[] }
     }
 
-    /// Other names that are accepted for one of `shown`.
+    /// The aliases of `name`, which is one of `shown`.
     pub fn aliases_of(self, name: &str) -> impl Iterator<Item = &'static str> {
         self.aliases.iter().filter(move |(_, of)| *of == name).map(|&(alias, _)| alias)
     }
 
-    /// The place among `shown` of a name or alias.
+    /// The index in `shown` of a name or alias.
     pub fn position(self, name: &str) -> Option<usize> {
         let name = self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |&(_, name)| name);
         self.shown.iter().position(|shown| *shown == name)
@@ -124,8 +123,8 @@ pub fn count_u32(
     *value = u32::try_from(wide).expect("the visitor keeps the range");
 }
 
-/// Declares an enum whose variants have names in configurations and reports: `Variant = "name"`, or
-/// `Variant = "name" | "alias" | …` where users know the same thing by other names as well.
+/// Declares an enum whose variants are named in configurations and reports: `Variant = "name"`, or
+/// `Variant = "name" | "alias" | …` where users know the variant by other names as well.
 #[macro_export]
 macro_rules! choice {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $label:literal $(| $alias:literal)*,)+ }) => {

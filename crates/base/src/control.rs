@@ -1,48 +1,47 @@
-//! The control interface of a device: what a host may ask and steer (Shin 2017, table 5.1).
+//! The control interface of a device: queries and commands of the host (Shin 2017, table 5.1).
 //!
-//! The standard that later gave these calls a home is NVMe Predictable Latency Mode ([`crate::plm`]):
-//! [`Control::IsReadyForRead`] corresponds to entering the deterministic window and
-//! [`Control::RunGc`] to the non-deterministic one. [`Control::SetWindows`] announces both for all times
-//! to come. A device can be spoken to in either way; one without the interface answers
-//! [`ControlReply::Unsupported`] to every call.
+//! These calls were later standardised as NVMe Predictable Latency Mode ([`crate::plm`]):
+//! [`Control::IsReadyForRead`] corresponds to entering the deterministic window and [`Control::RunGc`] to the
+//! non-deterministic one. [`Control::SetWindows`] announces all future windows of both kinds. A device
+//! accepts either form; one without the interface replies [`ControlReply::Unsupported`] to every call.
 
 use crate::plm;
 use crate::time::{Nanos, Time};
 
-/// Free-block counts per plane between which garbage collection works.
+/// Thresholds of garbage collection, in free blocks per plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GcThresholds {
     /// Collection starts when a plane has fewer free blocks than this.
     pub low: u32,
-    /// Background and host-driven collection ends when every plane has this many.
+    /// Background and host-initiated collection ends when every plane has this many.
     pub high: u32,
 }
 
-/// Windows in which a drive does its own work, and between which it keeps from it: the
-/// non-deterministic windows of NVMe Predictable Latency Mode, given in advance and in turn (IODA's
-/// PL_Win; SOSP 2021). The k-th is `from + k * period .. from + k * period + length`.
+/// Windows in which a drive does background work, and outside of which it refrains from it: the
+/// non-deterministic windows of NVMe Predictable Latency Mode, scheduled in advance, with drives taking turns
+/// (IODA's PL_Win; SOSP 2021). Window k is `from + k * period .. from + k * period + length`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// The beginning of the first.
+    /// Start of the first window.
     pub from: Time,
-    /// From the beginning of one to that of the next; not zero.
+    /// Time from the start of one window to the start of the next; not zero.
     pub period: Nanos,
-    /// The length of each; not zero, and at most the period.
+    /// Length of each window; not zero, and at most the period.
     pub length: Nanos,
 }
 
 impl Windows {
-    /// True when these are windows at all: neither empty nor overlapping.
+    /// True if the windows are valid: neither empty nor overlapping.
     pub fn are_valid(&self) -> bool {
         self.length > Nanos::ZERO && self.length <= self.period
     }
 
-    /// True within a window.
+    /// True if a window is open at `at`.
     pub fn is_open(&self, at: Time) -> bool {
         at >= self.from && at.since(self.from).0 % self.period.0 < self.length.0
     }
 
-    /// The beginning of the first window after `at`.
+    /// Start of the first window after `at`.
     pub fn next_after(&self, at: Time) -> Time {
         if at < self.from {
             return self.from;
@@ -65,58 +64,56 @@ pub enum Control {
     FreeBlocks,
     /// The thresholds of garbage collection.
     GetThresholds,
-    /// Sets the thresholds; refused when `low` exceeds `high`, or when a plane that is full of data does
-    /// not always reach that many free blocks. Planes that have fewer than `low` collect at once: that is a
-    /// trigger of garbage collection.
+    /// Sets the thresholds; refused if `low` exceeds `high`, or if a plane full of data does not always reach
+    /// that many free blocks. Planes with fewer than `low` collect at once, so the call is a trigger of
+    /// garbage collection.
     SetThresholds(GcThresholds),
-    /// Does garbage collection run? What has been put off does not.
+    /// Whether garbage collection is running; postponed collection does not count.
     IsGcRunning,
-    /// Collect in every plane until the moment given or until the plane has `high` free blocks; returns
-    /// at once. At the moment given a collection stops between two page copies, or before its erase, and
-    /// goes on when it is asked for again or its plane falls below `low`. Takes the place of the run
-    /// before. Ignored when every plane has `high` free blocks already, or when the moment has passed;
-    /// otherwise a trigger of garbage collection.
+    /// Collect in every plane until `until` or until the plane has `high` free blocks; returns at once. At
+    /// `until` a collection stops between two page copies, or before its erase, and resumes when it is
+    /// requested again or its plane falls below `low`. Replaces the previous run. Ignored if every plane
+    /// already has `high` free blocks, or if `until` has passed; otherwise a trigger of garbage collection.
     RunGc {
         /// When to stop.
         until: Time,
     },
-    /// From now on garbage collection and wear levelling only start within these windows. Within one the
-    /// device collects ahead, up to the high threshold; what it has not finished at the end of one goes on
-    /// in the next. Outside it collects only where it has no erased block left to write to. Takes the place
-    /// of windows set before; refused when they are empty or overlap. A trigger of garbage collection.
+    /// From now on garbage collection and wear levelling start only within these windows. Within a window the
+    /// device collects ahead, up to the high threshold; unfinished collection resumes in the next window.
+    /// Outside, it collects only where no erased block is left to write to. Replaces earlier windows; refused
+    /// if the windows are empty or overlap. A trigger of garbage collection.
     SetWindows(Windows),
-    /// Garbage collection is free to start at any time again. A trigger of it if there were windows.
+    /// Garbage collection may start at any time again. A trigger of it if there were windows.
     ClearWindows,
-    /// Keep from garbage collection and programs, so that nothing is in the way of reads. The first call
-    /// ends a [`Control::RunGc`] and stops collection and the programs of buffered data; it answers no
-    /// until what is under way has ended: operations of chips, commands that write, and the collection
-    /// of planes below `low`. Then the answer is yes, and the *quiet period* lasts until a write or a
-    /// flush is submitted or a trigger of garbage collection comes. Until then buffered data stays in the
-    /// buffer, as safe as it was there before.
+    /// Refrain from garbage collection and programs, so that nothing delays reads. The first call ends a
+    /// [`Control::RunGc`] and stops collection and the programs of buffered data; the reply is no until work
+    /// in progress has ended: chip operations, write commands, and the collection of planes below `low`. Then
+    /// the reply is yes, and the *quiet period* lasts until a write or flush is submitted or garbage
+    /// collection is triggered. Until then buffered data stays in the buffer, as safe as it was before.
     IsReadyForRead,
-    /// NVMe Predictable Latency Mode Config: switches the mode on, into the non-deterministic window, or
-    /// off, and says of what the device shall warn.
+    /// NVMe Predictable Latency Mode Config: switches the mode on, into the non-deterministic window, or off,
+    /// and selects the events to report.
     SetPredictableLatency {
-        /// Is the mode on?
+        /// Whether the mode is on.
         is_enabled: bool,
-        /// Of what to warn, and when.
+        /// The events to report, and their thresholds.
         config: plm::Config,
     },
-    /// What [`Control::SetPredictableLatency`] has set.
+    /// The settings of [`Control::SetPredictableLatency`].
     GetPredictableLatency,
-    /// NVMe Predictable Latency Mode Window: deterministic, as after [`Control::IsReadyForRead`], or not,
-    /// as after [`Control::RunGc`] without an end. In the deterministic window the host may write: that ends
-    /// the rest of the chips, but collection goes on to wait until a plane falls below `low`. Refused
-    /// while the mode is off.
+    /// NVMe Predictable Latency Mode Window: deterministic, as after [`Control::IsReadyForRead`], or
+    /// non-deterministic, as after [`Control::RunGc`] without an end. In the deterministic window the host
+    /// may write: this ends the quiet of the chips, but collection stays postponed until a plane falls below
+    /// `low`. Refused while the mode is off.
     SelectWindow(plm::Window),
-    /// The window that was selected, or to which the device has gone by itself. Refused while the mode
-    /// is off.
+    /// The selected window, or the one to which the device has moved by itself. Refused while the mode is
+    /// off.
     SelectedWindow,
-    /// NVMe Predictable Latency Per NVM Set log. Reading it takes the events away.
+    /// NVMe Predictable Latency Per NVM Set log. Reading it clears the events.
     PredictableLatencyLog,
 }
 
-/// The answer to a [`Control`] call.
+/// The reply to a [`Control`] call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlReply {
     /// A size in bytes.
@@ -127,11 +124,11 @@ pub enum ControlReply {
     Thresholds(GcThresholds),
     /// Yes or no.
     Answer(bool),
-    /// Is Predictable Latency Mode on, and of what does the device warn?
+    /// Whether Predictable Latency Mode is on, and the events to report.
     PredictableLatency {
-        /// Is the mode on?
+        /// Whether the mode is on.
         is_enabled: bool,
-        /// Of what the device warns, and when.
+        /// The events to report, and their thresholds.
         config: plm::Config,
     },
     /// A window of Predictable Latency Mode.
@@ -140,9 +137,9 @@ pub enum ControlReply {
     Log(plm::Log),
     /// Done.
     Done,
-    /// The values do not fit the device, or its state.
+    /// The values do not fit the device or its state.
     Invalid,
-    /// The device does not know this call: see [`Control`].
+    /// The device does not support this call; see [`Control`].
     Unsupported,
 }
 

@@ -1,40 +1,40 @@
-//! The interface between a host and a storage device: commands, completions, and the contract of
-//! a [`Device`] as a machine without a clock.
+//! The interface between a host and a storage device: commands, completions, and the contract of a [`Device`]
+//! as a state machine without a clock.
 
 use crate::cause::Spans;
 use crate::control::{Control, ControlReply};
 use crate::time::{Nanos, Time};
 
-/// The unit of addresses on the interface.
+/// Unit of addresses on the interface, in bytes.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// The host's name for a command in flight; unique among the commands in flight on a device.
+/// The host's identifier of a command in flight; unique among the commands in flight on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(pub u32);
 
 crate::choice! {
-    /// What a command asks for.
+    /// The operation of a command.
     pub enum Op {
         /// Read sectors.
         Read = "read",
         /// Write sectors.
         Write = "write",
-        /// Declare sectors unused (TRIM, deallocate); whole pages only, parts of pages are left.
+        /// Declare sectors unused (TRIM, deallocate); only whole pages are trimmed, parts of pages stay as
+        /// they are.
         Trim = "trim",
-        /// Make everything that was completed before durable. Addresses are ignored; but of a device that is
-        /// divided into NVM sets only that set is meant in which the first sector lies.
+        /// Make everything completed before it durable. Addresses are ignored, except on a device that is
+        /// divided into NVM sets: there, only the set of the first sector is flushed.
         Flush = "flush",
     }
 }
 
-/// The latency class of a command (PAReset, table 2): 1 is a read that may reset a program or
-/// erase, 2 a read that may suspend one, 3 a read like any other, 4 a user write, 5 the work of
-/// garbage collection.
+/// The latency class of a command (PAReset, table 2): 1 is a read that may reset a program or erase, 2 a read
+/// that may suspend one, 3 an ordinary read, 4 a user write, 5 the work of garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(u8);
 
 impl Class {
-    /// The class of a read that asks for nothing special.
+    /// The class of an ordinary read.
     pub const DEFAULT: Class = Class(3);
 
     /// Class `number`, 1 … 5.
@@ -54,22 +54,22 @@ impl Default for Class {
     }
 }
 
-/// A command as the device sees it. The payload of a timing run is one fingerprint, see
+/// A command as the device sees it. In a timing run the payload is one fingerprint; see
 /// [`crate::device::content`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// The host's name for it.
+    /// The host's identifier.
     pub id: CommandId,
-    /// What it asks for.
+    /// The operation.
     pub op: Op,
-    /// Force unit access: a write completes only when it is durable, and is not reordered.
+    /// Force unit access: a write completes only once it is durable, and is not reordered.
     pub fua: bool,
     /// Latency class.
     pub class: Class,
-    /// Of a read: rather than wait for garbage collection or another window of the device, end at
-    /// once with [`Status::Contended`] (IODA's PL_IO flag; SOSP 2021, section 3.2).
+    /// For reads: complete at once with [`Status::Contended`] instead of waiting for garbage collection or
+    /// for another window of the device (IODA's PL_IO flag; SOSP 2021, section 3.2).
     pub fail_fast: bool,
-    /// Write stream: data of one stream is expected to die together (0 when unused).
+    /// Write stream: data of one stream is expected to be invalidated together (0 if unused).
     pub stream: u8,
     /// First sector.
     pub sector: u64,
@@ -79,54 +79,54 @@ pub struct Command {
     pub content: u32,
 }
 
-/// How a command ended.
+/// The status of a completed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// It was carried out.
+    /// The command was executed.
     Success,
-    /// Addresses beyond the device, no sectors, or more than the device takes at once.
+    /// Addresses beyond the device, no sectors, or more sectors than the device accepts in one command.
     InvalidField,
-    /// The device has no erased space left and cannot make any: too many blocks went bad.
+    /// The device has no erased space left and cannot reclaim any: too many blocks went bad.
     WriteProtected,
-    /// Data could not be read back.
+    /// The data could not be read.
     MediaError,
-    /// It would have had to wait for work of the device's own, and asked rather to fail; see
+    /// The read would have waited for the device's own work, and was submitted to fail instead; see
     /// [`Command::fail_fast`] and [`Completion::busy_for`].
     Contended,
-    /// The device does not answer any more.
+    /// The device no longer responds.
     Gone,
 }
 
-/// The end of a command.
+/// The completion of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
-    /// Which command.
+    /// The completed command.
     pub id: CommandId,
-    /// How it ended.
+    /// Its status.
     pub status: Status,
-    /// When the host could see it.
+    /// When the completion became visible to the host.
     pub at: Time,
     /// For a read: the fold of the fingerprints of its pages (see [`content::fold`]).
     pub content: u64,
-    /// With [`Status::Contended`]: how much longer, from `at` on, the device expects to be taken (IODA's
-    /// busy remaining time); zero otherwise.
+    /// With [`Status::Contended`]: how much longer, from `at` on, the device expects to be busy (IODA's busy
+    /// remaining time); zero otherwise.
     pub busy_for: Nanos,
-    /// Where the time went, from submission to `at`; sums up to just that.
+    /// The time from submission to `at` by cause; the spans sum up to exactly that.
     pub spans: Spans,
 }
 
-/// The device's answer to a submission.
+/// The result of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submit {
-    /// It has a tag and will complete.
+    /// The command has a tag and will complete.
     Accepted,
-    /// No tag is free; come again after a completion.
+    /// No tag is free; retry after a completion.
     Busy,
-    /// It can never be carried out.
+    /// The device can never execute this command.
     Refused(Status),
 }
 
-/// What a device says of itself.
+/// Properties that a device reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identify {
     /// Name of the model or preset.
@@ -135,54 +135,55 @@ pub struct Identify {
     pub sectors: u64,
     /// Size of a page, the unit of mapping and of fingerprints, in sectors (1 … 64).
     pub page_sectors: u32,
-    /// How many commands it takes at a time.
+    /// Maximum number of commands in flight.
     pub queue_depth: u32,
-    /// The most sectors of one read or write.
+    /// Maximum number of sectors of one read or write.
     pub max_sectors: u32,
-    /// Sectors of a logical block: reads and writes begin and end on its bounds.
+    /// Sectors of a logical block, to which reads and writes are aligned.
     pub block_sectors: u32,
-    /// Completed writes can be lost with the power until they are flushed.
+    /// True if completed writes can be lost on power failure until they are flushed.
     pub volatile_cache: bool,
 }
 
-/// A storage device as a machine: it is told the time, and says when it wants to be told again.
+/// A storage device as a state machine: its driver passes the time, and the device reports when its next
+/// event is due.
 ///
-/// The driver calls [`Device::submit`] with a moment that never decreases and is not later than
-/// [`Device::next_event`], and [`Device::advance`] whenever that moment has come.
+/// The driver calls [`Device::submit`] with times that never decrease and are not later than
+/// [`Device::next_event`], and [`Device::advance`] whenever that time has come.
 pub trait Device {
-    /// Who it is and how much it takes.
+    /// The device's model, capacity and limits.
     fn identify(&self) -> Identify;
 
-    /// Hands over a command. All events before `now` must have been served by `advance`.
+    /// Submits a command. All events before `now` must have been processed by `advance`.
     fn submit(&mut self, now: Time, command: &Command) -> Submit;
 
-    /// The moment of the next event inside the device; [`Time::NEVER`] when it is at rest.
+    /// Time of the next event inside the device; [`Time::NEVER`] if it is idle.
     fn next_event(&self) -> Time;
 
-    /// Serves events in order up to and including `until`, but stops behind the event that
-    /// produces the first completions. Completions are appended. Returns false when it stopped
-    /// for a completion and events up to `until` may remain.
+    /// Processes events in order up to and including `until`, but stops after the event that produces the
+    /// first completions. Appends the completions. Returns false if it stopped for a completion and events up
+    /// to `until` may remain.
     fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool;
 
-    /// A hint that these commands come soon: brings their map entries into the cache of the
-    /// processor that simulates. Changes nothing; the result only keeps the reads alive.
+    /// A hint that these commands come soon: prefetches their map entries into the cache of the processor
+    /// that simulates. Has no other effect; the result only keeps the reads from being optimised away.
     fn expect(&self, commands: &[Command]) -> u64;
 
-    /// It has been prepared by writing to it: what it counts may begin now.
+    /// The preparation by writes is over: statistics may begin now.
     fn begin_counting(&mut self) {}
 
-    /// A call of the control interface.
+    /// Executes a call of the control interface.
     fn control(&mut self, now: Time, call: Control) -> ControlReply;
 }
 
 pub mod content {
-    //! Fingerprints in place of data, for runs that only want timing.
+    //! Fingerprints in place of data, for timing-only runs.
     //!
-    //! A page's content is a 32-bit number; an unwritten or trimmed page is 0. A write changes it
-    //! by an affine map `x -> a·x + b` (mod 2^32): a whole-page write has `a = 0`, a write of some
-    //! of its sectors keeps a trace of what was there. So a buffer can merge partial writes in
-    //! order before it has read the page, and a lost, doubled, misplaced or reordered write
-    //! changes the result, with a chance of about 2^-32 to go unseen.
+    //! A page's content is a 32-bit number; an unwritten or trimmed page is 0. A write changes it by an
+    //! affine map `x -> a·x + b` (mod 2^32): a whole-page write has `a = 0`, a write of some sectors keeps a
+    //! trace of the old content. So a buffer can merge partial writes in order before it has read the page,
+    //! and a lost, duplicated, misplaced or reordered write changes the result; the chance of missing one is
+    //! about 2^-32.
 
     /// A change of a page's content.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,14 +193,13 @@ pub mod content {
     }
 
     impl Change {
-        /// Nothing changes.
+        /// No change.
         pub const NONE: Change = Change { a: 1, b: 0 };
-        /// The page is zeroed.
+        /// Zeroes the page.
         pub const ZERO: Change = Change { a: 0, b: 0 };
 
-        /// The change that a write with fingerprint `content` makes to logical page `page`.
-        /// `sectors` has a bit for each sector of the page that is written; `whole` says that
-        /// these are all of them.
+        /// The change that a write with fingerprint `content` makes to logical page `page`. `sectors` has a
+        /// bit for each written sector of the page; `whole` is true if these are all of its sectors.
         #[inline]
         pub fn write(content: u32, page: u32, sectors: u64, whole: bool) -> Change {
             // Distinct for each page of a multi-page write; never 0, which means "unwritten".
@@ -211,21 +211,21 @@ pub mod content {
             Change { a: folded.wrapping_mul(0xC2B2_AE3D) | 1, b: b.wrapping_mul(folded | 1) }
         }
 
-        /// This change, then `next`.
+        /// This change followed by `next`.
         #[inline]
         pub fn then(self, next: Change) -> Change {
             Change { a: next.a.wrapping_mul(self.a), b: next.a.wrapping_mul(self.b).wrapping_add(next.b) }
         }
 
-        /// The content that this change makes of `old`.
+        /// The content after this change of `old`.
         #[inline]
         pub fn apply(self, old: u32) -> u32 {
             self.a.wrapping_mul(old).wrapping_add(self.b)
         }
     }
 
-    /// Takes the content of the `index`-th page of a read into the fold. Pages may come in any
-    /// order; a page in another's place changes the result.
+    /// Adds the content of the `index`-th page of a read to the fold. Pages may come in any order; a page in
+    /// another's place changes the result.
     #[inline]
     pub fn fold(folded: u64, index: u32, page: u32) -> u64 {
         let mixed = (u64::from(page) << 32 | u64::from(index)).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,24 +1,24 @@
-//! A digest of a run's event history: two runs of one seed must agree on it.
+//! A digest of a run's event history: two runs with the same seed must have equal digests.
 
 use crate::random::mix64;
 
-/// A running 64-bit digest. It finds accidental differences; it is no protection against intent.
+/// A running 64-bit digest. It detects accidental differences, not deliberate ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// The digest of nothing.
+    /// The digest of an empty history.
     pub const fn new() -> Digest {
         Digest(0)
     }
 
-    /// Takes one more number in.
+    /// Adds a number.
     #[inline]
     pub fn add(&mut self, value: u64) {
         self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
-    /// The digest of everything taken in so far.
+    /// The digest of all numbers added so far.
     pub fn value(self) -> u64 {
         mix64(self.0)
     }

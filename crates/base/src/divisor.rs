@@ -1,7 +1,7 @@
-//! Division by numbers that a configuration fixes, mostly powers of two.
+//! Division by numbers fixed by a configuration, mostly powers of two.
 
-/// A divisor known before the run. Where it is a power of two, which page and block counts mostly
-/// are, a division is a shift; a processor's division would take ten times as long.
+/// A divisor known before the run. If it is a power of two, as most page and block counts are, a division is
+/// a shift; the processor's division instruction would take ten times as long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     value: u32,

@@ -25,13 +25,13 @@ impl LatencyHistogram {
 
     /// An empty histogram.
     pub fn new() -> LatencyHistogram {
-        // 2^40 ns at first; grows when something takes longer.
+        // 2^40 ns initially; grows for longer latencies.
         let mut buckets = Histogram::new_with_max(1 << 40, 3).expect("bounds of the histogram are valid");
         buckets.auto(true);
         LatencyHistogram { buckets, sum: 0, max: 0 }
     }
 
-    /// Counts one latency.
+    /// Records one latency.
     #[inline(always)]
     pub fn record(&mut self, latency: Nanos) {
         self.sum += u128::from(latency.0);
@@ -39,7 +39,7 @@ impl LatencyHistogram {
         self.buckets.record(latency.0).expect("the histogram grows by itself");
     }
 
-    /// Counts one latency so many times.
+    /// Records `count` equal latencies.
     #[inline]
     pub fn record_many(&mut self, latency: Nanos, count: u64) {
         if count > 0 {
@@ -56,7 +56,7 @@ impl LatencyHistogram {
         self.max = self.max.max(other.max);
     }
 
-    /// How many latencies were counted.
+    /// Number of recorded latencies.
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
@@ -81,8 +81,8 @@ impl LatencyHistogram {
         if self.count() == 0 { Nanos::ZERO } else { Nanos(self.buckets.min()) }
     }
 
-    /// The latency that `percentile` (0 … 100) of the requests did not exceed. Above the count's
-    /// own resolution it is the maximum.
+    /// The latency that `percentile` (0 … 100) percent of the requests did not exceed; the maximum if the
+    /// count does not resolve the percentile.
     pub fn percentile(&self, percentile: f64) -> Nanos {
         if self.count() == 0 {
             return Nanos::ZERO;

@@ -244,7 +244,7 @@ impl<I: Id, T> Slab<I, T> {
         I::at(self.entries.insert(entry))
     }
 
-    /// Removes and returns an entry, which must be there (panics otherwise).
+    /// Removes and returns an entry, which must exist (panics otherwise).
     #[inline]
     pub fn remove(&mut self, id: I) -> T {
         self.entries.remove(id.index())
@@ -309,9 +309,9 @@ impl<I: Id, T: fmt::Debug> fmt::Debug for Slab<I, T> {
     }
 }
 
-/// A slab whose entries stay where they are when their ids are released, to be overwritten later: for plain
-/// data on a hot path. An entry is as large as `T`, and whether it is allocated is not looked at; debug
-/// builds panic when an id is released that is not. The id released last is allocated first.
+/// A slab that keeps entries in place when their ids are released, to be overwritten later: for plain data on
+/// a hot path. An entry is as large as `T`, and access does not check whether it is allocated; debug builds
+/// panic when an id that is not allocated is released. The id released last is allocated first.
 #[derive(Clone, Debug)]
 pub struct Pool<I, T> {
     entries: IdVec<I, T>,
@@ -345,8 +345,8 @@ impl<I: Id, T> Pool<I, T> {
         id
     }
 
-    /// Allocates an id for the entry that was released last, as it is, or for a new one if there is none: for
-    /// entries that own memory.
+    /// Allocates an id for the entry released last, unchanged, or for a new one if there is none: for entries
+    /// that own memory.
     #[inline(always)]
     pub fn allocate(&mut self, make: impl FnOnce() -> T) -> I {
         let id = self.released.pop().unwrap_or_else(|| self.entries.push(make()));
@@ -364,7 +364,7 @@ impl<I: Id, T> Pool<I, T> {
         }
     }
 
-    /// Releases an id that is allocated.
+    /// Releases an allocated id.
     #[inline(always)]
     pub fn release(&mut self, id: I) {
         #[cfg(debug_assertions)]
@@ -372,7 +372,7 @@ impl<I: Id, T> Pool<I, T> {
         self.released.push(id);
     }
 
-    /// Number of ids that are allocated.
+    /// Number of allocated ids.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len() - self.released.len()
@@ -384,7 +384,7 @@ impl<I: Id, T> Pool<I, T> {
         self.len() == 0
     }
 
-    /// The entries that are not released, with their ids, in ascending order; sorts what is released.
+    /// The allocated entries with their ids, in ascending order; sorts the released ids.
     pub fn allocated(&self) -> impl Iterator<Item = (I, &T)> {
         let mut released: Vec<usize> = self.released.iter().map(|id| id.index()).collect();
         released.sort_unstable();

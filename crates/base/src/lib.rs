@@ -1,9 +1,8 @@
-//! What every layer of tailcut shares: units, the contract of a machine without a clock, timers,
-//! random streams, the latency histogram, the causes of waiting, and the interface between a host
-//! and a storage device.
+//! The foundations shared by every layer of tailcut: units, the contract of a state machine without a clock,
+//! timers, random streams, the latency histogram, the causes of latency, and the interface between a host and
+//! a storage device.
 //!
-//! This crate depends on no other crate of the project, reads no clock, starts no thread and
-//! opens no file.
+//! This crate depends on no other crate of the project, reads no clock, starts no thread and opens no file.
 
 pub mod cause;
 pub mod config;

@@ -1,12 +1,12 @@
-//! Rules that tests can break.
+//! Rules that tests can break: mutation points.
 
 /// Declares the rules of some code, which its tests can break one by one: a check that has never
 /// failed proves nothing.
 ///
-/// Beside the enum of the rules this declares two functions. `holds(rule)`, visible in the crate, is
-/// what the code asks. With the feature `planted` of the crate that declares the rules, which only
-/// tests turn on, `broken(rule, f)` runs `f` in a world where `rule` does not hold, on this thread;
-/// without the feature there is no `broken`, and `holds` is the constant `true` and costs nothing.
+/// Besides the enum of rules this declares two functions. The code calls `holds(rule)`, which is visible in
+/// the crate. With the feature `planted` of the crate that declares the rules, which only tests enable,
+/// `broken(rule, f)` runs `f` on this thread with `rule` broken; without the feature there is no `broken`,
+/// and `holds` is the constant `true` and costs nothing.
 ///
 /// ```
 /// mod planted {
@@ -52,7 +52,7 @@ macro_rules! planted_rules {
             true
         }
 
-        /// Runs `f` while `rule` does not hold on this thread.
+        /// Runs `f` with `rule` broken on this thread.
         #[cfg(feature = "planted")]
         pub fn broken<T>(rule: $rules, f: impl FnOnce() -> T) -> T {
             struct Mend;

@@ -1,12 +1,12 @@
-//! NVMe Predictable Latency Mode, as it goes over the wire: the features that configure it and select
-//! a window, and the log page that tells how a window goes (NVM Express Base Specification 1.4,
-//! sections 5.14.1.10, 5.21.1.16 and 5.21.1.17).
+//! NVMe Predictable Latency Mode on the wire: the features that configure it and select a window, and the log
+//! page that reports the state of a window (NVM Express Base Specification 1.4, sections 5.14.1.10, 5.21.1.16
+//! and 5.21.1.17).
 //!
-//! In the *deterministic window* (DTWIN) a device keeps from work of its own; in the *non-deterministic
-//! window* (NDWIN) it does what has to be done. Reads count in units of 4 KiB at random addresses, writes
-//! in units of the optimal write size, which is a page in our drives. All numbers are little-endian.
-//! A reserved field is zero when it is written, and an error when it is not zero where it is read:
-//! nothing of a later standard is taken for less than it says.
+//! In the *deterministic window* (DTWIN) a device refrains from background work; in the *non-deterministic
+//! window* (NDWIN) it does the work that is due. Reads count in units of 4 KiB at random addresses, writes in
+//! units of the optimal write size, which is a page in our drives. All numbers are little-endian. Reserved
+//! fields are written as zero, and a nonzero one is an error when read, so that fields of a later standard
+//! are never silently ignored.
 
 use std::fmt;
 
@@ -19,21 +19,21 @@ pub const LOG_PAGE: u8 = 0x0a;
 /// Bytes of [`Config`] and of [`Log`].
 pub const BYTES: usize = 512;
 
-/// Why bytes are none of the structures of this module.
+/// Why bytes are not a valid structure of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// The number of bytes that was given, where [`BYTES`] are needed.
+    /// The number of bytes given instead of [`BYTES`].
     Length(usize),
-    /// A reserved byte that is not zero.
+    /// A nonzero reserved byte.
     Reserved {
         /// Its offset.
         at: usize,
     },
-    /// Bits of a dword, or event bits, that mean nothing.
+    /// Undefined bits of a dword or of an event mask.
     Bits(u32),
-    /// A state of the log page that means nothing.
+    /// An undefined state of the log page.
     State(u8),
-    /// A window to select that is none.
+    /// An undefined window to select.
     Window(u32),
 }
 
@@ -51,28 +51,28 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// A set of events: in [`Config`] those that the host wants to hear of, in [`Log`] those that have come.
+/// A set of events: in [`Config`] those that the host enables, in [`Log`] those that have occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events(u16);
 
 impl Events {
     /// None.
     pub const NONE: Events = Events(0);
-    /// Reads left in the deterministic window have come down to the threshold.
+    /// The reads left in the deterministic window have fallen to the threshold.
     pub const READS: Events = Events(1);
-    /// Writes left have come down to the threshold.
+    /// The writes left have fallen to the threshold.
     pub const WRITES: Events = Events(1 << 1);
-    /// Time left has come down to the threshold.
+    /// The time left has fallen to the threshold.
     pub const TIME: Events = Events(1 << 2);
-    /// The device went to the non-deterministic window by itself: more was done in the deterministic one
-    /// than it takes.
+    /// The device moved to the non-deterministic window by itself: the host exceeded the limits of the
+    /// deterministic one.
     pub const EXCEEDED: Events = Events(1 << 14);
-    /// The device went to the non-deterministic window by itself, for another reason.
+    /// The device moved to the non-deterministic window by itself, for another reason.
     pub const EXCURSION: Events = Events(1 << 15);
-    /// All that the standard knows.
+    /// All events that the standard defines.
     pub const ALL: Events = Events(0b1100_0000_0000_0111);
 
-    /// Events of a bit mask.
+    /// The events of a bit mask.
     pub fn from_bits(bits: u16) -> Result<Events, Malformed> {
         let unknown = bits & !Events::ALL.0;
         if unknown == 0 { Ok(Events(bits)) } else { Err(Malformed::Bits(unknown.into())) }
@@ -83,27 +83,27 @@ impl Events {
         self.0
     }
 
-    /// Those of both.
+    /// The union of both.
     pub fn and(self, others: Events) -> Events {
         Events(self.0 | others.0)
     }
 
-    /// Those that are in both.
+    /// The intersection of both.
     pub fn among(self, others: Events) -> Events {
         Events(self.0 & others.0)
     }
 
-    /// These without others.
+    /// These events without `others`.
     pub fn without(self, others: Events) -> Events {
         Events(self.0 & !others.0)
     }
 
-    /// True when all of `others` are among these.
+    /// True if all of `others` are among these.
     pub fn contain(self, others: Events) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// These, if `condition` holds.
+    /// These events if `condition` holds, otherwise none.
     pub fn when(self, condition: bool) -> Events {
         if condition { self } else { Events::NONE }
     }
@@ -138,12 +138,12 @@ impl Window {
     }
 }
 
-/// Dword 12 of the feature [`CONFIG_FEATURE`]: is the mode on?
+/// Dword 12 of the feature [`CONFIG_FEATURE`]: whether the mode is on.
 pub fn enable_dword(is_enabled: bool) -> u32 {
     u32::from(is_enabled)
 }
 
-/// What dword 12 of the feature [`CONFIG_FEATURE`] says.
+/// Whether dword 12 of the feature [`CONFIG_FEATURE`] enables the mode.
 pub fn is_enabled(dword: u32) -> Result<bool, Malformed> {
     if dword > 1 { Err(Malformed::Bits(dword & !1)) } else { Ok(dword == 1) }
 }
@@ -153,25 +153,25 @@ pub fn set_of(dword: u32) -> Result<u16, Malformed> {
     u16::try_from(dword).map_err(|_| Malformed::Bits(dword & !0xffff))
 }
 
-/// The data of the feature [`CONFIG_FEATURE`]: of what the device warns, and when.
+/// The data of the feature [`CONFIG_FEATURE`]: the events to report and their thresholds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// The events that are wanted.
+    /// The enabled events.
     pub events: Events,
-    /// [`Events::READS`] comes when at most so many reads are left.
+    /// [`Events::READS`] occurs when at most this many reads are left.
     pub reads: u64,
-    /// [`Events::WRITES`] comes when at most so many writes are left.
+    /// [`Events::WRITES`] occurs when at most this many writes are left.
     pub writes: u64,
-    /// [`Events::TIME`] comes when at most so many milliseconds are left.
+    /// [`Events::TIME`] occurs when at most this many milliseconds are left.
     pub time_ms: u64,
 }
 
-/// Offsets of [`Config`]; the events stand at 0.
+/// Offsets of [`Config`]; the events are at 0.
 const CONFIG_NUMBERS: usize = 32;
 const CONFIG_END: usize = 56;
 
 impl Config {
-    /// As bytes.
+    /// Encodes it as bytes.
     pub fn encode(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[..2].copy_from_slice(&self.events.0.to_le_bytes());
@@ -179,7 +179,7 @@ impl Config {
         bytes
     }
 
-    /// From bytes.
+    /// Decodes it from bytes.
     pub fn decode(bytes: &[u8]) -> Result<Config, Malformed> {
         let bytes = whole(bytes)?;
         reserved(bytes, 2..CONFIG_NUMBERS)?;
@@ -190,7 +190,7 @@ impl Config {
     }
 }
 
-/// Where a device stands.
+/// The window state of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The mode is off.
@@ -221,41 +221,42 @@ impl State {
     }
 }
 
-/// The log page [`LOG_PAGE`]. Numbers that know no bound are `u64::MAX`.
+/// The log page [`LOG_PAGE`]. Unbounded numbers are `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    /// Where the device stands.
+    /// The window state.
     pub state: State,
-    /// What has come to pass since the page was read last, of what the host wants to hear of.
+    /// The enabled events that have occurred since the page was last read.
     pub events: Events,
-    /// Reads that a deterministic window typically takes (DTWIN Reads Typical).
+    /// Reads that a deterministic window typically supports (DTWIN Reads Typical).
     pub reads_typical: u64,
-    /// Writes that it typically takes.
+    /// Writes that it typically supports.
     pub writes_typical: u64,
-    /// How long it can be at most, in ms (DTWIN Time Maximum).
+    /// Its maximum length, in ms (DTWIN Time Maximum).
     pub time_maximum_ms: u64,
-    /// How long the non-deterministic window has to be before a deterministic one can take all that is
-    /// typical, in ms (NDWIN Time Minimum High).
+    /// Minimum length of a non-deterministic window before a deterministic one can support the typical
+    /// values, in ms (NDWIN Time Minimum High).
     pub rest_high_ms: u64,
-    /// How long it has to be before there can be a deterministic one at all, in ms (NDWIN Time Minimum Low).
+    /// Minimum length of a non-deterministic window before any deterministic one, in ms (NDWIN Time Minimum
+    /// Low).
     pub rest_low_ms: u64,
-    /// Reads that the present deterministic window, or one that began now, still takes (DTWIN Reads
+    /// Reads that the current deterministic window, or one that began now, still supports (DTWIN Reads
     /// Estimate).
     pub reads_left: u64,
-    /// Writes that it still takes.
+    /// Writes that it still supports.
     pub writes_left: u64,
-    /// Time that is left of it, in ms.
+    /// Time left in it, in ms.
     pub time_left_ms: u64,
 }
 
-/// Offsets of [`Log`]; the state stands at 0, the events at 2.
+/// Offsets of [`Log`]; the state is at 0, the events are at 2.
 const LOG_TYPICAL: usize = 32;
 const LOG_TYPICAL_END: usize = 72;
 const LOG_LEFT: usize = 128;
 const LOG_LEFT_END: usize = 152;
 
 impl Log {
-    /// As bytes.
+    /// Encodes it as bytes.
     pub fn encode(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
         bytes[0] = self.state.number();
@@ -267,7 +268,7 @@ impl Log {
         bytes
     }
 
-    /// From bytes.
+    /// Decodes it from bytes.
     pub fn decode(bytes: &[u8]) -> Result<Log, Malformed> {
         let bytes = whole(bytes)?;
         for range in [1..2, 4..LOG_TYPICAL, LOG_TYPICAL_END..LOG_LEFT, LOG_LEFT_END..BYTES] {
@@ -356,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Any 512 bytes are either refused or exactly what they decode to: no byte is overlooked.
+    /// Any 512 bytes are either refused or equal to the encoding of what they decode to: no byte is ignored.
     #[test]
     fn what_is_decoded_is_encoded_to_the_same_bytes() {
         let mut r = Stream::new(2, "test.plm");
@@ -378,7 +379,7 @@ mod tests {
         assert!(accepted.iter().all(|&n| n > 1000), "{accepted:?} accepted");
     }
 
-    /// The offsets, written down a second time from the figures of the standard.
+    /// The offsets, transcribed independently from the figures of the standard.
     #[test]
     fn fields_stand_where_the_standard_puts_them() {
         let config = Config { events: Events::EXCURSION, reads: 1, writes: 2, time_ms: 3 }.encode();

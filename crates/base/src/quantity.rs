@@ -1,4 +1,4 @@
-//! Quantities as people write them: `80us`, `4KiB`, `200MB/s`, `70%`; reading and showing.
+//! Human-readable quantities, `80us`, `4KiB`, `200MB/s`, `70%`: parsing and formatting.
 //!
 //! Sizes: `KiB`, `MiB`, `GiB`, `TiB` are powers of 1024; `kB`/`KB`, `MB`, `GB`, `TB` powers of
 //! 1000. A bare `k`, `m`, `g`, `t` (fio's spelling) is a power of 1024. Times: `ns`, `us`, `ms`,
@@ -11,7 +11,7 @@ use crate::time::Nanos;
 /// Why a text is not a quantity, and what would be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadQuantity {
-    /// What was wrong and what would be right, in one sentence.
+    /// What is wrong and what would be right, in one sentence.
     pub message: String,
 }
 
@@ -19,7 +19,7 @@ fn bad(text: &str, what: &str, example: &str) -> BadQuantity {
     BadQuantity { message: format!("'{text}' is not {what}; write it like {example}") }
 }
 
-/// Splits a leading decimal number from its unit; the number as (mantissa, decimals).
+/// Splits a text into its leading decimal number, as (mantissa, decimals), and its unit.
 fn split(text: &str) -> Option<(u128, u32, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
@@ -43,14 +43,14 @@ fn split(text: &str) -> Option<(u128, u32, &str)> {
     (digits > 0).then(|| (mantissa, decimals, unit.trim()))
 }
 
-/// `mantissa / 10^decimals × scale`, rounded to the nearest integer; `None` when it does not fit.
+/// `mantissa / 10^decimals × scale`, rounded to the nearest integer; `None` on overflow.
 fn scaled(mantissa: u128, decimals: u32, scale: u128) -> Option<u64> {
     let divisor = 10u128.checked_pow(decimals)?;
     let value = mantissa.checked_mul(scale)?.checked_add(divisor / 2)? / divisor;
     u64::try_from(value).ok()
 }
 
-/// Reads a length of time such as `80us`, `1.5ms` or `2min`. A unit is required, except for `0`.
+/// Parses a duration such as `80us`, `1.5ms` or `2min`. A unit is required, except for `0`.
 pub fn parse_time(text: &str) -> Result<Nanos, BadQuantity> {
     let wrong = || bad(text, "a length of time", "\"80us\", \"1.5ms\" or \"10s\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
@@ -68,7 +68,7 @@ pub fn parse_time(text: &str) -> Result<Nanos, BadQuantity> {
     scaled(mantissa, decimals, scale).map(Nanos).ok_or_else(wrong)
 }
 
-/// Reads a size in bytes such as `4KiB`, `512`, `1.5GiB` or `200MB`.
+/// Parses a size in bytes such as `4KiB`, `512`, `1.5GiB` or `200MB`.
 pub fn parse_bytes(text: &str) -> Result<u64, BadQuantity> {
     let wrong = || bad(text, "a size", "\"4KiB\", \"512\" or \"1GiB\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
@@ -87,7 +87,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, BadQuantity> {
     scaled(mantissa, decimals, scale).ok_or_else(wrong)
 }
 
-/// Reads a rate in bytes per second such as `200MB/s`, `1GiB/s` or `333MT/s`.
+/// Parses a rate in bytes per second such as `200MB/s`, `1GiB/s` or `333MT/s`.
 pub fn parse_rate(text: &str) -> Result<u64, BadQuantity> {
     let wrong = || bad(text, "a rate", "\"200MB/s\", \"1GiB/s\" or \"333MT/s\"");
     let size = text.trim().strip_suffix("/s").ok_or_else(wrong)?;
@@ -101,7 +101,7 @@ pub fn parse_rate(text: &str) -> Result<u64, BadQuantity> {
     parse_bytes(size).map_err(|_| wrong())
 }
 
-/// Reads a share such as `70%` or `0.7`, as parts per million.
+/// Parses a share such as `70%` or `0.7`, as parts per million.
 pub fn parse_share(text: &str) -> Result<u32, BadQuantity> {
     let wrong = || bad(text, "a share", "\"70%\" or 0.7");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
@@ -114,7 +114,7 @@ pub fn parse_share(text: &str) -> Result<u32, BadQuantity> {
     u32::try_from(ppm).ok().filter(|&p| p <= 1_000_000).ok_or_else(wrong)
 }
 
-/// Reads a whole number such as `64`, `10_000`, `64k` or `10M` (decimal thousands and millions).
+/// Parses a whole number such as `64`, `10_000`, `64k` or `10M` (decimal thousands and millions).
 pub fn parse_count(text: &str) -> Result<u64, BadQuantity> {
     let wrong = || bad(text, "a whole number", "64, 10_000, \"64k\" or \"10M\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
@@ -131,13 +131,13 @@ pub fn parse_count(text: &str) -> Result<u64, BadQuantity> {
     scaled(mantissa, decimals, scale).ok_or_else(wrong)
 }
 
-/// A length of time that [`parse_time`] reads back exactly.
+/// Formats a duration so that [`parse_time`] returns exactly the same.
 pub fn exact_time(nanos: Nanos) -> String {
     let (n, unit) = exact_unit(nanos.0, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")]);
     format!("{n}{unit}")
 }
 
-/// A size that [`parse_bytes`] reads back exactly.
+/// Formats a size so that [`parse_bytes`] returns exactly the same.
 pub fn exact_bytes(bytes: u64) -> String {
     let (n, unit) = exact_unit(
         bytes,
@@ -146,7 +146,7 @@ pub fn exact_bytes(bytes: u64) -> String {
     format!("{n}{unit}")
 }
 
-/// A rate that [`parse_rate`] reads back exactly.
+/// Formats a rate so that [`parse_rate`] returns exactly the same.
 pub fn exact_rate(bytes_per_second: u64) -> String {
     let (n, unit) = exact_unit(
         bytes_per_second,

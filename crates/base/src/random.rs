@@ -1,10 +1,10 @@
-//! Named random streams: every component draws from its own, so that one more draw in one place
-//! moves nothing elsewhere.
+//! Named random streams: every component draws from its own, so that an additional draw in one place changes
+//! nothing elsewhere.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A random stream, fixed by the run's seed and the stream's name.
+/// A random stream, determined by the run's seed and the stream's name.
 #[derive(Clone, Debug)]
 pub struct Stream {
     rng: Xoshiro256PlusPlus,
@@ -42,7 +42,7 @@ impl Stream {
         (self.rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// How many trials of probability `p` pass before the first success; `u64::MAX` for `p = 0`.
+    /// Number of trials of probability `p` before the first success; `u64::MAX` for `p = 0`.
     pub fn geometric(&mut self, p: f64) -> u64 {
         if p <= 0.0 {
             return u64::MAX;
@@ -50,7 +50,7 @@ impl Stream {
         if p >= 1.0 {
             return 0;
         }
-        // The logarithm of `libm`, not of the platform, whose last bit differs between machines.
+        // `libm`'s logarithm, because the last bit of the platform's differs between machines.
         (libm::log(1.0 - self.unit()) / libm::log(1.0 - p)).min(1e18) as u64
     }
 }
@@ -64,8 +64,8 @@ pub fn mix64(x: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A random-looking permutation of `0..len`, computed without a table: a four-round Feistel
-/// network over the next even number of bits, walked until the value falls below `len`.
+/// A pseudorandom permutation of `0..len`, computed without a table: a four-round Feistel network over the
+/// next even number of bits, iterated until the value falls below `len`.
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     len: u64,
@@ -74,7 +74,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..len` that belongs to `seed`.
+    /// The permutation of `0..len` for `seed`.
     pub fn new(len: u64, seed: u64) -> Permutation {
         let bits = 64 - len.saturating_sub(1).leading_zeros();
         let half_bits = bits.div_ceil(2).max(1);
@@ -82,7 +82,7 @@ impl Permutation {
         Permutation { len, half_bits, keys }
     }
 
-    /// The place of `index`, which must be below `len`.
+    /// The image of `index`, which must be below `len`.
     #[inline]
     pub fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);

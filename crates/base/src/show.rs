@@ -1,4 +1,4 @@
-//! Quantities for people: a few digits and a unit.
+//! Human-readable quantities: a few digits and a unit.
 
 /// Four significant digits at most, without trailing zeros beyond the third digit's place.
 fn digits(value: f64) -> String {
@@ -10,7 +10,7 @@ fn digits(value: f64) -> String {
     format!("{value:.places$}")
 }
 
-/// A length of time for people: `80.0 us`, `3.81 ms`.
+/// A human-readable duration: `80.0 us`, `3.81 ms`.
 pub fn show_time(nanos: f64) -> String {
     let (value, unit) = match nanos.abs() {
         v if v >= 1e9 => (nanos / 1e9, "s"),
@@ -21,7 +21,7 @@ pub fn show_time(nanos: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// A size for people: `4.00 KiB`, `31.5 GiB`.
+/// A human-readable size: `4.00 KiB`, `31.5 GiB`.
 pub fn show_bytes(bytes: f64) -> String {
     let mut value = bytes;
     for unit in ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] {
@@ -33,7 +33,7 @@ pub fn show_bytes(bytes: f64) -> String {
     unreachable!("the last unit returns")
 }
 
-/// A rate for people, in decimal units as the industry quotes it: `512 MB/s`.
+/// A human-readable rate, in decimal units as the industry quotes it: `512 MB/s`.
 pub fn show_rate(bytes_per_second: f64) -> String {
     let (value, unit) = match bytes_per_second.abs() {
         v if v >= 1e9 => (bytes_per_second / 1e9, "GB/s"),
@@ -44,11 +44,11 @@ pub fn show_rate(bytes_per_second: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// A count for people: `999`, `67.1 k`, `4.00 M`.
+/// A human-readable count: `999`, `67.1 k`, `4.00 M`.
 pub fn show_count(count: f64) -> String {
     match count.abs() {
         v if v >= 1e9 => format!("{} G", digits(count / 1e9)),
-        // What would be rounded to "1000 k" is a million.
+        // A value that would round to "1000 k" is shown as a million.
         v if v >= 999_500.0 => format!("{} M", digits(count / 1e6)),
         v if v >= 1e4 => format!("{} k", digits(count / 1e3)),
         _ => format!("{count:.0}"),

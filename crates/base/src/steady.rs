@@ -1,52 +1,51 @@
-//! Steady state: five rounds that neither differ nor drift too much.
+//! Steady state: five rounds that neither vary nor drift too much.
 //!
 //! The rule of the SNIA Solid State Storage Performance Test Specification 2.0.2, section 2.1.4: over five
-//! consecutive rounds the largest figure and the smallest differ by no more than 20 % of their mean, and the
-//! best-fit line (least squares) changes by no more than 10 % of it from the first round to the last. The
-//! judgement is made in whole numbers, so a figure that lies exactly on the border is inside, on every
-//! machine.
+//! consecutive rounds the largest and the smallest value differ by at most 20 % of their mean, and the
+//! best-fit line (least squares) changes by at most 10 % of it from the first round to the last. The test
+//! uses integers, so a value exactly on the limit passes on every machine.
 
 /// Rounds judged together.
 pub const ROUNDS: usize = 5;
 
-/// Five consecutive rounds: one figure of each, in any unit.
+/// Five consecutive rounds: one value of each, in any unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The figures in order.
+    /// The values in order.
     pub figures: [u64; ROUNDS],
 }
 
 impl Window {
-    /// The last five of some rounds; none if there are fewer.
+    /// The last five values; `None` if there are fewer.
     pub fn last(figures: &[u64]) -> Option<Window> {
         figures.last_chunk().map(|&figures| Window { figures })
     }
 
-    /// True when they show steady state. Rounds in which nothing happened do not.
+    /// True if the rounds are in steady state. Rounds without any activity are not.
     pub fn is_steady(&self) -> bool {
         let sum = self.sum();
-        // Of the mean, sum / 5: the excursion within 1/5, and the change of the line, 4 * (moment / 10),
-        // within 1/10.
+        // Relative to the mean, sum / 5: the excursion within 1/5, and the change of the line, 4 * (moment /
+        // 10), within 1/10.
         sum > 0 && 25 * self.range() <= sum && 20 * self.moment().unsigned_abs() <= sum
     }
 
-    /// Mean of the five.
+    /// Mean of the five values.
     pub fn mean(&self) -> f64 {
         self.figures.iter().map(|&figure| figure as f64).sum::<f64>() / ROUNDS as f64
     }
 
-    /// Largest minus smallest, as a share of the mean; steady up to 0.2. 0 where all are 0.
+    /// Largest minus smallest, as a share of the mean; steady up to 0.2. 0 if all are 0.
     pub fn excursion(&self) -> f64 {
         self.share(self.range() as f64)
     }
 
     /// Change of the best-fit line from the first round to the last, as a share of the mean, negative if it
-    /// falls; steady from -0.1 to 0.1. 0 where all are 0.
+    /// falls; steady from -0.1 to 0.1. 0 if all are 0.
     pub fn drift(&self) -> f64 {
         self.share(self.moment() as f64 / 10.0 * 4.0)
     }
 
-    /// The best-fit line at the first round and at the last.
+    /// The best-fit line at the first and at the last round.
     pub fn line(&self) -> (f64, f64) {
         // The sum of the squared distances of the rounds from the middle one is 10.
         let (mean, half) = (self.mean(), self.moment() as f64 / 5.0);
@@ -68,7 +67,7 @@ impl Window {
         u128::from(most - least)
     }
 
-    /// Sum of the figures, each times its distance from the middle round: ten times the slope per round.
+    /// Sum of the values, each times its distance from the middle round: ten times the slope per round.
     fn moment(&self) -> i128 {
         let at = |index: usize| i128::from(self.figures[index]);
         2 * (at(4) - at(0)) + at(3) - at(1)
@@ -107,7 +106,7 @@ mod tests {
         assert_eq!(Window::last(&[9, 1, 2, 3, 4, 5]), Some(Window { figures: [1, 2, 3, 4, 5] }));
     }
 
-    /// The rule once more, in fractions and by the formula of the normal equations:
+    /// The same rule, with fractions and the formula of the normal equations:
     /// slope = (n Σxy - Σx Σy) / (n Σx² - (Σx)²), with rounds numbered from 1.
     fn by_normal_equations(figures: [u64; ROUNDS]) -> bool {
         let (n, mut x, mut y, mut xy, mut xx) = (ROUNDS as i128, 0, 0, 0, 0);

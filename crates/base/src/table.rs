@@ -1,9 +1,8 @@
-//! Large tables of plain numbers that cost nothing until they are touched.
+//! Large tables of plain numbers that take no memory until they are accessed.
 //!
-//! A map of a drive has one entry per page. The memory comes zeroed from the operating system
-//! page by page, so that a large, mostly empty drive starts at once; huge pages are asked for
-//! where the system has them, because a random walk through such a table otherwise spends half
-//! of its time in the translation of addresses.
+//! A drive's map has one entry per page. The operating system supplies zeroed memory page by page, so that a
+//! large, mostly empty drive starts at once. Huge pages are requested where the system has them, because
+//! random access to such a table otherwise spends half of its time in address translation.
 
 use bytemuck::Pod;
 use memmap2::{Advice, MmapMut};
@@ -23,12 +22,12 @@ enum Memory {
 }
 
 impl<T: Pod> Table<T> {
-    /// A table of `len` zeros. Panics when the system has no address space left.
+    /// A table of `len` zeros. Panics if the system has no address space left.
     pub fn new(len: usize) -> Table<T> {
         Table::with_advice(len, false)
     }
 
-    /// A table of `len` zeros that will be used all over: huge pages are asked for.
+    /// A densely used table of `len` zeros: requests huge pages.
     pub fn dense(len: usize) -> Table<T> {
         Table::with_advice(len, true)
     }
@@ -40,7 +39,7 @@ impl<T: Pod> Table<T> {
         }
         let map = MmapMut::map_anon(bytes).expect("the system has memory for the maps of the drive");
         if huge {
-            // A system without huge pages serves the same table with small ones.
+            // A system without huge pages backs the table with small ones.
             let _ = map.advise(Advice::HugePage);
         }
         Table { memory: Memory::Mapped(map), len, of: PhantomData }

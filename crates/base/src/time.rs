@@ -1,17 +1,17 @@
-//! Time in whole nanoseconds: [`Time`] is a moment of a run, [`Nanos`] a length of time.
+//! Time in whole nanoseconds: [`Time`] is a point in time of a run, [`Nanos`] a duration.
 //!
-//! Both are integers, so that no result depends on the rounding of a float. A run starts at
-//! [`Time::ZERO`]; 64 bits of nanoseconds last for 584 years.
+//! Both are integers, so that no result depends on the rounding of a float. A run starts at [`Time::ZERO`];
+//! 64 bits of nanoseconds last 584 years.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A moment, in nanoseconds since the start of the run.
+/// A point in time, in nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -21,8 +21,8 @@ impl Time {
     /// Later than any event of a run.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The time that has passed since `earlier`. Panics when `earlier` is later than `self`:
-    /// an effect before its cause is a bug of the model.
+    /// The time since `earlier`. Panics if `earlier` is later than `self`: an effect before its cause is a
+    /// bug of the model.
     #[inline]
     pub fn since(self, earlier: Time) -> Nanos {
         assert!(self.0 >= earlier.0, "time ran backwards");
@@ -36,7 +36,7 @@ impl Time {
 }
 
 impl Nanos {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Nanos = Nanos(0);
 
     /// `n` microseconds.
@@ -54,8 +54,8 @@ impl Nanos {
         Nanos(n * 1_000_000_000)
     }
 
-    /// The time that `bytes` take at `bytes_per_second`, rounded up to the next nanosecond.
-    /// A rate of zero means "infinitely fast".
+    /// The time that `bytes` take at `bytes_per_second`, rounded up to the next nanosecond. A rate of zero is
+    /// infinitely fast.
     pub fn for_bytes(bytes: u64, bytes_per_second: u64) -> Nanos {
         if bytes_per_second == 0 {
             return Nanos::ZERO;
@@ -73,7 +73,7 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// Difference, or zero where `other` is longer.
+    /// The difference, or zero if `other` is longer.
     #[inline]
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))

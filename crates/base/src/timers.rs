@@ -1,19 +1,18 @@
-//! The event queue of a machine: one pending moment per slot, the earliest found in one step.
+//! The event queue of a state machine: one pending time per slot, the earliest found in one step.
 //!
-//! A machine knows in advance everything that can happen to it (one thing per die, channel, link
-//! or timer), so its events need no allocation and no payload: the slot says what to do. Winner
-//! trees keep the earliest slot at their roots; setting a slot costs one comparison per level. The
-//! first two slots stand beside the trees, and the slots that are set most often can have a small
-//! tree of their own, so that they do not pay for the many that are set less often. Moments that
-//! coincide are served in the order of their slots, which makes the order total.
+//! A machine knows all of its possible events in advance (one per die, channel, link or timer), so events
+//! need no allocation and no payload: the slot determines the action. Winner trees keep the earliest slot at
+//! their roots; setting a slot costs one comparison per level. The first two slots are stored beside the
+//! trees, and the slots that are set most often can have a small tree of their own, so that they do not pay
+//! for the many that are set less often. Simultaneous events are served in slot order, which makes the order
+//! total.
 
 use crate::time::Time;
 
-/// A fixed set of slots, each with at most one pending moment.
+/// A fixed set of slots, each with at most one pending time.
 #[derive(Clone, Debug)]
 pub struct Timers {
-    /// The keys of the first slots. A key is the moment shifted left by `slot_bits`, plus the
-    /// slot.
+    /// The keys of the first slots. A key is the time shifted left by `slot_bits`, plus the slot.
     beside: [u64; BESIDE],
     /// The tree of the slots up to `small_end`.
     small: Tree,
@@ -24,7 +23,7 @@ pub struct Timers {
     slot_bits: u32,
 }
 
-/// How many slots stand beside the trees.
+/// Number of slots stored beside the trees.
 pub const BESIDE: usize = 2;
 
 const IDLE: u64 = u64::MAX;
@@ -47,7 +46,7 @@ impl Timers {
         }
     }
 
-    /// The same pending moments, with room for one slot more.
+    /// The same pending times, with room for one more slot.
     pub fn with_one_more(&self) -> Timers {
         let mut wider = Timers::with_small_tree(self.small_end, self.slots + 1);
         for slot in (0..self.slots).filter(|&slot| self.is_set(slot)) {
@@ -56,25 +55,24 @@ impl Timers {
         wider
     }
 
-    /// How many slots there are.
+    /// Number of slots.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// The latest moment that these timers can hold: 2^(64 - log2(slots)) ns, which is 52 days
-    /// for 4096 slots.
+    /// The latest time that these timers can hold: 2^(64 - log2(slots)) ns, which is 52 days for 4096 slots.
     pub fn horizon(&self) -> Time {
         Time((IDLE >> self.slot_bits) - 1)
     }
 
-    /// Sets the moment of `slot`, in place of the one that it had.
+    /// Sets the time of `slot`, replacing a pending one.
     #[inline]
     pub fn set(&mut self, slot: usize, at: Time) {
         assert!(at.0 < IDLE >> self.slot_bits, "moment beyond the horizon of the timers");
         self.put(slot, self.key(slot, at));
     }
 
-    /// Sets the moment of `slot`; [`Time::NEVER`] makes it idle.
+    /// Sets the time of `slot`; [`Time::NEVER`] makes it idle.
     #[inline]
     pub fn set_or_clear(&mut self, slot: usize, at: Time) {
         if at == Time::NEVER {
@@ -90,8 +88,8 @@ impl Timers {
         self.put(slot, IDLE);
     }
 
-    /// Makes `slot` idle if its moment is still `at`: the end of serving an event whose slot may
-    /// have been set anew.
+    /// Makes `slot` idle if its time is still `at`: called after an event was served, which may have set the
+    /// slot again.
     #[inline]
     pub fn expire(&mut self, slot: usize, at: Time) {
         if self.pending(slot) == self.key(slot, at) {
@@ -99,20 +97,20 @@ impl Timers {
         }
     }
 
-    /// True when `slot` has a pending moment.
+    /// True if `slot` has a pending time.
     #[inline]
     pub fn is_set(&self, slot: usize) -> bool {
         self.pending(slot) != IDLE
     }
 
-    /// The earliest moment and its slot.
+    /// The earliest time and its slot.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let key = self.earliest();
         (key != IDLE).then(|| (Time(key >> self.slot_bits), (key & ((1 << self.slot_bits) - 1)) as usize))
     }
 
-    /// The earliest moment, or [`Time::NEVER`].
+    /// The earliest time, or [`Time::NEVER`].
     #[inline]
     pub fn next(&self) -> Time {
         self.first().map_or(Time::NEVER, |(at, _)| at)
@@ -170,8 +168,8 @@ impl Tree {
         self.nodes[self.leaves + slot]
     }
 
-    /// Walks to the root in any case: leaving early where nothing changes would save a few steps
-    /// and cost a mispredicted branch.
+    /// Always walks to the root: an early exit where nothing changes would save a few steps and cost a
+    /// mispredicted branch.
     #[inline(always)]
     fn update(&mut self, slot: usize, key: u64) {
         let mut node = self.leaves + slot;

@@ -1,10 +1,10 @@
-//! The structure of the workspace, counted in its source: module cycles, long files, visible fields, and
-//! functions with two bare integers side by side. A count may fall, never rise: lower its ceiling in
-//! `CEILINGS` when it has fallen.
+//! Structural metrics of the workspace, counted in its source: module cycles, long files, visible fields, and
+//! functions with two adjacent bare integers. A count may fall, but not rise: lower its ceiling in `CEILINGS`
+//! when it has fallen.
 //!
 //!     cargo test --package tailcut-base --test structure -- --nocapture
 //!
-//! prints the counts by crate; with `STRUCTURE=ssd` also what is counted there.
+//! prints the counts by crate; with `STRUCTURE=ssd` also the findings in that crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use syn::visit::{self, Visit};
 /// A file with more lines is long.
 const LONG: usize = 500;
 
-/// The most of each, by crate: top-level modules that are part of an import cycle, files with more than
-/// [`LONG`] lines, fields that code outside of their module can access, functions with two parameters of the
-/// same bare integer type side by side.
+/// Ceilings by crate: top-level modules in an import cycle, files with more than [`LONG`] lines, fields that
+/// are accessible outside of their module, functions with two adjacent parameters of the same bare integer
+/// type.
 const CEILINGS: &[(&str, [usize; 4])] = &[
     ("base", [0, 0, 47, 5]),
     ("capi", [0, 0, 31, 1]),
@@ -59,7 +59,7 @@ struct Source {
 struct File {
     name: String,
     lines: usize,
-    /// Names of the modules that lead to it.
+    /// Module path.
     module: Vec<String>,
     syntax: syn::File,
 }
@@ -74,7 +74,7 @@ impl Source {
         Source { files, modules }
     }
 
-    /// What is counted, in the order of [`CEILINGS`].
+    /// The findings, in the order of [`CEILINGS`].
     fn findings(&self) -> [Vec<String>; 4] {
         let mut visitor = Visitor { file: "", fields: Vec::new(), pairs: Vec::new() };
         for file in &self.files {
@@ -87,7 +87,7 @@ impl Source {
         [self.in_cycles(), long, fields, pairs]
     }
 
-    /// Top-level modules that can be reached from themselves by imports.
+    /// Top-level modules that can reach themselves by imports.
     fn in_cycles(&self) -> Vec<String> {
         let mut imports: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for file in &self.files {
@@ -141,7 +141,7 @@ impl File {
     }
 }
 
-/// Collects the top-level modules that paths of a file lead to.
+/// Collects the top-level modules that the paths of a file refer to.
 struct Paths<'s> {
     module: &'s [String],
     modules: &'s BTreeSet<String>,
@@ -204,7 +204,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
     }
 }
 
-/// Collects visible fields, and functions with two bare integers side by side.
+/// Collects visible fields, and functions with two adjacent bare integers.
 struct Visitor<'s> {
     file: &'s str,
     fields: Vec<String>,
@@ -276,8 +276,8 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// No two kinds of block on a member of an array share a magic: a misdirected write may put one in the place
-/// of another. A store lies above its array, and its superblock is found by its place.
+/// No two kinds of block on an array member share a magic number: a misdirected write may replace one by
+/// another. A store lies above its array, and its superblock is found by its location.
 #[test]
 fn kinds_of_blocks_on_members_have_different_magics() {
     let array = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates have a folder");

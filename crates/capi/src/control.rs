@@ -7,15 +7,15 @@ use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
 use tailcut_base::{Nanos, Time};
 use tailcut_rt::embedded::Store;
 
-/// What a call is given, and what it returns.
+/// Arguments of a call.
 pub type Values = [u64; 3];
-/// See [`Values`].
+/// Results of a call; see [`Values`] for its arguments.
 pub type Results = [u64; 2];
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_control(
     store: *mut Store,
@@ -25,14 +25,14 @@ pub unsafe extern "C" fn tailcut_control(
     results: *mut Results,
 ) -> c_int {
     cross(|| {
-        // SAFETY: stores are there until they are closed.
+        // SAFETY: a store is valid until it is closed.
         let store: &Store = unsafe { behind(store, "store") }?;
-        // SAFETY: it is null, or three numbers.
+        // SAFETY: it is null, or points to three numbers.
         let values = unsafe { values.as_ref() };
         let call = understand(call, values, store.now())?;
         let results_of = results_of(store.control(drive as usize, call)?)?;
         if let Some(found) = results_of {
-            // SAFETY: it is null, or a place for two numbers.
+            // SAFETY: it is null, or room for two numbers.
             let results = unsafe { results.as_mut() };
             *results.ok_or_else(|| Failure::argument("results are NULL, and the call has some"))? = found;
         }
@@ -40,10 +40,10 @@ pub unsafe extern "C" fn tailcut_control(
     })
 }
 
-/// A call by its number in the header.
+/// Decodes a call from its number in the header.
 fn understand(call: u32, values: Option<&Values>, now: Time) -> Result<Control, Failure> {
     let needed = || values.ok_or_else(|| Failure::argument("values are NULL, and the call needs some"));
-    // A moment that cannot be counted is as good as never, and a drive would not know it.
+    // A time that overflows is as good as never, and a drive could not represent it.
     let later = |rest: u64| {
         let too_far = || Failure::argument(format!("{rest} ns from now is too far away"));
         now.0.checked_add(rest).map(Time).ok_or_else(too_far)
@@ -78,7 +78,7 @@ fn understand(call: u32, values: Option<&Values>, now: Time) -> Result<Control, 
     })
 }
 
-/// A reply as the header says.
+/// Encodes a reply as in the header.
 fn results_of(reply: ControlReply) -> Result<Option<Results>, Failure> {
     let failure = |status, message: &str| Err(Failure { status, message: message.into() });
     match reply {

@@ -1,28 +1,28 @@
-//! What functions return, and the message of the last error.
+//! Return values, and the message of the last error.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use tailcut_rt::embedded::{CannotOpen, Error, Outcome};
 
-/// What functions return, as in the header.
+/// Return values, as in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
     /// Done.
     Ok = 0,
-    /// There is no such item.
+    /// The item does not exist.
     NotFound = 1,
-    /// It was not written, as was asked for.
+    /// The item was not written, because its condition does not hold.
     NotStored = 2,
-    /// An argument cannot be.
+    /// An argument is invalid.
     Argument = -1,
-    /// A key cannot be.
+    /// A key is invalid.
     Key = -2,
-    /// Too large an item.
+    /// The item is too large.
     TooLarge = -3,
-    /// No room in the store.
+    /// The store has no room.
     Full = -4,
-    /// No room in the queue.
+    /// The queue has no room.
     Busy = -5,
     /// The drive cannot read.
     Unreadable = -6,
@@ -32,22 +32,22 @@ pub enum Status {
     Closed = -8,
     /// The store cannot be opened.
     Open = -9,
-    /// No such drive.
+    /// The store has no such drive.
     NoDrive = -10,
-    /// The array steers by itself.
+    /// The array controls its drives by itself.
     Steered = -11,
-    /// The drive does not know the call.
+    /// The drive does not support the call.
     Unsupported = -12,
     /// The drive refuses the call.
     Refused = -13,
     /// A panic.
     Bug = -14,
-    /// The system refuses something.
+    /// The system refuses a resource.
     System = -15,
 }
 
 impl Status {
-    /// All of them.
+    /// All return values.
     pub const ALL: [Status; 18] = [
         Status::Ok,
         Status::NotFound,
@@ -69,7 +69,7 @@ impl Status {
         Status::System,
     ];
 
-    /// What it means, for completions, which have no message of their own.
+    /// Its meaning, for completions, which have no message of their own.
     fn text(self) -> &'static CStr {
         match self {
             Status::Ok => c"done",
@@ -96,17 +96,17 @@ impl Status {
     }
 }
 
-/// An error on its way to the caller.
+/// An error to be returned to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What is returned.
+    /// The return value.
     pub status: Status,
     /// What is wrong, and what helps.
     pub message: String,
 }
 
 impl Failure {
-    /// An argument cannot be.
+    /// An invalid argument.
     pub fn argument(message: impl Into<String>) -> Failure {
         Failure { status: Status::Argument, message: message.into() }
     }
@@ -125,7 +125,7 @@ impl From<CannotOpen> for Failure {
     }
 }
 
-/// An error as what is returned.
+/// The return value for an error.
 pub fn status_of(error: Error) -> Status {
     match error {
         Error::Key(_) => Status::Key,
@@ -141,7 +141,7 @@ pub fn status_of(error: Error) -> Status {
     }
 }
 
-/// What came of an operation as what is returned.
+/// The return value for the result of an operation.
 pub fn status_from(result: Result<Outcome, Error>) -> Status {
     match result {
         Ok(Outcome::Found { .. } | Outcome::Stored { .. } | Outcome::Done) => Status::Ok,
@@ -155,9 +155,9 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Keeps a message for [`tailcut_error`].
+/// Stores a message for [`tailcut_error`].
 pub fn keep(message: &str) {
-    // A path may hold anything but a zero, which would end the message there.
+    // A path may contain any byte but NUL, which would end the message.
     let text: Vec<u8> = message.bytes().take_while(|&byte| byte != 0).collect();
     LAST.with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
 }
@@ -187,7 +187,7 @@ pub extern "C" fn tailcut_abi() -> u32 {
     ABI
 }
 
-/// Of the binary interface; the name of the shared library ends with it.
+/// Version of the binary interface; the name of the shared library ends with it.
 pub const ABI: u32 = 0;
 
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {

@@ -1,9 +1,9 @@
-//! The key-value store of tailcut ([`tailcut_rt::embedded`]) for programs in C, and for whatever speaks with
-//! C.
+//! The key-value store of tailcut ([`tailcut_rt::embedded`]) for programs in C, and in languages that can
+//! call C.
 //!
-//! What the functions mean stands in `include/tailcut.h`; here is what each of them checks at the border
-//! before it calls the store: pointers, lengths, texts, sizes of structures, and that no panic crosses
-//! ([`border`]).
+//! `include/tailcut.h` documents the functions. This crate contains the checks that each of them makes at the
+//! boundary before it calls the store: pointers, lengths, texts, sizes of structures, and that no panic
+//! crosses ([`border`]).
 
 pub mod border;
 pub mod control;

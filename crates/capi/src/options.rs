@@ -1,4 +1,4 @@
-//! How a store is opened, option by option.
+//! The options with which a store is opened.
 
 use crate::border::{behind, behind_mut, cross, give, take_back, text};
 use crate::failure::{Failure, Status};
@@ -8,7 +8,7 @@ use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;
 use tailcut_rt::embedded::{Keep, Options, Place};
 
-/// What was said so far.
+/// The options set so far.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
     memory: Option<u64>,
@@ -25,10 +25,10 @@ pub struct Said {
 }
 
 impl Said {
-    /// All of it together.
+    /// The complete options.
     ///
     /// # Errors
-    /// What does not fit together.
+    /// The options contradict each other.
     pub fn options(&self) -> Result<Options, Failure> {
         let given = [!self.paths.is_empty(), self.emulated > 0, self.memory_drive > 0];
         if given.iter().filter(|&&is_given| is_given).count() > 1 {
@@ -77,20 +77,20 @@ pub extern "C" fn tailcut_options_new() -> *mut Said {
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_options_free(options: *mut Said) {
-    // SAFETY: options come from `tailcut_options_new`, and belong to who frees them.
+    // SAFETY: options come from `tailcut_options_new`, and belong to the caller that frees them.
     drop(unsafe { take_back(options) });
 }
 
 /// Changes options.
 ///
 /// # Safety
-/// They are null, or options that nobody else uses at the moment.
+/// They are null, or options that are not in use elsewhere.
 unsafe fn change(options: *mut Said, change: impl FnOnce(&mut Said) -> Result<(), Failure>) -> c_int {
     cross(|| {
-        // SAFETY: the caller vouches for them.
+        // SAFETY: guaranteed by the caller, as documented above.
         let options = unsafe { behind_mut(options, "options") }?;
         change(options).map(|()| Status::Ok)
     })
@@ -102,7 +102,7 @@ macro_rules! setter {
         /// See the header.
         ///
         /// # Safety
-        /// As the header says of all pointers.
+        /// The pointers satisfy the rules of the header.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(options: *mut Said, $value: $kind) -> c_int {
             // SAFETY: options are used by one thread at a time.
@@ -157,11 +157,11 @@ setter!(tailcut_options_memory_drive(bytes: u64), options => {
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_options_device(options: *mut Said, path: *const c_char) -> c_int {
     let add = |options: &mut Said| {
-        // SAFETY: texts end with a zero.
+        // SAFETY: the text is NUL-terminated.
         let path = unsafe { text(path, "path") }?;
         if path.is_empty() || options.paths.len() >= MOST_DRIVES as usize {
             return Err(Failure::argument(format!(
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn tailcut_options_device(options: *mut Said, path: *const
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_options_array(
     options: *mut Said,
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn tailcut_options_array(
     groups: u32,
 ) -> c_int {
     let set = |options: &mut Said| {
-        // SAFETY: texts end with a zero.
+        // SAFETY: the text is NUL-terminated.
         let name = unsafe { text(layout, "layout") }?;
         let layout = LayoutKind::all().iter().find(|layout| layout.name() == name);
         let names = || {
@@ -202,17 +202,17 @@ pub unsafe extern "C" fn tailcut_options_array(
     unsafe { change(options, set) }
 }
 
-/// What was said, as options; null is nothing.
+/// The options that were set; the defaults for null.
 ///
 /// # Safety
-/// They are null, or options that nobody changes at the moment.
+/// They are null, or options that are not modified meanwhile.
 pub unsafe fn read(options: *const Said) -> Result<Options, Failure> {
     if options.is_null() {
         return Said::default().options();
     }
-    // SAFETY: the caller vouches for them.
+    // SAFETY: guaranteed by the caller, as documented above.
     unsafe { behind(options, "options") }?.options()
 }
 
-/// Drives below a store.
+/// Maximum number of drives below a store.
 const MOST_DRIVES: u32 = 64;

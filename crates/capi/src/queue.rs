@@ -1,4 +1,4 @@
-//! Operations that nobody waits for.
+//! Asynchronous operations.
 
 use crate::border::{behind, behind_mut, bytes, cross, give, take_back};
 use crate::failure::{Failure, Status, status_from};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tailcut_rt::embedded::{Completion, Operation, Outcome, Queue, Store, Value, Wait};
 
-/// A queue, and memory that its operations have left.
+/// A queue, and buffers of completed operations for reuse.
 #[derive(Debug)]
 pub struct Handle {
     queue: Queue,
@@ -23,19 +23,19 @@ struct Spare {
     completions: Vec<Completion>,
 }
 
-/// An operation has ended, as in the header.
+/// A completion, as in the header.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Ended {
-    /// Of its submission.
+    /// The user data of the submission.
     pub user_data: *mut c_void,
-    /// Of a get that has found one.
+    /// The value that a get has found.
     pub value: *mut Value,
-    /// Of the item.
+    /// The version of the item.
     pub version: u64,
-    /// What came of it.
+    /// The result of the operation.
     pub status: i32,
-    /// Zero.
+    /// Reserved: zero.
     pub reserved: i32,
 }
 
@@ -50,7 +50,7 @@ impl Handle {
         Ok(Status::Ok)
     }
 
-    /// As the other side sees it. The memory of operations that have found nothing is kept for others.
+    /// The completion as in the header. Keeps the buffers of operations that found nothing for reuse.
     fn told(&self, completion: Completion) -> Ended {
         let user_data = with_exposed_provenance_mut(completion.user_data as usize);
         let (status, mut value) = (status_from(completion.result) as i32, null_mut());
@@ -77,7 +77,7 @@ impl Handle {
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_queue_open(
     store: *mut Store,
@@ -85,10 +85,10 @@ pub unsafe extern "C" fn tailcut_queue_open(
     queue: *mut *mut Handle,
 ) -> c_int {
     cross(|| {
-        // SAFETY: it is a place for a pointer.
+        // SAFETY: it is null, or room for a pointer.
         let queue = unsafe { behind_mut(queue, "queue") }?;
         *queue = null_mut();
-        // SAFETY: stores are there until they are closed.
+        // SAFETY: a store is valid until it is closed.
         let store: &Store = unsafe { behind(store, "store") }?;
         if !(1..=MOST_ROOM).contains(&room) {
             return Err(Failure::argument(format!(
@@ -103,17 +103,17 @@ pub unsafe extern "C" fn tailcut_queue_open(
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_queue_close(queue: *mut Handle) {
-    // SAFETY: queues come from `tailcut_queue_open`, and belong to who closes them.
+    // SAFETY: queues come from `tailcut_queue_open`, and belong to the caller that closes them.
     drop(unsafe { take_back(queue) });
 }
 
-/// Submits what is made of memory that is there and of a key.
+/// Submits an operation made from a spare buffer and a key.
 ///
 /// # Safety
-/// Queue and key are there, or null.
+/// Queue and key are null or valid.
 unsafe fn submit(
     queue: *const Handle,
     (key, length): (*const c_void, usize),
@@ -121,9 +121,9 @@ unsafe fn submit(
     make: impl FnOnce(Vec<u8>, &[u8]) -> Result<Operation, Failure>,
 ) -> c_int {
     cross(|| {
-        // SAFETY: the caller vouches for the queue.
+        // SAFETY: the caller guarantees that the queue is null or valid.
         let queue = unsafe { behind(queue, "queue") }?;
-        // SAFETY: the caller vouches for the key.
+        // SAFETY: the caller guarantees that the key is valid.
         let key = unsafe { bytes(key, length, "key") }?;
         let buffer = queue.spare().buffers.pop().unwrap_or_default();
         queue.submit(make(buffer, key)?, user_data)
@@ -133,7 +133,7 @@ unsafe fn submit(
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_submit_get(
     queue: *mut Handle,
@@ -141,14 +141,14 @@ pub unsafe extern "C" fn tailcut_submit_get(
     key_length: usize,
     user_data: *mut c_void,
 ) -> c_int {
-    // SAFETY: queue and key are there.
+    // SAFETY: queue and key are null or valid.
     unsafe { submit(queue, (key, key_length), user_data, |buffer, key| Ok(Operation::get_in(buffer, key)?)) }
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_submit_set(
     queue: *mut Handle,
@@ -159,16 +159,16 @@ pub unsafe extern "C" fn tailcut_submit_set(
     how: *const Write,
     user_data: *mut c_void,
 ) -> c_int {
-    // SAFETY: key and value are there, and `how` is what it should be.
+    // SAFETY: key and value are valid, and `how` is null or valid.
     let make = |buffer, _: &[u8]| unsafe { set_in(buffer, (key, key_length), (value, value_length), how) };
-    // SAFETY: queue and key are there.
+    // SAFETY: queue and key are null or valid.
     unsafe { submit(queue, (key, key_length), user_data, make) }
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_submit_touch(
     queue: *mut Handle,
@@ -178,14 +178,14 @@ pub unsafe extern "C" fn tailcut_submit_touch(
     user_data: *mut c_void,
 ) -> c_int {
     let make = |_, key: &[u8]| Ok(for_a_time(Operation::touch(key)?, lifetime));
-    // SAFETY: queue and key are there.
+    // SAFETY: queue and key are null or valid.
     unsafe { submit(queue, (key, key_length), user_data, make) }
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_submit_delete(
     queue: *mut Handle,
@@ -193,18 +193,18 @@ pub unsafe extern "C" fn tailcut_submit_delete(
     key_length: usize,
     user_data: *mut c_void,
 ) -> c_int {
-    // SAFETY: queue and key are there.
+    // SAFETY: queue and key are null or valid.
     unsafe { submit(queue, (key, key_length), user_data, |_, key| Ok(Operation::delete(key)?)) }
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_submit_flush(queue: *mut Handle, user_data: *mut c_void) -> c_int {
     cross(|| {
-        // SAFETY: queues are there until they are closed.
+        // SAFETY: a queue is valid until it is closed.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
         queue.submit(Operation::flush(), user_data)
     })
@@ -213,13 +213,13 @@ pub unsafe extern "C" fn tailcut_submit_flush(queue: *mut Handle, user_data: *mu
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_queue_descriptor(queue: *mut Handle, descriptor: *mut c_int) -> c_int {
     cross(|| {
-        // SAFETY: queues are there until they are closed.
+        // SAFETY: a queue is valid until it is closed.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
-        // SAFETY: it is a place for a number.
+        // SAFETY: it is null, or room for a number.
         let descriptor = unsafe { behind_mut(descriptor, "descriptor") }?;
         let wakes = queue.queue.wakes();
         let wakes = wakes.map_err(|why| Failure {
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn tailcut_queue_descriptor(queue: *mut Handle, descriptor
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_wait(
     queue: *mut Handle,
@@ -244,9 +244,9 @@ pub unsafe extern "C" fn tailcut_wait(
     count: *mut usize,
 ) -> c_int {
     cross(|| {
-        // SAFETY: queues are there until they are closed.
+        // SAFETY: a queue is valid until it is closed.
         let queue: &Handle = unsafe { behind(queue, "queue") }?;
-        // SAFETY: it is a place for a number.
+        // SAFETY: it is null, or room for a number.
         let count = unsafe { behind_mut(count, "count") }?;
         if completions.is_null() || room == 0 {
             return Err(Failure::argument("completions want room for one at least"));
@@ -264,9 +264,9 @@ pub unsafe extern "C" fn tailcut_wait(
         let mut taken = std::mem::take(&mut queue.spare().completions);
         *count = queue.queue.take(&mut taken, room, wait);
         for (place, completion) in taken.drain(..).enumerate() {
-            // SAFETY: there is room for so many.
+            // SAFETY: there is room for as many as were taken.
             let to = unsafe { completions.add(place) };
-            // SAFETY: it is a place for one, with whatever is there.
+            // SAFETY: it is room for a completion, whatever it holds.
             unsafe { to.write(queue.told(completion)) };
         }
         queue.spare().completions = taken;
@@ -274,9 +274,9 @@ pub unsafe extern "C" fn tailcut_wait(
     })
 }
 
-/// Of a queue. What stands there takes memory only as it is used.
+/// Maximum capacity of a queue. Entries take memory only as they are used.
 const MOST_ROOM: usize = 1 << 20;
-/// Memory that is kept for other operations: so many bytes of so many.
+/// Buffers kept for reuse: the maximum size of each, and their maximum number.
 const MOST_KEPT: usize = 64 << 10;
 const MOST_BUFFERS: usize = 256;
 const FOREVER: i64 = -1;

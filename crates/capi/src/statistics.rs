@@ -1,11 +1,11 @@
-//! What a store has done, and how it is.
+//! Statistics and status of a store.
 
 use crate::border::{behind, behind_mut, cross};
 use crate::failure::{Failure, Status};
 use std::ffi::{c_char, c_int};
 use tailcut_rt::embedded::Store;
 
-/// Figures of a store, as in the header.
+/// Statistics of a store, as in the header.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 #[expect(missing_docs, reason = "the header says what they are")]
@@ -33,13 +33,13 @@ pub struct Figures {
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_stats(store: *mut Store, statistics: *mut Figures) -> c_int {
     cross(|| {
-        // SAFETY: stores are there until they are closed.
+        // SAFETY: a store is valid until it is closed.
         let store: &Store = unsafe { behind(store, "store") }?;
-        // SAFETY: all callers know of the size, which is the first field.
+        // SAFETY: every caller provides the size, which is the first field.
         let size = *unsafe { behind_mut(statistics.cast::<usize>(), "statistics") }?;
         if !(size_of::<usize>()..=MOST_SIZE).contains(&size) {
             let message = format!("statistics.size is {size}: set it to sizeof(tailcut_statistics)");
@@ -66,10 +66,10 @@ pub unsafe extern "C" fn tailcut_stats(store: *mut Store, statistics: *mut Figur
             copied: all.engine.copied,
             damaged: all.engine.damaged,
         };
-        // SAFETY: so many bytes are there, which any bytes may fill.
+        // SAFETY: `size` bytes are valid for writes, with any content.
         unsafe { statistics.cast::<u8>().write_bytes(0, size) };
         let known = size.min(size_of::<Figures>());
-        // SAFETY: both have so many bytes, all of them numbers without gaps, and do not overlap.
+        // SAFETY: both have `known` bytes, consist of numbers without padding, and do not overlap.
         unsafe { (&raw const figures).cast::<u8>().copy_to_nonoverlapping(statistics.cast(), known) };
         Ok(Status::Ok)
     })
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn tailcut_stats(store: *mut Store, statistics: *mut Figur
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_describe(
     store: *mut Store,
@@ -87,27 +87,27 @@ pub unsafe extern "C" fn tailcut_describe(
     length: *mut usize,
 ) -> c_int {
     cross(|| {
-        // SAFETY: stores are there until they are closed.
+        // SAFETY: a store is valid until it is closed.
         let store: &Store = unsafe { behind(store, "store") }?;
         if text.is_null() && room > 0 {
             return Err(Failure::argument("text is NULL, and room is not 0"));
         }
         let all = store.status()?;
-        // SAFETY: it is null, or a place for a number.
+        // SAFETY: it is null, or room for a number.
         if let Some(length) = unsafe { length.as_mut() } {
             *length = all.len();
         }
         let Some(most) = room.checked_sub(1) else { return Ok(Status::Ok) };
         let shown = all.len().min(most);
-        // SAFETY: there is room for more, and nothing of ours.
+        // SAFETY: there is room for one byte more than that, and it does not overlap the source.
         unsafe { all.as_ptr().copy_to_nonoverlapping(text.cast(), shown) };
         // SAFETY: there is room for one more.
         let end = unsafe { text.add(shown) };
-        // SAFETY: it is within the room.
+        // SAFETY: it is within the buffer.
         unsafe { end.write(0) };
         Ok(Status::Ok)
     })
 }
 
-/// What structures grow to at the most; a size beyond is a mistake.
+/// Maximum size to which structures can grow; a larger one is an error.
 const MOST_SIZE: usize = 4096;

@@ -1,4 +1,4 @@
-//! A store, and operations that are waited for.
+//! A store, and its synchronous operations.
 
 use crate::border::{behind, behind_mut, bytes, cross, give, take_back};
 use crate::failure::{Failure, Status, status_from};
@@ -12,22 +12,22 @@ use tailcut_rt::embedded::{Error, Operation, Outcome, Store, Value, When};
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Write {
-    /// Bytes of the structure as the caller knows it.
+    /// Size of the structure in bytes, as the caller knows it.
     pub size: usize,
-    /// Kept beside the value.
+    /// Stored with the value.
     pub flags: u32,
-    /// In seconds; 0 is for ever.
+    /// In seconds; 0 for no expiry.
     pub lifetime: u32,
-    /// In which case.
+    /// The condition of the write.
     pub when: u32,
-    /// Zero.
+    /// Reserved: zero.
     pub reserved: u32,
-    /// For the last of the cases.
+    /// The version for the last of the conditions.
     pub version: u64,
 }
 
 impl Write {
-    /// An operation as it says.
+    /// Applies these settings to an operation.
     fn apply(&self, operation: Operation) -> Result<Operation, Failure> {
         if self.size < size_of::<Write>() || self.reserved != 0 {
             return Err(Failure::argument(
@@ -49,7 +49,7 @@ impl Write {
     }
 }
 
-/// In seconds; 0 is for ever.
+/// Limits the lifetime of the item in seconds; 0 for no expiry.
 pub fn for_a_time(operation: Operation, lifetime: u32) -> Operation {
     match lifetime {
         0 => operation,
@@ -57,22 +57,22 @@ pub fn for_a_time(operation: Operation, lifetime: u32) -> Operation {
     }
 }
 
-/// An operation that sets, in memory that is there.
+/// A set operation in an existing buffer.
 ///
 /// # Safety
-/// Key and value are there, and `how` is null or what it should be.
+/// Key and value are valid, and `how` is null or valid.
 pub unsafe fn set_in(
     buffer: Vec<u8>,
     (key, key_length): (*const c_void, usize),
     (value, value_length): (*const c_void, usize),
     how: *const Write,
 ) -> Result<Operation, Failure> {
-    // SAFETY: the caller vouches for the key.
+    // SAFETY: the caller guarantees that the key is valid.
     let key = unsafe { bytes(key, key_length, "key") }?;
-    // SAFETY: the caller vouches for the value.
+    // SAFETY: the caller guarantees that the value is valid.
     let value = unsafe { bytes(value, value_length, "value") }?;
     let operation = Operation::set_in(buffer, key, value)?;
-    // SAFETY: the caller vouches for what is not null.
+    // SAFETY: the caller guarantees that a non-null pointer is valid.
     match unsafe { how.as_ref() } {
         Some(how) => how.apply(operation),
         None => Ok(operation),
@@ -82,14 +82,14 @@ pub unsafe fn set_in(
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_open(options: *const Said, store: *mut *mut Store) -> c_int {
     cross(|| {
-        // SAFETY: it is a place for a pointer.
+        // SAFETY: it is null, or room for a pointer.
         let store = unsafe { behind_mut(store, "store") }?;
         *store = null_mut();
-        // SAFETY: nobody changes options while a store is opened with them.
+        // SAFETY: options are not modified while a store is opened with them.
         let options = unsafe { options::read(options) }?;
         *store = give(Store::open(options)?);
         Ok(Status::Ok)
@@ -99,11 +99,11 @@ pub unsafe extern "C" fn tailcut_open(options: *const Said, store: *mut *mut Sto
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_close(store: *mut Store) -> c_int {
     cross(|| {
-        // SAFETY: stores come from `tailcut_open`, and belong to who closes them.
+        // SAFETY: stores come from `tailcut_open`, and belong to the caller that closes them.
         match unsafe { take_back(store) } {
             Some(store) => Ok(store.close().map(|_| Status::Ok)?),
             None => Ok(Status::Ok),
@@ -111,12 +111,12 @@ pub unsafe extern "C" fn tailcut_close(store: *mut Store) -> c_int {
     })
 }
 
-/// Carries an operation out; what it returns, and the version if one was written.
+/// Executes an operation; returns its status, and the version if one was written.
 ///
 /// # Safety
 /// The store is null, or was opened and not closed.
 unsafe fn carry_out(store: *const Store, operation: Operation) -> Result<(Status, u64), Failure> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees that it is null or valid.
     let store = unsafe { behind(store, "store") }?;
     let result = store.carry_out(operation)?.result;
     let version = if let Outcome::Stored { version } = result? { version } else { 0 };
@@ -126,7 +126,7 @@ unsafe fn carry_out(store: *const Store, operation: Operation) -> Result<(Status
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_get(
     store: *mut Store,
@@ -135,12 +135,12 @@ pub unsafe extern "C" fn tailcut_get(
     value: *mut *mut Value,
 ) -> c_int {
     cross(|| {
-        // SAFETY: it is a place for a pointer.
+        // SAFETY: it is null, or room for a pointer.
         let value = unsafe { behind_mut(value, "value") }?;
         *value = null_mut();
-        // SAFETY: stores are there until they are closed.
+        // SAFETY: a store is valid until it is closed.
         let store: &Store = unsafe { behind(store, "store") }?;
-        // SAFETY: the key is there.
+        // SAFETY: the key is valid.
         let key = unsafe { bytes(key, key_length, "key") }?;
         let Some(found) = store.get(key)? else { return Ok(Status::NotFound) };
         *value = give(found);
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn tailcut_get(
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_set(
     store: *mut Store,
@@ -163,11 +163,11 @@ pub unsafe extern "C" fn tailcut_set(
     version: *mut u64,
 ) -> c_int {
     cross(|| {
-        // SAFETY: key and value are there, and `how` is what it should be.
+        // SAFETY: key and value are valid, and `how` is null or valid.
         let operation = unsafe { set_in(Vec::new(), (key, key_length), (value, value_length), how) }?;
-        // SAFETY: stores are there until they are closed.
+        // SAFETY: a store is valid until it is closed.
         let (status, new) = unsafe { carry_out(store, operation) }?;
-        // SAFETY: it is null, or a place for a version.
+        // SAFETY: it is null, or room for a version.
         if let Some(version) = unsafe { version.as_mut() }.filter(|_| status == Status::Ok) {
             *version = new;
         }
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn tailcut_set(
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_touch(
     store: *mut Store,
@@ -186,33 +186,33 @@ pub unsafe extern "C" fn tailcut_touch(
     key_length: usize,
     lifetime: u32,
 ) -> c_int {
-    // SAFETY: store and key are there.
+    // SAFETY: store and key are null or valid.
     unsafe { about_key(store, (key, key_length), |key| Ok(for_a_time(Operation::touch(key)?, lifetime))) }
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_delete(store: *mut Store, key: *const c_void, key_length: usize) -> c_int {
-    // SAFETY: store and key are there.
+    // SAFETY: store and key are null or valid.
     unsafe { about_key(store, (key, key_length), Operation::delete) }
 }
 
-/// Carries out an operation about a key.
+/// Executes an operation on a key.
 ///
 /// # Safety
-/// Store and key are there, or null.
+/// Store and key are null or valid.
 unsafe fn about_key(
     store: *const Store,
     (key, length): (*const c_void, usize),
     make: impl FnOnce(&[u8]) -> Result<Operation, Error>,
 ) -> c_int {
     cross(|| {
-        // SAFETY: the caller vouches for the key.
+        // SAFETY: the caller guarantees that the key is valid.
         let operation = make(unsafe { bytes(key, length, "key") }?)?;
-        // SAFETY: the caller vouches for the store.
+        // SAFETY: the caller guarantees that the store is null or valid.
         unsafe { carry_out(store, operation) }.map(|(status, _)| status)
     })
 }
@@ -220,19 +220,19 @@ unsafe fn about_key(
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_flush(store: *mut Store) -> c_int {
-    // SAFETY: stores are there until they are closed.
+    // SAFETY: a store is valid until it is closed.
     cross(|| unsafe { carry_out(store, Operation::flush()) }.map(|(status, _)| status))
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_clear(store: *mut Store) -> c_int {
-    // SAFETY: stores are there until they are closed.
+    // SAFETY: a store is valid until it is closed.
     cross(|| unsafe { carry_out(store, Operation::clear()) }.map(|(status, _)| status))
 }

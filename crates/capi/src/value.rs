@@ -1,25 +1,25 @@
-//! Values that belong to the other side.
+//! Values owned by the caller in C.
 
 use crate::border::take_back;
 use std::ffi::c_void;
 use tailcut_rt::embedded::Value;
 
-/// Reads something of a value; the default of null.
+/// Reads a property of a value; the default for null.
 ///
 /// # Safety
-/// It is null, or a value that was not freed.
+/// The pointer is null, or a value that was not freed.
 unsafe fn of<R: Default>(value: *const Value, read: impl FnOnce(&Value) -> R) -> R {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees that it is null or valid.
     unsafe { value.as_ref() }.map_or_else(R::default, read)
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_value_data(value: *const Value) -> *const c_void {
-    // SAFETY: values are there until they are freed.
+    // SAFETY: a value is valid until it is freed.
     let bytes: &[u8] = unsafe { value.as_ref() }.map_or(&[], |value| value);
     bytes.as_ptr().cast()
 }
@@ -27,39 +27,39 @@ pub unsafe extern "C" fn tailcut_value_data(value: *const Value) -> *const c_voi
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_value_length(value: *const Value) -> usize {
-    // SAFETY: values are there until they are freed.
+    // SAFETY: a value is valid until it is freed.
     unsafe { of(value, |value| value.len()) }
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_value_flags(value: *const Value) -> u32 {
-    // SAFETY: values are there until they are freed.
+    // SAFETY: a value is valid until it is freed.
     unsafe { of(value, |value| value.flags) }
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_value_version(value: *const Value) -> u64 {
-    // SAFETY: values are there until they are freed.
+    // SAFETY: a value is valid until it is freed.
     unsafe { of(value, |value| value.version) }
 }
 
 /// See the header.
 ///
 /// # Safety
-/// As the header says of all pointers.
+/// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_value_free(value: *mut Value) {
-    // SAFETY: values come from here, and belong to who frees them.
+    // SAFETY: values come from this library, and belong to the caller that frees them.
     drop(unsafe { take_back(value) });
 }

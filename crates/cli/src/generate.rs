@@ -40,7 +40,7 @@ mod tests {
     use clap::{Command, ValueEnum};
     use clap_complete::Shell;
 
-    /// All commands by their names, joined as those of manual pages are: `tailcut-serve-kv`.
+    /// All commands by name, joined as in the names of manual pages: `tailcut-serve-kv`.
     fn commands(above: &str, command: &Command, all: &mut Vec<(String, Command)>) {
         let name = [above, command.get_name()].concat();
         for below in command.get_subcommands().filter(|below| below.get_name() != "help") {

@@ -69,7 +69,7 @@ mod tests {
     fn a_termination_signal_only_raises_the_flag_however_often_it_comes() {
         let interrupt = Interrupt::listen().expect("the system lets us listen");
         assert!(!interrupt.asked());
-        // As timeout(1) does, which must not cost the report.
+        // As timeout(1) sends it, which must not cost the report.
         for _ in 0..2 {
             signal_hook::low_level::raise(SIGTERM).expect("a signal to ourselves");
         }

@@ -166,7 +166,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 mod tests {
     use super::*;
 
-    /// An empty folder of this test, gone when it is dropped.
+    /// An empty folder of this test; removed on drop.
     struct Scratch(PathBuf);
 
     impl Scratch {

@@ -1,5 +1,5 @@
-//! Examples that help texts and pages of Markdown show: each command line is parsed, each setting is read as
-//! a run would. What the pages of `docs/guide` print is compared by the test `guide`.
+//! Examples in help texts and Markdown pages: each command line is parsed, and each setting is read as a run
+//! would read it. The output shown in `docs/guide` is compared by the test `guide`.
 
 use clap::{Command, CommandFactory, Parser};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use tailcut::arguments::Arguments;
 use tailcut::scenario;
 use tailcut_sim::Scenario;
 
-/// A text, and where it stands.
+/// A text, and its location.
 struct Text {
     place: String,
     text: String,
@@ -97,12 +97,12 @@ fn the_first_run_on_readme_is_what_it_prints() {
     }
 }
 
-/// A line of an indented block, without what indents it; none for a line behind the block.
+/// A line of an indented block, without its indentation; `None` for a line after the block.
 fn block_line(line: &str) -> Option<&str> {
     if line.is_empty() { Some(line) } else { line.strip_prefix("    ") }
 }
 
-/// The help of the command and of every command below it.
+/// The help of the command and of all of its subcommands.
 fn help_texts() -> Vec<Text> {
     let mut texts = Vec::new();
     collect(&mut Arguments::command(), "tailcut", &mut texts);
@@ -111,7 +111,7 @@ fn help_texts() -> Vec<Text> {
 }
 
 fn collect(command: &mut Command, path: &str, texts: &mut Vec<Text>) {
-    // Wide, so that no line break falls into a setting.
+    // Wide enough that no line break splits a setting.
     let text = command.clone().term_width(10_000).max_term_width(10_000).render_long_help().to_string();
     texts.push(Text { place: format!("{path} --help"), text });
     let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_string()).collect();
@@ -121,7 +121,7 @@ fn collect(command: &mut Command, path: &str, texts: &mut Vec<Text>) {
     }
 }
 
-/// Pages of Markdown outside of the guide, as texts.
+/// Markdown pages outside of the guide, as texts.
 fn pages() -> Vec<Text> {
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).expect("it can be read");
@@ -130,7 +130,7 @@ fn pages() -> Vec<Text> {
     paths_of_pages().into_iter().map(read).collect()
 }
 
-/// README first, then the other pages of Markdown outside of the guide.
+/// README first, then the other Markdown pages outside of the guide.
 fn paths_of_pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut paths: Vec<PathBuf> =
@@ -144,8 +144,8 @@ fn paths_of_pages() -> Vec<PathBuf> {
     paths
 }
 
-/// The command lines of a page that call `tailcut`, without what a shell adds around them. Lines with a `…`
-/// or with a placeholder in capitals for an option's name are no commands.
+/// The command lines of a page that call `tailcut`, without shell syntax around them. Lines with a `…` or
+/// with a placeholder in capitals for an option's name are not commands.
 fn commands(text: &str) -> Vec<String> {
     let mut pieces = text.split("\\\n");
     let first = pieces.next().unwrap_or_default().to_string();
@@ -169,7 +169,7 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
-/// The words of a command line, quoted ones whole.
+/// The words of a command line; a quoted string is one word.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for letter in command.chars() {
@@ -206,7 +206,7 @@ fn wrong_settings(place: &str, text: &str) -> Vec<String> {
         {
             let mut part = Scenario::default();
             if let Err(problems) = scenario::read(&mut part, None, &[format!("{key}={value}")]) {
-                // Whether a value fits the rest of a scenario depends on that rest.
+                // Whether a value is compatible with the rest of a scenario depends on that rest.
                 let text = problems.to_string();
                 if ["unknown key", "there is no", "is not"].iter().any(|words| text.contains(words)) {
                     wrong.push(format!("{place}: {key}={value}\n{text}"));

@@ -1,4 +1,5 @@
-//! Opening from what is on the drives: in any order, and never from what is not ours or not understood.
+//! Opening an array from its superblocks: drives may be in any order; foreign or unknown superblocks are
+//! never accepted.
 
 use tailcut_base::control::ControlReply;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
@@ -9,7 +10,7 @@ use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
 const BLOCKS: u64 = 400;
 
-/// Drives that do at once what they are asked, whether arrays on them may be opened degraded, and the time.
+/// Drives that execute requests immediately, the consent to open their arrays degraded, and the time.
 struct Shelf(Vec<Vec<Bytes>>, Consent, Time);
 
 impl Shelf {
@@ -44,7 +45,7 @@ impl Shelf {
         self.settle_as(array, &[0, 1, 2, 3, 4, 5, 6, 7])
     }
 
-    /// The same where the members of the array are these drives.
+    /// As `settle`, with `members` as the array's members.
     fn settle_as(&mut self, array: &mut Array<Bytes>, members: &[usize]) -> Vec<Response<Bytes>> {
         loop {
             let now = self.2;
@@ -66,14 +67,14 @@ impl Shelf {
         }
     }
 
-    /// Opens the array from these drives, hands it to `use_it`, and flushes it at the end.
+    /// Opens the array from these drives, passes it to `use_it`, and flushes it afterwards.
     fn with(
         &mut self,
         drives: &[usize],
         use_it: impl FnOnce(&mut Shelf, &mut Array<Bytes>, &[usize]),
     ) -> Found {
         let found = self.find_among(drives).unwrap_or_else(|why| panic!("{why}"));
-        // A member that is not there is never asked.
+        // A missing member never gets a request.
         let members: Vec<usize> =
             found.order.iter().map(|place| place.map_or(usize::MAX, |place| drives[place])).collect();
         let disks = vec![self.disks()[0].clone(); members.len()];
@@ -100,7 +101,7 @@ impl Shelf {
         std::mem::take(&mut answers[0].data)
     }
 
-    /// Writes every block with this content.
+    /// Writes this content to every block.
     fn fill(&mut self, array: &mut Array<Bytes>, members: &[usize], content: &[u8]) {
         for block in 0..FILLED {
             self.ask(array, members, Op::Write, block, vec![Bytes::encode(content)]);
@@ -108,7 +109,7 @@ impl Shelf {
         self.ask(array, members, Op::Flush, 0, Vec::new());
     }
 
-    /// Blocks that have another content than this.
+    /// The number of blocks with a different content.
     fn wrong(&mut self, array: &mut Array<Bytes>, members: &[usize], content: &[u8]) -> usize {
         let is_wrong = |&block: &u64| {
             let data = self.ask(array, members, Op::Read, block, Vec::new());
@@ -117,7 +118,7 @@ impl Shelf {
         (0..FILLED).filter(is_wrong).count()
     }
 
-    /// A new array on it, with something in its first block.
+    /// Creates an array with data in its first block.
     fn create(&mut self, config: &ArrayConfig, identity: u128) {
         let mut array = Array::create(Time::ZERO, config, &self.disks(), identity);
         self.settle(&mut array);
@@ -176,7 +177,7 @@ fn config(layout: LayoutKind) -> ArrayConfig {
     config
 }
 
-/// Blocks that tests of members write.
+/// Number of blocks that the membership tests write.
 const FILLED: u64 = 60;
 
 const LAYOUTS: [LayoutKind; 3] = [LayoutKind::Raid0, LayoutKind::Raid5, LayoutKind::LogRaid5];
@@ -204,7 +205,7 @@ fn drives_are_known_in_any_order() {
     }
 }
 
-/// An array on four drives, of which one is changed before it is searched for.
+/// The error for an array of four drives, one of which is modified before the search.
 fn refusal(change: impl Fn(&mut Vec<Bytes>)) -> OpenError {
     let mut shelf = Shelf::blank(4);
     shelf.create(&config(LayoutKind::Raid5), 1);
@@ -258,12 +259,12 @@ fn of_unequal_drives_the_smallest_counts() {
     }
 }
 
-/// Layouts that go on without a drive, one of each kind.
+/// One layout of each kind that tolerates a missing drive.
 const REDUNDANT: [LayoutKind; 4] =
     [LayoutKind::Raid5, LayoutKind::LogRaid5, LayoutKind::Swan5, LayoutKind::Epochs];
 
-/// An array that has lost member 1, was written and flushed, and has got another drive in its place, which is
-/// the last on the shelf.
+/// An array that lost member 1, was then written and flushed, and got a replacement drive: the last on the
+/// shelf.
 fn replaced(layout: LayoutKind) -> (Shelf, Vec<usize>) {
     let drives = config(layout).drives as usize;
     let mut shelf = Shelf::blank(drives + 1);
@@ -282,7 +283,7 @@ fn replaced(layout: LayoutKind) -> (Shelf, Vec<usize>) {
     (shelf, members)
 }
 
-/// What is wrong when the drive that was replaced is given in the place of its successor.
+/// Returns the number of wrong blocks when the replaced drive is given instead of its successor.
 fn wrong_after_return(layout: LayoutKind) -> (usize, Found) {
     let (mut shelf, members) = replaced(layout);
     let given: Vec<usize> = (0..members.len()).collect();
@@ -303,7 +304,7 @@ fn a_replaced_drive_that_returns_is_left_out() {
 
 #[test]
 fn a_replaced_drive_that_is_taken_for_its_successor_is_noticed() {
-    // Blocks of logs have seals that know their age, and of these few copies the other one is read.
+    // Blocks of logs have guards that cover their age, and with so few copies, reads go to the other one.
     let (wrong, _) = planted::broken(Rule::StaleIsLeftOut, || wrong_after_return(LayoutKind::Raid5));
     assert!(wrong > 0);
 }
@@ -332,7 +333,7 @@ fn where_nothing_else_can_stand_in_for_it_a_stale_drive_is_named() {
     assert!(text.ends_with("drive 1 is a stale member 1: it was replaced by another drive"), "{text}");
 }
 
-/// An epochs array that is written as a whole.
+/// An `epochs` array with all blocks written.
 fn epochs() -> Shelf {
     let mut shelf = Shelf::blank(4);
     let mut array = Array::create(Time::ZERO, &config(LayoutKind::Epochs), &shelf.disks(), 1);
@@ -353,7 +354,8 @@ fn half_of_an_array_with_copies_is_opened_with_consent_only() {
     shelf.find_among(&[0, 1, 2]).expect("one drive alone serves nobody");
     shelf.1 = Consent::Degraded;
     shelf.with(&[0, 2], |shelf, array, members| shelf.fill(array, members, b"half"));
-    // It stands on both that the others are gone: they are not asked for again, and are out of date.
+    // Both drives have recorded that the others are gone: no further consent is needed, and the others are
+    // stale.
     shelf.1 = Consent::Refuse;
     shelf.find_among(&[2, 0]).expect("it was consented to");
     let found = shelf.with(&[0, 1, 2, 3], |shelf, array, members| {
@@ -415,7 +417,7 @@ fn nothing_is_acknowledged_without_a_drive_before_the_others_know() {
         shelf.settle(&mut array);
         shelf.fill(&mut array, &members, b"old");
         array.remove(shelf.2, DriveId::new(1));
-        // Superblocks wait; everything else is done at once.
+        // Superblock writes are held back; all other requests complete immediately.
         let mut held = Vec::new();
         let write = Request { fua: true, ..request(Op::Write, 1, vec![content()]) };
         array.submit(shelf.2, write).expect("it takes requests");
@@ -460,7 +462,7 @@ fn an_opened_array_writes_nothing_before_its_superblocks() {
     }
 }
 
-/// The superblocks as programs wrote them that knew format 1 only.
+/// Rewrites the superblocks as versions that support only format 1 wrote them.
 fn as_format_1(drive: &mut [Bytes]) {
     for block in &mut drive[..2] {
         let new = block.as_slice();
@@ -480,7 +482,7 @@ fn as_format_1(drive: &mut [Bytes]) {
     }
 }
 
-/// CRC-32C, bit by bit.
+/// Bitwise CRC-32C.
 fn crc32c(bytes: &[u8]) -> u32 {
     let step = |sum: u32, _| (sum >> 1) ^ if sum & 1 == 1 { 0x82F6_3B78 } else { 0 };
     !bytes.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), step))
@@ -491,7 +493,7 @@ fn an_array_of_format_1_is_opened_and_gets_identities() {
     for layout in REDUNDANT {
         let (mut shelf, members) = replaced(layout);
         shelf.0.iter_mut().for_each(|drive| as_format_1(drive));
-        // Which of the two is the member only their generations say.
+        // Only their generations tell which of the two is the member.
         let all: Vec<usize> = (0..=members.len()).collect();
         let found = shelf.with(&all, |shelf, array, members| {
             assert_eq!(shelf.wrong(array, members, b"new"), 0, "{layout}");

@@ -1,4 +1,4 @@
-//! What a run is made of, as Python says it.
+//! The arguments of a run, as passed from Python.
 
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use tailcut::scenario::Source;
 pub struct Asked {
     /// The file of the scenario.
     path: Option<PathBuf>,
-    /// Or its name for messages, and its text.
+    /// Or its text, with its name for messages.
     text: Option<(String, String)>,
-    /// Settings, each as `--set` takes it.
+    /// Settings, in the form of `--set`.
     sets: Vec<String>,
     trace: Option<PathBuf>,
     fio: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The same as arguments of the command.
+    /// As arguments of the command `run`.
     pub fn arguments(self) -> RunArguments {
         RunArguments {
             scenario: self.path,
@@ -39,7 +39,7 @@ impl Asked {
         }
     }
 
-    /// The same for a comparison, whose seed is a setting like any other.
+    /// As the base of a comparison, whose seed is a setting like any other.
     pub fn base(mut self) -> RunArguments {
         self.sets.extend(self.seed.take().map(|seed| format!("seed={seed}")));
         self.arguments()

@@ -1,4 +1,4 @@
-//! Long work on a thread of its own, while the thread that asked for it listens for Ctrl-C.
+//! Long work on a thread of its own, while the calling thread listens for Ctrl-C.
 
 use pyo3::prelude::*;
 use std::panic::resume_unwind;
@@ -8,23 +8,23 @@ use std::thread;
 use std::time::Duration;
 use tailcut::interrupt::Interrupt;
 
-/// What the work and whoever waits for it tell each other.
+/// State shared by the work and the waiting thread.
 #[derive(Default)]
 pub struct Watch {
-    /// Tells the work to stop.
+    /// Stops the work.
     pub interrupt: Interrupt,
     done: AtomicU64,
     all: AtomicU64,
 }
 
 impl Watch {
-    /// Notes how much is done, of how much if that is known.
+    /// Records how much is done, and of how much if that is known.
     pub fn note(&self, done: u64, all: Option<u64>) {
         self.done.store(done, Ordering::Relaxed);
         self.all.store(all.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Tells somebody in Python: `tell(done, all)`, with `None` for an unknown `all`.
+    /// Reports progress to Python: `tell(done, all)`, with `None` for an unknown `all`.
     fn tell(&self, tell: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let Some(tell) = tell else { return Ok(()) };
         let all = Some(self.all.load(Ordering::Relaxed)).filter(|&all| all > 0);
@@ -32,9 +32,9 @@ impl Watch {
     }
 }
 
-/// Does `job` on another thread, without the interpreter's lock. Twenty times a second the calling thread
-/// looks for signals and calls `tell`; if either raises, the work is told to stop, waited for, and its result
-/// dropped. A panic of the work goes on in the calling thread, where PyO3 makes an exception of it.
+/// Runs `job` on another thread, without the interpreter's lock. Twenty times a second the calling thread
+/// checks for signals and calls `tell`; if either raises, the work is stopped, awaited, and its result
+/// dropped. A panic of the work resumes in the calling thread, where PyO3 turns it into an exception.
 pub fn away<T: Send>(
     py: Python<'_>,
     tell: Option<&Bound<'_, PyAny>>,
@@ -67,5 +67,5 @@ pub fn away<T: Send>(
     Ok(ended.unwrap_or_else(|panic| resume_unwind(panic)))
 }
 
-/// How often signals are looked for.
+/// Interval of checks for signals.
 const TICK: Duration = Duration::from_millis(50);

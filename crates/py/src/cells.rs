@@ -1,4 +1,4 @@
-//! Single values of tables: from Python, and back.
+//! Single values of tables, from Python and to Python.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int8Type, Int32Type, Int64Type};
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::Arc;
 
-/// What a column made in Python holds.
+/// The type of a column made in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -34,7 +34,7 @@ impl<'py> FromPyObject<'_, 'py> for Kind {
 }
 
 impl Kind {
-    /// The column of these values, None where nothing is known.
+    /// A column of these values, with nulls for None.
     pub fn array(self, values: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
         Ok(match self {
             Kind::Text => Arc::new(StringArray::from(values.extract::<Vec<Option<String>>>()?)),
@@ -45,7 +45,7 @@ impl Kind {
     }
 }
 
-/// The value in a row of a column, as Python has it.
+/// The value in a row of a column, as a Python object.
 pub fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

@@ -1,4 +1,4 @@
-//! Comparisons: plans whose runs are done here or elsewhere, and what they come to.
+//! Comparisons: plans whose runs are executed here or elsewhere, and their results.
 
 use crate::asked::Asked;
 use crate::away::away;
@@ -20,7 +20,7 @@ use tailcut::sweep::{Job, Quantity, Records, ThreadPool, pool};
 /// A level: its name and its settings.
 type Named = (String, Vec<String>);
 
-/// What is compared: a dictionary with these keys.
+/// The definition of a comparison: a dictionary with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Wanted {
@@ -28,7 +28,7 @@ pub struct Wanted {
     factors: Vec<(String, Vec<Named>)>,
     /// A grid in a file.
     grid_path: Option<PathBuf>,
-    /// A grid as a text, with its name for messages.
+    /// A grid as text, with its name for messages.
     grid_text: Option<(String, String)>,
     by: String,
     show: Vec<String>,
@@ -81,7 +81,7 @@ fn quantity(text: &str) -> Result<Quantity, Failure> {
     Quantity::parse(text).map_err(|misread| Failure::Input(misread.message))
 }
 
-/// A comparison whose scenarios are all read, and the runs of it that are finished.
+/// A comparison with all scenarios read, and its finished runs.
 #[pyclass(frozen, module = "tailcut._tailcut")]
 pub struct Plan {
     request: Request,
@@ -91,7 +91,7 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Reads the scenarios of all points, and what is finished already.
+    /// Reads the scenarios of all points, and the finished runs.
     #[new]
     fn new(py: Python<'_>, asked: Asked, wanted: Wanted) -> PyResult<Plan> {
         let request = wanted.request(asked).map_err(raised)?;
@@ -100,24 +100,23 @@ impl Plan {
         Ok(Plan { request, plan, records })
     }
 
-    /// How many runs there are, one for each point and seed.
+    /// Number of runs, one for each point and seed.
     fn runs(&self) -> usize {
         self.plan.runs().len()
     }
 
-    /// The runs that are still to be done: digest and resolved scenario of each, without those that come to
-    /// the same.
+    /// The open runs: digest and resolved scenario of each, without duplicates.
     fn open(&self) -> Vec<(String, String)> {
         let open = pool::open(&self.plan.runs(), &self.records());
         open.into_iter().map(Job::of).map(|job| (job.digest, job.scenario)).collect()
     }
 
-    /// Keeps a run that was done elsewhere.
+    /// Adds a run that was executed elsewhere.
     fn keep(&self, line: &str) -> PyResult<()> {
         self.records().keep_line(line).map_err(raised)
     }
 
-    /// Does what is still to be done, on all cores of this machine.
+    /// Executes the open runs, on all cores of this machine.
     fn run(&self, py: Python<'_>, tell: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         away(py, tell.as_ref(), |watch| {
             let is_over = || watch.interrupt.asked();
@@ -131,7 +130,7 @@ impl Plan {
         .map_err(raised)
     }
 
-    /// What the finished runs show.
+    /// The results of the finished runs.
     fn results(&self) -> Results {
         Results { results: self.plan.results(&self.request, &self.records()) }
     }
@@ -139,13 +138,13 @@ impl Plan {
 
 impl Plan {
     fn records(&self) -> MutexGuard<'_, Records> {
-        // A line is kept as a whole or not at all, so a panic elsewhere leaves nothing half done.
+        // A line is kept as a whole or not at all, so a panic elsewhere leaves no partial state.
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Runs what a plan has said to be open, perhaps on another machine, and returns the line for [`Plan::keep`].
-/// Fails where the scenario would be another one.
+/// Executes an open run of a plan, perhaps on another machine, and returns the line for [`Plan::keep`]. Fails
+/// if the scenario would be a different one.
 #[pyfunction]
 pub fn run_job(py: Python<'_>, digest: String, scenario: String) -> PyResult<String> {
     let job = Job { digest, scenario };
@@ -153,7 +152,7 @@ pub fn run_job(py: Python<'_>, digest: String, scenario: String) -> PyResult<Str
     line.ok_or_else(|| PyKeyboardInterrupt::new_err(()))
 }
 
-/// What a comparison found.
+/// The results of a comparison.
 #[pyclass(frozen, module = "tailcut._tailcut")]
 pub struct Results {
     results: compare::Results,
@@ -178,7 +177,7 @@ impl Results {
         Columns::new(columns).map_err(|error| TailcutError::new_err(error.to_string()))
     }
 
-    /// Writes the results as a page of HTML, and their data as JSON beside it.
+    /// Writes the results as an HTML page, and their data as JSON beside it.
     fn to_html(&self, path: PathBuf) -> PyResult<()> {
         page::write(&path, &html::of_comparison(&self.results))
     }
@@ -189,7 +188,7 @@ impl Results {
     }
 }
 
-/// What a column of the table of runs holds.
+/// The type of a column of the table of runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -198,7 +197,8 @@ enum Kind {
 }
 
 impl Results {
-    /// Factors, then seed, rank and whether nothing beats it, two digests, quantities, and what went wrong.
+    /// Factors, then seed, rank and whether the point is not dominated, two digests, quantities, and the
+    /// error.
     fn kind(&self, place: usize) -> Kind {
         let own = place.checked_sub(self.results.factors.len());
         match own {
@@ -222,7 +222,7 @@ fn text(value: &Value) -> Option<&str> {
 }
 
 fn count(value: &Value) -> Option<i64> {
-    // A seed has 64 bits; those that no signed number holds are shown as the negative number of the same
+    // A seed has 64 bits; seeds that no signed number can hold are shown as the negative number of the same
     // bits.
     if let Value::Count(count) = value { Some(*count as i64) } else { None }
 }

@@ -1,4 +1,4 @@
-//! Requests out of a data frame, in place of a trace.
+//! Requests from a data frame, in place of a trace.
 
 use crate::refusal::{ScenarioError, raised};
 use arrow_array::cast::AsArray;
@@ -16,13 +16,12 @@ use tailcut_base::config::Choice;
 use tailcut_base::{Op, SECTOR_BYTES};
 use tailcut_sim::trace::Records;
 
-/// Writes the requests of whatever gives Arrow's stream as a trace into a file, in the order of `due_ns`.
+/// Writes the requests of an Arrow stream exporter to a file as a trace, in the order of `due_ns`.
 #[pyfunction]
 pub fn write_trace(py: Python<'_>, frame: Bound<'_, PyAny>, path: PathBuf) -> PyResult<()> {
     let capsule = frame.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: a capsule of that name holds a stream of Arrow's C interface, which whoever asks for it may
-    // move out.
+    // SAFETY: a capsule of that name holds a stream of Arrow's C interface, which the consumer may move out.
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr().cast()) }.map_err(unreadable)?;
     let mut records = Records::default();
     for batch in reader {
@@ -38,7 +37,7 @@ fn unreadable(error: ArrowError) -> PyErr {
     ScenarioError::new_err(format!("the table cannot be read: {error}"))
 }
 
-/// Adds the requests of a batch; or says which column or row is wrong.
+/// Adds the requests of a batch; an error names the invalid column or row.
 fn append(records: &mut Records, batch: &RecordBatch) -> Result<(), String> {
     let first = records.len();
     records.at.extend(numbers(batch, "due_ns", first)?);
@@ -66,8 +65,7 @@ fn append(records: &mut Records, batch: &RecordBatch) -> Result<(), String> {
     Ok(())
 }
 
-/// A request that is none is refused here, since a bad line of a file that the user has never seen helps
-/// nobody.
+/// Refuses invalid requests here, since an error in a line of a file that the user has never seen is no help.
 fn check(records: &Records, first: usize) -> Result<(), String> {
     for row in first..records.len() {
         let (offset, bytes) = (records.offset[row], records.bytes[row]);
@@ -94,7 +92,7 @@ fn missing(batch: &RecordBatch, what: &str) -> String {
     )
 }
 
-/// Whole numbers that are not negative, of whatever width.
+/// Non-negative integers of any width.
 fn numbers(batch: &RecordBatch, name: &str, first: usize) -> Result<Vec<u64>, String> {
     let column = column(batch, name)?;
     let number = |row: usize| -> Option<u64> {
@@ -123,7 +121,7 @@ fn numbers(batch: &RecordBatch, name: &str, first: usize) -> Result<Vec<u64>, St
     (0..column.len()).map(one).collect()
 }
 
-/// The numbers of kinds of requests by their names; none where a row has no such name.
+/// The numbers of kinds of requests by name; `None` for a row with an unknown name.
 fn ops(column: &ArrayRef) -> Vec<Option<u8>> {
     let named = |name: Option<&str>| Op::by_name(name?).map(|op| op.index() as u8);
     match column.data_type() {
@@ -143,7 +141,7 @@ fn ops(column: &ArrayRef) -> Vec<Option<u8>> {
     }
 }
 
-/// The records by their times, those of one moment as they were.
+/// The records in order of time; simultaneous records keep their order.
 fn in_order(records: Records) -> Records {
     let mut rows: Vec<usize> = (0..records.len()).collect();
     rows.sort_by_key(|&row| records.at[row]);

@@ -1,10 +1,10 @@
-//! The extension module `tailcut._tailcut`: what Python asks of the library behind the `tailcut` command.
+//! The extension module `tailcut._tailcut`: Python's interface to the library behind the `tailcut` command.
 //!
-//! Only what crosses the border is here: arguments in, errors, tables in Arrow's memory layout and texts of
-//! JSON out. How it looks to a user is in `python/tailcut`, what is simulated in the crates below. One line
-//! of this crate is unsafe, where a stream of Arrow's C interface is taken out of the capsule of a data frame
-//! (`frame`): what a capsule holds, its name says and no type. PyO3's macros make the entries that the
-//! interpreter calls. `docs/decisions/python.md` says why it is made like this.
+//! This crate contains only the conversions: arguments in; errors, tables in Arrow's memory layout and JSON
+//! texts out. The user's interface is in `python/tailcut`, the simulation in the crates below. One line of
+//! this crate is unsafe, where a stream of Arrow's C interface is taken out of the capsule of a data frame
+//! (`frame`): the content of a capsule is known by its name, not by a type. PyO3's macros generate the entry
+//! points for the interpreter. `docs/decisions/python.md` gives the reasons for this design.
 
 mod asked;
 mod away;
@@ -26,7 +26,7 @@ use tailcut_base::config::Choice;
 use tailcut_sim::Scenario;
 use tailcut_ssd::Preset;
 
-/// The names of the drives that a scenario can start from (`device.preset`).
+/// The names of the drive presets of a scenario (`device.preset`).
 #[pyfunction]
 fn presets() -> Vec<&'static str> {
     Preset::NAMES.to_vec()
@@ -38,7 +38,7 @@ fn scenario_keys() -> String {
     keys::to_json(&keys::list(&mut Scenario::default())).to_string()
 }
 
-/// What Python loads.
+/// The contents of the module.
 #[pymodule]
 fn _tailcut(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

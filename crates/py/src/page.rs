@@ -1,4 +1,4 @@
-//! Pages of HTML, written to where Python says.
+//! HTML pages, written to a path given by Python.
 
 use crate::refusal::raised;
 use pyo3::prelude::*;

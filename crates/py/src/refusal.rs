@@ -1,4 +1,4 @@
-//! Failures of the command as exceptions of Python.
+//! Failures of the command as Python exceptions.
 
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::{PyErr, create_exception};

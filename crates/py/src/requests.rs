@@ -1,4 +1,4 @@
-//! Requests as columns of a table: the lists that were filled while simulating are its memory.
+//! Requests as columns of a table, in the memory of the lists that the simulation filled.
 
 use crate::table::Columns;
 use arrow_array::types::{ArrowPrimitiveType, Int8Type, Int32Type, Int64Type};
@@ -12,10 +12,10 @@ use tailcut_base::{Cause, Op};
 use tailcut_sim::columns::{self, STATUSES};
 use tailcut_sim::trace::Records;
 
-/// The table of requests, with the columns of `slowest.csv`. Numbers are signed, so that differences of them
-/// are right.
+/// The table of requests, with the columns of `slowest.csv`. Numbers are signed, so that their differences
+/// are correct.
 pub fn table(mut kept: columns::Columns) -> Result<Columns, ArrowError> {
-    // What nobody has waited for is the same row of zeros, whatever it is called.
+    // Causes that took no time share one column of zeros.
     let nothing = signed::<_, Int64Type>(vec![0u64; kept.len()]);
     let waits = Cause::ALL.map(|cause| {
         let waits = kept.take_waits(cause).map(signed::<_, Int64Type>);
@@ -65,7 +65,7 @@ fn named(columns: Vec<(&str, ArrayRef)>) -> Vec<(String, ArrayRef)> {
 }
 
 /// A list of unsigned numbers as a column of signed ones of the same width, in the same memory. None of them
-/// is so large that it would become negative.
+/// is large enough to become negative.
 fn signed<U: ArrowNativeType, T: ArrowPrimitiveType>(list: Vec<U>) -> ArrayRef {
     Arc::new(PrimitiveArray::<T>::new(scalars::<U, T>(list), None))
 }
@@ -78,7 +78,7 @@ fn scalars<U: ArrowNativeType, T: ArrowPrimitiveType>(list: Vec<U>) -> ScalarBuf
     ScalarBuffer::new(buffer, 0, rows)
 }
 
-/// A list of places in `words` as a column of these words.
+/// A list of indices of `words` as a column of these words.
 fn words(places: Vec<u8>, words: &[&str]) -> Result<ArrayRef, ArrowError> {
     let places = PrimitiveArray::<Int8Type>::new(scalars::<_, Int8Type>(places), None);
     let words = StringArray::from(words.to_vec());

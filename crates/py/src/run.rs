@@ -30,7 +30,7 @@ pub struct Run {
     failure: Option<String>,
 }
 
-/// Runs a scenario. `requests` is how many requests are kept at most; none of them without it.
+/// Runs a scenario. `requests` is the maximum number of requests to keep; without it, none are kept.
 #[pyfunction]
 pub fn run(
     py: Python<'_>,
@@ -83,7 +83,7 @@ impl Run {
         &self.json
     }
 
-    /// The complete scenario as TOML: what a run takes to be repeated.
+    /// The complete scenario as TOML, sufficient to repeat the run.
     fn scenario(&self) -> &str {
         &self.saved.scenario
     }
@@ -93,17 +93,17 @@ impl Run {
         self.failure.as_deref()
     }
 
-    /// The requests that were kept, if some were to be.
+    /// The requests that were kept, if any were to be.
     fn requests(&self, py: Python<'_>) -> Option<Py<Columns>> {
         self.requests.as_ref().map(|table| table.clone_ref(py))
     }
 
-    /// How many requests were not kept because there were more than wanted.
+    /// Number of requests that were not kept because they exceeded the maximum.
     fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// The slowest requests, the slowest first.
+    /// The slowest requests, in descending order of latency.
     fn slowest(&self, py: Python<'_>) -> PyResult<Py<Columns>> {
         let slowest = self.stats.slowest();
         let mut kept = columns::Columns::new(slowest.len());
@@ -111,7 +111,7 @@ impl Run {
         table(py, kept)
     }
 
-    /// The latency in ns that so many per cent of the requests of a kind did not exceed.
+    /// The latency in ns that `percentile` per cent of the requests of a kind did not exceed.
     fn percentile(&self, percentile: f64, kind: &str) -> PyResult<u64> {
         if !(0.0..=100.0).contains(&percentile) {
             let wrong = format!("{percentile} is no percentile; write a number from 0 to 100, such as 99.99");
@@ -126,12 +126,12 @@ impl Run {
         })
     }
 
-    /// Writes the report as a page of HTML, and its data as JSON beside it.
+    /// Writes the report as an HTML page, and its data as JSON beside it.
     fn to_html(&self, path: PathBuf) -> PyResult<()> {
         page::write(&path, &html::of_run(&self.saved, &self.scenario))
     }
 
-    /// Writes the files that `tailcut run` writes into a folder.
+    /// Writes the files of `tailcut run` to a folder.
     fn save(&self, folder: PathBuf) -> PyResult<()> {
         write(&folder, &self.saved, &self.json, &self.stats).map_err(|cause| raised(Failure::Output(cause)))
     }

@@ -24,7 +24,7 @@ pub fn studies() -> String {
     Entry::all().into_iter().map(Entry::to_json).collect::<serde_json::Value>().to_string()
 }
 
-/// Runs a study on `jobs` threads, one for each core where that is left open.
+/// Runs a study on `jobs` threads; by default one for each core.
 #[pyfunction]
 pub fn study(
     py: Python<'_>,
@@ -46,7 +46,7 @@ pub fn study(
         }
         Entry::Drive(test) => {
             let watcher = Watcher::new(watch.interrupt.clone(), true);
-            // How many loads there will be follows from what is measured.
+            // The number of loads follows from the measurements.
             let carried = test.measure(&options, &watcher, &mut |test| {
                 watch.note(test.records().len() as u64, None);
             })?;
@@ -63,7 +63,7 @@ impl Study {
         serde_json::to_string(&self.table).expect("plain data")
     }
 
-    /// Writes the figures as a page of HTML, and their data as JSON beside it.
+    /// Writes the results as an HTML page, and their data as JSON beside it.
     fn to_html(&self, path: PathBuf) -> PyResult<()> {
         page::write(&path, &html::of_studies(&finished(std::slice::from_ref(&self.table))))
     }

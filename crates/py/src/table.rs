@@ -12,17 +12,17 @@ use pyo3::types::{PyCapsule, PyList};
 use std::ffi::CStr;
 use std::sync::Arc;
 
-/// Columns of one length, immutable. Whoever takes them through the capsules shares their memory, which lives
-/// as long as the last of its users.
+/// Columns of equal length, immutable. Consumers of the capsules share their memory, which is freed after the
+/// last use.
 #[pyclass(frozen, module = "tailcut._tailcut")]
 pub struct Columns {
     batch: RecordBatch,
 }
 
 impl Columns {
-    /// A table of columns of one length.
+    /// A table of columns of equal length.
     pub fn new(columns: Vec<(String, ArrayRef)>) -> Result<Columns, ArrowError> {
-        // Tables of one kind have one schema, whether or not some value of this one is unknown.
+        // Tables of one kind have one schema, whether or not this one has unknown values.
         let field = |(name, array): &(String, ArrayRef)| Field::new(name, array.data_type().clone(), true);
         let schema = Schema::new(columns.iter().map(field).collect::<Vec<Field>>());
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
@@ -39,8 +39,8 @@ impl Columns {
 
 #[pymethods]
 impl Columns {
-    /// A table from Python's values: a list of name, kind (`str`, `int`, `float` or `bool`) and values, of
-    /// which some may be None.
+    /// A table from Python values: a list of name, type (`str`, `int`, `float` or `bool`) and values, some of
+    /// which may be None.
     #[staticmethod]
     fn of(columns: Vec<(String, Kind, Bound<'_, PyList>)>) -> PyResult<Columns> {
         let made: PyResult<Vec<(String, ArrayRef)>> =
@@ -52,12 +52,12 @@ impl Columns {
         self.batch.num_rows()
     }
 
-    /// The names of the columns, in their order.
+    /// The names of the columns, in order.
     fn names(&self) -> Vec<String> {
         self.batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Values of a column as a list, from row `start` on, at most `count` of them.
+    /// Values of a column as a list, at most `count` of them, from row `start` on.
     #[pyo3(signature = (name, start = 0, count = usize::MAX))]
     fn values<'py>(
         &self,
@@ -75,7 +75,7 @@ impl Columns {
         PyList::new(py, values?)
     }
 
-    /// Where the values of a column of numbers lie: the address of the first one.
+    /// The address of the first value of a column of numbers.
     fn address(&self, name: &str) -> PyResult<usize> {
         let data = self.column(name)?.to_data();
         let buffer = data.buffers().first();
@@ -92,8 +92,8 @@ impl Columns {
         PyCapsule::new_with_value(py, schema, SCHEMA)
     }
 
-    /// The table for the Arrow PyCapsule interface, as a stream of one batch. Another schema than the own one
-    /// is not made: the interface leaves that to whoever asks.
+    /// The table for the Arrow PyCapsule interface, as a stream of one batch. A requested schema is ignored:
+    /// the interface leaves casts to the consumer.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

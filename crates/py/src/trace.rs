@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use tailcut::run::trace_failure;
 use tailcut_sim::trace::{Options, Records, characterise};
 
-/// What `tailcut trace info --json` prints.
+/// The output of `tailcut trace info --json`.
 #[pyfunction]
 pub fn trace_info(
     py: Python<'_>,

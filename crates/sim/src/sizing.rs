@@ -301,7 +301,7 @@ mod tests {
         let costs = Costs::of(&Preset::SwanSata.config(), SEGMENT_BLOCKS);
         assert!((costs.write_rate() / 1e6 - 394.8).abs() < 0.1, "{costs:?}");
         assert!((costs.read_ns - 4096.0 / 0.6).abs() < 1.0, "{costs:?}");
-        // Two blocks of 128 pages, of 56 that are erased at a time.
+        // Two blocks of 128 pages, of 56 that are erased at the same time.
         assert!((costs.erase_ns - 2.0 * 4_000_125.0 / 56.0).abs() < 1.0, "{costs:?}");
     }
 

@@ -176,7 +176,7 @@ mod tests {
         let mut homes = Homes::new(Allocation::Dynamic, 6, [2; 3].into_iter());
         let groups: Vec<u32> = [5, 3, 0, 1].map(|stripe| homes.begin_program(stripe)).to_vec();
         assert_eq!(groups, [0, 1, 2, 0]);
-        // Written already, it stays; trimmed, it moves on.
+        // A written stripe keeps its group; after a trim, it is placed anew.
         assert_eq!(homes.begin_program(5), 0);
         homes.program_ended(3);
         homes.leave(3);

@@ -1,4 +1,4 @@
-//! What the header says is what the libraries have.
+//! The header matches the libraries.
 
 use super::{Library, installed, is_there, root, run};
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ fn every_function_of_the_header_is_exported_and_nothing_else() {
     assert!(exported.len() > 30, "{exported:?}");
 }
 
-/// A program that a compiler refuses unless numbers and structures are the same on both sides.
+/// A program that compiles only if numbers and structures are the same on both sides.
 fn comparison() -> String {
     let mut text = String::from("#include <stddef.h>\n#include <tailcut.h>\n");
     let mut same = |what: String, number: i64| {

@@ -1,11 +1,11 @@
-//! Programs in C with the libraries as they are installed.
+//! Programs in C with the installed libraries.
 
 #![allow(missing_docs)]
 
 mod header;
 mod programs;
 
-// Linked for its libraries to be built before the tests are.
+// Linked so that its libraries are built before the tests.
 use tailcut_capi as _;
 
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ pub struct Installed {
     folder: TempDir,
 }
 
-/// With which of them a program is linked.
+/// The library to link a program with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
     Shared,
     Static,
 }
 
-/// Installed once for all tests; none where there is no compiler or no pkg-config.
+/// Installed once for all tests; `None` without a compiler or pkg-config.
 pub fn installed(library: Library) -> Option<&'static Installed> {
     static SHARED: OnceLock<Option<Installed>> = OnceLock::new();
     static STATIC: OnceLock<Option<Installed>> = OnceLock::new();
@@ -35,7 +35,7 @@ pub fn installed(library: Library) -> Option<&'static Installed> {
         .as_ref()
 }
 
-/// True if there is such a program; else says that a test is skipped.
+/// True if the program exists; otherwise reports that a test is skipped.
 pub fn is_there(name: &str) -> bool {
     let is_there = Command::new(name).arg("--version").output().is_ok();
     if !is_there {
@@ -44,20 +44,20 @@ pub fn is_there(name: &str) -> bool {
     is_there
 }
 
-/// This crate's folder.
+/// The directory of this crate.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn install(library: Library) -> Installed {
     let folder = tempfile::tempdir().expect("a folder");
-    // Cargo leaves the libraries beside the tests that are linked with them. Others may be named, as those of
-    // a release.
+    // Cargo leaves the libraries beside the tests that are linked with them. Others can be named, such as
+    // those of a release.
     let test = std::env::current_exe().expect("this program has a name");
     let beside = || test.parent().expect("it is in a folder").to_path_buf();
     let built = std::env::var_os("TAILCUT_LIBRARIES").map_or_else(beside, PathBuf::from);
     run(Command::new(root().join("install.sh")).arg(folder.path()).arg(built));
-    // The linker takes a shared library if it finds one.
+    // The linker prefers a shared library.
     if library == Library::Static {
         let all = folder.path().join("lib").read_dir().expect("it was installed");
         let shared = all.filter_map(|file| Some(file.ok()?.path())).filter(|path| is_shared(path));
@@ -70,7 +70,7 @@ fn is_shared(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"))
 }
 
-/// Runs it; it succeeds.
+/// Runs a command, which must succeed.
 pub fn run(command: &mut Command) -> Output {
     let output = command.output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -79,7 +79,7 @@ pub fn run(command: &mut Command) -> Output {
 }
 
 impl Installed {
-    /// What pkg-config says.
+    /// The output of pkg-config.
     fn configured(&self, arguments: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.folder.path().join("lib/pkgconfig")).args(arguments);
@@ -87,7 +87,7 @@ impl Installed {
         String::from_utf8_lossy(&output.stdout).split_whitespace().map(String::from).collect()
     }
 
-    /// A program made of a source, in a folder.
+    /// Compiles a source into a program, in a folder.
     pub fn compile(&self, library: Library, source: &Path, folder: &Path, flags: &[&str]) -> PathBuf {
         let program = folder.join("program");
         let mut command = Command::new("cc");
@@ -101,7 +101,7 @@ impl Installed {
         program
     }
 
-    /// A command that runs a program with the library that is installed.
+    /// A command that runs a program with the installed library.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env("LD_LIBRARY_PATH", self.library_folder());

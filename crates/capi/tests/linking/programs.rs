@@ -12,7 +12,7 @@ statistics: 1002 sets, 1 hits, 1000 items
 again: 1000 items, 0 wrong
 ";
 
-/// The example says what it should, on its first and on its second run.
+/// The example prints what is expected, on its first and on its second run.
 fn example(library: Library) {
     let Some(installed) = installed(library) else { return };
     let folder = tempfile::tempdir().expect("a folder");
@@ -44,7 +44,7 @@ fn the_example_says_what_is_wrong() {
     assert!(said.contains("neither a file nor a block device") || said.contains("directory"), "{said}");
 }
 
-/// A program of the tests runs without a complaint of its own, or of the compiler's checks where it has them.
+/// A program of the tests runs without errors of its own, or of the compiler's sanitizers where available.
 fn program(name: &str, library: Library, flags: &[&str]) {
     let Some(installed) = installed(library) else { return };
     let folder = tempfile::tempdir().expect("a folder");
@@ -108,7 +108,7 @@ fn commands(section: &str) -> Vec<String> {
 fn the_commands_of_the_readme_work() {
     let Some(installed) = installed(Library::Shared) else { return };
     let commands = commands("As a library");
-    // The tests have installed it already, elsewhere.
+    // The tests have already installed it, elsewhere.
     assert_eq!(commands[0], "crates/capi/install.sh /usr/local");
     let folder = tempfile::tempdir().expect("a folder");
     let crates = format!("{}/../", root().display());

@@ -65,7 +65,7 @@ mod tests {
     use std::io::Read;
     use std::os::unix::net::UnixListener;
 
-    /// The answer to one line, on a socket of its own.
+    /// The reply to one line, on a socket of its own.
     fn talk(answer: &'static [u8]) -> (String, Result<String, Failure>) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("control");

@@ -122,8 +122,8 @@ mod tests {
         Found { name: preset.to_string(), notes: Vec::new(), measured, estimate, comparison: Vec::new() }
     }
 
-    /// All that differs from the preset stands in the file, with a reason: what is read back is what was
-    /// estimated.
+    /// All deviations from the preset are in the file, with a reason: reading it back gives the estimated
+    /// values.
     #[test]
     fn the_file_is_the_estimated_drive() {
         for (preset, is_destroying) in [(Preset::G, true), (Preset::Zssd, false), (Preset::SwanSata, false)] {

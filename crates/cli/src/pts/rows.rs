@@ -194,7 +194,7 @@ mod tests {
     use tailcut_base::Nanos;
     use tailcut_host::pts::{Figures, Form, Outcome, Settings, Step};
 
-    /// The recovery of a third group with these bytes in its samples, of which the first group had 100 each.
+    /// The recovery of a third group with these bytes in its samples; the first group had 100 bytes in each.
     fn recovered(third: [u64; 8]) -> Row {
         let mut test = Procedure::new(Test::CrossStimulusRecovery, Settings::quick(Form::Client, 1 << 30));
         let samples = [100; 8].into_iter().chain([10; 6]).chain(third);

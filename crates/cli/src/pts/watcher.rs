@@ -79,7 +79,7 @@ mod tests {
         test.told(Outcome::Done);
         let figures = Figures { took: Nanos::secs(60), ..Figures::default() };
         test.told(Outcome::Measured { figures, latency: None });
-        // A minute took a second, and 22 hours less a minute are left.
+        // A minute took a second, and 22 hours less one minute are left.
         let want = "Cross stimulus recovery: group 1 SEQ 1024KiB, 2; 22 min left at the most";
         assert_eq!(line(&test, Duration::from_secs(1)), want);
     }

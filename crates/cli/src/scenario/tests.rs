@@ -1,4 +1,4 @@
-//! The walk in both directions, and what a person sees when a scenario is wrong.
+//! The walk in both directions, and the error messages for an invalid scenario.
 
 use super::keys;
 use super::test_configuration::{Device, Flash, Load, TestConfiguration, Victim};
@@ -249,7 +249,7 @@ fn numbers_that_are_none_are_out_of_range() {
     assert_eq!(read_both("device.flash.bus = 0\n", &[]).expect("no unit").device.flash.bus, 0);
 }
 
-/// A scenario with values from all over their ranges.
+/// A scenario with values from the whole of their ranges.
 fn random(stream: &mut Stream) -> TestConfiguration {
     let mut draw = |range: std::ops::RangeInclusive<u64>| {
         let width = range.end() - range.start() + 1;

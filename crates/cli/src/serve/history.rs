@@ -209,7 +209,7 @@ tailcut_reads_total{export=\"c\"} 0
         let file = folder.path().join("history.jsonl");
         let mut history = History::begin(&file, Path::new("nowhere"), "memory").expect("it begins");
         for second in 0..3 * MOST as u64 {
-            // As often as it wants.
+            // As often as the history requires.
             if second % history.head.every_s == 0 {
                 history.add(PAGE, second as f64).expect("it is written");
             }

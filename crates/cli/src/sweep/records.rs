@@ -153,7 +153,7 @@ mod tests {
         for torn in 0..=whole.len() {
             fs::write(&path, &whole[..torn]).expect("the folder is writable");
             let mut records = Records::open(folder.path(), |_| true).expect("a torn file is a file");
-            // The line end is not what makes a record.
+            // A record is complete without its line end.
             assert_eq!(records.get("a").is_some(), torn >= first - 1, "{torn} bytes");
             assert_eq!(records.get("b").is_some(), torn >= whole.len() - 1, "{torn} bytes");
             records.keep("c", ended(3.0)).expect("it is written");

@@ -1,4 +1,4 @@
-//! Whole drives, there and back.
+//! Copies of whole drives, in both directions.
 
 use crate::server::{Server, has, sample};
 
@@ -10,7 +10,7 @@ fn nbdcopy_there_and_back() {
     let server = Server::start(&["--size", "12MiB"]);
     let content = sample(12 << 20);
     server.place.put("image", &content);
-    // Several connections and requests at a time, as it likes it best.
+    // Several connections and requests at a time, its default.
     server.run("nbdcopy", &["--flush", "image", &server.uri]);
     server.run("nbdcopy", &[&server.uri, "copy"]);
     assert!(std::fs::read(server.place.path("copy")).expect("it was written") == content);

@@ -1,4 +1,4 @@
-//! Drives as block devices of this kernel. With one that has ublk, `.ci/ublk-vm` tries them.
+//! Drives as block devices of this kernel. If it supports ublk, `.ci/ublk-vm` tests them.
 
 use crate::support::Place;
 

@@ -1,10 +1,10 @@
-//! TLS with programs that we did not write: libnbd's and QEMU's, both over GnuTLS.
+//! TLS with third-party programs: libnbd's and QEMU's, both over GnuTLS.
 
 use crate::authority::Authority;
 use crate::server::{Server, has, sample};
 use crate::support::Place;
 
-/// A folder of its own with the certificates of a server and of a client.
+/// A temporary folder with the certificates of a server and of a client.
 fn certificates() -> (Authority, Place, String) {
     let (authority, place) = (Authority::new(), Place::new());
     let folder = place.path("");
@@ -36,7 +36,7 @@ fn nbdinfo_sees_that_it_is_encrypted() {
         assert_eq!(server.run("nbdinfo", &["--size", &uri]).trim(), (8 << 20).to_string());
         let list = server.run("nbdinfo", &["--list", &uri]);
         assert!(list.contains("disk/background"), "{list}");
-        // In the clear nothing is to be had.
+        // Without TLS the server offers nothing.
         let plain = server.attempt("nbdinfo", &[&server.uri.replacen("nbds", "nbd", 1)]);
         assert!(!plain.status.success());
         let (report, code) = server.stop();

@@ -1,10 +1,10 @@
-//! File systems on a block device of the kernel, on a file of nbdfuse, on the server.
+//! File systems on a kernel block device, on a file of nbdfuse, on the server.
 
 use crate::server::{Server, has};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// What was set up, undone in reverse order.
+/// The set-up steps, undone in reverse order.
 struct Mounted<'a> {
     server: &'a Server,
     fuse: Child,
@@ -12,7 +12,7 @@ struct Mounted<'a> {
 }
 
 impl<'a> Mounted<'a> {
-    /// A block device over nbdfuse; nothing, with words, where the system does not let us.
+    /// A block device over nbdfuse; `None`, with a message, where the system does not permit one.
     fn new(server: &'a Server) -> Option<Mounted<'a>> {
         let place = &server.place;
         std::fs::create_dir(place.path("fuse")).expect("the folder is writable");
@@ -43,7 +43,7 @@ impl<'a> Mounted<'a> {
         self.device.as_deref().unwrap_or_default()
     }
 
-    /// Mounts it, does something with its files, and unmounts it.
+    /// Mounts a file system, works with its files, and unmounts it.
     fn with_files(&self, kind: &str, work: impl FnOnce(&Path)) -> bool {
         let output = self.server.attempt("mount", &["-t", kind, self.device(), "files"]);
         if !output.status.success() {
@@ -57,8 +57,8 @@ impl<'a> Mounted<'a> {
 }
 
 impl Drop for Mounted<'_> {
-    /// Nothing here waits for anybody but the programs that it starts: what is still in use goes when its
-    /// last user does, and nbdfuse is ended if it does not end by itself.
+    /// Waits only for the programs that it starts: mounts and devices in use are detached lazily, when their
+    /// last user is gone, and nbdfuse is killed if it does not exit by itself.
     fn drop(&mut self) {
         let _ = self.server.attempt("umount", &["--lazy", "files"]);
         if let Some(device) = &self.device {
@@ -135,8 +135,8 @@ fn xfs_is_clean_after_use() {
     server.stop();
 }
 
-/// RocksDB on ext4 on an array of emulated drives with two copies in epochs: all it has written is there when
-/// it is opened again.
+/// RocksDB on ext4 on an `epochs` array of emulated drives with two copies: all of its writes are there when
+/// it is reopened.
 #[test]
 fn rocksdb_finds_what_it_wrote() {
     if !is_root() || !has(&["nbdfuse", "fusermount3", "losetup", "mkfs.ext4", "e2fsck", "db_bench"]) {

@@ -1,4 +1,4 @@
-//! Beginning and end of a server.
+//! Start and end of a server.
 
 use crate::server::{Server, has};
 use crate::support::{Place, json};

@@ -1,4 +1,4 @@
-//! A server in the hands of its operator: asked, steered, killed, and started again.
+//! Operation of a server: queries, control, kill, and restart.
 
 use crate::server::{Server, has, sample};
 use crate::support::Place;
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_tailcut");
 
-/// A small emulated drive that knows the control interface.
+/// A small emulated drive that supports the control interface.
 const SMALL: [&str; 3] = ["small.toml", "--set", "device.control_api=true"];
 
 fn tell(server: &Server, arguments: &[&str]) -> String {
@@ -64,8 +64,7 @@ fn prometheus_reads_its_page() {
     server.stop();
 }
 
-/// What a client has written and flushed is there after `kill -9`, with a drive missing, and when the drive
-/// is back.
+/// A client's flushed writes survive `kill -9`, with a drive missing, and after the drive is back.
 #[test]
 fn an_array_of_files_outlives_its_server() {
     if !has(&["qemu-io", "nbdcopy"]) {
@@ -98,7 +97,7 @@ fn an_array_of_files_outlives_its_server() {
         };
         check(&mut server, &all, "optimal");
         check(&mut server, &on(&["d", "a", "b"]), "degraded; missing [2]");
-        // It was left behind, and is not used as it is.
+        // The drive is stale, and is not used as it is.
         check(&mut server, &all, "degraded; missing [2]");
         let status = tell(&server, &["status", "socket.ctl"]);
         assert!(

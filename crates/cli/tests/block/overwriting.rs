@@ -1,4 +1,4 @@
-//! What is on a file or device is not overwritten unless that is meant, and never while the system uses it.
+//! Data on a file or device is overwritten only on request, and never while the system uses it.
 
 use crate::server::{Server, has};
 use crate::support::Place;
@@ -38,7 +38,7 @@ fn a_new_store_overwrites_no_file_system() {
             assert!(!error.contains("panicked") && content(&place, "disk") == before, "{error}");
             let way = if mark == MEMBER.1 { "erase its first two blocks" } else { "--force" };
             let says_how = error.contains(way) && error.contains("nothing was written");
-            // Where there is something at the beginning, a store asks for --create by itself.
+            // If the beginning of the file holds data, a store without --create asks for that option.
             let is_open =
                 create.is_empty() && ["--create", "array.drives=N"].iter().any(|&way| error.contains(way));
             assert!(says_how || is_open, "{error}");
@@ -80,7 +80,7 @@ fn a_member_and_a_store_are_not_served_as_plain_drives_unless_that_is_meant() {
     }
 }
 
-/// What a scenario says of an array that exists holds or is refused, also where it is the default.
+/// The settings of a scenario for an existing array apply or are refused, also where they are the default.
 #[test]
 fn settings_that_contradict_an_array_are_refused_before_anything_is_written() {
     let drives = ["--device", "disk0", "--device", "disk1", "--device", "disk2"];
@@ -117,7 +117,7 @@ fn settings_that_contradict_an_array_are_refused_before_anything_is_written() {
     assert_eq!(code, Some(0));
 }
 
-/// A file system is what clients put there: served as ever.
+/// A file system is data of clients: it is served as before.
 #[test]
 fn a_drive_with_a_file_system_is_served() {
     let place = Place::new();
@@ -126,11 +126,11 @@ fn a_drive_with_a_file_system_is_served() {
     assert_eq!(code, Some(0));
 }
 
-/// A loop device over a file; gone with this.
+/// A loop device over a file; detached on drop.
 struct Loop(PathBuf);
 
 impl Loop {
-    /// None where the system has none for us.
+    /// `None` if no loop device is available.
     fn over(file: &Path) -> Option<Loop> {
         if !has(&["losetup", "mkfs.ext4"]) {
             return None;
@@ -154,7 +154,7 @@ impl Drop for Loop {
     }
 }
 
-/// A mounted file system; unmounted with this.
+/// A mounted file system; unmounted on drop.
 struct Mount(PathBuf);
 
 impl Drop for Mount {
@@ -186,7 +186,7 @@ fn a_mounted_device_is_never_written_to() {
         let error = place.refused(2, &[&block[..], more].concat());
         assert!(error.contains("is mounted at"), "{error}");
     }
-    // The file below it is in use, too, but of that the system does not know enough to refuse it.
+    // The file below it is in use as well, but the system does not report that well enough to refuse it.
     let error = place.refused(2, &["serve", "block", "-q", "--device", "disk"]);
     assert!(error.contains("it is the disk of /dev/loop") && error.contains("--force"), "{error}");
     drop(mount);
@@ -194,7 +194,7 @@ fn a_mounted_device_is_never_written_to() {
     assert_eq!(code, Some(0));
 }
 
-/// While it is served for writing, nobody else gets it: no other server, and no mount.
+/// A server that writes has exclusive access: no other server, and no mount.
 #[test]
 fn a_device_that_is_served_cannot_be_mounted() {
     let place = Place::new();

@@ -1,8 +1,8 @@
-//! One request at a time, of any kind, place and length.
+//! One request at a time, of every kind, offset and length.
 
 use crate::server::{Server, has};
 
-/// Runs `qemu-io` with these commands, in order, on one connection.
+/// Runs these commands of `qemu-io`, in order, on one connection.
 fn io(server: &Server, commands: &[&str]) -> String {
     let mut arguments = vec!["-f", "raw"];
     commands.iter().for_each(|command| arguments.extend(["-c", command]));

@@ -1,4 +1,4 @@
-//! What a client can find out.
+//! What a client can query.
 
 use crate::server::{Server, has};
 use crate::support::json;

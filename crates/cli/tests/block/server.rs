@@ -1,11 +1,11 @@
-//! A running server, and programs against it.
+//! A running server, and client programs.
 
 use crate::support::Place;
 pub use crate::support::has;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-/// `tailcut serve block` in a folder of its own; stopped when it is dropped.
+/// `tailcut serve block` in a temporary folder; stopped on drop.
 pub struct Server {
     pub place: Place,
     child: Child,
@@ -14,12 +14,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it on a unix socket and waits until it says where it is.
+    /// Starts it on a Unix socket and waits until it reports its address.
     pub fn start(more: &[&str]) -> Server {
         Server::at(&["--unix", "socket"], more)
     }
 
-    /// Starts it anywhere.
+    /// Starts it at any address.
     pub fn at(address: &[&str], more: &[&str]) -> Server {
         Server::within(Place::new(), address, more)
     }
@@ -31,18 +31,18 @@ impl Server {
         server
     }
 
-    /// Starts it on a unix socket in a folder in which there is something already.
+    /// Starts it on a Unix socket in an existing folder.
     pub fn start_in(place: Place, more: &[&str]) -> Server {
         Server::within(place, &["--unix", "socket"], more)
     }
 
-    /// Starts it again after its end, on a unix socket.
+    /// Restarts it after its end, on a Unix socket.
     pub fn start_again(&mut self, more: &[&str]) {
         (self.child, self.out) = begin(&self.place, &["--unix", "socket"], more);
         self.hear_uri();
     }
 
-    /// It speaks when it listens.
+    /// The server prints its URI once it listens.
     fn hear_uri(&mut self) {
         self.uri.clear();
         while !self.uri.starts_with("nbd") {
@@ -50,14 +50,14 @@ impl Server {
         }
     }
 
-    /// What it says next.
+    /// Its next line of output.
     pub fn next_line(&mut self) -> String {
         let mut line = String::new();
         assert_ne!(self.out.read_line(&mut line).expect("the output is text"), 0, "the server has ended");
         line
     }
 
-    /// Ends it as a crash would.
+    /// Kills it as a crash would.
     pub fn kill(&mut self) {
         self.signal("-KILL");
         self.last_words();
@@ -75,20 +75,20 @@ impl Server {
         assert!(status.success());
     }
 
-    /// Stops it; its last words, and how it ended.
+    /// Stops it; returns its last output and its exit code.
     pub fn stop(mut self) -> (String, Option<i32>) {
         self.signal("-TERM");
         self.last_words()
     }
 
-    /// What it says until it ends by itself.
+    /// Its output until it exits by itself, and its exit code.
     pub fn last_words(&mut self) -> (String, Option<i32>) {
         let mut words = String::new();
         self.out.read_to_string(&mut words).expect("the output is text");
         (words, self.child.wait().expect("it is our child").code())
     }
 
-    /// Runs a program in the server's folder; it must succeed.
+    /// Runs a program in the server's folder, which must succeed.
     pub fn run(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.attempt(program, arguments);
         let text =
@@ -97,8 +97,8 @@ impl Server {
         text
     }
 
-    /// Runs a program in the server's folder. One that hangs is ended after ten minutes, and the test fails
-    /// instead of hanging, too.
+    /// Runs a program in the server's folder. A hanging program is killed after ten minutes, so that the test
+    /// fails instead of hanging.
     pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
         self.place.attempt(program, arguments)
     }
@@ -107,7 +107,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            // A test has failed; nothing is left behind.
+            // A failed test leaves no process behind.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -122,7 +122,7 @@ fn begin(place: &Place, address: &[&str], more: &[&str]) -> (Child, BufReader<Ch
     (child, out)
 }
 
-/// Bytes that differ everywhere, with holes of zeros.
+/// Bytes without repetition, with holes of zeros.
 pub fn sample(bytes: usize) -> Vec<u8> {
     let mut state = 0x2545_F491_4F6C_DD1Du64;
     let mut content = Vec::with_capacity(bytes);

@@ -5,7 +5,7 @@ use tailcut::run::Scenario;
 use tailcut::scenario::{self, Problem, keys};
 use tailcut_sim::scenario::InputError;
 
-/// Settings that can be at odds with each other, each with values that are good by themselves.
+/// Settings that can conflict, each with values that are valid alone.
 const SETTINGS: &[(&str, &[&str])] = &[
     ("device.preset", &["m-32g", "g-1g", "cosmos", "swan-sata", "tlc-sata"]),
     ("device.geometry.channels", &["1", "3", "8"]),
@@ -74,7 +74,7 @@ fn problems(settings: &[String]) -> (Vec<Problem>, Vec<Complaint>) {
         Err(problems) => problems.list().to_vec(),
     };
     let mut complaints: Vec<Complaint> = problems.iter().filter_map(|p| split(&p.message)).collect();
-    // What shows only with the drives themselves; small ones, so that it does not take long.
+    // Errors that only the drives themselves report; small ones, to save time.
     let pages = part.device.geometry.page_count().max(1) * u64::from(part.array.drives.max(1));
     if problems.is_empty()
         && pages < 1 << 24
@@ -89,10 +89,10 @@ fn split(message: &str) -> Option<Complaint> {
     message.split_once(": ").map(|(key, message)| (key.to_owned(), message.to_owned()))
 }
 
-/// What is advised: alternatives, each of which is a list of settings.
+/// The advice: alternatives, each a list of settings.
 fn advice(complaint: &Complaint, all: &[keys::Key]) -> Vec<Vec<String>> {
     let (blamed, message) = complaint;
-    // A key is named in full, or from a section around the blamed one on.
+    // A key is named in full, or relative to a section around the blamed key.
     let resolve = |name: &str| {
         let mut section = blamed.as_str();
         loop {
@@ -124,7 +124,7 @@ fn advice(complaint: &Complaint, all: &[keys::Key]) -> Vec<Vec<String>> {
         };
         let Some((key, of)) = set.filter(|(_, of)| !of.is_empty()) else { continue };
         last.clone_from(&key);
-        // A statement of what is: "high = 2 is below low = 3".
+        // A statement of the present state: "high = 2 is below low = 3".
         if words.get(at + 3) == Some(&"is") || message.contains(&format!("and array.drives = {of}:")) {
             continue;
         }
@@ -137,7 +137,7 @@ fn advice(complaint: &Complaint, all: &[keys::Key]) -> Vec<Vec<String>> {
     found
 }
 
-/// Whether two messages differ only in their numbers.
+/// True if two messages differ only in their numbers.
 fn is_same(one: &Complaint, other: &Complaint) -> bool {
     let plain = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).take(40).collect::<String>();
     one.0 == other.0 && plain(&one.1) == plain(&other.1)

@@ -4,7 +4,7 @@ use crate::support::Place;
 use serde_json::Value;
 use std::fs;
 
-/// A drive of 64 MiB, three fifths full, that one open loop keeps busy.
+/// A drive of 64 MiB, three fifths full, kept busy by one open loop.
 const LOADED: &str = "\
 seed = 5
 
@@ -115,7 +115,7 @@ fn a_search_finds_its_runs_again() {
     let records = fs::read(place.path("tailcut-advise/points.jsonl")).expect("records");
     assert_eq!(place.text(&advise("p99.9(read) < 1ms", &[])), first);
     assert_eq!(fs::read(place.path("tailcut-advise/points.jsonl")).expect("records"), records);
-    // The same runs tell about another promise, too, as far as they are long enough.
+    // The same runs also answer another promise, as far as they are long enough.
     place.text(&advise("p99.9(read) < 2ms", &[]));
     assert!(fs::read(place.path("tailcut-advise/points.jsonl")).expect("records").starts_with(&records));
 }

@@ -1,5 +1,4 @@
-//! The binary as a person meets it: what is wrong is said at once, with its place and what would
-//! be right, and exit code 2.
+//! The binary as users see it: an error is reported at once, with its place, the remedy, and exit code 2.
 //!
 //! The keys come from the binary's own list, so that these tests hold for every scenario.
 
@@ -23,7 +22,7 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("the output is text")
 }
 
-/// What is said about input that must be refused.
+/// The message for input that must be refused.
 fn refused(arguments: &[&str]) -> String {
     let output = output(arguments);
     let report = String::from_utf8(output.stderr).expect("the report is text");
@@ -33,7 +32,7 @@ fn refused(arguments: &[&str]) -> String {
     report
 }
 
-/// The path of the first key of a kind, which is not at the top level where `deep`.
+/// The path of the first key of a kind; if `deep`, below the top level.
 fn key(kind: &str, deep: bool) -> String {
     let keys: Value = serde_json::from_str(&stdout(&["run", "--keys", "--json", "-"])).expect("this is JSON");
     let keys = keys.as_array().expect("a list of keys");
@@ -42,7 +41,7 @@ fn key(kind: &str, deep: bool) -> String {
     keys.iter().find(fits).map(path).expect("a scenario has such a key")
 }
 
-/// A scenario file of one test, gone when it is dropped.
+/// A scenario file of one test; removed on drop.
 struct Scenario(PathBuf);
 
 impl Scenario {
@@ -126,8 +125,7 @@ fn the_command_line_itself_is_checked() {
     assert!(report.contains("no server answers at /no/such.sock: start one"), "{report}");
 }
 
-/// In a resolved scenario every key is written: another name of a preset alone would give the old drive a new
-/// name.
+/// A resolved scenario contains every key, so a changed preset name alone would only rename the old drive.
 #[test]
 fn a_preset_that_decides_nothing_is_reported() {
     let printed = stdout(&["--resolved", "--set", "device.preset=z-ssd"]);
@@ -185,7 +183,7 @@ fn a_scenario_of_a_newer_version_says_so() {
     assert!(report.contains("written by tailcut 99.1.0") && report.contains(":1:"), "{report}");
 }
 
-/// Each names both keys, and nothing is run.
+/// Each message names both keys, and nothing is run.
 #[test]
 fn what_cannot_be_combined_is_refused() {
     for (settings, keys) in [

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Two factors and a technique of two keys: eight points.
+/// Two factors and a technique with two keys: eight points.
 const GRID: [&str; 6] = [
     "--vary",
     "workload.depth=8,2",
@@ -126,7 +126,7 @@ fn a_killed_process_loses_no_finished_run() {
 fn an_interrupted_comparison_shows_what_it_knows() {
     use std::process::{Command, Stdio};
     let place = Place::new();
-    // The second point does not end in anybody's lifetime.
+    // The second point never ends.
     let endless = [
         "compare",
         "small.toml",
@@ -272,7 +272,7 @@ fn a_technique_without_effect_is_told() {
     assert_eq!(noted[0]["points"], 1);
 }
 
-/// The example of the README: suspension needs a technique that the base point does not have.
+/// The example of the README: suspension requires a technique that the base point does not use.
 #[test]
 fn a_technique_that_needs_another_is_tried_with_it() {
     let place = Place::new();

@@ -3,7 +3,7 @@
 use crate::support::{Place, golden, stderr, stdout};
 use std::fs;
 
-/// The small drive, in minutes of 10 ms.
+/// The small drive, with minutes of 10 ms.
 const SHORT: [&str; 8] = ["pts", "--quick", "--minute", "10ms", "--scenario", "small.toml", "--rounds", "6"];
 
 fn short(more: &[&'static str]) -> Vec<&'static str> {
@@ -45,7 +45,8 @@ fn every_test_has_its_pages_and_results() {
         assert!(list("rows") > 0 && list("records") > 0 && list("stages") > 1, "{}", test["test"]);
     }
     let rows = |test: usize| tests[test]["rows"].as_array().expect("a list").len();
-    // 56 cells; two sizes, two ways; nine cells of four figures and nine of a histogram; the grids of 36 and 49.
+    // 56 cells; two sizes and two modes; nine cells of four values and nine of a histogram; the grids of 36
+    // and 49.
     assert_eq!((rows(0), rows(1), rows(2)), (56, 4, 9 * 4 + 9));
     assert_eq!((rows(6), rows(7)), (1 + 36 * 2, 1 + 49 * 2 + 3 * 9));
     let csv = fs::read_to_string(place.path("all.csv")).expect("it was written");

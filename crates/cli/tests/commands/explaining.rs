@@ -1,4 +1,4 @@
-//! What `tailcut explain` says of a run.
+//! The output of `tailcut explain`.
 
 use crate::support::{Place, golden, json};
 use serde_json::Value;
@@ -38,7 +38,8 @@ fn the_slowest_request_has_a_timeline_that_adds_up() {
     adds_up(&timeline);
 }
 
-/// Writes are the slowest of all here; reads are listed all the same, and there is always one to look at.
+/// Writes are the slowest requests here; reads are listed nevertheless, and every kind has requests to look
+/// at.
 #[test]
 fn the_slowest_of_each_kind_are_listed() {
     let place = ran();
@@ -49,8 +50,8 @@ fn the_slowest_of_each_kind_are_listed() {
     }
 }
 
-/// An open loop that asks for more than the drive can do: nearly all time goes to waiting for the drive to take
-/// a request, which does not show what it is busy with.
+/// An open loop that exceeds the drive's throughput: nearly all time is spent waiting for the drive to accept
+/// a request, which does not show what keeps the drive busy.
 #[test]
 fn an_overloaded_drive_shows_what_requests_wait_for_inside() {
     let place = Place::new();
@@ -66,7 +67,7 @@ fn an_overloaded_drive_shows_what_requests_wait_for_inside() {
         (shares - 1.0).abs() < 1e-9 && waits.iter().all(|wait| wait["cause"] != "host queue"),
         "{waits:?}"
     );
-    // The small run waits for much else.
+    // The small run has many other waits.
     assert!(json(&ran().text(&["explain", "out", "--json"]))["in_drive"].is_null());
 }
 
@@ -174,7 +175,7 @@ fn a_read_that_took_its_chip_from_a_program_says_so() {
     let named = |name: &str| events.iter().filter(|event| event["name"] == name).count();
     let resets = named("user write (reset)") + named("gc program (reset)");
     let handovers = named("reset of user write") + named("reset of gc program");
-    // At the ends of the window a transaction may be within and its reset not.
+    // At the ends of the window a transaction may be inside and its reset outside.
     assert!(handovers > 0 && handovers <= resets, "{handovers} of {resets}");
     let preempted =
         |event: &&Value| event["ph"] == "b" && event["args"]["waited_us"]["chip: reset"].is_number();

@@ -1,4 +1,4 @@
-//! Pages of HTML, as a browser shows them.
+//! HTML pages, as a browser renders them.
 
 use crate::support::browser::{Browser, PROGRAMS, View};
 use crate::support::{Place, has, json};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 const DESK: View = View { width: 1200, dark: false };
 const PHONE: View = View { width: 360, dark: true };
 
-/// The charts with their series and how much is in each: `chips` -> [(`all`, 64)].
+/// The charts with their series and the number of elements in each: `chips` -> [(`all`, 64)].
 fn charts(browser: &mut Browser) -> Vec<(String, Vec<(String, usize)>)> {
     let drawn = browser.evaluate(
         "[...document.querySelectorAll('figure[data-chart]')].map((f) => f.dataset.chart + '=' + f.dataset.drawn)",
@@ -31,8 +31,8 @@ fn chart<'a>(charts: &'a [(String, Vec<(String, usize)>)], name: &str) -> &'a [(
     &charts.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no chart {name}: {charts:?}")).1
 }
 
-/// What must hold for every page, in every view: no errors, every chart drawn and with something in it,
-/// nothing wider than the window, legible tables of data.
+/// The invariants of every page, in every view: no errors, every chart drawn and not empty, nothing wider
+/// than the window, legible tables of data.
 fn assert_page(browser: &mut Browser, file: &Path) {
     for view in [DESK, PHONE, View { width: 390, dark: false }, View { dark: true, ..DESK }] {
         browser.open(file, view);
@@ -53,8 +53,8 @@ fn assert_page(browser: &mut Browser, file: &Path) {
     assert_eq!(elsewhere, 0, "nothing is loaded");
 }
 
-/// Everything that can be opened or chosen is reached with the tabulator and opened with Enter, and shows
-/// that it has the focus.
+/// Everything that can be opened or selected is reachable with Tab, opens with Enter, and shows that it has
+/// the focus.
 fn assert_keyboard(browser: &mut Browser, file: &Path) {
     browser.open(file, DESK);
     let wanted = browser.evaluate("document.querySelectorAll('summary, button, nav a').length").as_u64();
@@ -84,7 +84,7 @@ fn assert_keyboard(browser: &mut Browser, file: &Path) {
     assert!(browser.evaluate(rows).as_u64() > Some(1), "the table of the chart is there");
 }
 
-/// On paper it is light, what was folded is open, and charts are no wider than the paper.
+/// In print, the page is light, folded parts are open, and charts are no wider than the paper.
 fn assert_print(browser: &mut Browser, file: &Path) {
     browser.open(file, View { dark: true, ..DESK });
     browser.print();
@@ -96,12 +96,12 @@ fn assert_print(browser: &mut Browser, file: &Path) {
     browser.assert_content("in print");
 }
 
-/// The data that is in a page.
+/// The data embedded in a page.
 fn data(browser: &mut Browser) -> Value {
     json(browser.evaluate("document.getElementById('data').textContent").as_str().expect("text"))
 }
 
-/// The text of all cells of the tables of a page.
+/// The text of all table cells of a page.
 fn cells(browser: &mut Browser) -> Vec<String> {
     let cells = browser.evaluate("[...document.querySelectorAll('td')].map((cell) => cell.textContent)");
     cells.as_array().expect("a list").iter().map(|cell| cell.as_str().expect("text").to_owned()).collect()
@@ -180,7 +180,7 @@ fn a_chart_of_a_run_is_made_of_its_numbers() {
     let is_same =
         |(a, b): (&Value, &Value)| [0, 1].iter().all(|&place| a[place].as_f64() == b[place].as_f64());
     assert!(drawn.len() > 20 && drawn.iter().zip(curve).all(is_same));
-    // What is chosen with a button is drawn.
+    // A selection by a button is drawn.
     browser.evaluate("document.querySelector('.choice button[value=erase]').click()");
     let most = browser.evaluate(
         "Math.max(...drawn.get(document.querySelector('figure[data-chart=chips]')).getOption().series[0].data.map((d) => d[2]))",
@@ -312,7 +312,7 @@ fn pages_are_made_of_what_was_saved() {
 fn names_from_outside_stay_text() {
     let place = Place::new();
     let lines = "128166372003061629,hm,0,Read,0,4096,10\n128166372003071629,hm,0,Write,4096,4096,10\n";
-    // With the slash of a path an end of the script element.
+    // Followed by the slash of a path, an end tag of the script element.
     std::fs::create_dir(place.path("<")).expect("the folder is writable");
     let name = place.put("</script><script>alert(1)<!--.csv", lines.as_bytes());
     let run = ["run", "small.toml", "--trace", &name, "--quiet", "--out", "out", "--html", "page.html"];

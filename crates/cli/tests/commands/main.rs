@@ -1,4 +1,4 @@
-//! The commands that need no server, as users call them: what they print, write and refuse.
+//! The commands that need no server, as users call them: output, files and errors.
 
 #![allow(missing_docs)]
 

@@ -1,11 +1,11 @@
-//! `tailcut probe`: what it prints, what it writes, and above all what it does not.
+//! `tailcut probe`: what it prints, what it writes, and above all what it leaves alone.
 
 use crate::support::{Place, golden, json, stderr, stdout};
 use std::fs;
 use tailcut_rt::FileDrive;
 use tailcut_rt::file::FileOptions;
 
-/// A disk of 8 MiB with something on it.
+/// A disk of 8 MiB with data on it.
 fn disk(place: &Place) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..8u32 << 20).map(|at| (at.wrapping_mul(0x9E37_79B1) >> 24) as u8).collect();
     bytes[1080..1082].copy_from_slice(b"\x53\xEF");

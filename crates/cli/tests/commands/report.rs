@@ -1,4 +1,4 @@
-//! What a run prints and keeps.
+//! What a run prints and saves.
 
 use crate::support::{Place, golden, json};
 
@@ -146,7 +146,7 @@ fn an_interrupted_run_shows_what_is_known() {
     assert_eq!(output.status.code(), Some(130), "{}", crate::support::stderr(&output));
     assert!(crate::support::stdout(&output).contains("interrupted"), "{}", crate::support::stdout(&output));
     assert_eq!(place.json("out/report.json")["interrupted"], true);
-    // What was interrupted can be explained: the same requests again, and then no more.
+    // An interrupted run can be explained: the same requests again, and no more.
     let slowest = std::fs::read_to_string(place.path("out/slowest.csv")).expect("it was written");
     let number = slowest.lines().nth(1).and_then(|line| line.split(',').next()).expect("a number");
     assert!(place.text(&["explain", "out", "--request", number]).contains("its own work on chips"));

@@ -1,4 +1,4 @@
-//! What `tailcut size` prints, and what it refuses.
+//! `tailcut size`: output and errors.
 
 use crate::support::{Place, golden, json};
 
@@ -14,7 +14,7 @@ fn a_sizing_shows_its_reasoning() {
 #[test]
 fn the_example_of_the_paper_has_both_figures() {
     let place = Place::new();
-    // 57 % of all are 60 % of what is not kept erased ahead of writes.
+    // 57 % of all space is 60 % of the space that is not kept erased ahead of writes.
     let line = [&["size", "--network", "10GB/s", "--fill", "57%", "--json"][..], &PAPER].concat();
     let sizing = json(&place.text(&line));
     let figure = |name: &str| sizing["groups"][name].as_f64().expect("a number");

@@ -1,4 +1,4 @@
-//! Studies: their rows, their runs on several cores, and what is said when something is wrong.
+//! Studies: their rows, their runs on several cores, and error messages.
 
 use crate::support::{Place, golden, json, stderr, stdout};
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use tailcut_sim::study::{self, Measured, Options, Row, Run, Study, find};
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
 
-/// Reads from a small drive at several depths, then at the depth that was the fastest.
+/// Reads from a small drive at several depths, then at the fastest depth.
 struct Tiny {
     /// Requests of each run.
     requests: u64,
@@ -96,7 +96,7 @@ fn rows_do_not_depend_on_the_number_of_jobs() {
 
 #[test]
 fn a_run_that_cannot_start_is_named() {
-    /// One run reads a trace that is not there.
+    /// One run reads a trace that does not exist.
     struct Missing;
     impl Study for Missing {
         fn id(&self) -> &'static str {
@@ -191,7 +191,7 @@ fn the_scenario_behind_a_row_can_be_run_alone() {
     let run = study.next(&options, &[]).into_iter().find(|run| run.label == label).expect("it is there");
     let measured = study::measure(&run, &|| false).expect("it runs");
     assert_eq!(alone["digest"], *measured.report.digest);
-    // JSON in decimals may differ in the last bit.
+    // Decimal numbers of JSON may differ in the last bit.
     let utilisation = alone["drive"]["chip_utilisation"].as_f64().expect("a share");
     assert!((utilisation - measured.figures.unit_utilisation()).abs() < 1e-15, "{utilisation}");
     let report = place.refused(2, &["study", "show", "sprinkler-15", "--case", "64-chips/vas/4kib"]);

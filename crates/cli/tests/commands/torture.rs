@@ -1,10 +1,10 @@
-//! `tailcut torture`: what it finds, how it says so, and that it can be seen again.
+//! `tailcut torture`: what it finds, how it reports it, and that it is reproducible.
 
 use crate::support::{Place, listens_to_interrupts, stderr, stdout};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-/// What stands behind the last line that begins so.
+/// The rest of the last line with this prefix.
 fn after<'t>(text: &'t str, begin: &str) -> &'t str {
     let line = text.lines().rfind(|line| line.trim_start().starts_with(begin)).expect("there is such a line");
     line.trim_start()[begin.len()..].trim()
@@ -106,7 +106,7 @@ fn a_search_that_is_terminated_prints_its_summary() {
     assert!(stdout(&output).lines().any(|line| line.starts_with("violations ")), "{}", stdout(&output));
 }
 
-/// The summary comes before the search for a smaller plan, which ends with the smallest so far.
+/// The summary precedes the search for a smaller plan, which ends with the smallest found so far.
 #[test]
 fn a_search_for_a_smaller_plan_can_be_terminated() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Traces and job files on the command line: what is wrong names file, line and remedy.
+//! Traces and job files on the command line: errors name file, line and remedy.
 
 use crate::support::{Place, json};
 use flate2::Compression;
@@ -183,7 +183,7 @@ fn a_datacenter_workload_is_generated_and_explained() {
     let report = place.json("out/report.json");
     assert_eq!(report["completed"], 3000);
     place.text(&["explain", "out", "--request", "3"]);
-    // A trace on the command line takes its place.
+    // A trace on the command line replaces it.
     place.put("t.csv", msr().as_bytes());
     place.text(&[&run[..], &["--trace", "t.csv"]].concat());
     assert_eq!(place.json("out/report.json")["completed"], 10);
@@ -238,7 +238,7 @@ fn a_store_is_run_and_its_classes_are_explained() {
     };
     assert_eq!(requests("read"), requests("read class 1") + requests("read class 3"));
     assert_eq!(requests("all"), requests("read") + requests("write"));
-    // The rows of attribution.csv share no request, and explain takes all of them or one class.
+    // The rows of attribution.csv have no requests in common, and explain covers all of them or one class.
     let count =
         |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON")["requests"].clone();
     let all = place.text(&["explain", "out", "--json"]);
@@ -261,7 +261,7 @@ fn a_store_excludes_other_workloads_and_fits_the_drive() {
     assert!(report.contains("before they slow down"), "{report}");
 }
 
-/// Reads of one page and writes of sixteen by turns, ten times faster than the small drive programs them.
+/// Alternating reads of one page and writes of sixteen, ten times faster than the small drive programs them.
 fn busy() -> String {
     let line = |i: u64| {
         let (op, bytes) = if i.is_multiple_of(2) { ("Read", 4096) } else { ("Write", 65_536) };
@@ -314,7 +314,7 @@ fn what_has_no_effect_with_a_trace_is_said() {
     assert!(said.contains("warning: workload.") && said.contains("workload.pace"), "{said}");
     assert!(said.contains("have no effect: a trace is replayed (trace.file)"), "{said}");
     assert_eq!(said.matches("warning").count(), 1, "{said}");
-    // What was run can be run again.
+    // A saved run can be repeated.
     let output = place.run(&["run", "out/scenario.toml", "--out", "again"]);
     assert!(output.status.success(), "{}", crate::support::stderr(&output));
     let report = place.refused(2, &["run", "small.toml", "--set", "trace.depth=7", "--out", "out"]);

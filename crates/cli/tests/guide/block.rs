@@ -4,56 +4,56 @@ use crate::output::Likeness;
 
 /// A block.
 pub struct Block {
-    /// Where its content begins, counted from 1.
+    /// The line at which its content begins, counted from 1.
     pub line: usize,
-    /// What becomes of it.
+    /// How the block is tested.
     pub kind: Kind,
     lines: Vec<String>,
 }
 
-/// What becomes of a block.
+/// How a block is tested.
 pub enum Kind {
     /// Its commands are run.
     Run(How),
-    /// Its commands are read.
+    /// Its commands are parsed.
     Parsed,
-    /// It is a file of this name.
+    /// It is written to a file of this name.
     File(String),
-    /// It changes a source file.
+    /// It is a change of a source file.
     Change,
     /// It quotes this source file.
     Quote(String),
-    /// It is only read by people.
+    /// It is prose, and not tested.
     Prose,
 }
 
-/// How commands are run and judged.
+/// How commands are run and checked.
 #[derive(Default)]
 pub struct How {
-    /// How exactly the output is the one that is shown.
+    /// How exactly the output must match.
     pub likeness: Likeness,
-    /// Whether they fail.
+    /// Whether the commands must fail.
     pub fails: bool,
     programs: Vec<String>,
 }
 
 impl How {
-    /// The programs without which the block is skipped.
+    /// The programs that the block requires; without them it is skipped.
     pub fn programs(&self) -> Vec<&str> {
         self.programs.iter().map(String::as_str).collect()
     }
 }
 
-/// A command with the output that the page shows of it.
+/// A command with the output that the page shows.
 pub struct Command {
-    /// What is typed, in one line.
+    /// The command, in one line.
     pub line: String,
     /// The lines below it.
     pub shown: Vec<String>,
 }
 
 impl Block {
-    /// The content as it is.
+    /// The unmodified content.
     pub fn text(&self) -> String {
         self.lines.iter().map(|line| format!("{line}\n")).collect()
     }
@@ -63,7 +63,7 @@ impl Block {
         &self.lines
     }
 
-    /// What is typed, and what is shown of the answers.
+    /// The commands, each with its output.
     pub fn commands(&self) -> Vec<Command> {
         let mut commands: Vec<Command> = Vec::new();
         let mut is_open = false;
@@ -82,10 +82,10 @@ impl Block {
     }
 }
 
-/// The blocks of a page in their order.
+/// The blocks of a page, in order.
 ///
 /// # Panics
-/// With a fence that is not closed, or with words that mean nothing.
+/// If a fence is not closed, or its words are unknown.
 pub fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;

@@ -1,10 +1,10 @@
-//! A change of a source file, or a quotation from one, as a page shows it.
+//! A change of a source file, or a quotation from one, on a page.
 
 use crate::block::Block;
 use std::fs;
 use std::path::Path;
 
-/// Asserts that a change fits: what each of its hunks leaves or takes away stands in the file, line by line.
+/// Asserts that a change applies: the lines that each of its hunks keeps or removes are in the file.
 pub fn check(at: &str, block: &Block, root: &Path) {
     let mut file = String::new();
     let mut before: Vec<&str> = Vec::new();
@@ -26,7 +26,7 @@ pub fn check(at: &str, block: &Block, root: &Path) {
     }
 }
 
-/// Asserts that each line of a quotation stands in the file, in code or in its documentation.
+/// Asserts that each line of a quotation is in the file, in code or in its documentation.
 pub fn check_quote(at: &str, block: &Block, file: &Path) {
     let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{at}: {}: {error}", file.display()));
     let lines: Vec<&str> = text.lines().map(|line| line.trim_start_matches("//! ").trim()).collect();

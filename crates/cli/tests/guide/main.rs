@@ -1,21 +1,21 @@
-//! The user's guide: every command in it is run, every line of output that it shows is looked for, every
-//! change of a source file that it proposes fits.
+//! The user's guide: every command in it is run, every line of output in it must occur, and every change of a
+//! source file in it must apply.
 //!
-//! What stands behind the opening fence says what becomes of a block:
+//! The words after the opening fence determine how a block is tested:
 //!
-//! | words | what is done |
+//! | words | test |
 //! | --- | --- |
-//! | `console` | each line behind `$ ` is run in the page's folder; the lines below occur in its output, in their order; `…` skips lines |
-//! | `console measured` | the same for output that depends on the machine: figures may be others, words may not |
-//! | `console fails` | the same for a command that must fail |
-//! | `console with=fio,nbdinfo` | the same if these programs are installed |
-//! | `console parsed` | for root, or for drives: each `tailcut` line is read as the command would, and not run |
-//! | `toml file=NAME`, `csv file=NAME`, … | the file that the following commands find |
-//! | `rust from=FILE` | its lines stand in that source file |
-//! | `diff` | what it takes away or leaves stands in the file that it names |
+//! | `console` | each line behind `$ ` is run in the page's folder; the lines below occur in its output, in order; `…` skips lines |
+//! | `console measured` | as above, for output that depends on the machine: numbers may differ, words may not |
+//! | `console fails` | as above, for a command that must fail |
+//! | `console with=fio,nbdinfo` | as above, if these programs are installed |
+//! | `console parsed` | for root, or for drives: each `tailcut` line is parsed, but not run |
+//! | `toml file=NAME`, `csv file=NAME`, … | a file for the following commands |
+//! | `rust from=FILE` | its lines are in that source file |
+//! | `diff` | the lines that it removes or keeps are in the file that it names |
 //!
-//! A server, a line that ends with ` &`, has spoken before the next line is run, and ends with `$ kill %1` or
-//! `$ kill -9 %1`, or with the page.
+//! A server, a line that ends with ` &`, has printed its output before the next line is run, and ends with
+//! `$ kill %1` or `$ kill -9 %1`, or with the page.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -79,7 +79,7 @@ fn the_pages_name_each_other_and_files_that_exist() {
     }
 }
 
-/// Does what a page says, from its first block to its last.
+/// Tests the blocks of a page, from the first to the last.
 fn follow(name: &str) {
     let text = fs::read_to_string(guide().join(name)).expect("the page is there");
     let mut session = Session::new();
@@ -98,13 +98,13 @@ fn follow(name: &str) {
     }
 }
 
-/// Whether the programs of a block are installed.
+/// Whether the programs that a block requires are installed.
 fn is_possible(how: &How) -> bool {
     let programs = how.programs();
     has(&programs) && (!programs.contains(&"fio") || has_fio())
 }
 
-/// Files that a page refers to, without places within them and without other hosts.
+/// Files that a page links to, without anchors and without other hosts.
 fn links(text: &str) -> Vec<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let targets = targets.map(|target| target.split('#').next().unwrap_or_default());

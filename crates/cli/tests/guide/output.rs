@@ -1,18 +1,17 @@
-//! Whether what is shown of an output is in it.
+//! Matching of shown and actual output.
 
-/// How exactly a line is the one that is shown.
+/// How exactly a line must match the shown one.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Likeness {
-    /// To the last character, but for blanks at the end.
+    /// Exactly, except for trailing blanks.
     #[default]
     Characters,
-    /// In its words: figures, units and bars may be others.
+    /// In its words: numbers, units and bars may differ.
     Words,
 }
 
 impl Likeness {
-    /// Whether a line of the output is the one that is shown; a shown line that ends with `…` is the
-    /// beginning of one.
+    /// Whether a line of the output matches the shown one; a shown line that ends with `…` is a prefix.
     pub fn holds(self, shown: &str, line: &str) -> bool {
         let (shown, is_beginning) = match shown.trim_end().strip_suffix(ELISION) {
             Some(beginning) => (beginning.trim_end(), true),
@@ -26,8 +25,8 @@ impl Likeness {
     }
 }
 
-/// What the shown lines become where figures have moved: each line that is not in the output any more, and
-/// the next one there with the same words; with `TAILCUT_BLESS=1` the page is written anew with these.
+/// Updates of shown lines with changed numbers: each line that is no longer in the output, and the next line
+/// there with the same words; with `TAILCUT_BLESS=1` the page is rewritten with these.
 pub fn moved(shown: &[String], output: &str, likeness: Likeness) -> Vec<(String, String)> {
     let (mut rest, mut moved) = (output.lines().collect::<Vec<&str>>(), Vec::new());
     for wanted in shown.iter().filter(|line| !is_elision(line)) {
@@ -43,7 +42,7 @@ pub fn moved(shown: &[String], output: &str, likeness: Likeness) -> Vec<(String,
     moved
 }
 
-/// Asserts that all shown lines are in an output, in their order.
+/// Asserts that all shown lines are in an output, in order.
 pub fn check(at: &str, shown: &[String], output: &str, likeness: Likeness) {
     let mut lines = output.lines();
     for wanted in shown.iter().filter(|line| !is_elision(line)) {
@@ -54,7 +53,7 @@ pub fn check(at: &str, shown: &[String], output: &str, likeness: Likeness) {
     }
 }
 
-/// Whether a line says that others were left out.
+/// Whether a line marks an omission.
 pub fn is_elision(line: &str) -> bool {
     matches!(line.trim(), "" | ELISION)
 }
@@ -66,7 +65,7 @@ fn words(line: &str) -> String {
 
 const ELISION: &str = "…";
 
-/// What stands behind a figure and may change with it.
+/// Units that follow a number and may change with it.
 const UNITS: [&str; 17] =
     ["ns", "us", "µs", "ms", "s", "min", "k", "K", "M", "B", "kB", "KB", "MB", "GB", "KiB", "MiB", "GiB"];
 

@@ -1,4 +1,4 @@
-//! A shell in a folder of its own, as the reader of a page has it.
+//! A shell in a temporary folder, as a reader of a page uses it.
 
 use crate::block::{Command as Line, How};
 use crate::output::{check, is_elision, moved};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use tailcut::arguments::Arguments;
 
-/// The folder of a page, and the server that it has started.
+/// The folder of a page, and the server that the page has started.
 pub struct Session {
     place: Place,
     server: Option<Server>,
@@ -21,12 +21,12 @@ impl Session {
         Session { place: Place::new(), server: None }
     }
 
-    /// A file of the page.
+    /// Writes a file of the page.
     pub fn put(&self, name: &str, content: &str) {
         self.place.put(name, content.as_bytes());
     }
 
-    /// Runs a command and looks for what the page shows of its output.
+    /// Runs a command and checks the output that the page shows.
     pub fn run(&mut self, at: &str, command: &Line, how: &How) {
         if let Some(line) = command.line.strip_suffix(" &") {
             let mut server = Server::start(&self.place, line);
@@ -51,7 +51,7 @@ impl Session {
         }
     }
 
-    /// Reads a command as tailcut would, and does nothing.
+    /// Parses a command as tailcut would, without running it.
     pub fn parse(&self, at: &str, command: &Line) {
         let line = command.line.trim_end_matches('&');
         if !line.trim_start_matches("sudo ").starts_with("tailcut ") {
@@ -61,14 +61,14 @@ impl Session {
         let output = self.place.attempt("sh", &["-c", &format!("{words}{line}")]);
         let words = stdout(&output);
         let read = Arguments::try_parse_from(words.trim_end_matches('\0').split('\0'));
-        // To show help or a version is no mistake, though nothing is to be done then.
+        // Help and version are not errors, though they run nothing.
         if let Err(error) = read.map_err(|error| (error.exit_code(), error)) {
             assert_eq!(error.0, 0, "{at}: {line}: {}", error.1);
         }
     }
 }
 
-/// Writes lines of a page anew, from the block on that begins at `PAGE:LINE`.
+/// Rewrites lines of a page, from the block on that begins at `PAGE:LINE`.
 fn bless(at: &str, moved: &[(String, String)]) {
     let (name, line) = at.split_once(':').expect("a page and a line");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(name);
@@ -83,7 +83,7 @@ fn bless(at: &str, moved: &[(String, String)]) {
     std::fs::write(&path, lines.join("\n") + "\n").expect("the page can be written");
 }
 
-/// A server in the background; stopped when it is dropped.
+/// A server in the background; stopped on drop.
 struct Server {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -99,7 +99,7 @@ impl Server {
         Server { child, out }
     }
 
-    /// Waits until it has said what the page shows.
+    /// Waits until it has printed what the page shows.
     fn hear(&mut self, at: &str, command: &Line, how: &How) {
         for shown in command.shown.iter().filter(|line| !is_elision(line)) {
             let mut line = String::new();
@@ -111,7 +111,7 @@ impl Server {
         }
     }
 
-    /// Ends it by a signal; its last words.
+    /// Stops it by a signal; returns its last output.
     fn stop(mut self, at: &str, signal: &str) -> String {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().expect("kill is everywhere").success());
@@ -126,14 +126,14 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            // Nothing is left behind by a page that does not stop it, or by a test that has failed.
+            // A page that does not stop it, or a failed test, leaves no process behind.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-/// The signal by which a line ends the server.
+/// The signal with which a line ends the server.
 fn signal(line: &str) -> Option<&'static str> {
     match line {
         "kill %1" => Some("-TERM"),

@@ -1,9 +1,9 @@
-//! Clients of memcached.
+//! memcached clients.
 
 use crate::server::Server;
 use crate::support::has;
 
-/// What libmemcached's own test of servers finds.
+/// The results of libmemcached's own server test.
 #[test]
 fn libmemcached_finds_it_capable() {
     if !has(&["memccapable"]) {
@@ -33,7 +33,7 @@ fn files_are_copied_there_and_back() {
     assert!(!server.place.attempt("memcexist", &[&servers, "letter"]).status.success());
 }
 
-/// A script for a client in Python that says "good" in the end.
+/// A script for a client in Python that prints "good" at the end.
 fn run_python(module: &str, script: &str) {
     let python = "/usr/bin/python3";
     let server = Server::start(&[]);

@@ -1,24 +1,24 @@
-//! The text format of Prometheus (version 0.0.4), read strictly: what a scraper would forgive is a failure
-//! here.
+//! The text format of Prometheus (version 0.0.4), parsed strictly: deviations that a scraper would tolerate
+//! are failures here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names and values.
 type Labels = Vec<(String, String)>;
 
-/// A sample: the labels in their order, without `le`, and the value.
+/// A sample: the labels in order, without `le`, and the value.
 pub type Sample = (Labels, f64);
 
 /// Families by name.
 #[derive(Debug, Default)]
 pub struct Exposition {
     kinds: BTreeMap<String, String>,
-    /// By full name, as `x_bucket`.
+    /// By full name, such as `x_bucket`.
     samples: BTreeMap<String, Vec<Sample>>,
 }
 
 impl Exposition {
-    /// Reads a page.
+    /// Parses a page.
     pub fn parse(text: &str) -> Exposition {
         assert!(text.ends_with('\n'), "the last line has an end");
         let mut all = Exposition::default();
@@ -54,7 +54,8 @@ impl Exposition {
         all
     }
 
-    /// Buckets grow, the last has all, and there are a sum and a count for each.
+    /// Bucket counts do not decrease, the last bucket has all samples, and each histogram has a sum and a
+    /// count.
     fn check_histograms(&self) {
         for family in self.kinds.iter().filter(|(_, kind)| *kind == "histogram").map(|(name, _)| name) {
             let mut of: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
@@ -78,7 +79,7 @@ impl Exposition {
         }
     }
 
-    /// The sum of a metric's values with these labels.
+    /// The sum of a metric over all series with these labels.
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let all = self.samples.get(name).unwrap_or_else(|| panic!("{name} is told"));
         let has = |sample: &Sample, (name, value): (&str, &str)| {
@@ -123,7 +124,7 @@ fn sample(line: &str) -> (String, Labels, f64) {
     (name.to_string(), labels, value)
 }
 
-/// Where a value ends: at a quotation mark that is not escaped.
+/// The end of a value: a quotation mark that is not escaped.
 fn end_of_value(text: &str) -> usize {
     let mut letters = text.char_indices();
     while let Some((at, letter)) = letters.next() {

@@ -1,4 +1,4 @@
-//! A drive of the array fails, and whoever asks for an item does not notice; the operator does.
+//! A drive of the array fails: clients notice nothing; the operator does.
 
 use crate::server::{Client, Server};
 use crate::support::Place;
@@ -43,20 +43,20 @@ fn start(more: &[&'static str]) -> Server {
     Server::start_in(place, &words)
 }
 
-/// Fills `bytes` bytes of a file at each of these offsets, past the page cache as the server writes: a direct
-/// write that meets a dirty page of the same file fails the file's next fsync with EIO (Linux, "Page cache
-/// invalidation failure on direct I/O").
+/// Overwrites `bytes` bytes of a file at each of these offsets, past the page cache as the server writes: a
+/// direct write that meets a dirty page of the same file fails the file's next fsync with EIO (Linux, "Page
+/// cache invalidation failure on direct I/O").
 fn overwrite(path: &Path, offsets: impl Iterator<Item = u64>, bytes: usize) {
     let room = vec![0x5a; bytes + PAGE];
     let start = room.as_ptr().align_offset(PAGE);
     let content = &room[start..start + bytes];
     let open = |flags: OFlags| OpenOptions::new().write(true).custom_flags(flags.bits() as i32).open(path);
-    // A file system without direct I/O has the server write through the page cache, too.
+    // On a file system without direct I/O the server writes through the page cache as well.
     let file = open(OFlags::DIRECT).or_else(|_| open(OFlags::empty())).expect("a file that can be written");
     offsets.for_each(|offset| file.write_all_at(content, offset).expect("room for the content"));
 }
 
-/// Asks until `stats` says so: it looks at the drives ten times a second.
+/// Polls until `stats` reports this value: the server checks its drives ten times a second.
 fn wait_for(server: &Server, name: &str, value: &str) {
     while server.stats().get(name).map(String::as_str) != Some(value) {
         std::thread::yield_now();
@@ -86,8 +86,8 @@ fn a_drive_that_is_gone_is_made_up_for_and_rebuilt() {
     assert_eq!(server.stop().1, Some(0));
 }
 
-/// A drive that was replaced is given again in the place of its successor: what was acknowledged since is not
-/// older.
+/// A replaced drive is passed again in the place of its successor: no write acknowledged since reverts to
+/// older data.
 #[test]
 fn a_replaced_drive_that_returns_serves_nobody() {
     let mut server = start(&["--durable"]);
@@ -113,7 +113,7 @@ fn a_replaced_drive_that_returns_serves_nobody() {
     assert_eq!(server.stop().1, Some(0));
 }
 
-/// At 16 KiB a second the drive would not be rebuilt today.
+/// At 16 KiB/s the rebuild would take longer than the test.
 #[test]
 fn rebuilding_takes_no_more_of_the_drives_than_it_may() {
     let server = start(&["--set", "array.background_rate=16384B/s"]);
@@ -129,18 +129,18 @@ fn rebuilding_takes_no_more_of_the_drives_than_it_may() {
     assert!(percent < 50.0, "{percent}");
 }
 
-/// Files keep no seals beside their blocks, so the array believes them; records have checksums of their own,
-/// and what is not what was written is not given to anybody.
+/// Files store no protection information beside their blocks, so the array trusts them; records have
+/// checksums of their own, and a corrupt record is never returned to a client.
 #[test]
 fn what_drives_make_up_is_noticed() {
     let mut server = start(&[]);
     fill(&mut server.client());
-    // Then everything is on the drives.
+    // After this everything is on the drives.
     assert_eq!(server.stop().1, Some(0));
     let server = server.start_again(&arguments(&[]));
     let mut client = server.client();
-    // One drive of each group, as reads avoid the group that writes; all but the array's own record. Of each
-    // block there is another copy, though a record may have none that is right as a whole.
+    // One drive of each group, as reads avoid the group that is written; everything but the array's
+    // superblock. Each block has another copy, though a record may have no copy that is intact as a whole.
     let damage = |name: &str, step| {
         let places = (0..FILE_BYTES >> 20).step_by(step).map(|part| (part << 20) + (1 << 16));
         overwrite(&server.place.path(name), places, (1 << 20) - (1 << 16));

@@ -1,11 +1,11 @@
-//! What a server tells of itself while it serves.
+//! The metrics of a running server.
 
 use crate::exposition::Exposition;
 use crate::server::Server;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// The page of a server that was started with `--metrics`, whose second line says where it is.
+/// The metrics page of a server started with `--metrics`, whose second line of output is its address.
 fn page(address: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").expect("it listens");
@@ -53,10 +53,10 @@ fn prometheus_understands_every_line() {
         assert_eq!((timed("get", "flash"), timed("get", "dram")), (flash, 60.0 - flash));
         assert_eq!((timed("get", "miss"), timed("store", "dram")), (1.0, 60.0));
         assert_eq!((timed("delete", "dram") + timed("delete", "flash"), timed("count", "miss")), (1.0, 1.0));
-        // What was told once is told again: counters grow.
+        // Metrics reported once are reported again: counters grow.
         let again = Exposition::parse(&page(&at));
         assert_eq!(again.sum("tailcut_kv_command_seconds_count", &[]), sum("kv_command_seconds_count", &[]));
-        // As of any array.
+        // As for any array.
         assert_eq!(sum("array_condition", &[("condition", "optimal")]), 1.0);
         assert_eq!(sum("array_member_in_sync", &[]), 4.0);
         assert!(sum("host_writes_total", &[("member", "2")]) > 0.0 && sum("array_epochs_total", &[]) > 0.0);

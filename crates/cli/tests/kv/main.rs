@@ -1,5 +1,5 @@
-//! `tailcut serve kv`, used by programs that we did not write. What is not installed is skipped, in plain
-//! words.
+//! `tailcut serve kv`, used by third-party programs. Tests of programs that are not installed are skipped
+//! with a message.
 
 #[path = "../support/mod.rs"]
 mod support;

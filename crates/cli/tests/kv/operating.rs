@@ -1,4 +1,4 @@
-//! A server in the hands of its operator.
+//! Operation of a server.
 
 use crate::server::Server;
 use crate::support::{Place, json};
@@ -128,7 +128,7 @@ fn one_too_many_is_told_so() {
     assert_eq!(json(&figures)["turned_away"], 1);
 }
 
-/// Standard error of a server with passwords in a file with these permissions, after a login that fails.
+/// Standard error of a server with passwords in a file with these permissions, after a failed login.
 fn after_a_failed_login(permissions: u32) -> String {
     let place = Place::new();
     place.put("users", b"me:secret\n");

@@ -1,4 +1,4 @@
-//! What outlives a server.
+//! What survives the end of a server.
 
 use crate::server::Server;
 use crate::support::Place;
@@ -15,13 +15,13 @@ fn check_all(server: &Server, items: usize) {
     }
 }
 
-/// What was acknowledged is there after `kill -9` in the middle of more.
+/// Acknowledged writes survive `kill -9` in the middle of further writes.
 #[test]
 fn what_is_durable_outlives_a_kill() {
     is_there_after_kills(&["-M", "--durable", "--device", "file"]);
 }
 
-/// In a cache, too, while there is room for it.
+/// In a cache as well, while there is room.
 #[test]
 fn what_is_durable_in_a_cache_outlives_a_kill() {
     is_there_after_kills(&["--durable", "--device", "file"]);
@@ -39,7 +39,7 @@ fn is_there_after_kills(arguments: &[&str]) {
             (first..)
                 .take_while(|&number| {
                     let is_stored = client.set(&format!("key{number}"), &value(number));
-                    // Nobody listens any more when the server is killed.
+                    // The receiver is gone when the server is killed.
                     let _ = tells.send(());
                     is_stored
                 })
@@ -79,7 +79,7 @@ fn a_store_on_an_array_outlives_its_server_and_a_drive() {
     let taken =
         server.place.refused(2, &[&["serve", "kv"][..], &on(&["a", "b", "c", "d"], &["--create"])].concat());
     assert!(taken.contains("belongs to an array already"), "{taken}");
-    // A block server writes no store on an array, either.
+    // A block server does not overwrite a store on an array either.
     let block = ["serve", "block", "-q", "--set", "array.drives=4", "--device", "a", "--device", "b"];
     let refused = server.place.refused(2, &[&block[..], &["--device", "c", "--device", "d"]].concat());
     assert!(refused.contains("holds a tailcut key-value store"), "{refused}");
@@ -102,7 +102,7 @@ fn what_is_something_else_is_not_overwritten() {
     assert!(taken.contains("there is a key-value store on it already"), "{taken}");
     let server = server.start_again(&["-M", "--device", "photographs"]);
     assert_eq!(server.client().get("a").as_deref(), Some("1"));
-    // Not while it is in use, and not what does not exist.
+    // Not while it is in use, and not a device that does not exist.
     let missing = server.place.refused(2, &["serve", "kv", "--device", "nothing"]);
     assert!(missing.contains("nothing"), "{missing}");
 }

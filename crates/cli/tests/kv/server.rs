@@ -1,4 +1,4 @@
-//! A running server, and a client for it.
+//! A running server, and a client.
 
 use crate::support::Place;
 use std::collections::BTreeMap;
@@ -7,29 +7,29 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// `tailcut serve kv` in a folder of its own, at any port; stopped when it is dropped.
+/// `tailcut serve kv` in a temporary folder, at any port; stopped on drop.
 pub struct Server {
     pub place: Place,
     child: Child,
     out: BufReader<ChildStdout>,
     /// Address and port.
     pub at: String,
-    /// The line that says where it is.
+    /// The line that reports its address.
     pub greeting: String,
 }
 
 impl Server {
-    /// Starts it and waits until it says where it is.
+    /// Starts it and waits until it reports its address.
     pub fn start(arguments: &[&str]) -> Server {
         Server::start_in(Place::new(), arguments)
     }
 
-    /// In a folder in which there is something already.
+    /// Starts it in an existing folder.
     pub fn start_in(place: Place, arguments: &[&str]) -> Server {
         Server::start_as(place, arguments, |_| {})
     }
 
-    /// With something else about the process.
+    /// Starts it in a process set up by `set_up`.
     pub fn start_as(place: Place, arguments: &[&str], set_up: impl FnOnce(&mut Command)) -> Server {
         let mut command = place.command(&["serve", "kv", "--quiet", "-p", "-1"]);
         set_up(&mut command);
@@ -41,13 +41,13 @@ impl Server {
         Server { place, child, out, at, greeting }
     }
 
-    /// Ends it as a crash would.
+    /// Kills it as a crash would.
     pub fn kill(&mut self) {
         self.signal("-KILL");
         self.last_words();
     }
 
-    /// Starts it again after its end.
+    /// Restarts it after its end.
     pub fn start_again(mut self, arguments: &[&str]) -> Server {
         let place = std::mem::replace(&mut self.place, Place::new());
         drop(self);
@@ -64,14 +64,14 @@ impl Server {
         assert!(status.success());
     }
 
-    /// The next line that it says.
+    /// Its next line of output.
     pub fn next_line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).expect("the output is text");
         line
     }
 
-    /// What `stats` says, by its names.
+    /// The output of `stats`, by name.
     pub fn stats(&self) -> BTreeMap<String, String> {
         let mut client = self.client();
         let mut all = BTreeMap::new();
@@ -84,12 +84,12 @@ impl Server {
         all
     }
 
-    /// What `tailcut ctl` or another command says of it; it must succeed.
+    /// The output of `tailcut ctl` or another command about it, which must succeed.
     pub fn tell(&self, arguments: &[&str]) -> String {
         self.run(env!("CARGO_BIN_EXE_tailcut"), arguments)
     }
 
-    /// Stops it; its last words, and how it ended.
+    /// Stops it; returns its last output and its exit code.
     pub fn stop(&mut self) -> (String, Option<i32>) {
         self.signal("-TERM");
         self.last_words()
@@ -101,7 +101,7 @@ impl Server {
         (words, self.child.wait().expect("it is our child").code())
     }
 
-    /// Runs a program in the server's folder; it must succeed.
+    /// Runs a program in the server's folder, which must succeed.
     pub fn run(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.place.attempt(program, arguments);
         let text =
@@ -114,18 +114,18 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            // A test has failed; nothing is left behind.
+            // A failed test leaves no process behind.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-/// A client that says one thing after the other.
+/// A client that sends one line after the other.
 pub struct Client(BufReader<TcpStream>);
 
 impl Client {
-    /// None where nobody listens.
+    /// `None` if the connection is refused.
     pub fn at(address: &str) -> Option<Client> {
         TcpStream::connect(address).ok().map(Client::to)
     }
@@ -136,7 +136,7 @@ impl Client {
         Client(BufReader::new(stream))
     }
 
-    /// A line for a line.
+    /// Sends a line and returns the reply line.
     pub fn say(&mut self, line: &str) -> Option<String> {
         self.0.get_mut().write_all(format!("{line}\r\n").as_bytes()).ok()?;
         self.hear()
@@ -148,14 +148,14 @@ impl Client {
         Some(line.trim_end().to_string())
     }
 
-    /// True when it was acknowledged.
+    /// True if the write was acknowledged.
     pub fn set(&mut self, key: &str, value: &str) -> bool {
         let told = self.say(&format!("set {key} 0 0 {}\r\n{value}", value.len()));
         told.as_deref() == Some("STORED")
     }
 
-    /// Asks until the server has found everything on its drives; a cache may say before that an item is not
-    /// there.
+    /// Polls until the server has found everything on its drives; until then a cache may report an existing
+    /// item as missing.
     pub fn wait_for_recovery(&mut self) {
         loop {
             let mut line = self.say("stats");

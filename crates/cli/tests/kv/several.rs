@@ -1,4 +1,4 @@
-//! Several servers, among which clients or a proxy divide the keys.
+//! Several servers, with the keys divided among them by clients or a proxy.
 
 use crate::server::{Client, Server};
 use crate::support::{Place, has};
@@ -15,7 +15,7 @@ fn key(number: usize) -> String {
     format!("key{number}")
 }
 
-/// How many items a server has.
+/// Number of items of a server.
 fn items(server: &Server) -> usize {
     server.stats()["curr_items"].parse().expect("a number")
 }
@@ -25,8 +25,8 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port()
 }
 
-/// Twemproxy (nutcracker) before servers, with the hash of libmemcached's weighted ketama. A server that does
-/// not answer is left out.
+/// Twemproxy (nutcracker) before servers, with libmemcached's weighted ketama hash. A server that does not
+/// respond is ejected.
 struct Proxy {
     child: Child,
     at: String,
@@ -34,7 +34,7 @@ struct Proxy {
 }
 
 impl Proxy {
-    /// None where it is not installed.
+    /// `None` if it is not installed.
     fn before(servers: &[Server]) -> Option<Proxy> {
         if !has(&["nutcracker"]) {
             return None;
@@ -83,7 +83,7 @@ fn a_proxy_divides_keys_among_servers_and_goes_on_without_one() {
     }
     assert_eq!(servers.iter().map(items).sum::<usize>(), KEYS);
     assert!(servers.iter().all(|server| items(server) > KEYS / 10), "each has its share");
-    // Many keys in one line, whose values come from all of them.
+    // Many keys in one line, with values from all servers.
     let line: String = (0..50).map(|number| format!(" {}", key(number))).collect();
     let mut told = client.say(&format!("get{line}")).expect("it answers");
     let mut values = 0;
@@ -102,7 +102,7 @@ fn a_proxy_divides_keys_among_servers_and_goes_on_without_one() {
     let left: Vec<usize> = (20..KEYS).filter(|&number| is_left(number)).collect();
     assert!(left.len() < KEYS - 20);
     gone.stop();
-    // The first to ask for one of its keys may be told that it is gone.
+    // The first request for one of its keys may fail, because the server is gone.
     for number in 20..KEYS {
         let mut client = proxy.client();
         let told = client.say(&format!("get {}", key(number))).expect("it answers");
@@ -117,8 +117,8 @@ fn a_proxy_divides_keys_among_servers_and_goes_on_without_one() {
     }
 }
 
-/// Runs a script that is given the servers' addresses, and says "good" in the end. False if one of its
-/// modules is missing.
+/// Runs a script with the servers' addresses as arguments, which prints "good" at the end. False if one of
+/// its modules is missing.
 fn run_python(modules: &str, script: &str, at: &[&str]) -> bool {
     let (python, place) = ("/usr/bin/python3", Place::new());
     if !place.attempt(python, &["-c", &format!("import {modules}")]).status.success() {
@@ -131,8 +131,8 @@ fn run_python(modules: &str, script: &str, at: &[&str]) -> bool {
     true
 }
 
-/// Each client library by itself: what it has stored it finds, on all servers, and without one of them it
-/// misses that one's share and nothing else.
+/// Each client library alone: it finds all that it has stored, on all servers, and without one of the servers
+/// it misses exactly that one's share.
 const ALONE: &str = "
 import sys
 at, gone = sys.argv[2:5], sys.argv[5:]
@@ -176,7 +176,7 @@ fn clients_divide_keys_among_servers_and_miss_no_more_than_one_had() {
     }
 }
 
-/// Where they use the same hash, that of libmemcached, they look for a key on the same server.
+/// With the same hash, that of libmemcached, both look for a key on the same server.
 const TOGETHER: &str = "
 import sys, pylibmc, uhashring
 from pymemcache.client.hash import HashClient

@@ -1,4 +1,4 @@
-//! A server in the hands of systemd, and of who reads its log.
+//! A server under systemd, and its log.
 
 use crate::server::Server;
 use crate::support::{Place, has, json};
@@ -8,7 +8,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Who is told how a server does.
+/// The receiver of sd_notify messages.
 struct Supervisor(UnixDatagram);
 
 impl Supervisor {
@@ -19,7 +19,7 @@ impl Supervisor {
         Supervisor(socket)
     }
 
-    /// What is said, up to this line.
+    /// The messages up to this line.
     fn hear(&self, wanted: &str) -> Vec<String> {
         let (mut lines, mut room) = (Vec::new(), [0; 4096]);
         while !lines.iter().any(|line| line == wanted) {
@@ -43,7 +43,7 @@ fn its_supervisor_is_told_when_it_serves_lives_and_ends() {
     assert_eq!(said[0], "STATUS=starting");
     assert!(!said.contains(&String::from("WATCHDOG=1")), "{said:?}");
     assert!(server.client().set("a", "1"), "whoever is told that it is ready can use it");
-    // Each of its threads has said that it goes on before it is asked again.
+    // Each of the server's threads has reported progress before the next round.
     let said: Vec<String> = (0..3).flat_map(|_| supervisor.hear("WATCHDOG=1")).collect();
     assert!(
         said.iter().any(|line| line.starts_with("STATUS=0 connections, ") && line.ends_with(" 1 items")),
@@ -63,7 +63,7 @@ fn a_supervisor_that_cannot_be_reached_is_an_error() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("NOTIFY_SOCKET"), "{output:?}");
 }
 
-/// A server whose standard error is in a file.
+/// A server with standard error in a file.
 fn logged(arguments: &[&str]) -> Server {
     let place = Place::new();
     let log = File::create(place.path("log")).expect("the folder is writable");
@@ -109,12 +109,12 @@ fn programs_read_what_happens() {
     let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
     assert_eq!(events.len(), lines.len(), "{lines:?}");
     assert_eq!(events[..3], ["note", "start", "ready"]);
-    // How often something has happened again is told when it is over.
+    // The number of repetitions of an event is logged when the repetition is over.
     let once: Vec<&str> = events.iter().copied().filter(|event| *event != "client_refused").collect();
     assert_eq!(once[once.len() - 2..], ["stopping", "stopped"]);
     let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
     assert!(of("ready")[0]["seconds"].as_f64() > Some(0.0) && of("ready")[0]["items"] == 0);
-    // Not a line for each.
+    // Not one line for each.
     let refused = of("client_refused");
     assert!((1..100).contains(&refused.len()), "{refused:?}");
     assert_eq!(refused.iter().map(|line| line["count"].as_u64().unwrap_or(1)).sum::<u64>(), 100);
@@ -152,7 +152,7 @@ fn systemd_understands_the_unit() {
     let place = Place::new();
     let unit = include_str!("../../../../packaging/tailcut-kv.service");
     assert!(unit.contains("\nExecStart=/usr/bin/tailcut serve kv "));
-    // It looks for the program.
+    // The unit file's program must exist.
     place.put(
         "tailcut-kv.service",
         unit.replace("/usr/bin/tailcut", env!("CARGO_BIN_EXE_tailcut")).as_bytes(),
@@ -160,7 +160,7 @@ fn systemd_understands_the_unit() {
     let output = place.attempt("systemd-analyze", &["verify", "--man=no", "./tailcut-kv.service"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !said.contains("tailcut-kv.service:"), "{said}");
-    // And the options that it starts the server with are understood.
+    // The options with which the unit file starts the server are valid.
     let start =
         unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/tailcut ")).expect("it starts");
     let start = start.replace("${RUNTIME_DIRECTORY}", ".").replace("$OPTIONS", "--memory-only -p 0");

@@ -1,4 +1,4 @@
-//! Chromium without a window, asked over a pipe in the words of its DevTools protocol.
+//! Headless Chromium, controlled over a pipe by its DevTools protocol.
 
 use serde_json::{Value, json};
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// What is installed where these tests can run.
+/// The programs that these tests require.
 pub const PROGRAMS: [&str; 2] = ["chromium", "mkfifo"];
 
 /// A browser with one empty page.
@@ -17,12 +17,12 @@ pub struct Browser {
     answers: BufReader<File>,
     session: Option<String>,
     asked: u64,
-    /// What went wrong in pages, as the browser tells it.
+    /// Errors in pages, as the browser reports them.
     complaints: Vec<String>,
     _folder: TempDir,
 }
 
-/// How a page is looked at.
+/// The viewport width and colour scheme of a page.
 #[derive(Clone, Copy)]
 pub struct View {
     pub width: u32,
@@ -102,7 +102,7 @@ impl Browser {
         self.evaluate(ready);
     }
 
-    /// The value of an expression in the page, or of the promise that it is.
+    /// The value of an expression in the page, awaited if it is a promise.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let how = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let mut answer = self.ask("Runtime.evaluate", how);
@@ -119,7 +119,7 @@ impl Browser {
         }
     }
 
-    /// Looks at the page as it is printed, until it is opened again.
+    /// Emulates print media until the next page is opened.
     pub fn print(&mut self) {
         self.ask("Emulation.setEmulatedMedia", json!({"media": "print"}));
         self.evaluate("window.dispatchEvent(new Event('beforeprint'))");
@@ -131,7 +131,7 @@ impl Browser {
         answer["data"].take().as_str().expect("text").to_owned()
     }
 
-    /// Nothing has gone wrong in any page so far.
+    /// Asserts that no page has had an error so far.
     pub fn assert_content(&mut self, what: &str) {
         let errors = self.evaluate("document.documentElement.dataset.errors || ''");
         assert_eq!((errors.as_str(), self.complaints.as_slice()), (Some(""), &[][..]), "{what}");
@@ -140,7 +140,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends by itself when its pipe is closed; a test that has failed does not wait for that.
+        // The browser exits when its pipe is closed; a failed test does not wait for that.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -41,7 +41,7 @@ blocks = 32
 pages = 16
 ";
 
-/// A folder with the small scenario in it, gone when it is dropped.
+/// A folder with the small scenario in it; removed on drop.
 pub struct Place(TempDir);
 
 impl Place {
@@ -60,7 +60,7 @@ impl Place {
         name.to_string()
     }
 
-    /// A file of so many zeros that take no room.
+    /// A sparse file of `bytes` zeros.
     pub fn sparse(&self, name: &str, bytes: u64) {
         let file = std::fs::File::create(self.path(name)).expect("the folder is writable");
         file.set_len(bytes).expect("files can have holes");
@@ -77,8 +77,8 @@ impl Place {
         command
     }
 
-    /// Runs a program in this folder. One that hangs is ended after ten minutes, and the test fails instead
-    /// of hanging, too.
+    /// Runs a program in this folder. A hanging program is killed after ten minutes, so that the test fails
+    /// instead of hanging.
     pub fn attempt(&self, program: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command
@@ -89,14 +89,14 @@ impl Place {
         command.output().expect("the program starts")
     }
 
-    /// Runs the command, which must succeed, and returns what it printed.
+    /// Runs the command, which must succeed, and returns its output.
     pub fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
         stdout(&output)
     }
 
-    /// Runs the command, which must end with that code, and returns what it complained of.
+    /// Runs the command, which must exit with `code`, and returns its error message.
     pub fn refused(&self, code: i32, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}{}", stdout(&output), stderr(&output));
@@ -120,7 +120,7 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("the report is text")
 }
 
-/// Compares with a file of the repository; `TAILCUT_BLESS=1` writes it instead.
+/// Compares with a file of the repository; with `TAILCUT_BLESS=1` writes the file instead.
 pub fn golden(name: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("TAILCUT_BLESS").is_some() {
@@ -142,7 +142,7 @@ pub fn listens_to_interrupts(id: &str) -> bool {
     caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
 }
 
-/// Whether all programs are installed; says what is skipped if not.
+/// Whether all programs are installed; if not, prints what is skipped.
 pub fn has(programs: &[&str]) -> bool {
     let missing: Vec<&str> = programs.iter().copied().filter(|program| !is_installed(program)).collect();
     if !missing.is_empty() {
@@ -151,7 +151,7 @@ pub fn has(programs: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// Whether there is a fio that speaks NBD; says so if not.
+/// Whether a fio with NBD support is installed; if not, prints that.
 pub fn has_fio() -> bool {
     if !has(&["fio"]) {
         return false;

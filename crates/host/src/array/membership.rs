@@ -176,8 +176,7 @@ mod tests {
     use Presence::{InSync, Missing, Rebuilding};
     use tailcut_base::ids::{Id, IdVec};
 
-    /// The superblock of a member: its generation, the state of the members, and which of them have been
-    /// replaced.
+    /// A member's superblock: its generation, the member states, and which members have been replaced.
     fn own(member: u32, generation: u64, presence: [Presence; 4], replaced: &[u32]) -> Record {
         let id =
             |member: DriveId| MemberId::first(if replaced.contains(&member.get()) { 78 } else { 77 }, member);
@@ -236,7 +235,7 @@ mod tests {
         );
         let old = Record { generation: 6, member: DriveId::new(1), ..newest.clone() };
         assert_eq!(stale_cause(&newest, &old), Some(StaleCause::Outdated));
-        // The first superblocks of format 2 have been written to some of the members.
+        // Some of the members have received their first superblock of format 2.
         assert_eq!(stale_cause(&own(0, 10, ALL, &[]), &Record { member: DriveId::new(2), ..newest }), None);
     }
 
@@ -268,8 +267,8 @@ mod tests {
 
     #[test]
     fn a_superblock_that_did_not_reach_its_members_counts_for_nothing() {
-        // Drive 1 failed and drive 0 recorded that; the power was lost, and the others were opened without
-        // drive 0.
+        // Drive 1 failed and drive 0 recorded the failure; then power was lost, and the others were opened
+        // without drive 0.
         let line = [
             own(0, 6, WITHOUT_1, &[]),
             own(1, 6, WITHOUT_0, &[]),

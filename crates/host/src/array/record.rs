@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// The superblock as encoded by programs that supported format 1 only.
+    /// The superblock as encoded by versions that support only format 1.
     fn encode_as_1(record: &Record) -> Vec<u8> {
         let new = record.encode();
         let mut bytes = new[..HEAD].to_vec();

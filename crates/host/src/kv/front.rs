@@ -306,7 +306,7 @@ mod tests {
                 told.extend(std::iter::from_fn(|| front.next_soon()));
                 prop_assert!(told.len() <= gone.len() + LEAD as usize);
             }
-            // The first record of each segment is not announced.
+            // The first record of each segment is not prefetched.
             gone.retain(|&unit| !at(unit).is_multiple_of(front.segment));
             prop_assert_eq!(told, gone);
         }

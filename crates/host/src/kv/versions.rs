@@ -159,8 +159,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each block is right in one of two copies: the right combination is found, and no block outside of
-        /// the range changes.
+        /// Each block is intact in one of its two copies: the search finds the intact combination, and no
+        /// block outside the range changes.
         #[test]
         fn what_one_of_two_copies_has_is_found(bad in proptest::collection::vec(0u8..3, 1..9), from in 0usize..4) {
             let right: Vec<u8> = (0..bad.len() as u8).map(|at| 10 + at).collect();

@@ -160,7 +160,7 @@ mod tests {
     use crate::path::{Ahci, Nvme};
     use tailcut_base::random::Stream;
 
-    /// A request in a naive model of the path.
+    /// A request in a naive model of the I/O path.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Place {
         Idle,

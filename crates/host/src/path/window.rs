@@ -86,7 +86,7 @@ mod tests {
         assert!(window.length() < Nanos(16_000), "{:?}", window.length());
     }
 
-    /// A request takes 361 µs in figure 4.4: 27 of them in 10 ms.
+    /// A request takes 361 µs in figure 4.4: 27 requests in 10 ms.
     #[test]
     fn feedback_follows_a_change_of_load_within_10_ms() {
         let mut window = Window::new(Nanos(2000), true);
@@ -100,13 +100,13 @@ mod tests {
         }
     }
 
-    /// A core that threads read on in turn: a thread that exceeds its share is no longer scheduled first.
+    /// A core shared by reading threads: a thread that exceeds its share loses its scheduling priority.
     struct Scheduler {
         random: Stream,
-        /// A thread's share of the core per read, and `own`, its use without spinning.
+        /// A thread's share of the core per read, and `own`, its use excluding spinning.
         share: u64,
         own: u64,
-        /// Its credit over the others, at most [`HEAD_START`].
+        /// The thread's credit over the others, at most [`HEAD_START`].
         ahead: u64,
     }
 
@@ -114,7 +114,7 @@ mod tests {
     const GOES_FIRST: u64 = 4_000_000;
 
     impl Scheduler {
-        /// Simulates one read. Returns its lateness, and whether it waited its turn.
+        /// Simulates one read. Returns its lateness, and whether it queued for the core.
         fn read(&mut self, window: &mut Window, reports: bool) -> (u64, bool) {
             let waits = self.ahead < GOES_FIRST;
             let delay = 9000 + self.random.below(12_000) + if waits { self.random.below(70_000) } else { 0 };
@@ -125,7 +125,7 @@ mod tests {
             (late, waits)
         }
 
-        /// Mean lateness of reads in ns, and the share of queued reads (0 to 1), after a warm-up.
+        /// After a warm-up: mean lateness of reads in ns, and the fraction of reads that queued (0 to 1).
         fn run(mut self, reports: bool) -> (u64, f64) {
             let mut window = Window::new(Nanos(2000), true);
             (0..5000).for_each(|_| _ = self.read(&mut window, reports));

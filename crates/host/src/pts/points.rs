@@ -61,7 +61,7 @@ fn is_quick((_, figures): &(Cell, Figures)) -> bool {
 mod tests {
     use super::*;
 
-    /// Loads given by depth, I/Os per second, and mean response time in ms.
+    /// Loads, each given as depth, IOPS, and mean response time in ms.
     fn round(of: &[(u32, u64, u64)]) -> Vec<(Cell, Figures)> {
         let one = |&(depth, ios, mean): &(u32, u64, u64)| {
             let figures = Figures {

@@ -1,4 +1,4 @@
-//! Tests of procedures with scripted devices.
+//! Tests of the procedures on scripted devices.
 
 use super::*;
 use crate::planted::{Rule, broken};
@@ -10,7 +10,7 @@ fn conforming() -> Settings {
     Settings::conforming(Form::Enterprise, 100 << 30)
 }
 
-/// Figures of a drive with this many I/Os per second, at a mean response time of 1 ms.
+/// Metrics of a drive with this many IOPS at a mean response time of 1 ms.
 fn figures(iops: u64, cell: &Cell, time: Nanos) -> Figures {
     let ios = (u128::from(iops) * u128::from(time.0) / 1_000_000_000) as u64;
     Figures {
@@ -23,7 +23,7 @@ fn figures(iops: u64, cell: &Cell, time: Nanos) -> Figures {
     }
 }
 
-/// Runs a test on a drive whose I/Os per second are given by load and round.
+/// Runs a test on a drive whose IOPS depend on load and round.
 fn carried_out(test: Test, settings: Settings, script: impl Fn(&Cell, u32) -> u64) -> Procedure {
     let mut procedure = Procedure::new(test, settings);
     let mut steps = 0;
@@ -32,7 +32,7 @@ fn carried_out(test: Test, settings: Settings, script: impl Fn(&Cell, u32) -> u6
         let outcome = match step {
             Step::Purge | Step::Rest(_) => Outcome::Done,
             Step::Load(stretch) => {
-                // A load that is limited by bytes only takes ten minutes.
+                // A load limited only by bytes runs for ten minutes.
                 let time = stretch.time.min(MINUTE * 10);
                 let figures = figures(script(&stretch.cell, round), &stretch.cell, time);
                 Outcome::Measured { figures, latency: None }
@@ -83,7 +83,7 @@ fn the_borders_of_excursion_and_drift_are_inside() {
 fn a_drive_that_falls_by_a_tenth_a_round_is_steady_when_it_has_stopped() {
     let at = |round: u32| 20_000 * 9u64.pow(round.min(6)) / 10u64.pow(round.min(6));
     let test = carried_out(Test::Latency, conforming(), |_, round| at(round));
-    // Its response time is constant: steady at once.
+    // The response time is constant: steady at once.
     assert_eq!(ending(&test), (Some(Ending::Steady), 0..5));
     let test = carried_out(Test::Iops, conforming(), |_, round| at(round));
     assert_eq!(ending(&test).1.start, 5, "one round of the fall is within a tenth of the line");
@@ -91,13 +91,13 @@ fn a_drive_that_falls_by_a_tenth_a_round_is_steady_when_it_has_stopped() {
 
 #[test]
 fn all_that_is_tracked_has_to_be_steady() {
-    // Only large reads are unsteady, for nine rounds.
+    // Only large reads are unsteady, during the first nine rounds.
     let script = |cell: &Cell, round: u32| match (cell.reads, cell.size().as_str()) {
         (100, "1024KiB") if round < 9 => 1000 * u64::from(1 + round % 2),
         _ => 1000,
     };
     let run = || ending(&carried_out(Test::Iops, conforming(), script)).1;
-    // The ninth round is like those that follow.
+    // The ninth round matches the ones after it.
     assert_eq!(run(), 8..13);
     assert_eq!(broken(Rule::AllTracksAreSteady, run), 0..5, "the test sees when one is enough");
 }
@@ -117,7 +117,7 @@ fn saturation_ends_with_what_comes_first() {
         let test = carried_out(Test::WriteSaturation, settings, move |_, round| script(round));
         (ending(&test).0, test.of_stage(1).count())
     };
-    // Rounds of 30 minutes: 100,000 I/Os per second are 400 GiB in 17.5 minutes.
+    // Rounds of 30 minutes: 100,000 IOPS transfer 400 GiB in 17.5 minutes.
     assert_eq!(run(|_| 100_000), (Some(Ending::Bytes), 18));
     assert_eq!(run(|_| 1000), (Some(Ending::Steady), 150));
     assert_eq!(run(|round| 1000 + 1000 * u64::from(round % 2)), (Some(Ending::Time), 360));
@@ -150,7 +150,7 @@ fn rests_of_idle_recovery_follow_each_write() {
         };
         procedure.told(outcome);
     }
-    // Six of 360, with a minute of 50 ms.
+    // Six of 360 cycles, with a minute scaled to 50 ms.
     assert_eq!(rests.len(), 5 * 6);
     assert_eq!((rests[0], rests[29]), (Nanos(50_000_000 * 5 / 60), Nanos(50_000_000 * 50 / 60)));
     assert_eq!(procedure.stages()[2].name, "wait 5 s");
@@ -162,13 +162,13 @@ fn the_times_are_those_of_the_specification() {
     assert_eq!(hours(Test::CrossStimulusRecovery), 22.0);
     assert_eq!(hours(Test::WriteSaturation), 6.0 + 1.0 / 3.0);
     assert_eq!(hours(Test::Iops), 25.0 * 56.0 / 60.0);
-    // Up to 12.5 hours before, 360 times 5 s and the rests, five times half an hour.
+    // Up to 12.5 hours beforehand, 360 times 5 s plus the rests, and five times half an hour.
     assert_eq!(hours(Test::HostIdleRecovery), 12.5 + (360.0 * (25.0 + 105.0)) / 3600.0 + 2.5);
 }
 
 #[test]
 fn three_points_are_chosen_from_the_last_round() {
-    // More demand increases IOPS, but 1024 I/Os take longer than 5 ms each.
+    // More demand increases IOPS, but with 1024 outstanding I/Os each takes longer than 5 ms.
     let mut procedure = Procedure::new(Test::DemandIntensity, Settings::quick(Form::Enterprise, 1 << 20));
     while let Some(step) = procedure.next() {
         let outcome = match step {

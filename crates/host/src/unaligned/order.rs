@@ -74,18 +74,17 @@ impl Order {
         self.cells.iter().all(|cell| cell.is_free(true) && cell.is_unwanted(true))
     }
 
-    /// A request must wait.
+    /// Queues a request that has to wait.
     pub fn wait(&mut self, claim: Claim) {
         claim.cells().for_each(|cell| *self.cells[cell].waiting(claim.writes) += 1);
     }
 
-    /// Starts a pass over the waiting requests, in order of submission: call [`Order::resumes`] for each
-    /// after this.
+    /// Starts a pass over the waiting requests in submission order; then call [`Order::resumes`] for each.
     pub fn begin_walk(&mut self) {
         self.walk += 1;
     }
 
-    /// True if a waiting request may start; it is then counted as started.
+    /// True if a waiting request may start; if so, it is counted as started.
     pub fn resumes(&mut self, claim: Claim) -> bool {
         let walk = self.walk;
         let may_start = claim.cells().all(|cell| {

@@ -7,13 +7,13 @@ use tailcut_base::{Nanos, Op};
 const BLOCKS: u64 = 40;
 const BYTES: usize = (BLOCKS * BLOCK_BYTES) as usize;
 
-/// A disk that completes requests in any order, and executes each at any time in between.
+/// A disk that completes requests in any order and executes each at any time before its completion.
 struct Whim {
     blocks: Vec<Bytes>,
     under_way: Vec<Request<Bytes>>,
     depth: usize,
     most_blocks: u32,
-    /// Blocks that were written without force unit access and not flushed.
+    /// Blocks that were written without FUA and have not been flushed.
     volatile: Vec<bool>,
     /// Fails requests that touch this block.
     broken: Option<u64>,
@@ -117,7 +117,7 @@ fn somewhere(random: &mut Stream) -> (usize, usize) {
     (offset, length)
 }
 
-/// What each unanswered read must return.
+/// Expected data of each pending read.
 type Expected = std::collections::BTreeMap<u32, (usize, Vec<u8>)>;
 
 fn settle(
@@ -144,8 +144,7 @@ fn settle(
     }
 }
 
-/// Many concurrent requests of any offset and length, against an array of bytes that executes them one by
-/// one.
+/// Many concurrent requests at any offset and length, compared with a byte array that executes them serially.
 #[test]
 fn it_is_an_array_of_bytes() {
     for seed in 0..60 {
@@ -161,7 +160,7 @@ fn it_is_an_array_of_bytes() {
                 0..3 => Kind::Read,
                 3..6 => Kind::Write,
                 6 => Kind::Zero { takes_room: random.below(2) == 0 },
-                // The content after a trim is known only if it is zeros.
+                // The content after a trim is defined only if trims write zeros.
                 _ if trims_to_zeros => Kind::Trim,
                 _ => Kind::Flush,
             };

@@ -1,4 +1,4 @@
-//! Arrays for these tests, and what they look at.
+//! Arrays for these tests, and checks of them.
 
 use crate::model::same;
 use crate::rig::Rig;
@@ -7,7 +7,7 @@ use tailcut_host::array::DriveId;
 use tailcut_host::array::{Array, ArrayConfig, LayoutKind};
 use tailcut_host::{Bytes, Request};
 
-/// Drives, token groups and copies.
+/// Number of drives, token groups and copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub drives: u32,
@@ -25,7 +25,7 @@ pub const fn triples(drives: u32, groups: u32) -> Shape {
     Shape { drives, groups, copies: 3 }
 }
 
-/// The one that most tests take.
+/// The shape that most tests use.
 pub const FOUR: Shape = pairs(4, 2);
 
 pub const SHAPES: [Shape; 10] = [
@@ -54,20 +54,20 @@ pub fn config(Shape { drives, groups, copies }: Shape) -> ArrayConfig {
     config
 }
 
-/// How many seeds a random test takes: `TAILCUT_CASES` multiplies them, `TAILCUT_SEED` moves them.
+/// Seeds of a random test: `TAILCUT_CASES` multiplies their number, `TAILCUT_SEED` shifts them.
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("TAILCUT_SEED").unwrap_or(0) * 1_000_000;
     first..first + count * number("TAILCUT_CASES").unwrap_or(1)
 }
 
-/// Where data begins on each drive: behind the record and the descriptors.
+/// First data block of each drive, behind the superblock and the descriptors.
 pub const DATA: u64 = 2 + 18;
 
-/// Blocks of a chunk.
+/// Chunk size in blocks.
 const CHUNK: u64 = 4;
 
-/// A heavy request to a drive without the token.
+/// Reports a heavy request to a drive that does not hold the token.
 pub fn without_token(array: &Array<Bytes>, drive: DriveId, request: &Request<Bytes>) -> Option<String> {
     let is_heavy = request.op == Op::Flush || request.op != Op::Read && request.block >= 2;
     let has_token = array.epochs().is_some_and(|epochs| epochs.holders().contains(&drive));
@@ -75,19 +75,19 @@ pub fn without_token(array: &Array<Bytes>, drive: DriveId, request: &Request<Byt
         .then(|| format!("{} of {} on drive {drive} without the token", request.op, request.block))
 }
 
-/// A new array that is watched.
+/// A new array with an observer.
 pub fn rig(config: &ArrayConfig, seed: u64) -> Rig {
     let mut rig = Rig::new(config, seed);
     rig.watch = Some(without_token);
     rig
 }
 
-/// At rest all copies of every block are the same.
+/// Once the array is idle, all copies of every block are equal.
 pub fn check_copies(rig: &mut Rig, copies: u32) {
     check_copies_without(rig, copies, &[]);
 }
 
-/// The same of the copies that are left when some drives are not.
+/// Compares the copies on the remaining drives, excluding `lost`.
 pub fn check_copies_without(rig: &mut Rig, copies: u32, lost: &[usize]) {
     let (drives, copies) = (rig.drives.len(), u64::from(copies));
     let rows = (rig.data_end() - DATA) / (copies * CHUNK);
@@ -107,7 +107,7 @@ pub fn check_copies_without(rig: &mut Rig, copies: u32, lost: &[usize]) {
     }
 }
 
-/// What is wrong, with what was sent without the token.
+/// All violations, including requests sent without the token.
 pub fn wrong(mut rig: Rig) -> Vec<String> {
     rig.wrong.append(&mut rig.seen);
     rig.wrong.truncate(5);

@@ -1,4 +1,4 @@
-//! How long writes wait, and how much.
+//! Bounds on how long writes wait, and on how much waits.
 
 use crate::bench::{FOUR, check_copies, config, rig, seeds, wrong};
 use tailcut_base::{Nanos, Op};
@@ -32,7 +32,7 @@ fn writes_are_slowed_down_and_wait_for_no_longer_than_the_deadline() {
 
 #[test]
 fn a_full_ring_of_descriptors_is_merged() {
-    // Each flush writes a descriptor; a block that stays dirty keeps it.
+    // Each flush writes a descriptor; a block that stays dirty keeps its descriptor in use.
     let mut config = config(FOUR);
     config.epoch.delay = Nanos::ZERO;
     let mut rig = rig(&config, 3);

@@ -1,4 +1,5 @@
-//! Block checksums of arrays with epochs, on drives that return wrong bytes with success: none is served.
+//! Block checksums of `epochs` arrays on drives that return wrong data with success: it must never reach the
+//! host.
 
 use crate::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, seeds, triples};
 use crate::rig::Rig;
@@ -14,7 +15,7 @@ fn checked(shape: Shape) -> ArrayConfig {
     config
 }
 
-/// An array on drives without protection information. What is written to the area needs no token.
+/// An array on drives without protection information. Writes to the checksum area need no token.
 fn unsealed(config: &ArrayConfig, seed: u64) -> Rig {
     let mut rig = Rig::new(config, seed);
     rig.drives.iter_mut().for_each(|drive| drive.is_unsealed = true);
@@ -59,7 +60,7 @@ fn reopen(rig: Rig) -> Rig {
     rig
 }
 
-/// Reads find what is wrong, and a scrub what they have not met; then all copies are right.
+/// Reads detect corrupt blocks, and a scrub those that were not read; then all copies are intact.
 fn is_found(rig: &mut Rig, shape: Shape) {
     assert_eq!(wrong_and_errors(rig), (0, 0), "{shape:?}");
     rig.rest();

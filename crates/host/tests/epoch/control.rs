@@ -1,4 +1,4 @@
-//! Drives that can be told when to collect, and drives that cannot.
+//! Drives with a control interface for collection, and drives without one.
 
 use crate::bench::{FOUR, check_copies, config, rig, seeds, wrong};
 use crate::drive::Interface;
@@ -71,7 +71,7 @@ fn a_drive_that_is_done_serves_reads_while_others_of_its_group_go_on() {
     while !has_been_asked(&rig, 0) || !has_been_asked(&rig, 2) {
         assert!(rig.step(), "drives are asked to come to rest");
     }
-    // Drive 2 says after a while that it has, and drive 0 never does.
+    // Drive 2 reports after a while that it has quiesced; drive 0 never does.
     let before = rig.drives[2].reads;
     while rig.drives[2].reads == before && !rig.array.epochs().expect("it has epochs").holders().is_empty() {
         rig.submit(Op::Read, 24, 1, false);

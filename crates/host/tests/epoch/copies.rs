@@ -1,4 +1,4 @@
-//! Drives without protection information that return wrong bytes: a reader with checksums asks for another
+//! Drives without protection information that return wrong data: a reader with checksums requests another
 //! copy.
 
 use crate::bench::{DATA, FOUR, check_copies, config, rig, triples, wrong};
@@ -16,7 +16,7 @@ fn a_wrong_copy_is_read_elsewhere_and_rewritten() {
         for block in 0..24 {
             rig.drives[0].corrupt(DATA + block);
         }
-        // Which copy is read changes with the load: after a few rounds all have been met.
+        // The load decides which copy is read: after a few rounds, all have been read.
         let (mut met, mut lost) = (0, 0);
         for _ in 0..6 {
             let (found, gone) = rig.read_as_a_file_system(0..all);
@@ -24,7 +24,7 @@ fn a_wrong_copy_is_read_elsewhere_and_rewritten() {
         }
         assert!(met > 0, "some of the wrong copies were read");
         assert_eq!(lost, 0);
-        // The others are found by their numbers.
+        // The remaining ones are found by copy number.
         for block in 0..all {
             let right = rig.model.expected(block);
             for copy in 0..shape.copies as u8 {
@@ -72,8 +72,8 @@ fn a_copy_on_a_drive_that_is_missing_cannot_be_had() {
     assert_eq!(rig.read_copy(Mirror::Only(2), 0, 1, Vec::new()).status, Status::InvalidField);
 }
 
-/// A scrub counts two copies that differ and changes neither, because it cannot tell which is right; a reader
-/// with checksums can. With three copies the majority wins.
+/// A scrub counts two copies that differ but changes neither, since it cannot tell which is correct; a reader
+/// with checksums can. With three copies, the majority wins.
 #[test]
 fn a_scrub_does_not_choose_between_two_copies() {
     for shape in [FOUR, triples(6, 3)] {

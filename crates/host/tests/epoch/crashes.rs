@@ -1,4 +1,4 @@
-//! Power cuts, alone and together with the loss of a drive.
+//! Power cuts, with and without drive loss.
 
 use crate::bench::{
     FOUR, SHAPES, Shape, check_copies, check_copies_without, config, pairs, rig, seeds, triples,
@@ -7,9 +7,9 @@ use crate::bench::{
 use crate::rig::Rig;
 use tailcut_base::Op;
 
-/// Power cuts after some random work, in the middle of more; then what is left is compared and worked on. The
-/// last may come with the loss of drives next to each other, of so many as can be lost, or of fewer. Returns
-/// what was wrong.
+/// Cuts power several times in the middle of random work, then verifies the surviving data and continues
+/// working on it. The last cut may also lose adjacent drives, up to as many as the layout tolerates. Returns
+/// all violations.
 pub fn random_cut(shape: Shape, seed: u64, lose: bool) -> Vec<String> {
     let mut rig = rig(&config(shape), seed);
     for round in 0..3 {
@@ -20,13 +20,13 @@ pub fn random_cut(shape: Shape, seed: u64, lose: bool) -> Vec<String> {
         let count = if lose && round == 2 { 1 + seed as usize / 2 % (shape.copies as usize - 1) } else { 0 };
         let lost: Vec<usize> =
             (0..count).map(|index| ((seed + round) as usize + index) % rig.drives.len()).collect();
-        // What the array was made with stands in its record.
+        // The superblock holds the settings with which the array was created.
         rig.config.epoch.chunk = if seed.is_multiple_of(2) { 4 << 12 } else { 1 << 20 };
         rig.config.epoch.cache = if seed.is_multiple_of(3) { 24 << 12 } else { 1 << 20 };
         rig.config.epoch.copies = 2;
         rig = rig.cut(&lost);
         if rig.stream.below(3) == 0 {
-            // And once more, while it recovers.
+            // Once more, during recovery.
             for _ in 0..rig.stream.below(60) {
                 rig.step();
             }
@@ -67,8 +67,8 @@ fn they_survive_the_loss_of_a_drive_at_the_same_time() {
     }
 }
 
-/// A small script: data that is flushed, then writes over a part of it, then the power goes after `steps`
-/// events and a drive with it. Returns what was wrong, or none when the script had ended before.
+/// A short script: flushed data, then overwrites of part of it; `steps` events later the power is cut and the
+/// drives in `lost` fail. Returns all violations; None if the script finished earlier.
 pub fn script(shape: Shape, steps: u64, lost: &[usize], seed: u64) -> Option<Vec<String>> {
     let mut rig = rig(&config(shape), seed);
     rig.submit(Op::Write, 0, 12, false);
@@ -148,7 +148,7 @@ fn recovery_survives_a_power_cut_at_every_step() {
     }
 }
 
-/// What recovery reads does not grow with the drives.
+/// The amount that recovery reads does not grow with the size of the drives.
 #[test]
 fn recovery_compares_what_was_listed() {
     for seed in seeds(10) {
@@ -163,12 +163,12 @@ fn recovery_compares_what_was_listed() {
         rig.watch = None;
         rig.until_ready();
         let after: u64 = rig.drives.iter().map(|drive| drive.reads).sum();
-        // Records, places for descriptors, and two copies of each block that has been listed at all.
+        // Superblocks, descriptor slots, and two copies of each block that was ever listed.
         assert!(after - before <= 4 * (2 + 18) + 2 * 27, "{} blocks", after - before);
     }
 }
 
-/// A drive stops to answer and is left behind; it is back after a power cut. Returns what was wrong.
+/// A drive stops responding and is left behind; after a power cut it is back. Returns all violations.
 fn left_behind(shape: Shape, seed: u64) -> Vec<String> {
     let mut rig = rig(&config(shape), seed);
     rig.work(60, 12);
@@ -187,7 +187,7 @@ fn left_behind(shape: Shape, seed: u64) -> Vec<String> {
     wrong(rig)
 }
 
-/// What it holds must not count, unless nothing has been done without it.
+/// The content of a returning drive must be ignored, unless nothing was written without it.
 #[test]
 fn a_drive_that_was_left_behind_does_not_count_when_it_is_back() {
     for shape in [FOUR, triples(3, 3), triples(4, 4)] {

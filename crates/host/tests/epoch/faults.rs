@@ -1,4 +1,4 @@
-//! Drives that fail, are replaced, or return something else than was written.
+//! Drives that fail, are replaced, or return wrong data.
 
 use crate::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, pairs, rig, seeds, triples, wrong};
 use tailcut_base::Op;
@@ -6,7 +6,7 @@ use tailcut_base::ids::Id;
 use tailcut_host::array::Condition;
 use tailcut_host::array::DriveId;
 
-/// A drive is lost under load and replaced, while writes go on. Returns what was wrong.
+/// Loses a drive under load and replaces it while writes continue. Returns all violations.
 pub fn rebuild(shape: Shape, seed: u64) -> Vec<String> {
     let mut rig = rig(&config(shape), seed);
     rig.work(80, 10);
@@ -21,7 +21,7 @@ pub fn rebuild(shape: Shape, seed: u64) -> Vec<String> {
         rig.array.condition(),
         Condition::Degraded { missing: vec![DriveId::at(lost)], rebuilding: vec![] }
     );
-    // Drives are cleared without the token: nobody reads from that one yet.
+    // A drive is cleared without the token, since no reads go to it yet.
     rig.watch = None;
     rig.replace(lost);
     rig.work(80, 10);
@@ -99,7 +99,7 @@ fn a_scrub_finds_what_is_wrong_while_writes_go_on() {
     }
 }
 
-/// Descriptors that cannot be read: then everything on the drive is compared.
+/// If descriptors cannot be read, recovery compares everything on the drive.
 #[test]
 fn a_lost_descriptor_loses_nothing() {
     for seed in seeds(40) {
@@ -117,7 +117,7 @@ fn a_lost_descriptor_loses_nothing() {
     }
 }
 
-/// A latent fault of the only copy that is left: that block is lost, the others are rebuilt.
+/// A latent error in the only remaining copy: that block is lost, all others are rebuilt.
 #[test]
 fn a_drive_is_rebuilt_although_a_block_has_no_other_copy() {
     let mut rig = rig(&config(FOUR), 1);
@@ -133,7 +133,7 @@ fn a_drive_is_rebuilt_although_a_block_has_no_other_copy() {
     assert!(rig.array.epochs().expect("it has epochs").scrub_report().not_rebuilt > 0);
 }
 
-/// Two drives that share blocks are gone, one after the other, and replaced.
+/// Two drives that share blocks fail one after the other and are replaced.
 #[test]
 fn with_three_copies_two_drives_are_rebuilt() {
     for shape in [triples(3, 3), triples(6, 3), triples(4, 4)] {
@@ -169,14 +169,14 @@ fn with_three_copies_two_drives_are_rebuilt() {
     }
 }
 
-/// Two of three are right: what they say counts, wherever they stand.
+/// Two of three copies are correct: the majority wins, at any position.
 #[test]
 fn what_most_copies_say_counts() {
     for wrong_one in 0..3u64 {
         let mut rig = rig(&config(triples(3, 3)), 1);
         rig.submit(Op::Write, 0, 4, true);
         rig.rest();
-        // The older content of this place, with its seal: only the others tell that it is wrong.
+        // Old content of this block with a valid guard: only the other copies reveal that it is stale.
         let (drive, block) = (wrong_one as usize, DATA + 4 * wrong_one);
         let right = rig.drives[drive].get(block);
         rig.submit(Op::Write, 0, 1, true);
@@ -193,7 +193,7 @@ fn what_most_copies_say_counts() {
     }
 }
 
-/// One copy is corrupt, another unreadable: the third serves, and both are put right.
+/// One copy is corrupt and another unreadable: the third serves the read, and both are repaired.
 #[test]
 fn with_three_copies_two_may_be_corrupt() {
     let mut rig = rig(&config(triples(3, 3)), 1);

@@ -1,4 +1,4 @@
-//! Arrays with token groups, against a model of what every block may hold.
+//! Arrays with token groups, against a model of every block's possible contents.
 
 #[path = "../raid/drive.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! Rules are broken one by one: each time a check must notice.
+//! Mutation tests: rules are broken one by one, and a check must detect each.
 
 use crate::bench::{FOUR, check_copies, config, pairs, rig, triples, without_token, wrong};
 use crate::crashes::random_cut;
@@ -7,8 +7,8 @@ use crate::workload::work;
 use tailcut_base::Op;
 use tailcut_host::array::epoch::planted::{Rule, broken};
 
-/// True when one of the seeds shows something wrong, or an assertion of the code does, and nothing is
-/// wrong there while the rule holds.
+/// True if some seed yields a violation or a failed assertion in the code while the rule is broken, and none
+/// while it holds.
 fn is_noticed(rule: Rule, run: impl Fn(u64) -> Vec<String> + std::panic::RefUnwindSafe) -> bool {
     is_noticed_within(60, rule, run)
 }
@@ -37,7 +37,7 @@ fn unlisted_changes_are_noticed() {
     assert!(is_noticed(Rule::Reconcile, |seed| random_cut(FOUR, seed, false)));
 }
 
-/// With three copies two may be left that differ, and the drive that has listed them gone.
+/// With three copies, two remaining ones may differ while the drive that listed them is gone.
 #[test]
 fn changes_that_only_one_of_three_lists_are_noticed() {
     assert!(is_noticed_within(4000, Rule::ListEverywhere, |seed| random_cut(triples(3, 3), seed, true)));
@@ -55,7 +55,8 @@ fn writes_that_a_rebuild_misses_are_noticed() {
     assert!(is_noticed(Rule::FillInCache, |seed| rebuild(FOUR, seed)));
 }
 
-/// After a power cut in the middle of one drive's epoch the newer copy is there, though either would do.
+/// After a power cut in the middle of one drive's epoch, the newer copy is kept, though either would be
+/// valid.
 fn newest(seed: u64) -> Vec<String> {
     let mut rig = rig(&config(pairs(2, 2)), seed);
     rig.submit(Op::Write, 0, 4, true);
@@ -84,7 +85,8 @@ fn the_older_of_two_copies_is_noticed() {
 
 #[test]
 fn descriptors_of_a_predecessor_are_noticed() {
-    // They make the ring unreadable or compare what need not be; what counts is that none is left.
+    // Stale descriptors make the ring unreadable or cause needless comparisons; the check is that none
+    // remain.
     let run = |seed: u64| {
         let mut rig = rig(&config(FOUR), seed);
         rig.work(60, 8);
@@ -110,8 +112,8 @@ fn descriptors_of_a_predecessor_are_noticed() {
     assert!(is_noticed(Rule::ClearDescriptors, run));
 }
 
-/// A drive is gone while blocks are written one after the other, and back after a power cut that comes
-/// about when the record would say so.
+/// A drive is gone while blocks are written one by one, and returns after a power cut at about the time at
+/// which the superblock would record its failure.
 fn back_before_the_record(seed: u64) -> Vec<String> {
     let mut rig = rig(&config(pairs(2, 2)), seed);
     rig.submit(Op::Write, 0, 12, true);

@@ -4,7 +4,7 @@ use crate::bench::{FOUR, SHAPES, Shape, check_copies, config, rig, seeds, wrong}
 use tailcut_base::Op;
 use tailcut_host::array::Condition;
 
-/// Random work on a healthy array.
+/// Random requests to a healthy array.
 pub fn work(shape: Shape, seed: u64) -> Vec<String> {
     let mut rig = rig(&config(shape), seed);
     rig.work(300, 1 + (seed as usize * 7) % 40);

@@ -1,31 +1,31 @@
-//! A disk that answers when it is told to.
+//! A simulated disk that completes requests only when told to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Spans, Status};
 use tailcut_host::{Bytes, Disk, Mirror, Request, Response};
 
-/// Blocks in memory, a volatile cache, and requests that were not answered yet.
+/// Blocks in memory, a volatile cache, and pending requests.
 pub struct TestDisk {
     pub shape: Disk,
-    /// What survives the loss of power.
+    /// Data that survives a power loss.
     media: BTreeMap<u64, Bytes>,
-    /// What was written since, in the order in which it was acknowledged.
+    /// Cached writes in the order of their completion.
     cache: Vec<(u64, Bytes)>,
     waiting: Vec<Request<Bytes>>,
     random: Stream,
-    /// One read in so many fails.
+    /// One read in this many fails.
     pub bad_reads: Option<u64>,
     pub reads: u64,
-    /// It takes no writes any more.
+    /// Writes are refused.
     pub refuses_writes: bool,
-    /// Writes end with an error of the media.
+    /// Writes fail with a media error.
     pub fails_writes: bool,
-    /// It has no room for blocks that were never written.
+    /// The disk has no space for blocks that were never written.
     pub is_full: bool,
-    /// What a copy has in a block instead of what was written.
+    /// Wrong content of single copies of a block, by block and copy.
     pub bad_copies: BTreeMap<(u64, u8), Bytes>,
-    /// Blocks that it cannot read until they are written again.
+    /// Blocks that cannot be read until they are rewritten.
     pub unreadable: BTreeSet<u64>,
 }
 
@@ -61,7 +61,7 @@ impl TestDisk {
         self.waiting.is_empty()
     }
 
-    /// Answers one of its requests.
+    /// Completes one pending request.
     pub fn answer(&mut self) -> Option<Response<Bytes>> {
         if self.waiting.is_empty() {
             return None;
@@ -111,7 +111,8 @@ impl TestDisk {
         Some(Response { id: request.id, status, data, busy_for: Nanos::ZERO, spans: Spans::default() })
     }
 
-    /// Overwrites the other copies of a block with this one, if that is what the host takes for right.
+    /// Overwrites a block's other copies with this one, if it matches the data that the host considers
+    /// correct.
     fn repair(&mut self, block: u64, copy: u8, right: &Bytes) {
         let truth = self.read(block);
         let source = self.bad_copies.get(&(block, copy)).unwrap_or(&truth);
@@ -147,7 +148,7 @@ impl TestDisk {
         cached.or_else(|| self.media.get(&block)).cloned().unwrap_or_default()
     }
 
-    /// Changes a byte on the media.
+    /// Flips the lowest bit of a byte on the media.
     #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn flip(&mut self, block: u64, byte: usize) {
         let mut bytes = self.read(block);
@@ -155,14 +156,14 @@ impl TestDisk {
         self.media.insert(block, bytes);
     }
 
-    /// The media have these bytes.
+    /// Sets a block on the media.
     #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn set(&mut self, block: u64, bytes: Bytes) {
         self.media.insert(block, bytes);
     }
 
-    /// Fails all writes in flight, which makes those of `blocks` unreadable, and loses power with everything
-    /// unflushed.
+    /// Fails all writes in flight, makes those of `blocks` unreadable, and loses power with all unflushed
+    /// data.
     #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn fail_writes(&mut self, blocks: std::ops::Range<u64>) {
         self.cache.clear();
@@ -170,8 +171,7 @@ impl TestDisk {
         self.unreadable.extend(failed.map(|request| request.block).filter(|block| blocks.contains(block)));
     }
 
-    /// The power goes: requests that were not answered are carried out or not, block by block, and so is what
-    /// was acknowledged and not flushed.
+    /// Loses power: each block of pending writes and of unflushed data reaches the media or not.
     #[allow(dead_code, reason = "not all who have a disk break it")]
     pub fn lose_power(&mut self) {
         for (block, bytes) in std::mem::take(&mut self.cache) {

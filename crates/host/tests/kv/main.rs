@@ -1,4 +1,4 @@
-//! The engine of the key-value server against a map, on a disk that answers in any order and loses its power.
+//! The key-value engine against a map, on a disk that completes requests in any order and loses power.
 
 #![allow(missing_docs)]
 

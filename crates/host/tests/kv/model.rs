@@ -1,11 +1,11 @@
-//! What an engine should say.
+//! A model of the engine's content.
 
 use std::collections::BTreeMap;
 
 /// A value with the client's flags.
 pub type Content = (Vec<u8>, u32);
 
-/// All states that the items may have.
+/// All possible states of the items.
 #[derive(Debug, Default)]
 pub struct Model {
     keys: BTreeMap<u64, History>,
@@ -13,10 +13,9 @@ pub struct Model {
 
 #[derive(Debug)]
 struct History {
-    /// What it may have been before `later`, and may be again after a loss of power; one state where that is
-    /// known.
+    /// Possible states before `later`, to which a power loss may revert; a single one if it is known.
     before: Vec<Option<Content>>,
-    /// What it has been since, with the points at which that is durable; oldest first.
+    /// Later states, oldest first, each with the log position at which it is durable.
     later: Vec<(u64, Option<Content>)>,
 }
 
@@ -27,12 +26,12 @@ impl Default for History {
 }
 
 impl Model {
-    /// An item has changed; `point` is where the log will be when that is durable.
+    /// An item has changed; the change is durable once the log reaches `point`.
     pub fn set(&mut self, key: u64, content: Option<Content>, point: u64) {
         self.keys.entry(key).or_default().later.push((point, content));
     }
 
-    /// What was written before this point is durable.
+    /// Everything written before this point is durable.
     pub fn note_durable(&mut self, point: u64) {
         for history in self.keys.values_mut() {
             let count = history.later.iter().take_while(|&&(at, _)| at <= point).count();
@@ -42,7 +41,7 @@ impl Model {
         }
     }
 
-    /// The power was lost: an item is in one of the states since the last durable one.
+    /// Power was lost: each item is in one of its states since the last durable one.
     pub fn note_cut(&mut self) {
         for history in self.keys.values_mut() {
             history.before.extend(history.later.drain(..).map(|(_, state)| state));
@@ -50,28 +49,28 @@ impl Model {
         }
     }
 
-    /// Bytes of all values.
+    /// Total size of all values in bytes.
     pub fn bytes(&self) -> u64 {
         let last = self.keys.values().filter_map(History::now);
         last.map(|(value, _)| value.len() as u64).sum()
     }
 
-    /// What an item is, if that is known.
+    /// The item's current content, if it is known.
     pub fn now(&self, key: u64) -> Option<&Content> {
         self.keys.get(&key)?.now()
     }
 
-    /// True if it is known what an item is.
+    /// True if the item's content is known.
     pub fn is_certain(&self, key: u64) -> bool {
         self.keys.get(&key).is_none_or(|history| history.before.len() == 1 || !history.later.is_empty())
     }
 
-    /// True if an item was changed, and that is not known to be durable.
+    /// True if the item has changed and the change is not known to be durable.
     pub fn has_changed(&self, key: u64) -> bool {
         self.keys.get(&key).is_some_and(|history| !history.later.is_empty())
     }
 
-    /// True if an item may be this.
+    /// True if the item may have this content.
     pub fn may_be(&self, key: u64, content: Option<&Content>) -> bool {
         let Some(history) = self.keys.get(&key) else { return content.is_none() };
         match history.later.last() {
@@ -80,7 +79,7 @@ impl Model {
         }
     }
 
-    /// It is known now what an item is.
+    /// The item's content is now known.
     pub fn settle(&mut self, key: u64, content: Option<Content>) {
         self.keys.insert(key, History { before: vec![content], later: Vec::new() });
     }

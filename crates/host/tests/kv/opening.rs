@@ -1,4 +1,4 @@
-//! Disks that hold a store, or something else.
+//! Opening disks that hold a store or other data.
 
 use crate::disk::TestDisk;
 use crate::rig::{open, settings};
@@ -18,7 +18,7 @@ fn what_is_not_ours_is_not_written() {
     disk.shape.blocks = 16 * 10;
     let larger = NotOurs::Larger { store: 16 * 20, disk: 16 * 10 };
     assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(larger.into()));
-    // Both superblocks are of another version.
+    // Both superblocks are of an unsupported version.
     disk.shape.blocks = 16 * 20;
     open(settings, &mut disk, Making::Open).expect("it is ours");
     (0..2).for_each(|block| disk.flip(block, 8));
@@ -66,7 +66,7 @@ fn progress_counts_segments_up_to_all_of_them() {
     assert_eq!((looked_at, all), (20, 20));
 }
 
-/// The index has partitions for as many items as the disk may hold.
+/// The index has partitions for the largest number of items that fit on the disk.
 #[test]
 fn the_index_grows_with_the_disk() {
     let bytes = |blocks| {

@@ -1,4 +1,4 @@
-//! Anything in any order, with the power lost now and then.
+//! Random operations in any order, with occasional power loss.
 
 use crate::rig::{KEYS, Rig, settings};
 use tailcut_host::kv::{Append, Keep, Settings};
@@ -20,7 +20,7 @@ fn a_store_keeps_everything_whatever_happens() {
     }
 }
 
-/// What is moved for room is asked for meanwhile, and the other way round.
+/// Items are requested while cleaning moves them, and vice versa.
 #[test]
 fn a_store_that_always_makes_room_loses_nothing() {
     for seed in 0..u64::from(cases()) {
@@ -96,7 +96,7 @@ fn a_full_store_says_so_and_loses_nothing() {
     assert!(rig.model.bytes() > bytes / 2, "{} of {bytes}", rig.model.bytes());
     (0..written).for_each(|number| drop(rig.check(number, false)));
     assert_eq!(rig.misses, 0);
-    // What was refused was not written; with room there is room again.
+    // Refused changes were not written; once space is available, writes succeed again.
     (0..written).step_by(2).for_each(|number| rig.remove(number));
     assert!(rig.engine.items() <= items / 2 + 1);
     rig.settle();
@@ -112,7 +112,7 @@ fn a_full_store_says_so_and_loses_nothing() {
     assert_eq!(rig.misses, 0);
 }
 
-/// Users write as fast as they can: whatever comes free is written to at once.
+/// Users write at full speed: every segment is written again as soon as it is free.
 #[test]
 fn a_store_with_room_never_says_that_it_is_full() {
     for seed in 0..cases() {

@@ -1,4 +1,4 @@
-//! Commands between arbitrary steps of recovery, and losses of power in the middle of it.
+//! Commands between arbitrary steps of recovery, and power loss during recovery.
 
 use crate::random::cases;
 use crate::rig::{Rig, settings};
@@ -8,24 +8,24 @@ use tailcut_host::kv::{Append, Keep, Settings};
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Put(u64),
-    /// So many are written.
+    /// Writes this many items.
     Fill(u64),
     Append(u64),
     Remove(u64),
     Look(u64),
-    /// Somebody waits for it while others go on.
+    /// Waits for an item while other operations continue.
     Ask(u64),
-    /// So many records are taken in.
+    /// Recovers this many records.
     Recover(usize),
-    /// The disk answers so often.
+    /// The disk completes this many requests.
     Answer(u64),
     Sync,
     FlushAll,
-    /// The power is lost.
+    /// Power is lost.
     Cut,
-    /// The same, and a byte in the last block of a segment has changed: in its summary, if it has one.
+    /// Power is lost, and a byte in the last block of a segment has changed: in its summary, if it has one.
     Damage(u64, usize),
-    /// An orderly end.
+    /// A clean shutdown.
     End,
 }
 
@@ -94,7 +94,7 @@ proptest! {
         steps in prop::collection::vec(any_step(), 1..120),
         seed in any::<u64>(),
     ) {
-        // What a cache writes is on flash before, in any case.
+        // A cache's writes before the test reach flash at once in any case.
         let at_once = Settings { append: Append::AtOnce, ..settings };
         let mut rig = Rig::new(at_once, 16 * 60, volatile_cache, seed);
         (0..before).for_each(|number| {
@@ -104,7 +104,7 @@ proptest! {
         rig.settings = settings;
         rig.begin_again(seed % 2 == 0);
         for step in steps {
-            // Nothing is found but in steps of its own.
+            // Recovery advances only in steps of its own.
             rig.recovers_every = u64::MAX;
             rig.carry_out(step);
         }

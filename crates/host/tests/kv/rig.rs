@@ -1,4 +1,4 @@
-//! An engine with its disk, its user and the model, all of which the power can leave.
+//! A test harness: an engine with its disk, its user and the model, with power loss.
 
 use crate::disk::TestDisk;
 use crate::model::{Content, Model};
@@ -16,26 +16,26 @@ pub struct Rig {
     pub model: Model,
     random: Stream,
     time: u64,
-    /// From the next start on.
+    /// Settings, effective from the next start.
     pub settings: Settings,
-    /// Points at which something is durable that nobody has asked for.
+    /// The model's durability point: one more for each change.
     point: u64,
     pub hits: u64,
     pub misses: u64,
     pub refused: u64,
     /// The last item could not be read.
     was_lost: bool,
-    /// The last item was not found yet, and nobody has waited for it.
+    /// The last item had not been recovered yet, and the lookup did not wait for it.
     was_unknown: bool,
-    /// It waits for what was not found yet.
+    /// Lookups wait for items that are not recovered yet.
     waits: bool,
-    /// It goes on with finding what is on flash at every so-manieth occasion.
+    /// Recovery advances once in this many opportunities, on average.
     pub recovers_every: u64,
-    /// Who waits for an item: the ticket and the key.
+    /// Pending background fetches: ticket and key.
     asked: Vec<(u32, u64)>,
-    /// Commands that found something out while the engine was recovering.
+    /// Commands with a definite result during recovery.
     pub early: u64,
-    /// Items may go without being deleted.
+    /// Items may disappear without being deleted.
     pub may_lose: bool,
 }
 
@@ -50,12 +50,12 @@ pub fn settings(keep: Keep) -> Settings {
     }
 }
 
-/// Makes or opens a store. It may have more to find.
+/// Creates or opens a store. Recovery may still be pending.
 pub fn open(settings: Settings, disk: &mut TestDisk, making: Making) -> Result<Engine, kv::CannotOpen> {
     open_within(settings, disk, making, u64::MAX).expect("it comes to an end")
 }
 
-/// The same, unless it takes more than so many answers of the disk.
+/// Creates or opens a store; None if it needs more than `answers` completions of the disk.
 fn open_within(
     settings: Settings,
     disk: &mut TestDisk,
@@ -129,7 +129,7 @@ impl Rig {
         (0..self.random.below(most)).map(|at| fill.wrapping_add(at as u8)).collect()
     }
 
-    /// Gives the disk what there is, and answers some of it.
+    /// Passes pending requests to the disk, and completes some of them.
     pub fn run(&mut self, answers: u64) {
         for _ in 0..=answers {
             while let Some(request) = self.engine.next_request() {
@@ -145,7 +145,7 @@ impl Rig {
         }
     }
 
-    /// Until the engine wants nothing from the disk.
+    /// Runs until the disk and the engine are idle and recovery is complete.
     pub fn settle(&mut self) {
         for round in 0..200_000 {
             self.run(1);
@@ -168,7 +168,7 @@ impl Rig {
         panic!("what is written becomes durable");
     }
 
-    /// Reads from flash until the item is there.
+    /// Reads an item from flash, and waits for it.
     fn fetch(&mut self, number: u64, counts: bool) -> Fetched {
         let ticket = self.random.bits() as u32;
         self.engine.fetch(&key(number), ticket, counts);
@@ -185,8 +185,8 @@ impl Rig {
         panic!("a fetch ends");
     }
 
-    /// True if an item has come for somebody who waits while others go on: what was found out is right,
-    /// unless he has to look again.
+    /// True if the item completes a background fetch: its content is correct, unless it is stale and has to
+    /// be looked up again.
     fn note_asked(&mut self, fetched: &Fetched) -> bool {
         let Some(at) = self.asked.iter().position(|&(ticket, _)| ticket == fetched.ticket) else {
             return false;
@@ -201,9 +201,9 @@ impl Rig {
         true
     }
 
-    /// Waits for an item that is on flash, or was not found yet, while others go on.
+    /// Starts a background fetch of an item that is on flash or not recovered yet.
     pub fn ask(&mut self, number: u64) {
-        // So often that it comes to memory.
+        // Often enough to promote the item to memory.
         for _ in 0..self.random.below(3) {
             self.engine.find(&key(number), true);
         }
@@ -217,7 +217,7 @@ impl Rig {
         }
     }
 
-    /// What the engine has.
+    /// The engine's content of an item.
     pub fn look(&mut self, number: u64, counts: bool) -> (Option<Content>, Option<Fetched>) {
         self.was_lost = false;
         loop {
@@ -239,7 +239,7 @@ impl Rig {
                 return (content, Some(fetched));
             }
             if counts {
-                // It was copied to memory for being asked for.
+                // The lookup copied it to memory.
                 return (content, None);
             }
         }
@@ -264,7 +264,7 @@ impl Rig {
                 assert!(self.may_lose || self.disk.bad_reads.is_some(), "key {number} is gone");
                 self.misses += 1;
                 if self.was_lost {
-                    // It may be there the next time.
+                    // The next read may succeed.
                     return fetched;
                 }
                 let point = self.next_point();
@@ -275,7 +275,7 @@ impl Rig {
         fetched
     }
 
-    /// What an item is after a loss of power.
+    /// Determines an item's content after a power loss.
     fn settle_on(&mut self, number: u64, found: Option<Content>) {
         let is_lost = found.is_none() && self.may_lose;
         let known = self.model.may_be(number, found.as_ref());
@@ -298,7 +298,7 @@ impl Rig {
             match self.engine.change(&key(number), fetched, change) {
                 Ok(_) => return true,
                 Err(Refused::Busy) => {
-                    // Perhaps all has to be found before there is room.
+                    // Recovery may have to complete before space is available.
                     self.engine.recover(12);
                     self.run(1);
                 }
@@ -311,7 +311,7 @@ impl Rig {
             if matches!(change, Change::Put(Put { content: kv::Content::New(_), .. })) {
                 continue;
             }
-            // What was there may have moved: its user looks again.
+            // The old item may have moved: the caller looks it up again.
             return false;
         }
         panic!("a disk that answers is not behind for ever");
@@ -320,7 +320,7 @@ impl Rig {
     pub fn put(&mut self, number: u64) {
         let (value, flags) = (self.value(), self.random.bits() as u32);
         let content = kv::Content::New(&value);
-        // Some are over at once.
+        // Some items expire immediately.
         let expires = u32::from(self.random.below(16) == 0);
         let put = Put { content, flags, expires, state: State::default(), cas: None };
         if self.change(number, None, Change::Put(put)) {
@@ -376,7 +376,7 @@ impl Rig {
     }
 
     fn any_key(&mut self) -> u64 {
-        // Some are asked for more often.
+        // Some keys are accessed more often.
         let bound = [KEYS, KEYS / 8, KEYS / 40][self.random.below(3) as usize];
         self.random.below(bound)
     }
@@ -407,7 +407,7 @@ impl Rig {
         }
     }
 
-    /// Comes back after the power was lost, or after an orderly end, and finds what there is now or later.
+    /// Restarts after a power loss or a clean shutdown; recovery may complete now or later.
     pub fn reopen(&mut self, is_cut: bool) {
         self.begin_again(is_cut);
         self.recovers_every = [2, 30, 300][self.random.below(3) as usize];
@@ -416,7 +416,7 @@ impl Rig {
         }
     }
 
-    /// Comes back, and has found nothing yet.
+    /// Restarts without any recovery yet.
     pub fn begin_again(&mut self, is_cut: bool) {
         if is_cut {
             self.disk.lose_power();
@@ -431,21 +431,21 @@ impl Rig {
             let answers = [self.random.below(200), u64::MAX][self.random.below(2) as usize];
             match open_within(self.settings, &mut self.disk, Making::Open, answers) {
                 Some(engine) => break engine.expect("it is found again"),
-                // It is lost again before it is open.
+                // Power is lost again before the store is open.
                 None => self.disk.lose_power(),
             }
         };
         self.tick();
     }
 
-    /// Looks at all items, and waits for those that were not found yet.
+    /// Looks up all items, and waits for those not recovered yet.
     pub fn check_all(&mut self) {
         self.waits = true;
         for number in 0..KEYS {
             let (found, _) = self.look(number, false);
             self.settle_on(number, found);
         }
-        // What was found is on the disk already, but not yet in the model's terms.
+        // Recovered data is durable on disk already, but the model does not know that yet.
         self.sync();
     }
 }

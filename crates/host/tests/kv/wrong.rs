@@ -1,5 +1,5 @@
-//! Metadata that is wrong though its checksum is right: an error, or something that cannot be read; never a
-//! panic, and never a value that was not written for its key.
+//! Invalid metadata with a valid checksum must lead to an error or an unreadable item; never to a panic, and
+//! never to a value that was not written for its key.
 
 use crate::damage::{SEGMENT, SEGMENTS, Store, closed};
 use crate::random::cases;
@@ -12,20 +12,20 @@ use tailcut_host::kv::log::format::{End, EndOf, Entry, Foot, Head, Part, Superbl
 use tailcut_host::kv::record::{Salt, Stamp, checksum_of, header_checksum};
 use tailcut_host::kv::{Append, Header, Keep, Settings, State};
 
-/// What is written with a right checksum.
+/// Invalid metadata with a valid checksum.
 #[derive(Clone, Debug)]
 pub enum Wrong {
     /// Some field of both superblocks gets another value.
     Superblock(u8, u64),
-    /// The first or last bytes of a segment.
+    /// The header or footer of a segment.
     End(u64, End),
-    /// A summary with some entries of what was there, and others.
+    /// A summary with some of its entries, and others.
     Summary(u64, Vec<(u64, u32, u32, bool)>, u64),
-    /// A record somewhere in a segment, in front of whatever bytes are there.
+    /// A record somewhere in a segment, in front of arbitrary bytes.
     Record(u64, u64, Header),
 }
 
-/// A number that is small, large, or near what there is.
+/// A number that is small, large, or near a valid one.
 fn any_number() -> impl Strategy<Value = u64> {
     prop_oneof![
         0u64..50,
@@ -86,7 +86,7 @@ fn head_of(store: &Store, name: u128, segment: u64) -> Option<Head> {
     }
 }
 
-/// Writes over bytes of a segment.
+/// Overwrites bytes of a segment.
 fn write(store: &mut Store, mut at: u64, bytes: &[u8]) {
     for &byte in bytes {
         let mut block = store.disk.read(at / BLOCK_BYTES);
@@ -165,7 +165,7 @@ fn make_wrong(store: &mut Store, name: u128, wrong: &Wrong) {
     }
 }
 
-/// Writes `wrongs` to the disk of a closed store and uses it again, if it can be opened.
+/// Writes `wrongs` to the disk of a closed store and uses the store again, if it opens.
 pub fn use_again(store: &mut Store, wrongs: &[Wrong]) {
     let name = superblock_of(store).store;
     wrongs.iter().for_each(|wrong| make_wrong(store, name, wrong));

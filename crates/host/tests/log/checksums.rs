@@ -1,4 +1,4 @@
-//! Arrays with block checksums on drives without protection information: a wrong block is never served.
+//! Arrays with block checksums on drives without protection information: a corrupt block is never returned.
 
 use crate::crash::lives;
 use crate::rig::{LAYOUTS, Rig, cases, config};
@@ -8,7 +8,7 @@ use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::{Block, Bytes, Mirror};
 
-/// A full array that has collected, all of it durable.
+/// A full array that has collected garbage, with all data durable.
 fn full(layout: LayoutKind, groups: u32, width: u32, seed: u64, checksums: BlockChecksums) -> Rig {
     let mut config = config(layout, groups, width);
     config.log.checksums = checksums;
@@ -24,8 +24,7 @@ fn full(layout: LayoutKind, groups: u32, width: u32, seed: u64, checksums: Block
     rig
 }
 
-/// Flips a bit in every `one_of`-th block that a drive holds, from a random one on; returns the number of
-/// blocks.
+/// Flips a bit in every `one_of`-th block on a drive, starting at a random one; returns the number of blocks.
 fn spoil(rig: &mut Rig, drive: usize, one_of: u64) -> u64 {
     let written = rig.machines[drive].written();
     let (mut spoilt, first) = (0, rig.random.below(one_of));
@@ -36,7 +35,7 @@ fn spoil(rig: &mut Rig, drive: usize, one_of: u64) -> u64 {
     spoilt
 }
 
-/// Reads every block: how many are wrong, and how many are errors.
+/// Reads every block; returns the numbers of wrong blocks and of errors.
 fn wrong_and_errors(rig: &mut Rig) -> (u64, u64) {
     let (mut wrong, mut errors) = (0, 0);
     for block in 0..rig.blocks() {
@@ -60,7 +59,7 @@ fn a_wrong_block_is_computed_from_its_stripe_or_an_error() {
         assert!(spoilt > 100 && (errors > 0) != layout.is_redundant(), "{layout}: {errors} of {spoilt}");
         if layout.is_redundant() {
             rig.rest();
-            // All of them have been rewritten, so the other drives are not needed for them any more.
+            // All corrupt blocks have been rewritten, so reading them no longer needs the other drives.
             let corrupt = rig.array.core().reads.counts().corrupt;
             assert_eq!(wrong_and_errors(&mut rig), (0, 0), "{layout}");
             assert!(corrupt > 0 && rig.array.core().reads.counts().corrupt == corrupt, "{layout}");
@@ -76,7 +75,7 @@ fn without_checksums_a_wrong_block_is_served() {
     assert!(wrong > 0 && errors == 0);
 }
 
-/// Checksums of what a checkpoint covers are read with it, and those of what was written since come from
+/// Checksums of blocks that a checkpoint covers are read with it; those of later writes come from
 /// descriptors.
 #[test]
 fn checksums_survive_a_restart() {
@@ -84,7 +83,7 @@ fn checksums_survive_a_restart() {
         for seed in cases(4) {
             let mut rig = full(layout, groups, width, seed, BlockChecksums::On);
             if !layout.is_redundant() {
-                // Without redundancy damage in what was written last is taken for the end of the log.
+                // Without redundancy, damage to the most recent writes is mistaken for the end of the log.
                 rig.cut_and_open();
                 rig.rest();
             }
@@ -108,7 +107,7 @@ fn checksums_survive_a_restart() {
                 spoilt > 50 && (errors > 0) != layout.is_redundant(),
                 "{layout} {seed}: {errors} of {spoilt}"
             );
-            // What is moved by collection is what was written, too.
+            // Collection also copies the data as written.
             let region = rig.blocks();
             if layout.is_redundant() {
                 rig.run(2 * region, 16, region, [60, 20, 1, 1]);
@@ -129,7 +128,7 @@ fn power_cuts_and_checksums_go_together() {
             rig.machines.iter_mut().for_each(|machine| machine.is_unsealed = true);
             lives(&mut rig, 8, 2500, [60, 5, 10, 5]);
             assert_eq!(rig.failures, [], "{layout} {seed}");
-            // Of a row that was being closed the summaries may have been lost, or their parity.
+            // For a row that was being closed, the summaries or their parity may have been lost.
             let report = rig.scrub();
             assert_eq!((report.repaired, report.unreadable), (0, 0), "{layout} {seed}: {report:?}");
             if layout.is_redundant() {
@@ -141,7 +140,7 @@ fn power_cuts_and_checksums_go_together() {
     }
 }
 
-/// Without checksums a scrub that finds a difference can only believe the data.
+/// Without checksums, a scrub that finds a mismatch can only trust the data.
 #[test]
 fn a_scrub_repairs_the_block_that_is_wrong() {
     for (layout, groups, width) in LAYOUTS.into_iter().filter(|(layout, ..)| layout.is_redundant()) {
@@ -154,8 +153,8 @@ fn a_scrub_repairs_the_block_that_is_wrong() {
     }
 }
 
-/// A descriptor that is wrong is written again by the scrub, and not its parity: otherwise the log would end
-/// there after the next power cut.
+/// A scrub rewrites a corrupt descriptor instead of its parity: otherwise the log would end there after the
+/// next power cut.
 #[test]
 fn a_scrub_repairs_descriptors() {
     for (layout, groups, width) in LAYOUTS.into_iter().filter(|(layout, ..)| layout.is_redundant()) {
@@ -175,7 +174,7 @@ fn a_scrub_repairs_descriptors() {
     }
 }
 
-/// A rebuild does not spread what is wrong: it says what cannot be had.
+/// A rebuild does not propagate corruption: it reports the blocks that cannot be reconstructed.
 #[test]
 fn a_rebuild_from_a_wrong_block_is_an_error() {
     for (layout, groups, width) in LAYOUTS.into_iter().filter(|(layout, ..)| layout.is_redundant()) {
@@ -192,7 +191,7 @@ fn a_rebuild_from_a_wrong_block_is_an_error() {
     }
 }
 
-/// What an array was made with stays, whatever is asked for when it is opened.
+/// The setting from the array's creation persists, whatever is requested at opening.
 #[test]
 fn the_array_remembers_whether_it_keeps_checksums() {
     for made in [BlockChecksums::On, BlockChecksums::Off] {

@@ -1,4 +1,4 @@
-//! Drives without protection information that return wrong bytes: a reader with checksums asks for another
+//! Drives without protection information that return wrong data: a reader with checksums requests another
 //! copy.
 
 use crate::rig::{Rig, config};
@@ -7,7 +7,7 @@ use tailcut_host::array::LayoutKind;
 use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::{Block, Bytes, Mirror};
 
-/// Reads all blocks as a reader with checksums; how many were wrong, and how many in both copies.
+/// Reads all blocks as a reader with checksums; returns how many were corrupt, and how many in both copies.
 fn read_all(rig: &mut Rig) -> (u64, u64) {
     let (mut wrong, mut lost) = (0, 0);
     for block in 0..rig.blocks() {

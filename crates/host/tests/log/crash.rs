@@ -1,11 +1,11 @@
-//! Power cuts: what was durable is there, what was not is there or not, nothing else ever is.
+//! Power cuts: durable data survives, other data may or may not, and a read never returns anything else.
 
 use crate::rig::{LAYOUTS, Rig, cases, config};
 use tailcut_base::Op;
 use tailcut_host::array::ArrayConfig;
 
-/// Runs random requests, cuts the power at a random event, opens, compares; several times over, and now
-/// and then in the middle of a recovery.
+/// Repeatedly runs random requests, cuts power at a random event, reopens and compares; sometimes also cuts
+/// power during recovery.
 pub fn lives(rig: &mut Rig, lives: u64, requests: u64, weights: [u64; 4]) {
     for _ in 0..lives {
         let region = rig.blocks();
@@ -60,7 +60,7 @@ fn a_small_script_survives_a_cut_at_every_step() {
     }
 }
 
-/// Runs a small script once for each of its steps, and cuts the power there.
+/// Runs a small script once per event of its execution, cutting power at that event.
 pub fn cut_at_every_step(config: &ArrayConfig) {
     let script = |rig: &mut Rig, stop: u64| {
         let steps = rig.steps;
@@ -108,7 +108,7 @@ fn recovery_reads_no_more_than_was_written_since_the_checkpoint() {
         rig.cut_and_open();
         let report = rig.array.recovery_report().expect("it was opened");
         let rows = 2000 / 16 * u64::from(groups);
-        // Writes wait for a checkpoint before it is four intervals old; rows of collection and open ones
+        // Writes wait for a checkpoint before it is four intervals old; rows being collected and open rows
         // come on top.
         assert!(report.rows_scanned <= rows * 4 / 10 + 12, "{layout}: {report:?} of {rows} rows");
         assert!(report.batches > 0);

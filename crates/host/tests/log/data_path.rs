@@ -1,4 +1,4 @@
-//! Reading and writing while nothing goes wrong.
+//! Reads and writes without faults.
 
 use crate::rig::{LAYOUTS, Rig, cases, config};
 use tailcut_base::Op;
@@ -12,7 +12,7 @@ fn a_write_at_low_load_goes_out_at_once_and_alone() {
         let mut rig = Rig::fresh(config(layout, groups, width), 1000, 1);
         rig.write(5, 1);
         let writes: u64 = rig.machines.iter().map(|machine| machine.writes).sum();
-        // With two drives of data or more, the stripe is not full and its parity waits.
+        // With two or more data drives, the stripe is incomplete and its parity waits.
         assert_eq!(writes, 1, "{layout}");
         rig.settle();
         assert!(rig.submit(Op::Read, 4, 3, false));
@@ -68,8 +68,8 @@ fn every_choice_of_victims_keeps_a_full_array_going() {
         moved.push((rig.figures().moved_blocks, choice));
     }
     moved.sort_unstable();
-    // In rows as small as these few victims gain in any case, and all choices are made among them: they
-    // differ little.
+    // With rows as small as these, few victims gain in any case, and every policy chooses among them, so the
+    // policies differ little.
     let greedy = moved.iter().find(|&&(_, choice)| choice == VictimChoice::Greedy).expect("it is one").0;
     assert!(greedy * 10 <= moved[0].0 * 11, "overwritten evenly: {moved:?}");
     assert!(moved[4].0 * 10 <= moved[0].0 * 11, "{moved:?}");

@@ -1,4 +1,4 @@
-//! Drives that die, refuse, or return something else than was written.
+//! Drives that fail, refuse writes, or return wrong data.
 
 use crate::crash::lives;
 use crate::rig::{LAYOUTS, Rig, cases, config, disk};
@@ -52,7 +52,7 @@ fn a_drive_may_die_at_any_moment_and_be_replaced() {
                 (0, 0, 0),
                 "{layout} {report:?}"
             );
-            // Now another one may go.
+            // Now another drive may fail.
             let other = some_drive(&mut rig);
             rig.machines[other].is_gone = true;
             rig.read_all();
@@ -81,7 +81,7 @@ fn a_drive_and_the_power_may_go_together() {
             rig.replace(drive);
             let region = rig.blocks();
             rig.run(300, 16, region, [60, 20, 5, 3]);
-            // In the middle of rebuilding, too.
+            // Also in the middle of a rebuild.
             lives(&mut rig, 2, 100, [60, 20, 5, 3]);
             rig.rest();
             assert_eq!(rig.array.condition(), Condition::Optimal, "{layout} {seed}");
@@ -107,7 +107,7 @@ fn wrong_blocks_are_found_by_reads_and_written_again() {
         let mut rig = loaded(layout, groups, width, 7);
         rig.rest();
         let drive = match some_drive(&mut rig) {
-            // Nobody reads the drive that has nothing but parity.
+            // The host never reads a dedicated parity drive.
             parity if !layout.rotates() && parity as u32 % width == width - 1 => parity - 1,
             drive => drive,
         };
@@ -184,8 +184,7 @@ fn a_second_failure_in_a_group_ends_writing_but_not_reading() {
     rig.settle();
 }
 
-/// Whether every block is there without each of the others, when a drive has been rebuilt and nothing
-/// has been written since.
+/// True if, after a rebuild without later writes, every block is readable without any single other drive.
 pub fn others_may_go_after_a_rebuild(layout: LayoutKind, groups: u32, width: u32, seed: u64) {
     for other in 1..width as usize {
         let mut rig = loaded(layout, groups, width, seed);
@@ -210,7 +209,7 @@ fn a_rebuilt_drive_has_its_copies_of_the_checkpoint() {
     }
 }
 
-/// Serves events until nothing happens any more, which must be soon.
+/// Runs events until the array is idle, which must happen soon.
 fn rest_soon(rig: &mut Rig) {
     for _ in 0..200_000 {
         if !rig.step() {
@@ -245,7 +244,7 @@ fn a_drive_may_fail_while_it_is_rebuilt() {
     }
 }
 
-/// A scrub that is under way does not keep a drive that is replaced meanwhile from being filled.
+/// A scrub in progress does not prevent the rebuild of a drive that is replaced meanwhile.
 #[test]
 fn a_rebuild_follows_a_scrub() {
     let mut rig = loaded(LayoutKind::Swan4, 3, 3, 1);
@@ -291,7 +290,7 @@ fn a_scrub_of_what_is_whole_counts_no_damage() {
             let mut rig = loaded(layout, groups, width, seed);
             rig.cut_and_open();
             rig.rest();
-            // What the power cut has left behind the end of the log may be found once.
+            // The first scrub may find remnants of the power cut behind the end of the log.
             rig.scrub();
             let before = *rig.array.core().reads.counts();
             let report = rig.scrub();
@@ -303,7 +302,7 @@ fn a_scrub_of_what_is_whole_counts_no_damage() {
     }
 }
 
-/// Also of what has just been written, to a row that is still open.
+/// This includes recent writes to a row that is still open.
 #[test]
 fn a_scrub_looks_at_everything() {
     for (layout, groups, width) in REDUNDANT {
@@ -322,7 +321,7 @@ fn a_scrub_looks_at_everything() {
     }
 }
 
-/// However long a drive takes: a scrub wants to know what is on it.
+/// A scrub reads every drive, however slow it is, to verify its content.
 #[test]
 fn a_scrub_does_not_go_around_slow_drives() {
     for (layout, groups, width) in REDUNDANT {

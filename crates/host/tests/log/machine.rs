@@ -1,5 +1,5 @@
-//! A simple drive: it takes its time, has a cache that power cuts empty, and does what it is told in
-//! any order.
+//! A simple simulated drive: requests take time and complete in any order, and a power cut loses its volatile
+//! cache.
 
 use std::collections::BTreeMap;
 use tailcut_base::random::Stream;
@@ -10,20 +10,20 @@ use tailcut_host::{Block, Bytes, Disk, Request, Response};
 /// A drive.
 pub struct Machine {
     pub disk: Disk,
-    /// What a power cut leaves.
+    /// Data that survives a power cut.
     media: BTreeMap<u64, Bytes>,
-    /// What has been completed and not been flushed: of each block, in order, with the moment.
+    /// Completed but unflushed writes: the versions of each block in order, each with its completion number.
     cache: BTreeMap<u64, Vec<(u64, Bytes)>>,
-    /// Counts what was completed.
+    /// Number of completions.
     moment: u64,
     in_flight: BTreeMap<u32, Flight>,
-    /// It answers nothing but that it is gone.
+    /// The drive is gone: every request fails.
     pub is_gone: bool,
-    /// It takes no writes.
+    /// Writes are refused.
     pub is_protected: bool,
-    /// It keeps no protection information: what it returns passes for intact.
+    /// The drive keeps no protection information: whatever it returns counts as intact.
     pub is_unsealed: bool,
-    /// Now and then it takes its time.
+    /// Some requests take unusually long.
     pub has_hiccups: bool,
     pub writes: u64,
     pub reads: u64,
@@ -32,9 +32,9 @@ pub struct Machine {
 struct Flight {
     request: Request<Bytes>,
     since: Time,
-    /// Of a flush: what had been completed when it came.
+    /// For a flush: the number of completions when it arrived.
     covers: u64,
-    /// The drive that had it is no longer there.
+    /// The drive that held the request is gone.
     is_lost: bool,
 }
 
@@ -55,7 +55,7 @@ impl Machine {
         }
     }
 
-    /// Takes a request; returns when it will have ended.
+    /// Accepts a request; returns its completion time.
     pub fn take(&mut self, now: Time, request: Request<Bytes>, random: &mut Stream) -> Time {
         let covers = self.moment;
         match request.op {
@@ -71,23 +71,23 @@ impl Machine {
         now + Nanos(10_000 + random.below(200_000) + hiccup)
     }
 
-    /// Requests in flight that need the token.
+    /// Number of requests in flight that need the token.
     pub fn heavy(&self) -> usize {
         self.in_flight.values().filter(|flight| is_heavy(&flight.request)).count()
     }
 
-    /// Reads in flight that need none.
+    /// Number of reads in flight that do not need the token.
     pub fn reading(&self) -> usize {
         self.in_flight.values().filter(|flight| is_light(&flight.request)).count()
     }
 
-    /// What a read sees.
+    /// The content that a read returns.
     pub fn view(&self, block: u64) -> Bytes {
         let cached = self.cache.get(&block).and_then(|versions| versions.last()).map(|(_, content)| content);
         cached.or_else(|| self.media.get(&block)).cloned().unwrap_or_default()
     }
 
-    /// A request ends.
+    /// Completes a request.
     pub fn end(&mut self, now: Time, id: u32) -> Response<Bytes> {
         let Flight { request, since, covers, is_lost } = self.in_flight.remove(&id).expect("it is in flight");
         let Request { op, fua, block, blocks, mut data, .. } = request;
@@ -144,7 +144,7 @@ impl Machine {
         self.cache.retain(|_, versions| !versions.is_empty());
     }
 
-    /// The power goes: of what was not durable each block gets to the media or does not.
+    /// Cuts power: each block's unflushed data reaches the media or not.
     pub fn cut(&mut self, random: &mut Stream) {
         let cached = std::mem::take(&mut self.cache).into_iter();
         let mut cache: Vec<(u64, Bytes)> = cached
@@ -170,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// Another drive, with something on it, takes its place.
+    /// Replaces the drive by another one with unrelated content.
     pub fn replace(&mut self) {
         (self.is_gone, self.is_protected) = (false, false);
         for content in self.media.values_mut() {
@@ -181,7 +181,7 @@ impl Machine {
         self.in_flight.values_mut().for_each(|flight| flight.is_lost = true);
     }
 
-    /// What is on the media is something else from now on.
+    /// Corrupts a block on the media.
     pub fn spoil(&mut self, block: u64) {
         let mut content = self.view(block);
         content.as_mut_slice()[100] ^= 0x55;
@@ -195,7 +195,7 @@ impl Machine {
     }
 }
 
-/// True for what writes, but for records of the array, and for reads of collection.
+/// True for writes, trims and flushes, except superblock writes, and for reads by collection.
 pub fn is_heavy(request: &Request<Bytes>) -> bool {
     let is_record = request.op == Op::Write && request.block < RECORD_BLOCKS;
     !is_light(request) && !is_record

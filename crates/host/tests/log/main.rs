@@ -1,4 +1,5 @@
-//! Log-RAID and SWAN against a naive model: what is read, what survives a power cut, what is never done.
+//! Log-RAID and SWAN against a naive model: the data that reads return, the data that survives a power cut,
+//! and operations that must never happen.
 
 mod machine;
 mod model;

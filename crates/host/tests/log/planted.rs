@@ -1,4 +1,4 @@
-//! Broken rules are noticed: a check that has never failed proves nothing.
+//! Mutation tests: checks must detect broken rules, since a check that has never failed proves nothing.
 
 use crate::crash::lives;
 use crate::rig::{LAYOUTS, Rig, config};
@@ -6,14 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_host::array::LayoutKind;
 use tailcut_host::planted::{Rule, broken};
 
-/// True when some case fails while the rule is broken.
+/// True if some case fails while the rule is broken.
 fn is_caught(rule: Rule, weights: [u64; 4], fills: bool) -> bool {
     (1..100).any(|seed| {
         let (layout, groups, width) = LAYOUTS[seed as usize % LAYOUTS.len()];
         let case = || {
             let mut config = config(layout, groups, width);
             config.log.checkpoint_every = 40_000;
-            // Victims that take long leave more time for things to go wrong.
+            // Victims that take long to collect leave more time for races.
             config.log.collect_depth = 1 + (seed % 2) as u32 * 15;
             let mut rig = Rig::create(config, 500, seed);
             let region = rig.blocks();
@@ -32,8 +32,8 @@ fn trimming_before_what_replaces_it_is_durable() {
     assert!(is_caught(Rule::BarrierBeforeTrim, [60, 0, 0, 2], true));
 }
 
-/// The power goes just when a checkpoint is written that began in the middle of moving: what had been
-/// moved and overwritten before is read again from the log, and nothing later hides it.
+/// Power is cut just as a checkpoint is written that began during a move: recovery rereads from the log the
+/// moves of blocks that had already been overwritten, and nothing later hides them.
 #[test]
 fn moved_blocks_that_count_whatever_the_map_says() {
     let case = |seed: u64| {

@@ -1,4 +1,4 @@
-//! An array, its drives, the model, and the clock between them.
+//! A test harness: an array, its drives, the model, and their clock.
 
 use crate::machine::{Machine, is_heavy};
 use crate::model::Model;
@@ -12,15 +12,15 @@ use tailcut_host::array::log::{LogFigures, ScrubReport};
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
 use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
-/// What is expected of a request in flight.
+/// Expected outcome of a request in flight.
 struct Expected {
     op: Op,
     fua: bool,
     block: u64,
-    /// Of a read: values. Of a write: versions.
+    /// Values of a read, or version numbers of a write.
     values: Vec<u64>,
     versions: Vec<usize>,
-    /// Of a flush: what it makes durable.
+    /// Versions that a flush makes durable.
     covers: Vec<(u64, usize)>,
     since: Time,
 }
@@ -37,23 +37,23 @@ pub struct Rig {
     sequence: u64,
     next_id: u32,
     next_value: u64,
-    /// Events that were served.
+    /// Number of processed events.
     pub steps: u64,
-    /// Answers that were no success.
+    /// Completions with an error.
     pub failures: Vec<(Op, Status)>,
     pub answers: u64,
-    /// What [`Rig::read_copy`] has read.
+    /// The completion of [`Rig::read_copy`].
     copy: Option<Response<Bytes>>,
-    /// What was sent to the drives, if a test wants to know.
+    /// Requests sent to the drives, if a test records them.
     pub log_sent: Option<Vec<Sent>>,
-    /// Nothing may be sent to a drive that is not for it to do now: see [`Rig::watch_token`].
+    /// Verifies that no drive gets a request that it may not serve now: see [`Rig::watch_token`].
     pub watches_tokens: bool,
 }
 
-/// The name of the reads of [`Rig::read_copy`].
+/// Request ID of [`Rig::read_copy`].
 const COPY: u32 = u32::MAX - 1;
 
-/// A request to a drive, and how the array was then.
+/// A request to a drive, with the state of the array when it was sent.
 pub struct Sent {
     pub drive: usize,
     pub op: Op,
@@ -69,7 +69,7 @@ pub fn config(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
     config
 }
 
-/// The same with tokens.
+/// A configuration with tokens.
 pub fn with_tokens(layout: LayoutKind, groups: u32, width: u32) -> ArrayConfig {
     let mut config = config(layout, groups, width);
     config.log.tokens = true;
@@ -81,7 +81,7 @@ pub fn disk(blocks: u64) -> Disk {
 }
 
 impl Rig {
-    /// An array that keeps a record, over new drives.
+    /// An array with superblocks, on new drives.
     pub fn create(config: ArrayConfig, blocks: u64, seed: u64) -> Rig {
         let disks = vec![disk(blocks); config.drives as usize];
         Rig::create_on(config, disks, seed)
@@ -97,7 +97,7 @@ impl Rig {
         rig
     }
 
-    /// An array that keeps none.
+    /// An array without superblocks.
     pub fn fresh(config: ArrayConfig, blocks: u64, seed: u64) -> Rig {
         let disks = vec![disk(blocks); config.drives as usize];
         let array = Array::fresh(&config, &disks);
@@ -138,7 +138,7 @@ impl Rig {
         self.expected.len()
     }
 
-    /// Submits a request whose content is new.
+    /// Submits a request; the data of a write is new.
     pub fn submit(&mut self, op: Op, block: u64, blocks: u32, fua: bool) -> bool {
         let id = self.next_id;
         let mut data = Vec::new();
@@ -182,7 +182,7 @@ impl Rig {
         self.copy.take().expect("it has ended")
     }
 
-    /// Hands on what the array has come up with.
+    /// Passes on everything that the array has produced.
     pub fn pump(&mut self) {
         for (drive, request) in std::mem::take(self.array.sent()) {
             self.note(drive.index(), &request);
@@ -203,7 +203,8 @@ impl Rig {
         }
     }
 
-    /// Of a group of drives, all of which serve, one at a time writes or collects, and nobody reads it then.
+    /// In a group of healthy drives, only one at a time may write or collect, and it gets no other reads
+    /// meanwhile.
     fn watch_token(&self, drive: usize, request: &Request<Bytes>) {
         let width = self.config.width();
         if is_heavy(request) {
@@ -263,7 +264,7 @@ impl Rig {
         }
     }
 
-    /// Serves the next event; false when there is none.
+    /// Processes the next event; false if there is none.
     pub fn step(&mut self) -> bool {
         let own = self.array.next_event();
         let next = self.events.first_key_value().map(|(&(at, _), _)| at);
@@ -284,20 +285,20 @@ impl Rig {
         true
     }
 
-    /// Serves events until nothing is in flight.
+    /// Processes events until no request is in flight.
     pub fn settle(&mut self) {
         while !self.expected.is_empty() {
             assert!(self.step(), "{} requests wait for ever", self.expected.len());
         }
     }
 
-    /// Serves events until nothing happens any more.
+    /// Processes events until none is left.
     pub fn rest(&mut self) {
         while self.step() {}
         assert!(self.expected.is_empty(), "{} requests wait for ever", self.expected.len());
     }
 
-    /// Submits a request as soon as it is taken.
+    /// Submits a request as soon as the array accepts it.
     pub fn must_submit(&mut self, op: Op, block: u64, blocks: u32) {
         while !self.submit(op, block, blocks, false) {
             assert!(self.step(), "a request is taken at last");
@@ -313,7 +314,8 @@ impl Rig {
         self.settle();
     }
 
-    /// A random request within the first `region` blocks; writes, reads, trims and flushes by weight.
+    /// Submits a random request within the first `region` blocks; `weights` are those of writes, reads, trims
+    /// and flushes.
     pub fn random_request(&mut self, region: u64, weights: [u64; 4]) {
         let all: u64 = weights.iter().sum();
         let mut draw = self.random.below(all);
@@ -336,7 +338,7 @@ impl Rig {
         };
     }
 
-    /// So many random requests, with some of them in flight at a time.
+    /// Submits `requests` random requests, with up to `depth` in flight.
     pub fn run(&mut self, requests: u64, depth: usize, region: u64, weights: [u64; 4]) {
         for _ in 0..requests {
             self.random_request(region, weights);
@@ -346,7 +348,7 @@ impl Rig {
         }
     }
 
-    /// Another drive takes the place of a missing one.
+    /// Replaces a missing drive.
     pub fn replace(&mut self, drive: usize) {
         self.machines[drive].replace();
         let disk = self.machines[drive].disk.clone();
@@ -356,7 +358,7 @@ impl Rig {
         self.pump();
     }
 
-    /// Reads everything on the drives and compares it with its parity; returns what was found.
+    /// Scrubs the array; returns the report.
     pub fn scrub(&mut self) -> ScrubReport {
         self.array.scrub(self.now);
         self.pump();
@@ -377,14 +379,14 @@ impl Rig {
         assert_eq!(self.failures, []);
     }
 
-    /// The power goes, and comes again: opens the array, of which each block must hold what it may.
+    /// Cuts power and reopens the array; then every block must hold one of its possible contents.
     pub fn cut_and_open(&mut self) {
         self.cut();
         self.open();
         self.check_survivors();
     }
 
-    /// The same while a drive is gone.
+    /// As [`Rig::cut_and_open`], with one drive gone.
     pub fn cut_and_open_without(&mut self, drive: usize) {
         self.machines[drive].is_gone = true;
         self.cut();
@@ -400,7 +402,7 @@ impl Rig {
         }
     }
 
-    /// Begins to open the array. A drive that is gone is found to be damaged.
+    /// Begins to open the array. A drive that is gone counts as damaged.
     pub fn begin_open(&mut self) {
         let disks: Vec<Disk> = self.machines.iter().map(|machine| machine.disk.clone()).collect();
         let mut opening = Opening::new(self.now, &disks, Consent::Refuse);
@@ -428,7 +430,7 @@ impl Rig {
         }
     }
 
-    /// Every block holds what it may.
+    /// Verifies that every block holds one of its possible contents.
     pub fn check_survivors(&mut self) {
         for block in 0..self.blocks() {
             while !self.array.is_ready() {
@@ -471,12 +473,12 @@ impl Rig {
     }
 }
 
-/// The value that a block holds.
+/// The value in a block.
 fn value_of(block: &Bytes) -> u64 {
     u64::from_le_bytes(block.as_slice()[..8].try_into().expect("8 bytes"))
 }
 
-/// So many cases, or as many as the environment asks for, each with its seed.
+/// Seeds of test cases: `count`, or as many as the environment requests.
 pub fn cases(count: u64) -> impl Iterator<Item = u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("TAILCUT_SEED").unwrap_or(1);
@@ -493,6 +495,6 @@ pub const LAYOUTS: [(LayoutKind, u32, u32); 7] = [
     (LayoutKind::Swan5, 2, 4),
 ];
 
-/// Layouts that may have tokens.
+/// Layouts that support tokens.
 pub const TOKENS: [(LayoutKind, u32, u32); 3] =
     [(LayoutKind::LogRaid4, 1, 4), (LayoutKind::LogRaid5, 1, 3), (LayoutKind::Swan5, 2, 3)];

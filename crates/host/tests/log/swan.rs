@@ -1,10 +1,10 @@
-//! The spatial separation of SWAN: who is written, who is collected, in which order.
+//! SWAN's spatial separation: which groups are written and collected, and in which order.
 
 use crate::rig::{Rig, config};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
 
-/// Blocks below this one hold the record and checkpoints.
+/// Lower blocks hold the superblock and checkpoints.
 const SEGMENTS: u64 = 30;
 
 #[test]
@@ -67,7 +67,7 @@ fn writes_slow_down_smoothly_when_collection_cannot_keep_up() {
         rig.machines.iter_mut().for_each(|machine| machine.has_hiccups = false);
         let region = rig.blocks();
         rig.run(2 * region, 64, region, [1, 0, 0, 0]);
-        // From now on, no stretch of time without an answer is long beside what a request takes.
+        // From now on, no gap between completions may be long compared with a request's service time.
         let (mut longest, mut last) = (0, rig.now);
         for _ in 0..5_000 {
             let answers = rig.answers;

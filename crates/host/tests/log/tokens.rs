@@ -1,4 +1,5 @@
-//! Logs whose drives share a token: who is written and who is read, what survives, and how long writes wait.
+//! Logs whose drives share a token: which drives are written and read, what survives, and how long writes
+//! wait.
 
 use crate::crash::{cut_at_every_step, lives};
 use crate::rig::{Rig, TOKENS, cases, with_tokens};
@@ -84,7 +85,7 @@ fn a_write_that_nobody_waits_for_rests_for_the_delay() {
 fn a_flush_takes_one_round() {
     let mut rig = Rig::create(tokens(RAID5), 600, 1);
     rig.rest();
-    // Fewer than fill a row: its end takes more.
+    // Too few blocks to fill a row: closing one would take more rounds.
     for block in 0..3 {
         rig.write(block * 5, 4);
         let epochs = figures(&rig).epochs;

@@ -1,4 +1,4 @@
-//! What is looked for before its turn is what comes, and nothing else depends on it.
+//! Prefetching covers exactly the keys of the commands to come, and affects no results.
 
 use crate::{NOW, in_memory};
 use proptest::prelude::*;
@@ -8,12 +8,12 @@ use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest
 use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
 use tailcut_host::wire::memcached::{Ahead, Key};
 
-/// A shard, and what it was told of keys.
+/// A shard that records prefetched and requested keys.
 struct Told {
     shard: Shard,
     foreseen: Vec<Vec<u8>>,
     asked: Vec<Vec<u8>>,
-    /// How many of the former were ahead of the latter.
+    /// The largest lead of prefetched over requested keys.
     farthest: usize,
 }
 
@@ -47,7 +47,7 @@ impl Shards for Told {
     }
 }
 
-/// Carries this out.
+/// Executes the input.
 fn told(input: &[u8]) -> Told {
     let settings =
         ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 64 << 20, process: 1 };
@@ -89,7 +89,7 @@ proptest! {
     fn the_keys_of_what_comes_are_foreseen_once_each(commands in prop::collection::vec(any_command(), 1..60)) {
         let Told { foreseen, mut asked, farthest, .. } = told(&commands.concat());
         prop_assert!(farthest <= MOST_FORESEEN, "{} keys before they are needed", farthest);
-        // A key that is the only one left is not worth it.
+        // A single remaining key is not worth a prefetch.
         if asked.len() % MOST_FORESEEN == 1 {
             asked.pop();
         }

@@ -1,5 +1,5 @@
-//! Dialogues in a file: what is sent, and what is answered. `TAILCUT_BLESS=1` writes the answers anew, from
-//! the program if it is installed.
+//! Recorded dialogues in a file: requests and the expected replies. `TAILCUT_BLESS=1` rewrites the replies,
+//! from memcached if it is installed.
 
 use crate::NOW;
 use crate::program::Program;
@@ -7,19 +7,19 @@ use crate::session::Session;
 use std::fmt::Write;
 use tailcut_host::wire::memcached::Reason;
 
-/// One dialogue.
+/// A recorded dialogue.
 pub struct Dialogue {
     pub name: String,
-    /// The program would not answer so.
+    /// memcached would reply differently.
     pub is_ours: bool,
-    /// What is sent at once, in the form of the file, and what is answered.
+    /// Requests, each sent at once in the file's format, with their replies.
     pub turns: Vec<(Vec<String>, Vec<u8>)>,
 }
 
 const FILE: &str = include_str!("dialogues.txt");
 
-/// Each begins with `# name`, or `#! name` if the program answers otherwise. `> ` begins what is sent at
-/// once, `| ` goes on with it, `< ` is a line of the answer.
+/// A dialogue begins with `# name`, or `#! name` if memcached replies differently. `> ` begins a request,
+/// which is sent at once; `| ` continues it; `< ` is a line of the reply.
 pub fn all() -> Vec<Dialogue> {
     let mut dialogues: Vec<Dialogue> = Vec::new();
     for line in FILE.lines().filter(|line| !line.is_empty()) {
@@ -41,8 +41,8 @@ pub fn all() -> Vec<Dialogue> {
     dialogues
 }
 
-/// A line with its end. `\t`, `\0`, `\r`, `\n` and `\x80` stand for bytes, `{a*3}` for `aaa`, `\c` at the end
-/// for no end.
+/// Decodes a line, including its line ending. `\t`, `\0`, `\r`, `\n` and `\x80` encode bytes, `{a*3}` means
+/// `aaa`, and a final `\c` suppresses the line ending.
 pub fn bytes(text: &str) -> Vec<u8> {
     let (text, has_end) = text.strip_suffix("\\c").map_or((text, true), |text| (text, false));
     let (mut bytes, mut rest) = (Vec::new(), text);
@@ -72,7 +72,7 @@ pub fn bytes(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The lines of an answer in the form of the file.
+/// Formats a reply as in the file.
 fn lines(answer: &[u8]) -> String {
     let mut text = String::new();
     for line in answer.split_inclusive(|&byte| byte == b'\n') {

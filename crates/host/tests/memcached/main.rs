@@ -1,5 +1,5 @@
-//! memcached's protocol: word for word as the program speaks it, however a stream is cut, and whatever is in
-//! it.
+//! memcached's protocol: replies match the program word for word, however the stream is split and whatever it
+//! contains.
 
 mod ahead;
 mod dialogues;
@@ -19,10 +19,10 @@ use tailcut_base::Nanos;
 use tailcut_host::kv::session::{ServiceSettings, Shard};
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
 
-/// A second long after 2001, so that stretches of 30 days and dates are told apart.
+/// A time long after 2001, so that relative times of up to 30 days differ from absolute ones.
 pub const NOW: u64 = 1_900_000_000;
 
-/// A shard that keeps everything, in memory.
+/// A shard that keeps all items in memory.
 fn in_memory(settings: ServiceSettings, seed: u64) -> Shard {
     let memory = Settings {
         memory: 20 << 20,

@@ -1,4 +1,4 @@
-//! What clients can make a server keep for them.
+//! Memory that clients can make a server hold for them.
 
 use crate::{NOW, in_memory};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ const SETTINGS: ServiceSettings =
     ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 16 << 20, process: 1 };
 const LARGE: usize = 1_000_000;
 
-/// A shard that another thread uses, from time to time.
+/// A shard that another thread holds from time to time.
 struct Busy {
     shard: Shard,
     is_taken: bool,
@@ -27,7 +27,7 @@ impl Busy {
         Busy { shard, is_taken: false, left: VecDeque::new() }
     }
 
-    /// The other thread does what was left there.
+    /// The other thread executes the deferred requests.
     fn replies(&mut self) -> Vec<Reply> {
         let mut replies = Vec::new();
         for (requester, kept) in self.left.drain(..) {
@@ -77,7 +77,7 @@ fn clients_with_a_large_item() -> (Clients, Busy) {
     (clients, busy)
 }
 
-/// What a client that reads is sent.
+/// Everything sent to a client that reads.
 fn sent(clients: &mut Clients, client: u32) -> Vec<u8> {
     let all = clients.send_queue(client).pieces().flatten().copied().collect::<Vec<_>>();
     clients.note_sent(client, all.len());
@@ -97,7 +97,7 @@ fn what_waits_for_a_shard_is_charged_with_the_largest_item() {
     let mut input = &gets[..];
     clients.receive(client, &mut input, &mut busy);
     assert!((1..=4).contains(&busy.left.len()), "{} operations wait", busy.left.len());
-    // All are answered in the end.
+    // All of them are answered eventually.
     let (mut heard, mut rounds) = (0, 0);
     while heard < 1000 * hit().len() {
         for reply in busy.replies() {
@@ -144,7 +144,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
         assert!(tally.most_client_memory <= clients.memory_limit(), "{tally:?}");
         let kept: usize = greedy.iter().map(|&client| clients.send_queue(client).bytes()).sum();
         assert!(kept as u64 <= clients.memory_limit() && kept > 10 * LARGE, "{kept}");
-        // Another one waits until one of them goes, and is served then.
+        // Another client waits until one of them disconnects, and is then served.
         busy.is_taken = false;
         let other = clients.open();
         let mut input = &b"get big\r\n"[..];
@@ -153,7 +153,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
         let first = greedy.iter().copied().find(|&client| clients.holding(client).is_some());
         clients.close(first.expect("somebody holds memory"));
         assert!(clients.is_willing(other) && clients.vacancies() > 0);
-        // The line's end comes when the value is sent: while it is not, there is no room for more.
+        // The line ending follows once the value is sent: until then there is no room for more.
         let mut heard = Vec::new();
         for _ in 0..2 {
             clients.receive(other, &mut input, &mut busy);

@@ -1,4 +1,4 @@
-//! What stands in commands and around them: numbers, keys in base64, times, passwords, datagrams.
+//! Parts of commands: numbers, base64 keys, times, passwords, datagrams.
 
 use crate::NOW;
 use proptest::prelude::*;
@@ -150,7 +150,7 @@ fn datagrams_of_requests_in_pieces_are_dropped() {
     );
 }
 
-/// What a login says to a stream that comes in pieces, and what is left.
+/// The outcome of a login whose stream arrives in pieces, and the number of bytes left.
 fn attempt(stream: &[u8], cut: usize) -> (Vec<Attempt>, usize) {
     let users = Users::parse(b"root:secret\r\nguest:a:b\n").expect("they are users");
     let (mut login, mut buffer, mut attempts) = (Login::default(), Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The real program, if it is installed, is asked the same, and must answer the same.
+//! The real memcached, if installed, gets the same requests and must give the same replies.
 
 use crate::dialogues;
 use crate::requests::{Request, any_requests};
@@ -11,19 +11,19 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tailcut_host::wire::memcached::{Attempt, Login, Users};
 
-/// A running memcached, on a socket in a folder that goes with it.
+/// A running memcached on a socket in a temporary directory.
 pub struct Program {
     child: Child,
     folder: tempfile::TempDir,
 }
 
-/// A connection to it.
+/// A connection to the program.
 pub struct Connection(UnixStream);
 
 impl Program {
-    /// Nothing, in plain words, if it is not installed. What an operator can switch off is off; so is the
-    /// thread that moves values between lists, since a number that it has a hand on is not written over, but
-    /// made anew.
+    /// Starts the program; None, with a message, if it is not installed. Optional features are off, and so is
+    /// the LRU maintainer thread: memcached does not overwrite a number in place while another thread
+    /// references it, but creates a new one.
     pub fn start(options: &[&str]) -> Option<Program> {
         let folder = tempfile::tempdir().expect("there is a place for temporary files");
         let child = Command::new("memcached")
@@ -54,7 +54,7 @@ impl Program {
         }
     }
 
-    /// Connects as soon as it listens.
+    /// Connects as soon as the program listens.
     pub fn connect(&self) -> Connection {
         let socket = self.folder.path().join("socket");
         let stream = std::iter::repeat_with(|| {
@@ -75,7 +75,7 @@ impl Drop for Program {
 }
 
 impl Connection {
-    /// Receives until there are as many bytes as are expected, or nothing has come for so many milliseconds.
+    /// Receives until `expected` bytes have arrived, or until nothing arrives for `patience` milliseconds.
     fn receive(&mut self, answer: &mut Vec<u8>, expected: usize, patience: u64) {
         self.0.set_read_timeout(Some(Duration::from_millis(patience))).expect("a time to wait can be set");
         let mut piece = [0; 4096];
@@ -87,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// Sends, and receives as many bytes as are expected, or fewer if there are no more.
+    /// Sends a request and receives `expected` bytes, or fewer if no more arrive.
     pub fn ask(&mut self, request: &[u8], expected: usize) -> Vec<u8> {
         let mut answer = Vec::new();
         self.send(request);
@@ -95,17 +95,17 @@ impl Connection {
         answer
     }
 
-    /// Sends. Who is not listened to any more has been closed; that shows when receiving.
+    /// Sends a request. Write errors on a closed connection are ignored: receiving detects them.
     fn send(&mut self, request: &[u8]) {
         let _ = self.0.write_all(request);
     }
 }
 
-/// Both are asked the same from their beginning on; the first difference, if there is one.
+/// Sends the same requests to fresh instances of both; reports the first difference, if any.
 ///
-/// Each request waits for the answer to the one before: an error of the program can take answers along that
-/// were not sent yet. But not for long, since it holds answers back until data that nobody wants have come
-/// whole.
+/// Each request waits for the reply to the previous one, since an error in the program can discard replies
+/// that were not sent yet. The wait is short, because the program holds replies back until it has received
+/// all unwanted data.
 fn compare(requests: &[Vec<u8>]) -> Result<(), String> {
     let Some(program) = Program::start(&[]) else { return Ok(()) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
@@ -115,7 +115,7 @@ fn compare(requests: &[Vec<u8>]) -> Result<(), String> {
         let before = theirs.len();
         session.receive(request);
         connection.send(request);
-        // One byte more than there should be: in its place comes the end.
+        // If the connection is closed, expect one extra byte: the end of the stream comes instead.
         let is_closed = usize::from(session.closed.is_some());
         connection.receive(&mut theirs, session.sent.len() + is_closed, 30);
         check(request, &session.sent[before..], &theirs[before..], false)?;
@@ -131,7 +131,7 @@ fn compare(requests: &[Vec<u8>]) -> Result<(), String> {
     check(&last, &session.sent, &theirs, true)
 }
 
-/// Answers are the same, as far as they have come.
+/// Compares the replies received so far.
 fn check(request: &[u8], ours: &[u8], theirs: &[u8], is_all: bool) -> Result<(), String> {
     let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| ours == theirs).count();
     let is_right = if is_all { ours == theirs } else { same == theirs.len() };
@@ -140,8 +140,8 @@ fn check(request: &[u8], ours: &[u8], theirs: &[u8], is_all: bool) -> Result<(),
     if is_right { Ok(()) } else { Err(format!("{request}:\n   ours ...{ours}\n theirs ...{theirs}")) }
 }
 
-/// The program's clock goes on, ours does not: when its second ends in between, times differ. That does not
-/// happen three times in a row.
+/// The program's clock advances, ours does not: if its second ends in between, times differ. That is unlikely
+/// three times in a row.
 fn compare_thrice(requests: &[Vec<u8>]) -> Result<(), String> {
     compare(requests).or_else(|_| compare(requests)).or_else(|_| compare(requests))
 }
@@ -220,7 +220,7 @@ fn the_program_lets_in_the_same() {
     assert_eq!(connection.ask(b"mn\r\n", 4), b"MN\r\n");
 }
 
-/// `TAILCUT_CASES` multiplies the conversations that are tried.
+/// Number of random conversations, multiplied by `TAILCUT_CASES`.
 fn widened() -> u32 {
     std::env::var("TAILCUT_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1)
 }

@@ -1,6 +1,7 @@
-//! A store that does what memcached 1.6.18 does, in the plainest way: a table, and a clock that stands still.
+//! A reference store with the behaviour of memcached 1.6.18, as simple as possible: a table and a stopped
+//! clock.
 //!
-//! It is not how one would build a store; it is what answers are compared with.
+//! It is the oracle for replies, not an example of how to build a store.
 
 use std::collections::HashMap;
 use tailcut_host::wire::memcached::flags::MetaFlags;
@@ -8,7 +9,7 @@ use tailcut_host::wire::memcached::meta::{self, Deleted};
 use tailcut_host::wire::memcached::reply::{Counted, Stored};
 use tailcut_host::wire::memcached::{Direction, Expiry, StoreMode, flush_moment, number};
 
-/// A value with what is kept beside it.
+/// A value with its metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     pub value: Vec<u8>,
@@ -19,7 +20,7 @@ pub struct Item {
     pub is_stale: bool,
     pub is_claimed: bool,
     pub has_base64_key: bool,
-    /// The second in which it was stored.
+    /// Second in which the value was stored.
     stored: u64,
 }
 
@@ -28,35 +29,35 @@ pub struct Item {
 pub struct Reference {
     items: HashMap<Vec<u8>, Item>,
     now: u64,
-    /// The last version that was given to a value.
+    /// The last CAS value that was assigned.
     cas: u64,
-    /// From the next second on what was stored up to this one is gone; 0 is never.
+    /// From the next second on, values stored up to this one are invalid; 0 for none.
     flushed_until: u64,
-    /// What has a version before this went with the last flush; 0 is none.
+    /// Values with a CAS value below this one were invalidated by the last flush; 0 for none.
     flushed_before: u64,
 }
 
-/// What is to be stored, but for its data.
+/// A storage request without its data.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub key: Vec<u8>,
     pub mode: StoreMode,
     pub client_flags: u32,
     pub expiry: Expiry,
-    /// The version that `append` and `prepend` ask for; 0 is any.
+    /// The CAS value that `append` and `prepend` require; 0 for any.
     pub cas: u64,
-    /// The version that the value is to get.
+    /// The CAS value to assign to the item.
     pub new_cas: Option<u64>,
-    /// An older version is stored, as stale.
+    /// An item with an older CAS value is stored as stale.
     pub invalidates: bool,
     pub has_base64_key: bool,
 }
 
-/// The largest value with all that is kept beside it.
+/// Largest size of an item, with all its overhead.
 const ITEM_BYTES: usize = 1 << 20;
 
 impl Reference {
-    /// The first value gets the version behind `cas`.
+    /// The first item gets the CAS value after `cas`.
     pub fn new(now: u64, cas: u64) -> Reference {
         Reference { items: HashMap::new(), now, cas, flushed_until: 0, flushed_before: 0 }
     }
@@ -65,7 +66,7 @@ impl Reference {
         self.now
     }
 
-    /// The value, if it is neither over nor flushed; if it is, it goes for good.
+    /// The item, unless it has expired or was flushed; then it is removed.
     pub fn find(&mut self, key: &[u8]) -> Option<&mut Item> {
         let item = self.items.get(key)?;
         if self.is_flushed(item) || item.expiry.is_over(self.now) {
@@ -79,12 +80,12 @@ impl Reference {
         is_active && (item.stored <= self.flushed_until || item.cas < self.flushed_before)
     }
 
-    /// The version of what changes now, unless the client wishes another.
-    /// The next value gets the version behind `cas`.
+    /// The next item gets the CAS value after `cas`.
     pub fn set_cas(&mut self, cas: u64) {
         self.cas = cas;
     }
 
+    /// The CAS value of an item that changes now, unless the client chooses one.
     fn next_cas(&mut self, wish: Option<u64>) -> u64 {
         self.cas += u64::from(wish.is_none());
         wish.unwrap_or(self.cas)
@@ -96,7 +97,7 @@ impl Reference {
         cas
     }
 
-    /// Whether a value can be stored at all. If not, what it would replace is gone.
+    /// True if an item can be stored at all. If not, the item that it would replace is removed.
     pub fn admits(&mut self, key: &[u8], client_flags: u32, length: u32, replaces: bool) -> bool {
         let fits = bytes(key, client_flags, length as usize) <= ITEM_BYTES;
         if !fits && replaces {
@@ -105,7 +106,7 @@ impl Reference {
         fits
     }
 
-    /// Stores; the version that it gave is 0 if it did not.
+    /// Stores an item. The returned CAS value is 0 if it was not stored.
     pub fn store(&mut self, wish: &Wish, data: &[u8]) -> (Stored, u64) {
         let old = self.find(&wish.key).cloned();
         let mut item = Item {
@@ -141,7 +142,7 @@ impl Reference {
         })
     }
 
-    /// `get`, with a new end if there is one.
+    /// `get`, optionally with a new expiry.
     pub fn get(&mut self, key: &[u8], exptime: Option<i64>) -> Option<Item> {
         let now = self.now;
         let item = self.find(key)?;
@@ -160,8 +161,8 @@ impl Reference {
         }
     }
 
-    /// Counts. A number with no more digits than the value had bytes is written over it, with spaces behind;
-    /// else it is a new value, which has lost all marks.
+    /// Increments or decrements. A number with no more digits than the old value has bytes overwrites it,
+    /// padded with spaces; otherwise a new item replaces it and all marks are lost.
     fn change(&mut self, key: &[u8], direction: Direction, delta: u64, flags: &MetaFlags) -> meta::Counted {
         let cas = flags.cas.unwrap_or(0);
         let Some(item) = self.find(key).cloned() else { return meta::Counted::NotFound };
@@ -195,7 +196,7 @@ impl Reference {
         let before = self.find(key).map_or(0, |item| item.value.len());
         let counted = self.change(key, direction, delta, flags);
         match counted {
-            // The program sets the end of the value that was replaced, not of the new one.
+            // The program sets the expiry of the replaced item instead of the new one.
             meta::Counted::Now { expiry, .. } if self.items[key].value.len() == before => {
                 let expiry = flags.expiry(self.now, expiry, false);
                 self.items.get_mut(key).expect("it was just counted").expiry = expiry;
@@ -211,7 +212,7 @@ impl Reference {
         }
     }
 
-    /// `mg`: the value as it is found, and its bytes.
+    /// `mg`: the item as found, and its bytes.
     pub fn meta_get(&mut self, key: &[u8], flags: &MetaFlags) -> Option<(meta::Item, Vec<u8>)> {
         let is_new = self.find(key).is_none() && flags.vivify.is_some();
         if is_new {
@@ -284,7 +285,7 @@ impl Reference {
     }
 }
 
-/// Compares versions; something to say if nothing is to be stored.
+/// Compares CAS values; returns the reply if nothing is to be stored.
 fn compare(item: &mut Item, wish: &Wish, cas: u64, old: &Item) -> Option<Stored> {
     if cas != 0 && cas == old.cas {
         return None;
@@ -296,7 +297,7 @@ fn compare(item: &mut Item, wish: &Wish, cas: u64, old: &Item) -> Option<Stored>
     None
 }
 
-/// Puts the data beside what is there; something to say if nothing is to be stored.
+/// Adds the data to the existing value; returns the reply if nothing is to be stored.
 fn join(item: &mut Item, wish: &Wish, old: &Item) -> Option<Stored> {
     if wish.cas != 0 && wish.cas != old.cas {
         return Some(Stored::Exists);
@@ -308,13 +309,13 @@ fn join(item: &mut Item, wish: &Wish, old: &Item) -> Option<Stored> {
     (bytes(&wish.key, item.client_flags, item.value.len()) > ITEM_BYTES).then_some(Stored::NotStored)
 }
 
-/// What a value takes with its key, its line's end, its version and the program's header.
+/// Size of an item with its key, line ending, CAS value and the program's header.
 fn bytes(key: &[u8], client_flags: u32, length: usize) -> usize {
     let flags = if client_flags == 0 { 0 } else { 4 };
     48 + 8 + key.len() + 1 + flags + length + 2
 }
 
-/// The program's class of that size: the first has 96 bytes, each of the next a quarter more, in steps of
+/// The program's slab class for a size: the first is 96 bytes, each further one a quarter larger, in steps of
 /// eight.
 fn class(bytes: usize) -> u32 {
     let (mut class, mut size) = (1, 96);

@@ -1,8 +1,8 @@
-//! Requests drawn at random: few keys, so that they meet, and now and then something that is wrong.
+//! Random requests: few keys, so that requests collide, and occasional errors.
 
 use proptest::prelude::*;
 
-/// One request, with its data if it brings some.
+/// One request, with its data if any.
 #[derive(Clone)]
 pub struct Request(pub Vec<u8>);
 
@@ -13,8 +13,8 @@ impl std::fmt::Debug for Request {
 }
 
 impl Request {
-    /// A line of it is a meta command with a flag (`x`, `E`) that is newer than the program that we compare
-    /// with (1.6.18): data that a refused line leaves behind are read as commands.
+    /// True if a line is a meta command with a flag (`x`, `E`) newer than the reference release (1.6.18): the
+    /// data behind a refused line is parsed as commands.
     fn is_newer(&self) -> bool {
         self.0.split(|&byte| byte == b'\n').any(|line| {
             let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
@@ -30,7 +30,7 @@ pub fn any_requests() -> impl Strategy<Value = Vec<Request>> {
     prop::collection::vec(any_request(), 1..40)
 }
 
-/// Anything that a client may say.
+/// Any request that a client may send.
 pub fn any_request() -> impl Strategy<Value = Request> {
     prop_oneof![
         4 => gets(),
@@ -58,7 +58,7 @@ fn key() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Times that mean the same to the store, whose clock stands still, and to the program.
+/// Times that mean the same to the store, whose clock is stopped, and to the program.
 fn exptime() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         "0",
@@ -76,7 +76,8 @@ fn exptime() -> impl Strategy<Value = String> {
     .prop_map(String::from)
 }
 
-/// The same without those that are over at once: of these the program tells nonsense when asked what is left.
+/// As [`exptime`], without times that expire immediately: for those, the program reports a nonsensical
+/// remaining time.
 fn later() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["0", "0", "100", "2592000", "2000000000", "+7000", "\t30", "x"])
         .prop_map(String::from)
@@ -106,7 +107,8 @@ fn gets() -> impl Strategy<Value = Request> {
             if name.starts_with("gat") {
                 words.push(&exptime);
             }
-            // With a key that is too long, the program has done for the keys before it what it does not tell.
+            // If a key is too long, the program has already processed the keys before it, with side effects
+            // that it does not report.
             let long = keys.iter().position(|key| key.len() > 250);
             let keys = long.map_or(&keys[..], |at| &keys[at..=at]);
             words.extend(keys.iter().map(String::as_str));
@@ -122,22 +124,22 @@ fn gets() -> impl Strategy<Value = Request> {
 fn data() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => number(),
-        // Not white space alone: looking for a number in that, the program reads on behind it.
+        // Not only white space: when parsing it as a number, the program reads beyond its end.
         2 => "[a-z][a-z ]{0,11}",
         1 => (0usize..1900).prop_map(|length| "v".repeat(length)),
         1 => Just("\0\u{1}-5 ".to_string()),
     ]
 }
 
-/// The data behind a line that announces `length`, which may be wrong.
+/// Adds data to a line that announces `length`, which may be wrong.
 fn with_data(mut line: Vec<u8>, data: &str) -> Request {
     line.extend(data.as_bytes());
     line.extend(b"\r\n");
     Request(line)
 }
 
-/// How much less data is announced than comes. Not more: the next request would belong to it, and be answered
-/// together with what follows, of which the program can lose a part.
+/// How many bytes fewer are announced than sent. Never more: the next request would become part of the data,
+/// and its reply would be merged with later ones, some of which the program can lose.
 fn mistake() -> impl Strategy<Value = i64> {
     prop_oneof![12 => Just(0i64), 1 => -3i64..0, 1 => Just(-100i64)]
 }
@@ -206,7 +208,8 @@ fn others() -> impl Strategy<Value = Request> {
         .prop_map(|(key, exptime, noreply)| format!("touch {key} {exptime}{noreply}"));
     let delete = (key(), prop::sample::select(vec!["", "", " 0", " 1", " 0 noreply", " noreply", " 0 0"]))
         .prop_map(|(key, rest)| format!("delete {key}{rest}"));
-    // None with a delay: it brings back what was flushed before, unless the program has found and removed it.
+    // No delayed flush: it brings back items that were flushed earlier, unless the program has found and
+    // removed them.
     let flush = prop::sample::select(vec!["", " 0", " -2", " -1", " noreply", " 0 noreply", " x", " 1 2 3"])
         .prop_map(|rest| format!("flush_all{rest}"));
     let seldom = prop::sample::select(vec![
@@ -258,7 +261,7 @@ fn others() -> impl Strategy<Value = Request> {
     prop_oneof![touch, delete, flush, seldom].prop_map(|text| Request(line(&[&text])))
 }
 
-/// A line that means nothing, most of the time.
+/// A line that is mostly meaningless.
 fn nonsense() -> impl Strategy<Value = Request> {
     let word = "[a-z0-9\t\r\0]{0,4}";
     prop::collection::vec(word, 0..6).prop_map(|words| {

@@ -1,5 +1,5 @@
-//! The engine with its clients answers what the reference store answers, whether items are in memory or have
-//! to be read from a disk.
+//! The engine and its sessions give the same replies as the reference store, whether items are in memory or
+//! must be read from disk.
 
 use crate::NOW;
 use crate::dialogues;
@@ -14,12 +14,12 @@ use tailcut_host::kv::session::{Service, ServiceSettings};
 use tailcut_host::kv::{Append, Engine, Keep, Making, Opening, Settings};
 use tailcut_host::wire::memcached::Reason;
 
-/// A service with one client, and a disk if it has one.
+/// A service with one client and an optional disk.
 struct Client {
     service: Service,
     disk: Option<TestDisk>,
     name: u32,
-    /// What was sent and not taken.
+    /// Input that was sent but not accepted yet.
     input: Vec<u8>,
     received: Vec<u8>,
     closed: Option<Reason>,
@@ -32,13 +32,13 @@ enum Where {
     Disk {
         is_durable: bool,
     },
-    /// With so little memory that items leave it.
+    /// With so little memory that items are evicted to disk.
     MostlyDisk,
-    /// The same, in small segments.
+    /// As `MostlyDisk`, with small segments.
     SmallSegments,
 }
 
-/// The CAS values of the first run of a store on a disk.
+/// CAS values of a store's first run on a disk start here.
 const FIRST_CAS: u64 = 1 << 40;
 
 impl Client {
@@ -77,7 +77,7 @@ impl Client {
         }
     }
 
-    /// Ends the server, starts it again, and connects. What it has on the disk is still to be found.
+    /// Stops the server, starts it again and connects. Recovery from the disk is still pending.
     fn start_again(&mut self) {
         self.make_durable();
         let disk = self.disk.as_mut().expect("it has one");
@@ -117,7 +117,7 @@ impl Client {
         self.closed = self.closed.or(self.service.closing(self.name));
     }
 
-    /// The disk answers something.
+    /// The disk may complete a request, and the service runs once.
     fn turn(&mut self) {
         let Some(disk) = &mut self.disk else { return };
         match self.random.below(8) {
@@ -135,7 +135,7 @@ impl Client {
         self.work();
     }
 
-    /// Until everything is answered.
+    /// Runs until all requests are answered.
     fn settle(&mut self) {
         self.work();
         for _ in 0..50_000 {
@@ -164,12 +164,12 @@ fn open(settings: Settings, disk: &mut TestDisk, making: Making) -> Engine {
     opening.end().expect("a store")
 }
 
-/// So much of it, and all other items have left memory.
+/// An item of 60,000 bytes: enough of these push all other items out of memory.
 fn filler() -> Vec<u8> {
     [b"ms filler 60000\r\n", &vec![b'x'; 60_000][..], b"\r\n"].concat()
 }
 
-/// What a store tells of its memory is its own affair, and so is its version.
+/// Compares replies, except memory statistics and the version, which legitimately differ.
 fn is_alike(ours: &[u8], theirs: &[u8]) -> bool {
     let (ours, theirs) = (ours.split(|&byte| byte == b'\n'), theirs.split(|&byte| byte == b'\n'));
     let mut theirs = theirs.filter(|line| !is_own(line));
@@ -193,7 +193,7 @@ fn check(requests: &[Vec<u8>], place: Where, seed: u64) -> Result<(), TestCaseEr
         client.send(request);
         let pushes = if place == Where::MostlyDisk && at % 4 == 3 { 40 } else { 0 };
         for _ in 0..pushes {
-            // What was begun is ended.
+            // Terminates an unfinished command.
             [&b"\r\n"[..], &filler()].iter().for_each(|bytes| session.receive(bytes));
             [&b"\r\n"[..], &filler()].iter().for_each(|bytes| client.send(bytes));
             client.settle();
@@ -203,7 +203,7 @@ fn check(requests: &[Vec<u8>], place: Where, seed: u64) -> Result<(), TestCaseEr
     compare((&client.received, client.closed), &session)
 }
 
-/// What was received, and how it ended, is what the reference has said.
+/// The replies and the end of the connection must match the reference.
 pub fn compare((ours, closed): (&[u8], Option<Reason>), session: &Session) -> Result<(), TestCaseError> {
     let theirs = &session.sent;
     let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| ours == theirs).count().saturating_sub(60);
@@ -213,8 +213,8 @@ pub fn compare((ours, closed): (&[u8], Option<Reason>), session: &Session) -> Re
     Ok(())
 }
 
-/// The same with an end of the server in the middle, which nobody notices: the rest is answered while it
-/// finds what there was.
+/// As [`check`], with a restart in the middle that must not be noticeable: later requests are answered while
+/// recovery is in progress.
 fn check_restarted(before: &[Vec<u8>], after: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
     let place = Where::SmallSegments;
     let (mut client, mut session) = (Client::new(place, seed), Session::with_cas(NOW, false, FIRST_CAS));
@@ -229,7 +229,7 @@ fn check_restarted(before: &[Vec<u8>], after: &[Vec<u8>], seed: u64) -> Result<(
     let has_gone = session.closed.is_some();
     client.start_again();
     session.start_again(2 * FIRST_CAS);
-    // Who has gone early may have forgotten everything before.
+    // A client that disconnected early may have forgotten all earlier requests.
     let mut waited = has_gone || after.is_empty();
     for request in after {
         session.receive(request);
@@ -244,7 +244,7 @@ fn check_restarted(before: &[Vec<u8>], after: &[Vec<u8>], seed: u64) -> Result<(
     compare((&client.received, client.closed), &session)
 }
 
-/// What was begun is ended, and a segment is half full.
+/// Terminates an unfinished command and half fills a segment.
 fn push(client: &mut Client, session: &mut Session) {
     for bytes in [&b"\r\n"[..], &filler()] {
         session.receive(bytes);
@@ -254,7 +254,7 @@ fn push(client: &mut Client, session: &mut Session) {
     client.make_durable();
 }
 
-/// Without delayed flushes: memcached brings back with one what a flush without delay has taken.
+/// Without delayed flushes: with one, memcached brings back items that an immediate flush has removed.
 pub fn bytes_of(requests: Vec<Request>) -> Vec<Vec<u8>> {
     let all = requests.into_iter().map(|Request(bytes)| bytes);
     all.filter(|bytes| !bytes.starts_with(b"flush_all ")).collect()
@@ -293,7 +293,7 @@ proptest! {
     }
 }
 
-/// Whether an item was read while it was only on flash is not kept.
+/// Whether an item was read while it was only on flash is not recorded.
 fn is_kept_on_disk(bytes: &[u8]) -> bool {
     bytes.len() < 10_000 && !bytes.windows(2).any(|pair| pair == b" h")
 }
@@ -314,7 +314,7 @@ fn dialogues_are_answered_as_written() {
     }
 }
 
-/// What is answered behind an item that has to be read waits for it, and that is bounded, too.
+/// Replies behind an item that must be read wait for it, and their memory is bounded.
 #[test]
 fn answers_that_wait_for_others_are_bounded() {
     let mut client = Client::new(Where::MostlyDisk, 1);
@@ -337,7 +337,7 @@ fn answers_that_wait_for_others_are_bounded() {
     assert!(client.received == expected);
 }
 
-/// Items that are under way are bounded by their bytes, not only by their number, and all come in the end.
+/// Items being read are bounded by their bytes as well as their number, and all arrive eventually.
 #[test]
 fn items_under_way_are_bounded() {
     let mut client = Client::new(Where::MostlyDisk, 1);
@@ -356,7 +356,7 @@ fn items_under_way_are_bounded() {
     let gets: Vec<String> = (0..asked).map(|number| format!("mg far{number} v\r\n")).collect();
     client.send(gets.concat().as_bytes());
     let left = client.input.iter().filter(|&&byte| byte == b'\n').count();
-    // Each counts as the longest there can be, of 64 KiB.
+    // Each counts as the largest possible item, 64 KiB.
     assert_eq!(asked - left, (4 << 20) / (64 << 10));
     while !client.input.is_empty() {
         client.settle();
@@ -384,7 +384,8 @@ fn what_cannot_be_made_durable_is_not_acknowledged() {
     assert!(client.received.starts_with(b"SERVER_ERROR "), "{}", client.received.escape_ascii());
 }
 
-/// A disk without room has not failed: clients stay, and the answer does not promise what is not durable.
+/// A disk without space has not failed: clients stay connected, and a reply never claims durability that it
+/// lacks.
 #[test]
 fn a_full_disk_is_an_error_and_ends_no_connection() {
     let mut client = Client::new(Where::Disk { is_durable: true }, 1);
@@ -393,7 +394,7 @@ fn a_full_disk_is_an_error_and_ends_no_connection() {
     client.received.clear();
     client.disk.as_mut().expect("it has one").refuses_writes = true;
     client.send(b"set a 0 0 1\r\n2\r\ndelete b\r\nset c 0 0 1 noreply\r\n2\r\nflush_all\r\nmn\r\n");
-    // What has no room is tried again and again, so the engine does not come to rest.
+    // Writes without space are retried forever, so the engine never becomes idle.
     (0..300).for_each(|_| client.turn());
     let answer = client.received.escape_ascii().to_string();
     let errors = answer.matches("SERVER_ERROR the drive").count();
@@ -401,7 +402,7 @@ fn a_full_disk_is_an_error_and_ends_no_connection() {
     assert!(client.closed.is_none());
 }
 
-/// A change that is refused changes nothing: what cannot be made durable is not deleted in memory, either.
+/// A refused change has no effect: if a deletion cannot be made durable, it does not happen in memory either.
 #[test]
 fn a_durable_store_on_a_full_disk_refuses_before_it_changes_anything() {
     let mut client = Client::new(Where::Disk { is_durable: true }, 1);
@@ -422,7 +423,7 @@ fn a_durable_store_on_a_full_disk_refuses_before_it_changes_anything() {
     );
 }
 
-/// Nothing that a restart would contradict is acknowledged, and what is there can be read.
+/// No reply is contradicted by a restart, and existing items stay readable.
 #[test]
 fn a_store_on_a_failed_disk_refuses_every_change() {
     let mut client = Client::new(Where::Disk { is_durable: false }, 1);
@@ -442,7 +443,7 @@ fn a_store_on_a_failed_disk_refuses_every_change() {
     assert_eq!(String::from_utf8_lossy(&client.received), expected);
 }
 
-/// Who was given up leaves answers behind that still come, to nobody, even if another has his place.
+/// Late replies to a disconnected client are dropped, even if another client has its slot.
 #[test]
 fn late_answers_to_who_was_given_up_are_nobodys() {
     let mut client = Client::new(Where::Disk { is_durable: true }, 1);
@@ -458,7 +459,7 @@ fn late_answers_to_who_was_given_up_are_nobodys() {
     assert_eq!(client.received.escape_ascii().to_string(), "MN\\r\\nEND\\r\\n");
 }
 
-/// Commands measured so far, as (kind, source, how many, the longest in ns).
+/// Latencies measured so far, as (kind, source, count, maximum in ns).
 fn measured(client: &mut Client) -> Vec<(Kind, Source, u64, u64)> {
     let latencies = client.service.take_latencies();
     latencies.iter().map(|(kind, source, of)| (kind, source, of.count(), of.max().0)).collect()
@@ -469,7 +470,7 @@ fn commands_are_measured_by_what_they_are_and_where_the_item_was() {
     let mut client = Client::new(Where::Memory, 7);
     client.service.tick(Time(1000), NOW);
     client.send(b"set n 0 0 1\r\n1\r\nget n m n\r\nincr n 1\r\ntouch m 0\r\nmd m\r\nmg n v\r\nstats\r\nset x 0 0 2\r\n");
-    // The data of a command make it whole.
+    // A command is complete once its data arrives.
     client.service.tick(Time(1500), NOW);
     client.send(b"ab\r\n");
     client.service.tick(Time(1900), NOW);
@@ -491,7 +492,7 @@ fn what_is_read_from_flash_takes_until_it_is_there() {
     client.send(b"set a 0 0 1\r\n1\r\n");
     for number in 0..120 {
         client.send(&[format!("ms filler{number} 60000\r\n").as_bytes(), &[b'x'; 60_000], b"\r\n"].concat());
-        // The disk gets what it is to write.
+        // The disk receives its pending writes.
         (0..8).for_each(|_| client.turn());
         client.settle();
     }

@@ -11,31 +11,31 @@ use tailcut_host::wire::memcached::{
 pub struct Session {
     receiver: Receiver,
     store: Reference,
-    /// What was received and not consumed.
+    /// Bytes received but not consumed.
     buffer: Vec<u8>,
     pending: Option<(Wish, Answer)>,
     data: Vec<u8>,
-    /// Data are put where they belong without coming by the receiver.
+    /// Data goes directly to its destination, bypassing the receive buffer.
     is_direct: bool,
-    /// What was answered.
+    /// Replies sent.
     pub sent: Vec<u8>,
-    /// How it ended.
+    /// Why the connection was closed.
     pub closed: Option<Reason>,
 }
 
-/// How a store is answered.
+/// How a storage command is answered.
 enum Answer {
     Classic { noreply: bool },
     Meta(Box<MetaFlags>),
 }
 
 impl Session {
-    /// For a store at `now`.
+    /// A connection to a store at time `now`.
     pub fn new(now: u64, is_direct: bool) -> Session {
         Session::with_cas(now, is_direct, 0)
     }
 
-    /// For one whose first value gets the version behind `cas`.
+    /// A connection to a store whose first item gets the CAS value after `cas`.
     pub fn with_cas(now: u64, is_direct: bool, cas: u64) -> Session {
         Session {
             receiver: Receiver::default(),
@@ -49,14 +49,14 @@ impl Session {
         }
     }
 
-    /// The server was started again: the next value gets the version behind `cas`.
+    /// The server has restarted: the next item gets the CAS value after `cas`.
     pub fn start_again(&mut self, cas: u64) {
         (self.receiver, self.closed) = (Receiver::default(), None);
         self.buffer.clear();
         self.store.set_cas(cas);
     }
 
-    /// Receives some bytes, and does all that can be done.
+    /// Receives bytes and executes all complete commands.
     pub fn receive(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() && self.closed.is_none() {
@@ -106,7 +106,7 @@ impl Session {
         }
     }
 
-    /// False if data follow that are not wanted.
+    /// Executes a command; false if unwanted data follows it.
     fn carry_out(&mut self, command: Command<'_>) -> bool {
         let (out, store) = (&mut self.sent, &mut self.store);
         let now = store.now();

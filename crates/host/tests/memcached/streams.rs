@@ -1,4 +1,4 @@
-//! How a stream is cut makes no difference, and garbage does no harm.
+//! Splitting a stream makes no difference, and garbage does no harm.
 
 use crate::NOW;
 use crate::requests::{Request, any_requests};
@@ -8,7 +8,7 @@ use tailcut_base::random::Stream;
 use tailcut_host::wire::memcached::Reason;
 use tailcut_host::wire::memcached::receiver::LINE_BYTES;
 
-/// What is answered to a stream that comes in pieces, and how it ended.
+/// Replies to a stream that arrives in pieces, and the reason if the connection was closed.
 fn answers(stream: &[u8], is_direct: bool, mut cut: impl FnMut() -> usize) -> (Vec<u8>, Option<Reason>) {
     let (mut session, mut rest) = (Session::new(NOW, is_direct), stream);
     while !rest.is_empty() {
@@ -31,7 +31,7 @@ fn check(stream: &[u8], seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A line of many keys, with now and then one that is too long.
+/// A line of many keys, some of them too long.
 fn long_gets() -> impl Strategy<Value = Vec<u8>> {
     let key = prop_oneof![40 => 1usize..30, 3 => 245usize..255, 1 => 1000usize..3000];
     let word =

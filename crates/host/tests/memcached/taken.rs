@@ -1,5 +1,5 @@
-//! A shard that others have now and then: what is left there is done in its order, and the client notices
-//! nothing.
+//! A shard that other threads hold from time to time: deferred requests execute in order, transparently to
+//! the client.
 
 use crate::requests::any_requests;
 use crate::service::{bytes_of, compare};
@@ -15,7 +15,7 @@ use tailcut_host::kv::session::shard_request::{
 use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
 use tailcut_host::wire::memcached::Key;
 
-/// A shard, and what was left for it while somebody else had it.
+/// A shard, and the requests deferred while another thread held it.
 struct Taken {
     shard: Shard,
     left: VecDeque<(Requester, OwnedShardRequest)>,
@@ -24,7 +24,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Whoever has the shard does what was left there, in its order.
+    /// The shard's holder executes the deferred requests in order.
     fn do_what_was_left(&mut self) {
         for (requester, kept) in std::mem::take(&mut self.left) {
             let mut text = Vec::new();

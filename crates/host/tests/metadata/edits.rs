@@ -1,11 +1,12 @@
-//! Changes of metadata under checksums that are made right again.
+//! Changes of metadata with recomputed checksums.
 
 use crate::machine::Machine;
 use std::ops::Range;
 use tailcut_base::random::Stream;
 use tailcut_host::Bytes;
 
-/// A change of one byte that a checksum covers. Places count from the first such byte, modulo their number.
+/// A change of one byte covered by a checksum. Positions count from the first covered byte, modulo their
+/// number.
 #[derive(Clone, Copy, Debug)]
 pub enum Edit {
     Set(usize, u8),
@@ -13,7 +14,7 @@ pub enum Edit {
 }
 
 impl Edit {
-    /// Up to 3 fields, mostly at the beginning, where those of the header are.
+    /// Draws up to 3 edits, mostly near the beginning, where the header fields are.
     pub fn draw(random: &mut Stream) -> Vec<Edit> {
         let mut edits = Vec::new();
         for _ in 0..1 + random.below(3) {
@@ -33,7 +34,7 @@ impl Edit {
     }
 }
 
-/// CRC-32C, bit by bit.
+/// Bitwise CRC-32C.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |sum, &byte| step(sum, byte))
 }
@@ -43,8 +44,7 @@ fn step(sum: u32, byte: u8) -> u32 {
     (0..8).fold(sum ^ u32::from(byte), bit)
 }
 
-/// Where a checksum stands in a block of metadata, and the bytes that it covers; none if it is something
-/// else.
+/// Offset of the checksum in a metadata block, and the range of bytes that it covers; None for other blocks.
 fn checksum(bytes: &[u8]) -> Option<(usize, Range<usize>)> {
     match &bytes[..8] {
         b"tailcutA" => {
@@ -56,7 +56,7 @@ fn checksum(bytes: &[u8]) -> Option<(usize, Range<usize>)> {
     }
 }
 
-/// The end of what the checksum at `at` covers from `first` on: the last at which it is right.
+/// End of the range that the checksum at `at` covers from `first` on: the last at which it matches.
 fn covered_by(bytes: &[u8], at: usize, first: usize) -> Option<usize> {
     let wanted = u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let (mut sum, mut end) = (!0, None);
@@ -69,12 +69,12 @@ fn covered_by(bytes: &[u8], at: usize, first: usize) -> Option<usize> {
     end
 }
 
-/// Changes a block of metadata, on one drive or on all that have the same, and makes its checksum right
-/// again. False if it has no checksum.
+/// Edits a metadata block, on one drive or on all drives that hold the same block, and recomputes its
+/// checksum. False if it has no checksum.
 pub fn rewrite(machine: &mut Machine, (drive, at): (usize, usize), edits: &[Edit], on_all: bool) -> bool {
     let good = machine.drives[drive][at].clone();
     let Some((sum, covered)) = checksum(good.as_slice()) else { return false };
-    // The checksum may not cover the length that it depends on: that stays as it is.
+    // The covered range may depend on a length that the checksum does not cover: that length stays unchanged.
     let first = covered.start.max(16);
     if first >= covered.end {
         return false;
@@ -90,7 +90,8 @@ pub fn rewrite(machine: &mut Machine, (drive, at): (usize, usize), edits: &[Edit
     }
     let right = crc32c(&bytes[covered.clone()]);
     bytes[sum..sum + 4].copy_from_slice(&right.to_le_bytes());
-    // Protection information is right, too: it belongs to the checksum, and a drive without has none.
+    // Protection information counts as valid, too: it accompanies the checksum, and a drive without it keeps
+    // none.
     let bare = Bytes::unsealed(bad.as_slice());
     for (other, blocks) in machine.drives.iter_mut().enumerate() {
         if other == drive || on_all && blocks[at].as_slice() == good.as_slice() {

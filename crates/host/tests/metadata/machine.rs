@@ -1,4 +1,4 @@
-//! An array on drives that do in order what they are asked, and an image of one that has been in use.
+//! An array on drives that serve requests in order, and an image of a used array.
 
 use std::collections::VecDeque;
 use tailcut_base::config::Choice;
@@ -10,17 +10,17 @@ use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, Opening};
 use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
-/// Drives that do in order what they are asked, and an array on them.
+/// Drives that serve requests in order, with an array on them.
 pub struct Machine {
     config: ArrayConfig,
     pub drives: Vec<Vec<Bytes>>,
     now: Time,
     asked: VecDeque<(DriveId, Request<Bytes>)>,
-    /// Events up to which an array must come to rest.
+    /// Number of events left for the array to become idle.
     left: u64,
 }
 
-/// Far more than any of these arrays needs.
+/// Far more events than any of these arrays needs.
 const EVENTS: u64 = 200_000;
 
 impl Machine {
@@ -48,7 +48,7 @@ impl Machine {
         Response { id, status: Status::Success, data, busy_for: Nanos::ZERO, spans: Spans::new() }
     }
 
-    /// One event; false when there is none.
+    /// Processes one event; false if there is none.
     fn step(&mut self, array: &mut Array<Bytes>) -> bool {
         self.left = self.left.checked_sub(1).expect("it comes to an end");
         self.asked.extend(array.sent().drain(..));
@@ -72,7 +72,7 @@ impl Machine {
         while self.step(array) {}
     }
 
-    /// One request, to its end.
+    /// Submits one request and waits for its completion.
     pub fn ask(&mut self, array: &mut Array<Bytes>, op: Op, block: u64, data: Vec<Bytes>) -> Response<Bytes> {
         let blocks = if op == Op::Flush { 0 } else { data.len().max(1) as u32 };
         let class = Class::DEFAULT;
@@ -97,7 +97,7 @@ impl Machine {
         (machine, array)
     }
 
-    /// The array on the drives, in their order, unless it is refused.
+    /// Opens the array from the drives in their order; None if it is refused.
     pub fn open(&mut self) -> Option<Array<Bytes>> {
         let mut opening = Opening::new(self.now, &self.disks(), Consent::Degraded);
         for (drive, request) in std::mem::take(opening.sent()) {
@@ -118,27 +118,27 @@ pub fn content(block: u64, version: u64) -> Bytes {
     Bytes::encode(&bytes)
 }
 
-/// An array in use, whose drives hold metadata of each kind that matters, and what its blocks hold.
+/// A used array: its drives, with metadata of each relevant kind, and the contents of its blocks.
 pub struct Image {
     machine: Machine,
     versions: Vec<u64>,
 }
 
 impl Image {
-    /// An array that was filled, overwritten at random, trimmed and flushed.
+    /// An array that was filled, randomly overwritten, trimmed and flushed.
     pub fn new(layout: LayoutKind, hole: WriteHole) -> Image {
         let (config, blocks) = config(layout, hole);
         let (machine, versions) = used(&config, blocks, &mut Stream::new(1, layout.name()));
         Image { machine, versions }
     }
 
-    /// A copy of the drives, to be changed.
+    /// A copy of the drives for modification.
     pub fn copy(&self) -> Machine {
         let (config, drives) = (self.machine.config.clone(), self.machine.drives.clone());
         Machine { config, drives, now: self.machine.now, asked: VecDeque::new(), left: EVENTS }
     }
 
-    /// Blocks of metadata, as drive and block, by the last letter of their magic.
+    /// Metadata blocks, as (drive, block), by the last letter of their magic number.
     pub fn metadata(&self) -> Vec<(u8, Vec<(usize, usize)>)> {
         let mut kinds: Vec<(u8, Vec<(usize, usize)>)> = Vec::new();
         for (drive, blocks) in self.machine.drives.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Image {
         kinds
     }
 
-    /// Opens the array on changed drives, reads it all, writes it, and scrubs it.
+    /// Opens the array on modified drives, reads all of it, writes to it and scrubs it.
     pub fn use_again(&self, machine: &mut Machine) -> Outcome {
         let mut outcome = Outcome { cases: 1, ..Outcome::default() };
         live_on(machine, &self.versions, &mut outcome);
@@ -163,7 +163,7 @@ impl Image {
     }
 }
 
-/// Drives on which some of each kind of metadata counts, and the version of each block.
+/// Drives that hold relevant metadata of each kind, and the version of each block.
 fn used(config: &ArrayConfig, blocks: u64, random: &mut Stream) -> (Machine, Vec<u64>) {
     let (mut machine, mut array) = Machine::create(config, blocks);
     let size = array.disk().blocks;
@@ -198,20 +198,20 @@ fn config(layout: LayoutKind, hole: WriteHole) -> (ArrayConfig, u64) {
     (config, if layout.is_in_place() { 80 } else { 352 })
 }
 
-/// What became of arrays.
+/// Outcomes of opening and using arrays.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     pub cases: u32,
-    /// Arrays that were not opened.
+    /// Arrays that failed to open.
     pub refused: u32,
-    /// Arrays of which a read failed.
+    /// Arrays with a failed read.
     pub errors: u32,
-    /// Arrays of which a read returned something else than was written.
+    /// Arrays with a read that returned wrong data.
     pub wrong: u32,
 }
 
 impl Outcome {
-    /// Adds the counts of others.
+    /// Adds the counts of another outcome.
     pub fn add(&mut self, other: Outcome) {
         self.cases += other.cases;
         self.refused += other.refused;

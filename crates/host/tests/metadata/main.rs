@@ -1,11 +1,11 @@
-//! Metadata of arrays that is wrong under a right checksum: records, checkpoints, descriptors, summaries,
-//! journals, bitmaps. Bytes of them are changed and their checksums are made right again; then the array is
-//! opened, read and written. It may refuse, and requests may fail; nothing may panic, and everything comes to
-//! an end.
+//! Invalid array metadata with valid checksums: superblocks, checkpoints, descriptors, summaries, journals,
+//! bitmaps. Some of their bytes are changed and the checksums recomputed; then the array is opened, read and
+//! written. The array may refuse to open and requests may fail; but nothing may panic, and everything must
+//! terminate.
 //!
-//! What is read is compared with what was written. Wrong data is excluded where metadata is a hint
-//! (summaries, bitmaps) and counted elsewhere: a map or a descriptor that names another block, and is
-//! possible, is believed, because nothing else on the drives says what it says.
+//! Reads are compared with the data written. Wrong data is ruled out where metadata is only a hint
+//! (summaries, bitmaps), and counted elsewhere: a map or descriptor that names another, valid block is
+//! trusted, because it is the only record of its information.
 
 mod edits;
 mod machine;
@@ -43,7 +43,7 @@ fn never_panics(layout: LayoutKind, hole: WriteHole, kinds: &str) {
             }
         }
         println!("{layout} {hole} tailcut{letter}: {outcome:?}");
-        // Summaries and bitmaps are hints: whatever they say, no other data is read.
+        // Summaries and bitmaps are hints: whatever they contain, reads return correct data.
         if "SI".contains(letter) {
             assert_eq!(outcome.wrong, 0, "{layout} tailcut{letter}");
         }

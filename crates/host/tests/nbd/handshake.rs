@@ -4,7 +4,7 @@ use tailcut_base::random::Stream;
 use tailcut_host::wire::nbd::standard::*;
 use tailcut_host::wire::nbd::{Handshake, Step, Terms};
 
-/// Feeds a stream in pieces. Returns how it ended, what was sent, and how much was left unread.
+/// Feeds a stream in pieces. Returns the final step, the bytes sent, and the number of bytes left unread.
 fn feed(stream: &[u8], cuts: &[usize]) -> (Step, Vec<u8>, usize) {
     let (mut sent, mut out) = (Vec::new(), Vec::new());
     let mut handshake = Handshake::begin(&mut out);
@@ -41,7 +41,7 @@ fn session(options: &[Vec<u8>]) -> Vec<u8> {
     [&3u32.to_be_bytes()[..], &options.concat()].concat()
 }
 
-/// The answers behind the greeting, as (option, kind, data).
+/// Replies after the greeting, as (option, kind, data).
 fn answers(sent: &[u8]) -> Vec<(u32, u32, Vec<u8>)> {
     let (mut rest, mut answers) = (&sent[18..], Vec::new());
     while rest.len() >= 20 {
@@ -105,7 +105,7 @@ fn what_cannot_be_is_refused_by_the_right_name() {
         (option(6, b"\0\0"), 6, NBD_REP_ERR_INVALID),
         (option(3, b"x"), 3, NBD_REP_ERR_INVALID),
         (option(8, b"x"), 8, NBD_REP_ERR_INVALID),
-        // Metadata need structured replies.
+        // Metadata contexts require structured replies.
         (option(9, &[string(b"disk"), vec![0; 4]].concat()), 9, NBD_REP_ERR_INVALID),
         (option(5, &[]), 5, NBD_REP_ERR_UNSUP),
         (option(4, &[]), 4, NBD_REP_ERR_UNSUP),

@@ -1,5 +1,5 @@
-//! NBD on the wire: how a stream is cut makes no difference, garbage does no harm, and numbers are the
-//! standard's.
+//! The NBD wire protocol: splitting a stream makes no difference, garbage does no harm, and all numbers match
+//! the standard.
 
 mod handshake;
 mod replies;
@@ -20,7 +20,7 @@ pub fn offer() -> Offer {
     Offer { exports: vec![export("disk", false), export("disk/fast", true)], ..Offer::default() }
 }
 
-/// Cuts of a stream: lengths that add up to it.
+/// Splits a stream: returns lengths that add up to `length`.
 pub fn cuts(length: usize, mut wish: impl FnMut() -> usize) -> Vec<usize> {
     let (mut left, mut cuts) = (length, Vec::new());
     while left > 0 {

@@ -5,7 +5,7 @@ use tailcut_host::{Block, Bytes};
 const HEADER: Header =
     Header { flags: 0, command: 0, cookie: 0x0102_0304_0506_0708, offset: 4090, length: 10 };
 
-/// All bytes of a reply, shown again from every point on.
+/// The bytes of a reply; its remainder is read again from every offset.
 fn bytes(reply: &Reply) -> Vec<u8> {
     let from = |sent: usize| {
         let mut bytes = Vec::new();

@@ -26,8 +26,8 @@ fn starttls() -> Vec<u8> {
     option(NBD_OPT_STARTTLS, &[])
 }
 
-/// A client, and what the server made of it: each step but [`Step::More`] with what is left of the input
-/// then, and the answers as (option, kind).
+/// A client and the server's reactions: each step except [`Step::More`], with the number of input bytes left
+/// at that point, and the replies as (option, kind).
 struct Talk {
     handshake: Handshake,
     offer: Offer,
@@ -36,7 +36,7 @@ struct Talk {
 }
 
 impl Talk {
-    /// Greeted, and the client's flags said.
+    /// A handshake after the greeting and the client's flags.
     fn new(tls: Tls, flags: u32) -> Talk {
         let handshake = Handshake::begin(&mut Vec::new());
         let mut talk = Talk { handshake, offer: offering(tls), steps: Vec::new(), sent: Vec::new() };
@@ -44,7 +44,7 @@ impl Talk {
         talk
     }
 
-    /// Says something, and says the rest again after TLS has begun.
+    /// Sends bytes; those left when TLS begins are sent again afterwards.
     fn say(&mut self, mut input: &[u8]) {
         while !input.is_empty() {
             let step = self.handshake.receive(&mut input, &self.offer, &mut self.sent);
@@ -71,7 +71,7 @@ impl Talk {
     }
 }
 
-/// What a client that said all this was answered, and how it ended.
+/// Replies to a client that sends all of this, and the final step.
 fn told(tls: Tls, words: &[Vec<u8>]) -> (Vec<(u32, u32)>, Option<Step>) {
     let mut talk = Talk::new(tls, 3);
     talk.say(&words.concat());
@@ -97,7 +97,7 @@ fn where_it_is_required_nothing_else_is_answered_before() {
         option(NBD_OPT_STRUCTURED_REPLY, &[]),
         option(NBD_OPT_LIST_META_CONTEXT, &query),
         option(NBD_OPT_SET_META_CONTEXT, &query),
-        // Malformed, unknown or too long: the same, and it does not say which.
+        // Malformed, unknown or too long: the reply is the same and does not reveal the difference.
         option(NBD_OPT_INFO, b"?"),
         option(NBD_OPT_LIST, &[0; 20_000]),
         option(4, &[]),
@@ -167,7 +167,7 @@ fn where_it_is_allowed_it_can_be_done_without() {
     assert_eq!(end, Some(Step::Go(Terms { has_structured_replies: true, ..PLAIN })));
 }
 
-/// Who listens in on the clear could have said it.
+/// An attacker could have sent it in the clear.
 #[test]
 fn what_was_agreed_on_before_does_not_hold() {
     let query = [string(b"disk"), 1u32.to_be_bytes().to_vec(), string(BASE_ALLOCATION.as_bytes())].concat();
@@ -178,7 +178,7 @@ fn what_was_agreed_on_before_does_not_hold() {
     assert_eq!(end, Some(Step::Go(PLAIN)));
 }
 
-/// The caller sees what was slipped in, and that it was not looked at.
+/// The caller sees bytes injected behind the request; they have not been parsed.
 #[test]
 fn what_stands_behind_it_in_the_clear_is_left() {
     let mut talk = Talk::new(Tls::Required, 3);
@@ -188,7 +188,7 @@ fn what_stands_behind_it_in_the_clear_is_left() {
     assert_eq!(talk.answers(), [(NBD_OPT_STARTTLS, NBD_REP_ACK)]);
 }
 
-/// Such a client cannot read answers to options, so for it there is no TLS.
+/// Such a client cannot parse option replies, so it cannot use TLS.
 #[test]
 fn who_does_not_speak_fixed_newstyle_does_without() {
     let mut talk = Talk::new(Tls::Allowed, 2);
@@ -207,8 +207,8 @@ fn options_before_and_after_are_counted_together() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is said, nothing but consent, refusal and farewell is said in the clear where TLS is
-    /// required.
+    /// If TLS is required, the server sends nothing in the clear except its consent to TLS, refusals, and the
+    /// reply to an abort.
     #[test]
     fn nothing_gets_around_it(
         options in prop::collection::vec((0u32..13, prop_oneof![Just(vec![]), Just([string(b"disk"), vec![0; 2]].concat())]), 0..8),

@@ -13,11 +13,11 @@ const RULES: Rules = Rules {
     has_allocation: true,
 };
 
-/// A request as it came out: its header, its verdict and the bytes of a write.
+/// A parsed request: its header, its validation result, and the data of a write.
 type Seen = (Header, Result<Command, Error>, Vec<u8>);
 
-/// Feeds a stream in pieces; data of writes goes straight into blocks where `direct` says so, and requests
-/// are let in only every second time if `hesitates`.
+/// Feeds a stream in pieces. With `direct`, the data of writes goes directly into blocks; with `hesitates`,
+/// requests are admitted only every second time.
 fn feed(stream: &[u8], cuts: &[usize], direct: bool, hesitates: bool) -> (Vec<Seen>, Option<WrongMagic>) {
     let (mut receiver, mut pool, mut seen) = (Receiver::new(RULES), Pool::default(), Vec::new());
     let (mut from, mut asked) = (0, 0u32);

@@ -1,4 +1,4 @@
-//! Corrupt reads are counted for the drive that returned them: an operator replaces the one that is named.
+//! Corrupt reads count for the drive that returned them, since an operator replaces the drive that is named.
 
 use crate::rig::{Rig, config};
 use tailcut_base::Op;
@@ -6,7 +6,7 @@ use tailcut_base::ids::Id;
 use tailcut_host::array::DriveId;
 use tailcut_host::array::{LayoutKind, ReadPolicy};
 
-/// A full RAID4 array whose reads go to the drive that has the data: never to the last one, the parity's.
+/// A full RAID4 array whose reads go to the data drives, never to the last one, which holds parity.
 fn full() -> Rig {
     let mut config = config(LayoutKind::Raid4, 4);
     config.reads = ReadPolicy::Direct;
@@ -17,7 +17,7 @@ fn full() -> Rig {
     rig
 }
 
-/// Reads every block by itself, and returns how many corrupt reads are counted for each drive.
+/// Reads every block individually; returns the number of corrupt reads counted for each drive.
 fn corrupt_after_reading_all(rig: &mut Rig) -> Vec<u64> {
     for block in 0..rig.array.disk().blocks {
         rig.submit(Op::Read, block, 1, false);
@@ -35,7 +35,7 @@ fn corrupt_reads_are_counted_for_the_drive_that_returned_them() {
         let first = rig.data_start();
         (0..3).for_each(|row| rig.drives[culprit].corrupt(first + row));
         let found = corrupt_after_reading_all(&mut rig);
-        // The repair reads what is corrupt once more.
+        // The repair reads corrupt blocks once more.
         assert!(found[culprit] >= 3, "drive {culprit}: {found:?}");
         assert_eq!(found.iter().sum::<u64>(), found[culprit], "drive {culprit}: {found:?}");
         assert_eq!(rig.array.core().reads.counts().corrupt, found[culprit]);
@@ -44,7 +44,7 @@ fn corrupt_reads_are_counted_for_the_drive_that_returned_them() {
     }
 }
 
-/// A request that a drive fails is read from the others as one request, not block by block.
+/// If a drive fails a request, the request is reconstructed from the others as a whole, not block by block.
 #[test]
 fn a_failed_read_goes_around_its_drive_in_one_piece() {
     let mut rig = full();

@@ -1,5 +1,5 @@
-//! Block checksums of layouts that write in place, on drives that return wrong bytes with success: none is
-//! served.
+//! Block checksums of layouts that write in place, on drives that return wrong data with success: it must
+//! never reach the host.
 
 use crate::rig::{Rig, config};
 use crate::workload::{LAYOUTS, seeds};
@@ -10,7 +10,7 @@ use tailcut_host::array::{ArrayConfig, Condition, DriveId, InPlaceChecksums, Lay
 use tailcut_host::planted::{Rule, broken};
 use tailcut_host::{Disk, Mirror};
 
-/// With regions that come to rest as soon as nobody writes them.
+/// With regions that become clean as soon as no write to them is in flight.
 pub fn checked(layout: LayoutKind, hole: WriteHole) -> ArrayConfig {
     let mut config = config(layout, 4);
     config.raid.write_hole = hole;
@@ -26,7 +26,7 @@ pub fn unsealed(config: &ArrayConfig, seed: u64) -> Rig {
     rig
 }
 
-/// All blocks have been written some time, and are at rest.
+/// An array with all blocks written and all regions clean.
 fn full(config: &ArrayConfig, seed: u64) -> Rig {
     let mut rig = unsealed(config, seed);
     let all = rig.array.disk().blocks;
@@ -37,7 +37,7 @@ fn full(config: &ArrayConfig, seed: u64) -> Rig {
     rig
 }
 
-/// Flips a bit of every third block that a drive holds for the layout; returns how many.
+/// Flips a bit in every third block that the layout uses on a drive; returns the number of blocks.
 fn spoil(rig: &mut Rig, drive: usize) -> u64 {
     let (start, chunk) = (rig.data_start(), rig.config.raid.chunk_blocks());
     let blocks = (start..start + (rig.data_end() - start) / chunk * chunk).step_by(3);
@@ -46,7 +46,7 @@ fn spoil(rig: &mut Rig, drive: usize) -> u64 {
     count
 }
 
-/// Reads every block: how many are wrong, and how many are errors.
+/// Reads every block; returns the numbers of wrong blocks and of errors.
 pub fn wrong_and_errors(rig: &mut Rig) -> (u64, u64) {
     let (mut wrong, mut errors) = (0, 0);
     for block in 0..rig.array.disk().blocks {
@@ -60,7 +60,7 @@ pub fn wrong_and_errors(rig: &mut Rig) -> (u64, u64) {
     (wrong, errors)
 }
 
-/// What is wrong is found, and put right where there is a parity.
+/// Corrupt blocks are detected, and repaired if the layout has parity.
 fn is_found(rig: &mut Rig, what: &str) {
     let is_redundant = rig.config.layout.is_redundant();
     let (wrong, errors) = wrong_and_errors(rig);
@@ -72,7 +72,7 @@ fn is_found(rig: &mut Rig, what: &str) {
     let corrupt = |rig: &Rig| rig.array.core().reads.counts().corrupt;
     let found = corrupt(rig);
     assert_eq!((wrong_and_errors(rig), corrupt(rig)), ((0, 0), found), "{what}: rewritten");
-    // Parities are read by nobody but a scrub.
+    // Only a scrub reads parity.
     rig.scrub();
     rig.rest();
     assert!(corrupt(rig) > 0, "{what}");
@@ -90,7 +90,7 @@ fn damaged(rig: &Rig) -> u64 {
     rig.array.core().drives.integrity().expect("it keeps checksums").damaged()
 }
 
-/// The power goes, and the array is opened.
+/// Cuts power and reopens the array.
 fn reopen(rig: Rig) -> Rig {
     let mut rig = rig.cut(&[]);
     rig.until_ready();
@@ -122,7 +122,7 @@ fn without_checksums_a_wrong_block_is_served() {
     }
 }
 
-/// The setting at opening does not matter: the superblock says what the array was made with.
+/// The setting at opening does not matter: the superblock holds the one from creation.
 #[test]
 fn checksums_of_an_array_at_rest_survive_a_power_cut() {
     for layout in LAYOUTS {
@@ -152,7 +152,8 @@ fn a_write_that_was_lost_or_went_elsewhere_is_found() {
     is_found(&mut rig, "an older version, and another block");
 }
 
-/// Two wrong blocks of a stripe are an error; a partial write of the stripe makes none of them right.
+/// Two corrupt blocks of a stripe are an error; a partial write of the stripe does not make either count as
+/// correct.
 #[test]
 fn more_than_can_be_made_up_for_is_an_error() {
     let mut rig = full(&checked(LayoutKind::Raid5, WriteHole::Journal), 1);
@@ -171,8 +172,8 @@ fn more_than_can_be_made_up_for_is_an_error() {
     );
 }
 
-/// Power cuts in the middle of random work. Whatever is read is right, and nothing that is right counts as
-/// wrong. Returns what was wrong.
+/// Cuts power in the middle of random work. Reads must return correct data, and correct data must never count
+/// as corrupt. Returns all violations.
 fn random_cut(layout: LayoutKind, hole: WriteHole, seed: u64) -> Vec<String> {
     let mut config = checked(layout, hole);
     config.checksums_idle = Nanos::micros([10, 50, 300][seed as usize % 3]);
@@ -220,7 +221,7 @@ fn power_cuts_make_no_right_block_wrong() {
     }
 }
 
-/// Some writes to an array at rest, and a power cut after so many events; none when they had ended before.
+/// Writes to a clean array and cuts power after `steps` events; None if the writes finished earlier.
 fn script(layout: LayoutKind, steps: u64, seed: u64) -> Option<Vec<String>> {
     let mut rig = full(&checked(layout, WriteHole::Journal), seed);
     rig.submit(Op::Write, 1, 1, false);
@@ -257,8 +258,8 @@ fn a_power_cut_at_every_step_of_a_write_to_an_array_at_rest_makes_no_right_block
     }
 }
 
-/// What was being written when the power went is unknown, and a scrub makes it known. What was at rest in
-/// another region stays known.
+/// After a power cut, the checksums of regions that were being written are unknown until a scrub recomputes
+/// them. Those of clean regions stay known.
 #[test]
 fn only_regions_that_were_being_written_are_unknown() {
     let disk = Disk { blocks: 2042 + 3 + 2, ..crate::rig::disk() };
@@ -271,7 +272,7 @@ fn only_regions_that_were_being_written_are_unknown() {
         rig.submit(Op::Write, block, (all - block).min(100) as u32, false);
         rig.rest();
     });
-    // Not at rest, but durable.
+    // Not clean, but durable.
     rig.submit(Op::Write, 0, 30, true);
     while rig.in_flight() > 0 {
         rig.step();
@@ -290,7 +291,7 @@ fn only_regions_that_were_being_written_are_unknown() {
     is_found(&mut rig, "known by a scrub");
 }
 
-/// What is damaged in the area is unknown, and nothing right is wrong for it.
+/// Damage in the checksum area makes checksums unknown; correct data never counts as corrupt.
 #[test]
 fn a_damaged_area_makes_checksums_unknown() {
     for layout in LAYOUTS {
@@ -302,7 +303,7 @@ fn a_damaged_area_makes_checksums_unknown() {
             assert_eq!(damaged(&rig), 1, "{layout} block {of_area}");
             assert_eq!(wrong_and_errors(&mut rig), (0, 0));
             assert_eq!(rig.array.core().reads.counts().corrupt, 0);
-            // It has been written anew.
+            // The damaged block of the area has been rewritten.
             let mut rig = reopen(rig);
             assert_eq!((damaged(&rig), wrong_and_errors(&mut rig)), (0, (0, 0)));
             let start = rig.data_start();
@@ -312,7 +313,7 @@ fn a_damaged_area_makes_checksums_unknown() {
     }
 }
 
-/// A drive in the place of another knows nothing of it, and soon all that was written to it.
+/// A replacement drive starts without checksums and soon has them for all data written to it.
 #[test]
 fn a_drive_that_was_rebuilt_has_checksums() {
     for layout in [LayoutKind::Raid4, LayoutKind::Raid5] {
@@ -330,7 +331,7 @@ fn a_drive_that_was_rebuilt_has_checksums() {
                 rig.until_ready();
                 rig.settle();
                 rig.rest();
-                // Of a region that was being written nothing is known.
+                // Nothing is known about a region that was being written.
                 rig.scrub();
             }
             rig.rest();
@@ -344,7 +345,7 @@ fn a_drive_that_was_rebuilt_has_checksums() {
     }
 }
 
-/// What a lost drive had is computed from blocks that are right, or is an error.
+/// A lost drive's data is reconstructed from correct blocks, or the read fails.
 #[test]
 fn a_rebuild_copies_nothing_that_is_wrong() {
     let mut rig = full(&checked(LayoutKind::Raid5, WriteHole::Journal), 1);
@@ -360,7 +361,7 @@ fn a_rebuild_copies_nothing_that_is_wrong() {
     assert!(wrong == 0 && errors > 0);
 }
 
-/// Before it is closed an array writes what it knows, however long regions may rest otherwise.
+/// Before closing, an array writes all its checksums, even if the idle time of regions is long.
 #[test]
 fn an_array_comes_to_rest_before_it_is_closed() {
     let mut config = checked(LayoutKind::Raid5, WriteHole::Journal);
@@ -380,7 +381,7 @@ fn an_array_comes_to_rest_before_it_is_closed() {
     is_found(&mut rig, "closed");
 }
 
-/// Runs that only want timing keep them, too.
+/// Timing-only runs also keep checksums.
 #[test]
 fn arrays_without_a_record_write_the_same_area() {
     let mut rig = Rig::fresh(&checked(LayoutKind::Raid5, WriteHole::Journal), 1);
@@ -403,7 +404,7 @@ fn only_layouts_that_write_in_place_have_them() {
     );
 }
 
-/// True when breaking a rule makes something wrong that is right otherwise.
+/// True if breaking the rule causes a violation that does not occur otherwise.
 fn is_noticed(rule: Rule, run: impl Fn(u64) -> Vec<String> + std::panic::RefUnwindSafe) -> bool {
     let noticed = (0..40).find(|&seed| {
         let wrong = std::panic::catch_unwind(|| broken(rule, || run(seed)));

@@ -1,18 +1,18 @@
-//! Drives that would rather not serve: what is read instead, and that it is right.
+//! Contended drives, which decline reads: which other blocks are read instead, and that the data is correct.
 
 use crate::rig::{Rig, config};
 use crate::workload::{LAYOUTS, seeds};
 use tailcut_base::Op;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
 
-/// Four drives whose chunks are one block, so that a row is three blocks of the host and their parity.
+/// Four drives with chunks of one block, so that a row is three data blocks and their parity.
 fn rows() -> ArrayConfig {
     let mut config = config(LayoutKind::Raid4, 4);
     (config.reads, config.raid.chunk) = (ReadPolicy::FailFast, 4096);
     config
 }
 
-/// A written array of which these drives are taken, at rest.
+/// A written, idle array with these drives contended.
 fn taken(drives: &[usize]) -> Rig {
     let mut rig = Rig::fresh(&rows(), 1);
     rig.submit(Op::Write, 0, 12, false);
@@ -21,7 +21,7 @@ fn taken(drives: &[usize]) -> Rig {
     rig
 }
 
-/// What each drive reads for one request.
+/// Number of reads on each drive for one request.
 fn reads(rig: &mut Rig, op: Op, block: u64, blocks: u32) -> Vec<u64> {
     let before: Vec<u64> = rig.drives.iter().map(|drive| drive.reads).collect();
     rig.submit(op, block, blocks, false);
@@ -51,14 +51,14 @@ fn of_two_taken_drives_one_is_done_without() {
             assert!(read.iter().sum::<u64>() <= 3 * rows, "no more than a row without one: {read:?}");
         }
     }
-    // All are taken: the one block is read where it is, or from the others.
+    // All drives are contended: the block is read directly, or from the others.
     let read = reads(&mut taken(&[0, 1, 2, 3]), Op::Read, 0, 1);
     assert!(read == [1, 0, 0, 0] || read[1..] == [1, 1, 1], "{read:?}");
 }
 
 #[test]
 fn writes_read_what_is_free() {
-    // Either the rest of the row, or what was there and the parity.
+    // Either the rest of the row, or the old data and the parity.
     assert_eq!(reads(&mut taken(&[]), Op::Write, 0, 1), [0, 1, 1, 0]);
     assert_eq!(reads(&mut taken(&[0]), Op::Write, 0, 1), [0, 1, 1, 0]);
     assert_eq!(reads(&mut taken(&[1]), Op::Write, 0, 1)[1], 0);
@@ -68,7 +68,7 @@ fn writes_read_what_is_free() {
     assert!(read[0].min(read[1]) == 0 && read.iter().sum::<u64>() >= 2, "{read:?}");
 }
 
-/// Reads of rows that are being written, one of whose drives is taken.
+/// Reads rows that are being written while one of their drives is contended.
 pub fn rows_under_way(seed: u64) -> Vec<String> {
     let mut rig = Rig::fresh(&rows(), seed);
     rig.submit(Op::Write, 0, 12, false);

@@ -1,4 +1,4 @@
-//! Drives without protection information that return wrong bytes: a reader with checksums asks for another
+//! Drives without protection information that return wrong data: a reader with checksums requests another
 //! copy.
 
 use crate::rig::{Rig, config};
@@ -32,7 +32,7 @@ fn a_wrong_block_is_computed_from_its_stripe_and_rewritten() {
             assert!(wrong >= 8 && lost == 0, "{layout} {reads:?}: {wrong} wrong, {lost} lost");
             assert_eq!(rig.read_as_a_file_system(0..all), (0, 0), "{layout} {reads:?}");
             rig.rest();
-            // What was wrong in parities only a scrub finds.
+            // Only a scrub finds corrupt parity.
             rig.scrub();
             rig.rest();
             rig.check_parity();
@@ -51,7 +51,7 @@ fn nothing_is_rewritten_with_what_is_not_there() {
         let answer = rig.read_copy(Mirror::Repair(copy), 5, 1, vec![other.clone()]);
         assert_eq!(answer.status, Status::Success);
     }
-    // The block itself is right: there is nothing to be rewritten with it.
+    // The block itself is correct: nothing needs to be rewritten.
     let right = rig.model.expected(5);
     rig.read_copy(Mirror::Repair(0), 5, 1, vec![right]);
     rig.rest();
@@ -63,7 +63,7 @@ fn copies_that_cannot_be_had_are_errors() {
     let mut rig = unsealed(LayoutKind::Raid5, ReadPolicy::Direct);
     let status = |rig: &mut Rig, mirror| rig.read_copy(mirror, 0, 1, Vec::new()).status;
     assert_eq!(status(&mut rig, Mirror::Only(2)), Status::InvalidField);
-    // Without the content that is right there is nothing to compare with.
+    // Without the correct content there is nothing to compare with.
     assert_eq!(status(&mut rig, Mirror::Repair(1)), Status::InvalidField);
     for lost in 0..4 {
         let mut rig = unsealed(LayoutKind::Raid5, ReadPolicy::Direct);

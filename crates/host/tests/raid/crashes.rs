@@ -1,4 +1,4 @@
-//! Power cuts, alone and together with the loss of a drive.
+//! Power cuts, with and without drive loss.
 
 use crate::rig::{Rig, config};
 use crate::workload::{LAYOUTS, seeds};
@@ -6,8 +6,8 @@ use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::array::raid::WriteHole;
 
-/// A power cut after some random work, in the middle of more; then what is left is compared and worked
-/// on. Returns what was wrong.
+/// Cuts power in the middle of random work; then verifies the surviving data and continues working on it.
+/// Returns all violations.
 pub fn random_cut(layout: LayoutKind, hole: WriteHole, seed: u64, lose: bool) -> Vec<String> {
     let mut config = config(layout, 3 + (seed % 3) as u32);
     config.raid.write_hole = hole;
@@ -19,11 +19,11 @@ pub fn random_cut(layout: LayoutKind, hole: WriteHole, seed: u64, lose: bool) ->
         }
         let lost = (seed + round) as usize % rig.drives.len();
         let lost: &[usize] = if lose && round == 2 { &[lost] } else { &[] };
-        // What the array was made with stands in its record.
+        // The superblock holds the settings with which the array was created.
         rig.config.raid.chunk = if seed.is_multiple_of(2) { 4 << 12 } else { 1 << 20 };
         rig = rig.cut(lost);
         if rig.stream.below(3) == 0 {
-            // And once more, while it recovers.
+            // Once more, during recovery.
             for _ in 0..rig.stream.below(60) {
                 rig.step();
             }
@@ -63,8 +63,8 @@ fn with_a_journal_they_survive_the_loss_of_a_drive_at_the_same_time() {
     }
 }
 
-/// A small script: data that is flushed, then writes over a part of it, then the power goes after `steps`
-/// events and a drive with it. Returns what was wrong, or none when the script had ended before.
+/// A short script: flushed data, then overwrites of part of it; `steps` events later the power is cut, and
+/// the drive `lost` fails. Returns all violations; None if the script finished earlier.
 pub fn script(layout: LayoutKind, steps: u64, lost: Option<usize>, seed: u64) -> Option<Vec<String>> {
     let mut rig = Rig::new(&config(layout, 3), seed);
     rig.submit(Op::Write, 0, 8, false);
@@ -126,8 +126,8 @@ fn recovery_survives_a_power_cut_at_every_step() {
     }
 }
 
-/// A drive that stops to answer is left behind; if it is back after a power cut, what it holds must not
-/// count, unless nothing has been done without it.
+/// A drive that stops responding is left behind. If it returns after a power cut, its content must be
+/// ignored, unless nothing was written without it.
 #[test]
 fn a_drive_that_was_left_behind_does_not_count_when_it_is_back() {
     for seed in seeds(60) {

@@ -1,4 +1,4 @@
-//! A drive with a volatile cache: what it has acknowledged can be lost until it is flushed.
+//! A drive with a volatile cache: acknowledged writes may be lost until they are flushed.
 
 use std::collections::BTreeMap;
 use tailcut_base::control::{Control, ControlReply};
@@ -10,19 +10,19 @@ use tailcut_host::{Bytes, Disk, Request, Response};
 pub struct Drive {
     pub disk: Disk,
     durable: BTreeMap<u64, Bytes>,
-    /// Writes that are not durable, in order of their completion: serial number, block, content.
+    /// Writes that are not durable, in completion order: serial number, block, content.
     cache: Vec<(u64, u64, Bytes)>,
     serial: u64,
     pub is_gone: bool,
     /// Writes are refused.
     pub refuses: bool,
-    /// The next flush, or durable write, fails, and drops what is not durable.
+    /// The next flush or durable write fails and drops all data that is not durable.
     pub fails_flush: bool,
-    /// It keeps no protection information: what it returns passes for intact.
+    /// The drive keeps no protection information: whatever it returns counts as intact.
     pub is_unsealed: bool,
-    /// Of reads that rather fail than wait every third fails.
+    /// Every third fail-fast read fails.
     pub is_often_taken: bool,
-    /// All of them do.
+    /// All fail-fast reads fail.
     pub is_taken: bool,
     asked: u64,
     pub writes: u64,
@@ -31,8 +31,8 @@ pub struct Drive {
     pub interface: Option<Interface>,
 }
 
-/// What a drive says of its own work: it collects a block each millisecond until it has [`HIGH`], and comes
-/// to rest a millisecond after it is asked to.
+/// A drive's reports about its garbage collection: it collects one block per millisecond up to [`HIGH`], and
+/// quiesces a millisecond after it is requested to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interface {
     pub free: u64,
@@ -42,7 +42,7 @@ pub struct Interface {
     pub collections: u64,
 }
 
-/// Free blocks with which a drive collects no more.
+/// Number of free blocks at which a drive stops collecting.
 pub const HIGH: u64 = 48;
 
 impl Interface {
@@ -94,25 +94,25 @@ impl Drive {
         }
     }
 
-    /// A call of its control interface.
+    /// Handles a call of the control interface.
     pub fn control(&mut self, now: Time, call: Control) -> ControlReply {
         self.interface.as_mut().map_or(ControlReply::Unsupported, |interface| interface.reply(now, call))
     }
 
-    /// What a block holds now.
+    /// The current content of a block.
     pub fn get(&self, block: u64) -> Bytes {
         let cached = self.cache.iter().rev().find(|(_, at, _)| *at == block).map(|(.., content)| content);
         cached.or_else(|| self.durable.get(&block)).cloned().unwrap_or_default()
     }
 
-    /// Changes a block behind everybody's back.
+    /// Corrupts a block silently.
     pub fn corrupt(&mut self, block: u64) {
         let mut content = self.get(block);
         content.as_mut_slice()[100] ^= 0x40;
         self.put(block, content, true);
     }
 
-    /// Replaces a block behind everybody's back, by something with the right seal.
+    /// Replaces a block silently, by content with a valid guard.
     pub fn plant(&mut self, block: u64, content: Bytes) {
         self.put(block, content, true);
     }
@@ -132,12 +132,12 @@ impl Drive {
         self.is_taken || self.is_often_taken && self.asked.is_multiple_of(3)
     }
 
-    /// Begins a request; what comes back is handed to [`Drive::end`].
+    /// Starts a request; pass the returned value to [`Drive::end`].
     pub fn begin(&self) -> u64 {
         self.serial
     }
 
-    /// Carries a request out.
+    /// Executes a request.
     pub fn end(&mut self, begun: u64, request: &mut Request<Bytes>) -> Status {
         if self.is_gone {
             return Status::Gone;
@@ -184,8 +184,8 @@ impl Drive {
         Status::Success
     }
 
-    /// The power goes: of what is not durable each block keeps any of its versions; of what is under way
-    /// any blocks are written.
+    /// Cuts power: each block keeps any one of its non-durable versions or the durable one; requests in
+    /// flight may be written block by block.
     pub fn cut(&mut self, stream: &mut Stream, under_way: &[Request<Bytes>]) {
         for request in under_way {
             if self.is_gone || !matches!(request.op, Op::Write | Op::Trim) {

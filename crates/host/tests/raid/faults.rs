@@ -1,4 +1,4 @@
-//! Drives that are lost, wrong, or refuse writes; rebuilding and scrubbing.
+//! Drives that are lost, return wrong data or refuse writes; rebuilding and scrubbing.
 
 use crate::rig::{Rig, config};
 use crate::workload::seeds;
@@ -34,7 +34,7 @@ fn a_drive_may_be_lost_at_any_moment() {
     }
 }
 
-/// Loses a drive, works on, replaces it and works while it is filled. Returns what was wrong.
+/// Loses a drive, continues working, replaces the drive and works during the rebuild. Returns all violations.
 pub fn rebuild(layout: LayoutKind, seed: u64) -> Vec<String> {
     let mut config = config(layout, 4);
     config.background_rate = 200_000_000 * (seed % 2);
@@ -66,7 +66,7 @@ pub fn rebuild(layout: LayoutKind, seed: u64) -> Vec<String> {
     if (report.corrupt_blocks, report.parity_mismatches, report.not_rebuilt) != (0, 0, 0) {
         rig.wrong.push(format!("{report:?}"));
     }
-    // The drive counts from now on: another may go, with the power.
+    // The drive counts from now on: another one may fail, together with the power.
     let mut rig = rig.cut(&[(lost + 1) % 4]);
     rig.until_ready();
     rig.settle();
@@ -83,8 +83,8 @@ fn a_replaced_drive_is_filled_while_the_array_serves() {
     }
 }
 
-/// A block is written, its parity's drive is lost, it is written again and the drive replaced. Then the power
-/// goes, and another drive with it: the journal still has the first write, with its parity.
+/// A block is written, its parity drive is lost, the block is written again, and the drive is replaced. Then
+/// power is cut and another drive fails: the journal still has the first write with its parity.
 pub fn journal_of_a_predecessor(seed: u64) -> Vec<String> {
     let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), seed);
     rig.submit(Op::Write, 0, 1, true);
@@ -113,9 +113,9 @@ fn a_drive_that_was_filled_is_not_overwritten_from_the_journal() {
     }
 }
 
-/// A block is written twice, and everything made durable; the journal still has both. What it has on one
-/// drive becomes unreadable, block by block. All is compared; then the power goes, and another drive with it,
-/// which may have had the other copy of the second write.
+/// A block is written twice and made durable; the journal still holds both writes. The journal entries on one
+/// drive become unreadable, block by block. The array is scrubbed; then power is cut and another drive fails,
+/// which may have held the other copy of the second write.
 pub fn journal_of_one_copy(seed: u64) -> Vec<String> {
     let (spoiled, lost) = ((seed % 4) as usize, (seed % 4 + 1 + seed / 4 % 3) as usize % 4);
     let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), seed);
@@ -161,7 +161,7 @@ fn a_rebuild_survives_power_cuts() {
         rig.settle();
         rig.rest();
         if !rig.array.core().drives.is_present(DriveId::new(1)) {
-            // The power went before the new drive knew that it belongs to the array.
+            // Power was cut before the new drive recorded its membership.
             rig.replace(1);
             rig.rest();
         }
@@ -207,14 +207,14 @@ fn corrupt_blocks_are_read_around_and_repaired() {
         rig.submit(Op::Write, 0, all as u32, false);
         rig.rest();
         let start = rig.data_start();
-        // In neighbouring rows of different drives: no range of them can be had at once.
+        // In adjacent rows of different drives: no drive can return the range as a whole.
         (0..4).for_each(|drive| rig.drives[drive].corrupt(start + drive as u64));
         rig.drives[1].corrupt(start + 9);
         rig.submit(Op::Write, 1, 1, false);
         rig.submit(Op::Read, 0, all as u32, false);
         rig.rest();
         assert!(rig.array.raid().unwrap().scrub_report().repaired_on_read > 0);
-        // Parities are none that the host reads.
+        // The host never reads parity.
         rig.array.scrub(rig.now);
         rig.submit(Op::Flush, 0, 0, false);
         rig.rest();
@@ -234,12 +234,12 @@ fn a_scrub_finds_and_repairs() {
         let start = rig.data_start();
         rig.drives[2].corrupt(start + 5);
         rig.drives[0].corrupt(start + 6);
-        // The drive has lost a write: an older block with its seal.
+        // The drive has lost a write: an older block with a valid guard.
         let mut old: tailcut_host::Bytes = tailcut_host::Block::encode(b"older");
         let seal = tailcut_host::array::reads::seal_of(DriveId::new(3), start + 1, 0);
         tailcut_host::Block::seal(&mut old, seal);
         rig.drives[3].plant(start + 1, old);
-        // More than can be made up for.
+        // More damage than parity can repair.
         rig.drives[1].corrupt(start + 20);
         rig.drives[2].corrupt(start + 20);
         rig.array.scrub(rig.now);
@@ -270,8 +270,7 @@ fn a_drive_that_goes_during_a_scrub_is_not_damage() {
     }
 }
 
-/// Drives that would rather not serve now, and drives that are slow: reads go around, and what they
-/// return is right all the same.
+/// Contended drives and slow drives: reads avoid them, and still return correct data.
 #[test]
 fn reads_around_taken_and_slow_drives_are_right() {
     for layout in LAYOUTS {
@@ -293,7 +292,7 @@ fn reads_around_taken_and_slow_drives_are_right() {
     }
 }
 
-/// Arrays of runs that only want timing keep no record, and write a journal only if told to.
+/// Arrays of timing-only runs keep no superblock, and keep a journal only if configured.
 #[test]
 fn timing_runs_write_a_journal_if_told_to() {
     for (journal_always, hole, written) in

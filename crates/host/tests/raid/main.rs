@@ -1,4 +1,4 @@
-//! Arrays that write in place, against a model of what every block may hold.
+//! Arrays that write in place, against a model of every block's possible contents.
 
 mod blame;
 mod checksums;

@@ -1,8 +1,8 @@
-//! What every block of the array may hold.
+//! A model of every block's possible contents.
 
 use tailcut_host::{Block, Bytes};
 
-/// Versions are numbers that are told apart by content; 0 is a block of zeros.
+/// Numbered versions with distinct contents; 0 is a block of zeros.
 #[derive(Clone, Debug)]
 pub struct Model {
     blocks: Vec<History>,
@@ -11,11 +11,11 @@ pub struct Model {
 
 #[derive(Clone, Debug)]
 struct History {
-    /// What was submitted, in order.
+    /// Submitted versions, in order.
     versions: Vec<u64>,
-    /// All before this one have been replaced for good.
+    /// Earlier versions can no longer reappear.
     floor: usize,
-    /// Ends of writes: the last that was acknowledged.
+    /// Position in the history of the last acknowledged write.
     acknowledged: usize,
 }
 
@@ -25,7 +25,7 @@ impl Model {
         Model { blocks: vec![history; blocks as usize], next: 1 }
     }
 
-    /// A write is submitted; returns its content.
+    /// Submits a write; returns its content.
     pub fn write(&mut self, block: u64) -> Bytes {
         let version = self.next;
         self.next += 1;
@@ -33,17 +33,17 @@ impl Model {
         content(block, version)
     }
 
-    /// A trim is submitted.
+    /// Submits a trim.
     pub fn trim(&mut self, block: u64) {
         self.blocks[block as usize].versions.push(0);
     }
 
-    /// Where the history of a block stands.
+    /// Current position in a block's history.
     pub fn mark(&self, block: u64) -> usize {
         self.blocks[block as usize].versions.len() - 1
     }
 
-    /// What was submitted up to `mark` has been acknowledged.
+    /// Acknowledges all submissions up to `mark`.
     pub fn acknowledge(&mut self, block: u64, mark: usize, is_durable: bool) {
         let history = &mut self.blocks[block as usize];
         history.acknowledged = history.acknowledged.max(mark);
@@ -52,24 +52,24 @@ impl Model {
         }
     }
 
-    /// What has been acknowledged so far.
+    /// Acknowledged positions of all blocks.
     pub fn acknowledged(&self) -> Vec<usize> {
         self.blocks.iter().map(|history| history.acknowledged).collect()
     }
 
-    /// All of that is durable now.
+    /// Makes everything up to these positions durable.
     pub fn flushed(&mut self, marks: &[usize]) {
         for (history, &mark) in self.blocks.iter_mut().zip(marks) {
             history.floor = history.floor.max(mark);
         }
     }
 
-    /// What a read must return that is submitted now.
+    /// The data that a read submitted now must return.
     pub fn expected(&self, block: u64) -> Bytes {
         content(block, *self.blocks[block as usize].versions.last().expect("there is one"))
     }
 
-    /// After a power cut a block was seen to hold `found`, which stays.
+    /// A block was found to hold `found` after a power cut; from now on that is its content.
     pub fn settle(&mut self, block: u64, found: &Bytes) -> Result<(), String> {
         let history = &mut self.blocks[block as usize];
         let allowed = &history.versions[history.floor..];

@@ -1,4 +1,4 @@
-//! Rules are broken one by one: each time a check must notice.
+//! Mutation tests: rules are broken one by one, and a check must detect each.
 
 use crate::contended::rows_under_way;
 use crate::crashes::{random_cut, script};
@@ -9,8 +9,8 @@ use tailcut_host::array::LayoutKind;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::raid::planted::{Rule, broken};
 
-/// True when one of the seeds shows something wrong, or an assertion of the code does, and nothing is
-/// wrong there while the rule holds.
+/// True if some seed yields a violation or a failed assertion in the code while the rule is broken, and none
+/// while it holds.
 fn is_noticed(rule: Rule, run: impl Fn(u64) -> Vec<String> + std::panic::RefUnwindSafe) -> bool {
     let noticed = (0..60).find(|&seed| {
         let wrong = std::panic::catch_unwind(|| broken(rule, || run(seed)));

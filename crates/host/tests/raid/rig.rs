@@ -1,4 +1,4 @@
-//! A host, an array and its drives, in virtual time.
+//! A test harness: a host, an array and its drives, in virtual time.
 
 use crate::drive::{Drive, response};
 use crate::model::{Model, same};
@@ -10,7 +10,7 @@ use tailcut_host::array::DriveId;
 use tailcut_host::array::{Array, ArrayConfig, Consent, LayoutKind, MemberId, Opening};
 use tailcut_host::{Bytes, Disk, Mirror, Request, Response};
 
-/// What the host has asked for.
+/// A request by the host.
 struct Asked {
     op: Op,
     block: u64,
@@ -20,7 +20,7 @@ struct Asked {
     marks: Vec<usize>,
 }
 
-/// A request on a drive: which, since when, what [`Drive::begin`] said, and the request.
+/// A request on a drive: the drive, the start time, the value of [`Drive::begin`], and the request.
 type UnderWay = (usize, Time, u64, Request<Bytes>);
 
 pub struct Rig {
@@ -30,29 +30,29 @@ pub struct Rig {
     pub now: Time,
     pub stream: Stream,
     pub config: ArrayConfig,
-    /// Requests on drives, by when they end and in which order they came.
+    /// Requests on drives, by completion time and arrival order.
     under_way: BTreeMap<(Time, u64), UnderWay>,
     order: u64,
     asked: BTreeMap<u32, Asked>,
     next: u32,
-    /// What the model does not allow.
+    /// Violations of the model.
     pub wrong: Vec<String>,
-    /// Requests that ended with an error.
+    /// Requests that failed.
     pub failed: Vec<(Op, Status)>,
-    /// A failed request says nothing about what is stored.
+    /// A failed request is allowed, and leaves the stored content undefined.
     pub may_fail: bool,
     pub steps: u64,
-    /// What [`Rig::read_copy`] has read.
+    /// The completion of [`Rig::read_copy`].
     copy: Option<Response<Bytes>>,
-    /// Looks at every request for a drive; what it says of some is kept.
+    /// Observer of all requests to drives; its messages are collected.
     pub watch: Option<Watch>,
     pub seen: Vec<String>,
 }
 
-/// The name of the reads of [`Rig::read_copy`].
+/// Request ID of [`Rig::read_copy`].
 const COPY: u32 = u32::MAX - 1;
 
-/// Looks at a request for a drive.
+/// Inspects a request to a drive.
 pub type Watch = fn(&Array<Bytes>, DriveId, &Request<Bytes>) -> Option<String>;
 
 pub fn config(layout: LayoutKind, drives: u32) -> ArrayConfig {
@@ -67,27 +67,27 @@ pub fn disk() -> Disk {
     Disk { blocks: 2 + 40 + 6 * 4, depth: 8, most_blocks: 3, volatile_cache: true, copies: 1 }
 }
 
-/// The drives of an array: with checksums there is an area for them behind what the layout uses.
+/// The drives of an array: with checksums, they have an area for them behind the data.
 fn disk_of(config: &ArrayConfig) -> Disk {
     let area = if config.has_checksums_in_place() { AREA } else { 0 };
     Disk { blocks: disk().blocks + area, ..disk() }
 }
 
-/// Blocks for checksums on a drive that has a single region of them.
+/// Number of checksum blocks on a drive with a single region.
 const AREA: u64 = 2;
 
 impl Rig {
-    /// A new array that is ready.
+    /// A new array that is ready for requests.
     pub fn new(config: &ArrayConfig, seed: u64) -> Rig {
         Rig::on(&disk_of(config), config, seed)
     }
 
-    /// A new array on such drives.
+    /// A new array on drives of this shape.
     pub fn on(disk: &Disk, config: &ArrayConfig, seed: u64) -> Rig {
         let disks = vec![disk.clone(); config.drives as usize];
         let mut drives: Vec<Drive> = disks.iter().map(Drive::new).collect();
         let mut stream = Stream::new(seed, "rig");
-        // Whatever was there before must not matter.
+        // The drives' previous content must not matter.
         for drive in &mut drives {
             for block in 0..drive.disk.blocks {
                 let noise = [stream.bits() as u8; 32];
@@ -101,7 +101,7 @@ impl Rig {
         rig
     }
 
-    /// An array over blank drives that keeps no record.
+    /// An array without superblocks on blank drives.
     pub fn fresh(config: &ArrayConfig, seed: u64) -> Rig {
         let disks = vec![disk_of(config); config.drives as usize];
         let drives = disks.iter().map(Drive::new).collect();
@@ -145,7 +145,7 @@ impl Rig {
         }
     }
 
-    /// Hands over what has been sent and takes what has been answered.
+    /// Passes on requests and completions.
     fn pump(&mut self) {
         loop {
             for (drive, request) in std::mem::take(self.array.sent()) {
@@ -202,7 +202,7 @@ impl Rig {
         }
     }
 
-    /// One event; false when there is none.
+    /// Processes one event; false if there is none.
     pub fn step(&mut self) -> bool {
         let drive = self.under_way.keys().next().copied();
         let own = self.array.next_event();
@@ -227,7 +227,7 @@ impl Rig {
         true
     }
 
-    /// Until all is at rest.
+    /// Runs until everything is idle.
     pub fn rest(&mut self) {
         while self.step() {}
         assert!(self.asked.is_empty(), "everything is answered");
@@ -237,7 +237,7 @@ impl Rig {
         self.asked.len()
     }
 
-    /// True when a drive has a request of this kind.
+    /// True if a drive has a request of this kind in flight.
     #[allow(dead_code)] // Not every layout's tests ask.
     pub fn has(&self, drive: usize, op: Op) -> bool {
         self.under_way.values().any(|(at, _, _, request)| *at == drive && request.op == op)
@@ -259,7 +259,7 @@ impl Rig {
         }
         let class = Class::DEFAULT;
         let since = self.now;
-        // A trim is durable only when it is flushed.
+        // A trim becomes durable only with a flush.
         let asked_fua = fua && op == Op::Write;
         self.asked.insert(id, Asked { op, block, fua: asked_fua, since, expected, marks });
         let request =
@@ -268,7 +268,7 @@ impl Rig {
         self.pump();
     }
 
-    /// Reads a copy of some blocks.
+    /// Reads one copy of some blocks.
     pub fn read_copy(
         &mut self,
         mirror: Mirror,
@@ -286,8 +286,8 @@ impl Rig {
         self.copy.take().expect("it has ended")
     }
 
-    /// As a reader with checksums of its own: reads some blocks, and of those that are wrong the other
-    /// copies, and has the wrong ones rewritten. Returns how many blocks were wrong, and how many in all
+    /// Acts as a reader with its own checksums: reads some blocks, tries the other copies of the corrupt
+    /// ones, and has those rewritten. Returns the number of corrupt blocks, and of blocks corrupt in all
     /// copies.
     pub fn read_as_a_file_system(&mut self, blocks: std::ops::Range<u64>) -> (u64, u64) {
         let (mut wrong, mut lost) = (0, 0);
@@ -313,7 +313,7 @@ impl Rig {
         (wrong, lost)
     }
 
-    /// Something random.
+    /// Submits a random request.
     pub fn submit_random(&mut self) {
         let all = self.array.disk().blocks;
         let block = self.stream.below(all);
@@ -330,7 +330,7 @@ impl Rig {
         }
     }
 
-    /// So many random requests with some in flight at a time.
+    /// Submits `requests` random requests, with up to `depth` in flight.
     pub fn work(&mut self, requests: usize, depth: usize) {
         for _ in 0..requests {
             while self.in_flight() >= depth {
@@ -340,7 +340,7 @@ impl Rig {
         }
     }
 
-    /// The power goes; the array is opened again without the drives `lost`.
+    /// Cuts power, then opens the array without the drives `lost`.
     pub fn cut(mut self, lost: &[usize]) -> Rig {
         let mut on: Vec<Vec<Request<Bytes>>> = vec![Vec::new(); self.drives.len()];
         for (drive, _, _, request) in std::mem::take(&mut self.under_way).into_values() {
@@ -371,7 +371,7 @@ impl Rig {
         rig
     }
 
-    /// Reads every block and compares it with what it may hold after a power cut.
+    /// Reads every block and compares it with its possible contents after a power cut.
     pub fn settle(&mut self) {
         let was_asked = self.array.disk().blocks;
         let mut found = Vec::new();
@@ -414,7 +414,7 @@ impl Rig {
         }
     }
 
-    /// The first block of data on each drive.
+    /// The first data block of each drive.
     pub fn data_start(&self) -> u64 {
         use tailcut_host::array::raid::WriteHole;
         match self.config.raid.write_hole {
@@ -424,12 +424,12 @@ impl Rig {
         }
     }
 
-    /// The first block of each drive behind data.
+    /// The first block behind the data on each drive.
     pub fn data_end(&self) -> u64 {
         self.array.core().usable().end
     }
 
-    /// At rest the blocks of every row add up to zero.
+    /// Once the array is idle, the blocks of every row XOR to zero.
     pub fn check_parity(&mut self) {
         if !self.config.layout.is_redundant() {
             return;
@@ -445,11 +445,11 @@ impl Rig {
         }
     }
 
-    /// Puts a blank drive in a place.
+    /// Replaces a drive by a blank one.
     pub fn replace(&mut self, drive: usize) {
         let disk = self.drives[drive].disk.clone();
         let mut blank = Drive::new(&disk);
-        // Not so blank: it has been part of something before, of which only the record is erased.
+        // Not quite blank: it has been used before, and only its superblock was erased.
         for block in 2..blank.disk.blocks {
             blank.plant(block, self.drives[drive].get(block / 2));
         }
@@ -461,7 +461,7 @@ impl Rig {
         self.pump();
     }
 
-    /// Begins to compare everything.
+    /// Starts a scrub.
     #[allow(dead_code, reason = "arrays with epochs are tested with this rig, too")]
     pub fn scrub(&mut self) {
         self.array.scrub(self.now);

@@ -7,7 +7,7 @@ use tailcut_host::array::{Condition, LayoutKind};
 
 pub const LAYOUTS: [LayoutKind; 3] = [LayoutKind::Raid0, LayoutKind::Raid4, LayoutKind::Raid5];
 
-/// How many seeds a random test takes: `TAILCUT_CASES` multiplies them, `TAILCUT_SEED` moves them.
+/// Seeds of a random test: `TAILCUT_CASES` multiplies their number, `TAILCUT_SEED` shifts them.
 pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("TAILCUT_SEED").unwrap_or(0) * 1_000_000;
@@ -32,12 +32,12 @@ fn reads_return_what_was_written_last() {
     }
 }
 
-/// The blocks of data that drives read and write for some writes, with nothing else going on.
+/// Data blocks that drives read and write for some writes, with no other load.
 fn traffic(layout: LayoutKind, writes: &[(u64, u32)]) -> (u64, u64) {
     let mut config = config(layout, 5);
     config.raid.write_hole = WriteHole::Resync;
     let mut rig = Rig::new(&config, 1);
-    // The bitmap of the only region is written now.
+    // Writes the bitmap of the only region first.
     rig.submit(Op::Write, 0, 16, false);
     rig.rest();
     let count = |rig: &Rig| rig.drives.iter().map(|d| (d.reads, d.writes)).collect::<Vec<_>>();
@@ -56,9 +56,9 @@ fn traffic(layout: LayoutKind, writes: &[(u64, u32)]) -> (u64, u64) {
 #[test]
 fn writes_read_as_little_as_they_can() {
     for layout in [LayoutKind::Raid4, LayoutKind::Raid5] {
-        // One block of a chunk of four: its old content and the old parity.
+        // One block of a chunk of four: read-modify-write of the data and the parity.
         assert_eq!(traffic(layout, &[(1, 1)]), (2, 2));
-        // Two of four blocks of a row, which two drives have: reconstruct-write reads two as well.
+        // Two of the four chunks of a row, on two drives: reconstruct-write also reads two chunks.
         assert_eq!(traffic(layout, &[(0, 8)]), (8, 12));
         assert_eq!(traffic(layout, &[(0, 12)]), (4, 16));
         assert_eq!(traffic(layout, &[(0, 16)]), (0, 20));
@@ -70,7 +70,7 @@ fn writes_read_as_little_as_they_can() {
 fn writes_that_wait_for_a_stripe_are_taken_together() {
     let writes: Vec<(u64, u32)> = (0..16).map(|block| (block, 1)).collect();
     let (reads, written) = traffic(LayoutKind::Raid5, &writes);
-    // The first goes alone; what came meanwhile fills all but one block of the stripe.
+    // The first write goes alone; the writes that arrive meanwhile fill all but one block of the stripe.
     assert_eq!((reads, written), (2 + 1, 2 + 15 + 4));
 }
 

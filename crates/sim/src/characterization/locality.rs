@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use tailcut_base::random::Stream;
 
-    /// The locality of pages by number on the paper's drive.
+    /// The locality of pages, given by number, on the paper's drive.
     fn of(pages: &[u64]) -> Locality {
         let layout = ChipLayout::sprinkler();
         let mut meter = LocalityMeter::new(&layout);
@@ -236,7 +236,7 @@ mod tests {
         let pages: Vec<u64> = (0..100_000).map(|_| random.below(1 << 23)).collect();
         let measured = of(&pages);
         assert!((1.7..2.0).contains(&measured.pages_per_transaction()), "{measured:?}");
-        // 8 pages in each plane of a die; one of 128 offsets each: some 1 in 9 finds a partner.
+        // 8 pages in each plane of a die, at one of 128 offsets each: about 1 in 9 finds a partner.
         assert!((0.08..0.14).contains(&measured.share()), "{measured:?}");
         assert_eq!(measured.class(), LocalityClass::Low);
     }

@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn messages_wait_for_those_before_them() {
         let mut link = Link::default();
-        // 910 bytes and 90 around them at 1 GB/s.
+        // 910 bytes of payload and 90 of overhead at 1 GB/s.
         assert_eq!(link.send(Time(100), 910, 1_000_000_000), Time(1100));
         assert_eq!(link.send(Time(200), 910, 1_000_000_000), Time(2100));
         assert_eq!(link.send(Time(5000), 910, 1_000_000_000), Time(6000));

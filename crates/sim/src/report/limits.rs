@@ -287,8 +287,8 @@ mod tests {
 
     #[test]
     fn no_more_is_needed_than_was_used() {
-        // An erase of two planes began in a measurement of 1 ms, and had held one line of 64 for half of it
-        // at its end.
+        // An erase of two planes began in a measurement of 1 ms, and at its end had held one line of 64 for
+        // half of it.
         let config = Preset::M.config();
         let mut figures = Figures {
             at: Time(1_000_000),

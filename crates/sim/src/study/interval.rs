@@ -100,7 +100,7 @@ mod tests {
                 let mut latencies = LatencyHistogram::new();
                 (0..5000).for_each(|_| latencies.record(Nanos(random.below(1_000_000_000))));
                 let Interval { from, to } = Interval::of(&latencies, percentile);
-                // Buckets are a thousandth wide.
+                // Buckets are a thousandth of their value wide.
                 let (low, high) = (truth * 1.001, truth * 0.999);
                 from.is_none_or(|from| from.0 as f64 <= low) && to.is_none_or(|to| to.0 as f64 >= high)
             };

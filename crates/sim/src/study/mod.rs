@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Collects what a scenario complains of, and what lies outside of its range.
+    /// Collects the errors of a scenario, and its values out of range.
     struct Problems(Vec<String>);
 
     impl Problems {

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The moments that were counted.
+    /// The recorded times.
     #[derive(Default, Debug, PartialEq)]
     struct Seen(Vec<u64>);
 

@@ -1,5 +1,5 @@
-//! An array between threads and drives: whatever the strategy, the layout and the shortage, every request is
-//! answered with what was written.
+//! An array between threads and drives: with every strategy, layout and shortage, every request completes
+//! with the data that was written.
 
 use super::liveness::{HINTED, INTERRUPTED, POLLED, cases, pick, run, scenario};
 use tailcut_base::config::Choice;
@@ -15,7 +15,7 @@ use tailcut_ssd::config::FailFast;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{SetsBy, SetsConfig};
 
-/// A host that is short of everything, over an array that is short of room in its queues.
+/// A host short of every resource, over an array short of queue room.
 fn over_array(seed: u64) -> Scenario {
     let strategies = [&INTERRUPTED[..], &POLLED[..], &HINTED[..]].concat();
     let serves = |name: &&str| {
@@ -94,8 +94,7 @@ fn one_seed_gives_one_history() {
     }
 }
 
-/// RAID0 of one request at a time is the drive with nothing between, whatever the strategy: the array is in
-/// nobody's way.
+/// RAID0 with one request at a time equals the bare drive, with every strategy: the array adds nothing.
 #[test]
 fn a_lone_read_of_a_striped_array_takes_what_it_takes_from_a_drive() {
     for name in ["scsi", "nvme", "nonblocking", "lazy", "coop", "poll", "precomplete", "hybrid"] {

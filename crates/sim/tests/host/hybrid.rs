@@ -1,4 +1,4 @@
-//! The hybrid on modelled cores: it is in the mode that fits, and follows a change of load within 10 ms.
+//! The hybrid on modelled cores: it selects the right mode, and follows a change of load within 10 ms.
 
 use tailcut_base::Nanos;
 use tailcut_host::path::Mode;
@@ -12,12 +12,12 @@ use tailcut_ssd::{Precondition, Preset};
 
 const MANY: u32 = 120;
 
-/// One thread that reads for 50 ms, and many more from `start` for `runtime`.
+/// One reading thread for 50 ms, and many more from `start` for `runtime`.
 fn host(start: Nanos, runtime: Nanos) -> HostFigures {
     let mut device = Preset::G.config();
     (device.geometry.chips, device.geometry.blocks, device.geometry.pages) = (32, 16, 16);
     device.timing.read = vec![Nanos::micros(70)];
-    // Neither chips nor buses are what bounds the rate.
+    // Neither chips nor buses bound the rate.
     device.timing.bus = 4_096_000_000;
     device.ftl.spare = 600_000;
     let reads = |depth: u32| SyntheticConfig { read: 1_000_000, depth, ..SyntheticConfig::default() };
@@ -58,9 +58,9 @@ fn it_changes_no_more_often_than_it_measures() {
     assert!(host.mode_changes > 3 && host.mode_changes < 50_000 / 1250, "{}", host.mode_changes);
 }
 
-/// A drive of 12 µs, on whose answer a thread has used its share of a core beside one that computes: what the
-/// quickest modes take more shows only when the scheduler lets the others catch up, up to a quarter of a
-/// second later.
+/// A drive of 12 µs: by the time of a completion, a thread beside one that computes has used its share of a
+/// core. The extra cost of the fastest modes shows only when the scheduler lets the others catch up, up to a
+/// quarter of a second later.
 #[test]
 fn beside_threads_that_compute_it_takes_the_mode_that_is_within_its_share() {
     for threads in [1, 8] {

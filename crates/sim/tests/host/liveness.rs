@@ -1,4 +1,4 @@
-//! No wake-up is lost: random strategies, hosts and loads, and every request is answered.
+//! No wake-up is lost: with random strategies, hosts and loads, every request completes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::random::Stream;
@@ -44,7 +44,7 @@ pub fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
     of[random.below(of.len() as u64) as usize]
 }
 
-/// A host that is short of everything: tags, cores, room in the buffer.
+/// A host short of every resource: tags, cores, buffer space.
 pub fn scenario(seed: u64, strategies: &[&str]) -> Scenario {
     let mut random = Stream::new(seed, "host");
     let mut device = Preset::G.config();
@@ -91,7 +91,7 @@ pub fn run(scenario: Scenario) -> Result<Measured, NotMeasured> {
     measure(&Run { label: scenario.host.strategy.clone(), scenario }, &|| false)
 }
 
-/// `TAILCUT_CASES` widens the search.
+/// Number of cases; `TAILCUT_CASES` widens the search.
 pub fn cases() -> u64 {
     std::env::var("TAILCUT_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150)
 }
@@ -112,7 +112,7 @@ fn every_request_is_answered_and_every_core_accounted_for() {
     }
 }
 
-/// A host that listens to its drives, which have a read cache and a buffer that is soon full.
+/// A host that uses hints from its drives, which have a read cache and a buffer that is soon full.
 fn listening(seed: u64) -> Scenario {
     let mut scenario = scenario(seed, &HINTED);
     let mut random = Stream::new(seed, "listening host");
@@ -153,11 +153,10 @@ fn one_seed_gives_one_history() {
     }
 }
 
-/// How many of some hosts without background a broken rule stops.
+/// Number of hosts, of some without background load, that a broken rule stops.
 fn struck(rule: Rule) -> usize {
     let stops = |seed: &u64| {
-        // Without spinning and background, nothing is left to happen when a wake-up is lost, which ends the
-        // run.
+        // Without spinning and background load, a lost wake-up leaves no event, which ends the run.
         let mut scenario = scenario(*seed, &INTERRUPTED[..5]);
         scenario.host.background = Background::None;
         let one = || broken(rule, || run(scenario));

@@ -1,10 +1,10 @@
-//! Cores: time adds up, shares are fair, sleepers come first.
+//! Cores: time adds up, shares are fair, sleepers run first.
 
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_sim::cpu::{Event, Level, Machine, Piece, Spent, costs};
 
-/// Runs a machine whose threads compute without an end until `until`; returns what each did, in pieces.
+/// Runs a machine whose threads compute endlessly until `until`; returns what each has done, in pieces.
 fn compute(machine: &mut Machine, threads: usize, piece: Nanos, until: Time) -> Vec<u64> {
     let mut done = vec![0; threads];
     while machine.next_event() <= until {
@@ -38,8 +38,7 @@ fn equal_threads_have_equal_shares_and_the_time_adds_up() {
     assert!(lost <= all && all - lost <= each, "the last switch may not be over");
 }
 
-/// A scheduler in a few lines: of all threads the one with the least time by weight goes on, one slice at a
-/// time.
+/// A minimal scheduler: the thread with the least time by weight runs, one slice at a time.
 fn reference(weights: &[u64], until: u64) -> Vec<f64> {
     let total: u64 = weights.iter().sum();
     let mut ran = vec![0u64; weights.len()];
@@ -180,7 +179,7 @@ fn interrupts_go_over_software_interrupts_go_over_threads() {
     assert_eq!(of(Spent::Application), Nanos(3000 + 2000 + 2000));
 }
 
-/// One thread that works for `work` and sleeps for `pause`, again and again, beside one that computes.
+/// One thread that repeatedly works for `work` and sleeps for `pause`, beside one that computes.
 struct Beside {
     machine: Machine,
     work: Nanos,
@@ -188,7 +187,7 @@ struct Beside {
     sleeper: u32,
     wakes: Time,
     now: Time,
-    /// How often it has worked, how long it waited for the core, and the longest wait.
+    /// Number of times it has worked, total wait for the core, and the longest wait.
     turns: u64,
     waited: Nanos,
     longest: Nanos,
@@ -234,7 +233,7 @@ impl Beside {
         self.machine.owes(now, self.sleeper).0 as i64
     }
 
-    /// The sleeper has got the core, or has done its work.
+    /// The sleeper has been scheduled, or has finished its work.
     fn turn(&mut self, now: Time, cpu: usize) {
         let (delayed, _) = self.machine.take_delays(self.sleeper);
         if delayed > Nanos::ZERO {
@@ -247,13 +246,13 @@ impl Beside {
     }
 }
 
-/// The scheduler takes back up to half as much again: it lets a competitor go on for a whole slice.
+/// The scheduler reclaims up to half as much again: it lets a competitor run for a whole slice.
 #[test]
 fn what_a_thread_will_wait_for_it_owes_at_once() {
     let mut random = Stream::new(7, "debts");
     for _ in 0..20 {
         let work = Nanos(30_000 + random.below(40_000));
-        // It wants more than its share, up to all of the core.
+        // It demands more than its share, up to the whole core.
         let pause = Nanos(10_000 + random.below(work.0 - 20_000));
         let mut beside = Beside::new(work, pause, true);
         let (mut at_once, mut visible, mut turns) = (0, 0, 0);

@@ -1,4 +1,4 @@
-//! The modelled host: its cores, its I/O path, and both together.
+//! The modelled host: its cores, its I/O path, and both combined.
 
 mod arrays;
 mod hybrid;

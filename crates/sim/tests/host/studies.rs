@@ -1,4 +1,4 @@
-//! What the quick forms of the studies must show, whatever the exact figures.
+//! Required results of the quick forms of the studies, independent of exact numbers.
 
 use tailcut_sim::study::{self, Measured, Options, Row};
 
@@ -27,7 +27,7 @@ fn figure(rows: &[Row], case: &str, quantity: &str) -> f64 {
     row.and_then(|row| row.measured).unwrap_or_else(|| panic!("{case}: {quantity}"))
 }
 
-/// Rows that are off by more than a quarter say why.
+/// Rows that are off by more than a quarter give a reason.
 #[test]
 fn what_differs_is_explained() {
     for id in ["shin-3.2", "shin-3.9", "shin-4.1"] {

@@ -1,7 +1,6 @@
-//! One request on an otherwise idle core, strategy by strategy, computed by hand.
+//! One request on an otherwise idle core, for each strategy, computed by hand.
 //!
-//! The drive is empty, so that it answers with 4 KiB of nothing over a link of 3938 MB/s: 1041 ns after it
-//! was asked.
+//! The drive is empty, so that it returns 4 KiB of zeros over a link of 3938 MB/s: 1041 ns after submission.
 
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Submit, Time};
@@ -18,7 +17,7 @@ use tailcut_ssd::{Precondition, Preset, Service, Ssd};
 
 const DEVICE: u64 = 1041;
 
-/// From the submission to the completion of a thread's first request.
+/// From submission to completion of a thread's first request.
 fn first_request(strategy: &str, controller: ControllerKind, op: Op) -> Completion {
     let config = HostConfig {
         strategy: strategy.into(),
@@ -53,7 +52,7 @@ fn first_request(strategy: &str, controller: ControllerKind, op: Op) -> Completi
     completions[0]
 }
 
-/// Until the thread is in its system call: it comes out of an idle core with cold caches.
+/// Until the thread is in its system call: it wakes on an idle core with cold caches.
 fn woken() -> u64 {
     (IDLE_EXIT + SWITCH + REFILL).0 + 500
 }
@@ -62,7 +61,7 @@ fn direct_issue() -> u64 {
     (ENTER + BUILD_DIRECT + ISSUE).0
 }
 
-/// An interrupt of an idle core.
+/// An interrupt on an idle core.
 fn interrupted() -> u64 {
     (HARD_ENTRY + IDLE_EXIT).0
 }
@@ -123,7 +122,7 @@ fn a_spinning_thread_meets_no_interrupt_and_no_switch() {
 
 #[test]
 fn a_polled_request_waits_for_the_next_look() {
-    // The poll thread runs first, looks, and sets its timer; then the request's thread gets the core.
+    // The poll thread runs first, polls, and sets its timer; then the request's thread gets the core.
     let look = (IDLE_EXIT + SWITCH + REFILL + CHECK).0;
     let next = look + 16_000 + interrupted() + (WAKE + SWITCH + REFILL + CHECK).0;
     let end = (FETCH_DIRECT + WAKE + SWITCH + REFILL + FINISH_DIRECT + RETURN).0;
@@ -150,7 +149,7 @@ fn a_read_that_needs_no_chip_is_waited_for_by_spinning() {
     );
 }
 
-/// The latency of a read of one thread that reads one page after the other, once the drive has seen some.
+/// The latency of a read in a thread that reads one page after the other, in steady state.
 fn steady(strategy: &str, window: Nanos) -> Nanos {
     let sum = |requests| reads(strategy, window, requests).sum() as u64;
     Nanos((sum(30) - sum(20)) / 10)
@@ -186,14 +185,14 @@ fn measured(strategy: &str, window: Nanos, requests: u64, change: impl Fn(&mut S
 fn an_announced_end_hides_the_way_to_the_thread_as_far_as_the_window_reaches() {
     let slept = steady("nonblocking", Nanos::ZERO);
     let hidden = HARD_ENTRY + IDLE_EXIT + FETCH_DIRECT + WAKE + SWITCH;
-    // The thread fetches its completion itself, after it has been told that it comes.
+    // The thread fetches its completion itself, after being notified in advance.
     let whole = steady("precomplete", hidden);
     assert_eq!(slept - whole, hidden - FETCH_DIRECT);
     assert_eq!(steady("precomplete", hidden + Nanos::micros(9)), whole, "a larger window gains nothing");
     assert_eq!(steady("precomplete", hidden - Nanos(700)), whole + Nanos(700), "a smaller one hides less");
 }
 
-/// The firmware takes 900 ns to find out.
+/// The firmware takes 900 ns to detect it.
 fn slow_to_know(scenario: &mut Scenario) {
     scenario.device.queue.firmware = Nanos(900);
 }
@@ -211,7 +210,7 @@ fn a_read_that_needs_a_chip_is_spun_for_until_the_drive_has_said_so() {
     assert_eq!((slept.1, listened.1), (Nanos::ZERO, Nanos(900) * 50));
 }
 
-/// A sequential reader of a drive that reads ahead: what spinning for hits saves.
+/// A sequential reader of a drive with read-ahead: the savings from spinning for hits.
 #[test]
 fn a_sequential_reader_does_not_sleep() {
     let sequential = |scenario: &mut Scenario| {
@@ -233,7 +232,7 @@ fn a_sequential_reader_does_not_sleep() {
     assert!((difference - saved).abs() < saved / 10.0, "{difference} of {saved}");
 }
 
-/// One-page writes by eight threads into a buffer of two pages, of one chip.
+/// One-page writes by eight threads into a two-page buffer, on one chip.
 fn writes(strategy: &str) -> Measured {
     measured(strategy, Nanos::micros(16), 2000, |scenario| {
         let g = &mut scenario.device.geometry;

@@ -1,4 +1,4 @@
-//! A drive that does not answer: its commands time out and fail, and the run goes on.
+//! A drive that does not respond: its commands time out and fail, and the run continues.
 
 use std::collections::VecDeque;
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
@@ -9,7 +9,7 @@ use tailcut_ssd::{Preset, Ssd};
 const LIMIT: Nanos = Nanos::millis(10);
 const THREADS: u32 = 8;
 
-/// A host whose second drive falls silent after 2 ms; each thread asks one of both, again and again.
+/// A host whose second drive stops responding after 2 ms; each thread accesses both drives alternately.
 fn answers(strategy: &str, controller: ControllerKind) -> Vec<(CommandId, Time, Completion)> {
     let config = HostConfig {
         strategy: strategy.into(),

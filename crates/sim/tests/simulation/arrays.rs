@@ -80,7 +80,7 @@ fn every_way_around_a_drive_returns_what_was_written() {
     }
 }
 
-/// Drives that have been prepared are told when to collect: it shows in what they do.
+/// Prepared drives receive their collection windows, which shows in their behaviour.
 #[test]
 fn turns_reach_the_drives() {
     let mut scenario = scenario(LayoutKind::Raid5);
@@ -96,7 +96,7 @@ fn turns_reach_the_drives() {
     assert_ne!(collected(&scenario), always);
 }
 
-/// Going around drives that collect whenever they like would cost reads and gain nothing.
+/// Avoiding drives that collect at any time would cost reads and gain nothing.
 #[test]
 fn drives_that_do_not_know_turns_are_not_gone_around() {
     let mut scenario = scenario(LayoutKind::Raid5);
@@ -119,7 +119,7 @@ fn preparing_counts_nothing() {
     assert!(reads.requests > 1_250 && reads.requests < 1_750);
 }
 
-/// Reads beside writes: no read meets the token, and drives without the control interface say so.
+/// Reads beside writes: no read meets the token, and drives without the control interface report so.
 #[test]
 fn epochs_keep_reads_from_what_is_written() {
     for mode in [EpochMode::Epoch, EpochMode::GcControl] {
@@ -133,7 +133,7 @@ fn epochs_keep_reads_from_what_is_written() {
     }
 }
 
-/// The same array over the six sets of one drive that is as large as the six.
+/// The same array over the six sets of one drive as large as the six drives.
 fn over_sets(layout: LayoutKind, by: SetsBy) -> Scenario {
     let mut scenario = scenario(layout);
     scenario.array.members = Members::Sets;
@@ -159,7 +159,7 @@ fn every_layout_works_over_the_sets_of_a_drive() {
     }
 }
 
-/// Sets are members that can be steered, and reads do not wait for programs and erases.
+/// Sets are members that can be controlled, and reads do not wait for programs and erases.
 #[test]
 fn epochs_over_sets_keep_reads_from_what_is_written() {
     for mode in [EpochMode::Epoch, EpochMode::GcControl] {
@@ -184,7 +184,7 @@ fn a_collection_turn_reaches_its_set() {
     assert_ne!(digest(&scenario), always);
 }
 
-/// Nobody waits for what is read to collect garbage: it goes where reads that somebody waits for do not.
+/// Reads of garbage collection delay no request, so they go to the drive that latency-critical reads avoid.
 #[test]
 fn reads_of_collection_go_to_the_drive_with_the_token() {
     let diverted = |class: u32| {

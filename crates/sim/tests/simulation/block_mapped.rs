@@ -1,4 +1,4 @@
-//! Block-level mapping: content, and what it costs.
+//! Block-level mapping: content and cost.
 
 use std::ops::ControlFlow;
 use tailcut_base::Nanos;
@@ -26,7 +26,7 @@ fn scenario(requests: u64) -> Scenario {
     scenario
 }
 
-/// Runs to the end; the world checks every read, the drive its maps.
+/// Runs to the end; the world checks every read, and the drive its maps.
 fn run(scenario: &Scenario) -> World<Ssd> {
     let mut world = scenario.world((), (), false).expect("the scenario is valid");
     world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");

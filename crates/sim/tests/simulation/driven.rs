@@ -1,4 +1,4 @@
-//! A source that is driven by the answers to its own requests.
+//! A source driven by the completions of its own requests.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use tailcut_sim::workload::{Asked, Pace, Request, Source};
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::{Preset, Ssd};
 
-/// What each thread of an application has seen: when its requests were asked for and answered.
+/// The log of each thread of an application: submission and completion times of its requests.
 type Log = Rc<RefCell<Vec<(u64, Time, Time)>>>;
 
 /// Threads that compute for `cpu`, read a sector, and wait for it.
@@ -104,7 +104,7 @@ fn each_thread_computes_between_an_answer_and_its_next_request() {
             assert_eq!(pair[1].1, pair[0].2 + Nanos::micros(7));
         }
     }
-    // The run ends with its last answer, whatever the threads would have computed behind it.
+    // The run ends with its last completion, whatever the threads would have computed after it.
     let last = log.iter().map(|(.., at)| *at).max().expect("answers");
     assert!(world.now() <= last + Nanos::micros(7));
 }
@@ -116,7 +116,7 @@ fn a_full_device_delays_requests_and_not_the_threads() {
     world.run(&mut |_| std::ops::ControlFlow::Continue(()), &mut |_, _| ()).expect("it ends");
     assert_eq!((world.completed(), log.borrow().len()), (2000, 2000));
     assert!(world.stats.queue_stall > Nanos::ZERO);
-    // Latencies count from the moment at which the thread asked.
+    // Latencies count from the thread's submission.
     let sum: u64 = log.borrow().iter().map(|(_, asked, at)| at.since(*asked).0).sum();
     assert_eq!(u128::from(sum), world.stats.all().latency.sum());
 }

@@ -1,4 +1,4 @@
-//! Blocks that are bad from the factory, and a drive that has too many of them.
+//! Factory bad blocks, and a drive that has too many of them.
 
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;

@@ -19,7 +19,7 @@ use tailcut_sim::{Scenario, Storage};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
 
-/// Half gets, half sets, of a small store on small drives.
+/// Half gets, half sets, in a small store on small drives.
 fn scenario(layout: Option<LayoutKind>) -> Scenario {
     let mut device = Preset::G.config();
     device.geometry.blocks = 32;
@@ -83,8 +83,7 @@ fn a_store_is_served_from_a_drive_and_from_every_kind_of_array() {
     }
 }
 
-/// A server whose flash is behind a host: what it asks for is carried out by the host's threads, on cores of
-/// theirs.
+/// A server whose flash is behind a host: the host's threads execute its requests, on cores of their own.
 fn behind_a_host(mut scenario: Scenario, strategy: &str, threads: u32) -> Scenario {
     scenario.host.strategy = strategy.into();
     scenario.host.threads = threads;
@@ -113,7 +112,7 @@ fn what_a_server_asks_for_goes_the_path_of_any_strategy() {
     }
 }
 
-/// Small, and different in whatever can be.
+/// Small, and varied in every setting that can vary.
 fn any_scenario() -> impl Strategy<Value = Scenario> {
     let load = (0u32..=100, 1u32..=40, any::<bool>(), 1u64..1000);
     let server = (16u64..6000, any::<bool>(), any::<bool>(), 1u32..=4, any::<bool>());
@@ -140,7 +139,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
             let kv = &mut scenario.kv;
             (kv.value, kv.durable, kv.cores, kv.siblings) = (value, durable, cores, siblings);
             (kv.links, kv.moderation) = (links, Nanos(moderation));
-            // An open loop asks for more than there are connections.
+            // An open loop needs more than there are connections.
             kv.connections = clients.div_ceil(2);
             kv.items = 8_000_000 / kv.footprint();
             kv.keep = if is_cache { Kept::WhatIsUsed } else { Kept::Everything };
@@ -153,7 +152,7 @@ fn any_scenario() -> impl Strategy<Value = Scenario> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// What may come back is checked for every get, and what time went into for every request.
+    /// Every get is checked against the permitted values, and every request's time is fully attributed.
     #[test]
     fn whatever_it_is_like_a_server_returns_what_was_set(scenario in any_scenario()) {
         let (world, report) = run(&scenario);
@@ -166,7 +165,7 @@ proptest! {
     }
 }
 
-/// A server of this scenario whose disk and memory of what was set are as `change` leaves them.
+/// A server of this scenario, with its disk and its record of the sets modified by `change`.
 fn served_wrongly(scenario: &Scenario, change: impl FnOnce(&mut Loaded)) -> Result<bool, RunError> {
     let (drive, checker) = scenario.prepare(()).expect("it is a good scenario");
     let disk = Disk::of(&drive.identify());
@@ -203,7 +202,7 @@ fn a_set_that_changed_nothing_is_noticed() {
     });
 }
 
-/// Every client gets its answer, whatever room there is: sets wait for segments that come free.
+/// Every client gets its reply, however small the store: sets wait for free segments.
 #[test]
 fn a_store_that_is_nearly_full_takes_every_set() {
     let mut scenario = scenario(None);
@@ -215,33 +214,33 @@ fn a_store_that_is_nearly_full_takes_every_set() {
     assert!(figures.engine.reclaimed > 10, "{:?}", figures.engine);
 }
 
-/// One client, and nothing to wait for: each step of a `get` from memory once.
+/// One client without queueing: each step of a `get` from memory once.
 #[test]
 fn a_get_from_memory_takes_the_sum_of_its_steps() {
     let mut scenario = scenario(None);
     scenario.workload.read = 1_000_000;
     scenario.workload.depth = 1;
     scenario.run.requests = 50;
-    // All of them fit.
+    // All items fit.
     (scenario.kv.items, scenario.kv.memory, scenario.kv.moderation) = (100, 8 << 20, Nanos::ZERO);
     let (world, _) = run(&scenario);
     let figures = world.device.kv_figures().expect("it is a server");
     assert_eq!(figures.from_memory.count(), 50);
     let wire = |bytes: u64| Nanos::for_bytes(costs::wire_bytes(bytes), scenario.kv.link);
-    // "get " and "VALUE ", the key, the line's end; flags and length, the value and the end.
+    // "get " and "VALUE ", the key, the line end; flags and length, the value and the end.
     let (asked, answered) = (4 + 24 + 2, 6 + 24 + 7 + 2 + 1000 + 7);
     let there = costs::SEND + wire(asked) + scenario.kv.latency;
     let interrupt = cores::IDLE_EXIT + cores::HARD_ENTRY + cores::SOFT_ENTRY + costs::PACKET + cores::WAKE;
     let thread = cores::IDLE_EXIT + cores::SWITCH + costs::GET;
     let back = wire(answered) + scenario.kv.latency + costs::CLIENT_RECEIVE;
     let least = there + interrupt + thread + back;
-    // A histogram is right to a thousandth.
+    // A histogram is exact to a thousandth.
     let min = figures.from_memory.min();
     assert!(min.0.abs_diff(least.0) <= least.0 / 1000, "{min} and not {least}");
 }
 
-/// The goal of the study `beyond-kv`, in its quick form: with control of collection gets hardly notice as
-/// many sets.
+/// The goal of the study `beyond-kv`, in its quick form: with control of collection, as many sets hardly
+/// affect gets.
 #[test]
 fn gets_wait_no_longer_for_sets_where_collection_is_controlled() {
     let study = study::by_id("beyond-kv").expect("there is such a study");

@@ -1,5 +1,4 @@
-//! No share of a limit that a report prints is above 100 %, whatever the drive, the load and the length of
-//! the run.
+//! No share of a limit in a report exceeds 100 %, whatever the drive, the load and the length of the run.
 
 use proptest::prelude::*;
 use std::ops::ControlFlow;
@@ -33,7 +32,7 @@ fn run(scenario: &Scenario) -> Report {
     }
 }
 
-/// Every share of a limit that a report prints, with its name.
+/// Every share of a limit in a report, with its name.
 fn shares(report: &Report) -> Vec<(String, f64)> {
     let d = &report.drive;
     let mut shares: Vec<(String, f64)> = report.resources.iter().map(|r| (r.name.clone(), r.busy)).collect();
@@ -55,7 +54,7 @@ fn shares(report: &Report) -> Vec<(String, f64)> {
     shares
 }
 
-/// The names of the limits that a run has passed, with their shares.
+/// The names of the limits that a run exceeds, with their shares.
 fn passed(report: &Report) -> Vec<(String, f64)> {
     let mut passed = shares(report);
     passed.retain(|(_, share)| !(0.0..=1.0 + 1e-9).contains(share));
@@ -77,7 +76,7 @@ fn passed(report: &Report) -> Vec<(String, f64)> {
     passed
 }
 
-/// A small drive, and the built-in workload within it.
+/// A small drive, with the built-in workload scaled to it.
 fn small() -> Scenario {
     let base = Preset::G.config();
     let geometry = Geometry { channels: 2, chips: 2, blocks: 40, pages: 16, ..base.geometry };

@@ -1,4 +1,4 @@
-//! Timelines: what their slots add up to, and that nothing else changes.
+//! Timelines: the sums of their slots, and that they have no side effects.
 
 use std::ops::ControlFlow;
 use tailcut_base::{Nanos, Time};
@@ -84,7 +84,7 @@ fn assert_sums(report: &Report, ends: &Ends, timeline: &Timeline) {
     assert!(length > measured && length - measured <= timeline.slot_ns);
 }
 
-/// The map of chips holds the utilisation of the report.
+/// The map of chips matches the utilisation in the report.
 fn assert_chips(report: &Report, timeline: &Timeline) {
     let map = &timeline.chips;
     for held in &map.held {

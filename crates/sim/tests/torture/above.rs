@@ -1,5 +1,5 @@
-//! Crash and fault search in what stands on arrays and drives: the key-value engine, the block server's
-//! connections, and a drive by itself. What torture of arrays is tested for stands in `arrays.rs`.
+//! Crash and fault search in the layers above arrays and drives: the key-value engine, the block server's
+//! connections, and a single drive. The tests of torture of arrays are in `arrays.rs`.
 
 use crate::cases;
 use tailcut_base::config::Choice;
@@ -46,7 +46,7 @@ fn an_ssd_keeps_its_promises() {
     reaches(&tally, &[Reached::CutUnderLoad, Reached::LostCached, Reached::CollectedByDrive]);
 }
 
-/// The first seed that shows a bug, and shows nothing without it.
+/// The first seed that shows a bug, and shows nothing without the bug.
 fn first(subject: &str, with_bug: impl Fn(&Plan) -> bool) -> Option<u64> {
     let target = seeds::target(subject).expect("it is there");
     let is_found = |&seed: &u64| {
@@ -59,7 +59,7 @@ fn first(subject: &str, with_bug: impl Fn(&Plan) -> bool) -> Option<u64> {
 /// First seeds of bugs that few seeds find: tried early, to save time.
 const RARE: [u64; 6] = [45, 99, 101, 130, 137, 165];
 
-/// The table stands in the documentation of `torture`.
+/// The table is in the documentation of `torture`.
 fn finds_canaries(subject: &str, promised: impl Fn(Canary) -> bool) {
     for &canary in Canary::all().iter().filter(|&&canary| promised(canary)) {
         let seed = first(subject, |plan| attempt(plan, Some(canary)).wrong.is_some());
@@ -68,8 +68,8 @@ fn finds_canaries(subject: &str, promised: impl Fn(Canary) -> bool) {
     }
 }
 
-/// The log has checksums: a torn block is a write that did not happen. Torn blocks of an array below it are
-/// another matter.
+/// The log has checksums: a torn block is a write that did not happen. Torn blocks of an array below the log
+/// are different.
 #[test]
 fn the_key_value_log_withstands_torn_blocks() {
     let target = seeds::target("kv").expect("it is there");
@@ -81,7 +81,7 @@ fn the_key_value_log_withstands_torn_blocks() {
     }
 }
 
-/// But for torn blocks, which the log withstands.
+/// Except for torn blocks, which the log survives.
 #[test]
 fn planted_bugs_are_found_in_the_key_value_engine() {
     finds_canaries("kv", |canary| canary != Canary::TearsBlocks);
@@ -92,7 +92,7 @@ fn planted_bugs_are_found_in_the_block_server() {
     finds_canaries("block", |_| true);
 }
 
-/// What an SSD with its content does is decided by itself, not by the drive model.
+/// The behaviour of an SSD with its content is determined by the SSD itself, not by the drive model.
 #[test]
 fn planted_bugs_are_found_in_an_ssd() {
     let of_drives = [Canary::LiesAboutFlush, Canary::TearsBlocks, Canary::DropsWrites];
@@ -124,7 +124,7 @@ fn rules_that_are_broken_are_missed() {
     }
 }
 
-/// Plans that have shown a bug once.
+/// Plans that once showed a bug.
 #[test]
 fn what_was_mended_stays_so() {
     let text = include_str!("plans/store-on-failed-disk.txt");
@@ -156,7 +156,7 @@ fn damage_to_a_segment_that_an_opening_ended_is_not_a_write_cut_off() {
     assert_eq!(attempt(&plan, None).wrong, None);
 }
 
-/// Found by `block`, seed 252363: one copy of a block is damaged while the other one is still to be written.
+/// Found by `block`, seed 252363: one copy of a block is damaged while the other is still to be written.
 #[test]
 fn a_scrub_reads_copies_of_blocks_in_the_cache() {
     let plan: Plan = include_str!("plans/scrub-of-cached.txt").parse().expect("a plan");

@@ -1,5 +1,5 @@
-//! Crash and fault search: the layouts keep their promises, the checkers notice when one is broken, and
-//! a run is the same every time.
+//! Crash and fault search: the layouts keep their guarantees, the checkers detect violations, and runs are
+//! reproducible.
 
 use crate::cases;
 use tailcut_base::config::Choice;
@@ -79,14 +79,14 @@ fn a_flush_that_failed_is_not_made_good_by_the_next() {
     assert!(seed.is_some(), "not found within 300 seeds");
 }
 
-/// Some of the drives are SSDs: they collect garbage, refuse reads meanwhile, and one of them wears out.
+/// Some of the drives are SSDs: they collect garbage, decline reads meanwhile, and one of them wears out.
 #[test]
 fn drives_with_flash_are_reached() {
     let tally = holds("raid5", 60);
     reaches(&tally, &[Reached::CollectedByDrive, Reached::Contended, Reached::BadBlock, Reached::WornOut]);
 }
 
-/// The first seed that shows something.
+/// The first seed that shows a violation.
 fn first(subject: &str, most: u64, canary: Option<Canary>) -> Option<u64> {
     let layouts = seeds::layouts(subject).expect("it is there");
     let mut all = (1..=20).chain(RARE).chain(21..=300).filter(|&seed| seed <= most);
@@ -107,8 +107,8 @@ fn all_are_found<R: Copy + std::fmt::Debug>(planted: &[R], search: impl Fn(R) ->
     assert!(missed.is_empty(), "not found within 300 seeds: {missed:?}");
 }
 
-/// Layouts that lose data on drives that tear blocks, which no layout promises to survive: the others have a
-/// journal that repeats the write, or checksums that make it a write that did not happen.
+/// Layouts that lose data on drives with torn blocks, which none of them promises to survive: the others have
+/// a journal that repeats the write, or checksums that turn it into a write that did not happen.
 const HURT_BY_TORN_BLOCKS: [&str; 3] = ["raid0", "raid4", "epochs"];
 
 /// Planted bugs of drives and hosts, in every layout: the first table in the documentation of `torture`.
@@ -131,7 +131,7 @@ fn logs_withstand_torn_blocks() {
     }
 }
 
-/// Rules that epochs break.
+/// Rules of `epochs` arrays, each broken in turn.
 #[test]
 fn every_planted_bug_of_epochs_is_found() {
     use tailcut_host::array::epoch::planted::{Rule, broken};
@@ -149,7 +149,7 @@ fn every_planted_bug_of_epochs_is_found() {
     all_are_found(&rules, |rule| broken(rule, || first("epochs", 300, None)));
 }
 
-/// Rules that arrays in place break.
+/// Rules of in-place arrays, each broken in turn.
 #[test]
 fn every_planted_bug_of_arrays_in_place_is_found() {
     use tailcut_host::array::raid::planted::{Rule, broken};
@@ -170,7 +170,7 @@ fn every_planted_bug_of_arrays_in_place_is_found() {
     all_are_found(&rules, |rule| broken(rule, || first("raid5", 300, None)));
 }
 
-/// Rules that block checksums of arrays in place break.
+/// Rules of block checksums of in-place arrays, each broken in turn.
 #[test]
 fn every_planted_bug_of_checksums_in_place_is_found() {
     use tailcut_host::planted::{Rule, broken};
@@ -180,7 +180,7 @@ fn every_planted_bug_of_checksums_in_place_is_found() {
     }
 }
 
-/// Rules that logs break.
+/// Rules of logs, each broken in turn.
 #[test]
 fn every_planted_bug_of_logs_is_found() {
     use tailcut_host::planted::{Rule, broken};
@@ -252,14 +252,14 @@ fn a_plan_that_fails_is_made_small() {
     assert!(small.steps.len() <= 4, "a write and a cut are enough:\n{small}");
 }
 
-/// What drives leave open must not be decided by the way that plans are drawn.
+/// The drives' free choices must not depend on how plans are generated.
 #[test]
 fn streams_have_their_own_names() {
     let (mut plan, mut drive) = (Stream::new(1, "torture plan"), Stream::new(1, "torture drive 1"));
     assert_ne!(plan.bits(), drive.bits());
 }
 
-/// Found by `arrays`, seed 264, with cuts at checkpoints in plans without seals.
+/// Found by `arrays`, seed 264, with power cuts at checkpoints in plans without protection information.
 #[test]
 fn a_misdirected_write_below_a_log_without_seals_is_withstood() {
     let plan: Plan = include_str!("plans/log-misdirected.txt").parse().expect("a plan");

@@ -1,11 +1,11 @@
-//! Crash and fault search of which drives are the array: one that was replaced comes back, and an array is
-//! opened in two parts. The promises stand in `docs/decisions/array-membership.md`.
+//! Crash and fault search in array membership: a replaced drive returns, and an array is opened in two parts.
+//! The guarantees are in `docs/decisions/array-membership.md`.
 
 use crate::cases;
 use tailcut_host::array::planted::{Rule, broken};
 use tailcut_sim::torture::{FaultKind, Plan, Reached, Step, Tally, Wrong, WrongKind, attempt, seeds};
 
-/// Runs the seeds whose plans have one of these faults.
+/// Runs the seeds whose plans contain one of these faults.
 fn holds(subject: &str, faults: &[FaultKind], count: u64) -> Tally {
     let layouts = seeds::layouts(subject).expect("it is there");
     let mut tally = Tally::default();
@@ -70,8 +70,8 @@ fn two_parts_of_an_array_without_copies_never_serve_both() {
     }
 }
 
-/// The first seed for which the array is not refused, and that shows nothing without the bug. Other seeds show
-/// lost data first.
+/// The first seed for which the array is not refused, and that shows nothing without the bug. Other seeds
+/// show lost data first.
 fn first(subject: &str, rule: Rule, fault: FaultKind) -> Option<(u64, Wrong)> {
     let layouts = seeds::layouts(subject).expect("it is there");
     (1..=300).find_map(|seed| {

@@ -1,27 +1,27 @@
-//! A power cut at every step: small scripts that make an array do all that it does beside serving - collect,
-//! write checkpoints, rotate its front-end, go on without a drive, rebuild - are run once for each of their
-//! events, with the power cut there; and once more with a second cut while the array recovers from the first.
+//! A power cut at every step: small scripts make an array do everything besides serving - collect, write
+//! checkpoints, rotate its front-end, continue without a drive, rebuild - and are run once for each of their
+//! events, with the power cut there; and again with a second cut while the array recovers from the first.
 //!
 //! `TAILCUT_CASES=n` cuts recovery n times at each event.
 
 use tailcut_sim::torture::{EveryStep, Plan, Reached, Tally, attempt};
 
-/// Overwrites of a log on small drives until it collects; trims, flushes, and reads of it all.
+/// Overwrites of a log on small drives until it collects; trims, flushes, and reads of everything.
 const CHURN: &str = "write 0+16; write 16+16; write 32+16; flush; write 3+8; write 20+8; trim 6+4; write 0+16; \
                      write 16+8 fua; read 0+40; write 5+1; write 9+1; write 30+12; flush; write 0+12; trim 40+4; \
                      write 12+12; write 2+1; write 24+16; read 0+40; write 0+16; write 13+9";
 
-/// A drive goes, another comes in its place, while the host goes on.
+/// A drive fails and is replaced, while the host continues.
 const REBUILD: &str = "write 0+16; write 16+16; flush; write 3+5; kill 1; write 1+9; write 20+4; read 0+24; replace; \
                        write 2+2; trim 8+3; write 17+6 fua; read 0+16; wait; write 0+3; flush; write 5+1; scrub; \
                        write 9+4";
 
-/// Parts of rows, whole rows, and rows in the midst of being written.
+/// Partial stripes, full stripes, and stripes that are being written.
 const PARTS: &str = "write 0+12; write 1+1; write 5+2 fua; flush; write 4+8; trim 2+3; write 2+1; write 3+1; \
                      read 0+12; write 7+1; flush; write 0+3; write 6+6; write 11+1 fua; read 0+12; trim 0+1; write 1+2";
 
-/// Cuts the power of a plan at each event in turn: what has been reached, and the first plan that shows
-/// something.
+/// Cuts the power of a plan at each event in turn: returns what was reached, and the first plan that shows a
+/// violation.
 fn cut_everywhere(shape: &str, steps: &str) -> (Tally, Option<String>) {
     let plan: Plan = format!("{shape}; {steps}").parse().expect("a plan");
     let whole = attempt(&plan, None);
@@ -57,7 +57,7 @@ fn reaches(tally: &Tally, expected: &[Reached]) {
     }
 }
 
-/// No second cut, or a second one so many events after the power has come back.
+/// No second cut, or a second one this many events after the power is back.
 fn again(event: u64) -> Vec<Vec<u32>> {
     let cases = std::env::var("TAILCUT_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let late = |case: u64| vec![((event + case) * 7 % 60) as u32];
@@ -109,7 +109,7 @@ fn parts_of_rows_in_place() {
     }
 }
 
-/// With a bitmap of intents there are faults or power cuts, not both.
+/// With an intent bitmap, a plan has either faults or power cuts, not both.
 #[test]
 fn rebuilds_in_place() {
     for layout in ["raid4", "raid5"] {
@@ -118,7 +118,7 @@ fn rebuilds_in_place() {
     }
 }
 
-/// Plans that have shown a bug once.
+/// Plans that once showed a bug.
 #[test]
 fn what_was_mended_stays_so() {
     const PLANS: &[&str] = &[
@@ -140,8 +140,8 @@ fn what_was_mended_stays_so() {
     }
 }
 
-/// A rule of recovery that matters only when the power goes just then: a checkpoint has been written that
-/// began between the moving of a block and its overwriting.
+/// A recovery rule that matters only for a power cut at one moment: a checkpoint has been written that began
+/// between the move of a block and its overwrite.
 #[test]
 fn moved_blocks_that_count_whatever_the_map_says() {
     use tailcut_host::planted::{Rule, broken};

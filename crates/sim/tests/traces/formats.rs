@@ -1,5 +1,4 @@
-//! Each format is told from its content and read right; what is wrong with a trace is said with
-//! its place and its remedy.
+//! Each format is detected from its content and parsed correctly; errors name the place and the remedy.
 
 use std::io::{Cursor, Write};
 use tailcut_base::{Nanos, Op};
@@ -17,7 +16,7 @@ fn all(trace: &mut Trace) -> Result<Vec<Record>, TraceError> {
     Ok(records)
 }
 
-/// Reads a text, which must be taken for `format`; records as `at disk op offset len`.
+/// Parses a text, which must be detected as `format`; records as `at disk op offset len`.
 fn read(format: Format, text: &str) -> Vec<String> {
     let mut trace = open("trace", text.as_bytes(), &Options::default()).unwrap();
     assert_eq!(trace.format(), format);
@@ -290,7 +289,7 @@ fn cut_off_and_damaged_compression_is_an_error_with_its_place() {
         let middle = bytes.len() / 2;
         bytes[middle..middle + 64].fill(0xff);
         let error = error("bad.mqsim", &bytes);
-        // Bytes that were damaged before the check sum is seen may look like a bad line.
+        // Bytes damaged before the checksum is verified may look like a bad line.
         assert!(matches!(error, TraceError::Corrupt { .. } | TraceError::BadRecords { .. }), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Whatever the bytes are, a parser answers with records or an error and never panics.
+//! For any bytes, a parser returns records or an error and never panics.
 
 use proptest::prelude::*;
 use std::io::Cursor;
@@ -7,7 +7,7 @@ use tailcut_base::{Op, Time};
 use tailcut_sim::trace::{Format, Options, Replay, ReplayOptions, Timing, Trace};
 use tailcut_sim::workload::Source;
 
-/// Reads to the end; the number of records.
+/// Reads to the end; returns the number of records.
 fn drain(bytes: Vec<u8>, format: Option<Format>, skip_bad_lines: bool) -> usize {
     let options = Options { format, skip_bad_lines };
     let size = bytes.len();

@@ -1,4 +1,4 @@
-//! Traces: their formats, hostile input, replay, and conversion from one format into another.
+//! Traces: their formats, hostile input, replay, and conversion between formats.
 
 #![allow(missing_docs)]
 

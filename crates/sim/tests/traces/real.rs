@@ -1,7 +1,7 @@
-//! Real traces give the figures that are published for them.
+//! Real traces yield their published figures.
 //!
-//! They lie outside the repository, in `../shared/traces` from its root or where `TAILCUT_TRACES`
-//! points. Where they are missing these tests say so and pass.
+//! The traces are outside the repository, in `../shared/traces` from its root or where `TAILCUT_TRACES`
+//! points. If they are missing, these tests print so and pass.
 
 use std::path::{Path, PathBuf};
 use tailcut_base::Op;

@@ -1,4 +1,4 @@
-//! A replayed trace keeps to its device and its options, and says what it changed.
+//! A replayed trace respects its device and its options, and reports its changes.
 
 use std::path::PathBuf;
 use tailcut_base::{Class, Nanos, Op, Time};
@@ -47,7 +47,7 @@ fn recorded_times_start_at_zero_and_stretch() {
 
 #[test]
 fn a_trace_is_replayed_as_often_as_asked() {
-    // Two records 500 ns apart: their mean pause passes between two replays, too.
+    // Two records 500 ns apart: their mean interval also separates two replays.
     let options = ReplayOptions { times: 3, ..ReplayOptions::new(1 << 20) };
     let (replay, requests) = replay("1000 0 0 8 1\n1500 0 8 8 0\n", options);
     let due: Vec<Time> = requests.iter().map(|r| r.due).collect();
@@ -153,7 +153,7 @@ fn a_hand_made_trace_is_characterised_exactly() {
     assert_eq!((info.rates.peak_1s_requests, info.rates.peak_100ms_requests), (5, 1));
     assert_eq!(info.span_bytes, 816 * 512);
     assert_eq!((info.disks.len(), info.disks[1].reads, info.disks[1].span_bytes), (2, 1, 5 * 512));
-    // Each stream interrupts the other: by the last write alone nothing is sequential.
+    // Each stream interrupts the other: judged by the last write alone, nothing is sequential.
     let characterization = info.characterization;
     assert_eq!(
         (characterization.reads.requests, characterization.reads.bytes, characterization.reads.random),
@@ -163,8 +163,8 @@ fn a_hand_made_trace_is_characterised_exactly() {
         (characterization.writes.requests, characterization.writes.bytes, characterization.writes.random),
         (5, 5 * 4096, 5)
     );
-    // Pages (of 2 KiB) 0-1, 200-201, 2-3, 202-203 and 0-1 again are written, and two are read: none
-    // can share a chip with another but 0-1 with themselves, at the same place.
+    // Pages (of 2 KiB) 0-1, 200-201, 2-3, 202-203 and 0-1 again are written, and two are read: none can share
+    // a chip with another except 0-1 with themselves, at the same place.
     assert_eq!(
         (
             characterization.locality.pages,

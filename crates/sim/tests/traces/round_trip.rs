@@ -1,5 +1,4 @@
-//! A trace that is converted to a format and back says what it said before, as far as the format
-//! can say it.
+//! A trace converted to a format and back is unchanged, as far as the format can express it.
 
 use proptest::prelude::*;
 use std::path::Path;
@@ -7,7 +6,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
 use tailcut_sim::trace::{Converted, Format, Options, Record, Trace, TraceError, convert};
 
-/// A request in the richest of the formats, blkparse's: addresses in sectors.
+/// A request in the most expressive format, blkparse's: addresses in sectors.
 #[derive(Clone, Debug)]
 struct Item {
     gap_ns: u64,
@@ -45,7 +44,7 @@ fn blkparse(items: &[Item]) -> String {
     text
 }
 
-/// What a trace says of a record, with the disk by its place in the order of appearance.
+/// The fields of a trace record, with the disk by its order of appearance.
 #[derive(Debug, PartialEq)]
 struct Said {
     at: Nanos,
@@ -70,12 +69,12 @@ fn read(path: &Path, format: Format) -> Vec<Said> {
     said
 }
 
-/// What is left of `original` in a format of these abilities.
+/// What `original` becomes in a format with these capabilities.
 fn expected(original: &[Said], format: Format, origin: u64) -> Vec<Said> {
     let has_all_ops =
         [Format::Blkparse, Format::Fio2, Format::Fio3, Format::Vscsi1, Format::Vscsi2].contains(&format);
     let kept = |said: &&Said| has_all_ops || matches!(said.op, Op::Read | Op::Write);
-    // fio 2 counts from its first record, which falls on a microsecond then.
+    // fio 2 counts from its first record, which then falls on a microsecond.
     let origin = if format == Format::Fio2 { 0 } else { origin };
     let tick = format.tick_ns();
     let clock = |said: &Said| (origin + said.at.0) / tick * tick;
@@ -148,7 +147,7 @@ proptest! {
             let want = expected(&original, format, 12_816_648_107_523_227_000);
             prop_assert_eq!(read(&target, format), want, "{}", format);
         }
-        // Responses in whole microseconds fit vscsi 2; its addresses are sectors.
+        // vscsi 2 holds response times in whole microseconds; its addresses are sectors.
         let target = folder.path().join("target.vscsi");
         lossy(&source, &target, Format::Vscsi2).unwrap();
         for (got, want) in read(&target, Format::Vscsi2).iter().zip(&original) {

@@ -1,5 +1,5 @@
-//! How fast traces are read, for each format. Ignored by default, because it takes long and says
-//! something in a release build only:
+//! Parsing speed of each format. Ignored by default, because it takes long and is meaningful in a release
+//! build only:
 //! `cargo test --release -p tailcut-sim --test traces speed -- --ignored --nocapture`.
 
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Nothing is lost, nothing is made up, and one seed has one result.
+//! Nothing is lost, nothing is invented, and one seed has one result.
 
 use crate::drives;
 use crate::runs::{TO_THE_END, drive, run, source};
@@ -10,7 +10,7 @@ use tailcut_sim::world::World;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Ssd, SsdConfig};
 
-/// What must be equal between two runs of one seed.
+/// The results that must be equal in two runs with one seed.
 #[derive(Debug, PartialEq)]
 struct Result {
     digest: u64,
@@ -21,8 +21,8 @@ struct Result {
     read_only: bool,
 }
 
-/// A random mix for a drive: sizes from one sector up, with trims, flushes and forced writes, each
-/// left out altogether in half of the mixes.
+/// A random mix for a drive: sizes from one sector up, with trims, flushes and forced writes, each of these
+/// absent from half of the mixes.
 fn recipe(sectors: u64, requests: u64, seed: u64) -> Recipe {
     let mut r = Stream::new(seed, "test.mix");
     let mut some = |most: u64| (r.below(2) * r.below(most)) as u32;
@@ -47,7 +47,7 @@ fn recipe(sectors: u64, requests: u64, seed: u64) -> Recipe {
     recipe
 }
 
-/// One run of two sources, one of them with a stream of its own.
+/// One run with two sources, one of them with a random stream of its own.
 fn result(config: &SsdConfig, state: PreparedState, requests: u64, seed: u64) -> Result {
     let (ssd, checker) = drive(config, state, seed);
     let sectors = ssd.identify().sectors;

@@ -1,4 +1,4 @@
-//! Planted bugs: a device that breaks its promises must be caught, or no run proves anything.
+//! Planted bugs: a device that breaks its guarantees must be detected, or runs prove nothing.
 
 use crate::drives;
 use crate::runs::{TO_THE_END, drive, run, source};
@@ -11,42 +11,41 @@ use tailcut_sim::world::{RunError, World};
 use tailcut_ssd::Ssd;
 use tailcut_ssd::precondition::PreparedState;
 
-/// What a device does wrong, again and again: one wrong write alone may be overwritten before anyone
-/// reads it.
+/// A device's repeated misbehaviour: a single wrong write may be overwritten before it is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bug {
     None,
-    /// A read returns another content.
+    /// A read returns wrong content.
     WrongContent,
-    /// A write is answered but changes nothing.
+    /// A write completes but changes nothing.
     LostWrite,
     /// A write goes to the neighbouring page.
     MisplacedWrite,
-    /// A write arrives with the data of another.
+    /// A write stores another write's data.
     WrongData,
     /// A trim does nothing.
     LostTrim,
-    /// A trim hits one page more.
+    /// A trim covers one page too many.
     LongTrim,
-    /// Two writes of one page change places.
+    /// Two writes of one page are swapped.
     ReorderedWrites,
     /// A completion is delivered twice.
     AnsweredTwice,
     /// A completion is never delivered.
     NeverAnswered,
-    /// A span is missing from the account.
+    /// A span is missing from the attribution.
     MissingSpan,
     /// A span is counted twice.
     DoubleSpan,
-    /// A completion comes later than its account says.
+    /// A completion is later than the sum of its spans.
     LateCompletion,
 }
 
-/// A good drive with a bug in front of it.
+/// A correct drive with a bug in front of it.
 struct Broken {
     drive: Ssd,
     bug: Bug,
-    /// The bug strikes at every so many commands or completions of the right kind.
+    /// The bug strikes at every n-th command or completion of the right kind.
     every: u32,
     seen: u32,
     held: Option<Command>,
@@ -69,7 +68,7 @@ impl Broken {
                 command.sectors = 2;
             }
             (Bug::ReorderedWrites, Op::Write) => {
-                // The data of a write and that of the next to the same page change places.
+                // The data of a write and of the next write to the same page are swapped.
                 match self.held.take() {
                     Some(held) if held.sector == command.sector && held.content != command.content => {
                         command.content = held.content;
@@ -143,7 +142,7 @@ fn outcome(bug: Bug, every: u32) -> Result<Result<(), RunError>, String> {
     let recipe = Recipe {
         read_ppm: 600_000,
         trim_ppm: 100_000,
-        // One at a time: so a pair of writes of one page is in order.
+        // One at a time, so that the two writes of a page are in order.
         depth: 1,
         requests: Some(20_000),
         ..crate::queueing::one_sector(Recipe::new(sectors.min(32)))
@@ -160,7 +159,7 @@ fn a_drive_without_bugs_passes() {
     assert_eq!(outcome(Bug::None, 1), Ok(Ok(())));
 }
 
-/// The bug must end the run, whenever it strikes, with a message that contains `words`.
+/// The bug must end the run, however often it strikes, with a message that contains `words`.
 fn is_caught(bug: Bug, words: &str) {
     for every in [1, 2, 40, 300] {
         match outcome(bug, every) {

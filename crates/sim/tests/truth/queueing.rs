@@ -7,9 +7,9 @@ use tailcut_sim::workload::{ArrivalPlan, Recipe};
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::precondition::PreparedState;
 
-/// Poisson arrivals of reads to one die are an M/D/1 queue: each read holds the die for command,
-/// cell and transfer, always as long, and the link adds a constant behind it. The mean wait is
-/// `ρ S / (2 (1 - ρ))` (Pollaczek and Khinchine, for a service time without variance).
+/// Poisson arrivals of reads to one die are an M/D/1 queue: each read holds the die for command, cell and
+/// transfer, a constant time, and the link adds a constant behind it. The mean wait is `ρ S / (2 (1 - ρ))`
+/// (Pollaczek and Khinchine, for a service time without variance).
 #[test]
 fn reads_of_one_die_wait_as_in_an_m_d_1_queue() {
     for load_percent in [30, 60, 80] {
@@ -64,7 +64,7 @@ fn overload_is_noticed_and_waiting_for_a_tag_is_not_being_in_flight() {
         assert!((little - 1.0).abs() < 0.02, "Little's ratio is {little} at {rate}/s");
         world.overload()
     };
-    // A read takes 32 us of the only die.
+    // A read takes 32 us on the only die.
     assert_eq!(overload(20_000), None);
     let (issued, due) = overload(300_000).expect("ten times what the die can do");
     assert!((560_000..640_000).contains(&due) && issued < due / 8, "{issued} of {due}");
@@ -87,13 +87,13 @@ fn littles_law_holds_under_garbage_collection() {
     run(&mut world).expect("it runs to the end");
     let little = world.stats.littles_ratio();
     assert!((little - 1.0).abs() < 0.01, "Little's ratio is {little}");
-    // A closed loop without pauses keeps just its depth in flight.
+    // A closed loop without pauses keeps exactly its depth in flight.
     let in_flight = world.stats.in_flight_area as f64 / world.stats.elapsed().0 as f64;
     assert!((in_flight - 8.0).abs() < 0.08, "{in_flight} in flight");
     assert!(world.device.figures(world.now()).counts.collections > 1000);
 }
 
-/// Requests of a sector each, in all lanes.
+/// Requests of one sector each, in all lanes.
 pub fn one_sector(mut recipe: Recipe) -> Recipe {
     for lane in [&mut recipe.read, &mut recipe.write, &mut recipe.trim] {
         lane.sizes = tailcut_sim::workload::size::Sizes::Fixed(1);

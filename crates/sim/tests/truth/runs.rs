@@ -1,4 +1,4 @@
-//! Runs for tests.
+//! Test runs.
 
 use std::ops::ControlFlow;
 use tailcut_base::{Device, Nanos};
@@ -7,11 +7,11 @@ use tailcut_sim::world::{Checker, Limits, RunError, World};
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 
-/// No limit but the end of the sources.
+/// No limit except the end of the sources.
 pub const TO_THE_END: Limits =
     Limits { ramp: Nanos::ZERO, duration: Nanos::ZERO, requests: 0, round: Nanos::ZERO, until_steady: false };
 
-/// A drive prepared as told, and a checker that knows what is on it.
+/// A drive in this prepared state, and a checker that knows its content.
 pub fn drive(config: &SsdConfig, state: PreparedState, seed: u64) -> (Ssd, Checker) {
     config.check_space().expect("a drive with room to work");
     let mut ssd = Ssd::new(config, seed, true);

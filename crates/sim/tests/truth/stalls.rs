@@ -1,4 +1,4 @@
-//! The time that requests spend before a full queue, to the nanosecond.
+//! The time that requests wait at a full queue, exact to the nanosecond.
 
 use crate::drives;
 use crate::queueing::one_sector;
@@ -16,7 +16,7 @@ fn five_reads(loop_depth: u32, queue_depth: u32, limits: Limits) -> Stats {
     reads(ArrivalPlan::Closed, loop_depth, queue_depth, limits)
 }
 
-/// Five reads of one chip, `depth` at a time at most, on a queue of `queue_depth`.
+/// Five reads of one chip, at most `depth` at a time, on a queue of `queue_depth`.
 fn reads(arrivals: ArrivalPlan, depth: u32, queue_depth: u32, limits: Limits) -> Stats {
     let mut config = drives::plane(64, 16);
     config.ftl.spare = 200_000;
@@ -57,7 +57,7 @@ fn a_stall_counts_from_the_end_of_the_ramp() {
 
 #[test]
 fn what_waits_before_a_full_queue_is_not_issued_after_the_end() {
-    // All are due at once; the third finds room before the end, the fourth after it.
+    // All are due at once; the third gets a tag before the end, the fourth after it.
     let duration = Nanos(2 * SERVICE + SERVICE / 2);
     let arrivals = ArrivalPlan::Uniform { rate: 1_000_000_000 };
     let stats = reads(arrivals, 5, 1, Limits { duration, ..TO_THE_END });

@@ -1,4 +1,4 @@
-//! Steady state, judged on runs as the SNIA Performance Test Specification has it (section 2.1.4).
+//! Steady state of runs, by the SNIA Performance Test Specification (section 2.1.4).
 
 use crate::drives;
 use crate::queueing::one_sector;
@@ -9,8 +9,8 @@ use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::Ssd;
 use tailcut_ssd::precondition::PreparedState;
 
-/// Random writes until the rounds are level. A round is half of the time that it takes to write the
-/// empty drive once.
+/// Random writes until the rounds are level. A round is half of the time that writing the empty drive once
+/// takes.
 fn until_steady(state: PreparedState) -> World<Ssd> {
     let mut config = drives::plane(256, 16);
     config.ftl.spare = 150_000;
@@ -28,8 +28,8 @@ fn until_steady(state: PreparedState) -> World<Ssd> {
 fn an_empty_drive_is_not_steady_until_its_spare_space_has_been_used() {
     let world = until_steady(PreparedState::Empty);
     let steady = world.rounds.steady().expect("the run ended because it was steady");
-    // Two rounds and a bit fill the drive for the first time without any collection; they are as
-    // level as can be, but the third is not.
+    // A little more than two rounds fill the drive for the first time, without any collection; they are
+    // perfectly level, but the third is not.
     assert!(steady.first >= 2, "steady from round {}", steady.first);
     assert_eq!(world.rounds.finished().len(), steady.first + 5, "the run ended when it was steady");
     let rounds = world.rounds.finished();
@@ -45,6 +45,6 @@ fn a_prepared_drive_is_steady_from_the_first_round() {
     assert_eq!(steady.first, 0);
     let from_empty = until_steady(PreparedState::Empty);
     let mean = from_empty.rounds.steady().expect("steady at last").mean;
-    // Level within 20 % may still fall by as much; the prepared drive has arrived.
+    // Rounds level within 20 % may still fall by as much; the prepared drive is in its final state.
     assert!((mean / steady.mean - 1.0).abs() < 0.2, "{mean} and {}", steady.mean);
 }

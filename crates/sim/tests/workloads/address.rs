@@ -1,4 +1,4 @@
-//! Address patterns against theory.
+//! Address patterns compared with theory.
 
 use proptest::prelude::*;
 use rand_core::SeedableRng;
@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tailcut_base::random::Stream;
 use tailcut_sim::workload::address::{Address, Pattern, Place, Zone};
 
-/// How often each of `slots` slots is hit in `n` draws.
+/// Number of hits of each of `slots` slots in `n` draws.
 fn hits(pattern: &Pattern, slots: u64, n: u64) -> Vec<u64> {
     let mut stream = Stream::new(11, "test");
     let mut address = Address::new(pattern, slots, 3);
@@ -55,7 +55,7 @@ fn zipf_agrees_with_rand_distr() {
         for _ in 0..n {
             theirs[zipf.sample(&mut rng) as usize - 1] += 1;
         }
-        // Shares of the head, at growing lengths; the tolerance is five standard errors.
+        // Shares of the head, for growing lengths; the tolerance is five standard errors.
         for head in [1, 2, 3, 10, 100, 1_000, 30_000] {
             let share = |hits: &[u64]| hits[..head].iter().sum::<u64>() as f64 / n as f64;
             let (a, b) = (share(&ours), share(&theirs));
@@ -117,7 +117,7 @@ fn zones_get_their_shares() {
 
 #[test]
 fn pareto_keeps_the_rule_of_its_power_within_itself() {
-    // A share 1-h of the requests goes to a share h of the slots, twice over.
+    // A share 1-h of the requests goes to a share h of the slots, applied twice.
     let (slots, n, h) = (10_000, 1_000_000, 0.2);
     let hits = hits(&Pattern::Pareto { h, place: Place::From(0) }, slots, n);
     let share = |slots: usize| hits[..slots].iter().sum::<u64>() as f64 / n as f64;

@@ -1,4 +1,4 @@
-//! The generated data-centre workloads have what their rows state.
+//! The generated data-centre workloads match their rows.
 
 use proptest::prelude::*;
 use tailcut_base::config::Choice;
@@ -11,7 +11,7 @@ use tailcut_sim::workload::datacenter::{Datacenter, DatacenterConfig, Plan, Row,
 use tailcut_sim::workload::{ArrivalPlan, Pace, Request, Source};
 use tailcut_ssd::Preset;
 
-/// On the paper's drive of 64 chips, over the region that a scenario uses by default.
+/// On the paper's drive of 64 chips, over a scenario's default region.
 fn plan(workload: Workload, requests: u64) -> Plan {
     let device = Preset::Sprinkler64.config();
     let sectors =
@@ -35,8 +35,8 @@ fn rows() -> impl Iterator<Item = (Workload, &'static Row)> {
     Workload::all().iter().filter_map(|&workload| Some((workload, workload.row()?)))
 }
 
-/// How far a characterization is from a row: share of reads, the worse of the mean sizes (relative) and of
-/// the randomnesses.
+/// The distance of a characterization from a row: share of reads, the worse of the mean sizes (relative) and
+/// of the randomnesses.
 fn distance(characterization: &Characterization, row: &Row) -> [f64; 3] {
     let sizes = [
         (&characterization.reads, row.mean_read_bytes()),
@@ -100,7 +100,7 @@ fn a_short_sample_keeps_shares_and_sizes() {
             (characterization.reads, row.mean_read_bytes(), row.read_random),
             (characterization.writes, row.mean_write_bytes(), row.write_random),
         ] {
-            // One sample at least.
+            // At least one sample.
             if kind.requests >= 256 {
                 let random = f64::from(ppm) / 1e6;
                 assert!((kind.mean_bytes() / mean - 1.0).abs() < 0.05, "{workload}: {kind:?}");
@@ -112,7 +112,7 @@ fn a_short_sample_keeps_shares_and_sizes() {
 
 #[test]
 fn requests_anywhere_are_low_whatever_their_sizes() {
-    // msnfs3 alone writes so much at a time that its requests share planes with themselves.
+    // Only msnfs3 writes so much at a time that its requests share planes with themselves.
     for (workload, row) in rows().filter(|(workload, _)| *workload != Workload::Msnfs3) {
         let mut random = Stream::new(1, "anywhere");
         let plan = plan(workload, 20_000);

@@ -1,4 +1,4 @@
-//! fio's job files: what they become, and what is said about those that are wrong.
+//! fio job files: their parsed form, and the messages for invalid ones.
 
 use proptest::prelude::*;
 use tailcut_base::{Nanos, Op};
@@ -298,7 +298,7 @@ test.fio:8: offset: c starts at or beyond the end of the device of 1073741824 by
     );
 }
 
-/// Lines that look like those of a job file.
+/// Lines that resemble those of a job file.
 fn lines() -> impl Strategy<Value = String> {
     let keys = [
         "rw",

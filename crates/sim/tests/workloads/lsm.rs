@@ -1,5 +1,5 @@
-//! The log-structured merge store: nothing is lost, levels keep their shape, and figures come near
-//! those of the textbook; on a device that always takes the same time, and on a drive.
+//! The log-structured merge store: nothing is lost, levels keep their shape, and results are close to the
+//! textbook's; on a device with a constant latency, and on a drive.
 
 use crate::plain_device::{entries, run};
 use proptest::prelude::*;
@@ -15,10 +15,10 @@ use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::{Preset, Ssd};
 
 const MIB: u64 = 1 << 20;
-/// The device that stores are tried on.
+/// The size of the device for the stores.
 const ROOM: u64 = 128 * MIB;
 
-/// 16 MiB of files of 256 KiB, level 1 of 1 MiB and level 2 of 10 MiB; classes tell requests apart.
+/// 16 MiB of files of 256 KiB, level 1 of 1 MiB and level 2 of 10 MiB; classes distinguish requests.
 fn small() -> LsmConfig {
     LsmConfig {
         enabled: true,
@@ -53,7 +53,7 @@ fn nothing_is_lost_and_no_block_has_two_owners() {
             bytes[usize::from(request.class.number())] += u64::from(request.sectors) * SECTOR_BYTES;
             trimmed += u64::from(request.op == Op::Trim);
             if request.op == Op::Write {
-                // What is on a level is never overwritten.
+                // Files on a level are never overwritten.
                 let files = (0..LEVELS).flat_map(|level| store.tree().level(level));
                 for extent in files.flat_map(|table| &table.extents) {
                     let (first, behind) = (extent.first * block, (extent.first + extent.blocks) * block);
@@ -71,7 +71,7 @@ fn nothing_is_lost_and_no_block_has_two_owners() {
         assert!(figures.flushes > 10 && figures.compactions > 10, "{figures:?}");
         assert_eq!(figures.puts, 60_000);
         assert_eq!(figures.gets.count(), 20_000);
-        // What was counted is what was written; a job at the end has not been counted yet.
+        // The counters match the writes; a job at the end is not yet counted.
         assert!(bytes[4] >= figures.flushed_bytes && bytes[4] < figures.flushed_bytes + MIB);
         assert!(bytes[5] >= figures.compaction_written_bytes);
         assert!(bytes[2] >= figures.compaction_read_bytes);
@@ -86,7 +86,7 @@ fn nothing_is_lost_and_no_block_has_two_owners() {
 #[test]
 fn blocks_per_get_are_those_of_levels_and_filters() {
     for bloom_bits in [0, 4, 10] {
-        // Nothing is put but one entry: the tree stays as it is.
+        // Only one entry is put: the tree stays as it is.
         let config = LsmConfig { bloom_bits, puts: 1, gets: 40_000, readers: 1, ..small() };
         let mut store = store(&config, 3);
         let plan = store.plan().clone();
@@ -113,7 +113,7 @@ fn blocks_per_get_are_those_of_levels_and_filters() {
 
 #[test]
 fn a_cache_hits_as_often_as_its_share_of_the_blocks() {
-    // One level alone, so that all blocks are looked for equally often.
+    // A single level, so that all blocks are accessed equally often.
     let config = LsmConfig {
         scale: 1.0 / 8.0,
         block_cache: 32 * MIB,
@@ -135,9 +135,9 @@ fn a_cache_hits_as_often_as_its_share_of_the_blocks() {
 
 #[test]
 fn write_amplification_is_that_of_levelled_merging() {
-    // Level 0 is merged with a level 1 of its size: 2. Below, the key pointer takes files where a
-    // level has gathered the most, twice its mean density, so a file meets half of the ten times
-    // that the next level is larger: 1 + 10 / 2 for each of two levels.
+    // Level 0 is merged with a level 1 of its size: 2. Below, the key pointer takes files where a level is
+    // densest, at twice its mean density, so a file meets half of the ten times that the next level is
+    // larger: 1 + 10 / 2 for each of two levels.
     let config = LsmConfig { scale: 1.0 / 2048.0, keys: 90_000, put_rate: 2_000, ..small() };
     let mut store = store(&LsmConfig { puts: 150_000, gets: 1, ..config }, 1);
     assert_eq!(store.plan().levels().len(), 4);
@@ -158,7 +158,7 @@ fn puts_stall_where_compactions_do_not_keep_up() {
     run(&mut slow, Nanos::micros(50), &mut |store, _| most = most.max(store.tree().files(0)));
     assert!(slow.figures().stalled > Nanos::millis(100), "{:?}", slow.figures());
     assert!(most as u32 <= slow.plan().l0_stop + slow.plan().write_buffers, "{most} files on level 0");
-    // A limit below what the store sustains leaves nothing to wait for.
+    // A rate limit below the sustainable rate of the store leaves nothing to wait for.
     let mut steady = store(&LsmConfig { put_rate: 2000, merge_rate: 75_000_000, puts: 20_000, ..config }, 1);
     let end = run(&mut steady, Nanos::micros(50), &mut |_, _| {});
     assert_eq!((steady.figures().stalled, steady.figures().delayed), (Nanos::ZERO, Nanos::ZERO));
@@ -242,7 +242,7 @@ fn a_drive_serves_a_store_and_classes_are_told_apart() {
     let gets = world.sources().find_map(Source::store).expect("a store").figures().gets.clone();
     assert_eq!(gets.count(), 20_000);
     assert!(gets.mean() > stats.class(Class::new(1).expect("a class")).expect("gets").latency.mean());
-    // And the same again.
+    // A second run is equal.
     assert_eq!(run_world(&scenario).stats.digest, stats.digest);
 }
 
@@ -296,7 +296,7 @@ fn odd() -> impl Strategy<Value = LsmConfig> {
     })
 }
 
-/// So many cases, the same in every run.
+/// A fixed number of cases, the same in every run.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -306,8 +306,8 @@ fn cases(cases: u32) -> ProptestConfig {
     }
 }
 
-/// A smaller number of keys where the store would not fit with some room to spare: one that just fits can
-/// fill its region when its compactions overlap more than twice the average.
+/// Fewer keys where the store would not fit with some room to spare: one that just fits can fill its region
+/// when its compactions overlap more than twice the average.
 fn fitted(config: LsmConfig, sectors: u64) -> LsmConfig {
     let keys = config.keys.min(config.most_keys(sectors) * 4 / 5).max(1);
     LsmConfig { keys, ..config }

@@ -1,4 +1,4 @@
-//! The generated workloads: what is configured is what comes out.
+//! The generated workloads match their configuration.
 
 #![allow(missing_docs)]
 

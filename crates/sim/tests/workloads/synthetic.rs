@@ -1,4 +1,4 @@
-//! Synthetic sources: what is configured is what comes out.
+//! Synthetic sources match their configuration.
 
 use proptest::prelude::*;
 use tailcut_base::config::{Configure, Visit};
@@ -48,7 +48,7 @@ fn same_seed_same_requests_and_another_purpose_moves_nothing_else() {
     let config = SyntheticConfig::default();
     assert_eq!(requests(&config, 7, 1000), requests(&config, 7, 1000));
     assert_ne!(requests(&config, 7, 1000), requests(&config, 8, 1000));
-    // Other sizes leave operations and their order alone.
+    // Other sizes leave operations and their order unchanged.
     let split = SyntheticConfig { write_size: "4KiB/50:8KiB/50".to_string(), ..config.clone() };
     let ops = |c: &SyntheticConfig| requests(c, 7, 1000).iter().map(|r| r.op).collect::<Vec<_>>();
     assert_eq!(ops(&config), ops(&split));
@@ -126,7 +126,7 @@ fn bursts_have_their_rate_within_and_on_average() {
     assert_eq!(config.source("test", DEVICE, 1).expect("good").pace(), Pace::Open { depth: 16 });
 }
 
-/// Collects what a configuration complains about.
+/// Collects the errors of a configuration.
 #[derive(Default)]
 struct Complaints(Vec<String>);
 

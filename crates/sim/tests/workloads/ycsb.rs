@@ -1,5 +1,5 @@
-//! Clients of a store: shares and keys are YCSB's, what files hold is what a model with every key would
-//! say, inserts are neither lost nor made up, and caches keep reads from the device.
+//! Clients of a store: shares and keys are YCSB's, the contents of files match a model with every key,
+//! inserts are neither lost nor invented, and caches save reads from the device.
 
 use crate::plain_device::{entries, run};
 use proptest::prelude::*;
@@ -99,7 +99,7 @@ fn what_is_inserted_is_found_by_its_age() {
     assert!(store.figures().compactions > 5, "{:?}", store.figures());
     assert_eq!(store.inserted(), Some(KEYS + inserts));
     assert_eq!(entries(&store) + store.puts_in_memory(), KEYS + inserts);
-    // Nothing falls between two levels: what is not in memory is in a file.
+    // Nothing is lost between two levels: entries that are not in memory are in a file.
     let filed = KEYS + inserts - store.puts_in_memory();
     let mut clients = Clients::new(store.plan(), 1, KEYS + inserts);
     for _ in 0..30_000 {
@@ -107,14 +107,14 @@ fn what_is_inserted_is_found_by_its_age() {
         let mut files = (0..LEVELS).flat_map(|level| store.tree().level(level));
         assert!(key.age >= filed || files.any(|file| file.holds(key, store.law())), "{key:?}");
     }
-    // The latest are read most often, and are in memory: a share of 1 / zeta for each rank's power.
+    // The latest records are read most often, and are in memory: a share of 1 / zeta for each rank's power.
     let in_memory: f64 = (1..=store.puts_in_memory()).map(|rank| (rank as f64).powf(-THETA)).sum();
     let in_memory = in_memory / zeta(KEYS, THETA);
     let blocks = store.figures().blocks_per_get();
     assert!(blocks < 1.1 * (1.0 - in_memory * 0.7), "{blocks} blocks, {in_memory} in memory at the end");
 }
 
-/// The largest distance between the shares of the ranks up to any below `ranks`, drawn and expected.
+/// The largest difference between drawn and expected cumulative shares, over all ranks below `ranks`.
 fn distance(drawn: &[u64], ranks: u64, expected: impl Fn(u64) -> f64) -> f64 {
     let all: u64 = drawn.iter().sum();
     let (mut a, mut b, mut most) = (0.0, 0.0, 0.0f64);
@@ -132,7 +132,8 @@ fn popular_keys_are_drawn_as_ycsb_draws_them() {
     let popularity = Popularity::ycsb(KEYS);
     let law = Law::Skewed(popularity.clone());
     let mut clients = Clients::new(&plan, 1, KEYS);
-    // Each place of the order is one rank's; a key that is never drawn shows no weight and stands last.
+    // Each place of the order belongs to one rank; a key that is never drawn has no weight here and sorts
+    // last.
     let mut places = vec![(0u64, 0.0f64); KEYS as usize];
     for _ in 0..400_000 {
         let key = clients.key(&law, KEYS);
@@ -141,11 +142,11 @@ fn popular_keys_are_drawn_as_ycsb_draws_them() {
     }
     places.sort_by(|a, b| b.1.total_cmp(&a.1));
     let drawn: Vec<u64> = places.iter().map(|(count, _)| *count).collect();
-    // The formula of YCSB is off by half a percentage point at the third rank.
+    // YCSB's formula is off by half a percentage point at the third rank.
     let off = distance(&drawn, 1000, |rank| popularity.weight(rank));
     assert!(off < 0.012, "{off}");
     assert!((drawn[0] as f64 / 400_000.0 - 1.0 / 26.469).abs() < 0.002, "{}", drawn[0]);
-    // Half of the draws are ranks beyond the keys and fall on all keys alike.
+    // Half of the draws are ranks beyond the keys, distributed evenly over all keys.
     let half = KEYS / 2;
     let is_cold = |(_, weight): &&(u64, f64)| *weight > 0.0 && *weight <= popularity.weight(half);
     let cold: u64 = places.iter().filter(is_cold).map(|(count, _)| count).sum();
@@ -170,8 +171,8 @@ fn the_latest_keys_are_drawn_most_often() {
 
 #[test]
 fn files_hold_what_a_model_with_every_key_says() {
-    // Real sets of real draws beside the law: what one file has, two of them, and how often a read is
-    // answered by the newest.
+    // Actual sets from actual draws compared with the law: the content of one file, of two files, and how
+    // often the newest file serves a read.
     let plan = store(&config(Mix::YcsbA), 1).plan().clone();
     let law = Law::Skewed(Popularity::ycsb(KEYS));
     let mut clients = Clients::new(&plan, 3, KEYS);
@@ -213,7 +214,7 @@ fn hot_records_are_found_higher_than_cold_ones() {
     let last = (0..LEVELS).rfind(|&level| store.tree().files(level) > 0).expect("files");
     let share = |found: [u32; LEVELS]| f64::from(found[last]) / f64::from(found.iter().sum::<u32>());
     assert!(share(hot) < 0.01 && share(cold) > 0.4, "{hot:?} {cold:?}");
-    // Fewer entries than puts leave memtables, for hot records are put again and again.
+    // Fewer entries than puts are flushed from memtables, because hot records are put repeatedly.
     let figures = store.figures();
     assert!(figures.flushed_bytes < figures.put_bytes * 93 / 100, "{figures:?}");
 }
@@ -248,7 +249,7 @@ fn a_page_cache_keeps_reads_from_the_device() {
         let [none, some, most] = [0, 4 << 30, 1 << 40].map(|page_cache| reads(page_cache, mix));
         assert!(most < some && some < none * 9 / 10, "{mix}: {none} {some} {most}");
     }
-    // What a load has written is in memory, so that its compactions read nothing.
+    // The writes of a load are in memory, so that its compactions read nothing.
     assert_eq!(reads(1 << 40, Mix::Load), 0);
 }
 
@@ -263,7 +264,7 @@ fn one_seed_gives_one_stream_of_requests() {
             digest.value()
         };
         assert_eq!(digest(1), digest(1));
-        // A load has nothing to draw.
+        // A load draws nothing.
         assert_eq!(digest(1) == digest(2), mix == Mix::Load);
     }
 }

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use tailcut_base::random::Stream;
 
-    /// Two chips whose programs of kind 0 take 100 and of kind 1 take 700.
+    /// Two chips whose programs take 100 for kind 0 and 700 for kind 1.
     fn seen() -> Drain {
         let mut drain = Drain::new(4, 1);
         for (kind, length) in [(0, 100), (1, 700)] {
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(drain.room_for(Time(10_030), SetId::new(0), 1, 4), Some(Time(10_120)));
     }
 
-    /// Against a list of all programs, sorted.
+    /// Compares with a sorted list of all programs.
     #[test]
     fn the_order_of_ends_is_that_of_a_plain_sort() {
         let mut drain = Drain::new(32, 1);

@@ -410,7 +410,7 @@ mod tests {
         ReadCache::new(&CacheConfig { size: pages * 512, ..CacheConfig::OFF }, 512, 100, 1)
     }
 
-    /// Against a list that is too simple to be wrong.
+    /// Compares with a list that is too simple to be wrong.
     #[test]
     fn the_page_that_was_used_least_recently_goes_first() {
         let mut cache = cache(5);

@@ -203,7 +203,7 @@ mod tests {
     fn a_link_has_been_in_use_up_to_now_and_no_longer() {
         let config = LinkConfig { rate: 1_000_000_000, command: Nanos::ZERO, half_duplex: false };
         let mut link = Link::new(&config);
-        // In use from 0 to 3 us, and from 10 to 12 us.
+        // Busy from 0 to 3 µs and from 10 to 12 µs.
         link.reserve(Direction::ToHost, Time(0), Time(0), 1000, false);
         link.reserve(Direction::ToHost, Time(0), Time(0), 2000, false);
         link.reserve(Direction::ToHost, Time(0), Time(10_000), 2000, false);

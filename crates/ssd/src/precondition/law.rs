@@ -267,8 +267,8 @@ fn fit_sum(counts: &mut [u32], sum: u32, pages: u32) {
 mod tests {
     use super::*;
 
-    /// Write amplification of greedy cleaning for many pages per block, the large-system limit:
-    /// valid share of the victim `v`, WA = 1 / (1 - v).
+    /// Write amplification of greedy cleaning for many pages per block, in the large-system limit: with `v`
+    /// the valid share of the victim, WA = 1 / (1 - v).
     fn victim_share(policy: VictimPolicy, choices: u32) -> f64 {
         let (pages, closed) = (64, 2000);
         let mapped = (0.8 * f64::from(pages * closed)) as u32;

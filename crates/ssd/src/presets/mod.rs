@@ -225,7 +225,8 @@ mod tests {
         assert_eq!(config.check_space(), Ok(()));
     }
 
-    /// The blocks are scaled down; what is real is the rest, and the share of the flash that the host sees.
+    /// The number of blocks is scaled down; everything else is real, including the share of flash visible to
+    /// the host.
     #[test]
     fn drives_of_the_market_have_their_dies_and_their_spare_space() {
         for (preset, dies, die_gib, sold) in [
@@ -242,7 +243,7 @@ mod tests {
         }
     }
 
-    /// 82 MB/s of the title are 32 KiB, a page of both planes, in 400 µs.
+    /// The title's 82 MB/s are 32 KiB, one page of both planes, per 400 µs.
     #[test]
     fn a_die_programs_as_fast_as_its_paper_says() {
         let config = Preset::TlcNvme.config();

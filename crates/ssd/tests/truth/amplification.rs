@@ -1,4 +1,4 @@
-//! Write amplification against the published closed forms.
+//! Write amplification compared with the published closed forms.
 
 use crate::theory::{self, effective_blocks};
 use crate::writer::{Writer, hot_and_cold, uniform};
@@ -8,7 +8,7 @@ use tailcut_ssd::SsdConfig;
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
 use tailcut_ssd::precondition::PreparedState;
 
-/// Enough blocks for the limit of many blocks that the theory speaks of.
+/// Enough blocks to approximate the theory's limit of many blocks.
 const BLOCKS: u32 = 1024;
 const PAGES: u32 = 32;
 
@@ -20,8 +20,8 @@ fn drive(policy: VictimPolicy, choices: u32, spare_ppm: u32) -> SsdConfig {
     config
 }
 
-/// Write amplification in steady state. Starting from the prepared state, the drive is written
-/// once over to settle, and twice over to measure.
+/// Steady-state write amplification. From the prepared state, one full overwrite lets the drive settle, and
+/// two more are measured.
 fn measure(config: &SsdConfig, place: impl Fn(u64) -> Box<dyn Fn(&mut Stream) -> (u64, u8)>) -> (f64, f64) {
     let mut writer = Writer::new(config, PreparedState::Steady, 1);
     let pages = writer.pages();
@@ -70,20 +70,20 @@ fn a_few_choices_amplify_as_van_houdt_has_it() {
 
 #[test]
 fn cost_benefit_is_no_better_than_greedy_under_uniform_writes() {
-    // Greedy is optimal there (Van Houdt, SIGMETRICS 2013, conclusion; Hu et al., SYSTOR 2009).
+    // Greedy is optimal for this load (Van Houdt, SIGMETRICS 2013, conclusion; Hu et al., SYSTOR 2009).
     let of = |policy| measure(&drive(policy, 1, 150_000), |pages| Box::new(uniform(pages))).0;
     let (greedy, cost_benefit) = (of(VictimPolicy::Greedy), of(VictimPolicy::CostBenefit));
     assert!(cost_benefit > 0.99 * greedy && cost_benefit < 1.3 * greedy, "{cost_benefit} against {greedy}");
 }
 
-/// Four fifths of the writes to one fifth of the space.
+/// Four fifths of the writes go to one fifth of the space.
 fn skewed(policy: VictimPolicy, streams: bool) -> (f64, f64) {
     let mut config = drive(policy, 1, 150_000);
     config.ftl.streams = 1 + u32::from(streams);
     let mut writer = Writer::new(&config, PreparedState::Steady, 1);
     let pages = writer.pages();
     let place = writer::hot_and_cold(pages, 0.2, 0.8, streams);
-    // The cold pages must have been written too before anything is settled.
+    // The cold pages must also be written before the drive is in steady state.
     writer.write(4 * pages, &place);
     (writer.write(2 * pages, &place).write_amplification(), pages as f64)
 }

@@ -1,4 +1,4 @@
-//! Bandwidth saturates at the bound that cells and buses set, at every parallelism.
+//! Bandwidth saturates at the bound set by cells and buses, at every level of parallelism.
 
 use crate::drives;
 use crate::host::{command, prepared, serve};
@@ -13,11 +13,11 @@ use tailcut_ssd::planted::{Rule, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Preset, SsdConfig};
 
-/// Requests that cover a chip each, one chip after the other.
+/// Rounds of requests that each cover one chip, chip after chip.
 const ROUNDS: u64 = 300;
 
-/// A drive of 512 B pages on a bus of 100 MB/s (5.12 µs a page, 1.75 µs a command), with a link
-/// that is never in the way. Writes are buffered; see [`write_through`] for the other way.
+/// A drive with 512 B pages on a 100 MB/s bus (5.12 µs per page, 1.75 µs per command), and a link that is
+/// never the bottleneck. Writes are buffered, except with [`write_through`].
 fn drive(channels: u32, chips: u32, dies: u32, planes: u32) -> SsdConfig {
     let mut config = drives::plane(64, 16);
     let g = &mut config.geometry;
@@ -34,8 +34,8 @@ fn drive(channels: u32, chips: u32, dies: u32, planes: u32) -> SsdConfig {
     config
 }
 
-/// The most pages per second: each ready/busy line carries a transaction of `members` pages at a
-/// time through command, cells and transfer; each bus carries one command or page at a time.
+/// Upper bound in pages per second: each ready/busy line carries one transaction of `members` pages at a time
+/// through command, cells and transfer; each bus carries one command or page at a time.
 fn bound(config: &SsdConfig, op: Op) -> f64 {
     let g = &config.geometry;
     let (cell, cycles) = match op {
@@ -49,7 +49,7 @@ fn bound(config: &SsdConfig, op: Op) -> f64 {
     let transaction = members * bus + cell.0 as f64;
     let cells = f64::from(g.units_per_channel()) * members / transaction;
     let ratio = cells * bus;
-    // Where both bounds are close, neither is reached: lines wait for the bus that others hold.
+    // Where the two bounds are close, neither is reached: lines wait for a bus that other lines occupy.
     let one_line = g.units_per_channel() == 1;
     assert!(one_line || !(0.6..1.5).contains(&ratio), "the case shows neither bound: {ratio}");
     f64::from(g.channels) * cells.min(1.0 / bus) * 1e9
@@ -83,26 +83,26 @@ fn saturates(config: &SsdConfig, op: Op) {
     );
 }
 
-/// Cells of 300 µs and a bus so fast that lines in step, which wait for each
-/// other's transfers, lose less than one per cent.
+/// 300 µs cells and a bus so fast that lines in lockstep, which wait for each other's transfers, lose less
+/// than one per cent.
 fn slow_cells(config: &mut SsdConfig) {
     config.timing.bus = 2_000_000_000;
     config.timing.cycle = Nanos(10);
     (config.timing.read, config.timing.program) = (vec![Nanos::micros(300)], vec![Nanos::micros(300)]);
 }
 
-/// Cells of 6 µs: two lines keep a bus busy.
+/// 6 µs cells: two lines keep a bus busy.
 fn fast_cells(config: &mut SsdConfig) {
     (config.timing.read, config.timing.program) = (vec![Nanos::micros(6)], vec![Nanos::micros(6)]);
 }
 
-/// Without a buffer the pages of a write come to their chip one after another.
+/// Without a buffer, the pages of a write reach their chip one by one.
 fn write_through(config: &mut SsdConfig) {
     slow_cells(config);
     config.buffer.size = 0;
 }
 
-/// Every parallelism, with each way to use dies and planes.
+/// All levels of parallelism, with each way to use dies and planes.
 fn everywhere(chips: &[u32], op: Op, cells: impl Fn(&mut SsdConfig)) {
     for channels in [1, 2] {
         for &chips in chips {
@@ -156,15 +156,14 @@ fn writes_saturate_the_bus() {
 fn the_link_bounds_what_the_flash_could_do() {
     let mut config = drive(2, 4, 1, 1);
     config.timing.read = vec![Nanos::micros(6)];
-    // 512 B at 50 MB/s are 10.24 µs, and the command another 2: slower than two buses.
+    // 512 B at 50 MB/s take 10.24 µs, and the command another 2: slower than two buses.
     config.link.rate = 50_000_000;
     config.link.command = Nanos::micros(2);
     let share = measure(&config, Op::Read) * 12.24e-6;
     assert!((0.99..=1.0).contains(&share), "{share} of the link");
 }
 
-/// Random reads of a page, `depth` of them at a time, from a drive that was written for long. Returns reads
-/// per second.
+/// Random page reads, `depth` at a time, on a drive in steady state. Returns reads per second.
 fn random_reads(config: &SsdConfig, depth: usize, count: u64) -> f64 {
     let mut ssd = prepared(config, PreparedState::Steady);
     let identity = ssd.identify();
@@ -175,12 +174,12 @@ fn random_reads(config: &SsdConfig, depth: usize, count: u64) -> f64 {
         command(Op::Read, page * u64::from(identity.page_sectors), identity.page_sectors)
     });
     let done = serve(&mut ssd, depth, commands);
-    // Between the quarters of the run at its ends, where the queue is full.
+    // Excludes the first and the last quarter of the run, so that the queue is full throughout.
     let (from, to) = (done.len() / 4, done.len() * 3 / 4);
     (to - from) as f64 / done[to].at.since(done[from].at).as_secs_f64()
 }
 
-/// Reads that the buses of a drive carry per second.
+/// Upper bound set by a drive's buses, in reads per second.
 fn bus_bound(config: &SsdConfig) -> f64 {
     let phases = Phases::new(&config.timing, &config.geometry);
     f64::from(config.geometry.channels) * 1e9 / (phases.read_command + phases.transfer).0 as f64
@@ -191,8 +190,8 @@ fn random_reads_saturate_the_buses_of_a_drive_as_shipped() {
     let config = Preset::M.config();
     let share = random_reads(&config, config.queue.depth as usize, 60_000) / bus_bound(&config);
     assert!((0.98..1.0 + 1e-9).contains(&share), "{share:.4} of what the buses carry");
-    // Where commands wait behind the data of other chips, the chips of a channel fall in step: all of them
-    // are reading their cells while the bus has nothing to carry.
+    // If commands wait behind the data of other chips, the chips of a channel fall into lockstep: all of them
+    // read their cells while the bus is idle.
     let mut fifo = config.clone();
     fifo.bus.arbitration = Arbitration::Fifo;
     let share = random_reads(&fifo, config.queue.depth as usize, 60_000) / bus_bound(&config);
@@ -201,7 +200,8 @@ fn random_reads_saturate_the_buses_of_a_drive_as_shipped() {
 
 #[test]
 fn a_command_goes_between_two_pages_of_another_chip() {
-    // Two chips on a bus: one reads two pages in one transaction, the other begins while they leave.
+    // Two chips on a bus: one reads two pages in one transaction, the other starts while they are
+    // transferred.
     let mut config = drive(1, 2, 1, 2);
     config.schedule.plane_sharing = true;
     config.geometry.page_bytes = 4096;
@@ -220,7 +220,7 @@ fn a_command_goes_between_two_pages_of_another_chip() {
         done.iter().map(|completion| completion.at.since(Time::ZERO)).collect::<Vec<_>>()
     };
     let [fifo, commands_first] = [Arbitration::Fifo, Arbitration::CommandsFirst].map(latency);
-    // The second page leaves later by the command, and the cells of the other chip are read meanwhile.
+    // The second page leaves one command later; the other chip's cells are read meanwhile.
     assert_eq!(commands_first[0] - fifo[0], config.timing.cycle * READ_CYCLES);
     assert_eq!(fifo[1] - commands_first[1], config.timing.read[0]);
 }

@@ -1,4 +1,4 @@
-//! What a drive says of commands as they come, held against what becomes of them.
+//! A drive's predictions for incoming commands, compared with the actual completions.
 
 use crate::drives;
 use crate::host::command;
@@ -8,7 +8,7 @@ use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{CacheConfig, Outlook, Precondition, Prediction, Service, Ssd, SsdConfig};
 
-/// A drive that has to say what it knows.
+/// A drive that records its predictions.
 struct Asked {
     ssd: Ssd,
     now: Time,
@@ -26,7 +26,7 @@ impl Asked {
         Asked { ssd, now: Time::ZERO, sent: 0, done: Vec::new(), said: Vec::new() }
     }
 
-    /// Sends a command; its number.
+    /// Sends a command; returns its number.
     fn send(&mut self, op: Op, page: u64) -> u32 {
         let command = Command { id: CommandId(self.sent), ..command(op, page, 1) };
         assert_eq!(self.ssd.submit(self.now, &command), Submit::Accepted);
@@ -49,7 +49,7 @@ impl Asked {
         self.done.iter().find(|done| done.id.0 == number).expect("it has ended").at
     }
 
-    /// Lets so much time pass.
+    /// Advances the time by `time`.
     fn pass(&mut self, time: Nanos) {
         let until = self.now + time;
         while self.ssd.next_event() <= until {
@@ -63,7 +63,7 @@ impl Asked {
     }
 }
 
-/// Four channels of one plane; programs of 100 and 300 µs; a buffer of four pages, from which all is
+/// Four channels of one plane, with programs of 100 and 300 µs and a buffer of four pages, all of which are
 /// programmed at once.
 fn drive() -> SsdConfig {
     let mut config = drives::plane(32, 8);
@@ -98,7 +98,7 @@ fn hits_are_known_at_once_and_end_when_they_are_said_to() {
 fn a_page_that_is_being_read_ahead_arrives_when_it_is_said_to() {
     let mut asked = Asked::new(&drive(), PreparedState::Sequential);
     for page in 0..8 {
-        // Each read beyond the third finds its page there; each makes a plan for the next one.
+        // Each read after the third hits the cache, and each plans a read-ahead of the next page.
         let read = asked.send(Op::Read, page);
         asked.end(read);
         asked.pass(Nanos::micros(100));
@@ -115,7 +115,7 @@ fn a_page_that_is_being_read_ahead_arrives_when_it_is_said_to() {
 #[test]
 fn a_write_that_meets_a_full_buffer_has_room_when_it_is_said_to() {
     let mut asked = Asked::new(&drive(), PreparedState::Empty);
-    // All kinds of page have been seen.
+    // Programs of every kind of page have been observed.
     for page in 0..32 {
         let write = asked.send(Op::Write, page);
         asked.end(write);
@@ -128,7 +128,7 @@ fn a_write_that_meets_a_full_buffer_has_room_when_it_is_said_to() {
         burst.iter().all(|&write| asked.said(write).is_none() && asked.done.iter().any(|d| d.id.0 == write))
     );
     let writes: Vec<u32> = (44..52).map(|page| asked.send(Op::Write, page)).collect();
-    // The next four get the room of the programs that are under way: to the ns but for the order of their
+    // The next four reuse the room of programs in progress: exact to the ns, except for the order of their
     // data.
     for &write in &writes[..4] {
         let said = asked.said(write).expect("there is no room");
@@ -136,7 +136,7 @@ fn a_write_that_meets_a_full_buffer_has_room_when_it_is_said_to() {
         let (ends, is) = (said.ends.expect("programs are under way"), asked.end(write));
         assert!(ends.0.abs_diff(is.0) < 5_000, "{ends:?} for {is:?}");
     }
-    // The last four wait for programs that had not begun: their kind of page was not known yet.
+    // The last four wait for programs that had not started yet, so the kind of their pages was unknown.
     for &write in &writes[4..] {
         let (ends, is) =
             (asked.said(write).and_then(|said| said.ends).expect("a round later"), asked.end(write));
@@ -171,8 +171,8 @@ fn what_is_said_of_a_waiting_write_gets_better() {
     assert_eq!(asked.ssd.outlook(asked.now, CommandId(last), 51), Outlook::HasRoom);
 }
 
-/// Without collection, what is said as a write comes is wrong by no more than one of the slowest programs for
-/// each round of programs that it has to wait for, and one more.
+/// Without collection, the prediction made when a write arrives is off by at most one program of the slowest
+/// kind for each round of programs that it must wait for, plus one.
 #[test]
 fn the_error_of_what_is_said_of_room_is_bounded() {
     for seed in 0..12 {

@@ -1,5 +1,5 @@
-//! However many reads come, what they preempt ends: after so many suspensions and resets, and after so
-//! much time.
+//! However many reads arrive, the operations that they preempt complete: after a bounded number of
+//! suspensions and resets, and within a bounded time.
 
 use crate::preemption::{READ_ON_CHIP, costs, drive};
 use crate::script::{Mix, Played};
@@ -14,9 +14,9 @@ use tailcut_ssd::{ChipRecord, SsdConfig};
 const HANDLINGS: [Handling; 3] = [Handling::None, Handling::Suspend, Handling::Reset];
 const LIMITS: [u32; 4] = [0, 1, 16, 255];
 
-/// Reads without end that may preempt, and as many writes as there is time for. If `never_idle`, there
-/// is always a read at the chip, so that a write gets it only when it has waited long enough; else a
-/// write begins between two reads and meets the next.
+/// A load of endless preempting reads, with as many writes as there is time for. With `never_idle`, a read is
+/// always waiting at the chip, so a write is served only when its patience runs out; otherwise, a write
+/// starts between two reads and collides with the next.
 fn flood(config: &SsdConfig, writes: u32, never_idle: bool) -> Played {
     let class = if config.schedule.classes == Classes::Equal { 3 } else { 1 };
     let reads_in_flight = if never_idle { 4 } else { 1 };
@@ -33,14 +33,14 @@ fn flooded(program: Handling, erase: Handling, limit: u32, classes: Classes) -> 
     (config, played)
 }
 
-/// The longest time in which reads went first, from the end of one piece of other work to the next.
+/// The longest time during which reads had priority, between the ends of two other operations.
 fn longest_gap(records: &[ChipRecord]) -> Nanos {
     let is_other = |r: &&ChipRecord| r.kind != Kind::UserRead && r.outcome == Outcome::Done;
     let ends: Vec<Time> = records.iter().filter(is_other).map(|r| r.end).collect();
     ends.windows(2).map(|pair| pair[1].since(pair[0])).max().expect("there was other work")
 }
 
-/// The most resets of one piece of work.
+/// The largest number of resets of one operation.
 fn most_resets(records: &[ChipRecord]) -> u32 {
     let (mut resets, mut most) = (HashMap::new(), 0);
     for record in records.iter().filter(|r| !r.kind.is_read()) {
@@ -58,8 +58,8 @@ fn check(config: &SsdConfig, played: &Played, limit: u32) {
     let records = played.records();
     assert!(records.iter().all(|r| r.suspensions <= limit));
     assert!(most_resets(records) <= limit);
-    // Three waits for its turn: to begin, to begin again after it was reset for the first time, and
-    // suspended. Each ends with a read that had begun, and is an operation.
+    // An operation waits up to three times for its turn: to start, to restart after its first reset, and
+    // while suspended. Each wait ends with a read that had already started; then the operation itself runs.
     let t = &config.timing;
     let operation = t.erase.max(t.program[0]) + Nanos(2_000);
     let handover = t.erase_suspend + t.erase_resume;
@@ -86,7 +86,7 @@ fn what_reads_preempt_ends_however_many_come() {
     }
 }
 
-/// The chip that was taken serves the read for which it was taken.
+/// A chip that was preempted serves the read for which it was preempted.
 fn check_use(config: &SsdConfig, records: &[ChipRecord]) {
     for (at, record) in records.iter().enumerate() {
         if record.outcome == Outcome::Reset {

@@ -1,5 +1,5 @@
-//! The read cache and reading ahead: to the nanosecond, in the way of nobody, and never anything but what was
-//! written last.
+//! The read cache and read-ahead: exact to the nanosecond, never delaying other requests, and never returning
+//! stale data.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -12,7 +12,7 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{CacheConfig, CacheCounts, SetsBy, SetsConfig, SsdConfig};
 
-/// Four channels of one plane with pages of one sector, 20 µs reads; a cache of `pages`.
+/// Four channels of one plane with one-sector pages and 20 µs reads; a cache of `pages` pages.
 fn drive(pages: u64, ahead: u32) -> SsdConfig {
     let mut config = drives::plane(16, 8);
     config.geometry.channels = 4;
@@ -23,12 +23,12 @@ fn drive(pages: u64, ahead: u32) -> SsdConfig {
     config
 }
 
-/// What a read takes that needs no chip.
+/// Latency of a read that needs no chip.
 fn bare(config: &SsdConfig) -> Nanos {
     config.queue.firmware + config.link.command + Nanos::for_bytes(512, config.link.rate)
 }
 
-/// What a read of an idle chip takes beyond that: command, cells, data.
+/// Additional latency of a read on an idle chip: command, cells, data.
 fn flash(config: &SsdConfig) -> Nanos {
     config.timing.cycle * 7 + config.timing.read[0] + transfer(config)
 }
@@ -63,13 +63,13 @@ fn a_page_that_was_read_ahead_takes_firmware_and_link() {
         let chip = if page < 3 { flash(&config) } else { Nanos::ZERO };
         assert_eq!(played.latency(page), chip + bare(&config), "page {page}");
     }
-    // Pages 3 to 6, one step ahead of each read; the last two wait for somebody.
+    // Read-ahead fetches pages 3 to 6, one step ahead of each read; the last two are not requested yet.
     assert_eq!(played.figures().cache, CacheCounts { hits: 2, begun: 4, used: 2, met: 0, in_vain: 0 });
     assert_eq!(played.figures().served[Kind::ReadAhead as usize], 4);
 }
 
-/// The third read of a stream comes at 200 µs; page 3 is read ahead by another channel at once. The host asks
-/// for it so many ns later.
+/// The third read of a stream arrives at 200 µs, and another channel immediately reads page 3 ahead. The host
+/// requests page 3 `after` ns later.
 fn meets(after: u64) -> (SsdConfig, Played) {
     let config = drive(8, 1);
     let mut script: Vec<_> = (0..3).map(|page| read(at(100 * page), page, 3)).collect();
@@ -78,7 +78,7 @@ fn meets(after: u64) -> (SsdConfig, Played) {
     (config, played)
 }
 
-/// Page 2, which was read at the same time, goes over the link first.
+/// Page 2, read at the same time, is transferred over the link first.
 fn link_wait(config: &SsdConfig) -> Nanos {
     bare(config) - config.queue.firmware
 }
@@ -102,7 +102,7 @@ fn a_read_that_meets_its_page_under_way_takes_the_rest_of_it() {
     assert_eq!(played.latency(3), link_wait(&config) + bare(&config), "it has just arrived");
 }
 
-/// One chip serves everything: the plan for page 3 stands behind the reads of pages 60 and 2.
+/// A single chip: the planned read-ahead of page 3 queues behind the reads of pages 60 and 2.
 fn one_chip(script: &[crate::script::Sent]) -> (SsdConfig, Played) {
     let mut config = drive(8, 1);
     config.geometry.channels = 1;
@@ -113,16 +113,16 @@ fn one_chip(script: &[crate::script::Sent]) -> (SsdConfig, Played) {
 #[test]
 fn user_reads_go_before_what_is_only_planned() {
     let stream = [read(at(0), 0, 3), read(at(100), 1, 3), read(at(200), 2, 3)];
-    // While page 2 is being read, another read comes: it goes before the plan for page 3.
+    // A read that arrives while page 2 is being read goes before the planned read-ahead of page 3.
     let (config, played) = one_chip(&[stream[0], stream[1], stream[2], read(at(205), 60, 3)]);
     let end = at(200) + flash(&config) * 2;
     assert_eq!(played.ended(3), end + bare(&config));
     let ahead = played.first(Kind::ReadAhead, at(0));
     assert_eq!(ahead.start, end, "the chip has nothing else to do");
-    // The host asks for the page itself before its plan has begun: it is read as any other, once.
+    // The host requests page 3 before its read-ahead starts: it is read once, as a user read.
     let (config, played) = one_chip(&[stream[0], stream[1], stream[2], read(at(205), 3, 3)]);
     assert_eq!(played.ended(3), at(200) + flash(&config) * 2 + bare(&config));
-    // Its own read makes a plan for page 4.
+    // This read plans a read-ahead of page 4.
     assert_eq!(played.figures().cache, CacheCounts { begun: 1, ..CacheCounts::default() });
     assert_eq!(played.first(Kind::ReadAhead, at(0)).members[0].logical.get(), 4);
 }
@@ -164,7 +164,7 @@ fn a_forced_read_comes_from_flash() {
     assert_eq!(played.latency(1), flash(&config) + bare(&config));
 }
 
-/// One reader that asks for the next page when it has the one before.
+/// A reader that requests each page after receiving the previous one.
 fn one_by_one(ahead: u32, pages: u64) -> (Vec<Completion>, SsdConfig) {
     let config = drive(64, ahead);
     let mut ssd = prepared(&config, PreparedState::Sequential);
@@ -177,12 +177,12 @@ fn a_sequential_reader_goes_as_fast_as_the_chips() {
     let (done, config) = one_by_one(0, 200);
     assert_eq!(done[199].at, Time(((flash(&config) + bare(&config)) * 200).0));
     let (done, config) = one_by_one(8, 200);
-    // Four chips read ahead side by side; each page is one of four.
+    // Four chips read ahead in parallel, a quarter of the pages each.
     let least = flash(&config) * 200 / 4;
     assert!(Nanos(done[199].at.0) < least + flash(&config) * 6, "{:?} {least:?}", done[199].at);
 }
 
-/// Gives a random drive a cache of 1 to 32 pages a set, which reads ahead or not.
+/// Gives a random drive a cache of 1 to 32 pages per set, with or without read-ahead.
 fn cached(config: &mut SsdConfig, seed: u64) {
     let pages = [1, 2, 3, 8, 32][(seed % 5) as usize];
     let ahead = [0, 1, 3, 16][(seed / 5 % 4) as usize];
@@ -234,7 +234,7 @@ fn a_write_that_leaves_the_cache_alone_is_noticed() {
     assert!(failure.is_some_and(|text| text.contains("content of")), "a stale page was returned");
 }
 
-/// Every page that was begun has one fate.
+/// Every read-ahead that started has exactly one outcome.
 #[test]
 fn pages_read_ahead_are_used_met_in_vain_or_still_there() {
     let config = {

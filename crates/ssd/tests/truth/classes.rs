@@ -1,4 +1,4 @@
-//! Classes of reads: an urgent one passes what is less urgent at its chip, under every scheduler.
+//! Read classes: under every scheduler, an urgent read overtakes less urgent operations at its chip.
 
 use crate::drives;
 use crate::preemption::{LINK, PROGRAM_RESET, READ_ON_CHIP, drive};
@@ -16,7 +16,7 @@ use tailcut_ssd::{ChipRecord, SsdConfig};
 
 const NOW: Time = Time(1_000_000);
 
-/// A queue of regular reads, and one read of `class` that comes just after them.
+/// A queue of regular reads, followed by one read of `class`.
 fn behind_a_queue(config: &SsdConfig, class: u8) -> Played {
     let queue = (0..40).map(|n| read(NOW, n, 3));
     play(
@@ -50,7 +50,7 @@ fn on_several_chips_too_an_urgent_read_waits_for_one_transaction() {
         let mut config = with(policy);
         let g = &mut config.geometry;
         (g.channels, g.chips, g.dies, g.planes, g.ready_busy) = (2, 2, 2, 2, ReadyBusy::Chip);
-        // Four places share a transaction, two chips a bus.
+        // Four die/plane slots share a transaction, and two chips share a bus.
         let transaction = Nanos(175 + 20_000) + Nanos(175 + 1_538) * 4;
         let bound = transaction * 2 + Nanos(175 + 1_538) * 8 + LINK * 32;
         for page in 0..16 {
@@ -89,7 +89,7 @@ fn a_read_costs_the_same_whatever_its_class_when_its_chip_is_idle() {
     }
 }
 
-/// A drive with random reads of `class` and writes: all that its chips did.
+/// Everything that the chips did under random reads of `class` and writes.
 fn all_done(config: &SsdConfig, class: u8, reads_in_flight: u32) -> Vec<ChipRecord> {
     let load = Mix { reads_in_flight, writes_in_flight: 1, class, writes: 60 };
     load.play(config).records().to_vec()
@@ -103,7 +103,7 @@ fn a_class_changes_nothing_where_no_other_read_waits_and_nothing_is_preempted() 
         if policy == CommitPolicy::Sos {
             assert_eq!(all_done(&config, 1, 1), all_done(&config, 3, 1));
         }
-        // Other schedulers may hold a read back behind a write, which an urgent one passes.
+        // Other schedulers may hold a read back behind a write, which an urgent read overtakes.
         let script = |class| -> Vec<Sent> {
             let at = |n| NOW + Nanos::millis(1) * n;
             (0..200)
@@ -144,7 +144,7 @@ fn behind_force_unit_access_an_urgent_read_keeps_its_place() {
         let start = |number| played.of(number)[0].start;
         assert!(start(20) >= (0..20).map(start).max().expect("there are some"), "{policy}");
         assert!(start(21) > start(20), "{policy}");
-        // Ahead of it, it goes first.
+        // Submitted before the FUA read, the urgent read goes first.
         script[21].at = NOW;
         script.swap(20, 21);
         let played = play(&config, PreparedState::Sequential, &script);
@@ -158,7 +158,7 @@ fn collection_goes_before_writes_only_where_blocks_are_short() {
     let mut config = drives::plane(24, 8);
     config.schedule.commit = CommitPolicy::Sos;
     config.schedule.chip = ChipPolicy::ReadsFirst;
-    // Collection has work long before blocks are short.
+    // Collection has work long before free blocks run short.
     (config.gc.low, config.gc.high) = (7, 7);
     config.ftl.spare = 450_000;
     let burst: Vec<Sent> = (0..150).map(|n| write(NOW, n * 37 % 100)).collect();
@@ -172,7 +172,7 @@ fn collection_goes_before_writes_only_where_blocks_are_short() {
     let last_write = played.last(Kind::UserWrite).start;
     let (mut free, mut ahead, mut later) = (at_the_end, 0, 0);
     for record in played.records().iter().rev() {
-        // What was free when this transaction was chosen.
+        // The number of free blocks when this transaction was chosen.
         free = free + u64::from(opens(record)) - u64::from(record.kind == Kind::Erase);
         let is_collection = !matches!(record.kind, Kind::UserRead | Kind::UserWrite);
         if is_collection && record.start < last_write {
@@ -189,8 +189,8 @@ fn a_read_that_was_held_back_behind_a_write_preempts_it_when_it_begins() {
     for &policy in CommitPolicy::all() {
         let mut config = with(policy);
         config.schedule.classes = Classes::Equal;
-        // The first read has the chip, the write is committed behind it, and the second read is not
-        // committed before the write has left.
+        // The first read occupies the chip, the write is committed behind it, and the second read is not
+        // committed until the write has left the queue.
         let script = [read(NOW, 1, 3), write(NOW + Nanos(100), 2), read(NOW + Nanos(10_000), 3, 3)];
         let played = play(&config, PreparedState::Sequential, &script);
         let command_of_write = Nanos(175 + 1_538);

@@ -1,4 +1,4 @@
-//! Whatever happens inside a drive, a read returns what was written last.
+//! Whatever happens inside a drive, a read returns the last data written.
 
 use crate::drives;
 use crate::naive::Pair;
@@ -12,8 +12,8 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Time};
 use tailcut_ssd::{Counters, SsdConfig};
 
-/// One operation, as numbers that a [`Load`] makes sense of: so that any of them fits any drive,
-/// and a failing list stays meaningful while it is being shortened.
+/// One operation as raw numbers, which a [`Load`] interprets: so every step fits every drive, and a failing
+/// list stays meaningful while it is being shrunk.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     choice: u16,
@@ -31,21 +31,21 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// Which operations a case has at all, how large they are and how close together.
+/// The mix, sizes and spacing of a case's operations.
 #[derive(Debug)]
 struct Load {
-    /// Weights of read, whole-page write, write of some sectors, trim, flush.
+    /// Weights of reads, whole-page writes, partial writes, trims and flushes.
     weights: [u64; 5],
     fua: bool,
-    /// Pages that are used: a few are overwritten while they are still in flight.
+    /// Number of pages in use: with only a few, pages are overwritten while still in flight.
     pages: u64,
-    /// The largest request in pages.
+    /// The largest request, in pages.
     largest: u64,
-    /// The longest gap between two operations in ns.
+    /// The longest gap between two operations, in ns.
     gap: u64,
-    /// Windows of collection, from the first operation on.
+    /// Collection windows, in effect from the first operation on.
     windows: Option<Windows>,
-    /// The host makes use of the control interface.
+    /// The host uses the control interface.
     controls: bool,
 }
 
@@ -68,7 +68,7 @@ impl Load {
 
     fn apply(&self, step: Step, pair: &mut Pair) {
         let set = u32::from(step.length) % pair.sets().count();
-        // Now and then a drive with windows is given them anew, or loses them.
+        // Occasionally sets a drive's windows again or removes them.
         if self.windows.is_some() && step.choice % 32 == 31 {
             pair.set_windows(set, self.windows.filter(|_| step.gap.is_multiple_of(2)));
         }
@@ -89,7 +89,7 @@ impl Load {
         let (sector, sectors) = (first * page, (pages * page) as u32);
         let stream = step.length % 4;
         let fua = self.fua && step.gap.is_multiple_of(3);
-        // Within the same pages, but from some sector to some later one.
+        // Within the same pages, but between arbitrary sectors.
         let cut = u64::from(step.choice / 64) % u64::from(sectors);
         let kept = (u64::from(step.length) % (u64::from(sectors) - cut) + 1) as u32;
         match kind.expect("the weights add up") {
@@ -104,7 +104,7 @@ impl Load {
     }
 }
 
-/// A call of the control interface, most often whether the drive is ready for reads.
+/// A call of the control interface, mostly a query whether the drive is ready for reads.
 fn call(step: Step, now: Time) -> Control {
     let place = u32::from(step.place);
     match step.place % 16 {
@@ -123,7 +123,7 @@ fn call(step: Step, now: Time) -> Control {
     }
 }
 
-/// Windows of collection, in half of the cases: seldom or often, short or without end.
+/// Collection windows in half of the cases: rare or frequent, short or endless.
 fn windows(seed: u64) -> Option<Windows> {
     let mut r = Stream::new(seed, "test.windows");
     let period = Nanos([90_000, 700_000, 5_000_000][r.below(3) as usize]);
@@ -132,36 +132,35 @@ fn windows(seed: u64) -> Option<Windows> {
     (r.below(2) == 1).then_some(Windows { from, period, length })
 }
 
-/// Random lists of operations, each on a drive of its own. More cases, other than the usual ones:
+/// Random lists of operations, each on its own drive. To run more or different cases:
 /// `TAILCUT_CASES=10000 TAILCUT_SEED=7 cargo test -p tailcut-ssd`.
 #[derive(Clone, Copy, Debug)]
 pub struct Swarm {
-    /// A name gives its own random numbers.
+    /// Selects the random stream.
     pub name: &'static str,
     pub cases: u32,
-    /// Operations of a case, at most.
+    /// Maximum number of operations per case.
     pub length: usize,
-    /// At least half of the operations are reads, and time passes between them.
+    /// At least half of the operations are reads, and time passes between operations.
     pub reads: bool,
-    /// The host makes use of the control interface.
+    /// The host uses the control interface.
     pub controls: bool,
 }
 
 impl Swarm {
-    /// Fails with the shortest list that fails.
+    /// Runs all cases; on failure, shrinks the list of operations and panics.
     pub fn run(self, tune: impl Fn(&mut SsdConfig, u64)) {
         if let Some(failure) = self.search(2000, tune, |_| ()) {
             panic!("{failure}");
         }
     }
 
-    /// As [`Swarm::run`], but answers with the failure instead of looking for a shorter list and
-    /// failing.
+    /// As [`Swarm::run`], but returns the failure instead of shrinking and panicking.
     pub fn fails(self, tune: impl Fn(&mut SsdConfig, u64)) -> Option<String> {
         self.search(0, tune, |_| ())
     }
 
-    /// As [`Swarm::run`], and answers with what each drive has counted.
+    /// As [`Swarm::run`], and returns the counters of each drive.
     pub fn counts(self, tune: impl Fn(&mut SsdConfig, u64)) -> Vec<Counters> {
         let counts = RefCell::new(Vec::new());
         if let Some(failure) = self.search(2000, tune, |each| counts.borrow_mut().push(each)) {

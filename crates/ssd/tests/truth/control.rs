@@ -1,4 +1,4 @@
-//! The control interface: what a drive says of itself, thresholds, and collection that the host asks for.
+//! The control interface: state queries, thresholds, and host-initiated collection.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -13,7 +13,7 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, Precondition, Preset, Ssd, SsdConfig};
 
-/// A host that sends commands for single pages of a full drive and makes calls.
+/// A host that sends single-page commands to a full drive and calls its control interface.
 pub struct Host {
     pub ssd: Ssd<Log>,
     now: Time,
@@ -29,7 +29,7 @@ impl Host {
         Host { ssd, now: Time::ZERO, sent: 0, done: Vec::new() }
     }
 
-    /// Three pages of each of the first four blocks are written again.
+    /// Overwrites three pages of each of the first four blocks.
     pub fn with_garbage(config: &SsdConfig) -> Host {
         let mut host = Host::new(config);
         for page in (0..4).flat_map(|block| (0..3).map(move |page| block * 8 + page)) {
@@ -38,7 +38,8 @@ impl Host {
         host
     }
 
-    /// A drive with a lot of room, all of whose pages have been written twice: many blocks hold nothing.
+    /// A drive with a lot of spare space, all of whose pages have been written twice: many blocks hold no
+    /// valid data.
     pub fn overwritten() -> Host {
         let mut config = drives::with_high(6);
         config.ftl.spare = 600_000;
@@ -67,7 +68,7 @@ impl Host {
         assert_eq!(self.ssd.submit(self.now, &command), Submit::Accepted);
     }
 
-    /// Sends a command and waits for its answer; returns how long it took.
+    /// Sends a command and waits for its completion; returns its latency.
     pub fn run(&mut self, op: Op, page: u64) -> Nanos {
         self.send(op, page);
         let begun = self.now;
@@ -91,7 +92,7 @@ impl Host {
         self.ssd.control(self.now, call)
     }
 
-    /// Asks whether the drive is ready for reads, again and again; returns the moment of the yes.
+    /// Polls whether the drive is ready for reads; returns the time at which it is.
     pub fn wait_until_ready(&mut self, every: Nanos) -> Time {
         for _ in 0..100_000 {
             match self.ask(Control::IsReadyForRead) {
@@ -107,7 +108,7 @@ impl Host {
         self.done.len()
     }
 
-    /// What chips have done of a kind.
+    /// Chip records of one kind.
     pub fn records(&self, kind: Kind) -> Vec<&ChipRecord> {
         self.ssd.probe.0.iter().filter(|r| r.kind == kind).collect()
     }
@@ -124,10 +125,10 @@ impl Host {
     }
 }
 
-/// A page of 512 bytes at 333 MB/s, rounded up.
+/// Transfer time of a 512-byte page at 333 MB/s, rounded up.
 const TRANSFER: u64 = 1538;
-/// From the first cycle of a copy's read to the end of its program: 7 cycles of 25 ns, the cells, the bus;
-/// twice.
+/// From the first cycle of a copy's read to the end of its program: twice 7 cycles of 25 ns and a bus
+/// transfer, plus the cell read and the program.
 const COPY: u64 = 2 * (7 * 25 + TRANSFER) + 20_000 + 100_000;
 const ERASE: u64 = 5 * 25 + 300_000;
 
@@ -203,7 +204,7 @@ fn drives_without_collection_of_their_own_say_so() {
 
 #[test]
 fn thresholds_that_leave_no_room_are_refused() {
-    // 76 pages of data need 10 blocks, and two are open: 4 can be free.
+    // 76 pages of data need 10 blocks, and two blocks are open: 4 can be free.
     let mut host = Host::new(&drives::with_high(4));
     let mut set = |low, high| host.ask(Control::SetThresholds(GcThresholds { low, high }));
     for (low, high) in [(1, 3), (3, 2), (2, 5), (5, 5), (0, 0), (2, u32::MAX)] {
@@ -234,8 +235,8 @@ fn planes_below_a_threshold_that_is_raised_collect_at_once() {
     assert_eq!(host.free_blocks(), 5);
 }
 
-/// When the copies and erases of three blocks with five valid pages start that runs of `length` let start;
-/// another run begins 10 ms after the one before, which has come to rest by then.
+/// Expected start times of the copies and erases of three blocks with five valid pages, and the number of
+/// runs of `length`; each run begins 10 ms after the start of the previous one, which has finished by then.
 fn expected(first: Time, length: u64) -> (Vec<u64>, Vec<u64>, u64) {
     let (mut copies, mut erases, mut runs) = (Vec::new(), Vec::new(), 1);
     let (mut from, mut at) = (first.0, first.0);
@@ -301,7 +302,7 @@ fn a_time_that_has_passed_is_no_run() {
     assert_eq!(host.ask(Control::IsGcRunning), ControlReply::Answer(false));
 }
 
-/// Copies that start after the end of a run.
+/// Number of copies that start after the end of a run.
 fn late_copies() -> usize {
     let mut host = Host::with_garbage(&drives::with_high(6));
     let until = host.now() + Nanos(2 * COPY);

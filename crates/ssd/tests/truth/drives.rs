@@ -1,4 +1,4 @@
-//! Drives for tests: the smallest that still have everything, and random ones.
+//! Drives for tests: the smallest ones with all features, and random ones.
 
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
@@ -14,8 +14,8 @@ use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Preset, SsdConfig};
 
-/// One plane of `blocks` blocks of `pages` pages of one sector, write-through, 20 µs reads, 100 µs
-/// programs, 300 µs erases, without wear levelling and without faults.
+/// One plane of `blocks` blocks of `pages` one-sector pages, write-through, with 20 µs reads, 100 µs programs
+/// and 300 µs erases, without wear levelling and faults.
 pub fn plane(blocks: u32, pages: u32) -> SsdConfig {
     let mut config = Preset::M.config();
     let g = &mut config.geometry;
@@ -31,8 +31,8 @@ pub fn plane(blocks: u32, pages: u32) -> SsdConfig {
     config
 }
 
-/// One plane of 16 blocks of 8 pages, 76 of which the host sees. Filled in order, it has 6 free blocks;
-/// it collects below 2, and ahead up to `high`.
+/// One plane of 16 blocks of 8 pages, 76 of which are visible to the host. After a sequential fill, 6 blocks
+/// are free; collection is forced below 2 free blocks, and runs ahead up to `high`.
 pub fn with_high(high: u32) -> SsdConfig {
     let mut config = plane(16, 8);
     config.ftl.spare = 400_000;
@@ -40,7 +40,7 @@ pub fn with_high(high: u32) -> SsdConfig {
     config
 }
 
-/// The least spare, in parts per million, that the configuration accepts.
+/// The smallest spare space, in parts per million, that the configuration accepts.
 pub fn least_spare(config: &SsdConfig) -> u32 {
     let mut config = config.clone();
     let fits = |config: &mut SsdConfig, spare: u32| {
@@ -50,13 +50,13 @@ pub fn least_spare(config: &SsdConfig) -> u32 {
     (0..900).map(|step| step * 1000).find(|&spare| fits(&mut config, spare)).unwrap_or(900_000)
 }
 
-/// A random tiny drive in the manner of swarm testing (Groce et al., ISSTA 2012): each feature is
-/// left out altogether in about half of the drives, because features can hide each other's bugs.
+/// A random tiny drive in the manner of swarm testing (Groce et al., ISSTA 2012): each feature is disabled in
+/// about half of the drives, because features can hide each other's bugs.
 pub fn random(seed: u64) -> SsdConfig {
     let mut r = Stream::new(seed, "test.drive");
     loop {
         let config = draw(&mut r);
-        // A drive without a logical page to offer is refused before it is built.
+        // A drive without any logical page is rejected before it is built.
         if config.check_space().is_ok() {
             return config;
         }
@@ -118,24 +118,24 @@ fn draw(r: &mut Stream) -> SsdConfig {
     }
     config.schedule.fail_fast = pick::<FailFast>(r);
     config.gc.ideal = r.below(4) == 0;
-    // From the tightest drive that is accepted to one with a lot of room.
+    // From the tightest drive that is accepted to one with a lot of spare space.
     config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
     config
 }
 
-/// A width of stripes that the planes can be shared out to.
+/// A stripe width that divides the number of planes.
 fn stripe(r: &mut Stream, planes: u32) -> u32 {
     let fits: Vec<u32> = (1..=planes).filter(|&width| planes.is_multiple_of(width)).collect();
     fits[r.below(fits.len() as u64) as usize]
 }
 
-/// Different times for each page of a word line: programs and reads.
+/// Program and read times that differ for each page of a word line.
 pub fn times(cell: CellKind) -> (Vec<Nanos>, Vec<Nanos>) {
     let each = |time: u64| (1..=cell.bits() as u64).map(|n| Nanos::micros(time * n)).collect();
     (each(60), each(15))
 }
 
-/// Preemption with short times, so that it is met at every phase of an operation.
+/// Preemption with short times, so that it occurs in every phase of an operation.
 fn preempt(r: &mut Stream, config: &mut SsdConfig) {
     config.preempt.program = pick::<Handling>(r);
     config.preempt.erase = pick::<Handling>(r);
@@ -161,7 +161,7 @@ fn preempt(r: &mut Stream, config: &mut SsdConfig) {
     }
 }
 
-/// A random variant.
+/// A random variant of a choice.
 pub fn pick<C: Choice>(r: &mut Stream) -> C {
     C::all()[r.below(C::all().len() as u64) as usize]
 }

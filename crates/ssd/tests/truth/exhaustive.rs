@@ -1,4 +1,4 @@
-//! Every sequence of operations, up to a small length, over drives of two logical pages.
+//! All sequences of operations up to a small length, on drives of two logical pages.
 
 use crate::drives;
 use crate::naive::Pair;
@@ -7,7 +7,7 @@ use tailcut_ssd::SsdConfig;
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
 
-/// What can be done to two pages of two sectors: operation, first sector, sectors, forced.
+/// Possible operations on two pages of two sectors: operation, first sector, sectors, FUA.
 const ALPHABET: [(Op, u64, u32, bool); 10] = [
     (Op::Read, 0, 4, false),
     (Op::Read, 2, 1, false),
@@ -34,8 +34,8 @@ fn drive(buffer_pages: u64, capacitor: bool) -> SsdConfig {
     config
 }
 
-/// All sequences, with all commands at once, and with a gap in which some phases end and others
-/// do not; each after enough writes that collection has begun.
+/// Runs all sequences, once with all commands at the same time, and once with a gap in which some phases
+/// complete and others do not; each after enough writes to start collection.
 fn all_sequences(config: &SsdConfig) {
     let letters = ALPHABET.len() as u64;
     for gap in [Nanos::ZERO, Nanos::micros(90)] {

@@ -1,5 +1,5 @@
-//! Reads that rather fail than wait: which of them do, when they end, and whether the time that they name is
-//! the time that passes.
+//! Fail-fast reads: which of them fail, when they complete, and whether the busy time that they report is
+//! accurate.
 
 use crate::drives;
 use crate::script::{self, Played, Sent, failing_fast, play_in_windows, read, write};
@@ -13,14 +13,14 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::request::Kind;
 
-/// Firmware and the command on the link: how long a read that fails takes.
+/// Firmware and link time of the command: the latency of a read that fails.
 const ANSWER: Nanos = Nanos(1_531 + 419);
-/// A page of 512 bytes at 333 MB/s, with its command: read from the cells, or to be programmed.
+/// Bus time of a 512-byte page at 333 MB/s with its command, for reads and programs.
 const BUS: u64 = 7 * 25 + 1538;
 const GC_READ: u64 = BUS + 20_000;
 const GC_COPY: u64 = GC_READ + BUS + 100_000;
 
-/// When collection begins.
+/// Start of collection.
 const OPENS: Time = Time(50_000_000);
 
 /// One plane that collects from [`OPENS`] on: three blocks of five valid pages each.
@@ -41,8 +41,8 @@ fn play(config: &SsdConfig, script: &[Sent]) -> Played {
     play_in_windows(config, PreparedState::Sequential, Some(windows), &all)
 }
 
-/// How a read of page 70 ends that is sent `after` the beginning of collection and rather fails, and how
-/// long its chip is taken when a read just like it waits.
+/// Outcome of a fail-fast read of page 70, sent `after` ns into collection: its status, the time until which
+/// it reports the chip as busy, and the time at which an equal read that waits gets the chip.
 fn probe(config: &SsdConfig, after: u64, class: u8) -> (Status, Time, Time) {
     let at = OPENS + Nanos(after);
     let failing = play(config, &[failing_fast(read(at, 70, class))]);
@@ -79,7 +79,7 @@ fn a_read_that_meets_collection_fails_at_once_and_knows_for_how_long() {
 
 #[test]
 fn the_remaining_time_is_counted_from_the_answer_on() {
-    // The chip is free again before the host has its answer.
+    // The chip is free again before the host receives the completion.
     let at = OPENS + Nanos(GC_COPY - 100);
     let played = play(&drive(), &[failing_fast(read(at, 70, 3))]);
     let done = played.done(played.number(at));
@@ -88,14 +88,14 @@ fn the_remaining_time_is_counted_from_the_answer_on() {
 
 #[test]
 fn a_read_that_meets_no_collection_does_not_fail() {
-    // Long before, when the chip is idle, and when all three blocks have been collected.
+    // Long before collection, while the chip is idle; and after all three blocks have been collected.
     for at in [Time(40_000_000), OPENS + Nanos::millis(10)] {
         let played = play(&drive(), &[failing_fast(read(at, 70, 3))]);
         assert_eq!(played.done(played.number(at)).status, Status::Success);
     }
 }
 
-/// Reads of other pages of the chip, one of which has begun.
+/// Reads of other pages of the chip; one of them has started.
 #[test]
 fn other_reads_contend_only_where_anything_does() {
     let (begun, at) = (Time(30_000_000), Time(30_010_000));
@@ -116,13 +116,14 @@ fn other_reads_contend_only_where_anything_does() {
             *script.last_mut().expect("there is one") = read(at, 70, 3);
             let waiting = play(&config, &script);
             let real = waiting.of(waiting.number(at))[0].start;
-            // The command of the next read goes over the bus while the data of the one before is there.
+            // The next read's command is transferred while the previous read's data is ready.
             assert_eq!(done.at + done.busy_for, real, "{queued} queued");
         }
     }
 }
 
-/// A program that a read of class 1 resets within 30 us is no reason to go elsewhere, unless anything is.
+/// A program that a read of class 1 can reset within 30 µs is no reason to fail, except under
+/// [`FailFast::Anything`].
 #[test]
 fn a_preemption_contends_only_where_anything_does() {
     let (begun, at) = (Time(30_000_000), Time(30_020_000));
@@ -159,7 +160,7 @@ fn programs_of_the_host_contend_only_where_that_is_asked_for() {
         for queued in [0, 2] {
             let mut config = drive();
             config.schedule.fail_fast = what;
-            // All writes are committed as they come.
+            // All writes are committed as they arrive.
             config.schedule.commit = CommitPolicy::Sos;
             let mut script: Vec<Sent> = (0..=queued).map(|n| write(begun, 60 + n)).collect();
             script.push(failing_fast(read(at, 70, 3)));
@@ -180,7 +181,7 @@ fn programs_of_the_host_contend_only_where_that_is_asked_for() {
 fn a_collection_that_is_not_preemptible_is_waited_for_to_its_end() {
     let mut config = drive();
     config.gc.preemptible = false;
-    // The third block is the last: after it nothing else comes.
+    // The third block is the last; nothing follows it.
     let third = 2 * (5 * GC_COPY + 125 + 300_000);
     for chip in [ChipPolicy::Fifo, ChipPolicy::ReadsFirst] {
         config.schedule.chip = chip;
@@ -215,7 +216,7 @@ fn reads_from_the_buffer_and_of_nothing_do_not_fail() {
     let all: Vec<Sent> = garbage.chain(script).chain([failing_fast(read(at + Nanos(1), 71, 3))]).collect();
     let played = play_in_windows(&config, PreparedState::Sequential, Some(windows), &all);
     assert_eq!(played.done(played.number(at)).status, Status::Success);
-    // What is not there is not waited for either.
+    // An unwritten page needs no wait, either.
     let empty = play_in_windows(&config, PreparedState::Empty, None, &[failing_fast(read(Time(5), 3, 3))]);
     assert_eq!(empty.done(0).status, Status::Success);
 }
@@ -226,7 +227,7 @@ fn a_read_of_several_pages_fails_as_a_whole() {
     config.geometry.channels = 2;
     config.ftl.allocation = tailcut_ssd::controller::ftl::allocation::Allocation::Static;
     let windows = Windows { from: OPENS, period: Nanos::millis(100), length: Nanos::millis(100) };
-    // Even pages lie in the first plane, the only one with garbage.
+    // Even pages are in the first plane, the only one with garbage.
     let pages = (0..4).flat_map(|block| (0..3).map(move |page| (block * 8 + page) * 2));
     let garbage: Vec<Sent> = pages.zip(0..).map(|(page, n)| write(Time(200_000 * n), page)).collect();
     let at = OPENS + Nanos(50_000);
@@ -255,15 +256,14 @@ fn a_read_of_several_pages_fails_as_a_whole() {
     }
 }
 
-/// Pages of a program that wait for the bus, behind commands of another chip, are part of what a read waits
-/// for.
+/// A read also waits for those pages of a program that wait for the bus behind commands of another chip.
 #[test]
 fn a_read_may_come_while_a_program_waits_for_the_bus() {
     let mut waited = 0;
     for seed in 0..200 {
         let mut config = drives::plane(16, 8);
         (config.geometry.chips, config.geometry.planes) = (8, 4);
-        // The bus is busy: a page takes as long on it as in the cells.
+        // A busy bus: transferring a page takes as long as reading the cells.
         config.timing.bus /= 10;
         config.timing.program = vec![Nanos::micros(20)];
         config.ftl.spare = 400_000;

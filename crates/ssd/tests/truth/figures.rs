@@ -1,4 +1,4 @@
-//! The figures of drives that serve one or two commands, where arithmetic gives each of them.
+//! Metrics of drives that serve one or two commands, where each value follows from arithmetic.
 
 use crate::drives;
 use crate::host::{command, prepared, serve};
@@ -15,7 +15,7 @@ const TRANSFER: u64 = 5_120; // 512 B at 100 MB/s
 const LINK: u64 = 1; // 512 B at 1 TB/s are half a ns, rounded up
 const READ: u64 = COMMAND + CELL + TRANSFER;
 
-/// A drive of pages of one sector. They lie on its planes first, then on dies, channels and chips.
+/// A drive with one-sector pages, striped over planes first, then dies, channels and chips.
 fn drive(channels: u32, chips: u32, dies: u32, planes: u32) -> SsdConfig {
     let mut config = drives::plane(64, 16);
     let g = &mut config.geometry;
@@ -36,7 +36,7 @@ fn read(first: u64, sectors: u32) -> Command {
     command(Op::Read, first, sectors)
 }
 
-/// What a drive has done when it has served these commands, all at once, and how long it took.
+/// Metrics of a drive after serving these commands, all sent at once, and the total time.
 fn serving<const N: usize>(config: &SsdConfig, commands: [Command; N]) -> (Figures, u64) {
     let mut ssd = prepared(config, PreparedState::Sequential);
     let done = serve(&mut ssd, N, commands);
@@ -49,7 +49,7 @@ fn equal(measured: f64, part: u64, whole: u64) {
     assert!((measured - expected).abs() < 1e-12, "{measured} for {part} of {whole}");
 }
 
-/// Times in ns summed over lines: bus active, bus contention, cell active; the rest is idle.
+/// Times in ns, summed over lines: bus active, bus contention, cell active; the rest is idle.
 fn breakdown(b: Breakdown, [active, contention, cell]: [u64; 3], lines: u64, time: u64) {
     let whole = lines * time;
     equal(b.bus_active, active, whole);
@@ -109,7 +109,7 @@ fn reads_of_two_dies_are_one_transaction_of_pal2() {
 
 #[test]
 fn shares_count_memory_requests_and_not_transactions() {
-    // Two dies of two planes: the pages 0 to 3 fill the chip, and page 4 is alone.
+    // Two dies of two planes: pages 0 to 3 fill the chip, and page 4 is alone.
     let (figures, _) = serving(&drive(1, 1, 2, 2), [read(0, 4), read(4, 1)]);
     assert_eq!(figures.parallelism, [1, 0, 0, 1]);
     assert_eq!(figures.parallelism_shares(), [0.2, 0.0, 0.0, 0.8]);
@@ -122,7 +122,7 @@ fn shares_count_memory_requests_and_not_transactions() {
 fn two_chips_of_one_bus_contend_for_commands_and_for_transfers() {
     let (figures, time) = serving(&drive(1, 2, 1, 1), [read(0, 1), read(1, 1)]);
     assert_eq!(time, COMMAND + CELL + 2 * TRANSFER + LINK);
-    // The second chip waits for the first one's command, and with its data for the first one's.
+    // The second chip waits for the first one's command and, with its data, for the first one's data.
     let contention = COMMAND + (TRANSFER - COMMAND);
     breakdown(figures.breakdown(), [2 * (COMMAND + TRANSFER), contention, 2 * CELL], 2, time);
     let held = 2 * READ + (TRANSFER - COMMAND);
@@ -147,7 +147,7 @@ fn programs_behind_buffered_writes_do_not_count_as_chips_held_for_a_command() {
     let program = COMMAND + TRANSFER + 100_000;
     equal(figures.unit_utilisation(), program, program + LINK);
     assert_eq!((figures.active.0, figures.inter_chip_idleness()), (LINK, 1.0));
-    // A read that waits for the program of another page meets a chip that is held.
+    // A read that waits for a program of another page finds its chip busy.
     let mut ssd = prepared(&config, PreparedState::Sequential);
     serve(&mut ssd, 1, [command(Op::Write, 0, 1)]);
     let began = Time(10_000);

@@ -1,5 +1,5 @@
-//! The rules that keep reordered requests right (Sprinkler, section 4.4): each check is seen to fail
-//! when its rule does not hold.
+//! The rules that keep reordered requests correct (Sprinkler, section 4.4): each check is shown to fail when
+//! its rule is broken.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -17,11 +17,11 @@ use tailcut_ssd::probe::Member;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, Precondition, Probe, Ssd, SsdConfig};
 
-/// The policies that reorder.
+/// The policies that reorder requests.
 const POLICIES: [CommitPolicy; 4] =
     [CommitPolicy::Pas, CommitPolicy::Faro, CommitPolicy::Rios, CommitPolicy::Sprinkler];
 
-/// Random loads on random drives find a hazard that nobody guards, and only then.
+/// Random loads on random drives detect an unguarded hazard, and report nothing otherwise.
 fn swarm_notices(rule: Rule) {
     let tune = |drive: &mut SsdConfig, seed: u64| {
         drive.schedule.commit = POLICIES[(seed % 4) as usize];
@@ -48,17 +48,17 @@ fn a_write_after_a_read_does_not_take_its_page_away() {
     swarm_notices(Rule::WriteAfterRead);
 }
 
-/// What a drive did, in the order in which it did it.
+/// Everything that a drive did, in order.
 #[derive(Debug, Default)]
 struct Log {
     transactions: Vec<ChipRecord>,
     /// First logical page of each command, by its number.
     first_pages: Vec<u32>,
-    /// Pages of commands that have been read from flash.
+    /// Pages of commands that were read from flash.
     read: HashSet<(u32, u32)>,
-    /// Pages that went to the host before they had been read.
+    /// Pages sent to the host before they were read.
     early: usize,
-    /// Pages of each command that have gone to the host.
+    /// Pages of each command that were sent to the host.
     returned: HashMap<u32, u32>,
 }
 
@@ -80,7 +80,7 @@ impl Probe for Log {
     }
 }
 
-/// Serves `commands`, numbered in their order, with `depth` in flight.
+/// Serves `commands`, numbered in order, with `depth` in flight.
 fn watch(config: &SsdConfig, depth: usize, commands: &[Command]) -> Log {
     config.check_space().expect("a drive with room to work");
     let page = |command: &Command| (command.sector / u64::from(config.geometry.page_sectors())) as u32;
@@ -103,7 +103,7 @@ fn watch(config: &SsdConfig, depth: usize, commands: &[Command]) -> Log {
     ssd.probe
 }
 
-/// Two channels of two chips of two dies and planes, write-through, with room to spare.
+/// Two channels of two chips, each with two dies of two planes; write-through, with ample spare space.
 fn drive(policy: CommitPolicy) -> SsdConfig {
     let mut config = drives::plane(32, 8);
     let g = &mut config.geometry;
@@ -126,7 +126,7 @@ fn random_commands(seed: u64, config: &SsdConfig, count: usize, fua_in_100: u64)
     (0..count).map(draw).collect()
 }
 
-/// The first and the last moment at which a memory request of each command started.
+/// Times at which the first and the last memory request of each command started.
 fn starts(log: &Log) -> HashMap<u32, (Time, Time)> {
     let mut starts: HashMap<u32, (Time, Time)> = HashMap::new();
     for record in &log.transactions {
@@ -138,7 +138,7 @@ fn starts(log: &Log) -> HashMap<u32, (Time, Time)> {
     starts
 }
 
-/// Pairs of commands, one of them with force unit access, whose order was changed.
+/// Number of command pairs that were reordered although one of them has FUA set.
 fn reordered(log: &Log, commands: &[Command]) -> usize {
     let mut starts: Vec<(u32, (Time, Time))> = starts(log).into_iter().collect();
     starts.sort_unstable();
@@ -176,8 +176,8 @@ proptest! {
     }
 }
 
-/// How many transactions of its chip go before a read that overlaps with nothing, while sets of
-/// four that overlap fully keep coming.
+/// Number of transactions on its chip that overtake a read without overlap, while sets of four fully
+/// overlapping requests keep arriving.
 fn passed_over(passes: u32) -> usize {
     let mut config = drives::plane(16, 64);
     let g = &mut config.geometry;
@@ -186,10 +186,10 @@ fn passed_over(passes: u32) -> usize {
     config.schedule.commit = CommitPolicy::Sprinkler;
     config.schedule.passes = passes;
     config.ftl.spare = 500_000;
-    // Written in order, page n lies at place n % 4, page offset n / 4 of its block.
+    // Written in order, page n is in die/plane slot n % 4, at page offset n / 4 of its block.
     let full = |n: u64| command(Op::Read, 4 * (n % 60), 4);
     let mut commands: Vec<Command> = (0..400).map(full).collect();
-    // The first set starts at once; of what waits behind it this is the oldest.
+    // The first set starts at once; this request is the oldest of those waiting behind it.
     commands.insert(1, command(Op::Read, 4 * 61, 1));
     let log = watch(&config, 16, &commands);
     let is_lone = |record: &ChipRecord| record.members.iter().any(|m| m.command == Some(CommandId(1)));
@@ -199,7 +199,7 @@ fn passed_over(passes: u32) -> usize {
 #[test]
 fn no_request_is_passed_over_for_ever() {
     for passes in [0, 1, 5, 16] {
-        // The transaction that ran when it came counts, too.
+        // The transaction in progress when it arrived also counts.
         assert_eq!(passed_over(passes), passes.max(1) as usize);
     }
     let starved = broken(Rule::BoundedWait, || passed_over(5));

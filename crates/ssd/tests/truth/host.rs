@@ -3,7 +3,7 @@
 use tailcut_base::{Command, CommandId, Completion, Device, Op, Status, Submit, Time};
 use tailcut_ssd::{Precondition, Ssd, SsdConfig, precondition::PreparedState};
 
-/// A drive prepared as told, with all of its pages.
+/// A drive in the given prepared state, with all of its pages.
 pub fn prepared(config: &SsdConfig, state: PreparedState) -> Ssd {
     config.check_space().expect("a drive with room to work");
     let mut ssd = Ssd::new(config, 1, true);
@@ -27,7 +27,7 @@ pub fn command(op: Op, sector: u64, sectors: u32) -> Command {
     }
 }
 
-/// Sends all commands, `depth` of them in flight at a time. Returns the completions in their order.
+/// Sends all commands, `depth` in flight at a time. Returns the completions in order.
 pub fn serve(ssd: &mut Ssd, depth: usize, commands: impl IntoIterator<Item = Command>) -> Vec<Completion> {
     let mut done: Vec<Completion> = Vec::new();
     let (mut now, mut sent) = (Time::ZERO, 0);

@@ -1,4 +1,4 @@
-//! Collection that takes no time: the same pages and erases as ever, and no chip.
+//! Zero-cost collection: the same copies and erases as ordinary collection, without occupying chips.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -28,7 +28,7 @@ fn ideal_collection_amplifies_as_ordinary_collection_does() {
         let (ideal, real) = (measure(policy, true), measure(policy, false));
         let (a, b) = (ideal.write_amplification(), real.write_amplification());
         println!("{policy}: ideal {a:.4}, ordinary {b:.4}");
-        // Ordinary collection is up to a block behind, and that block is spare space: one of 300.
+        // Ordinary collection lags by up to a block, which counts as spare space: one block in 300.
         assert!((a / b - 1.0).abs() < 0.01, "{policy}: {a} against {b}");
         let (erases, erases_real) = (ideal.counts.erases as f64, real.counts.erases as f64);
         assert!((erases / erases_real - 1.0).abs() < 0.02, "{erases} erases against {erases_real}");
@@ -45,7 +45,7 @@ fn ideal_collection_holds_no_chip() {
     for kind in [Kind::GcRead, Kind::GcWrite, Kind::Erase] {
         assert_eq!(figures.served[kind as usize], 0, "{kind:?}");
     }
-    // A write takes as long as one that meets nothing: chips do nothing else.
+    // Writes meet no contention: the chips do nothing else.
     let user = figures.holders[Holder::UserWrite as usize];
     assert_eq!(user, figures.counts.programmed_user * (7 * 25 + 1538 + 100_000));
 }

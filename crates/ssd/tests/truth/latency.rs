@@ -1,4 +1,4 @@
-//! With one request at a time a latency is the sum of its phases, to the nanosecond.
+//! With one request at a time, a latency is the sum of its phases, to the nanosecond.
 
 use crate::drives;
 use crate::host::{command, prepared, serve};
@@ -7,7 +7,7 @@ use tailcut_ssd::SsdConfig;
 use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::precondition::PreparedState;
 
-/// A drive with a different time for everything, so that no phase can stand in for another.
+/// A drive whose times all differ, so that no phase can be mistaken for another.
 fn drive() -> SsdConfig {
     let mut config = drives::plane(16, 9);
     config.geometry.page_bytes = 4096;
@@ -66,7 +66,7 @@ fn check(
 fn a_read_takes_command_cell_transfer_firmware_and_link() {
     let config = drive();
     for (sectors, data) in [(8, PAGE_ON_LINK), (1, SECTOR_ON_LINK)] {
-        // A page of the flash is read as a whole, whatever the host wants of it.
+        // A page is read from flash as a whole, whichever part the host requests.
         let phases = |page: u64| {
             vec![
                 (Cause::BusCommand, COMMAND),

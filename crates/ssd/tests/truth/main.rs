@@ -1,5 +1,4 @@
-//! The drive against theory, against arithmetic, and against a model of it that is too simple to be
-//! wrong.
+//! The drive compared with theory, with arithmetic, and with a model that is too simple to be wrong.
 
 mod amplification;
 mod bandwidth;

@@ -1,5 +1,5 @@
-//! Random loads on random drives that preempt: whatever is suspended or reset, a read returns what was
-//! written last.
+//! Random loads on random drives with preemption: whatever is suspended or reset, a read returns the last
+//! data written.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -12,7 +12,7 @@ use tailcut_ssd::planted::{Rule, broken};
 use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Counters, SsdConfig};
 
-/// What is done to programs and erases: reset, suspended, and one of each.
+/// Handling of programs and erases: reset, suspend, and one of each.
 const HANDLINGS: [(Handling, Handling); 4] = [
     (Handling::Reset, Handling::Reset),
     (Handling::Suspend, Handling::Suspend),
@@ -22,8 +22,8 @@ const HANDLINGS: [(Handling, Handling); 4] = [
 
 const SWARM: Swarm = Swarm { name: "making way", cases: 900, length: 250, reads: true, controls: false };
 
-/// Every drive preempts, in its own way, and quickly. The rest stays random: schedulers, buffers,
-/// faults, parts of SOS.
+/// Enables preemption on every drive, in different ways and with short times. All else stays random:
+/// schedulers, buffers, faults, parts of SOS.
 fn tune(drive: &mut SsdConfig, seed: u64) {
     let mut r = Stream::new(seed, "test.making-way");
     drive.schedule.chip = ChipPolicy::ReadsFirst;
@@ -42,7 +42,7 @@ fn tune(drive: &mut SsdConfig, seed: u64) {
     drive.check_preemption().expect("a drive that can preempt");
 }
 
-/// How many drives have met what `count` counts.
+/// Number of drives for which `count` is nonzero.
 fn met(counts: &[Counters], count: impl Fn(&Counters) -> u64) -> usize {
     counts.iter().filter(|counts| count(counts) > 0).count()
 }
@@ -50,7 +50,7 @@ fn met(counts: &[Counters], count: impl Fn(&Counters) -> u64) -> usize {
 #[test]
 fn a_drive_that_makes_way_for_reads_returns_what_was_written_last() {
     let counts = SWARM.counts(tune);
-    // A swarm that meets nothing shows nothing.
+    // A swarm that meets none of these proves nothing.
     for (name, met) in [
         ("program suspended", met(&counts, |c| c.program_suspends)),
         ("erase suspended", met(&counts, |c| c.erase_suspends)),
@@ -82,14 +82,14 @@ fn a_worn_drive_that_makes_way_for_reads_returns_what_was_written_last() {
         });
         assert!(met(&counts, |c| c.program_resets.min(c.program_failures)) > 0);
         assert!(met(&counts, |c| c.erase_resets) > 0);
-        // Without a capacitor what was answered stays on flash, and only collection's copies and
-        // data that nobody waits for can be restored.
+        // Without a capacitor, acknowledged data stays on flash, so only collection's copies and
+        // unacknowledged data can be restored.
         assert!(!capacitor || met(&counts, |c| c.pages_restored) > 0);
     }
 }
 
-/// Drives that reset programs of several bits per cell find a rule of word lines that does not hold, and
-/// only then.
+/// With random drives that reset programs of several bits per cell, checks detect a broken word-line rule,
+/// and report nothing otherwise.
 fn swarm_notices(rule: Rule) {
     let tune = |drive: &mut SsdConfig, seed: u64| {
         tune(drive, seed);

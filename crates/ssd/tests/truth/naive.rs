@@ -1,5 +1,5 @@
-//! A drive next to a model of it that is too simple to be wrong: a list of page contents, changed
-//! in the order of submission. Every completion is held against it.
+//! A drive next to a model that is too simple to be wrong: a list of page contents, updated in submission
+//! order. Every completion is compared with it.
 
 use std::collections::BTreeMap;
 use tailcut_base::control::{Control, ControlReply, Windows};
@@ -22,32 +22,32 @@ struct Pending {
 pub struct Pair {
     /// The drive.
     pub ssd: Ssd<Watch>,
-    /// The moment up to which events have been served.
+    /// Time up to which events have been processed.
     pub now: Time,
-    /// The content of each logical page, by the order of submission.
+    /// Content of each logical page in submission order.
     pages: Vec<u32>,
-    /// Pages that a refused write touched: what they hold is anybody's guess.
+    /// Pages that a refused write touched: their content is undefined.
     unknown: Vec<bool>,
     page_sectors: u64,
     pending: BTreeMap<u32, Pending>,
     next_id: u32,
     next_content: u32,
     completions: Vec<Completion>,
-    /// Events since the last answer.
+    /// Events since the last completion.
     idle_steps: u32,
 }
 
-/// No tiny drive needs so many events for one answer: one that takes more runs in circles.
+/// No tiny drive needs this many events for one completion: a drive that does is in an infinite loop.
 const STEPS_MAX: u32 = 100_000;
 
-/// The classes of reads.
+/// The read classes.
 const CLASSES: [Class; 3] = match (Class::new(1), Class::new(2)) {
     (Some(urgent), Some(prompt)) => [Class::DEFAULT, urgent, prompt],
     _ => panic!("these classes exist"),
 };
 
 impl Pair {
-    /// An empty drive, and a list of zeros.
+    /// An empty drive and a list of zeros.
     pub fn new(config: &SsdConfig, seed: u64) -> Pair {
         let ssd = Ssd::watched(config, seed, true, Watch::new(config));
         let identity = ssd.identify();
@@ -67,40 +67,40 @@ impl Pair {
         }
     }
 
-    /// Size of the drive in sectors.
+    /// Capacity of the drive in sectors.
     pub fn sectors(&self) -> u64 {
         self.pages.len() as u64 * self.page_sectors
     }
 
-    /// Logical pages of the drive.
+    /// Number of logical pages of the drive.
     pub fn pages(&self) -> u64 {
         self.pages.len() as u64
     }
 
-    /// The sets of the drive.
+    /// NVM sets of the drive.
     pub fn sets(&self) -> Sets {
         self.ssd.sets()
     }
 
-    /// The set of a sector.
+    /// NVM set of a sector.
     fn set_of(&self, sector: u64) -> u32 {
         (sector / (self.sectors() / u64::from(self.sets().count()))) as u32
     }
 
-    /// How many pages there are from a page to the end of its set.
+    /// Number of pages from `page` to the end of its set.
     pub fn pages_from(&self, page: u64) -> u64 {
         let each = self.pages() / u64::from(self.sets().count());
         each - page % each
     }
 
-    /// Lets time pass; completions on the way are checked.
+    /// Advances the time, checking the completions in between.
     pub fn pass(&mut self, time: Nanos) {
         let until = self.now + time;
         self.advance(until);
         self.now = until;
     }
 
-    /// Gives a set windows of collection, or takes them away. Drives that have no use for them say so.
+    /// Sets or clears a set's collection windows. Drives that do not support windows must refuse to set them.
     pub fn set_windows(&mut self, set: u32, windows: Option<Windows>) {
         let call = windows.map_or(Control::ClearWindows, Control::SetWindows);
         let reply = self.ssd.control_set(self.now, SetId::new(set), call);
@@ -112,8 +112,8 @@ impl Pair {
         assert_eq!(reply, expected);
     }
 
-    /// Submits a command now, or as soon as the drive has a tag for it. The stream of a read chooses its
-    /// class. One read in four would rather fail than wait.
+    /// Submits a command now, or as soon as the drive has a free tag. A read's stream determines its class,
+    /// and one read in four is fail-fast.
     pub fn submit(&mut self, op: Op, sector: u64, sectors: u32, fua: bool, stream: u8) {
         let command = Command {
             id: CommandId(self.next_id),
@@ -140,8 +140,8 @@ impl Pair {
         self.pending.insert(command.id.0, pending);
     }
 
-    /// Makes a call of the control interface of a set. Drives that map by block, or collect in no time, may
-    /// have no use for it; values may not fit. The watch is told of quiet periods.
+    /// Calls the control interface of a set. Drives with block mapping or zero-cost collection may not
+    /// support the call, and its values may be invalid. The observer is notified of quiet periods.
     pub fn control(&mut self, set: u32, call: Control) {
         let reply = self.ssd.control_set(self.now, SetId::new(set), call);
         let config = self.ssd.config();
@@ -166,7 +166,7 @@ impl Pair {
         }
     }
 
-    /// Waits for a quiet period of a set, which must come when nothing is asked of the drive.
+    /// Waits for a quiet period of a set, which must begin once the drive is idle.
     pub fn wait_for_quiet(&mut self, set: u32) {
         if self.ssd.config().ftl.mapping == MappingLevel::Block {
             return;
@@ -181,14 +181,14 @@ impl Pair {
         }
     }
 
-    /// Waits until every command is answered.
+    /// Waits until all commands are complete.
     pub fn drain(&mut self) {
         while !self.pending.is_empty() {
             self.step("an answer");
         }
     }
 
-    /// Lets the drive come to rest, and compares all of it with the model.
+    /// Lets the drive become idle and compares its entire content with the model.
     pub fn finish(mut self) -> Pair {
         self.drain();
         for page in 0..self.pages() {
@@ -207,12 +207,12 @@ impl Pair {
         self
     }
 
-    /// What the drive has counted.
+    /// The drive's counters.
     pub fn counts(&self) -> Counters {
         self.ssd.figures(self.now).counts
     }
 
-    /// Serves the next event.
+    /// Processes the next event.
     fn step(&mut self, what: &str) {
         let next = self.ssd.next_event();
         assert!(next != Time::NEVER, "no event will ever bring {what}: {}", self.ssd.why_stuck());
@@ -262,7 +262,7 @@ impl Pair {
         }
     }
 
-    /// The pages that a command touches.
+    /// Pages that a command touches.
     fn touched(&self, command: &Command) -> std::ops::Range<u64> {
         if command.op == Op::Flush {
             return 0..0;
@@ -271,7 +271,7 @@ impl Pair {
         command.sector / self.page_sectors..end.div_ceil(self.page_sectors)
     }
 
-    /// Changes the list as the command should change the drive. Returns what a read should see.
+    /// Applies a command to the model. Returns the content that a read must return.
     fn model(&mut self, command: &Command) -> u64 {
         let mut folded = 0;
         let (from, to) = (command.sector, command.sector + u64::from(command.sectors));

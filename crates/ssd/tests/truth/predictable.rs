@@ -1,4 +1,4 @@
-//! NVMe Predictable Latency Mode on a drive: windows, what the log says of them, and what comes of it.
+//! NVMe Predictable Latency Mode of a drive: its windows, the log about them, and their effects.
 
 use crate::control::Host;
 use crate::drives;
@@ -17,7 +17,7 @@ fn log(host: &mut Host) -> Log {
     }
 }
 
-/// A drive with the mode on, in the deterministic window, after it has collected.
+/// A drive with the mode enabled, in the deterministic window after collection has finished.
 fn deterministic(writes: u64) -> Host {
     let mut host = Host::overwritten();
     let config = Config { events: Events::ALL, writes, ..Config::default() };

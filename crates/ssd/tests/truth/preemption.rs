@@ -1,5 +1,5 @@
-//! Programs and erases that make way for reads: how long that takes, to the nanosecond, how often it
-//! can happen, and what becomes of their data.
+//! Preemption of programs and erases by reads: its exact duration in nanoseconds, how often it can happen,
+//! and the fate of the data.
 
 use crate::drives;
 use crate::script::{Played, Sent, play, read, write};
@@ -19,12 +19,12 @@ pub const ERASE_SUSPEND: Nanos = Nanos(41_017);
 pub const ERASE_RESUME: Nanos = Nanos(2_011);
 pub const ERASE_RESET: Nanos = Nanos(17_041);
 
-/// Command, cells and data of a read: 7 cycles of 25 ns, 20 µs, 512 B at 333 MB/s.
+/// Command, cells and data transfer of a read: 7 cycles of 25 ns, 20 µs, 512 B at 333 MB/s.
 pub const READ_ON_CHIP: Nanos = Nanos(175 + 20_000 + 1_538);
-/// 512 B at 3.938 GB/s.
+/// Link time of 512 B at 3.938 GB/s.
 pub const LINK: Nanos = Nanos(131);
 
-/// One plane, all of whose times differ.
+/// One plane whose times all differ.
 pub fn drive(handling: Handling) -> SsdConfig {
     let mut config = drives::plane(16, 8);
     config.ftl.spare = 500_000;
@@ -38,7 +38,7 @@ pub fn drive(handling: Handling) -> SsdConfig {
     config
 }
 
-/// The time to take a chip from an operation, and what going on costs.
+/// Time to take a chip from an operation, and the cost of resuming.
 pub fn costs(kind: Kind, handling: Handling) -> (Nanos, Nanos) {
     match (kind, handling) {
         (Kind::Erase, Handling::Suspend) => (ERASE_SUSPEND, ERASE_RESUME),
@@ -48,37 +48,37 @@ pub fn costs(kind: Kind, handling: Handling) -> (Nanos, Nanos) {
     }
 }
 
-/// Writes with long pauses from `from` on, until collection has erased something.
+/// Writes with long pauses from `from` on, until collection has erased a block.
 fn writes(from: Time) -> Vec<Sent> {
     (0..80).map(|n| write(from + Nanos::millis(2) * n, n % 40)).collect()
 }
 
-/// When the first operation of `kind` runs if nothing meets it.
+/// Runs the writes without reads; returns the first operation of `kind`.
 fn undisturbed(config: &SsdConfig, kind: Kind, from: Time) -> (Played, ChipRecord) {
     let played = play(config, PreparedState::Sequential, &writes(from));
     let record = played.first(kind, from).clone();
     (played, record)
 }
 
-/// A read at `at`, of a page that no write touches, beside the writes.
+/// Runs the writes together with `reads` of a page that they do not touch.
 fn disturbed(config: &SsdConfig, from: Time, reads: &[(Time, u8)]) -> Played {
     let reads = reads.iter().map(|&(at, class)| read(at, 50, class));
     play(config, PreparedState::Sequential, &writes(from).into_iter().chain(reads).collect::<Vec<_>>())
 }
 
-/// Moments of an operation at which a read may come: in the command phase, at its end, amid the cell
-/// time, and where less is left than it takes to take the chip.
+/// Times at which a read may arrive during an operation: in the command phase, at its end, in the middle of
+/// the cell time, and when less time is left than preemption takes.
 fn moments(operation: &ChipRecord) -> [Time; 5] {
     let (start, cells, end) = (operation.start, operation.command_end, operation.end);
     [start + Nanos(1), cells, cells + Nanos(7_777), Time(end.0 - 50_000), Time(end.0 - 3_001)]
 }
 
-/// The class of a read that may do just this.
+/// The class of reads that may use exactly this handling.
 pub fn class_for(handling: Handling) -> u8 {
     3 - handling as u8
 }
 
-/// From when on the operation can be stopped, and whether it is.
+/// The time from which the operation can be stopped, and whether it is stopped.
 fn is_taken(config: &SsdConfig, operation: &ChipRecord, at: Time, takes: Nanos) -> (Time, bool) {
     let begin = at.max(operation.command_end);
     let is_quicker = operation.end.since(begin) > takes;
@@ -100,8 +100,7 @@ fn check_read(played: &Played, kind: Kind, handling: Handling, at: Time, waits: 
 
 #[test]
 fn a_read_waits_for_the_handover_of_its_chip_and_no_longer() {
-    // Long after the start as well as right at it: how long a chip had nothing else to do before is
-    // no reason to let a read wait.
+    // Long after the start and right at it: how long the chip was idle before must not delay the read.
     for from in [Time(1_000_000), Time(500_000_000)] {
         for handling in [Handling::None, Handling::Suspend, Handling::Reset] {
             for (kind, when_quicker) in
@@ -158,7 +157,7 @@ fn what_was_reset_is_done_again_behind_the_read() {
             assert_eq!(again.start, taken + READ_ON_CHIP, "at {at}");
             assert_eq!(again.end.since(again.start), whole.end.since(whole.start));
             let Some(write) = again.members[0].command else { continue };
-            // The try that was in vain, and not what it had waited for before that.
+            // Only the failed attempt counts, not the wait before it.
             assert_eq!(played.span(write.0, Cause::Retry), taken.since(whole.start));
             assert_eq!(played.span(write.0, Cause::Link), LINK);
             assert_eq!(played.span(write.0, Cause::ChipUserRead), READ_ON_CHIP);
@@ -174,8 +173,8 @@ fn reads_that_come_while_a_chip_is_suspended_go_before_it_is_resumed() {
         let (_, whole) = undisturbed(&config, kind, Time(1_000_000));
         let (takes, resume) = costs(kind, Handling::Suspend);
         let at = whole.command_end + Nanos(20_000);
-        // One while it is being suspended, two while the first read has the chip, of which the more
-        // urgent goes first.
+        // One read arrives during the suspension, and two more during the first read; the more urgent of
+        // those goes first.
         let reading = at + takes + Nanos(9);
         let times = [at, at + (takes - Nanos(3)), reading, reading + Nanos(1)];
         let played = disturbed(

@@ -1,4 +1,4 @@
-//! The state that preparation constructs is the one that writing leads to.
+//! Preparation constructs the same state as sustained writing.
 
 use crate::drives;
 use crate::writer::{Writer, uniform};
@@ -12,7 +12,7 @@ use tailcut_ssd::controller::ftl::closed::VictimPolicy;
 use tailcut_ssd::flash::{LogicalPage, PlaneId};
 use tailcut_ssd::precondition::PreparedState;
 
-/// The largest distance between two cumulative distributions (Kolmogorov and Smirnov).
+/// The Kolmogorov-Smirnov distance of two samples with values up to `most`.
 fn distance(a: &[u32], b: &[u32], most: u32) -> f64 {
     let share =
         |all: &[u32], limit: u32| all.iter().filter(|&&x| x <= limit).count() as f64 / all.len() as f64;
@@ -40,8 +40,8 @@ fn a_constructed_steady_state_is_that_of_endless_writing() {
             amplification[0], amplification[1]
         );
         assert!((ratio - 1.0).abs() < 0.03, "{policy}: {amplification:?}");
-        // Two samples of a thousand blocks of one distribution are further apart than 0.073 in one
-        // of a hundred cases. Cost-benefit is prepared as greedy, which it is not quite.
+        // Two samples of a thousand blocks from one distribution differ by more than 0.073 in one of a
+        // hundred cases. Cost-benefit is prepared as greedy, which is only an approximation.
         let limit = if policy == VictimPolicy::CostBenefit { 0.1 } else { 0.073 };
         assert!(apart < limit, "{policy}: the distributions of valid pages are {apart} apart");
         built.ssd.check();
@@ -61,15 +61,16 @@ fn the_first_writes_to_a_prepared_drive_cost_as_much_as_later_ones() {
     assert!((first / later - 1.0).abs() < 0.05, "{first} at first, {later} later");
 }
 
-/// What a host meets on a drive: how the pages of its requests lie, and how its blocks are filled.
+/// The layout that a host finds on a drive: how the pages of its requests are spread, and how full its blocks
+/// are.
 struct Layout {
-    /// Of requests of eight pages, the most pages that one plane has to read.
+    /// For requests of eight pages: the largest number of pages that one plane has to read.
     most_in_plane: Vec<u32>,
-    /// Valid pages of a full block.
+    /// Number of valid pages in each full block.
     valid: Vec<u32>,
-    /// Pages that are left in the open blocks of a plane, the host's and that of collection.
+    /// Free pages left in a plane's open blocks, the host's and the collector's.
     left: Vec<u32>,
-    /// Latencies of reads of eight pages, one at a time, in ns.
+    /// Latencies in ns of reads of eight pages, one at a time.
     latencies: Vec<u64>,
 }
 
@@ -95,11 +96,11 @@ impl Layout {
     }
 }
 
-/// Pages of a request.
+/// Pages per request.
 const REQUEST: u32 = 8;
 const REQUESTS: u32 = 1000;
 
-/// Two channels of two chips of two planes, which need not wait for each other's data for long.
+/// Two channels of two chips of two planes, which seldom wait long for each other's data.
 fn small(mapping: MappingLevel, allocation: Allocation, victim: VictimPolicy) -> SsdConfig {
     let mut config = drives::plane(64, 32);
     (config.geometry.channels, config.geometry.chips, config.geometry.planes) = (2, 2, 2);
@@ -129,7 +130,7 @@ fn compare_layouts(config: &SsdConfig) {
     let pages = aged.pages();
     let mut order = shuffled(pages).into_iter();
     aged.write(pages, |_| (order.next().expect("one for each"), 0));
-    // A drive that maps by block copies half a block for each page.
+    // A drive with block mapping copies half a block for each page.
     let rounds = if config.ftl.mapping == MappingLevel::Block { 1 } else { 6 };
     aged.write(rounds * pages, uniform(pages));
     let aged: Vec<Layout> = (0..SAMPLES)
@@ -138,8 +139,8 @@ fn compare_layouts(config: &SsdConfig) {
             Layout::of(&mut aged)
         })
         .collect();
-    // A prepared drive begins with the host's blocks half full: looked at over the time in which these fill
-    // once.
+    // A prepared drive starts with the host's blocks half full, so it is sampled over the time in which they
+    // fill once.
     let period = u64::from(config.geometry.pages * config.geometry.plane_count());
     let built: Vec<Layout> = (0..SAMPLES)
         .map(|sample| {
@@ -166,9 +167,10 @@ fn compare_layouts(config: &SsdConfig) {
     println!("{what}: valid {valid:.3}, in a plane {in_plane:.3}, left {left:.3}, p99 {}", built(0.99));
     assert!(valid < 0.1, "{what}: the distributions of valid pages are {valid} apart");
     assert!(in_plane < 0.03, "{what}: the distributions of pages in one plane are {in_plane} apart");
-    // The planes of a drive that is written page by page open their blocks together: few samples.
+    // The planes of a drive written page by page open their blocks together, so there are few independent
+    // samples.
     assert!(left < 0.3, "{what}: the distributions of pages left in open blocks are {left} apart");
-    // Latencies come in steps, one for each page more in one plane.
+    // Latencies come in steps: one for each additional page in one plane.
     for (share, around) in [(0.5, 0.48..=0.52), (0.99, 0.985..=0.994)] {
         let range = aged(*around.start())..=aged(*around.end());
         assert!(range.contains(&built(share)), "{what}: {share} at {} ns, aged {range:?}", built(share));
@@ -185,5 +187,5 @@ fn shuffled(count: u64) -> Vec<u64> {
     order
 }
 
-/// Drives, or moments of a drive, that are compared.
+/// Number of drives, or of points in a drive's life, that are compared.
 const SAMPLES: u64 = 6;

@@ -1,12 +1,11 @@
-//! A read of 4 KiB of each preset that nothing is in the way of: worked out by hand from the figures'
-//! sources, to the nanosecond.
+//! An uncontended 4 KiB read on each preset: worked out by hand from the sources' figures, to the nanosecond.
 
 use crate::host::{command, prepared, serve};
 use tailcut_base::{Nanos, Op};
 use tailcut_ssd::Preset;
 use tailcut_ssd::precondition::PreparedState;
 
-/// The time of a read of 4 KiB, on as few blocks as the drive can be made of.
+/// Latency of a 4 KiB read, on the smallest drive that can be built.
 fn read_of(preset: Preset) -> Nanos {
     let mut config = preset.config();
     config.timing.read_jitter = Nanos(0);
@@ -19,7 +18,7 @@ fn read_of(preset: Preset) -> Nanos {
 
 #[test]
 fn one_read_takes_the_sum_of_its_parts() {
-    // Cells, command cycles, bus, link, firmware; divisions by rates round up.
+    // Cells, command cycles, bus, link, firmware; divisions by rates are rounded up.
     for (preset, parts) in [
         (Preset::M, [75_000, 175, 12_301, 1041, 0]),
         (Preset::Femu, [40_000, 175, 12_301, 1041, 0]),
@@ -30,14 +29,14 @@ fn one_read_takes_the_sum_of_its_parts() {
         (Preset::XlFlash, [4000, 175, 7685, 569, 0]),
         (Preset::TlcNvme, [45_000, 175, 3414, 569, 0]),
         (Preset::TlcSata, [45_000, 175, 3414, 6827, 0]),
-        // A whole page of 16 KiB moves on the bus.
+        // A whole page of 16 KiB is transferred over the bus.
         (Preset::QlcNvme, [110_000, 175, 13_654, 569, 0]),
     ] {
         assert_eq!(read_of(preset), Nanos(parts.iter().sum()), "{preset}");
     }
 }
 
-/// Of these drives it is known how many reads of 512 B the link lets through, 134,200 a second.
+/// For these drives, the number of 512 B reads that the link can carry is known: 134,200 per second.
 #[test]
 fn commands_of_the_sata_drive_occupy_its_link_for_what_is_known_of_it() {
     let link = Preset::ShinSata.config().link;

@@ -1,5 +1,5 @@
-//! Quiet periods: after the drive has said that it is ready for reads, its chips do nothing but read for the
-//! host, until a write or a trigger of collection comes.
+//! Quiet periods: once the drive has reported that it is ready for reads, its chips only serve host reads,
+//! until a write or a trigger of collection arrives.
 
 use crate::content::Swarm;
 use crate::control::Host;
@@ -12,11 +12,11 @@ use tailcut_ssd::probe::Member;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, Probe, Sets, SsdConfig};
 
-/// Sees to it that chips are quiet when they have to be, and do the work of their own set only.
+/// Verifies that chips are quiet when required, and that they work only for their own set.
 #[derive(Debug)]
 pub struct Watch {
     sets: Sets,
-    /// Of each set.
+    /// The quiet periods of each set.
     periods: Vec<Period>,
 }
 
@@ -28,18 +28,18 @@ struct Period {
 }
 
 impl Watch {
-    /// For a drive of this kind.
+    /// An observer for a drive with this configuration.
     pub fn new(config: &SsdConfig) -> Watch {
         let sets = Sets::new(&config.sets, &config.ftl, &config.geometry);
         Watch { sets, periods: vec![Period::default(); sets.count() as usize] }
     }
 
-    /// A set says that it is ready for reads.
+    /// A set reports that it is ready for reads.
     pub fn begin_quiet(&mut self, now: Time, set: u32) {
         self.periods[set as usize].since.get_or_insert(now);
     }
 
-    /// Something has come that ends the period of a set.
+    /// A request ends the set's quiet period.
     pub fn end_quiet(&mut self, now: Time, set: u32) {
         let period = &mut self.periods[set as usize];
         if let Some(since) = period.since.take() {
@@ -47,7 +47,7 @@ impl Watch {
         }
     }
 
-    /// True in a quiet period of a set.
+    /// True during a quiet period of a set.
     pub fn is_quiet(&self, set: u32) -> bool {
         self.periods[set as usize].since.is_some()
     }
@@ -74,7 +74,7 @@ impl Probe for Watch {
     }
 }
 
-/// One plane with a buffer of 16 pages that goes to flash at once.
+/// One plane with a buffer of 16 pages that is flushed immediately.
 fn buffered() -> SsdConfig {
     let mut config = drives::plane(16, 8);
     config.ftl.spare = 400_000;
@@ -84,8 +84,8 @@ fn buffered() -> SsdConfig {
     config
 }
 
-/// Eight pages in the buffer, one of which is being programmed: the host asks every 10 µs. Returns the host
-/// and the moment of the yes.
+/// With eight pages in the buffer, one of them being programmed, the host polls every 10 µs. Returns the host
+/// and the time at which the drive is ready.
 fn asked() -> (Host, Time) {
     let mut host = Host::new(&buffered());
     for page in 0..8 {
@@ -103,7 +103,7 @@ fn what_is_under_way_ends_and_what_is_buffered_waits() {
     let programs = host.records(Kind::UserWrite);
     assert_eq!(programs.len(), 1, "the others wait in the buffer");
     assert!(programs[0].end <= at && at.since(programs[0].end) <= Nanos::micros(10));
-    // All of them are read from where they are, and a page on flash takes the time of the chip.
+    // All of them are read from their current place; a page on flash takes one chip read.
     for page in [0, 3, 7, 40] {
         let latency = host.run(Op::Read, page);
         assert!(latency < Nanos::micros(30), "page {page} took {latency}");
@@ -134,7 +134,7 @@ fn a_read_that_would_wait_for_its_program_is_answered_in_a_quiet_period() {
         host.send(Op::Write, page);
     }
     host.pass(Nanos::micros(60));
-    // This one came before, and its program goes on for its sake.
+    // This read arrived earlier, so its program continues.
     host.send(Op::Read, 5);
     host.wait_until_ready(Nanos::micros(10));
     assert_eq!(host.records(Kind::UserWrite).len(), 6);
@@ -173,7 +173,7 @@ fn a_run_of_collection_stops_between_two_copies_for_a_quiet_period() {
     host.pass(Nanos::secs(1));
     let copies = host.records(Kind::GcRead).len();
     assert_eq!((copies, host.records(Kind::Erase).len()), (2, 0));
-    // A write alone does not bring back what the host has called off; another call does.
+    // A write alone does not resume a run that the host has cancelled; another call does.
     host.run(Op::Write, 3);
     host.pass(Nanos::secs(1));
     assert_eq!(host.records(Kind::GcRead).len(), copies);

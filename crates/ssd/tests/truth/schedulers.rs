@@ -1,4 +1,4 @@
-//! The commit schedulers against each other, and against what the paper says of each.
+//! The commit schedulers compared with each other and with the paper's statements about each.
 
 use crate::drives;
 use crate::host::{command, prepared, serve};
@@ -12,8 +12,8 @@ use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{Figures, SsdConfig};
 
-/// Four channels of four chips of two dies and two planes; the logical page decides where a page
-/// lies, channels first.
+/// Four channels of four chips of two dies and two planes; the logical page determines the physical location,
+/// channels first.
 fn drive(policy: CommitPolicy) -> SsdConfig {
     let mut config = drives::plane(16, 16);
     let g = &mut config.geometry;
@@ -26,8 +26,8 @@ fn drive(policy: CommitPolicy) -> SsdConfig {
     config
 }
 
-/// Throughput in pages per second and the drive's figures for `count` commands of `pages` pages at
-/// random places, 32 in flight.
+/// Throughput in pages per second, and the drive's metrics, for `count` commands of `pages` pages at random
+/// addresses, 32 in flight.
 fn random(policy: CommitPolicy, op: Op, pages: u32, count: u32) -> (f64, Figures) {
     let config = drive(policy);
     let mut ssd = prepared(&config, PreparedState::Sequential);
@@ -60,8 +60,8 @@ fn over_commitment_halves_the_transactions_of_large_requests_and_rios_alone_cann
     assert!(reduction(CommitPolicy::Sprinkler) > 0.7, "{}", reduction(CommitPolicy::Sprinkler));
 }
 
-/// The page offsets at which two planes of a die are read together, for pages at `first` and
-/// `second` of the die's planes.
+/// Page offsets at which two planes of a die are read together, for pages at `first` and `second` of the
+/// die's planes.
 fn reads_together(first: u64, second: u64) -> [u64; 4] {
     let mut config = drives::plane(16, 64);
     let g = &mut config.geometry;
@@ -70,7 +70,7 @@ fn reads_together(first: u64, second: u64) -> [u64; 4] {
     config.ftl.spare = 500_000;
     config.schedule.commit = CommitPolicy::Sprinkler;
     let mut ssd = prepared(&config, PreparedState::Sequential);
-    // The chip is busy with the first while the others arrive; the third is older than its partner.
+    // The chip is busy with the first read while the others arrive; the third is older than its partner.
     let pages = [0, 2 * first, 2 * 7, 2 * 9, 2 * second + 1];
     let end = serve(&mut ssd, 8, pages.map(|page| command(Op::Read, page, 1))).last().expect("five").at;
     ssd.figures(end).parallelism
@@ -93,7 +93,7 @@ fn shares_of_time_and_of_requests_add_up() {
             assert!((figures.parallelism_shares().iter().sum::<f64>() - 1.0).abs() < 1e-9);
             let busy = b.bus_active + b.cell_active + b.bus_contention;
             assert!(figures.unit_utilisation() <= busy + 1e-9, "{policy:?}");
-            // There was a command in the drive all the time.
+            // The drive always had a command.
             let idle = 1.0 - figures.unit_utilisation();
             assert!((figures.inter_chip_idleness() - idle).abs() < 1e-3, "{policy:?}");
             assert!((0.0..1.0).contains(&figures.intra_chip_idleness()), "{policy:?}");
@@ -124,8 +124,8 @@ fn waiting_reads_follow_pages_that_are_moved() {
     assert_eq!(without.counts.readdressed, 0);
 }
 
-/// Random writes of one page, 256 in flight, on fast and slow pages: programs per second, and the
-/// share of them that had a sibling plane in their transaction.
+/// Random one-page writes, 256 in flight, on fast and slow pages: returns programs per second, and the
+/// fraction whose transaction includes a sibling plane.
 fn random_programs(tune: impl Fn(&mut SsdConfig)) -> (f64, f64) {
     let mut config = drive(CommitPolicy::Sprinkler);
     config.geometry.blocks = 64;

@@ -1,12 +1,12 @@
-//! What scheduling a request costs, in things that the scheduler looks at: not more because there
-//! are more chips, and not more because the queue is longer.
+//! The cost of scheduling a request, as the number of items that the scheduler examines: it grows neither
+//! with the number of chips nor with the length of the queue.
 
 use tailcut_base::config::Choice;
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::commit::rig::{Load, Rig};
 use tailcut_ssd::planted::looks_in;
 
-/// Things that a scheduler with a full queue looks at for each memory request.
+/// Items that a scheduler with a full queue examines per memory request.
 fn looks(policy: CommitPolicy, load: Load) -> f64 {
     let mut rig = Rig::new(policy, load);
     rig.settle();
@@ -16,7 +16,7 @@ fn looks(policy: CommitPolicy, load: Load) -> f64 {
     looks as f64 / (rig.ended() - before) as f64
 }
 
-/// Asserts for every policy that `large` costs at most so many times as much as `small`.
+/// Asserts for every policy that `large` costs at most `factor` times as much as `small`.
 fn compare(small: Load, large: Load, factor: impl Fn(CommitPolicy) -> f64) {
     for &policy in CommitPolicy::all() {
         let (few, many) = (looks(policy, small), looks(policy, large));
@@ -25,9 +25,9 @@ fn compare(small: Load, large: Load, factor: impl Fn(CommitPolicy) -> f64) {
     }
 }
 
-/// 16 requests wait for each chip on both sides. What may differ: one or two more levels of words
-/// in the search for the next chip to visit; and of an I/O request of 8 pages among 4096 chips PAS
-/// looks at more before it meets a busy one.
+/// On both sides, 16 requests wait for each chip. The permitted differences are one or two more levels of
+/// words in the search for the next chip to visit, and, for I/O requests of 8 pages on 4096 chips, the
+/// additional pages that PAS examines before it meets a busy chip.
 #[test]
 fn more_chips_do_not_make_scheduling_dearer() {
     for pages in [1, 8] {
@@ -36,7 +36,7 @@ fn more_chips_do_not_make_scheduling_dearer() {
     }
 }
 
-/// From 64 waiting requests for each chip on: see the next test.
+/// From 64 waiting requests per chip on: see the next test.
 #[test]
 fn a_longer_queue_does_not_make_scheduling_dearer() {
     for pages in [1, 8] {
@@ -45,8 +45,8 @@ fn a_longer_queue_does_not_make_scheduling_dearer() {
     }
 }
 
-/// A short queue leaves less to compare than PAS (32 I/O requests for a chip) and FARO (8 sets)
-/// allow themselves.
+/// With a short queue, PAS and FARO compare less than their limits allow (32 I/O requests per chip, and 8
+/// sets).
 #[test]
 fn a_full_choice_costs_a_few_times_as_much_as_none() {
     for pages in [1, 8] {
@@ -59,14 +59,14 @@ fn a_full_choice_costs_a_few_times_as_much_as_none() {
     }
 }
 
-/// One I/O request in a hundred lets nothing pass it.
+/// One I/O request in a hundred cannot be overtaken.
 #[test]
 fn requests_that_stand_behind_force_unit_access_cost_the_same_however_many_they_are() {
     let load = |chips, depth| Load { chips, depth, pages: 1, fua: 10_000 };
     compare(load(64, 1024), load(4096, 16_384), |_| 1.5);
 }
 
-/// The rig that follows a record must do what the one with the scheduler does.
+/// The replay of a recording must behave as the harness with the scheduler.
 #[test]
 fn a_record_replaces_its_scheduler() {
     for &policy in CommitPolicy::all() {

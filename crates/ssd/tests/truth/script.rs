@@ -1,4 +1,4 @@
-//! A host that sends commands at moments written down beforehand, to a drive that is watched.
+//! A host that sends commands at scripted times to an observed drive.
 
 use std::collections::HashMap;
 use tailcut_base::control::{Control, ControlReply, Windows};
@@ -10,7 +10,7 @@ use tailcut_ssd::probe::Outcome;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, Counters, Figures, Precondition, Probe, Ssd, SsdConfig};
 
-/// Every transaction, in the order of their ends.
+/// All transactions in completion order.
 #[derive(Debug, Default)]
 pub struct Log(pub Vec<ChipRecord>);
 
@@ -22,7 +22,7 @@ impl Probe for Log {
     }
 }
 
-/// A command for one page, and the moment at which it is sent.
+/// A command for one page, and the time at which it is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     pub at: Time,
@@ -34,7 +34,7 @@ pub fn read(at: Time, page: u64, class: u8) -> Sent {
     send(at, Op::Read, page, class)
 }
 
-/// A write of a page, whose content is a number of its own.
+/// A write of a page with unique content.
 pub fn write(at: Time, page: u64) -> Sent {
     send(at, Op::Write, page, Class::DEFAULT.number())
 }
@@ -55,12 +55,12 @@ fn send(at: Time, op: Op, page: u64, class: u8) -> Sent {
     Sent { at, command }
 }
 
-/// The same, but it rather fails than waits.
+/// The same command with fail-fast set.
 pub fn failing_fast(sent: Sent) -> Sent {
     Sent { command: Command { fail_fast: true, ..sent.command }, ..sent }
 }
 
-/// What a script has brought about.
+/// The results of a script.
 pub struct Played {
     pub ssd: Ssd<Log>,
     pub sent: Vec<Sent>,
@@ -94,13 +94,13 @@ impl Played {
     }
 }
 
-/// Sends `script` to a drive prepared as told, with pages of one sector, and waits until the drive has
-/// come to rest.
+/// Sends `script` to a drive with one-sector pages in the given prepared state, and waits until the drive is
+/// idle.
 pub fn play(config: &SsdConfig, state: PreparedState, script: &[Sent]) -> Played {
     play_in_windows(config, state, None, script)
 }
 
-/// As [`play`], on a drive that is given windows of collection first.
+/// As [`play`], on a drive with collection windows set first.
 pub fn play_in_windows(
     config: &SsdConfig,
     state: PreparedState,
@@ -120,8 +120,8 @@ pub fn play_in_windows(
     played.end()
 }
 
-/// A load that never pauses: so many reads of a class and so many writes in flight, of any pages of an
-/// empty drive that is filled first, until `writes` have been answered.
+/// A continuous load on random pages of an empty drive, which is filled first: a constant number of reads of
+/// one class and of writes in flight, until `writes` writes are complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
     pub reads_in_flight: u32,
@@ -166,7 +166,7 @@ impl Mix {
 }
 
 impl Played {
-    /// Every command is answered, its spans add up, and reads return what was written before them.
+    /// Every command is complete, its spans add up, and reads return the data written before them.
     fn check(&self) {
         assert_eq!(self.done.len(), self.sent.len(), "{}", self.ssd.why_stuck());
         self.ssd.check();
@@ -195,7 +195,7 @@ impl Played {
         }
     }
 
-    /// The number of the only command sent at `at`.
+    /// Number of the only command sent at `at`.
     pub fn number(&self, at: Time) -> u32 {
         self.sent.iter().position(|sent| sent.at == at).expect("something was sent then") as u32
     }
@@ -204,33 +204,33 @@ impl Played {
         self.done.iter().find(|done| done.id.0 == number).expect("it was answered")
     }
 
-    /// When a command was answered.
+    /// Completion time of a command.
     pub fn ended(&self, number: u32) -> Time {
         self.done(number).at
     }
 
-    /// How long a command took.
+    /// Latency of a command.
     pub fn latency(&self, number: u32) -> Nanos {
         self.ended(number).since(self.sent[number as usize].at)
     }
 
-    /// How much of it was for `cause`.
+    /// Part of the latency that is attributed to `cause`.
     pub fn span(&self, number: u32, cause: Cause) -> Nanos {
         self.done(number).spans.of(cause)
     }
 
-    /// All that chips did.
+    /// Records of everything that the chips did.
     pub fn records(&self) -> &[ChipRecord] {
         &self.ssd.probe.0
     }
 
-    /// What a chip did for a command, in the order of the ends.
+    /// Records of a command's chip operations in completion order.
     pub fn of(&self, number: u32) -> Vec<&ChipRecord> {
         let is_own = |r: &&ChipRecord| r.members.iter().any(|m| m.command == Some(CommandId(number)));
         self.records().iter().filter(is_own).collect()
     }
 
-    /// The first transaction of a kind that was carried out, from a moment on.
+    /// The first transaction of a kind that was executed from this time on.
     pub fn first(&self, kind: Kind, from: Time) -> &ChipRecord {
         let is_meant = |r: &&ChipRecord| r.kind == kind && r.start >= from && r.outcome == Outcome::Done;
         self.records().iter().find(is_meant).unwrap_or_else(|| panic!("there was no {kind:?}"))
@@ -241,12 +241,12 @@ impl Played {
         self.records().iter().rfind(|r| r.kind == kind).unwrap_or_else(|| panic!("there was no {kind:?}"))
     }
 
-    /// What the drive has counted.
+    /// The drive's counters.
     pub fn counts(&self) -> Counters {
         self.figures().counts
     }
 
-    /// The figures at the end.
+    /// The metrics at the end.
     pub fn figures(&self) -> Figures {
         let last = self.records().iter().map(|r| r.end).max().unwrap_or(Time::ZERO);
         self.ssd.figures(self.done.iter().map(|done| done.at).max().unwrap_or(last).max(last))

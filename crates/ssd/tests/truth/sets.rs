@@ -1,4 +1,5 @@
-//! NVM sets: whatever happens in one, its pages stay on its own chips, and the others are not disturbed.
+//! NVM sets: whatever happens in one set, its pages stay on its own chips, and the other sets are not
+//! disturbed.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -24,14 +25,14 @@ fn divide(drive: &mut SsdConfig, seed: u64) {
         SetsBy::Channels => g.channels *= count,
         SetsBy::Chips => g.chips *= count,
     }
-    // Small, so that every set is written often.
+    // Small, so that every set is overwritten many times.
     g.planes = 1;
     (drive.ftl.mapping, drive.ftl.stripe) = (MappingLevel::Page, 1);
     drive.queue.depth = drive.queue.depth.max(count);
     drive.buffer.size *= u64::from(count);
     let more = [0, 60_000, 200_000][(seed / 4 % 3) as usize];
     drive.ftl.spare = (drives::least_spare(drive) + more).min(900_000);
-    // A drive without a logical page to offer is refused before it is built.
+    // A drive without any logical page is rejected before it is built.
     while drive.check_space().is_err() {
         drive.geometry.blocks += 1;
     }
@@ -45,7 +46,7 @@ fn swarm(name: &'static str, cases: u32, controls: bool) -> Swarm {
 #[test]
 fn pages_stay_in_their_set_and_reads_return_what_was_written_last() {
     let counts = swarm("sets", 1200, false).counts(divide);
-    // Collection, wear levelling and the queue size leveler have been at work.
+    // Collection, wear levelling and the queue size leveler have all been active.
     assert!(counts.iter().any(|each| each.programmed_gc > 0 && each.levelled > 0));
     assert!(counts.iter().any(|each| each.levelled_queues > 0));
 }
@@ -71,8 +72,8 @@ fn a_page_in_another_set_is_noticed() {
     assert!(failure.expect("pages of all sets are in set 0").contains("worked for another"));
 }
 
-/// Four channels of two chips of one plane, of which each set has an equal part; 20 µs reads, 100 µs
-/// programs; a buffer of 16 pages for each of two sets; every request goes to its chip's queue at once.
+/// Four channels of two one-plane chips, divided equally among the sets; 20 µs reads and 100 µs programs; for
+/// two sets, a buffer of 16 pages each; every request enters its chip's queue at once.
 fn divided(count: u32, by: SetsBy) -> SsdConfig {
     let mut config = drives::plane(24, 8);
     (config.geometry.channels, config.geometry.chips) = (4, 2);
@@ -86,7 +87,7 @@ fn divided(count: u32, by: SetsBy) -> SsdConfig {
     config
 }
 
-/// A host that sends commands for single pages of the sets of a full drive.
+/// A host that sends single-page commands to the sets of a full drive.
 struct Host {
     ssd: Ssd<Log>,
     now: Time,
@@ -128,7 +129,7 @@ impl Host {
         self.ssd.control_set(self.now, SetId::new(set), call)
     }
 
-    /// Writes and flushes of set 0, and between them reads of set 1: what they have waited for.
+    /// Runs writes and flushes on set 0 and reads on set 1; returns the waits of the reads by cause.
     fn reads_beside_writes(config: &SsdConfig) -> Vec<(Cause, Nanos)> {
         let mut host = Host::new(config);
         let mut reads = Vec::new();
@@ -137,7 +138,7 @@ impl Host {
             if step % 50 == 0 {
                 host.send(0, Op::Flush, 0);
             }
-            // One at a time, so that reads do not wait for each other.
+            // One read at a time, so that reads do not wait for each other.
             if reads.last().is_none_or(|&read| host.is_done(read)) {
                 reads.push(host.send(1, Op::Read, step * 13));
             }
@@ -181,8 +182,8 @@ fn reads_of_a_set_by_chips_wait_for_buses_too_and_for_nothing_else() {
     assert!(waits.iter().all(|&cause| cause == Cause::BusWait), "{waits:?}");
 }
 
-/// Twelve pages of set 0 and one of set 1 are on their way to flash, and then a flush of set 1 comes. Returns
-/// how long that takes.
+/// While twelve pages of set 0 and one of set 1 are being written to flash, set 1 gets a flush. Returns its
+/// latency.
 fn flush_beside_writes() -> Nanos {
     let mut config = divided(2, SetsBy::Channels);
     config.geometry.channels = 2;
@@ -234,7 +235,7 @@ fn calls_concern_the_set_that_they_name() {
     assert_eq!(host.ask(1, Control::GetThresholds), ControlReply::Thresholds(after));
     let ControlReply::Bytes(bytes) = host.ask(0, Control::UserCapacity) else { panic!("bytes") };
     assert_eq!(bytes, host.pages() * 512);
-    // A run collects on the chips of its set, and goes on when the other is asked to be quiet.
+    // A run collects on the chips of its own set, and continues while the other set is asked to be quiet.
     host.pass(Nanos::secs(1));
     let erased = host.ssd.probe.0.iter().filter(|record| record.kind == Kind::Erase).count();
     assert_eq!(host.ask(0, Control::RunGc { until: Time::NEVER }), ControlReply::Done);

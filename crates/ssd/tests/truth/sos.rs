@@ -1,4 +1,4 @@
-//! The parts of software-based out-of-order scheduling, each of them on and off (Hahn, Lee and Kim, MSST
+//! The parts of software-based out-of-order scheduling, each switched on and off (Hahn, Lee and Kim, MSST
 //! 2013; PAReset, sections 2.1 and 2.2).
 
 use crate::content::Swarm;
@@ -22,7 +22,7 @@ fn programs(played: &Played) -> usize {
     played.records().iter().filter(|r| r.kind == Kind::UserWrite).count()
 }
 
-/// A drive whose writes wait for flash, or that buffers them, with or without a hit manager.
+/// A drive with write-through or buffered writes, with or without a hit manager.
 fn hitting(hit_manager: bool, buffer: u64) -> SsdConfig {
     let mut config = drive(Handling::None);
     config.schedule.hit_manager = hit_manager;
@@ -33,7 +33,7 @@ fn hitting(hit_manager: bool, buffer: u64) -> SsdConfig {
 #[test]
 fn a_read_of_what_is_queued_is_a_hit_or_waits_for_its_program() {
     for buffer in [0, 8] {
-        // Its program is the second, behind that of another page.
+        // Its program is the second one, behind that of another page.
         let script = [write(NOW, 1), write(NOW + Nanos(10), 2), read(NOW + Nanos(30_000), 2, 3)];
         let hit = play(&hitting(true, buffer), PreparedState::Sequential, &script);
         assert_eq!(hit.latency(2), LINK);
@@ -58,7 +58,7 @@ fn a_later_write_replaces_what_is_queued_or_is_programmed_as_well() {
     }
 }
 
-/// Four chips with a buffer, and erases as long as a hundred programs.
+/// Four chips with a buffer, whose erases take as long as a hundred programs.
 fn levelling(levels: bool) -> SsdConfig {
     let mut config = drive(Handling::None);
     let g = &mut config.geometry;
@@ -71,7 +71,7 @@ fn levelling(levels: bool) -> SsdConfig {
 
 #[test]
 fn programs_behind_a_long_erase_move_to_chips_that_are_idle() {
-    // Bad blocks set the chips apart: they do not all collect at one time.
+    // Bad blocks make the chips differ, so they do not all collect at the same time.
     let drive = |levels| {
         let mut config = levelling(levels);
         config.geometry.blocks = 32;
@@ -99,7 +99,7 @@ fn programs_behind_a_long_erase_move_to_chips_that_are_idle() {
 
 #[test]
 fn no_chip_rests_while_a_program_that_could_move_waits_at_another() {
-    // Reads keep chip 0 busy, so that a burst of writes can go on only at the others.
+    // Reads keep chip 0 busy, so that a burst of writes can only proceed on the other chips.
     let config = levelling(true);
     let reads = (0..60).map(|n| read(NOW, n * 4, 3));
     let writes = (0..12).map(|n| write(NOW + Nanos(1_000), 100 + n));
@@ -127,7 +127,7 @@ fn what_has_its_place_does_not_move_and_what_the_host_waits_for_does() {
     assert!(load.play(&through).counts().levelled_queues > 0);
 }
 
-/// A drive whose victims hold data, and the writes that make it collect.
+/// A drive whose victims hold valid data, and the writes that trigger collection.
 fn collecting() -> (SsdConfig, Vec<Sent>) {
     let mut config = drive(Handling::None);
     config.gc.victim = VictimPolicy::Fifo;
@@ -141,7 +141,7 @@ fn a_read_of_the_host_serves_collection_too() {
     let copied = undisturbed.first(Kind::GcRead, NOW).clone();
     let page = copied.members[0].logical;
     let mut script = writes;
-    // While the program runs after which collection begins; and again when all has moved.
+    // Once during the program after which collection begins, and once after everything has moved.
     script.push(read(Time(copied.start.0 - 50_000), u64::from(page.get()), 3));
     script.push(read(NOW + Nanos::millis(500), u64::from(page.get()), 3));
     for merge in [false, true] {
@@ -165,7 +165,7 @@ fn a_read_goes_between_the_pages_of_a_collection_or_waits_for_its_end() {
     let (mut config, writes) = collecting();
     let undisturbed = play(&config, PreparedState::Sequential, &writes);
     let begins = undisturbed.first(Kind::GcRead, NOW).clone();
-    // One collection may follow the other until there are blocks enough.
+    // Collections may follow each other until enough blocks are free.
     let (mut end_of_collection, mut steps) = (begins.start, 0);
     for record in undisturbed.records() {
         if record.start == end_of_collection {
@@ -187,7 +187,7 @@ fn a_read_goes_between_the_pages_of_a_collection_or_waits_for_its_end() {
 
 #[test]
 fn nothing_is_held_back_from_its_chip() {
-    // A chip that is idle gets its read, whatever stands before it at another chip.
+    // An idle chip gets its read, whatever precedes it at another chip.
     let mut config = levelling(true);
     config.schedule.commit = CommitPolicy::Sos;
     let queue = (0..40).map(|n| read(NOW, n * 4, 3));
@@ -197,13 +197,13 @@ fn nothing_is_held_back_from_its_chip() {
     assert!(played.latency(40) <= READ_ON_CHIP + LINK * 3, "{}", played.latency(40));
 }
 
-/// Drives of several chips whose leveler has something to move, under schedulers that keep count of
-/// what is committed to a chip.
+/// Drives of several chips whose leveler has programs to move, under schedulers that track the work committed
+/// to each chip.
 #[test]
 fn a_program_that_moves_leaves_nothing_behind_that_waits_for_ever() {
     let policies = [CommitPolicy::Rios, CommitPolicy::Sprinkler];
-    // Writes that the host waits for do not move. What moves beside them is what was written again
-    // while it was programmed, and without a hit manager that is all that comes for a queued page.
+    // Writes that the host waits for do not move. The others that move are pages rewritten while being
+    // programmed; without a hit manager, nothing else arrives for a queued page.
     let counts = Swarm { name: "levelling", cases: 2000, length: 150, reads: false, controls: false }.counts(
         |drive, seed| {
             drive.schedule.commit = policies[(seed % 2) as usize];

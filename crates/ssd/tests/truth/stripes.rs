@@ -1,4 +1,4 @@
-//! Drives that map by block, with stripes: content, copies, parallelism.
+//! Drives with block mapping and stripes: content, copies, parallelism.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -13,7 +13,7 @@ use tailcut_ssd::preemption::Handling;
 
 const PAGES: u32 = 8;
 
-/// Four dies of two planes behind two channels, with stripes of `width` planes, plane first.
+/// Four dies of two planes behind two channels, with stripes of `width` planes, planes first.
 fn striped(width: u32) -> SsdConfig {
     let mut config = drives::plane(12, PAGES);
     let g = &mut config.geometry;
@@ -34,8 +34,8 @@ fn fill(pair: &mut Pair, stripe: u64, width: u32) {
     }
 }
 
-/// Trims a stripe and writes it again, `times` times: any but those of late, which may be in the buffer.
-/// Returns the time that it took, the copies and the erases.
+/// Trims and rewrites a stripe, `times` times: any stripe except the recent ones, which may be in the buffer.
+/// Returns the total time, the copies and the erases.
 fn rewrite(config: &SsdConfig, times: u32) -> (Nanos, u64, u64) {
     let (width, mut pair) = (config.ftl.stripe, Pair::new(config, 1));
     let pages = u64::from(width * PAGES);
@@ -72,7 +72,7 @@ fn striped_drives_return_what_was_written_last() {
         if drive.preempt.program == Handling::Reset {
             drive.preempt.program = Handling::Suspend;
         }
-        // So that even the smallest drive has a block for the host.
+        // Leaves even the smallest drive a block for the host.
         (drive.ftl.streams, drive.gc.low, drive.gc.high) = (1, 2, 3);
         drive.ftl.spare = drives::least_spare(drive);
     });
@@ -86,7 +86,7 @@ fn stripes_that_are_written_in_order_and_trimmed_whole_cost_no_copies() {
             config.ftl.allocation = allocation;
             let (_, copies, erases) = rewrite(&config, 200);
             assert_eq!(copies, 0, "{allocation}, stripes of {width}");
-            // What was written anew was erased before, but for the blocks that were spare.
+            // Blocks were erased before they were rewritten, except for the spare ones.
             let (written, spare) = (200 * u64::from(width), 8 * 12);
             assert!(erases <= written && erases + spare >= written, "{erases} erases for {written} blocks");
         }
@@ -95,7 +95,7 @@ fn stripes_that_are_written_in_order_and_trimmed_whole_cost_no_copies() {
 
 #[test]
 fn a_stream_in_order_keeps_the_planes_of_a_stripe_at_work() {
-    // Planes at work on average: a program takes 100 µs and a little.
+    // Average number of busy planes: a program takes slightly more than 100 µs.
     let at_work = |width| {
         let mut config = striped(width);
         config.buffer.size = u64::from(2 * width) * config.geometry.page_bytes;

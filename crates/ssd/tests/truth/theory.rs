@@ -1,13 +1,12 @@
-//! Write amplification as the literature has it, worked out here once more and in another way than
-//! in the crate: stationary equations solved directly, where the crate follows a mean-field
-//! iteration.
+//! Write amplification from the literature, computed here independently of the crate: this module solves the
+//! stationary equations directly, where the crate follows a mean-field iteration.
 //!
-//! Every function takes `n` pages per block, `blocks` that hold data, and `valid` pages, and
-//! returns programs per write of the host. `blocks` must leave out what holds no data when a victim
-//! is chosen: the free blocks, and the empty halves of the open ones (see `effective_blocks`).
+//! Every function takes `n` pages per block, `blocks` that hold data, and `valid` pages, and returns programs
+//! per host write. `blocks` must exclude space without data at the time at which a victim is chosen: the free
+//! blocks, and the empty halves of the open ones (see `effective_blocks`).
 
-/// The blocks of a plane that hold data at the moment at which a victim is chosen: all but the
-/// `low - 1` that are free, and two open blocks that are half full on average.
+/// Number of blocks of a plane that hold data when a victim is chosen: all except `low - 1` free ones, and
+/// with two open blocks half full on average.
 pub fn effective_blocks(blocks: u32, low: u32) -> f64 {
     f64::from(blocks - (low - 1)) - 2.0 * 0.5
 }
@@ -22,39 +21,39 @@ fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// LRU (FIFO) cleaning under uniform writes: `v = exp(-(P/U)(1 - v))`, `WA = 1/(1 - v)` (Desnoyers,
-/// SYSTOR 2012, section 4.1; the same with Lambert's W in Menon, 1995). `v = 1` solves the equation
-/// too and is not the one that is meant.
+/// LRU (FIFO) cleaning under uniform writes: `v = exp(-(P/U)(1 - v))`, `WA = 1/(1 - v)` (Desnoyers, SYSTOR
+/// 2012, section 4.1; equivalently with Lambert's W in Menon, 1995). `v = 1` is a trivial solution of the
+/// equation and is excluded.
 pub fn fifo(n: u32, blocks: f64, valid: f64) -> f64 {
     let ratio = blocks * f64::from(n) / valid;
     let v = root(0.0, 1.0 - 1e-9, |v| (-ratio * (1.0 - v)).exp() - v);
     1.0 / (1.0 - v)
 }
 
-/// LRU cleaning of classes of data, each a share of the space and of the writes (Desnoyers, SYSTOR
-/// 2012, section 4.3). A page of class `i` is overwritten within one turn of the queue, `T` writes
-/// of the host, with probability `1 - exp(-r_i T / U_i)`, else it is copied; all copies and writes
-/// together fill the drive once in `T`.
+/// LRU cleaning with classes of data, each with a share of the space and of the writes (Desnoyers, SYSTOR
+/// 2012, section 4.3). A page of class `i` is overwritten within one turn of the queue, `T` host writes, with
+/// probability `1 - exp(-r_i T / U_i)`; otherwise it is copied. Copies and writes together fill the drive
+/// once in `T`.
 pub fn fifo_of_classes(n: u32, blocks: f64, valid: f64, classes: &[(f64, f64)]) -> f64 {
     let pages = blocks * f64::from(n);
     let programs = |turn: f64| -> f64 {
         let of = |&(space, writes): &(f64, f64)| writes / -(-writes * turn / (space * valid)).exp_m1();
         classes.iter().map(of).sum()
     };
-    // `turn = 0` solves it too.
+    // `turn = 0` is a trivial solution.
     pages / root(pages * 1e-3, pages, |turn| programs(turn) * turn - pages)
 }
 
-/// Random cleaning: the victim is an average block, whatever the load (Van Houdt, SIGMETRICS 2013,
-/// d = 1): `WA = 1/(1 - U/P)`.
+/// Random cleaning: the victim is an average block under any load (Van Houdt, SIGMETRICS 2013, d = 1):
+/// `WA = 1/(1 - U/P)`.
 pub fn random(n: u32, blocks: f64, valid: f64) -> f64 {
     1.0 / (1.0 - valid / (blocks * f64::from(n)))
 }
 
-/// Greedy cleaning in the limit of many blocks (Bux and Iliadis, Performance Evaluation 2010; Van
-/// Houdt, SIGMETRICS 2013, d to infinity). With `F` cleanings per write, each level `j` above the
-/// victims' loses `N_j j / U = F` blocks to the next; victims stand at some level `m` or just below
-/// it. Blocks add up to `C = F U (H_n - H_m) + N_m`, flows to `(n - m) F + m N_m / U = 1`.
+/// Greedy cleaning in the limit of many blocks (Bux and Iliadis, Performance Evaluation 2010; Van Houdt,
+/// SIGMETRICS 2013, d to infinity). With `F` cleanings per write, each level `j` above the victims' level
+/// loses `N_j j / U = F` blocks to the next; victims are at some level `m` or just below it. Blocks add up to
+/// `C = F U (H_n - H_m) + N_m`, flows to `(n - m) F + m N_m / U = 1`.
 pub fn greedy(n: u32, blocks: f64, valid: f64) -> f64 {
     for m in 1..n {
         let harmonic: f64 = (m + 1..=n).map(|j| 1.0 / f64::from(j)).sum();
@@ -68,9 +67,9 @@ pub fn greedy(n: u32, blocks: f64, valid: f64) -> f64 {
     panic!("no level of victims for {blocks} blocks of {n} pages with {valid} valid")
 }
 
-/// The best of `d` random blocks (Van Houdt, SIGMETRICS 2013, theorem 2). With `S_j` the share of
-/// blocks that have at least `j` valid pages, as many blocks leave these as come in full:
-/// `C (S_j - S_j+1) j / U + F S_j^d = F`, from `j = n` down; `F` makes the valid pages add up.
+/// The best of `d` random blocks (Van Houdt, SIGMETRICS 2013, theorem 2). With `S_j` the share of blocks that
+/// have at least `j` valid pages, as many blocks leave that set as enter it full:
+/// `C (S_j - S_j+1) j / U + F S_j^d = F`, from `j = n` down; `F` is chosen so that the valid pages add up.
 pub fn choices(n: u32, blocks: f64, valid: f64, d: i32) -> f64 {
     let excess = |cleanings: f64| {
         let (mut at_least, mut sum) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! Commands that AHCI does not queue have the drive to themselves.
+//! Commands that AHCI does not queue have exclusive use of the drive.
 
 use crate::drives;
 use crate::script::{Played, Sent, play, read, write};
@@ -24,7 +24,7 @@ fn other(at: u64, op: Op, page: u64) -> Sent {
     Sent { command: Command { op, ..sent.command }, ..sent }
 }
 
-/// From the moment at which the drive begins with a command to the moment at which it is answered.
+/// From the time at which the drive starts a command to its completion.
 fn span(played: &Played, number: u32) -> (u64, u64) {
     let waited = played.span(number, Cause::QueueDrain);
     ((played.sent[number as usize].at + waited).0, played.ended(number).0)
@@ -38,7 +38,7 @@ fn a_trim_waits_for_what_came_before_and_has_the_drive_to_itself() {
     assert_eq!(first.0, 0);
     assert_eq!((trim.0, second.0, third.0), (first.1, trim.1, trim.1));
     assert!(trim.1 - trim.0 >= TRIM.0 && trim.1 - trim.0 < TRIM.0 + 10_000);
-    // Both reads behind it wait for one plane, and one after the other for that.
+    // Both reads behind it wait for one plane, so they are serialised.
     assert!(second.1 < third.1 && third.1 - second.0 < 2 * 40_000);
 }
 
@@ -50,8 +50,8 @@ fn over_nvme_nobody_waits_for_a_trim() {
     assert!((0..3).all(|number| played.span(number, Cause::QueueDrain) == Nanos::ZERO));
 }
 
-/// Whatever is sent when: while the drive works on a trim or flush it works on nothing else, commands begin
-/// in the order in which they came, and all are answered.
+/// Whatever is sent and when: while the drive executes a trim or flush it executes nothing else, commands
+/// start in arrival order, and all complete.
 #[test]
 fn nothing_overlaps_a_command_that_is_not_queued() {
     let mut overlapping = 0;

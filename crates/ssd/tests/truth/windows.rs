@@ -1,4 +1,4 @@
-//! Windows of collection: when a drive collects, to the nanosecond, and what it cannot put off.
+//! Collection windows: when a drive collects, to the nanosecond, and which collections it cannot defer.
 
 use crate::content::Swarm;
 use crate::drives;
@@ -12,14 +12,15 @@ use tailcut_ssd::planted::{Rule, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 
-/// A page of 512 bytes at 333 MB/s, rounded up.
+/// Transfer time of a 512-byte page at 333 MB/s, rounded up.
 const TRANSFER: u64 = 1538;
-/// From the first cycle of a copy's read to the end of its program: 7 cycles of 25 ns, the cells, the bus;
-/// twice.
+/// From the first cycle of a copy's read to the end of its program: twice 7 cycles of 25 ns and a bus
+/// transfer, plus the cell read and the program.
 const COPY: u64 = 2 * (7 * 25 + TRANSFER) + 20_000 + 100_000;
 const ERASE: u64 = 5 * 25 + 300_000;
 
-/// One plane of 16 blocks of 8 pages, 76 of which the host sees. Filled in order, it has 6 free blocks.
+/// One plane of 16 blocks of 8 pages, 76 of which are visible to the host. After a sequential fill, 6 blocks
+/// are free.
 fn drive(high: u32) -> SsdConfig {
     let mut config = drives::plane(16, 8);
     config.ftl.spare = 400_000;
@@ -27,18 +28,19 @@ fn drive(high: u32) -> SsdConfig {
     config
 }
 
-/// Three pages of each of the first four blocks are written again: 5 free blocks are left.
+/// Overwrites three pages of each of the first four blocks: 5 free blocks are left.
 fn garbage() -> Vec<Sent> {
     let pages = (0..4).flat_map(|block| (0..3).map(move |page| block * 8 + page));
     pages.zip(0..).map(|(page, n)| write(Time(200_000 * n), page)).collect()
 }
 
-/// The moments at which transactions of a kind started.
+/// Start times of transactions of a kind.
 fn starts(played: &Played, kind: Kind) -> Vec<u64> {
     played.records().iter().filter(|r| r.kind == kind).map(|r| r.start.0).collect()
 }
 
-/// When the copies and erases of three blocks with five valid pages start, if each starts within a window.
+/// Expected start times of the copies and erases of three blocks with five valid pages, if each starts within
+/// a window.
 fn expected(windows: Windows) -> (Vec<u64>, Vec<u64>) {
     let mut now = windows.from.0;
     let mut begin = |length: u64| {
@@ -96,12 +98,12 @@ fn all_planes_collect_at_once_when_a_window_opens() {
     (config.geometry.channels, config.geometry.chips) = (2, 2);
     let from = Time(50_000_000);
     let windows = Windows { from, period: Nanos(10_000_000), length: Nanos(5_000_000) };
-    // Pages go to the four planes in turn.
+    // Pages are assigned to the four planes in turn.
     let script: Vec<Sent> =
         garbage().iter().flat_map(|s| (0..4).map(|n| write(s.at, s.command.sector * 4 + n))).collect();
     let played = play_in_windows(&config, PreparedState::Sequential, Some(windows), &script);
     let first: Vec<u64> = starts(&played, Kind::GcRead).into_iter().take(4).collect();
-    // Two chips share each bus, on which the second command waits for the first.
+    // Two chips share each bus, where the second command waits for the first.
     assert_eq!(first, [from.0, from.0, from.0 + 175, from.0 + 175]);
 }
 
@@ -138,8 +140,8 @@ fn windows_that_are_none_are_refused_and_so_are_drives_without_use_for_them() {
     assert_eq!(reply(&by_block, windows), ControlReply::Unsupported);
 }
 
-/// Writes until a drive without a window in sight has collected often. Counts the collections that began
-/// while the plane was not below the low mark, and those that the drive did not count as forced.
+/// Writes until a drive whose next window is far away has collected often. Counts the collections that
+/// started while the plane was not below the low threshold, and those that the drive did not count as forced.
 fn unforced() -> (u64, u64) {
     let config = drive(6);
     let mut writer = Writer::new(&config, PreparedState::Sequential, 1);

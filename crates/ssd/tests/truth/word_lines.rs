@@ -1,5 +1,4 @@
-//! What a reset spoils, and what is done about it: nothing is lost, and every page that is used up is
-//! counted.
+//! Pages that a reset spoils and their recovery: no data is lost, and every page used up is counted.
 
 use crate::preemption::{LINK, PROGRAM_RESET, READ_ON_CHIP, drive};
 use crate::script::{Mix, Played, Sent, play, read, write};
@@ -15,7 +14,7 @@ use tailcut_ssd::request::Kind;
 
 const CELLS: [CellKind; 3] = [CellKind::Slc, CellKind::Mlc, CellKind::Tlc];
 
-/// An empty drive of one plane whose programs and erases are reset.
+/// An empty one-plane drive whose programs and erases are reset.
 fn resetting(cell: CellKind, pages: u32) -> SsdConfig {
     let mut config = drive(Handling::Reset);
     config.geometry.pages = pages;
@@ -23,8 +22,8 @@ fn resetting(cell: CellKind, pages: u32) -> SsdConfig {
     config
 }
 
-/// Writes pages 0, 1, 2, … with pauses, and while page `victim` is being programmed reads the page that
-/// was programmed before it; in the end reads all.
+/// Writes pages 0, 1, 2, … with pauses, and reads the previously programmed page while page `victim` is being
+/// programmed; finally reads all pages.
 fn spoil(config: &SsdConfig, victim: u64) -> (Played, Time) {
     let pause = Nanos::millis(1);
     let writes = (0..9).map(|page| write(Time::ZERO + pause * (page + 1), page));
@@ -33,7 +32,7 @@ fn spoil(config: &SsdConfig, victim: u64) -> (Played, Time) {
     let undisturbed = play(config, PreparedState::Empty, &script);
     let at = undisturbed.of(victim as u32)[0].command_end + Nanos(10_000);
     script.push(read(at, victim - 1, 1));
-    // The pages of its word line while they are on their way to another.
+    // Includes reads of the word line's pages while they are being moved to another.
     script.extend((0..victim).map(|page| read(at + Nanos(30_000), page, 3)));
     (play(config, PreparedState::Empty, &script), at)
 }
@@ -52,8 +51,8 @@ fn a_reset_program_spoils_its_word_line_and_nothing_is_lost() {
             assert_eq!(counts.program_resets, 1, "{label}");
             assert_eq!(counts.pages_spoiled, u64::from(end - victim), "{label}");
             assert_eq!(counts.pages_restored, u64::from(victim - line), "{label}");
-            // The page that was read is spoiled itself if it stands in the same word line: the
-            // controller's copy answers, at the same time.
+            // If the page read is in the same word line, it is spoiled as well: then the controller's copy
+            // serves the read, at the same time.
             assert_eq!(played.latency(played.number(at)), PROGRAM_RESET + READ_ON_CHIP + LINK, "{label}");
             let again = played.first(Kind::UserWrite, at).members[0];
             assert_eq!(
@@ -67,12 +66,12 @@ fn a_reset_program_spoils_its_word_line_and_nothing_is_lost() {
     }
 }
 
-/// What the records say of each block.
+/// Per-block totals from the chip records.
 #[derive(Default)]
 struct Book {
-    /// Pages of each block used since its erase.
+    /// Pages used in each block since its last erase.
     used: HashMap<u32, u32>,
-    /// Erases of each block, with those that were reset.
+    /// Erases of each block, including those that were reset.
     wear: HashMap<u32, u32>,
     programmed: u64,
     spoiled: u64,
@@ -123,7 +122,7 @@ fn check_book(config: &SsdConfig, played: &mut Played) {
     let used_now: u64 = book.used.values().map(|&used| u64::from(used)).sum();
     assert_eq!(counts.programmed_user + counts.programmed_gc, book.programmed);
     assert_eq!(counts.pages_spoiled, book.spoiled);
-    // Every page that was used up was programmed or spoiled, once between two erases.
+    // Every page used up was programmed or spoiled, once between two erases.
     assert_eq!(book.programmed + book.spoiled, used_now + book.erased);
     let blocks = u64::from(config.geometry.blocks);
     let free = blocks - book.used.len() as u64 + book.blocks_with(0);
@@ -140,11 +139,11 @@ fn check_book(config: &SsdConfig, played: &mut Played) {
     check_cost(config, played);
 }
 
-/// How much is written because of resets does not grow beyond what the host writes.
+/// The extra writes caused by resets are bounded by the host's writes.
 fn check_cost(config: &SsdConfig, played: &Played) {
     let (counts, bits) = (played.counts(), config.timing.cell as u64 + 1);
     let needed = counts.host_pages_written + counts.pages_restored;
-    // A write to a page that is on its way again may spare its program.
+    // A write to a page that is being rewritten may save that program.
     assert!(counts.programmed_user <= needed, "{counts:?}");
     assert!(counts.programmed_user + played.figures().buffer_write_hits >= needed, "{counts:?}");
     let fresh = counts.host_pages_written + counts.programmed_gc;
@@ -176,8 +175,8 @@ fn nothing_is_spoiled_that_was_promised_to_be_durable() {
     config.buffer.capacitor = false;
     for victim in 1..7 {
         let counts = spoil(&config, victim).0.counts();
-        // The first page of a word line can be reset; the others stand beside a page whose write has
-        // been answered, and are suspended.
+        // The first page of a word line can be reset; programs of the others share the word line with an
+        // acknowledged page, so they are suspended.
         let is_first = victim % 3 == 0;
         assert_eq!((counts.program_resets, counts.program_suspends), if is_first { (1, 0) } else { (0, 1) });
         assert_eq!(counts.pages_restored, 0);

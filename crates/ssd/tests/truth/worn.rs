@@ -1,11 +1,11 @@
-//! The end of a drive: it says why, answers everything, and gives back all that it took.
+//! End of life: a worn-out drive reports why, completes every command, and still returns all accepted data.
 
 use crate::drives;
 use crate::naive::Pair;
 use tailcut_base::{Nanos, Op};
 use tailcut_ssd::SsdConfig;
 
-/// Writes until the drive refuses, with several commands in flight, and then some more.
+/// Writes, with several commands in flight, until the drive refuses, and then a few more times.
 fn wear_out(config: &SsdConfig, seed: u64) {
     let mut pair = Pair::new(config, seed);
     let (pages, page) = (pair.pages(), u64::from(config.geometry.page_sectors()));
@@ -62,7 +62,7 @@ fn factory_bad_blocks_are_never_used_and_cost_only_room() {
             pair.submit(Op::Write, n * 31 % pair.pages(), 1, false, 0);
             pair.pass(Nanos::micros(50));
         }
-        // That a bad block is neither programmed nor erased is asserted by the medium.
+        // The NAND array asserts that a bad block is neither programmed nor erased.
         assert!(pair.finish().ssd.read_only().is_none());
     }
 }

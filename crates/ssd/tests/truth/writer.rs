@@ -1,10 +1,10 @@
-//! A host that does nothing but write single pages, as fast as the drive takes them.
+//! A host that writes single pages as fast as the drive accepts them.
 
 use tailcut_base::random::Stream;
 use tailcut_base::{Command, CommandId, Completion, Device, Op, Status, Submit, Time};
 use tailcut_ssd::{Figures, Precondition, Ssd, SsdConfig, precondition::PreparedState};
 
-/// A drive and the moment at which it stands.
+/// A drive and its current time.
 pub struct Writer {
     /// The drive.
     pub ssd: Ssd,
@@ -14,7 +14,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A drive that is full of data and prepared as told.
+    /// A full drive in the given prepared state.
     pub fn new(config: &SsdConfig, state: PreparedState, seed: u64) -> Writer {
         config.check_space().expect("a drive with room to work");
         let mut ssd = Ssd::new(config, seed, false);
@@ -22,19 +22,19 @@ impl Writer {
         Writer { ssd, now: Time::ZERO, random: Stream::new(seed, "test.writer"), next: 0 }
     }
 
-    /// The moment at which it stands.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Logical pages of the drive.
+    /// Number of logical pages of the drive.
     pub fn pages(&self) -> u64 {
         let identity = self.ssd.identify();
         identity.sectors / u64::from(identity.page_sectors)
     }
 
-    /// Writes `count` pages, one after the other, where `place` says: page and stream. Returns
-    /// what the drive has done meanwhile.
+    /// Writes `count` pages one by one; `place` chooses the page and the stream. Returns the drive's metrics
+    /// for these writes.
     pub fn write(&mut self, count: u64, mut place: impl FnMut(&mut Stream) -> (u64, u8)) -> Figures {
         let before = self.ssd.figures(self.now);
         for _ in 0..count {
@@ -49,7 +49,7 @@ impl Writer {
         self.run(Op::Trim, page, 0);
     }
 
-    /// Reads `pages` pages, when the drive has come to rest. Returns the latency in ns.
+    /// Waits until the drive is idle, then reads `pages` pages. Returns the latency in ns.
     pub fn read(&mut self, first: u64, pages: u32) -> u64 {
         while self.ssd.next_event() != Time::NEVER {
             self.now = self.ssd.next_event();
@@ -90,13 +90,13 @@ impl Writer {
     }
 }
 
-/// Any page of `pages`, with equal probability.
+/// Any page below `pages`, with equal probability.
 pub fn uniform(pages: u64) -> impl Fn(&mut Stream) -> (u64, u8) {
     move |random| (random.below(pages), 0)
 }
 
-/// A share `writes` of the writes goes to the first share `space` of the pages, the others to the
-/// other pages. `streams` says whether the hot data has a stream of its own.
+/// A fraction `writes` of the writes goes to the first fraction `space` of the pages, the rest to the other
+/// pages. With `streams`, hot data has its own stream.
 pub fn hot_and_cold(pages: u64, space: f64, writes: f64, streams: bool) -> impl Fn(&mut Stream) -> (u64, u8) {
     let hot = (pages as f64 * space) as u64;
     move |random| {

@@ -1,4 +1,4 @@
-//! Effects that were planted are found again.
+//! Known effects are recovered.
 
 use super::*;
 use crate::compare::design::Design;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const LESS: Judgement = Judgement { floor: 0.05, more_is_better: false, clear: Clear::Nothing };
 
-/// The full grid with the quantity that `law` makes of a point.
+/// The full grid, with the quantity that `law` computes for a point.
 fn grid(levels: &[usize], law: impl Fn(&[usize]) -> f64) -> Vec<Sample> {
     let points = Design::full(levels).expect("it is small").points;
     points.into_iter().map(|levels| Sample { values: vec![law(&levels)], levels }).collect()
@@ -16,7 +16,7 @@ fn close(a: Option<f64>, b: f64) -> bool {
     a.is_some_and(|a| (a - b).abs() < 1e-9)
 }
 
-/// A latency of 8 ms; the first factor halves it, the second takes a fifth off.
+/// A latency of 8 ms; the first factor halves it, the second reduces it by a fifth.
 fn independent(point: &[usize]) -> f64 {
     8e6 * [1.0, 0.5][point[0]] * [1.0, 0.8][point[1]]
 }
@@ -33,7 +33,7 @@ fn techniques_that_know_nothing_of_each_other_add() {
 
 #[test]
 fn techniques_that_remove_the_same_wait_overlap() {
-    // Either takes the whole wait away.
+    // Either factor removes the whole wait.
     let law = |point: &[usize]| if point == [0, 0] { 8.0 } else { 2.0 };
     let found = effects("p99", &[2, 2], &grid(&[2, 2], law), LESS);
     assert!(close(found.mains[0].alone, 0.25) && close(found.mains[0].in_company, 1.0));
@@ -48,7 +48,7 @@ fn techniques_that_are_in_each_others_way_fight_and_others_help() {
     assert_eq!(effects("p99", &[2, 2], &grid(&[2, 2], fight), LESS).pairs[0].verdict, Some(Verdict::Fight));
     let help = |point: &[usize]| [[8.0, 8.0], [8.0, 2.0]][point[0]][point[1]];
     assert_eq!(effects("p99", &[2, 2], &grid(&[2, 2], help), LESS).pairs[0].verdict, Some(Verdict::Help));
-    // The same figures as a throughput.
+    // The same numbers as a throughput.
     let more = Judgement { more_is_better: true, ..LESS };
     assert_eq!(effects("iops", &[2, 2], &grid(&[2, 2], help), more).pairs[0].verdict, Some(Verdict::Fight));
 }
@@ -102,7 +102,7 @@ fn what_is_missing_is_left_out_and_the_rest_is_said() {
 
 #[test]
 fn a_technique_whose_partners_are_missing_has_no_average() {
-    // The second factor cannot be without the first, which alone halves the latency.
+    // The second factor requires the first, which alone halves the latency.
     let samples =
         grid(&[2, 2], independent).into_iter().filter(|sample| sample.levels[0] == sample.levels[1]);
     let found = effects("p99", &[2, 2], &samples.collect::<Vec<Sample>>(), LESS);
@@ -135,7 +135,7 @@ fn an_orthogonal_fraction_finds_the_effects_of_the_grid() {
 }
 
 proptest! {
-    /// Whatever the other factors do, effects that multiply are found exactly, and add.
+    /// Whatever the other factors do, multiplicative effects are found exactly, and add up.
     #[test]
     fn planted_products_are_found(
         factors in proptest::collection::vec(proptest::collection::vec(0.05f64..20.0, 1..3), 1..5),
@@ -156,7 +156,7 @@ proptest! {
         }
     }
 
-    /// A planted interaction of two factors is found, whatever else there is, and at no other pair.
+    /// A known interaction of two factors is found, whatever the other effects, and for no other pair.
     #[test]
     fn a_planted_interaction_is_found(ratios in proptest::array::uniform3(0.2f64..5.0), more in 0.3f64..3.0) {
         let law = |p: &[usize]| {

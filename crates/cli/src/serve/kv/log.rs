@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_moment_is_written_as_everybody_reads_it() {
-        // By date(1): date -u -d @N +%FT%TZ.
+        // From date(1): date -u -d @N +%FT%TZ.
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_399, "2000-02-28T23:59:59.000Z"),

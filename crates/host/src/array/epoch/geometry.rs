@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Drives, groups and copies.
+    /// Number of drives, groups and copies.
     fn shapes() -> impl Iterator<Item = (usize, usize, usize)> {
         let all = (2..13).flat_map(|drives| (2..=drives.min(5)).map(move |groups| (drives, groups)));
         let with = |(drives, groups)| (2..=MOST_COPIES).map(move |copies| (drives, groups, copies));

@@ -108,7 +108,7 @@ mod tests {
         let mut ring = Ring::new(slots_for(blocks));
         let mut listed: Vec<u32> = Vec::new();
         for round in 0..2000u32 {
-            // Every descriptor lists a few copies, and the oldest listings are released.
+            // Each descriptor lists a few copies, and the oldest lists are released.
             let slot = ring.take().unwrap_or_else(|| {
                 let mut merged = Vec::new();
                 let target = ring.take_merging(&mut merged).expect("one is kept for this");

@@ -210,7 +210,7 @@ mod tests {
 
     const SHARE: Nanos = Nanos::millis(32);
 
-    /// An epoch that writes for 4 ms, collects for 4 ms, and then takes `rest` to quiesce.
+    /// An epoch that writes for 4 ms, collects for 4 ms and then needs `rest` to quiesce.
     fn epoch(pace: &mut Pace, rest: Nanos) {
         let (began, durable) = (Time(0), Time(0) + Nanos::millis(4));
         pace.begin(began, Nanos::ZERO, SHARE);
@@ -225,7 +225,7 @@ mod tests {
         epoch(&mut pace, Nanos::millis(8));
         (0..20).for_each(|_| epoch(&mut pace, Nanos::micros(100)));
         let left = |pace: &mut Pace| {
-            // A drive that has fallen behind gets all available time.
+            // A drive that is behind gets all available time.
             pace.unfinished = SHARE * 2 * MEMORY;
             SHARE - pace.collection(Time(0), Time(0), SHARE, Time::NEVER).0.since(Time(0))
         };
@@ -262,7 +262,7 @@ mod tests {
         assert!(room > 500 && writing * 9 / 4 < SHARE, "{room}: writing is four ninths of an epoch");
     }
 
-    /// A slow epoch leaves room for so few blocks that no later epoch shows how fast the drive is.
+    /// A slow epoch leaves so few blocks of room that later epochs cannot show how fast the drive is.
     #[test]
     fn what_was_slow_once_does_not_throttle_for_ever() {
         let mut pace = Pace::default();

@@ -179,7 +179,7 @@ mod tests {
         turn.begin(Time(0), 2);
         let (deadline, share) = (Nanos(100), Nanos(25));
         assert_eq!(turn.limit(|_| None, deadline, share), Time::NEVER);
-        // 3 is next, then 0, then 1.
+        // Group 3 is next, then 0, then 1.
         assert_eq!(turn.limit(|group| (group == 3).then_some(Time(7)), deadline, share), Time(107));
         assert_eq!(turn.limit(|group| (group == 1).then_some(Time(7)), deadline, share), Time(57));
         assert_eq!(turn.limit(|_| Some(Time(7)), deadline, share), Time(57));

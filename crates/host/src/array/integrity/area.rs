@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn the_area_is_marks_and_then_checksums_at_the_end() {
         let area = Area::of(10_000);
-        // Ten regions of 1008 blocks, and one block of marks for them.
+        // Ten regions of 1008 blocks, with one block for their marks.
         assert_eq!((area.start(), area.blocks(), area.marks(), area.regions()), (9989, 9989..10_000, 1, 10));
         assert_eq!((area.mark_at(MarkId::new(0)), area.sums_at(RegionId::new(0))), (9989, 9990));
         assert_eq!(area.sums_at(RegionId::new(9)), 9999);

@@ -419,8 +419,8 @@ mod tests {
         Geometry::new(&config, 100_000)
     }
 
-    /// Verifies [`Geometry::victim_most`] for the least spare space that configurations permit: geometries
-    /// have victims that gain, or are refused.
+    /// Verifies [`Geometry::victim_most`] for the smallest spare space that valid configurations permit: in
+    /// every accepted geometry, some victim frees space; all others are rejected.
     #[test]
     fn collection_can_gain_wherever_an_array_can_be_made() {
         let (mut made, mut refused) = (0, 0);
@@ -444,8 +444,7 @@ mod tests {
                     made += 1;
                     let geometry = Geometry::new(&config, blocks);
                     assert_eq!(geometry.victim_most, geometry.gaining_most(), "{config:?}");
-                    // If every row were as full as possible without a victim, the host would hold more than
-                    // its capacity.
+                    // If every row were too full to be a victim, the host would hold more than its capacity.
                     let rows = u64::from(geometry.all_rows() - groups * (RESERVE + rows as u32 / 64) - 2);
                     let lacking = u64::from(groups - 1) * u64::from(geometry.cost_of_hop);
                     let full = rows * u64::from(geometry.victim_most + 1);

@@ -450,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Opens a row and fills it, so that it may be collected.
+    /// Opens a row and fills it, making it eligible for collection.
     fn filled(rows: &mut Rows, positions: u32) -> Row {
         let row = rows.open(FIRST).expect("some are free");
         (0..positions).for_each(|_| rows.validate(row));
@@ -476,8 +476,8 @@ mod tests {
             (0..positions).for_each(|_| rows.invalidate(row));
             rows.release(row);
         }
-        // The last one is taken out of order, as no other would free anything; it counts anew when it is used
-        // again.
+        // The last row is collected out of order, since no other would free space; on reuse it goes to the
+        // back of the queue.
         assert_eq!(rows.victim(FIRST, 0), Some(first[5]));
         rows.release(first[5]);
         let again: Vec<Row> = (0..rows.free(FIRST)).map(|_| filled(&mut rows, positions)).collect();

@@ -257,7 +257,7 @@ mod tests {
     use super::super::geometry::Parity;
     use super::*;
 
-    /// Six drives, one row: five data cells and the parity in cell 5.
+    /// Six drives, one row: five data chunks, and parity in chunk 5.
     fn shape() -> Geometry {
         Geometry::new(0..10, 1, 6, Parity::Last, 6)
     }
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn each_row_reads_what_is_least() {
         assert_eq!(reads(0..1, &[]), Some(vec![0, 5]));
-        // Three blocks either way: reconstruct-write.
+        // Three blocks either way: reconstruct-write wins.
         assert_eq!(reads(0..2, &[]), Some(vec![2, 3, 4]));
         assert_eq!(reads(0..3, &[]), Some(vec![3, 4]));
         assert_eq!(reads(0..5, &[]), Some(vec![]));

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use tailcut_base::random::Stream;
 
-    /// For any sequence of allocations, no two transactions share a block, and one block is spare.
+    /// For any sequence of allocations, no two transactions share a block, and one block stays spare.
     #[test]
     fn places_never_overlap() {
         let mut stream = Stream::new(1, "ring");

@@ -352,7 +352,7 @@ mod tests {
     use crate::{Bytes, Disk, Request, Response};
     use tailcut_base::{Class, Status};
 
-    /// Three drives, of which one is a substitute for another, and a read of block 5 of the first.
+    /// Three drives, one of them a substitute for another, and a read of block 5 of the first.
     struct Bench {
         drives: Drives<Bytes>,
         reads: Reads<Bytes>,
@@ -401,7 +401,7 @@ mod tests {
         }
     }
 
-    /// A drive is missing and is rebuilt while a read avoids it; then another one fails: one drive is missing
+    /// A missing drive is rebuilt while a read avoids it; then another drive fails. Only one drive is missing
     /// at any time, so the read succeeds.
     #[test]
     fn a_read_outlives_the_rebuilding_of_its_drive_and_the_loss_of_another() {

@@ -253,9 +253,9 @@ mod tests {
     use super::*;
     use tailcut_base::random::Stream;
 
-    /// Bytes of records with keys and values as in ETC, Facebook's general cache (Atikoglu and others 2012,
-    /// table 5): keys by a generalised extreme value distribution, values by a generalised Pareto
-    /// distribution behind a table of the shortest ones.
+    /// Record sizes in bytes, with keys and values as in ETC, Facebook's general-purpose cache (Atikoglu et
+    /// al. 2012, table 5): key sizes follow a generalised extreme value distribution, value sizes a
+    /// generalised Pareto distribution with a table for the shortest.
     fn any_record(random: &mut Stream) -> usize {
         let mut share = || (random.bits() >> 11) as f64 / (1u64 << 53) as f64;
         let key = 30.7984 + 8.20449 * ((-(1.0 - share()).ln()).powf(-0.078688) - 1.0) / 0.078688;
@@ -269,7 +269,7 @@ mod tests {
         Header::room((key as usize).clamp(1, 250), value as u64) as usize
     }
 
-    /// Shares of values of 0 to 13 bytes.
+    /// Fractions of values of 0 to 13 bytes.
     const SHORTEST: [f64; 14] = [
         0.00583, 0.17820, 0.09239, 0.00018, 0.02740, 0.00065, 0.00606, 0.00023, 0.00837, 0.00837, 0.08989,
         0.00092, 0.00326, 0.01980,

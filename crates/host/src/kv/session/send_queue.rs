@@ -158,7 +158,8 @@ mod tests {
     }
 
     proptest! {
-        /// The queue is a byte stream: bytes leave in the order they entered, however they are split.
+        /// The queue is a byte stream: bytes leave in the order in which they entered, however they are
+        /// split.
         #[test]
         fn it_is_a_stream(steps in prop::collection::vec(step(), 1..200)) {
             let (mut send_queue, mut texts) = (SendQueue::default(), Texts::default());

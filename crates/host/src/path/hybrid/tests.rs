@@ -1,24 +1,24 @@
-//! A hybrid on a plant with known prices.
+//! The hybrid mode on a simulated host with known costs.
 
 use super::*;
 use tailcut_base::random::Stream;
 
-/// A host on which each mode has a known price that depends on the load.
+/// A simulated host: each mode has a known, load-dependent cost.
 struct Plant {
     random: Stream,
     prices: [u64; 4],
     wait: u64,
     threads: u64,
-    /// Scatter of a read in per cent.
+    /// Jitter of a read, in per cent.
     noise: u64,
     core: u64,
-    /// Debt that a read of each mode incurs, the current debt, and whether the scheduler reports it.
+    /// Debt that a read incurs in each mode, the current debt, and whether the scheduler reports it.
     borrows: [u64; 4],
     owed: u64,
     reports: bool,
 }
 
-/// Debt at which the scheduler takes it all back.
+/// Debt at which the scheduler reclaims all of it.
 const LENT: u64 = 8_000_000;
 
 impl Plant {
@@ -28,7 +28,7 @@ impl Plant {
         Plant { random, prices: [0; 4], wait: 0, threads: 1, noise, core: 0, borrows, owed, reports }
     }
 
-    /// Switches to a load unlike the current one.
+    /// Switches to a load that differs from the current one.
     fn change(&mut self) {
         let threads = self.threads;
         while self.threads.abs_diff(threads) * 2 < threads.max(6) {
@@ -48,7 +48,8 @@ impl Plant {
         Used { core: Nanos(self.core), owed: Nanos(if self.reports { self.owed } else { 0 }) }
     }
 
-    /// A read incurs debt. Returns its wait for others, and the reported increase of debt; 0 if not reported.
+    /// A read incurs debt. Returns its wait for other threads, and the increase of debt as reported; 0 if not
+    /// reported.
     fn borrow(&mut self, borrows: u64) -> (u64, i64) {
         let before = self.owed as i64;
         self.owed += borrows;
@@ -75,8 +76,8 @@ impl Plant {
     }
 }
 
-/// Counts ticks outside of trials, more than 10 ms after a change of load: all of these ticks, and the ticks
-/// in which the mode costs over 10 % more than the best mode.
+/// Counts ticks outside trials and more than 10 ms after a load change: all such ticks, and those in which
+/// the mode costs over 10 % more than the best one.
 fn walk(seed: u64, noise: u64) -> (u64, u64) {
     let mut plant = Plant::new(seed, noise);
     let mut hybrid = Hybrid::default();
@@ -85,7 +86,7 @@ fn walk(seed: u64, noise: u64) -> (u64, u64) {
     for _ in 0..20 {
         plant.change();
         let begun = now;
-        // The load changes at any moment, including during measurements.
+        // The load may change at any time, even during a measurement.
         let length = Nanos::millis(10) + Nanos::micros(300) * plant.random.below(300);
         while now < begun + length {
             now += Hybrid::TICK;
@@ -136,7 +137,7 @@ fn a_short_wait_is_spun_for_and_a_long_one_never() {
     }
 }
 
-/// Share of time in a mode that looks cheapest until the scheduler takes back what it has lent.
+/// Fraction of time spent in a mode that looks cheapest until the scheduler reclaims its debt.
 fn borrowed(seed: u64, reports: bool) -> f64 {
     let mut plant = Plant::new(seed, 5);
     plant.threads = [1, 4, 16][seed as usize % 3];

@@ -1,4 +1,4 @@
-//! Damage where the disk has two copies of each block.
+//! Damage on a disk with two copies of each block.
 
 use super::{SEGMENT, SEGMENTS, closed, finds, noise};
 use crate::rig::settings;
@@ -7,7 +7,7 @@ use tailcut_host::Bytes;
 use tailcut_host::kv::{Append, Damage, DamageKind, Keep, Settings};
 use tailcut_host::planted::Rule;
 
-/// One of two copies of everything on flash is not what was written.
+/// One of the two copies of everything on flash is corrupt.
 #[test]
 fn another_copy_is_read_and_replaces_the_bad_one() {
     let check = || {
@@ -33,7 +33,7 @@ fn another_copy_is_read_and_replaces_the_bad_one() {
                 "{:?}",
                 store.damages
             );
-            // What is moved for room is read from the other copy, too.
+            // Segment cleaning also reads from the other copy.
             (0..900).for_each(|_| store.step());
             assert_eq!(store.check().0, 0);
         }
@@ -41,8 +41,8 @@ fn another_copy_is_read_and_replaces_the_bad_one() {
     finds(Rule::OtherCopiesAreRead, check);
 }
 
-/// Of each block one of two copies is not what was written, now this one and now that: neither copy has a
-/// whole segment, nor a whole record of several blocks.
+/// One of the two copies of each block is corrupt, at random: neither copy has an intact segment, nor an
+/// intact record of several blocks.
 #[test]
 fn blocks_of_several_copies_are_combined() {
     let check = || {
@@ -60,7 +60,7 @@ fn blocks_of_several_copies_are_combined() {
             let mut random = Stream::new(seed, "copies");
             for block in (2..SEGMENT * SEGMENTS).filter(|block| (1..SEGMENT - 1).contains(&(block % SEGMENT)))
             {
-                // A byte may lie outside of the record that the rest of the block belongs to.
+                // The damaged byte may lie outside the record that owns the rest of the block.
                 let mut bad = if random.below(3) == 0 { noise(block) } else { store.disk.read(block) };
                 bad.as_mut_slice()[random.below(4096) as usize] ^= 1;
                 store.disk.bad_copies.insert((block, random.below(2) as u8), bad);
@@ -72,7 +72,7 @@ fn blocks_of_several_copies_are_combined() {
             assert!(figures.repaired > 0 && figures.damaged == 0, "{after}: {figures:?}");
             let is_repair = |damage: &Damage| matches!(damage.what, DamageKind::Copy | DamageKind::Summary);
             assert!(store.damages.iter().all(is_repair), "{:?}", store.damages);
-            // What is moved for room is read from both copies, too.
+            // Segment cleaning also reads from both copies.
             (0..900).for_each(|_| store.step());
             assert_eq!(store.check().0, 0);
         }
@@ -80,8 +80,8 @@ fn blocks_of_several_copies_are_combined() {
     finds(Rule::OtherCopiesAreRead, check);
 }
 
-/// One of two copies is zeros, or something else, at both ends of all segments and in the superblocks: zeros
-/// there would pass for segments that were never used.
+/// One of the two copies is zeros or noise at both ends of all segments and in the superblocks: zeros there
+/// could be mistaken for unused segments.
 #[test]
 fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
     let check = || {
@@ -99,7 +99,7 @@ fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
                 let kinds: Vec<DamageKind> = store.damages.iter().map(|damage| damage.what).collect();
                 assert!(kinds.contains(&DamageKind::Copy), "{kinds:?}");
                 assert!(kinds.iter().all(|kind| *kind == DamageKind::Copy), "{kinds:?}");
-                // The next opening may read either copy.
+                // The next open may read either copy.
                 store.settle();
                 store.close();
                 store.disk.bad_copies.retain(|(block, _), _| *block >= 2 && block % SEGMENT == 0);

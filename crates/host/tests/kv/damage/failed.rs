@@ -1,8 +1,9 @@
-//! Disks that have failed, or are out of space.
+//! Disks that have failed or are out of space.
 
 use super::*;
 
-/// A sparse file on a file system without room: blocks that were written can be written again, and no others.
+/// A sparse file on a full file system: written blocks can be overwritten, but no new blocks can be
+/// allocated.
 #[test]
 fn a_disk_without_room_is_full_until_it_has_some() {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
@@ -25,7 +26,7 @@ fn a_disk_without_room_is_full_until_it_has_some() {
     assert_eq!(store.check(), (0, 0), "everything is read");
     store.delete(3);
     assert_eq!((store.said(3), store.last[&3].as_ref()), (Said::Nothing, None), "and deleted");
-    // A restart finds what was durable, or says why not.
+    // A restart finds what was durable, or reports why it cannot.
     store.disk.is_full = false;
     store.time += 2_000_000_000;
     store.tick();
@@ -38,7 +39,7 @@ fn a_disk_without_room_is_full_until_it_has_some() {
     assert_eq!(store.check(), (0, 0));
 }
 
-/// A store or cache that has made 60 items durable, on a disk that has failed since.
+/// A store or cache with 60 durable items, on a disk that has failed since.
 fn on_a_failed_disk(keep: Keep) -> Store {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(keep) }, 8);
     (0..60).for_each(|number| store.put(number));
@@ -61,7 +62,7 @@ fn a_store_on_a_failed_disk_deletes_nothing() {
     store.disk.fails_writes = false;
     (0..100).for_each(|_| store.run());
     store.reopen().expect("a store");
-    // What was written to the failed disk was never durable.
+    // Data written to the failed disk never became durable.
     if store.said(KEYS - 1) == Said::Nothing {
         store.last.remove(&(KEYS - 1));
     }

@@ -1,8 +1,8 @@
-//! Stores that come to an orderly end, and of which something is not there any more as it was written.
+//! Stores that were closed cleanly and damaged afterwards.
 //!
-//! What is promised: whatever is damaged, nothing is answered that is older than what was written last, and
-//! nothing that was deleted. If it is one block, a store answers all that is not in it, and says of the rest
-//! that it cannot be read.
+//! The guarantees: whatever the damage, a store never returns an item older than the last version written,
+//! nor a deleted one. If a single block is damaged, the store returns every item outside it and reports the
+//! others as unreadable.
 
 mod copies;
 mod failed;
@@ -23,35 +23,35 @@ use tailcut_host::kv::{
 use tailcut_host::planted::{Rule, broken};
 use tailcut_host::{Block, Bytes};
 
-/// A store, and what it should hold.
+/// A store and its expected content.
 pub struct Store {
     engine: Engine,
     pub disk: TestDisk,
     settings: Settings,
     random: Stream,
     time: u64,
-    /// The last version of each key; none if it was deleted.
+    /// The last version of each key; None if deleted.
     last: BTreeMap<u64, Option<Vec<u8>>>,
     versions: u32,
     damages: Vec<Damage>,
 }
 
-/// What a store says of a key.
+/// A store's answer for a key.
 #[derive(Debug, PartialEq, Eq)]
 enum Said {
     Value(Vec<u8>),
     Nothing,
-    /// It cannot be read.
+    /// The item is unreadable.
     Lost,
 }
 
-/// What is done to a block.
+/// Damage to a block.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
     Flip(usize),
     Zeros,
     Noise,
-    /// It gets what was written to another one.
+    /// The block gets the data written to another block.
     Misdirected(u64),
     Unreadable,
 }
@@ -63,7 +63,7 @@ const KEYS: u64 = 150;
 fn any_harm() -> impl Strategy<Value = Harm> {
     prop_oneof![
         6 => (0usize..4096).prop_map(Harm::Flip),
-        // Where the ends of segments are.
+        // Headers and footers of segments.
         3 => (0usize..48).prop_map(Harm::Flip),
         3 => (4048usize..4096).prop_map(Harm::Flip),
         2 => Just(Harm::Zeros),
@@ -73,7 +73,7 @@ fn any_harm() -> impl Strategy<Value = Harm> {
     ]
 }
 
-/// A block, often at an end of a segment.
+/// A block, often the first or last of a segment.
 fn any_block() -> impl Strategy<Value = u64> {
     prop_oneof![
         0u64..SEGMENT * SEGMENTS,
@@ -90,7 +90,7 @@ fn any_keep() -> impl Strategy<Value = Settings> {
 impl Store {
     fn new(settings: Settings, seed: u64) -> Store {
         let mut disk = TestDisk::new(SEGMENT * SEGMENTS, seed.is_multiple_of(2), seed);
-        // Something else was there before.
+        // The disk held other data before.
         (2..SEGMENT * SEGMENTS).for_each(|block| disk.set(block, noise(block)));
         let making = Making::Create { store: 77 << 64 | u128::from(seed), seed };
         let engine = open(settings, &mut disk, making).expect("a new store");
@@ -117,7 +117,7 @@ impl Store {
         self.damages.extend(std::iter::from_fn(|| self.engine.next_damage()));
     }
 
-    /// True if it was done, and not refused because the store is full.
+    /// True if the change was made; false if it was refused because the store is full.
     fn change(&mut self, number: u64, change: Change<'_>) -> bool {
         self.tick();
         for _ in 0..100_000 {
@@ -137,7 +137,7 @@ impl Store {
         self.put_bytes(number, bytes);
     }
 
-    /// A value of so many bytes, and no fewer than a version has.
+    /// Writes a value of `bytes` bytes, which must be at least those of a version number.
     fn put_bytes(&mut self, number: u64, bytes: usize) {
         self.versions += 1;
         let mut value = self.versions.to_le_bytes().to_vec();
@@ -194,13 +194,13 @@ impl Store {
         panic!("a fetch ends");
     }
 
-    /// An orderly end.
+    /// Closes the store cleanly.
     pub fn close(&mut self) {
         self.engine.close();
         self.settle();
     }
 
-    /// Until the engine wants nothing from the disk.
+    /// Syncs, then runs the engine until it is idle and recovery is complete.
     fn settle(&mut self) {
         self.engine.sync();
         for _ in 0..100_000 {
@@ -212,7 +212,7 @@ impl Store {
         panic!("it comes to an end");
     }
 
-    /// What was written so far becomes durable.
+    /// Makes everything written so far durable.
     fn sync(&mut self) {
         let point = self.engine.sync();
         while self.engine.durable() < point {
@@ -220,7 +220,7 @@ impl Store {
         }
     }
 
-    /// Two seconds pass in which nobody wants anything.
+    /// Lets two idle seconds pass.
     fn rest(&mut self) {
         self.settle();
         self.time += 2_000_000_000;
@@ -232,7 +232,7 @@ impl Store {
     fn idle(&mut self) {
         loop {
             self.run();
-            // What was answered last may have given it something to do.
+            // The last completion may have queued more work.
             self.run();
             if !self.disk.is_idle() {
                 continue;
@@ -267,7 +267,7 @@ impl Store {
         }
     }
 
-    /// Whatever is said of a key was written for it once.
+    /// Every value returned for a key was once written for it.
     pub fn look_at_all(&mut self) {
         for number in 0..KEYS {
             if let Said::Value(value) = self.said(number) {
@@ -279,8 +279,8 @@ impl Store {
         }
     }
 
-    /// Nothing is older than what was written last. How many keys cannot be read, and how many are not there
-    /// though they should be.
+    /// Verifies that no value is older than the last version written. Returns the number of unreadable keys,
+    /// and the number of keys that are missing although they exist.
     fn check(&mut self) -> (usize, usize) {
         let (mut lost, mut missing) = (0, 0);
         for number in 0..KEYS {
@@ -314,7 +314,8 @@ fn noise(seed: u64) -> Bytes {
     Bytes::encode(&words)
 }
 
-/// A store whose items were written several times, some of them deleted, and some segments reclaimed.
+/// A closed store whose items were overwritten several times, with some items deleted and some segments
+/// reclaimed.
 pub fn closed(settings: Settings, seed: u64) -> Store {
     let mut store = Store::new(settings, seed);
     let steps = 300 + store.random.below(900);
@@ -328,21 +329,21 @@ pub fn closed(settings: Settings, seed: u64) -> Store {
     store
 }
 
-/// Damages a closed store in places drawn by `seed`, and looks what it says; over and over, with what it
-/// writes meanwhile.
+/// Damages one block of a closed store built from `seed` and checks the store's answers, repeatedly, with
+/// more writes in between.
 fn one_block(settings: Settings, seed: u64, block: u64, harm: Harm) {
     let mut store = closed(settings, seed);
     store.harm(block, harm);
     store.reopen().expect("one block is not enough to lose a store");
     let is_cache = settings.keep == Keep::WhatIsUsed;
     let (lost, missing) = store.check();
-    // A record that is damaged takes the keys in its block along.
+    // A damaged record also loses the other keys in its block.
     assert!(lost <= 4096 / 64 && (is_cache || missing == 0), "{lost} lost, {missing} missing");
-    // It is put right: the next start finds nothing that was not found, and room is made again.
+    // The damage is repaired: the next start finds nothing damaged, and segments can be reclaimed again.
     store.close();
     store.damages.clear();
     store.reopen().expect("it is put right");
-    // A block that cannot be read is not written again, as other records may be in it.
+    // An unreadable block is not rewritten, since it may hold other records.
     let is_repaired = store.engine.figures().damaged_segments == 0;
     assert!(is_repaired || matches!(harm, Harm::Unreadable), "{:?}", store.damages);
     store.check();
@@ -376,7 +377,7 @@ proptest! {
         let mut store = closed(settings, seed);
         harms.iter().for_each(|&(block, harm)| store.harm(block, harm));
         for (segment, end, record, harm) in segments {
-            // So that its summary is damaged, and something in it, too.
+            // Damages the segment's summary and also one of its records.
             store.harm(segment * SEGMENT + SEGMENT - 1, end);
             store.harm(segment * SEGMENT + record, harm);
         }
@@ -390,8 +391,8 @@ proptest! {
     }
 }
 
-/// Segments of which some have newer versions of what is in older ones are damaged by `harm`, which gets the
-/// first block of a segment and the number of another one in it.
+/// Builds segments, some with newer versions of items in older ones, and damages them with `harm`, which gets
+/// the first block of a segment and the offset of another block in it.
 fn segments_with_news(harm: impl Fn(&mut Store, u64, u64)) {
     for (segment, block) in (2..8).flat_map(|segment| (1..SEGMENT - 2).map(move |block| (segment, block))) {
         let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 9);
@@ -440,7 +441,7 @@ fn a_hole_behind_a_damaged_summary_casts_doubt() {
     finds(Rule::HolesCastDoubt, check);
 }
 
-/// The power is lost when some versions were made durable one by one, and then one of the blocks is damaged.
+/// Power is lost after some versions were made durable one by one; then one block is damaged.
 fn synced_and_damaged(sync: impl Fn(&mut Store), harm: impl Fn(&mut Store, u64)) {
     for block in SEGMENT..4 * SEGMENT {
         for count in [3, 9, 40] {
@@ -466,7 +467,7 @@ fn what_was_durable_last_is_not_taken_for_a_write_that_was_cut_off() {
     finds(Rule::DurableIsMarked, check);
 }
 
-/// Two versions a second apart, without a sync, and damage to one block after a power loss.
+/// Two versions written a second apart without a sync, and damage to one block after a power loss.
 #[test]
 fn a_store_at_rest_is_durable_and_says_so() {
     let check = || {
@@ -498,7 +499,7 @@ fn blocks_that_cannot_be_read_are_damaged() {
     synced_and_damaged(|_| {}, Store::make_unreadable);
 }
 
-/// Where each record is made durable by itself, a segment is full when its last block is.
+/// If each record is made durable on its own, a segment is full once its last block is written.
 #[test]
 fn full_segments_are_searched_to_their_ends() {
     for most in [3, 2900] {
@@ -519,7 +520,7 @@ fn a_drive_that_reads_nothing_is_gone_and_not_damaged() {
     let mut store = closed(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 8);
     let media = (0..SEGMENT * SEGMENTS).map(|block| store.disk.read(block));
     let before: Vec<Bytes> = media.collect();
-    // It fails just when the heads have been read.
+    // The disk fails right after the segment headers were read.
     store.reopen().expect("a store");
     store.disk.unreadable.extend(2..SEGMENT * SEGMENTS);
     for _ in 0..10_000 {
@@ -547,8 +548,8 @@ fn what_was_flushed_stays_so_with_one_superblock() {
     finds(Rule::SuperblocksAreTwo, check);
 }
 
-/// The mirror write is in flight when the next superblock is written; if both are lost, the first one must
-/// still be there.
+/// The mirror write is in flight when the next superblock is written; if both are lost, the first copy must
+/// still be intact.
 #[test]
 fn the_superblock_that_is_durable_stays_until_the_other_one_is() {
     let check = || {
@@ -573,7 +574,7 @@ fn the_superblock_that_is_durable_stays_until_the_other_one_is() {
     finds(Rule::DurableSuperblockStays, check);
 }
 
-/// A record that is damaged when its segment is reclaimed, with an older version in an older segment.
+/// A record found damaged when its segment is reclaimed, with an older version in an older segment.
 #[test]
 fn what_is_damaged_when_its_segment_is_reclaimed_does_not_leave_an_older_version() {
     let check = || {
@@ -618,8 +619,8 @@ fn damage_is_counted_and_told() {
     assert!(text.contains("a damaged head of a segment, written again from its foot"), "{text}");
 }
 
-/// The power is lost when one segment was not written at all, and the next one was. Nothing of that is
-/// damage, now or later.
+/// Power is lost when a segment was never written but the next one was. That must not count as damage, now or
+/// later.
 #[test]
 fn a_segment_that_was_never_written_before_one_that_was_is_free() {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 6);
@@ -629,7 +630,7 @@ fn a_segment_that_was_never_written_before_one_that_was_is_free() {
         |store: &Store, segment: u64| store.disk.read(segment * SEGMENT).as_slice().starts_with(b"segmentK");
     let last = (1..SEGMENTS).rev().find(|&segment| is_used(&store, segment)).expect("one is used");
     (1..last).for_each(|segment| assert!(is_used(&store, segment)));
-    // The segment before the last one and all that it holds were not on the disk for good.
+    // The segment before the last one never reached the media, so none of its items were durable.
     store.last.clear();
     (0..SEGMENT).for_each(|block| store.disk.set((last - 1) * SEGMENT + block, Bytes::ZEROS));
     for segment in 1..=last {

@@ -43,7 +43,7 @@ impl Host {
         result
     }
 
-    /// What is wrong with a read that returns this now.
+    /// The violation by a read that returns this version now, if any.
     fn sees(&mut self, version: u32) -> Option<WrongKind> {
         let pending = self.begin(Op::Read, false);
         self.returns(&pending, version).err().map(|wrong| wrong.kind)

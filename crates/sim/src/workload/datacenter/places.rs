@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_random_request_never_follows_the_last() {
-        // Three places only, so that chance would often have it.
+        // Three places only, so that chance would often produce it.
         let mut places = places(24, 1_000_000, 0);
         let mut end = None;
         for _ in 0..1000 {

@@ -1,4 +1,4 @@
-//! A device that answers each request after the same time, for stores.
+//! A device of constant latency, for stores.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use tailcut_sim::workload::lsm::Store;
 use tailcut_sim::workload::lsm::tree::LEVELS;
 use tailcut_sim::workload::{Asked, Request, Source};
 
-/// Lets a store run on a device that answers each request after `latency`, and shows each request.
+/// Runs a store on a device that completes each request after `latency`, and passes each request to `watch`.
 pub fn run(store: &mut Store, latency: Nanos, watch: &mut dyn FnMut(&Store, &Request)) -> Time {
     let mut answers: BinaryHeap<Reverse<(Time, u64, u64)>> = BinaryHeap::new();
     let (mut asked, mut now, mut number) = (Vec::<Asked>::new(), Time::ZERO, 0);

@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn the_first_letter_changes_fastest() {
         let mut allocator = Allocator::new(Allocation::Dynamic, Order::Cwdp, &geometry(), one());
-        // 16 planes per channel, 8 per chip: channels first, then the next chip.
+        // 16 planes per channel, 8 per chip: all channels first, then the next chip.
         let planes: Vec<u32> =
             (0..4).map(|_| allocator.next(SetId::FIRST, LogicalPage::new(0)).get()).collect();
         assert_eq!(planes, [0, 16, 32, 8]);

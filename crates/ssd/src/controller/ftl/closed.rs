@@ -244,7 +244,7 @@ mod tests {
         ClosedBlocks::new(policy, 3, &geometry)
     }
 
-    /// Each policy against a plain list of (block, valid, changed, closed).
+    /// Compares each policy with a plain list of (block, valid, changed, closed).
     #[test]
     fn each_policy_chooses_as_a_plain_search_would() {
         for policy in

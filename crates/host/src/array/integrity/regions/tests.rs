@@ -8,7 +8,7 @@ fn unknown(most: usize) -> (Area, Regions) {
     (area, Regions::new(Owner::new(1, MemberId::new(1)), &area, most))
 }
 
-/// Three clean regions, at time 100.
+/// Three clean regions at time 100.
 fn at_rest() -> (Area, Regions) {
     let (area, mut regions) = unknown(10);
     regions.begin_blank(&area);
@@ -45,7 +45,7 @@ fn a_write_waits_for_the_marks_of_all_its_regions() {
     assert!(!regions.admit(Time(200), IDLE, some(1..2)), "the mark has not been written");
     assert_eq!(regions.next_mark(&area), Some(MarkId::new(0)));
     assert_eq!(marks(&area, &regions), [false, false, true]);
-    // Another one comes while the marks are on their way: it needs the next ones.
+    // Another write arrives while the marks are being written: it needs the next mark write.
     assert!(!regions.admit(Time(201), IDLE, some(2..3)));
     regions.marked(true);
     assert!(regions.admit(Time(202), IDLE, some(0..2)) && !regions.admit(Time(202), IDLE, some(1..3)));
@@ -76,7 +76,7 @@ fn a_region_is_clean_when_nobody_has_written_it_for_long_enough() {
     regions.ended(Time(310), some(0..2));
     assert_eq!(regions.begin_cleaning(Time(400), IDLE), [], "too early");
     assert_eq!(regions.begin_cleaning(Time(500), IDLE).len(), 2);
-    // A write comes while the checksums are on their way.
+    // A write arrives while the checksums are being written.
     assert!(regions.admit(Time(510), IDLE, some(1..2)));
     assert_eq!(marks(&area, &regions), [false, false, true]);
     assert_eq!(regions.cleaned(Time(520), IDLE, &area, true), 1);
