@@ -263,5 +263,13 @@ fn unequal_drives_are_refused() {
     let disk = crate::rig::disk();
     assert_eq!(config.misfit(&[disk.clone(), disk.clone()]), None);
     let larger = tailcut_host::Disk { blocks: disk.blocks + 1, ..disk.clone() };
-    assert_eq!(config.misfit(&[disk, larger]).map(|(key, _)| key), Some("drives"));
+    assert_eq!(config.misfit(&[disk.clone(), larger]).map(|(key, _)| key), Some("drives"));
+    // The message about drives that are too small adds up.
+    let small = tailcut_host::Disk { blocks: 20, ..disk };
+    let (key, why) = config.misfit(&[small.clone(), small]).expect("they are too small");
+    let numbers: Vec<u64> = why.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let &[bytes, needed, slots, copies, chunk] = numbers.as_slice() else { panic!("{why}") };
+    assert!(key == "epoch" && bytes == 20 * 4096 && needed > bytes, "{why}");
+    let record = needed - slots - copies * chunk;
+    assert!((4096..=16 * 4096).contains(&record) && record.is_multiple_of(4096), "{why}");
 }

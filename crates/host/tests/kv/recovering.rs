@@ -65,7 +65,7 @@ impl Rig {
                 }
             }
             Step::Append(key) => self.append(key),
-            Step::Remove(key) => self.remove(key),
+            Step::Remove(key) => _ = self.remove(key),
             Step::Look(key) => drop(self.check(key, true)),
             Step::Ask(key) => self.ask(key),
             Step::Recover(most) => drop(self.engine.recover(most)),
@@ -114,4 +114,25 @@ proptest! {
         rig.begin_again(true);
         rig.check_all();
     }
+}
+
+/// There is room for a tombstone, so the delete must not be refused.
+#[test]
+fn an_item_that_recovery_has_not_found_can_be_deleted() {
+    let mut rig =
+        Rig::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 16 * 60, true, 3);
+    for number in 0..300 {
+        rig.put(number % 100);
+        rig.run(2);
+    }
+    rig.sync();
+    rig.settle();
+    rig.recovers_every = u64::MAX;
+    rig.begin_again(true);
+    assert!(rig.engine.recovered().is_some(), "nothing is recovered yet");
+    for number in 0..100 {
+        assert!(rig.remove(number), "item {number}");
+    }
+    rig.recovers_every = 1;
+    rig.check_all();
 }

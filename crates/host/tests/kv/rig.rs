@@ -358,11 +358,14 @@ impl Rig {
         self.change(number, fetched.as_ref(), Change::Amend { expires, state: State::default() });
     }
 
-    pub fn remove(&mut self, number: u64) {
-        if self.change(number, None, Change::Remove) {
+    /// Deletes an item; false if there is no room for a tombstone.
+    pub fn remove(&mut self, number: u64) -> bool {
+        let is_done = self.change(number, None, Change::Remove);
+        if is_done {
             let point = self.next_point();
             self.model.set(number, None, point);
         }
+        is_done
     }
 
     pub fn flush_all(&mut self) {
@@ -389,7 +392,7 @@ impl Rig {
             0..=6 => self.put(number),
             7..=8 => self.append(number),
             9 => self.amend(number),
-            10..=11 => self.remove(number),
+            10..=11 => _ = self.remove(number),
             12 => {
                 let answers = self.random.below(30);
                 self.run(answers);
