@@ -121,10 +121,14 @@ def test_curve_and_waits_are_tables_of_the_report(run):
     assert all(share == pytest.approx(1, abs=0.02) for share in shares.values())
 
 
-def test_the_slowest_are_the_slowest(run):
-    slowest = run.slowest
-    assert slowest["latency_ns"] == sorted(run.requests["latency_ns"], reverse=True)[:1000]
-    assert slowest.columns == run.requests.columns
+def test_the_slowest_are_the_slowest_of_each_kind(run):
+    slowest, requests = run.slowest, run.requests
+    assert slowest["latency_ns"] == sorted(slowest["latency_ns"], reverse=True)
+    for kind in set(requests["op"]):
+        latencies = [ns for ns, op in zip(requests["latency_ns"], requests["op"], strict=True) if op == kind]
+        kept = [ns for ns, op in zip(slowest["latency_ns"], slowest["op"], strict=True) if op == kind]
+        assert kept == sorted(latencies, reverse=True)[:1000]
+    assert slowest.columns == requests.columns
 
 
 def test_the_timeline_counts_every_request(run):

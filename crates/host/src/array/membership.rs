@@ -260,6 +260,18 @@ mod tests {
     }
 
     #[test]
+    fn a_drive_that_was_replaced_belongs_to_neither_half() {
+        let mut records = vec![own(0, 6, ONLY_0_2, &[3]), own(1, 9, ONLY_1_3, &[3])];
+        records.extend([own(2, 6, ONLY_0_2, &[3]), own(3, 9, ONLY_1_3, &[3]), own(3, 2, ALL, &[])]);
+        let OpenError::Diverged { kept, others } = judge(&records).expect_err("both may hold writes") else {
+            panic!("they have diverged")
+        };
+        let mut sides = [kept, others];
+        sides.sort();
+        assert_eq!(sides, [vec![0, 2], vec![1, 3]]);
+    }
+
+    #[test]
     fn a_half_that_replaced_the_other_has_diverged_from_it() {
         let line = [own(0, 12, ALL, &[1, 3]), own(2, 12, ALL, &[1, 3]), own(1, 8, ONLY_1_3, &[])];
         assert!(matches!(judge(&line), Err(OpenError::Diverged { .. })));

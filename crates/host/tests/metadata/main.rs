@@ -14,8 +14,8 @@ use edits::{Edit, rewrite};
 use machine::{Image, Outcome};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::random::Stream;
-use tailcut_host::array::LayoutKind;
 use tailcut_host::array::raid::WriteHole;
+use tailcut_host::array::{Condition, LayoutKind};
 
 fn never_panics(layout: LayoutKind, hole: WriteHole, kinds: &str) {
     let cases = std::env::var("TAILCUT_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
@@ -68,5 +68,28 @@ fn wrong_records_and_descriptors_of_copies() {
 fn wrong_records_checkpoints_descriptors_and_summaries_of_logs() {
     for layout in [LayoutKind::LogRaid0, LayoutKind::LogRaid5, LayoutKind::Swan4] {
         never_panics(layout, WriteHole::Journal, "ACMLS");
+    }
+}
+
+/// Drives have headers of the same checkpoint that differ, each with a valid checksum: nothing shows which of them
+/// is right.
+#[test]
+fn headers_of_one_checkpoint_that_differ_are_refused() {
+    /// Offset of the number of rows opened, from the first byte that an edit may change.
+    const OPENED: usize = 32;
+    for layout in [LayoutKind::LogRaid0, LayoutKind::LogRaid5, LayoutKind::Swan4] {
+        let image = Image::new(layout, WriteHole::Journal);
+        let metadata = image.metadata();
+        let (_, headers) = metadata.iter().find(|(kind, _)| *kind == b'C').expect("a log has checkpoints");
+        let drive = headers[0].0;
+        let is_refused = |&place: &(usize, usize)| {
+            let mut machine = image.copy();
+            assert!(rewrite(&mut machine, place, &[Edit::Flip(OPENED, 0)], false));
+            let array = machine.open().expect("its superblocks are right");
+            matches!(array.condition(), Condition::Failed { why } if why.contains("contradicts itself, or others"))
+        };
+        let of_drive = headers.iter().filter(|header| header.0 == drive);
+        // Only the latest checkpoint counts.
+        assert_eq!(of_drive.filter(|place| is_refused(place)).count(), 1, "{layout}");
     }
 }
