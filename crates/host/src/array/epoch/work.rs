@@ -39,6 +39,9 @@ pub struct Work<B> {
     found: [Vec<Option<B>>; MOST_COPIES],
     /// Copies requested.
     is_asked: [bool; MOST_COPIES],
+    /// By copy, the version in which each block was durable when its read was issued; 0 if a write of it was in
+    /// flight or queued.
+    versions: [Vec<u64>; MOST_COPIES],
     pending: u32,
 }
 
@@ -46,9 +49,18 @@ impl<B: Block> Epochs<B> {
     /// Starts processing contiguous blocks of the host, at most as many as fit in a drive request.
     pub(super) fn look_after(&mut self, now: Time, core: &mut Core<B>, purpose: Purpose, run: Range<u64>) {
         let id = self.free_works.pop().unwrap_or_else(|| {
-            let (entries, found) = (Vec::new(), std::array::from_fn(|_| Vec::new()));
-            let is_asked = [false; MOST_COPIES];
-            self.works.push(Work { purpose, first: 0, blocks: 0, entries, found, is_asked, pending: 0 });
+            let (found, versions) = (Default::default(), Default::default());
+            let (entries, is_asked) = (Vec::new(), [false; MOST_COPIES]);
+            self.works.push(Work {
+                purpose,
+                first: 0,
+                blocks: 0,
+                entries,
+                found,
+                is_asked,
+                versions,
+                pending: 0,
+            });
             (self.works.len() - 1) as u32
         });
         let work = &mut self.works[id as usize];
@@ -57,6 +69,10 @@ impl<B: Block> Epochs<B> {
         for found in &mut work.found {
             found.clear();
             found.resize(work.blocks, None);
+        }
+        for versions in &mut work.versions {
+            versions.clear();
+            versions.resize(work.blocks, 0);
         }
         work.entries.clear();
         for block in run.clone() {
@@ -80,7 +96,14 @@ impl<B: Block> Epochs<B> {
         let (class, urgency, around) = (Class::DEFAULT, Urgency::Background, Around::Later);
         let token = Asked::Work(id).pack();
         let wanted = Wanted { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
-        self.works[id as usize].pending += 1;
+        let (block, copy) = self.shape.host_block(place).expect("it holds data");
+        let work = &mut self.works[id as usize];
+        let first = (block - work.first) as usize;
+        for index in first..first + blocks as usize {
+            let cached = self.cache.get(work.entries[index]);
+            work.versions[copy][index] = if cached.is_current(copy) { cached.version } else { 0 };
+        }
+        work.pending += 1;
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
@@ -187,9 +210,13 @@ impl<B: Block> Epochs<B> {
         let found: [Option<B>; MOST_COPIES] = std::array::from_fn(|copy| work.found[copy][index].take());
         let serves = |copy: usize| is_asked[copy] && core.drives.is_in_sync(places[copy].drive);
         if self.cache.get(entry).held != Held::Unknown {
-            // Copies still to be written become right anyway; durable ones do not.
+            // Copies still to be written become right anyway; durable ones do not. A read that overlapped a write
+            // shows nothing: its checksum may be that of the other version.
             let cached = self.cache.get(entry);
-            let is_lost = |&copy: &usize| serves(copy) && found[copy].is_none() && cached.is_current(copy);
+            let was_current = |copy: usize| work.versions[copy][index] == cached.version;
+            let is_lost = |&copy: &usize| {
+                serves(copy) && found[copy].is_none() && cached.is_current(copy) && was_current(copy)
+            };
             let lost: Vec<usize> = (0..places.len()).filter(is_lost).collect();
             for copy in lost {
                 self.count_repairs(is_scrub, 1);
