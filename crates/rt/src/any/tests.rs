@@ -37,7 +37,7 @@ fn build_with(
         consent: Consent::Refuse,
         placement: Placement::Inline,
     };
-    // Whoever asks for none takes what there is.
+    // Without checksums in the request, the array may have either.
     let check = |made: &ArrayConfig| match checksums == InPlaceChecksums::On && made.checksums != checksums {
         true => Err(String::from("it has no checksums")),
         false => Ok(()),

@@ -169,7 +169,7 @@ impl Options {
         let plan = |device, array: &ArrayConfig, seed, paths, drives| {
             let placement = Placement::fitting(drives, SPIN);
             let precondition = &precondition;
-            // The layout that a configuration has by default is none that somebody chose.
+            // The default layout does not count as a choice.
             let agrees = |made: &ArrayConfig| {
                 let (asked, made) = (array.layout, made.layout);
                 if asked == made || asked == ArrayConfig::default().layout {
