@@ -1,4 +1,4 @@
-//! Every kind of drive under one name, and how one is made from what a scenario says.
+//! One type for all kinds of drives, and building one from a scenario.
 
 use crate::array::{self, ArrayError, ServedArray};
 use crate::drive::{Answers, Drive, Extent};
@@ -19,17 +19,17 @@ use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 /// A drive of any kind.
 #[derive(Debug)]
 pub enum AnyDrive {
-    /// In memory, without a delay.
+    /// In memory, without delay.
     Memory(MemoryDrive),
     /// An emulated SSD.
     Emulated(Box<EmulatedSsd>),
     /// A file or a block device.
     File(Box<FileDrive>),
-    /// An array of drives, and where further ones come from.
+    /// An array of drives, and the source of further drives.
     Array(Box<ServedArray<AnyDrive>>, Box<Source>),
 }
 
-/// Calls whichever it is.
+/// Calls a method of the drive, of whichever kind it is.
 macro_rules! with {
     ($any:expr, $drive:ident => $call:expr) => {
         match $any {
@@ -106,7 +106,7 @@ impl AnyDrive {
         }
     }
 
-    /// What an operator should know of drives that were given for an array and left out of it, a sentence for
+    /// Warnings for the operator about drives that were given for an array and left out of it, one sentence
     /// each.
     pub fn left_out(&self) -> Vec<String> {
         let AnyDrive::Array(array, source) = self else { return Vec::new() };
@@ -121,7 +121,7 @@ impl AnyDrive {
         array.stale().iter().map(sentence).collect()
     }
 
-    /// How late the emulated drives in it were, each with its number among the members of an array.
+    /// Lateness of the emulated drives in it, each with its member number in an array.
     pub fn latenesses(&self) -> Vec<(usize, Lateness)> {
         match self {
             AnyDrive::Memory(_) | AnyDrive::File(_) => Vec::new(),
@@ -143,13 +143,13 @@ impl AnyDrive {
 pub enum Placement {
     /// In the loop that uses it.
     Inline,
-    /// On a core of its own.
+    /// On its own core.
     OwnCore(CoreOptions),
 }
 
 impl Placement {
-    /// What suits this machine and so many drives: each a core of its own if one is left for whoever uses
-    /// them. Its thread sleeps as long as it can and looks all the time from `spin` before an event on.
+    /// The placement that suits this machine and number of drives: a core per drive if one is left for their
+    /// user. The drive's thread sleeps as long as it can, and spins from `spin` before an event on.
     pub fn fitting(drives: usize, spin: Nanos) -> Placement {
         if drives >= system::cores() {
             return Placement::Inline;
@@ -159,71 +159,72 @@ impl Placement {
     }
 }
 
-/// How an array comes into being.
+/// How an array is made available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Making {
-    /// A new one, on drives that belong to none.
+    /// Create one, on drives that belong to none.
     Create,
-    /// The one that the drives belong to.
+    /// Assemble the array that the drives belong to.
     Open,
-    /// The one that the drives belong to, or a new one if none of them belongs to any.
+    /// Assemble the array that the drives belong to, or create one if none of them belongs to any.
     OpenOrCreate,
 }
 
-/// What is to be served, as a scenario and the command line say.
+/// What to serve, as specified by a scenario and the command line.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
-    /// The emulated drives, where no files are given.
+    /// Configuration of emulated drives, if there are no paths.
     pub device: &'a SsdConfig,
-    /// How they are prepared; prepared blocks hold zeros.
+    /// Preconditioning of emulated drives; preconditioned blocks hold zeros.
     pub precondition: &'a Precondition,
-    /// The array; of 0 drives for none.
+    /// The array; 0 members for none.
     pub array: &'a ArrayConfig,
-    /// Of all that is random in emulated drives; each has a stream of its own, the same as in a simulation.
+    /// Seed of all randomness in emulated drives; each has its own stream, as in a simulation.
     pub seed: u64,
-    /// Files and block devices; none for emulated drives.
+    /// Files and block devices; empty for emulated drives.
     pub paths: &'a [PathBuf],
-    /// How those are opened.
+    /// Options for opening files and block devices.
     pub files: FileOptions,
-    /// How an array of those comes into being. One of emulated drives is always new.
+    /// How an array of files or devices is made available. An array of emulated drives is always new.
     pub making: Making,
-    /// Whether an array is opened although drives are missing that could be in use elsewhere.
+    /// Whether to assemble an array although drives are missing that could be in use elsewhere.
     pub consent: Consent,
     /// Where emulated drives run.
     pub placement: Placement,
 }
 
-/// Why there is nothing to serve.
+/// Why no drive can be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// A file is no drive.
+    /// A path cannot be used as a drive.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The drives are no array.
+    /// The drives cannot form an array.
     #[error(transparent)]
     Array(#[from] ArrayError),
-    /// Files and block devices are no array.
+    /// The files and block devices cannot form an array.
     #[error("{why} ({})", numbered(paths))]
     Members {
-        /// Why, with numbers for the drives.
+        /// The reason, with numbers for the drives.
         why: ArrayError,
-        /// The drives by their numbers.
+        /// The paths of the drives, by number.
         paths: Vec<PathBuf>,
     },
-    /// Parts of the plan do not fit together, or the system refuses something.
+    /// The plan is inconsistent, or the system refuses a request.
     #[error("{0}")]
     Plan(String),
 }
 
 impl Plan<'_> {
-    /// Makes or opens what is to be served. Waits until an array is ready. The thread that calls is the one
-    /// that uses it from then on: an array has used its files by now (see [`FileDrive`]).
+    /// Creates or opens the drive to serve. Waits until an array is ready. The calling thread is its user
+    /// from then on: an array has used its files by now (see [`FileDrive`]).
     ///
-    /// `check` is asked before an array that exists is opened. It gets the configuration of the plan with what
-    /// was fixed when the array was created, and returns what in the plan contradicts it.
+    /// `check` is called before an existing array is assembled. It gets the configuration of the plan with
+    /// the settings that were fixed when the array was created, and returns those of the plan that contradict
+    /// it.
     ///
     /// # Errors
-    /// See [`BuildError`]. An array that is not opened has not been written.
+    /// See [`BuildError`]. An array that is not assembled has not been written.
     pub fn build(
         &self,
         mut clock: Clock,
@@ -250,16 +251,16 @@ impl Plan<'_> {
         };
         let mut array = array.map_err(|why| match self.paths {
             [] => BuildError::Array(why),
-            // It is about a key, not about drives by their numbers.
+            // The error is about a key, not about numbered drives.
             _ if matches!(why, ArrayError::Contradiction(_)) => BuildError::Array(why),
             paths => BuildError::Members { why, paths: paths.to_vec() },
         })?;
-        // How late they were before there was anybody to wait for them says nothing.
+        // Lateness from before the array was in service is not representative.
         array.members_mut().for_each(AnyDrive::forget_lateness);
         Ok(AnyDrive::Array(Box::new(array), Box::new(source)))
     }
 
-    /// What does not fit together.
+    /// Checks the plan for inconsistencies.
     fn check(&self) -> Result<(), BuildError> {
         let (members, paths) = (self.array.drives as usize, self.paths.len());
         if self.array.members == Members::Sets || self.device.sets.count > 1 {
@@ -293,7 +294,7 @@ fn refused<T>(why: String) -> Result<T, BuildError> {
     Err(BuildError::Plan(why))
 }
 
-/// Where drives come from: the first ones, and those that take the places of others.
+/// Source of drives: the initial ones, and replacements.
 #[derive(Clone, Debug)]
 pub struct Source {
     device: SsdConfig,
@@ -302,17 +303,17 @@ pub struct Source {
     placement: Placement,
     files: FileOptions,
     clock: Clock,
-    /// Drives that were emulated so far.
+    /// Number of drives emulated so far.
     made: u64,
-    /// The files and block devices that there were at first.
+    /// The initial files and block devices.
     given: Vec<PathBuf>,
 }
 
 impl Source {
-    /// One more emulated drive.
+    /// Makes another emulated drive.
     ///
     /// # Errors
-    /// When it does not have the room that its preparation needs, or the system has none for its thread.
+    /// If it lacks the capacity that its preconditioning needs, or the system is out of threads.
     pub fn emulate(&mut self) -> Result<AnyDrive, BuildError> {
         let seed = self.seed.wrapping_add(self.made.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         self.made += 1;
@@ -328,17 +329,17 @@ impl Source {
         Ok(AnyDrive::Emulated(Box::new(drive)))
     }
 
-    /// The array that a drive is or was a member of, as far as can be read. Waits for the drive.
+    /// The array that a drive is or was a member of, if its superblock is readable. Waits for the drive.
     pub fn member_of(&mut self, drive: &mut AnyDrive) -> Option<u128> {
         array::member_of(drive, &mut self.clock)
     }
 
-    /// True when drives so far were emulated.
+    /// True if the drives so far are emulated.
     pub fn is_emulated(&self) -> bool {
         self.made > 0
     }
 
-    /// A file or block device.
+    /// Opens a file or block device.
     ///
     /// # Errors
     /// See [`FileError`].
@@ -347,7 +348,7 @@ impl Source {
     }
 }
 
-/// Which number stands for which drive.
+/// Lists the paths with their numbers.
 fn numbered(paths: &[PathBuf]) -> String {
     let name = |(number, path): (usize, &PathBuf)| format!("drive {number} is {}", path.display());
     paths.iter().enumerate().map(name).collect::<Vec<_>>().join(", ")

@@ -1,6 +1,6 @@
-//! A client of a block server that sends and receives in batches: for measurements, and for tests.
+//! A client of a block server that sends and receives in batches, for benchmarks and tests.
 //!
-//! It speaks as little of NBD as that needs: one export, simple replies, one socket, blocking.
+//! It implements only the required part of NBD: one export, simple replies, one blocking socket.
 
 use crate::serve::Address;
 use std::io::{self, Read, Write};
@@ -9,15 +9,15 @@ use std::os::unix::net::UnixStream;
 use tailcut_host::wire::nbd::Header;
 use tailcut_host::wire::nbd::standard::*;
 
-/// A connection in the transmission phase, over a socket or whatever else carries bytes both ways.
+/// A connection in the transmission phase, over a socket or any other byte stream.
 #[derive(Debug)]
 pub struct Client<S = Socket> {
     socket: S,
     bytes: u64,
     flags: u16,
-    /// Requests that were not sent yet.
+    /// Requests that have not been sent yet.
     out: Vec<u8>,
-    /// What was received, from `taken` to `filled`.
+    /// Received bytes; those from `taken` to `filled` are unprocessed.
     buffer: Vec<u8>,
     taken: usize,
     filled: usize,
@@ -28,29 +28,29 @@ pub struct Client<S = Socket> {
 pub enum Socket {
     /// A unix socket.
     Unix(UnixStream),
-    /// TCP, without delay.
+    /// TCP, with Nagle's algorithm disabled.
     Tcp(TcpStream),
 }
 
-/// The answer to a request.
+/// The reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replied {
-    /// The name of the request.
+    /// Cookie of the request.
     pub cookie: u64,
-    /// Zero, or the number of an error.
+    /// Zero, or an error number.
     pub error: u32,
 }
 
 impl Client {
-    /// Connects and chooses `export`. Fails with `InvalidData` if the server speaks otherwise or has no such
-    /// export.
+    /// Connects and chooses `export`. Fails with `InvalidData` if the server violates the protocol or has no
+    /// such export.
     pub fn connect(address: &Address, export: &str) -> io::Result<Client> {
         Client::greet(Socket::connect(address)?, export)
     }
 }
 
 impl<S: Read + Write> Client<S> {
-    /// Does the same on a connection where the server's greeting comes next.
+    /// Chooses `export` on a connection on which the server's greeting comes next.
     pub fn greet(mut socket: S, export: &str) -> io::Result<Client<S>> {
         let mut greeting = [0; 18];
         socket.read_exact(&mut greeting)?;
@@ -66,7 +66,7 @@ impl<S: Read + Write> Client<S> {
         Client::choose(socket, export, has_no_zeroes)
     }
 
-    /// Chooses `export` where options can be said; `has_no_zeroes` if the client has said so in its flags.
+    /// Chooses `export` in the option phase; `has_no_zeroes` if the client has set that flag.
     pub fn choose(mut socket: S, export: &str, has_no_zeroes: bool) -> io::Result<Client<S>> {
         socket.write_all(&option_with(export))?;
         let mut answer = vec![0; if has_no_zeroes { 10 } else { 134 }];
@@ -95,7 +95,7 @@ impl<S: Read + Write> Client<S> {
         self.flags
     }
 
-    /// Adds a request to the batch; `data` of a write.
+    /// Adds a request to the batch; `data` is that of a write.
     pub fn ask(&mut self, header: &Header, data: &[u8]) {
         self.out.extend_from_slice(&header.encode());
         self.out.extend_from_slice(data);
@@ -108,7 +108,7 @@ impl<S: Read + Write> Client<S> {
         Ok(())
     }
 
-    /// The name of the request whose reply comes next, once that is known.
+    /// Cookie of the request whose reply comes next, once it is known.
     pub fn next_cookie(&self) -> Option<u64> {
         let there = &self.buffer[self.taken..self.filled];
         let cookie = there.get(8..SIMPLE_BYTES)?;
@@ -151,7 +151,7 @@ impl<S: Read + Write> Client<S> {
         }
     }
 
-    /// Carries out one request, and returns its error and data.
+    /// Executes one request, and returns its error and data.
     pub fn call(&mut self, header: &Header, data: &[u8]) -> io::Result<(u32, Vec<u8>)> {
         self.ask(header, data);
         self.send()?;
@@ -201,7 +201,7 @@ impl Write for Socket {
     }
 }
 
-/// The option with the name.
+/// The option that chooses an export by name.
 fn option_with(export: &str) -> Vec<u8> {
     let mut words = IHAVEOPT.to_be_bytes().to_vec();
     words.extend_from_slice(&NBD_OPT_EXPORT_NAME.to_be_bytes());

@@ -1,18 +1,18 @@
-//! A drive that stops taking writes once a flush has failed.
+//! A wrapper that stops writes to a drive once a flush has failed.
 //!
-//! When `fdatasync` reports an error, Linux has marked the pages clean that it could not write, and reports
-//! the error once: the next `fdatasync` succeeds although the data is gone (Rebello et al., "Can Applications
-//! Recover from fsync Failures?", USENIX ATC 2020). A drive whose cache could not be written is no better. So
-//! a flush that succeeds after one that failed proves nothing, and neither does one that was under way at the
-//! same time: the error is reported to only one of them.
+//! When `fdatasync` fails, Linux has marked the pages that it could not write as clean, and reports the error
+//! once: the next `fdatasync` succeeds although the data is lost (Rebello et al., "Can Applications Recover
+//! from fsync Failures?", USENIX ATC 2020). A drive that failed to write its cache is no better. So a flush
+//! that succeeds after a failed one proves nothing, and neither does one that was in flight at the same time:
+//! the error is reported to only one of them.
 //!
-//! After the first flush, or write with force unit access, that has failed
+//! After the first failed flush or write with force unit access:
 //! - every flush, write and trim fails with [`Status::MediaError`], until the drive is opened again;
-//! - reads go on;
+//! - reads continue;
 //! - [`Drive::failure`] names the drive and the reason.
 //!
-//! A flush or durable write that has succeeded is answered once those have ended that were under way together
-//! with it: if one of them fails, all do.
+//! A successful flush or durable write completes only after all others in flight at the same time: if one of
+//! them fails, all fail.
 
 use crate::drive::{Announcement, Answers, Drive, Extent};
 use std::collections::VecDeque;
@@ -22,20 +22,20 @@ use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::{Bytes, Disk, Request, Response};
 
-/// A drive that stops taking writes once a flush has failed.
+/// A drive that accepts no more writes once a flush has failed.
 #[derive(Debug)]
 pub struct FailStop<D> {
     drive: D,
-    /// A durable write that is refused says nothing about earlier writes.
+    /// A rejected durable write implies nothing about earlier writes.
     refusals_are_harmless: bool,
-    /// Why nothing more is written.
+    /// Why no more writes are accepted.
     failure: Option<String>,
-    /// Flushes and durable writes that the drive has, in the order in which they came.
+    /// Flushes and durable writes in flight at the drive, in order of submission.
     under_way: VecDeque<Durable>,
     serial: u64,
-    /// Those that have succeeded, with the first serial number that came after their end.
+    /// Those that have succeeded, with the first serial number submitted after their completion.
     held: VecDeque<(u64, Response<Bytes>)>,
-    /// Answers of those that are not passed on to the drive.
+    /// Completions of requests that are not passed to the drive.
     refused: Vec<Response<Bytes>>,
 }
 
@@ -48,7 +48,7 @@ struct Durable {
 }
 
 impl<D: Drive> FailStop<D> {
-    /// A drive, whose durable writes may be refused for lack of room without harm to what was written before.
+    /// Wraps a drive that may reject durable writes for lack of space without harm to earlier writes.
     pub fn new(drive: D) -> FailStop<D> {
         FailStop {
             drive,
@@ -61,17 +61,17 @@ impl<D: Drive> FailStop<D> {
         }
     }
 
-    /// A drive behind a cache that writes back later: a durable write may report the error of an earlier one.
+    /// Wraps a drive behind a write-back cache: a durable write may report the error of an earlier one.
     pub fn behind_a_cache(drive: D) -> FailStop<D> {
         FailStop { refusals_are_harmless: false, ..FailStop::new(drive) }
     }
 
-    /// The drive itself.
+    /// The wrapped drive.
     pub fn inner(&self) -> &D {
         &self.drive
     }
 
-    /// The drive itself.
+    /// The wrapped drive.
     pub fn inner_mut(&mut self) -> &mut D {
         &mut self.drive
     }
@@ -86,7 +86,7 @@ impl<D: Drive> FailStop<D> {
         }
     }
 
-    /// Something durable has ended.
+    /// Handles the completion of a flush or durable write.
     fn ended(&mut self, at: usize, response: Response<Bytes>, answers: &mut Answers) {
         let Some(Durable { op, .. }) = self.under_way.remove(at) else { return };
         let status = response.status;
@@ -100,7 +100,7 @@ impl<D: Drive> FailStop<D> {
         answers.responses.push(response);
     }
 
-    /// Answers what nothing can take back any more.
+    /// Completes what can no longer be revoked.
     fn release(&mut self, answers: &mut Answers) {
         let oldest = self.under_way.front().map_or(u64::MAX, |durable| durable.serial);
         let has_failed = self.failure.is_some();

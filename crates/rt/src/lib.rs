@@ -1,11 +1,11 @@
-//! Real time: the machines of the other crates, against the monotonic clock.
+//! Real time: runs the state machines of the other crates against the monotonic clock.
 //!
-//! This crate is the only home of clocks, threads and sockets, and of `unsafe` but for the border to C
-//! (`tailcut-capi`). It decides nothing that a simulation would have to decide as well: what a drive does
-//! stands in `tailcut_ssd`, what an array does and what a protocol means in `tailcut_host`. What is left is
-//! to hand over requests and answers at the right moment, and to say how far from the right moment it was.
+//! All clocks, threads and sockets are in this crate, and all `unsafe` code except the C interface
+//! (`tailcut-capi`). It makes no decision that a simulation would have to make as well: the behaviour of
+//! drives is in `tailcut_ssd`, that of arrays and protocols in `tailcut_host`. This crate delivers requests
+//! and completions at the right time, and reports their lateness.
 //!
-//! A request's way: `serve` (sockets) → [`drive`] (one drive, or an array of them) → what carries it out.
+//! The path of a request: `serve` (sockets) → [`drive`] (a drive, or an array of them) → its implementation.
 //! Threads that wait for their own requests go through [`path`].
 
 pub mod any;

@@ -1,4 +1,4 @@
-//! A drive that answers at once, from memory: what emulation costs without a delay, and a stand-in in tests.
+//! A drive in memory without delay: measures the overhead of emulation, and serves as a fake in tests.
 
 use crate::drive::{Answers, Drive, Extent};
 use tailcut_base::control::{Control, ControlReply};
@@ -6,7 +6,7 @@ use tailcut_base::device::Identify;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
 
-/// Blocks in memory, without a delay. Blocks that were never written take no memory but their place in the
+/// A drive in memory without delay. Blocks that were never written take no memory but their entry in the
 /// table.
 #[derive(Debug)]
 pub struct MemoryDrive {
@@ -16,7 +16,7 @@ pub struct MemoryDrive {
 }
 
 impl MemoryDrive {
-    /// A drive of zeros with `blocks` blocks that takes `depth` requests at a time.
+    /// A drive of zeros with `blocks` blocks and queue depth `depth`.
     pub fn new(blocks: u64, depth: u32) -> MemoryDrive {
         let blocks = usize::try_from(blocks).expect("a drive in memory is smaller than the address space");
         MemoryDrive { blocks: vec![Bytes::default(); blocks], depth, ready: Answers::default() }
@@ -30,7 +30,7 @@ impl MemoryDrive {
                 request.data.clear();
                 request.data.extend_from_slice(blocks);
             }
-            // What was there before goes back with the answer, to be used again.
+            // The previous blocks return with the completion, for reuse.
             Op::Write => blocks.swap_with_slice(&mut request.data),
             Op::Trim => blocks.fill(Bytes::default()),
             Op::Flush => {}

@@ -1,4 +1,4 @@
-//! Drive tests on any drive: what a [`Procedure`] wants is done on a [`Bench`], by whichever time that keeps.
+//! Runs drive tests on any drive: executes a [`Procedure`] on a [`Bench`], in real or virtual time.
 
 #[cfg(test)]
 mod tests;
@@ -10,19 +10,19 @@ use tailcut_base::Nanos;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::pts::{Figures, Form, Outcome, Procedure, Step, Stretch};
 
-/// How a drive is brought into the state as if nothing had ever been written.
+/// How a drive is purged, that is, put into the state before any write.
 pub enum Purge<D> {
-    /// All of it is trimmed: what a file or block device has.
+    /// Trim all of it, as for a file or block device.
     Trim,
-    /// An erased one like it takes its place: what formatting does to a simulated drive.
+    /// Replace it by an identical erased one, as formatting does for a simulated drive.
     Anew(Box<dyn FnMut() -> D>),
 }
 
-/// A drive, and who tests it.
+/// Tests a drive.
 pub struct Tester<'a, D, P> {
     bench: Bench<'a, D, P>,
     purge: Purge<D>,
-    /// All blocks, and those that tests use.
+    /// Size of the drive and of the test range, in blocks.
     blocks: u64,
     active: u64,
     /// Share of the drive that the last purge trimmed.
@@ -32,16 +32,16 @@ pub struct Tester<'a, D, P> {
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was carried out.
+    /// It was completed.
     Complete,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Stopped,
     /// A request failed.
     Failed(Failed),
 }
 
 impl<'a, D: Drive, P: Pace> Tester<'a, D, P> {
-    /// Of the first `range` bytes of a drive (of all, if it is smaller), of which the form uses a part.
+    /// Tests the first `range` bytes of a drive (all, if it is smaller), of which the form uses a part.
     pub fn new(
         drive: D,
         pace: P,
@@ -56,22 +56,22 @@ impl<'a, D: Drive, P: Pace> Tester<'a, D, P> {
         let mut bench = Bench::new(drive, pace, seed, watch);
         let range = blocks.min(range / BLOCK_BYTES);
         let active = (range * form.active_range() / 100).max(1);
-        // Without a cache that loses something there is nothing to be switched off.
+        // Without a volatile cache there is nothing to disable.
         bench.is_fua = form.disables_cache() && disk.volatile_cache;
         Tester { bench, purge, blocks, active, purged: None }
     }
 
-    /// Bytes that tests use.
+    /// Size of the test range in bytes.
     pub fn active_bytes(&self) -> u64 {
         self.active * BLOCK_BYTES
     }
 
-    /// Writes are made durable one by one, in place of a cache that is switched off.
+    /// Each write is made durable, in place of a disabled cache.
     pub fn is_write_through(&self) -> bool {
         self.bench.is_fua
     }
 
-    /// The share of the drive that the last purge reached; none before one.
+    /// Share of the drive that the last purge covered; None before a purge.
     pub fn purged(&self) -> Option<f64> {
         self.purged
     }
@@ -81,14 +81,14 @@ impl<'a, D: Drive, P: Pace> Tester<'a, D, P> {
         self.bench.drive()
     }
 
-    /// Carries a test out, and shows it to `told` after each step.
+    /// Runs a test, and passes it to `told` after each step.
     pub fn carry_out(&mut self, test: &mut Procedure, mut told: impl FnMut(&Procedure)) -> End {
         while let Some(step) = test.next() {
             let outcome = match self.step(step) {
                 Ok(outcome) => outcome,
                 Err(failed) => return End::Failed(failed),
             };
-            // What was cut short would count as if it had been carried out.
+            // A step that was cut short would otherwise count as complete.
             if self.bench.watch().is_stopped() {
                 return End::Stopped;
             }

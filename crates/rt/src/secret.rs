@@ -1,4 +1,4 @@
-//! Files with keys and passwords: not read where everybody could.
+//! Files with keys and passwords, and checks that they are private.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,9 +8,9 @@ use std::path::Path;
 /// A file with a secret.
 #[derive(Debug)]
 pub struct Secret {
-    /// What stands in it.
+    /// Content of the file.
     pub content: Vec<u8>,
-    /// Set where it is no secret.
+    /// Set if the file is not private.
     pub exposure: Option<Exposure>,
 }
 
@@ -24,11 +24,10 @@ pub struct Exposure {
     permissions: u32,
 }
 
-/// Reads a file with a secret, and says whether it is one: who is in the file's group may read it, others may
-/// not.
+/// Reads a file with a secret, and checks that it is private: the file's group may read it, others may not.
 ///
 /// # Errors
-/// When it cannot be opened or read.
+/// If the file cannot be opened or read.
 pub fn read_secret(path: &Path) -> io::Result<Secret> {
     let mut file = File::open(path)?;
     let permissions = file.metadata()?.mode() & 0o7777;

@@ -1,7 +1,7 @@
-//! Whoever has started the process and wants to know how it does: systemd, by the protocol of sd_notify(3).
+//! Notifications to the service manager: systemd, by the protocol of sd_notify(3).
 //!
-//! Lines of `NAME=value` in a datagram to the unix socket that `NOTIFY_SOCKET` names. Where there is none,
-//! nothing is said.
+//! Sends lines of `NAME=value` in a datagram to the unix socket that `NOTIFY_SOCKET` names; without that
+//! variable, nothing is sent.
 
 use std::env;
 use std::io;
@@ -9,7 +9,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// The way to the supervisor, if there is one.
+/// The connection to the service manager, if there is one.
 #[derive(Debug, Default)]
 pub struct Supervisor {
     reached: Option<(UnixDatagram, SocketAddr)>,
@@ -17,10 +17,10 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// As the environment says.
+    /// Connects as the environment specifies.
     ///
     /// # Errors
-    /// When `NOTIFY_SOCKET` is no address of a socket, or there are no descriptors left.
+    /// If `NOTIFY_SOCKET` is not a socket address, or the process is out of descriptors.
     pub fn from_environment() -> io::Result<Supervisor> {
         let Some(name) = env::var_os("NOTIFY_SOCKET") else { return Ok(Supervisor::default()) };
         let reached = (UnixDatagram::unbound()?, address(name.as_encoded_bytes())?);
@@ -30,46 +30,46 @@ impl Supervisor {
         Ok(Supervisor { reached: Some(reached), watchdog: micros.map(Duration::from_micros) })
     }
 
-    /// How often at least it wants to hear [`Supervisor::is_alive`]: before this time is over. None if it
-    /// does not.
+    /// Maximum interval between calls of [`Supervisor::is_alive`] that the service manager accepts. None if
+    /// it has no watchdog.
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog
     }
 
-    /// The start is over.
+    /// Reports that startup is complete.
     pub fn is_ready(&self, status: &str) {
         self.say(&format!("READY=1\nSTATUS={status}\nMAINPID={}", std::process::id()));
     }
 
-    /// The start takes longer; it is not given up for another so long.
+    /// Extends the startup timeout: startup continues for up to `patience`.
     pub fn is_starting(&self, status: &str, patience: Duration) {
         self.say(&format!("STATUS={status}\nEXTEND_TIMEOUT_USEC={}", patience.as_micros()));
     }
 
-    /// The end has begun.
+    /// Reports that shutdown has begun.
     pub fn is_stopping(&self) {
         self.say("STOPPING=1\nSTATUS=finishing what is under way");
     }
 
-    /// How it does, in a line.
+    /// Reports a one-line status.
     pub fn status(&self, status: &str) {
         self.say(&format!("STATUS={status}"));
     }
 
-    /// All threads go on.
+    /// Reports that all threads make progress.
     pub fn is_alive(&self) {
         self.say("WATCHDOG=1");
     }
 
     fn say(&self, lines: &str) {
         if let Some((socket, address)) = &self.reached {
-            // A supervisor that does not listen is none.
+            // Ignored: the service manager may not be listening.
             let _ = socket.send_to_addr(lines.as_bytes(), address);
         }
     }
 }
 
-/// A path, or a name without a file (unix(7)) behind `@`.
+/// A path, or after `@` a name in the abstract namespace (unix(7)).
 fn address(name: &[u8]) -> io::Result<SocketAddr> {
     use std::os::unix::ffi::OsStrExt;
     match name {

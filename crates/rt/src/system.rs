@@ -100,7 +100,7 @@ pub fn prefer_large_pages(memory: &[u8]) {
     let begin = (memory.as_ptr() as usize).next_multiple_of(LARGE_PAGE);
     let end = (memory.as_ptr() as usize + memory.len()) / LARGE_PAGE * LARGE_PAGE;
     if begin < end {
-        // SAFETY: the range is within memory that is there, and what it holds stays as it is.
+        // SAFETY: the range lies within mapped memory, whose content does not change.
         unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_HUGEPAGE) };
     }
 }

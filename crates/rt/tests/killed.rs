@@ -1,5 +1,4 @@
-//! Arrays over files whose process is killed while it writes: everything that it has flushed is there
-//! afterwards.
+//! Arrays over files whose process is killed while it writes: all flushed data survives.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -12,16 +11,16 @@ use tailcut_rt::array::{ArrayError, Pace, ServedArray, create, open};
 use tailcut_rt::file::{FileDrive, FileOptions};
 use tailcut_rt::{Answers, Clock, Drive};
 
-/// Blocks of a drive.
+/// Blocks per drive.
 const DRIVE: u64 = 2000;
 
 /// Blocks of the array that are written.
 const BLOCKS: u64 = 500;
 
-/// Writes that are under way at a time; after every fourth such batch comes a flush.
+/// Writes in flight; a flush follows every fourth batch.
 const BATCH: u64 = 8;
 
-/// Where the child finds its drives, and which layout and which writes it is to make of them.
+/// Environment variable with the folder of the child's drives, the layout and the writes.
 const TASK: &str = "TAILCUT_KILLED_TASK";
 
 const LAYOUTS: [LayoutKind; 4] =
@@ -43,7 +42,7 @@ fn drives(folder: &Path, layout: LayoutKind) -> Vec<FileDrive> {
     (0..config(layout).drives).map(open).collect()
 }
 
-/// The block that the write of this number, from 1 on, goes to: none is written twice in a batch.
+/// Block of the write with this number, from 1 on; no block is written twice in a batch.
 fn place(seed: u64, write: u64) -> u64 {
     let batch = (write - 1) / BATCH;
     let first = Stream::new(seed ^ batch, "killed").below(BLOCKS);
@@ -65,7 +64,7 @@ struct User {
 }
 
 impl User {
-    /// Asks for all of these and waits until they have ended.
+    /// Submits these requests and waits for all of them.
     fn ask(&mut self, requests: Vec<Request<Bytes>>) -> Vec<Vec<Bytes>> {
         let mut left = requests.len();
         let mut data = vec![Vec::new(); left];
@@ -94,7 +93,7 @@ fn request(id: u32, op: Op, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
     Request { id, op, fua, class, fail_fast, mirror: Mirror::Any, block, blocks, data }
 }
 
-/// The child: writes until it is killed, and says what is durable. On its own it does nothing.
+/// The child: writes until it is killed, and reports what is durable. Does nothing when run on its own.
 #[test]
 fn child() {
     let Ok(task) = std::env::var(TASK) else { return };
@@ -121,8 +120,7 @@ fn child() {
     }
 }
 
-/// Lets a child write until it has flushed `flushes` times, and kills it. Returns how many writes were
-/// flushed.
+/// Runs a child until it has flushed `flushes` times, and kills it. Returns the number of flushed writes.
 fn kill(task: &str, flushes: usize) -> u64 {
     let mut child = Command::new(std::env::current_exe().expect("this program has a name"))
         .args(["child", "--exact", "--nocapture"])
@@ -138,7 +136,7 @@ fn kill(task: &str, flushes: usize) -> u64 {
     last.expect("it has flushed so often")
 }
 
-/// Every block holds the last write that was flushed, or one that came later.
+/// Checks that every block holds its last flushed write or a later one.
 fn check(user: &mut User, seed: u64, flushed: u64, before: &mut [Bytes]) {
     for block in 0..BLOCKS {
         let found = user.ask(vec![request(0, Op::Read, block, Vec::new())]).remove(0).remove(0);

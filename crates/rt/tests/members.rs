@@ -1,5 +1,4 @@
-//! Drives of the past: a drive that was replaced comes back, and halves of an array are used apart from each
-//! other.
+//! Outdated drives: a replaced drive comes back, and the halves of an array are used separately.
 
 use std::path::{Path, PathBuf};
 use tailcut_base::{Class, Op, Status, Time};
@@ -11,7 +10,7 @@ use tailcut_rt::array::{ArrayError, Pace, ServedArray, create, member_of, open};
 use tailcut_rt::file::{FileDrive, FileOptions};
 use tailcut_rt::{Answers, Clock, Drive};
 
-/// Blocks of a drive.
+/// Blocks per drive.
 const DRIVE: u64 = 2000;
 
 /// Blocks of the array that are written.
@@ -30,7 +29,7 @@ fn config(layout: LayoutKind) -> ArrayConfig {
     config
 }
 
-/// A folder with files for drives, by name.
+/// A folder with files as drives, by name.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -95,7 +94,7 @@ impl User {
         self.ask(Op::Flush, 0, Vec::new());
     }
 
-    /// Blocks that hold something else.
+    /// Number of blocks whose content differs from `content`.
     fn wrong(&mut self, content: &[u8]) -> usize {
         let expected = Bytes::encode(content);
         let is_wrong = |block: &u64| {
@@ -105,7 +104,7 @@ impl User {
         (0..BLOCKS).filter(is_wrong).count()
     }
 
-    /// Replaces a member by a drive, whatever that holds, and waits until it is rebuilt.
+    /// Replaces a member by a drive with any content, and waits for the rebuild.
     fn replace(&mut self, member: usize, drive: FileDrive) {
         let replaced = self.array.erase_and_replace(self.clock.now(), member, drive, MemberId::new(5));
         replaced.map_err(|(why, _)| why).expect("it is large enough");
@@ -120,7 +119,7 @@ impl User {
 
 const NAMES: [&str; 7] = ["0", "1", "2", "3", "4", "5", "new"];
 
-/// An array whose member 1 was removed, missed everything that was written since, and was replaced by `new`.
+/// An array whose member 1 was removed, missed all later writes, and was replaced by `new`.
 fn replaced(layout: LayoutKind, files: &Files) -> Vec<&'static str> {
     let names = NAMES[..config(layout).drives as usize].to_vec();
     let mut user = User::new(layout, files.drives(&names));
@@ -159,7 +158,7 @@ fn a_stale_drive_is_taken_back_by_replace_and_nothing_of_it_is_left() {
         let mut user = User::open(layout, files.drives(&names), Consent::Refuse).expect("all are there");
         assert_eq!((user.array.status().condition, user.wrong(b"new")), (Condition::Optimal, 0), "{layout}");
         drop(user);
-        // Now it is the successor that is out of date.
+        // Now the replacement is out of date.
         let mut given = names.clone();
         given[1] = "new";
         let mut user = User::open(layout, files.drives(&given), Consent::Refuse).expect("one may be missing");
@@ -192,7 +191,7 @@ fn halves_that_were_used_apart_are_refused_until_one_is_chosen() {
     assert_eq!((user.array.status().condition, user.wrong(b"even")), (Condition::Optimal, 0));
 }
 
-/// A copy of a member from before the last opening is put back: its superblock lists the right members, and
+/// A copy of a member from before the last assembly is put back: its superblock lists the right members, but
 /// its blocks are old.
 #[test]
 fn a_copy_from_before_the_last_opening_is_left_out() {
@@ -213,8 +212,7 @@ fn a_copy_from_before_the_last_opening_is_left_out() {
     }
 }
 
-/// Files have no protection information: arrays that write a log keep checksums on them unless told
-/// otherwise.
+/// Files have no protection information: by default, log layouts keep checksums on them.
 #[test]
 fn a_damaged_file_of_a_log_is_served_from_its_stripes() {
     for layout in [LayoutKind::LogRaid5, LayoutKind::Swan5] {

@@ -1,8 +1,7 @@
-//! Strategies carried out by real threads: every request is ended once, whatever the strategy and however few
-//! the tags.
+//! Waiting strategies executed by real threads: every request completes exactly once, whatever the strategy
+//! and however few the tags.
 //!
-//! Nothing here depends on how long anything takes. The device sleeps when it has nothing to do, so that the
-//! tests run on one core as well.
+//! Nothing depends on timing. The device sleeps when it is idle, so the tests run on one core as well.
 
 use tailcut_base::Nanos;
 use tailcut_host::path::Strategy;

@@ -8,7 +8,7 @@ use tailcut_host::{Block, Mirror, Response};
 use tailcut_ssd::Preset;
 use tailcut_ssd::precondition::PreparedState;
 
-/// What is built of a layout over so many members on these files.
+/// Builds an array of `members` members on these files.
 fn build(members: u32, paths: &[PathBuf], making: Making) -> Result<AnyDrive, BuildError> {
     build_with(members, paths, making, InPlaceChecksums::Off)
 }
@@ -37,7 +37,7 @@ fn build_with(
         consent: Consent::Refuse,
         placement: Placement::Inline,
     };
-    // Without checksums in the request, the array may have either.
+    // Without checksums in the plan, the array may have them or not.
     let check = |made: &ArrayConfig| match checksums == InPlaceChecksums::On && made.checksums != checksums {
         true => Err(String::from("it has no checksums")),
         false => Ok(()),
@@ -70,7 +70,7 @@ fn an_array_on_files_is_made_once_and_opened_from_then_on() {
     assert!(matches!(taken, Err(BuildError::Members { why: ArrayError::Taken { .. }, .. })));
 }
 
-/// Carries out a request and returns the answer.
+/// Executes a request and returns its response.
 fn ask(drive: &mut AnyDrive, clock: Clock, op: Op, blocks: Range<u64>, data: Vec<Bytes>) -> Response<Bytes> {
     let (id, class, mirror) = (1, Class::DEFAULT, Mirror::Any);
     let (block, blocks) = (blocks.start, (blocks.end - blocks.start) as u32);
@@ -85,7 +85,7 @@ fn ask(drive: &mut AnyDrive, clock: Clock, op: Op, blocks: Range<u64>, data: Vec
     }
 }
 
-/// Flips a bit of every block that holds data of the host in a file: these begin with a sign.
+/// Flips a bit of every block with host data in a file; these begin with a marker.
 fn spoil(path: &Path) -> u64 {
     let mut bytes = std::fs::read(path).expect("the file is there");
     let blocks = bytes.chunks_exact_mut(4096).filter(|block| block.starts_with(SIGN));
@@ -120,7 +120,7 @@ fn a_wrong_byte_in_a_file_is_never_served() {
         }
         drop(drive);
         assert!(spoil(&paths[1]) > 50);
-        // What it was made with counts.
+        // The settings from its creation count.
         let mut drive = build(4, &paths, Making::Open).expect("the array");
         let mut wrong = 0;
         for block in 0..300 {

@@ -1,4 +1,4 @@
-//! Calls of the control interface of an array's drives: those of the array, and those of its user.
+//! Calls of the control interface on an array's drives, by the array or by its user.
 
 use super::ServedArray;
 use crate::drive::Drive;
@@ -19,13 +19,13 @@ enum Caller {
     User(Control),
 }
 
-/// Why a drive of an array is not called.
+/// Why a member drive cannot be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotCall {
-    /// There is no such drive, or it is missing.
+    /// The member does not exist, or is missing.
     #[error("there is no such drive")]
     NoDrive,
-    /// The array steers its drives by itself, and the call would get in its way.
+    /// The array steers its drives itself, and the call would interfere.
     #[error("the array steers its drives by itself")]
     Steered,
 }
@@ -37,8 +37,7 @@ impl Calls {
 }
 
 impl<D: Drive> ServedArray<D> {
-    /// Calls one of the drives; the reply comes with [`Drive::poll`] of the array, in the order of those of
-    /// one drive.
+    /// Calls a member drive; the reply comes with [`Drive::poll`] of the array, in order per drive.
     ///
     /// # Errors
     /// See [`CannotCall`].
@@ -52,7 +51,7 @@ impl<D: Drive> ServedArray<D> {
         Ok(())
     }
 
-    /// The array calls one of its drives.
+    /// Calls a member drive on behalf of the array.
     pub(super) fn steer(&mut self, now: Time, member: usize, call: Control) {
         match &mut self.drives[member] {
             Some(drive) => {
@@ -63,7 +62,7 @@ impl<D: Drive> ServedArray<D> {
         }
     }
 
-    /// A drive has replied.
+    /// Handles a reply of a member drive.
     pub(super) fn replied(&mut self, now: Time, member: usize, call: Control, reply: ControlReply) {
         match self.calls.0[member].pop_front() {
             Some(Caller::User(call)) => self.ready.replies.push((call, reply)),
@@ -82,13 +81,13 @@ impl<D: Drive> ServedArray<D> {
     }
 }
 
-/// True if an array calls its drives by itself (SWAN's turns; Shin 2017, section 5.3.5: GCCTRL).
+/// True if an array calls its drives itself (SWAN's turns; Shin 2017, section 5.3.5: GCCTRL).
 fn steers(config: &ArrayConfig) -> bool {
     let has_tokens = config.layout.is_mirrored() || config.log.tokens;
     config.turns > Nanos::ZERO || has_tokens && config.epoch.mode == EpochMode::GcControl
 }
 
-/// True for a call that changes nothing.
+/// True for a read-only call.
 fn only_asks(call: Control) -> bool {
     matches!(
         call,

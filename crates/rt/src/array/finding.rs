@@ -1,4 +1,4 @@
-//! Making an array, and finding one: what happens before the first request.
+//! Creates or assembles an array, before the first request.
 
 use super::{ServedArray, flush};
 use crate::Clock;
@@ -10,14 +10,14 @@ use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent, DriveId, Found, MEMBERS_MAX, OpenError, Opening};
 use tailcut_host::{Bytes, Disk};
 
-/// How time goes on.
+/// A source of time that can wait.
 pub trait Pace {
-    /// The moment at which to look again: at the latest when `next` has come, and no later than that a drive
-    /// may have something to say.
+    /// Waits, and returns the time at which to poll again: `next` at the latest, and no later than the
+    /// drives' next event.
     fn go_on(&mut self, next: Time) -> Time;
 }
 
-/// How long it is looked away while drives have work: what waits here waits for a whole array.
+/// Interval of polls while drives have work: these waits are as long as those for a whole array.
 const GLANCE: Nanos = Nanos(50_000);
 
 impl Pace for Clock {
@@ -31,41 +31,41 @@ impl Pace for Clock {
     }
 }
 
-/// Why there is no array in service.
+/// Why no array is in service.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrayError {
-    /// The system has refused something.
+    /// The system has refused a request.
     #[error("{0}")]
     System(#[from] io::Error),
-    /// The drives are not what was expected.
+    /// The drives do not match the expected array.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The drives are too small, or too few.
+    /// The drives are too small or too few.
     #[error("{key}: {why}")]
     Misfit {
-        /// The key of the configuration to blame.
+        /// The key of the configuration at fault.
         key: &'static str,
-        /// What is wrong and what would be right.
+        /// What is wrong, and what would be valid.
         why: String,
     },
-    /// A drive that would become part of a new array belongs to one already.
+    /// A drive for a new array belongs to an array already.
     #[error("drive {drive} belongs to an array already: open that, or erase the drive first")]
     Taken {
-        /// Which, from 0.
+        /// Number of the drive, from 0.
         drive: usize,
     },
     /// The configuration contradicts what was fixed when the array was created.
     #[error("{0}")]
     Contradiction(String),
-    /// It has failed before it was ready.
+    /// The array has failed before it was ready.
     #[error("the array cannot be used: {0}")]
     Failed(String),
 }
 
-/// Makes an array on drives that belong to none, and waits until it is ready and durable.
+/// Creates an array on drives that belong to none, and waits until it is ready and durable.
 ///
 /// # Errors
-/// See [`ArrayError`]; nothing has been written when drives do not fit or belong to an array.
+/// See [`ArrayError`]; nothing has been written if drives do not fit or belong to an array.
 pub fn create<D: Drive>(
     config: &ArrayConfig,
     mut drives: Vec<D>,
@@ -97,12 +97,12 @@ pub fn create<D: Drive>(
     Ok(array)
 }
 
-/// Opens the array that the drives belong to, in whatever order they are given, and waits until it has
-/// recovered. `consent` says whether drives may be missing that could be in use elsewhere. `check` gets
-/// `config` with what was fixed when the array was created, and returns what contradicts it.
+/// Assembles the array that the drives belong to, given in any order, and waits until it has recovered.
+/// `consent` specifies whether drives may be missing that could be in use elsewhere. `check` gets `config`
+/// with the settings that were fixed when the array was created, and returns those that contradict it.
 ///
 /// # Errors
-/// See [`ArrayError`]; nothing has been written when the drives are not opened.
+/// See [`ArrayError`]; nothing has been written if the array is not assembled.
 pub fn open<D: Drive>(
     config: &ArrayConfig,
     mut drives: Vec<D>,
@@ -118,7 +118,7 @@ pub fn open<D: Drive>(
     Ok(array)
 }
 
-/// True when no drive is part of an array, as far as can be read.
+/// True if no drive is a member of an array, as far as superblocks are readable.
 pub fn belong_to_none<D: Drive>(drives: &mut [D], pace: &mut impl Pace) -> bool {
     let is_free = |drive| {
         matches!(find(std::slice::from_mut(drive), Consent::Refuse, pace), Err(OpenError::NoArray(_)))
@@ -126,7 +126,7 @@ pub fn belong_to_none<D: Drive>(drives: &mut [D], pace: &mut impl Pace) -> bool 
     drives.iter_mut().all(is_free)
 }
 
-/// The array that a drive is or was a member of, as far as can be read.
+/// The array that a drive is or was a member of, if its superblock is readable.
 pub fn member_of<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Option<u128> {
     look(std::slice::from_mut(drive), Consent::Refuse, pace).arrays()[0]
 }
@@ -136,7 +136,7 @@ fn find<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> R
     look(drives, consent, pace).found().expect("all drives have answered")
 }
 
-/// Reads the records of the drives.
+/// Reads the superblocks of the drives.
 fn look<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> Opening<Bytes> {
     let disks: Vec<Disk> = drives.iter().map(|drive| drive.disk()).collect();
     let mut now = pace.go_on(Time::ZERO);
@@ -160,7 +160,7 @@ fn look<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> O
     }
 }
 
-/// Waits until a request has been answered, which is when the array is ready.
+/// Waits for the completion of a flush, which is when the array is ready.
 fn settle<D: Drive>(array: &mut ServedArray<D>, pace: &mut impl Pace) -> Result<(), ArrayError> {
     let mut now = pace.go_on(Time::ZERO);
     array.submit(now, flush(0));

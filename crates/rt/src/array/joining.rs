@@ -1,7 +1,7 @@
-//! Drives on their way into an array: they are erased before they take a place in it.
+//! Replacement drives: erased before they join an array.
 //!
-//! What a drive holds of an earlier life as a member looks like content of the array: journals, descriptors
-//! and segments name the array, not the member. So nothing of it may be left when the drive is rebuilt.
+//! The content of a drive that was a member before looks like content of the array: journals, descriptors and
+//! segments identify the array, not the member. So none of it may be left when the drive is rebuilt.
 
 use super::ServedArray;
 use crate::drive::{Answers, Drive};
@@ -16,7 +16,7 @@ pub(super) struct Joining<D> {
     pub(super) member: usize,
     pub(super) drive: D,
     id: MemberId,
-    /// The next block to be erased.
+    /// The next block to erase.
     next: u64,
 }
 
@@ -41,10 +41,10 @@ impl<D: Drive> Joining<D> {
 }
 
 impl<D: Drive> ServedArray<D> {
-    /// Gives the place of a missing drive to another with whatever it holds: it is erased, and then rebuilt.
+    /// Replaces a missing drive by another with any content: it is erased, and then rebuilt.
     ///
     /// # Errors
-    /// When it is too small: then it comes back, and nothing has changed. Panics when the place is not free.
+    /// If the drive is too small: it is returned, and nothing has changed. Panics if the slot is not free.
     pub fn erase_and_replace(
         &mut self,
         now: Time,
@@ -56,8 +56,7 @@ impl<D: Drive> ServedArray<D> {
         if let Err(why) = self.array.fits(&drive.disk()) {
             return Err((why, drive));
         }
-        // As of other drives: one that cannot be listened to is looked at whenever another has something to
-        // say.
+        // As for other drives: one that cannot be watched is polled whenever another drive signals.
         let _ = self.listen(member, &drive);
         self.not_erased = None;
         let mut joining = Joining { member, drive, id, next: 0 };
@@ -66,7 +65,7 @@ impl<D: Drive> ServedArray<D> {
         Ok(())
     }
 
-    /// Goes on with drives that are being erased; true if there was anything to do.
+    /// Advances the erasure of drives; true if there was anything to do.
     pub(super) fn join(&mut self, now: Time) -> bool {
         let (mut has_moved, end) = (false, self.array.core().usable().end);
         for place in (0..self.joining.len()).rev() {
@@ -92,5 +91,5 @@ impl<D: Drive> ServedArray<D> {
     }
 }
 
-/// Blocks that a drive is asked to erase at a time: 1 GiB.
+/// Blocks per erase request: 1 GiB.
 const ERASED_AT_ONCE: u64 = 1 << 18;

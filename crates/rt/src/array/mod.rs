@@ -38,7 +38,7 @@ pub struct ServedArray<D> {
     joining: Vec<Joining<D>>,
     /// The last drive that could not be erased.
     not_erased: Option<(usize, Status)>,
-    /// Drives that were left out when it was opened, by their place among those that were given.
+    /// Drives that were left out at assembly, by their position among those given.
     stale: Vec<Stale>,
     /// The drive that executes each request of the array, by request id.
     asked: Vec<usize>,
@@ -71,8 +71,9 @@ pub struct ArrayStatus {
 }
 
 impl<D: Drive> ServedArray<D> {
-    /// A new array over drives whose content does not matter; its records carry `identity`. The configuration
-    /// must be free of [`problems`](ArrayConfig::problems) and fit the drives ([`ArrayConfig::misfit`]).
+    /// A new array over drives whose content does not matter; its superblocks carry `identity`. The
+    /// configuration must be free of [`problems`](ArrayConfig::problems) and fit the drives
+    /// ([`ArrayConfig::misfit`]).
     ///
     /// # Errors
     /// If the process is out of descriptors.
@@ -87,8 +88,8 @@ impl<D: Drive> ServedArray<D> {
         ServedArray::over(now, array, drives.into_iter().map(Some).collect())
     }
 
-    /// The array that has been found on some drives; it recovers what a crash may have left. Those that it
-    /// has no use for are put away.
+    /// The array that was found on some drives; it recovers from a crash. Drives that it does not use are
+    /// removed.
     ///
     /// # Errors
     /// If the process is out of descriptors.
@@ -101,7 +102,7 @@ impl<D: Drive> ServedArray<D> {
         let mut drives: Vec<Option<D>> = drives.into_iter().map(Some).collect();
         let pick = |place: &Option<usize>| place.and_then(|drive| drives[drive].take());
         let members: Vec<Option<D>> = found.order.iter().map(pick).collect();
-        // Of a drive that is missing nothing counts before another has taken its place.
+        // The values of a missing drive do not matter until it is replaced.
         let there = members.iter().flatten().next().expect("an array that was found has drives").disk();
         let disk = |member: &Option<D>| member.as_ref().map_or_else(|| there.clone(), Drive::disk);
         let disks: Vec<Disk> = members.iter().map(disk).collect();
@@ -153,7 +154,7 @@ impl<D: Drive> ServedArray<D> {
         self.drives.iter_mut().flatten()
     }
 
-    /// Drives that were left out when it was opened: the array had gone on without them.
+    /// Drives that were left out at assembly: the array had continued without them.
     pub fn stale(&self) -> &[Stale] {
         &self.stale
     }
@@ -163,7 +164,7 @@ impl<D: Drive> ServedArray<D> {
         self.not_erased
     }
 
-    /// True while a drive for this place is being erased.
+    /// True while a drive for this slot is being erased.
     pub fn is_joining(&self, member: usize) -> bool {
         self.joining.iter().any(|joining| joining.member == member)
     }
@@ -204,46 +205,45 @@ impl<D: Drive> ServedArray<D> {
         Ok(())
     }
 
-    /// A place that there is.
+    /// The drive slot of a member, checked.
     fn place(&self, member: usize) -> Result<&Option<D>, String> {
         let places = self.drives.len();
         self.drives.get(member).ok_or_else(|| format!("the array has drives 0 to {}", places - 1))
     }
 
-    /// True if the place of a drive is free.
+    /// True if the slot of a drive is free.
     ///
     /// # Errors
-    /// If there is no such place.
+    /// If the slot does not exist.
     pub fn is_free(&self, member: usize) -> Result<bool, String> {
         Ok(self.place(member)?.is_none() && !self.is_joining(member))
     }
 
-    /// Gives the place of a missing drive to a blank one, and begins to rebuild on it. `id` is 128 random
-    /// bits.
+    /// Replaces a missing drive by a blank one, and starts a rebuild on it. `id` is 128 random bits.
     ///
     /// # Errors
-    /// When it is too small: then it comes back, and nothing has changed. Panics when the place is not free.
+    /// If the drive is too small: it is returned, and nothing has changed. Panics if the slot is not free.
     pub fn replace(&mut self, now: Time, member: usize, drive: D, id: MemberId) -> Result<(), (TooSmall, D)> {
         assert_eq!(self.is_free(member), Ok(true), "a drive that serves is not replaced");
         if let Err(why) = self.array.replace(now, DriveId::at(member), drive.disk(), id) {
             return Err((why, drive));
         }
         self.stale.retain(|stale| stale.member.index() != member);
-        // A drive that cannot be listened to is looked at whenever another has something to say; it is a
-        // lack of memory of the system, and rebuilding is not given up for it.
+        // A drive that cannot be watched is polled whenever another drive signals; the system lacks memory
+        // then, which is no reason to abort a rebuild.
         let _ = self.listen(member, &drive);
         self.drives[member] = Some(drive);
         self.pump(now);
         Ok(())
     }
 
-    /// Begins to read all that is stored and to compare it with what it should be.
+    /// Starts a scrub: reads all stored data and checks its redundancy.
     pub fn scrub(&mut self, now: Time) {
         self.array.scrub(now);
         self.pump(now);
     }
 
-    /// The drives, without the array: what has not been flushed may be lost with it.
+    /// The drives, without the array: unflushed data may be lost.
     pub fn into_drives(self) -> Vec<Option<D>> {
         self.drives
     }
@@ -254,7 +254,7 @@ impl<D: Drive> ServedArray<D> {
         Ok(epoll::add(&self.wakes, fd, data, epoll::EventFlags::IN)?)
     }
 
-    /// Hands on what the array has come up with.
+    /// Drains the effects of the array.
     fn pump(&mut self, now: Time) {
         loop {
             for (member, request) in std::mem::take(self.array.sent()) {
@@ -282,8 +282,7 @@ impl<D: Drive> ServedArray<D> {
         drive.submit(now, request);
     }
 
-    /// Puts drives away that the array does not use any more. What they had still to answer is answered for
-    /// them.
+    /// Removes drives that the array no longer uses, and completes their requests in flight on their behalf.
     fn put_away(&mut self, now: Time) {
         for member in 0..self.drives.len() {
             let is_missing = self.array.core().drives.presence(DriveId::at(member)) == Presence::Missing;
@@ -313,7 +312,8 @@ impl<D: Drive> ServedArray<D> {
         drive.poll(now, &mut heard);
         let is_any = !heard.responses.is_empty() || !heard.replies.is_empty();
         for response in heard.responses.drain(..) {
-            // An earlier answer of these may have been its last: then this one has been given for it.
+            // A previous completion may have made the array drop the drive, whose requests are completed on
+            // its behalf then.
             if self.in_flight[response.id as usize] && self.asked[response.id as usize] == member {
                 self.answered(now, member, response);
             }
@@ -377,7 +377,7 @@ impl<D: Drive> Drive for ServedArray<D> {
         self.array.come_to_rest(now)
     }
 
-    /// An array does by itself what is to be steered in its drives, or leaves it to [`ServedArray::call`].
+    /// An array steers its drives itself, or leaves that to [`ServedArray::call`].
     fn control(&mut self, _: Time, call: Control) {
         self.ready.replies.push((call, ControlReply::Unsupported));
     }

@@ -1,5 +1,4 @@
-//! Every layout in service, over drives without a delay and over emulated ones, with a clock of the test's
-//! own.
+//! Every layout in service, over drives without delay and emulated ones, with a simulated clock.
 
 use super::*;
 use crate::MemoryDrive;
@@ -13,7 +12,7 @@ use tailcut_host::Block;
 use tailcut_host::array::{Consent, DriveId, LayoutKind};
 use tailcut_ssd::{Preset, Ssd};
 
-/// Time goes on from event to event.
+/// Virtual time, which advances from event to event.
 struct Fake(Time);
 
 impl Pace for Fake {
@@ -24,7 +23,7 @@ impl Pace for Fake {
     }
 }
 
-/// A drive that dies when it is told, and may keep no seals.
+/// A drive that fails on command, and may keep no protection information.
 #[derive(Debug)]
 struct Mortal<D> {
     drive: D,
@@ -105,14 +104,14 @@ fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Reques
     }
 }
 
-/// An array, its user, and what it must hold.
+/// An array, its user, and its expected content.
 struct Rig<D> {
     array: ServedArray<Mortal<D>>,
     pace: Fake,
     model: Vec<Bytes>,
     expected: Vec<Option<Vec<Bytes>>>,
     random: Stream,
-    /// Writes so far: each has a content of its own.
+    /// Number of writes so far: each has unique content.
     writes: u64,
 }
 
@@ -161,7 +160,7 @@ impl<D: Drive> Rig<D> {
         self.array.submit(self.pace.0, request);
     }
 
-    /// Lets time go on to the next event, and checks what is answered.
+    /// Advances time to the next event, and checks completions.
     fn go_on(&mut self) {
         let now = self.pace.go_on(self.array.next_event());
         self.listen(now);
@@ -211,7 +210,7 @@ impl<D: Drive> Rig<D> {
         }
     }
 
-    /// Flushes, forgets the array and finds it again.
+    /// Flushes and drops the array, and assembles it again.
     fn reopen(mut self, layout: LayoutKind) -> Rig<D> {
         self.ask(flush(0));
         let mut drives: Vec<Mortal<D>> = self.array.into_drives().into_iter().flatten().collect();
@@ -222,7 +221,7 @@ impl<D: Drive> Rig<D> {
     }
 }
 
-/// A life of an array: work, a restart, a death, a replacement, and all is there.
+/// The life of an array: requests, a restart, a drive failure and a replacement, without data loss.
 fn live<D: Drive>(keeps_seals: bool, fresh: impl Fn() -> D) {
     for &layout in LayoutKind::all() {
         let drives = (0..config(layout).drives).map(|_| Mortal::new(fresh(), keeps_seals)).collect();

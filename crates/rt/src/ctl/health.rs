@@ -1,4 +1,4 @@
-//! How a drive in service is: what an operator has to know of failures.
+//! Health of a drive in service, for its operator.
 
 use crate::{AnyDrive, Drive, ServedArray};
 use std::fmt::Write;
@@ -7,30 +7,30 @@ use tailcut_host::array::drives::Presence;
 use tailcut_host::array::reads::{DriveFaults, ReadCounts};
 use tailcut_host::wire::memcached::reply::{stat, stat_number};
 
-/// How a drive is: whether it still takes writes, and more of an array.
+/// Health of a drive: whether it accepts writes, and the state of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// None where there is no array.
+    /// None if the drive is not an array.
     pub array: Option<ArrayHealth>,
-    /// Why it takes no writes any more; see [`Drive::failure`].
+    /// Why it accepts no more writes; see [`Drive::failure`].
     pub failure: Option<String>,
 }
 
-/// How an array is.
+/// Health of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayHealth {
-    /// As a whole.
+    /// Condition of the array as a whole.
     pub condition: Condition,
-    /// What a drive that is being rebuilt has by now, in parts per million, where the layout tells.
+    /// Progress of a rebuild in parts per million, if the layout reports it.
     pub rebuilt: Option<u32>,
-    /// Each drive: whether it serves, and what reads of it met.
+    /// State of each member, and faults of its reads.
     pub members: Vec<(Presence, DriveFaults)>,
-    /// What reads did.
+    /// Counters of reads.
     pub reads: ReadCounts,
 }
 
 impl Health {
-    /// Of a drive.
+    /// Health of any drive.
     pub fn of(drive: &AnyDrive) -> Health {
         let array = match drive {
             AnyDrive::Array(array, _) => Some(ArrayHealth::of(array)),
@@ -39,12 +39,12 @@ impl Health {
         Health { array, ..Health::of_single(drive) }
     }
 
-    /// Of a drive that is no array.
+    /// Health of a drive that is not an array.
     pub fn of_single(drive: &impl Drive) -> Health {
         Health { array: None, failure: drive.failure().map(String::from) }
     }
 
-    /// Appends lines of memcached's `stats`, under names of our own.
+    /// Appends lines of memcached's `stats`, under our own names.
     pub fn tell(&self, out: &mut Vec<u8>) {
         stat_number(out, "drive_failed", u64::from(self.failure.is_some()));
         if let Some(why) = &self.failure {
@@ -57,7 +57,7 @@ impl Health {
 }
 
 impl ArrayHealth {
-    /// Of an array.
+    /// Health of an array.
     pub fn of<D: Drive>(array: &ServedArray<D>) -> ArrayHealth {
         let status = array.status();
         let core = array.array().core();
@@ -105,7 +105,7 @@ impl ArrayHealth {
     }
 }
 
-/// In one word.
+/// The condition as one word.
 pub fn condition_name(condition: &Condition) -> &'static str {
     match condition {
         Condition::Optimal => "optimal",
@@ -114,7 +114,7 @@ pub fn condition_name(condition: &Condition) -> &'static str {
     }
 }
 
-/// In one word.
+/// The state of a member as one word.
 pub fn presence_name(presence: Presence) -> &'static str {
     match presence {
         Presence::InSync => "serves",

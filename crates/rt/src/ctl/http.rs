@@ -1,4 +1,4 @@
-//! The page that Prometheus reads: `GET /metrics` over HTTP/1.1, one request for each connection.
+//! The metrics endpoint for Prometheus: `GET /metrics` over HTTP/1.1, one request per connection.
 
 use super::{Accepted, LISTENING, accept, acknowledge};
 use crate::serve::address::{CannotListen, Listener};
@@ -26,7 +26,7 @@ pub struct MetricsPage {
 struct Connection {
     stream: TcpStream,
     heard: Vec<u8>,
-    /// The rest of the response that is still to be sent.
+    /// The unsent rest of the response.
     says: Vec<u8>,
 }
 
@@ -138,7 +138,7 @@ impl Connection {
     }
 }
 
-/// The answer to a request (RFC 9112).
+/// The response to a request (RFC 9112).
 fn answer(request: &[u8], page: &mut impl FnMut() -> String) -> Vec<u8> {
     let line = request.split(|&byte| byte == b'\r').next().unwrap_or_default();
     let words: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
@@ -185,7 +185,7 @@ mod tests {
         assert!(told(&"x".repeat(REQUEST_BYTES + 1)).starts_with("HTTP/1.1 431 "));
     }
 
-    /// Serves until somebody has heard all.
+    /// Serves until the client has received the whole response.
     fn fetch(page: &mut MetricsPage, mut stream: TcpStream) -> String {
         stream.set_nonblocking(true).expect("a socket");
         let (mut heard, mut bytes) = (Vec::new(), [0; 4096]);

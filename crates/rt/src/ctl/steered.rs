@@ -1,4 +1,4 @@
-//! What can be asked of a drive in service beyond its control interface.
+//! Administrative operations on a drive in service beyond its control interface.
 
 use super::{Health, figures};
 use crate::array::CannotCall;
@@ -11,9 +11,9 @@ use tailcut_base::control::Control;
 use tailcut_host::array::MemberId;
 use tailcut_host::wire::metrics::Metrics;
 
-/// A drive that can be asked how it is, and steered.
+/// A drive that reports its status and accepts administrative commands.
 pub trait Steered: Drive + Sized {
-    /// What it is and how it is, one thing a line.
+    /// Identity and status, one item per line.
     fn tell(&self) -> String {
         figures::name_and_size(self)
     }
@@ -23,12 +23,12 @@ pub trait Steered: Drive + Sized {
         figures::count_size(self.bytes(), metrics);
     }
 
-    /// How it is, as far as there is anything to be told.
+    /// Health of the drive, where there is anything to report.
     fn health(&self) -> Health {
         Health::of_single(self)
     }
 
-    /// Makes a call of the control interface of one of its drives, which is itself unless it is an array; the
+    /// Makes a call of the control interface on a member, or on the drive itself if it is not an array; the
     /// reply comes with [`Drive::poll`].
     ///
     /// # Errors
@@ -41,27 +41,26 @@ pub trait Steered: Drive + Sized {
         Ok(())
     }
 
-    /// Begins to read and compare all that it stores.
+    /// Starts a scrub: reads and compares all stored data.
     ///
     /// # Errors
-    /// When it stores nothing more than once.
+    /// If it stores no redundant data.
     fn scrub(&mut self, _now: Time) -> Result<(), String> {
         Err(NO_ARRAY.into())
     }
 
-    /// Goes on without one of its drives.
+    /// Removes a member; the array continues without it.
     ///
     /// # Errors
-    /// When something would be lost, or it has no such drive.
+    /// If data would be lost, or there is no such member.
     fn remove(&mut self, _now: Time, _member: usize) -> Result<(), String> {
         Err(NO_ARRAY.into())
     }
 
-    /// Gives the place of a drive that is missing to a file or block device, which is erased, or to another
-    /// emulated drive.
+    /// Replaces a missing drive by a file or block device, which is erased, or by another emulated drive.
     ///
     /// # Errors
-    /// When the place is not free, the drive does not fit, or belongs to another array.
+    /// If the slot is not free, or the drive does not fit or belongs to another array.
     fn replace(&mut self, _now: Time, _member: usize, _path: Option<&Path>) -> Result<(), String> {
         Err(NO_ARRAY.into())
     }
@@ -129,7 +128,7 @@ impl Steered for AnyDrive {
                 false => format!("drive {member} serves: say 'remove {member}' first"),
             });
         }
-        // Of an array's own members the array itself decides.
+        // The array itself decides about its own members.
         let holdings = path.and_then(|path| Some((path, Holdings::of(path).ok()?)));
         if let Some((path, objection)) =
             holdings.and_then(|(path, holdings)| Some((path, holdings.objection(Purpose::NewArray)?)))

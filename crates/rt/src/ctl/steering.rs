@@ -1,4 +1,4 @@
-//! What an operator asks of a drive in service.
+//! Administrative requests to a drive in service.
 
 use super::Steered;
 use std::collections::VecDeque;
@@ -12,9 +12,9 @@ use tailcut_host::wire::metrics::Metrics;
 /// An administrative request, and the sender that its response goes to.
 #[derive(Debug)]
 pub struct AdminRequest {
-    /// What is asked.
+    /// The request.
     pub ask: Ask,
-    /// Where the answer goes.
+    /// Receives the response.
     pub answer: Sender<Answer>,
 }
 
@@ -27,14 +27,14 @@ pub enum Answer {
     Metrics(Metrics),
 }
 
-/// Carries out what is asked of a drive, and knows who waits for its replies.
+/// Executes administrative requests on a drive, and routes its replies to the requesters.
 #[derive(Debug, Default)]
 pub struct Steering {
     calls: VecDeque<Sender<Answer>>,
 }
 
 impl Steering {
-    /// Does what is asked of the drive itself. A call of the control interface is answered when the drive has
+    /// Executes a request on the drive. A call of the control interface is answered once the drive has
     /// replied.
     pub fn carry_out(&mut self, drive: &mut impl Steered, now: Time, request: AdminRequest) {
         let AdminRequest { ask, answer } = request;
@@ -56,7 +56,7 @@ impl Steering {
         let _ = answer.send(Answer::Text(said));
     }
 
-    /// The drive has replied to calls, in the order in which they were made.
+    /// The drive has replied to calls, in the order of submission.
     pub fn replied(&mut self, replies: impl Iterator<Item = (Control, ControlReply)>) {
         for (_, reply) in replies {
             let asked = self.calls.pop_front().expect("nobody else calls");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A socket, served by hand: what is said is said back.
+/// A socket served by the test, which echoes each line.
 struct Rig {
     folder: tempfile::TempDir,
     socket: ControlSocket,
@@ -21,7 +21,7 @@ impl Rig {
         UnixStream::connect(self.folder.path().join("control")).expect("it listens")
     }
 
-    /// Says something and reads `answers` answers.
+    /// Sends `said` and reads `answers` replies.
     fn talk(&mut self, stream: &mut UnixStream, said: &[u8], answers: usize) -> String {
         stream.write_all(said).expect("it listens");
         stream.set_nonblocking(true).expect("a socket");
@@ -30,7 +30,7 @@ impl Rig {
             self.serve();
             match stream.read(&mut bytes) {
                 Ok(0) => break,
-                // It was hung up on with something said that nobody has heard.
+                // The connection was closed with unread input.
                 Err(why) if why.kind() == ErrorKind::ConnectionReset => break,
                 Ok(count) => heard += std::str::from_utf8(&bytes[..count]).expect("it is text"),
                 Err(why) => assert_eq!(why.kind(), ErrorKind::WouldBlock),
@@ -57,13 +57,13 @@ fn garbage_and_endless_lines_disturb_nobody() {
     let mut many: Vec<UnixStream> = (0..3 * PEERS).map(|_| rig.connect()).collect();
     rig.serve();
     assert_eq!(rig.socket.peers.len(), PEERS);
-    // Those who say nothing lock out nobody: who has been silent for longest makes room.
+    // Silent peers do not lock out others: the one that has been silent longest makes room.
     let mut good = rig.connect();
     assert_eq!(rig.talk(&mut good, b"status\n", 1), "you said status\n\n");
     many.extend((0..PEERS - 1).map(|_| rig.connect()));
     assert_eq!(rig.talk(&mut good, b"status\n", 1), "you said status\n\n", "who speaks stays longest");
     many.clear();
-    // Half a line, and gone.
+    // Half a line, then a disconnect.
     drop(rig.talk(&mut rig.connect(), b"free", 0));
     assert_eq!(rig.talk(&mut good, b"free-blocks\n", 1), "you said free-blocks\n\n");
 }
@@ -74,7 +74,7 @@ fn a_socket_has_one_listener_and_outlives_none() {
     let path = rig.folder.path().join("control");
     let taken = ControlSocket::bind(&path).expect_err("it is taken").to_string();
     assert!(taken.contains("is in use by a server that answers"), "{taken}");
-    // As after kill -9: the file is there, and nobody listens.
+    // As after kill -9: the file exists, but no process listens.
     let left = path.with_extension("left");
     drop(std::os::unix::net::UnixListener::bind(&left).expect("a socket"));
     drop(ControlSocket::bind(&left).expect("it is replaced"));
@@ -102,7 +102,7 @@ fn check_dashboard(dashboard: &str, told_by_server: &str) {
     }
 }
 
-/// In a process of its own, as it uses up all descriptors that there are.
+/// Runs in its own process, because it uses up all descriptors.
 #[test]
 fn without_descriptors_the_operator_is_heard_and_nobody_spins() {
     const ALONE: &str = "TAILCUT_TEST_WITHOUT_DESCRIPTORS";

@@ -45,8 +45,8 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Takes all messages into `messages`, which is empty, and whose memory takes the next ones. False when
-    /// no more will come.
+    /// Moves all messages into `messages`, which is empty; its memory is reused for later ones. False once
+    /// the inbox is closed.
     pub fn take(&self, messages: &mut Vec<T>) -> bool {
         let mut state = self.lock();
         state.is_asleep = false;
@@ -54,15 +54,16 @@ impl<T> Inbox<T> {
         !state.is_closed
     }
 
-    /// The thread is about to sleep: from now on its descriptor becomes readable with the next message, or
-    /// when it closes. False if there are messages already, or it has closed since the thread has looked.
+    /// Announces that the thread is about to sleep: its descriptor then becomes readable with the next
+    /// message, or on close. False if there are messages already, or the inbox has been closed since the last
+    /// check.
     pub fn arm(&self) -> bool {
         let mut state = self.lock();
         state.is_asleep = state.messages.is_empty() && !state.is_closed;
         state.is_asleep
     }
 
-    /// The thread was woken.
+    /// Disarms the inbox: the thread is awake.
     pub fn hush(&self) {
         let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
     }

@@ -1,10 +1,9 @@
 //! A key-value store within the process that uses it, without a server and its sockets.
 //!
-//! The engine and its drive belong to a thread of their own ([`worker`]); callers, from any number of
-//! threads, hand it operations and take what came of them. So the engine stays as it is in the server and in
-//! simulation: one user, nothing locked, whatever the callers do. Shin's storage engine has the same form, a
-//! shared object that memcached is linked with (2017, section 5.3 and figure 5.1); for C see the crate
-//! `tailcut-capi`.
+//! The engine and its drive belong to a dedicated thread ([`worker`]); callers on any number of threads
+//! submit operations and take their completions. So the engine runs as in the server and in simulation: with
+//! one user and without locks, whatever the callers do. Shin's storage engine has the same form, a shared
+//! object linked into memcached (2017, section 5.3 and figure 5.1); for C see the crate `tailcut-capi`.
 //!
 //! ```
 //! use tailcut_rt::embedded::{Options, Store};
@@ -17,11 +16,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Asynchronously**, through a [`Queue`] with room for so many operations: [`Queue::submit`] never waits,
-//! and says so when there is no room; [`Queue::completions`] takes what has ended, in any order, each with
-//! the number that it was submitted with. No code of the caller runs on the thread of the engine, as with
-//! callbacks it would: a slow one would hold up everybody, and one that waits for the store would wait for
-//! ever.
+//! **Asynchronously**, through a [`Queue`] with room for N operations: [`Queue::submit`] never blocks, and
+//! returns an error when the queue is full; [`Queue::completions`] takes completions in any order, each with
+//! the number that its operation was submitted with. There are no callbacks, because they would run on the
+//! engine's thread: a slow one would delay all callers, and one that waits for the store would deadlock.
 //!
 //! ```
 //! use tailcut_rt::embedded::{Operation, Options, Store, Wait};
@@ -39,9 +37,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Operations that are under way at the same time may take effect in any order, and each takes effect at once
-//! for everybody: who wants one after the other waits for the first. What a caller can cost is bounded by the
-//! room of its queues.
+//! Operations in flight at the same time may take effect in any order, and each takes effect atomically for
+//! all callers; to order two operations, wait for the first before submitting the second. The cost of a
+//! caller is bounded by the room of its queues.
 
 mod error;
 mod inbox;

@@ -194,7 +194,7 @@ impl Operation {
 impl Lifetime {
     fn of(time: Duration) -> Lifetime {
         let seconds = time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
-        // What is over at once is over with the second that is running; what would outlive 2106 ends then.
+        // A lifetime of zero ends with the current second; one beyond 2106 is capped there.
         Lifetime(u32::try_from(seconds).unwrap_or(u32::MAX).max(1))
     }
 
@@ -225,7 +225,7 @@ impl Data {
         &self.bytes[usize::from(self.key)..]
     }
 
-    /// Puts pieces of a value in place of the one that is there.
+    /// Replaces the value by the given pieces.
     pub fn set_value<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]>) {
         self.bytes.truncate(usize::from(self.key));
         pieces.for_each(|piece| self.bytes.extend_from_slice(piece));

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options for opening a store.
 
 use super::error::CannotOpen;
 use crate::any::{self, Placement, Plan};
@@ -13,22 +13,23 @@ use tailcut_host::kv::{Engine, Keep, Settings};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
 
-/// How a store is opened. The fields may be changed after one of the functions has made it.
+/// Options for opening a store. The fields may be changed after one of the constructors.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where items are kept beside memory.
+    /// Where items are kept besides memory.
     pub place: Place,
-    /// Bytes of memory for items; those of the index come on top. At least sixteen times `most_item`.
+    /// Bytes of memory for items, not including the index. At least sixteen times `most_item`.
     pub memory: u64,
-    /// The most bytes of an item with its key and 40 of its header, rounded up to 16; at least 304.
+    /// Maximum size of an item in bytes, including its key and a header of 40, rounded up to 16; at least
+    /// 304.
     pub most_item: u64,
     /// A cache evicts cold items; a store keeps all items, recovers them after a crash, and returns an error
     /// when it is full.
     pub keep: Keep,
     /// Changes are durable when their operation completes. Only for a store with a drive.
     pub is_durable: bool,
-    /// A new store is made, and a new array, whatever the drives hold, unless that is a store or an array. If
-    /// not, what is there is opened, and made where there are only zeros.
+    /// Create a new store, and a new array, whatever the drives hold, unless that is a store or an array.
+    /// Otherwise open what exists, and create only on drives with nothing but zeros.
     pub create: bool,
     /// Open an array although drives are missing that could be in use as the same array elsewhere.
     pub degraded: bool,
@@ -36,20 +37,20 @@ pub struct Options {
     pub patience: Nanos,
 }
 
-/// Where items are kept beside memory.
+/// Where items are kept besides memory.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// Nowhere.
+    /// Memory only.
     Memory,
-    /// Blocks in memory, as many bytes of them, instead of a drive: for tests of what uses a store.
+    /// This many bytes of blocks in memory instead of a drive, for tests of programs that use a store.
     MemoryDrive(u64),
-    /// Emulated SSDs, with their data in memory and the times of the model.
+    /// Emulated SSDs, with their data in memory and the timing of the model.
     Emulated {
-        /// Each of them.
+        /// Configuration of each drive.
         device: Box<SsdConfig>,
-        /// The array over them; of 0 drives for a single one.
+        /// The array over them; a single drive if it has 0 members.
         array: Box<ArrayConfig>,
-        /// Of all that is random in them.
+        /// Seed of all randomness in them.
         seed: u64,
     },
     /// Files and block devices.
@@ -58,7 +59,7 @@ pub enum Place {
         paths: Vec<PathBuf>,
         /// Size in bytes of files to create for paths that do not exist; 0 to create none.
         file_bytes: u64,
-        /// The array over them; of 0 drives for a single one.
+        /// The array over them; a single drive if it has 0 members.
         array: Box<ArrayConfig>,
     },
 }
@@ -133,7 +134,7 @@ impl Options {
         problems
     }
 
-    /// Settings of the engine, as far as the drive does not decide.
+    /// Settings of the engine, except those that depend on the drive.
     fn engine(&self) -> Settings {
         let defaults = Settings::default();
         let for_items = (2 * self.most_item).div_ceil(BLOCK_BYTES).next_power_of_two();
@@ -142,7 +143,7 @@ impl Options {
         Settings { memory, most_item, keep, segment_blocks, ..defaults }
     }
 
-    /// Makes or opens what is to be served. The thread that calls is the one that uses it.
+    /// Creates or opens the engine and its drive, which belong to the calling thread.
     pub(super) fn build(&self, mut clock: Clock) -> Result<(Engine, Option<AnyDrive>), CannotOpen> {
         let problems = self.problems();
         if !problems.is_empty() {
@@ -169,7 +170,7 @@ impl Options {
         let plan = |device, array: &ArrayConfig, seed, paths, drives| {
             let placement = Placement::fitting(drives, SPIN);
             let precondition = &precondition;
-            // The default layout does not count as a choice.
+            // The default layout is not an explicit choice.
             let agrees = |made: &ArrayConfig| {
                 let (asked, made) = (array.layout, made.layout);
                 if asked == made || asked == ArrayConfig::default().layout {
@@ -225,12 +226,12 @@ fn make_files(paths: &[PathBuf], bytes: u64) -> Result<(), CannotOpen> {
     Ok(())
 }
 
-/// What the engine can name in memory: 2^32 units of 16 bytes.
+/// The engine can address 2^32 units of 16 bytes in memory.
 const MOST_MEMORY: u64 = 64 << 30;
-/// As memcached's (`-I`).
+/// Limit of memcached (`-I`).
 const MOST_ITEM: u64 = 1 << 30;
 /// Maximum number of requests in flight in memory.
 const DEPTH: u32 = 1024;
-/// How long before an event the thread of an emulated drive no longer sleeps: what it takes to sleep
-/// precisely (`docs/decisions/real-time-drives.md`).
+/// How long before an event the thread of an emulated drive stops sleeping: the accuracy of a precise sleep
+/// (`docs/decisions/real-time-drives.md`).
 const SPIN: Nanos = Nanos::micros(64);

@@ -37,7 +37,7 @@ pub enum Wait {
 #[derive(Debug)]
 struct Core {
     state: Mutex<State>,
-    /// Signalled when a completion has come, or nothing is in flight any more.
+    /// Signalled when a completion arrives, or nothing is in flight any more.
     came: Condvar,
     room: usize,
     /// Operations submitted whose completions were not taken. It decreases only while the state is locked.

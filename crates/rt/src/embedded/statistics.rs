@@ -1,32 +1,32 @@
-//! What a store has done.
+//! Counters of a store.
 
 use tailcut_host::kv;
 
-/// Counted since the store was opened.
+/// Counters since the store was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Items looked for and found.
+    /// Lookups that found the item.
     pub hits: u64,
-    /// Items looked for and not found.
+    /// Lookups that did not find the item.
     pub misses: u64,
     /// Items written.
     pub sets: u64,
-    /// Items not written because of [`super::When`].
+    /// Items not written because of their condition [`super::When`].
     pub not_stored: u64,
     /// Items deleted.
     pub deletes: u64,
-    /// Items that got another time to live.
+    /// Changes of an item's time to live.
     pub touches: u64,
-    /// Operations that have ended with an error.
+    /// Operations that failed.
     pub errors: u64,
-    /// Items in it, those included whose time is over and that nobody has come across.
+    /// Items in the store, including expired ones that have not been found to be so.
     pub items: u64,
-    /// Bytes of the index.
+    /// Size of the index in bytes.
     pub index_bytes: u64,
-    /// Operations that wait for the drive.
+    /// Operations waiting for the drive.
     pub waiting: u64,
-    /// Bytes that the drive holds for the store; 0 where all is in memory.
+    /// Bytes that the drive holds for the store; 0 if all items are in memory.
     pub drive_bytes: u64,
-    /// What the engine did.
+    /// Counters of the engine.
     pub engine: kv::Figures,
 }

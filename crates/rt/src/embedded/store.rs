@@ -1,4 +1,4 @@
-//! A store that is open.
+//! An open store.
 
 use super::error::{CannotOpen, Error};
 use super::inbox::Inbox;
@@ -156,7 +156,7 @@ impl Store {
         self.ask(AdminRequest::Statistics)
     }
 
-    /// What it is on, and how that is: condition, collection, lateness; one thing a line.
+    /// Status of the store and its drives: condition, collection, lateness; one item per line.
     ///
     /// # Errors
     /// [`Error::Closed`].
@@ -164,12 +164,12 @@ impl Store {
         self.ask(AdminRequest::Status)
     }
 
-    /// Makes a call of the control interface (Shin 2017, table 5.1) of the drive below, or of this one in an
-    /// array. Moments are those of [`Store::now`]. What a drive does not know it answers with
+    /// Makes a call of the control interface (Shin 2017, table 5.1) on the drive, or on this member of an
+    /// array. Times are those of [`Store::now`]. A drive replies to an unsupported call with
     /// [`ControlReply::Unsupported`].
     ///
     /// # Errors
-    /// [`Error::NoDrive`], and [`Error::Steered`] for calls that steer, where the array does that by itself.
+    /// [`Error::NoDrive`], and [`Error::Steered`] for calls that steer a drive that the array steers itself.
     pub fn control(&self, drive: usize, call: Control) -> Result<ControlReply, Error> {
         self.ask(|answer| AdminRequest::Call { drive, call, answer })?
     }
@@ -188,15 +188,15 @@ impl Store {
     /// Completes operations in flight, makes changes durable, closes the drive, and returns the counters.
     ///
     /// # Errors
-    /// [`Error::DriveFailed`] if the drive has failed or does not answer, and [`Error::Bug`] if the store's
-    /// thread has panicked: what was changed last may be lost.
+    /// [`Error::DriveFailed`] if the drive has failed or does not respond, and [`Error::Bug`] if the store's
+    /// thread has panicked: the latest changes may be lost.
     pub fn close(mut self) -> Result<Statistics, Error> {
         let Some(thread) = self.thread.take() else { return Err(Error::Closed) };
         self.inbox.close();
         match thread.join() {
             Ok(Some(Ended { statistics, is_durable: true })) => Ok(statistics),
             Ok(_) => Err(Error::DriveFailed),
-            // The application goes on when the store's thread has panicked.
+            // A panic of the store's thread must not end the application.
             Err(_) => Err(Error::Bug),
         }
     }

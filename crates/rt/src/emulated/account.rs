@@ -2,17 +2,17 @@
 
 use tailcut_ssd::{Accuracy, Figures, Service};
 
-/// What a drive has done, and how it is.
+/// Counters and state of a drive.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// What it has done.
+    /// Counters of the drive.
     pub figures: Figures,
     /// Erased blocks.
     pub erased_blocks: u64,
-    /// It collects.
+    /// It is collecting garbage.
     pub collects: bool,
     /// Free space of its write buffer, in bytes.
     pub buffer_room: u64,
-    /// How right its behaviour tracker was, in the order of [`Service::ALL`].
+    /// Accuracy of its behaviour tracker, in the order of [`Service::ALL`].
     pub predictions: [Accuracy; Service::ALL.len()],
 }

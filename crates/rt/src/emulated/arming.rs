@@ -1,9 +1,9 @@
 //! Wakeups between two threads, sent only when the other thread has announced that it sleeps.
 //!
-//! A sleeper arms itself, and then looks once more whether there is something to do; a poster posts, and then
-//! looks whether the sleeper is armed. Whatever the order, one of the two sees the other: either the sleeper
-//! does not sleep, or the poster wakes it. This is Dekker's argument, and needs a full fence between the two
-//! steps on both sides. A poster pays for a wake-up at most once per sleep, and for a fence otherwise.
+//! A sleeper arms itself, and then checks once more for work; a poster posts, and then checks whether the
+//! sleeper is armed. In either order, one of the two sees the other: either the sleeper does not sleep, or
+//! the poster wakes it. This is Dekker's argument, and needs a full fence between the two steps on both
+//! sides. A poster pays for a wakeup at most once per sleep, and for a fence otherwise.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -59,8 +59,8 @@ impl<F: Flag> Arming<F> {
         self.0.set(false);
     }
 
-    /// Called by the poster after it has posted: true when it must wake the sleeper now. The wakeup may hit
-    /// the sleeper's next sleep instead of the present one; the thread that clears the flag wakes, so that
+    /// Called by the poster after it has posted: true if it must wake the sleeper now. The wakeup may hit the
+    /// sleeper's next sleep instead of the present one; only the thread that clears the flag wakes, so that
     /// sleep is short.
     #[inline]
     pub fn must_wake(&self) -> bool {
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// The same without its fence.
+    /// The flag without its fence.
     struct Unfenced(model::AtomicBool);
 
     impl Flag for Unfenced {
@@ -108,9 +108,9 @@ mod tests {
         fn fence() {}
     }
 
-    /// A poster posts `posts` times; a sleeper takes what it finds and sleeps otherwise. All ways in which
-    /// the two can run are tried, those with more than so many preemptions left out; one in which the sleeper
-    /// waits for ever is a deadlock, which the model reports.
+    /// A poster posts `posts` times; a sleeper takes what it finds, and otherwise sleeps. The model explores
+    /// all interleavings with a bounded number of preemptions, and reports a deadlock if the sleeper waits
+    /// for ever.
     fn model<F: Flag + Send + Sync + 'static>(posts: usize, preemptions: Option<usize>, flag: fn() -> F) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = preemptions;

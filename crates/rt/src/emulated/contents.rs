@@ -3,12 +3,11 @@
 use crate::drive::Extent;
 use tailcut_host::Bytes;
 
-/// Blocks of a leaf: 2 MiB of the drive.
+/// Blocks per leaf: 2 MiB of the drive.
 const LEAF: u64 = 512;
 
-/// The blocks of a drive. Where nothing was ever written it takes 8 bytes per 2 MiB; a block that is there
-/// takes its place in a leaf and its bytes, which are those that were handed in: nothing is copied, neither
-/// when it is written nor when it is read.
+/// The blocks of a drive. Unwritten ranges take 8 bytes per 2 MiB; an allocated block takes its entry in a
+/// leaf and its bytes, which are those of the write: nothing is copied, neither on writes nor on reads.
 #[derive(Debug)]
 pub struct Contents {
     leaves: Vec<Option<Box<Leaf>>>,
@@ -18,7 +17,7 @@ pub struct Contents {
 #[derive(Debug)]
 struct Leaf {
     blocks: [Bytes; LEAF as usize],
-    /// How many of them are allocated.
+    /// Number of allocated blocks.
     allocated: u32,
 }
 
@@ -34,12 +33,12 @@ impl Leaf {
     }
 }
 
-/// What was trimmed or never written is a block of zeros that nobody has sealed.
+/// A trimmed or unwritten block is a block of zeros without protection information.
 fn is_allocated(block: &Bytes) -> bool {
     *block != Bytes::ZEROS
 }
 
-/// Leaf and place in it.
+/// Index of the leaf, and index within it.
 fn place(block: u64) -> (usize, usize) {
     ((block / LEAF) as usize, (block % LEAF) as usize)
 }
@@ -51,7 +50,7 @@ impl Contents {
         Contents { leaves: std::iter::repeat_with(|| None).take(leaves).collect(), blocks }
     }
 
-    /// Appends what `count` blocks from `first` on hold.
+    /// Appends the content of `count` blocks from `first` on.
     pub fn read(&self, first: u64, count: u32, data: &mut Vec<Bytes>) {
         data.extend((first..first + u64::from(count)).map(|block| {
             let (leaf, at) = place(block);
@@ -59,7 +58,7 @@ impl Contents {
         }));
     }
 
-    /// Takes `data` for the blocks from `first` on.
+    /// Stores `data` in the blocks from `first` on.
     pub fn write(&mut self, first: u64, data: impl Iterator<Item = Bytes>) {
         for (block, content) in (first..self.blocks).zip(data) {
             let (leaf, at) = place(block);
@@ -67,7 +66,7 @@ impl Contents {
         }
     }
 
-    /// From now on these blocks are zeros, and take no memory.
+    /// Deallocates these blocks, which read as zeros from now on.
     pub fn trim(&mut self, first: u64, count: u64) {
         let end = first + count;
         let mut block = first;
@@ -89,7 +88,7 @@ impl Contents {
         }
     }
 
-    /// The first stretch of alike blocks among `count` from `first` on.
+    /// The first extent among `count` blocks from `first` on.
     pub fn extent(&self, first: u64, count: u64) -> Extent {
         let is_there = self.is_allocated(first);
         let end = first + count;
@@ -115,7 +114,7 @@ impl Contents {
         self.leaves[leaf].as_ref().is_some_and(|leaf| is_allocated(&leaf.blocks[at]))
     }
 
-    /// Blocks that take memory.
+    /// Number of blocks that take memory.
     pub fn allocated(&self) -> u64 {
         self.leaves.iter().flatten().map(|leaf| u64::from(leaf.allocated)).sum()
     }

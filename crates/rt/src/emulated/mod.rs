@@ -1,13 +1,13 @@
-//! An emulated SSD: the machine of `tailcut_ssd` against the clock of this machine, with data in memory.
+//! An emulated SSD: the model of `tailcut_ssd` against the clock of this machine, with data in memory.
 //!
-//! When the drive is given a request its data move at once: it serves requests for one page in the order in
-//! which it is given them, so what a read will return is known by then (the simulated array relies on the
-//! same). The answer follows at the moment that the model says. So the data can stay on the thread of the
-//! drive's user, as blocks that share their bytes, whichever thread the model runs on: what crosses between
-//! two cores is a command and its completion.
+//! The data of a request moves as soon as it is submitted: the drive executes requests for one page in order
+//! of submission, so the result of a read is known by then (the simulated array relies on this as well). The
+//! completion follows at the time that the model determines. So the data can stay on the thread of the
+//! drive's user, as blocks with shared memory, whichever thread the model runs on: only commands and
+//! completions cross between cores.
 //!
-//! Two forms. *Inline*: the loop of the user advances the model; nothing is handed over, and it is as late as
-//! that loop. *On its own core*: a thread does nothing else ([`own_core`]).
+//! There are two forms. *Inline*: the loop of the user advances the model; nothing crosses threads, and
+//! completions are as late as that loop. *On its own core*: a dedicated thread runs the model ([`own_core`]).
 
 mod account;
 mod arming;
@@ -59,28 +59,28 @@ id! {
     struct FlightId;
 }
 
-/// A request that the model has.
+/// A request in flight.
 #[derive(Debug)]
 struct Flight {
     id: u32,
     data: Vec<Bytes>,
-    /// Of a trim that is more than a command can ask for: the blocks that come next.
+    /// The remaining blocks of a trim that exceeds one command.
     rest: std::ops::Range<u64>,
     spans: Spans,
 }
 
 impl EmulatedSsd {
-    /// A drive that is advanced by the loop that uses it. It must not be divided into sets.
+    /// A drive advanced by the loop that uses it. It must not be divided into sets.
     pub fn inline(ssd: Ssd) -> EmulatedSsd {
         let timing = Timing::new(ssd);
         let identity = timing.identify();
         EmulatedSsd::new(identity, Model::Inline(Box::new(timing), Box::default()))
     }
 
-    /// A drive with a thread of its own. It must not be divided into sets.
+    /// A drive with its own thread. It must not be divided into sets.
     ///
     /// # Errors
-    /// When the system has no thread or descriptor left, or refuses what `options` ask for.
+    /// If the system is out of threads or descriptors, or refuses `options`.
     pub fn on_own_core(ssd: Ssd, clock: Clock, options: CoreOptions) -> io::Result<EmulatedSsd> {
         let timing = Timing::new(ssd);
         let identity = timing.identify();
@@ -93,7 +93,7 @@ impl EmulatedSsd {
         EmulatedSsd { identity, contents, flights: Slab::new(), model, told: Vec::new() }
     }
 
-    /// How late its answers were: on its own core, when they were posted; inline, when they were taken.
+    /// Lateness of its completions: on its own core, when they were posted; inline, when they were polled.
     pub fn lateness(&self) -> Lateness {
         match &self.model {
             Model::Inline(_, lateness) => (**lateness).clone(),
@@ -101,7 +101,7 @@ impl EmulatedSsd {
         }
     }
 
-    /// The same, which begins anew.
+    /// Returns the lateness, and resets it.
     pub fn take_lateness(&mut self) -> Lateness {
         match &mut self.model {
             Model::Inline(_, lateness) => std::mem::take(&mut **lateness),
@@ -109,8 +109,7 @@ impl EmulatedSsd {
         }
     }
 
-    /// What the drive has done and how it is; on its own core up to some tenths of a second ago, or not known
-    /// yet.
+    /// Counters and state of the drive; on its own core up to some tenths of a second old, and None at first.
     pub fn account(&self) -> Option<Account> {
         match &self.model {
             Model::Inline(timing, _) => Some(timing.account()),
@@ -118,7 +117,7 @@ impl EmulatedSsd {
         }
     }
 
-    /// Blocks that take memory.
+    /// Number of blocks that take memory.
     pub fn allocated(&self) -> u64 {
         self.contents.allocated()
     }
@@ -145,7 +144,7 @@ impl EmulatedSsd {
         }
     }
 
-    /// The most blocks of one command.
+    /// Maximum blocks of one command.
     fn most_blocks(&self) -> u64 {
         u64::from(self.identity.max_sectors) / BLOCK_SECTORS
     }
@@ -161,7 +160,7 @@ impl EmulatedSsd {
         let id = FlightId::new(completion.id.0);
         let flight = &mut self.flights[id];
         flight.spans.extend(&completion.spans);
-        // The thread of the drive may be ahead of the moment at which its user has begun to look.
+        // The drive's thread may be ahead of the time at which its user began to poll.
         flight.spans.add(Cause::Poll, Nanos(now.0.saturating_sub(completion.at.0)));
         if flight.rest.is_empty() {
             self.land(id, &completion, answers);
@@ -179,7 +178,7 @@ impl EmulatedSsd {
         answers.responses.push(Response { id, status, data, busy_for, spans });
     }
 
-    /// Asks for the next piece of a trim.
+    /// Submits the next piece of a trim.
     fn trim_more(&mut self, now: Time, id: FlightId) {
         let most = self.most_blocks();
         let rest = &mut self.flights[id].rest;
@@ -212,7 +211,7 @@ impl Drive for EmulatedSsd {
         true
     }
 
-    /// A write that fails leaves its blocks as they were or as they were to be, as on any drive.
+    /// A failed write leaves each block with its old or new content, as on any drive.
     #[inline]
     fn submit(&mut self, now: Time, mut request: Request<Bytes>) {
         self.carry_out(&mut request);

@@ -1,8 +1,8 @@
-//! A thread that has nothing to do but to be the drive.
+//! A dedicated thread that runs an emulated drive.
 //!
-//! Between it and the drive's user are two rings, one for each direction, each with one producer and one
-//! consumer. The thread posts answers; it makes a system call for its user only when that sleeps and has
-//! said so. Data do not cross: they stay with the user (see the module above).
+//! Two rings connect it to the drive's user, one per direction, each with one producer and one consumer. The
+//! thread makes a system call only to wake a user that has announced that it sleeps. Data does not cross: it
+//! stays with the user (see the module above).
 
 use super::Account;
 use super::lateness::{Late, Lateness};
@@ -18,23 +18,23 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tailcut_base::{Nanos, Time};
 
-/// How the thread of a drive waits for its next event.
+/// How the drive's thread waits for its next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It looks all the time: takes a core to itself, and is never late for having slept.
+    /// Spins: takes a core, and is never late because of sleep.
     Spin,
-    /// It sleeps until this long before the event, and looks all the time from then on. A request that comes
-    /// while it sleeps costs its user a wake-up.
+    /// Sleeps until this long before the event, and spins from then on. A request that arrives during the
+    /// sleep costs its user a wakeup.
     Sleep {
         /// How long it spins before an event; zero sleeps up to it.
         spin: Nanos,
     },
 }
 
-/// What the thread of a drive is.
+/// Options of the drive's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreOptions {
-    /// The core that it is bound to; none leaves that to the system.
+    /// The core to pin it to; None leaves the choice to the system.
     pub core: Option<usize>,
     /// How it waits.
     pub waiting: Waiting,
@@ -43,15 +43,15 @@ pub struct CoreOptions {
     pub is_idle_priority: bool,
 }
 
-/// Calls of the control interface that are on their way at a time.
+/// Maximum number of control calls in flight.
 const CALLS: usize = 64;
 
-/// What the user of a drive with a thread of its own holds.
+/// The user's side of a drive with its own thread.
 #[derive(Debug)]
 pub struct OwnCore {
     asks: Option<Producer<Ask>>,
     told: Consumer<Told>,
-    /// Calls that wait for others to be answered.
+    /// Calls that wait for calls in flight.
     waiting_calls: VecDeque<Ask>,
     calls_in_flight: usize,
     event: WakeEvent,
@@ -60,7 +60,7 @@ pub struct OwnCore {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What others may look at.
+/// State that both threads access.
 #[derive(Debug)]
 struct Shared {
     lateness: Mutex<Lateness>,
@@ -68,10 +68,10 @@ struct Shared {
 }
 
 impl OwnCore {
-    /// Starts the thread of a drive.
+    /// Starts the drive's thread.
     ///
     /// # Errors
-    /// When the system has no thread or descriptor left, or refuses the core or the priority.
+    /// If the system is out of threads or descriptors, or refuses the core or the priority.
     pub fn start(timing: Timing, clock: Clock, options: CoreOptions) -> io::Result<OwnCore> {
         let room = timing.identify().queue_depth as usize + CALLS;
         let (asks, to_serve) = RingBuffer::new(room);
@@ -112,7 +112,7 @@ impl OwnCore {
         })
     }
 
-    /// Tells the drive something.
+    /// Sends a command or call to the drive.
     #[inline]
     pub fn ask(&mut self, ask: Ask) {
         if matches!(ask, Ask::Control { .. }) {
@@ -126,7 +126,7 @@ impl OwnCore {
         self.waker.wake();
     }
 
-    /// Appends what the drive has said.
+    /// Appends the drive's completions and replies.
     #[inline]
     pub fn poll(&mut self, told: &mut Vec<Told>) {
         self.event.disarm();
@@ -144,27 +144,27 @@ impl OwnCore {
         assert!(!self.told.is_abandoned(), "the thread of the drive has come to an end");
     }
 
-    /// What becomes readable after [`OwnCore::arm`].
+    /// The descriptor that becomes readable after [`OwnCore::arm`].
     pub fn wakes(&self) -> BorrowedFd<'_> {
         self.event.fd()
     }
 
-    /// The user is about to sleep.
+    /// Announces that the user is about to sleep.
     pub fn arm(&mut self) -> bool {
         self.event.arm(|| !self.told.is_empty())
     }
 
-    /// How late its answers were.
+    /// Lateness of its completions.
     pub fn lateness(&self) -> Lateness {
         self.shared.lateness.lock().expect("nobody panics with it").clone()
     }
 
-    /// The same, which begins anew.
+    /// Returns the lateness, and resets it.
     pub fn take_lateness(&self) -> Lateness {
         std::mem::take(&mut *self.shared.lateness.lock().expect("nobody panics with it"))
     }
 
-    /// What the drive had done when it last had time to say so; none before that.
+    /// The drive's last report of its counters and state; None before the first.
     pub fn account(&self) -> Option<Account> {
         self.shared.account.lock().expect("nobody panics with it").clone()
     }
@@ -183,7 +183,7 @@ impl Drop for OwnCore {
 }
 
 impl CoreOptions {
-    /// Makes the thread that calls what they say.
+    /// Applies the options to the calling thread.
     fn place(self) -> io::Result<()> {
         if let Some(core) = self.core {
             system::stay_on(core)?;
@@ -195,7 +195,7 @@ impl CoreOptions {
     }
 }
 
-/// The thread.
+/// State of the drive's thread.
 struct Device {
     timing: Timing,
     clock: Clock,

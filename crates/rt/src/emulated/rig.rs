@@ -1,4 +1,4 @@
-//! An emulated drive under load: how many requests it answers, and how late.
+//! Benchmark of an emulated drive: throughput and lateness under load.
 
 use super::{CoreOptions, EmulatedSsd, Late, Lateness, Waiting};
 use crate::Clock;
@@ -16,46 +16,46 @@ use tailcut_ssd::{Preset, Ssd};
 tailcut_base::choice! {
     /// Where the model runs, and how the threads wait.
     pub enum Form {
-        /// In the loop of the user, which looks all the time.
+        /// In the user's loop, which spins.
         Inline = "inline",
-        /// In the loop of the user, which sleeps until the next event of the model.
+        /// In the user's loop, which sleeps until the next event of the model.
         InlineSleeping = "inline-sleeping",
-        /// A thread that looks all the time, as does its user.
+        /// A thread that spins, as does its user.
         OwnCore = "own-core",
-        /// A thread that looks all the time; its user sleeps until it is rung.
+        /// A thread that spins; its user sleeps until it is woken.
         OwnCoreRings = "own-core-rings",
-        /// A thread that sleeps until 64 µs before the next event; its user looks all the time.
+        /// A thread that sleeps until 64 µs before the next event; its user spins.
         OwnCoreNaps = "own-core-naps",
-        /// A thread that sleeps until the next event; its user looks all the time.
+        /// A thread that sleeps until the next event; its user spins.
         OwnCoreSleeps = "own-core-sleeps",
         /// A thread that polls continuously, but only while no other thread wants its core.
         OwnCoreIdle = "own-core-idle",
     }
 }
 
-/// What the drive is asked.
+/// Load on the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Requests in flight.
     pub depth: u32,
-    /// Writes, of a hundred requests of 4 KiB at random places; the others are reads.
+    /// Percentage of writes among the 4 KiB requests at random addresses; the others are reads.
     pub writes: u32,
 }
 
-/// What came of it.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Requests answered.
+    /// Number of completed requests.
     pub requests: u64,
-    /// Wall clock, in s.
+    /// Elapsed time, in s.
     pub seconds: f64,
-    /// Time of processors that the process used, in s.
+    /// CPU time that the process used, in s.
     pub processor: f64,
-    /// How late the drive posted its answers.
+    /// Lateness of completions when the drive posted them.
     pub late: Lateness,
-    /// How late its user saw them.
+    /// Lateness of completions when the user saw them.
     pub seen: Lateness,
-    /// The modelled latencies.
+    /// Modelled latencies.
     pub modelled: LatencyHistogram,
 }
 
@@ -75,17 +75,17 @@ pub struct Rig {
     requests: u64,
 }
 
-/// Blocks that are written before and used by the load: 256 MiB.
+/// Blocks that are preconditioned and used by the load: 256 MiB.
 const BLOCKS: u64 = 1 << 16;
 
-/// Blocks of a write that fills.
+/// Blocks per preconditioning write.
 const AT_A_TIME: u64 = 64;
 
 impl Rig {
-    /// A drive with data on it: the preset `m-32g`. `load.depth` is at most that of its queue, 1024.
+    /// A drive of the preset `m-32g` with data on it. `load.depth` is at most its queue depth, 1024.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// If a system call fails.
     pub fn new(form: Form, load: Load) -> io::Result<Rig> {
         let (ssd, clock) = (Ssd::new(&Preset::M.config(), 1, false), Clock::start());
         let own = |waiting| CoreOptions { core: None, waiting, is_idle_priority: form == Form::OwnCoreIdle };
@@ -135,7 +135,7 @@ impl Rig {
         }
     }
 
-    /// Serves the load for a while.
+    /// Runs the load for this long.
     pub fn run(&mut self, long: Duration) -> Measured {
         let (begun, used) = (self.clock.now(), system::processor_time());
         let end = begun + Nanos(long.as_nanos() as u64);
@@ -160,7 +160,7 @@ impl Rig {
     fn ask(&mut self, id: u32) {
         let block = self.random.below(BLOCKS);
         if self.random.below(100) < u64::from(self.load.writes) {
-            // As a server does: what has come over a socket is copied once.
+            // As in a server, data received from a socket is copied once.
             let data = vec![Bytes::encode(&*self.page)];
             self.submit(id, Op::Write, block, data);
         } else {
@@ -175,7 +175,7 @@ impl Rig {
         self.drive.submit(self.clock.now(), request);
     }
 
-    /// Takes what is ready, and waits otherwise.
+    /// Processes completions, or waits for one.
     fn take(&mut self) {
         let now = self.clock.now();
         self.drive.poll(now, &mut self.answers);
@@ -210,7 +210,7 @@ impl Rig {
         let timeout =
             Timespec { tv_sec: (rest / 1_000_000_000) as i64, tv_nsec: (rest % 1_000_000_000) as i64 };
         let timeout = (next != Time::NEVER).then_some(&timeout);
-        // It ends early only for a signal, which is a reason to look as well.
+        // A signal may end the sleep early, which is harmless: the caller polls again.
         let _ = match self.drive.wakes() {
             Some(fd) => poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], timeout),
             None => poll(&mut [], timeout),

@@ -33,7 +33,7 @@ fn content(number: u64) -> Bytes {
     Bytes::encode(&number.to_le_bytes())
 }
 
-/// Polls at each moment at which the drive wants to be polled, up to the first answer.
+/// Polls whenever the drive is due, until the first completion.
 fn answer(drive: &mut EmulatedSsd, now: &mut Time) -> Response<Bytes> {
     let mut answers = Answers::default();
     while answers.responses.is_empty() {
@@ -152,7 +152,7 @@ fn the_control_interface_is_the_simulated_drives() {
     assert_ne!(answers.replies[0].1, ControlReply::Unsupported);
 }
 
-/// Waits as a server does.
+/// Waits for completions, as a server does.
 fn wait(drive: &mut EmulatedSsd, clock: Clock, answers: &mut Answers) {
     drive.poll(clock.now(), answers);
     if answers.responses.is_empty() && answers.replies.is_empty() && drive.arm() {

@@ -1,4 +1,4 @@
-//! The emulated drive without its data: commands go in, completions come out at the model's moments.
+//! The emulated drive without its data: commands in, completions out at the times of the model.
 
 use super::Account;
 use tailcut_base::control::{Control, ControlReply};
@@ -6,50 +6,50 @@ use tailcut_base::device::Identify;
 use tailcut_base::{Command, Completion, Device, Submit, Time};
 use tailcut_ssd::{Prediction, Ssd};
 
-/// What a drive is told. `asked` is the moment at which its user did so.
+/// Input of a drive. `asked` is the time of submission by its user.
 #[derive(Clone, Copy, Debug)]
 pub enum Ask {
     /// A command.
     Command {
-        /// When.
+        /// Time of submission.
         asked: Time,
-        /// Which.
+        /// The command.
         command: Command,
     },
     /// A call of the control interface.
     Control {
-        /// When.
+        /// Time of submission.
         asked: Time,
-        /// Which.
+        /// The call.
         call: Control,
     },
 }
 
-/// What it says.
+/// Output of a drive.
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly all are completions, and a box would be an allocation for each"
 )]
 #[derive(Clone, Copy, Debug)]
 pub enum Told {
-    /// A command has ended.
+    /// A command has completed.
     Completion(Completion),
     /// The reply to a call.
     Reply(Control, ControlReply),
 }
 
-/// The machine of the drive, which is always served up to some moment.
+/// The model of the drive, which has always been advanced up to some time.
 #[derive(Debug)]
 pub struct Timing {
     ssd: Ssd,
     served: Time,
     completions: Vec<Completion>,
-    /// What the drive says of requests to come; it is counted how right it was.
+    /// The drive's predictions for future requests, whose accuracy is measured.
     predictions: Vec<Prediction>,
 }
 
 impl Timing {
-    /// Of a drive at its beginning.
+    /// The model of a drive in its initial state.
     pub fn new(mut ssd: Ssd) -> Timing {
         ssd.track_behaviour();
         Timing { ssd, served: Time::ZERO, completions: Vec::new(), predictions: Vec::new() }
@@ -60,8 +60,9 @@ impl Timing {
         self.ssd.identify()
     }
 
-    /// Tells it something; what it says by then is appended. To the drive it comes when it was asked, but
-    /// never before what has been served: how long it took to get here is no part of what the model says.
+    /// Submits a command or call; output up to then is appended. It reaches the drive at its time of
+    /// submission, but never before the time up to which the model has advanced: the transfer between threads
+    /// is not part of the modelled latency.
     #[inline]
     pub fn ask(&mut self, ask: Ask, told: &mut Vec<Told>) {
         match ask {
@@ -77,7 +78,7 @@ impl Timing {
         }
     }
 
-    /// Serves all events up to `until`.
+    /// Processes all events up to `until`.
     #[inline]
     pub fn serve(&mut self, until: Time, told: &mut Vec<Told>) {
         if until < self.served {
@@ -92,13 +93,13 @@ impl Timing {
         }
     }
 
-    /// When the drive goes on by itself.
+    /// Time of the drive's next event.
     #[inline]
     pub fn next_event(&self) -> Time {
         self.ssd.next_event()
     }
 
-    /// What it has done, and how it is.
+    /// Counters and state of the drive.
     pub fn account(&self) -> Account {
         Account {
             figures: self.ssd.figures(self.served),

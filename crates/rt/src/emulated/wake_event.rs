@@ -28,10 +28,10 @@ struct Shared {
 }
 
 impl WakeEvent {
-    /// An event and its waker.
+    /// A new event and its waker.
     ///
     /// # Errors
-    /// When the process has no descriptor left.
+    /// If the process is out of descriptors.
     pub fn new() -> io::Result<(WakeEvent, Waker)> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let shared = Arc::new(Shared { arming: Arming::new(AtomicBool::new(false)), event });
@@ -67,13 +67,13 @@ impl WakeEvent {
             tv_nsec: (nanos % 1_000_000_000) as i64,
         });
         let mut descriptors = [PollFd::new(&self.shared.event, PollFlags::IN)];
-        // A signal ends it early, as any other reason to look around.
+        // A signal may end it early, which is harmless: the caller polls again.
         let _ = poll(&mut descriptors, timeout.as_ref());
     }
 }
 
 impl Waker {
-    /// Something has been posted: wakes the sleeper if there is one.
+    /// Wakes the sleeper, if there is one, after work was posted.
     #[inline]
     pub fn wake(&self) {
         if self.0.arming.must_wake() {

@@ -2,10 +2,10 @@ use super::*;
 use tailcut_base::Class;
 use tailcut_host::{Block, Mirror};
 
-/// A drive whose requests end when and how a test says.
+/// A drive that completes requests on command.
 #[derive(Default)]
 struct Scripted {
-    /// What it has been asked for, by name.
+    /// Requests in flight.
     asked: Vec<Request<Bytes>>,
     ended: Vec<Response<Bytes>>,
 }
@@ -58,14 +58,14 @@ fn submit(drive: &mut FailStop<Scripted>, id: u32, (op, fua): (Op, bool)) {
     drive.submit(Time::ZERO, Request { id, op, fua, class, fail_fast, mirror, block: 0, blocks, data });
 }
 
-/// What is answered now.
+/// Completions that are available now.
 fn answers(drive: &mut FailStop<Scripted>) -> Vec<(u32, Status)> {
     let mut answers = Answers::default();
     drive.poll(Time::ZERO, &mut answers);
     answers.responses.iter().map(|response| (response.id, response.status)).collect()
 }
 
-/// Ends a request, and returns what is answered then.
+/// Completes a request with this status, and returns the completions that follow.
 fn end(drive: &mut FailStop<Scripted>, id: u32, status: Status) -> Vec<(u32, Status)> {
     drive.inner_mut().end(id, status);
     answers(drive)
@@ -89,7 +89,7 @@ fn after_a_flush_that_failed_only_reads_are_served() {
     }
 }
 
-/// The system reports an error to one of them only, whichever that is.
+/// The system reports an error to only one of them, which may be either.
 #[test]
 fn of_flushes_that_are_under_way_together_all_fail() {
     let mut drive = FailStop::new(Scripted::default());
@@ -136,7 +136,7 @@ fn what_is_refused_or_fails_before_a_flush_is_the_business_of_who_asked() {
     assert_eq!(end(&mut drive, 3, Status::Success), [(3, Status::Success)]);
 }
 
-/// The page cache reports with a durable write that it could not write an earlier one.
+/// The page cache reports the failed writeback of an earlier write with a durable write.
 #[test]
 fn behind_a_cache_a_durable_write_that_is_refused_is_a_failed_flush() {
     let mut drive = FailStop::behind_a_cache(Scripted::default());

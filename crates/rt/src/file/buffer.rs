@@ -1,9 +1,9 @@
-//! Memory that a drive can read into and write from without the system copying it.
+//! Memory for direct I/O, which the system need not copy.
 
 use bytemuck::{Pod, Zeroable};
 use tailcut_host::BLOCK_BYTES;
 
-/// A block, aligned as direct I/O wants it.
+/// A block, aligned for direct I/O.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4096))]
 pub struct Page(pub [u8; BLOCK_BYTES as usize]);
@@ -13,10 +13,10 @@ unsafe impl Zeroable for Page {}
 // SAFETY: any bytes are valid, it has no padding (its size is its alignment), and it holds no pointers.
 unsafe impl Pod for Page {}
 
-/// Memory for the data of one request. It is not moved when the buffer is.
+/// Memory for the data of one request. Moving the buffer does not move the memory.
 #[derive(Debug)]
 pub struct Buffer {
-    /// Its place among all buffers of the drive.
+    /// Its index among all buffers of the drive.
     pub number: u16,
     pages: Vec<Page>,
 }
@@ -37,12 +37,12 @@ impl Buffer {
         &mut self.pages
     }
 
-    /// The same as bytes.
+    /// Its content as bytes.
     pub fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.pages)
     }
 
-    /// The same as bytes.
+    /// Its content as bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(&mut self.pages)
     }

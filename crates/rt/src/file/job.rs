@@ -1,54 +1,54 @@
-//! What is asked of the system, whichever way it is asked.
+//! System calls on a drive's file, through io_uring or threads.
 
 use super::buffer::Buffer;
 use rustix::io::Errno;
 use tailcut_base::Status;
 
-/// A piece of work.
+/// A system call on the file.
 #[derive(Debug)]
 pub struct Job {
-    /// Whose it is.
+    /// Slot of its request.
     pub slot: u32,
-    /// What is to be done.
+    /// The operation.
     pub work: Work,
-    /// The first byte of the drive.
+    /// First byte on the drive.
     pub offset: u64,
-    /// How many bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// How many of them have been moved.
+    /// Bytes transferred so far.
     pub done: u64,
-    /// What is read into or written from; none for what moves no data.
+    /// Buffer to read into or write from; None for operations without data.
     pub buffer: Option<Buffer>,
 }
 
-/// What the system can do.
+/// Operations of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Read.
     Read,
-    /// Write; durably if so.
+    /// Write, durably if requested.
     Write {
-        /// It is durable when it is done.
+        /// Force unit access.
         is_durable: bool,
     },
-    /// Make everything durable that has been written.
+    /// Make all completed writes durable.
     Flush,
-    /// Give back the room; it reads as zeros from then on.
+    /// Deallocate; the range reads as zeros afterwards.
     Punch,
 }
 
-/// A piece of work that has ended, with the number of bytes that were moved.
+/// A completed job, with the number of bytes transferred.
 pub type Ended = (Job, Result<u64, Errno>);
 
 impl Job {
-    /// True when it has to be asked for again, for what is left of it.
+    /// True if the job has to be resubmitted for its remaining bytes.
     pub fn goes_on(&mut self, moved: u64) -> bool {
         let has_data = matches!(self.work, Work::Read | Work::Write { .. });
         self.done += moved;
         has_data && moved > 0 && self.done < self.length
     }
 
-    /// How it ended.
+    /// Completion status of the job.
     pub fn status(&self, result: Result<u64, Errno>) -> Status {
         let has_data = matches!(self.work, Work::Read | Work::Write { .. });
         match result {
@@ -60,7 +60,7 @@ impl Job {
     }
 }
 
-/// What an error of the system is to the user of a drive.
+/// Translates a system error for the user of a drive.
 fn status(why: Errno) -> Status {
     match why {
         Errno::NOSPC

@@ -1,18 +1,17 @@
 //! A drive on a file or a block device.
 //!
-//! Requests go through io_uring ([`uring`]) where it is allowed, else through threads ([`pool`]); data are
-//! copied once, between the blocks of a request and memory that the system moves them from and to itself
-//! where direct I/O is possible. What of this a drive has stands in its name.
+//! Requests go through io_uring ([`uring`]) where it is allowed, and otherwise through threads ([`pool`]).
+//! Data is copied once, between the blocks of a request and a buffer, which the system uses for direct I/O
+//! where that is possible. The model name of the drive tells which of these apply.
 //!
-//! The system keeps no order between requests that it has at the same time, and those above expect what
-//! every drive in here does: requests for one block are carried out in the order in which they come. So one
-//! that meets another on its way waits for that.
+//! The system does not order concurrent requests, but users of a drive expect that requests for the same
+//! block execute in order of submission. So a request that overlaps one in flight waits for it.
 //!
-//! A flush that fails is the last: see [`FailStop`].
+//! After the first failed flush no more writes are accepted: see [`FailStop`].
 //!
-//! There are no seals beside the blocks of a file: what comes back counts as intact ([`Bytes::unsealed`]),
-//! and what the medium flips is noticed by a scrub of an array, or by a reader with checksums of its own, who
-//! may have another copy ([`Mirror`](tailcut_host::Mirror)).
+//! A file has no protection information beside its blocks: data that is read counts as intact
+//! ([`Bytes::unsealed`]), and silent corruption is found by a scrub of an array, or by a reader with its own
+//! checksums, which may have another copy ([`Mirror`](tailcut_host::Mirror)).
 
 mod buffer;
 mod job;
@@ -39,22 +38,21 @@ use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
 use target::Target;
 use uring::Uring;
 
-/// A drive on a file or a block device. Once a flush has failed it takes no writes any more: see
-/// [`FailStop`].
+/// A drive on a file or a block device. After a failed flush it accepts no more writes: see [`FailStop`].
 ///
-/// Its user is one thread from the first request on, which is also the one that drops it.
+/// Its user is one thread from the first request on, which also drops it.
 pub type FileDrive = FailStop<SystemFile>;
 
-/// What is below [`FileDrive`]: a file as the system serves it, whose second flush may succeed after the
+/// The drive under [`FileDrive`]: a file as the system serves it, whose second flush may succeed after the
 /// first has lost data.
 #[derive(Debug)]
 pub struct SystemFile {
-    /// Before the target: its jobs end before the lock is given up.
+    /// Before the target: its jobs end before the lock is released.
     system: System,
     target: Target,
     flights: Vec<Option<Flight>>,
     free: Vec<u32>,
-    /// Requests for blocks that others, which came before, are at work on.
+    /// Requests that wait for overlapping earlier ones.
     waiting: VecDeque<Request<Bytes>>,
     buffers: Vec<Buffer>,
     is_read_only: bool,
@@ -63,53 +61,53 @@ pub struct SystemFile {
     model: String,
 }
 
-/// How the system is asked.
+/// How requests reach the system.
 #[derive(Debug)]
 enum System {
     Uring(Box<Uring>),
     Pool(Pool),
 }
 
-/// A request that the system has.
+/// A request in flight.
 #[derive(Debug)]
 struct Flight {
     id: u32,
     op: Op,
     blocks: std::ops::Range<u64>,
     data: Vec<Bytes>,
-    /// Of a trim that is done by writing: the blocks that are still to be written.
+    /// The remaining blocks of a trim that is carried out by writing zeros.
     rest: std::ops::Range<u64>,
 }
 
-/// How a drive is opened.
+/// Options for opening a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileOptions {
-    /// Writes and trims are refused.
+    /// Writes and trims are rejected.
     pub is_read_only: bool,
-    /// io_uring is not used even where it may be.
+    /// Do not use io_uring even where it is allowed.
     pub without_uring: bool,
-    /// A block device is opened for this process alone: refused where the system uses it, for a file system,
-    /// swap, a RAID or device mapper, and kept from being mounted as long as it is open. Files are locked
-    /// anyway.
+    /// Open a block device exclusively: fails if it is in use by a file system, swap, a RAID or device
+    /// mapper, and prevents mounts while it is open. Files are always locked.
     pub is_exclusive: bool,
-    /// A lock that somebody has is not waited for: it may be that of a process that has just been killed.
+    /// Fail at once if the file is locked. By default, opening waits, since the lock may be that of a process
+    /// that has just been killed.
     pub is_hasty: bool,
-    /// Requests that it takes at a time, each with a buffer of 128 KiB; 64 if nothing is said.
+    /// Maximum number of requests in flight, each with a buffer of 128 KiB; 64 by default.
     pub depth: Option<u16>,
 }
 
-/// Requests that a drive takes at a time if nothing is said.
+/// Default queue depth.
 const DEPTH: u16 = 64;
 
-/// The most blocks of a read or write: 128 KiB, so that all buffers of a drive take 8 MiB unless more of them
-/// are asked for, which an ordinary user may lock.
+/// Maximum blocks of a read or write: 128 KiB, so by default all buffers of a drive take 8 MiB, which an
+/// unprivileged user may lock.
 const MOST_BLOCKS: usize = 32;
 
-/// Threads in place of io_uring. As many requests are under way at a time.
+/// Threads used in place of io_uring, and so the maximum number of requests in flight.
 const THREADS: usize = 8;
 
 impl FileDrive {
-    /// Opens and locks a file or a block device. What it holds stays as it is.
+    /// Opens and locks a file or a block device. Its content is not changed.
     ///
     /// # Errors
     /// See [`FileError`].
@@ -122,15 +120,15 @@ impl FileDrive {
         Ok(if writes_back { FailStop::behind_a_cache(file) } else { FailStop::new(file) })
     }
 
-    /// Reads and writes go past the page cache.
+    /// True if reads and writes bypass the page cache.
     pub fn is_direct(&self) -> bool {
         self.inner().target.is_direct
     }
 
-    /// Makes a file of `blocks` blocks of zeros that take no room, for [`FileDrive::open`].
+    /// Creates a sparse file of `blocks` blocks of zeros, for [`FileDrive::open`].
     ///
     /// # Errors
-    /// When there is one already, or it cannot be made durable.
+    /// If the file exists already, or cannot be made durable.
     pub fn create(path: &Path, blocks: u64) -> Result<(), FileError> {
         Target::create(path, blocks)
     }
@@ -194,8 +192,7 @@ impl SystemFile {
         self.begin(job(slot, work, block, u64::from(blocks), buffer));
     }
 
-    /// True when a request meets another that came before: one that the system has, or one of the first
-    /// `ahead` that wait.
+    /// True if a request overlaps an earlier one, in flight or among the first `ahead` that wait.
     fn must_wait(&self, request: &Request<Bytes>, ahead: usize) -> bool {
         let (first, end) = (request.block, request.block + u64::from(request.blocks));
         let meets = |op: Op, blocks: std::ops::Range<u64>| {
@@ -206,7 +203,7 @@ impl SystemFile {
             || self.waiting.iter().take(ahead).any(|waiting| meets(waiting.op, of(waiting)))
     }
 
-    /// Begins what need not wait any more.
+    /// Starts requests that need not wait any more.
     fn resume(&mut self) {
         let mut at = 0;
         while at < self.waiting.len() {
@@ -226,12 +223,12 @@ impl SystemFile {
         }
     }
 
-    /// Room for data; there is as much as there are requests.
+    /// A buffer for data; there are as many as requests.
     fn buffer(&mut self) -> Buffer {
         self.buffers.pop().expect("its user keeps to the depth of its queue")
     }
 
-    /// The next piece of a trim where the file system cannot give room back: zeros.
+    /// The next piece of a trim where the file system cannot punch holes: writes zeros.
     fn zero(&mut self, slot: u32) {
         let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
         let block = flight.rest.start;
@@ -343,20 +340,20 @@ impl Drive for SystemFile {
             }
     }
 
-    /// What the file system says of its holes; of a device nothing is known.
+    /// Extents are those of the file system; nothing is known of a device.
     fn extent(&self, block: u64, blocks: u64) -> Extent {
         let all = Extent { blocks, is_allocated: true, is_zero: false };
         if !self.target.is_file {
             return all;
         }
         let (first, end) = (block * BLOCK_BYTES, (block + blocks) * BLOCK_BYTES);
-        // No data behind a place is an error of its own.
+        // No data after the offset is reported as an error.
         let data = match seek(&self.target.file, SeekFrom::Data(first)) {
             Ok(data) => data,
             Err(rustix::io::Errno::NXIO) => end,
             Err(_) => return all,
         };
-        // A block that is there in part is there.
+        // A partially allocated block is allocated.
         let holes = (data.min(end) - first) / BLOCK_BYTES;
         if holes > 0 {
             return Extent { blocks: holes, is_allocated: false, is_zero: true };

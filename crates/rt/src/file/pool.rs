@@ -1,4 +1,4 @@
-//! Threads that read and write, where io_uring may not be used.
+//! A pool of threads for reads and writes, where io_uring is not allowed.
 
 use super::job::{Ended, Job, Work};
 use crate::emulated::{WakeEvent, Waker};
@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 pub struct Pool {
     jobs: Option<Sender<Job>>,
     ended: Receiver<Ended>,
-    /// What was found there when somebody was about to sleep.
+    /// Completions found when the user was about to sleep.
     found: Vec<Ended>,
     event: WakeEvent,
     threads: Vec<JoinHandle<()>>,
@@ -26,7 +26,7 @@ impl Pool {
     /// Starts `threads` threads.
     ///
     /// # Errors
-    /// When the system has no thread or descriptor left.
+    /// If the system is out of threads or descriptors.
     pub fn start(file: &Arc<File>, threads: usize) -> io::Result<Pool> {
         let (jobs, to_do) = channel();
         let (done, ended) = channel();
@@ -41,25 +41,25 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Has a job done.
+    /// Starts a job.
     pub fn begin(&mut self, job: Job) {
         let jobs = self.jobs.as_ref().expect("it is open as long as the pool");
         jobs.send(job).expect("the threads live as long as the pool");
     }
 
-    /// Appends what has ended.
+    /// Appends completed jobs.
     pub fn take(&mut self, ended: &mut Vec<Ended>) {
         self.event.disarm();
         ended.append(&mut self.found);
         ended.extend(self.ended.try_iter());
     }
 
-    /// What becomes readable after [`Pool::arm`].
+    /// The descriptor that becomes readable after [`Pool::arm`].
     pub fn wakes(&self) -> BorrowedFd<'_> {
         self.event.fd()
     }
 
-    /// The user is about to sleep.
+    /// Announces that the user is about to sleep.
     pub fn arm(&mut self) -> bool {
         let (ended, found) = (&self.ended, &mut self.found);
         self.event.arm(|| {
@@ -73,7 +73,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
-            // One that has panicked has said so.
+            // A thread that panicked has reported it already.
             let _ = thread.join();
         }
     }
@@ -91,7 +91,7 @@ fn work(file: &File, to_do: &Mutex<Receiver<Job>>, done: &Sender<Ended>, waker: 
     }
 }
 
-/// Does all of a job.
+/// Executes a whole job.
 fn carry_out(file: &File, job: &mut Job) -> Result<u64, Errno> {
     loop {
         let moved = step(file, job)?;
@@ -122,7 +122,7 @@ fn step(file: &File, job: &mut Job) -> Result<u64, Errno> {
     }
 }
 
-/// What gives room back; on a block device the blocks are zeroed, by a trim where the device promises zeros
+/// Deallocates a range; on a block device the blocks are zeroed, by a trim if the device guarantees zeros
 /// after it.
 pub const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 

@@ -1,4 +1,4 @@
-//! The file or block device that a drive is on: opened once, locked, and asked what it can do.
+//! The file or block device of a drive: opened once, locked, and probed for its features.
 
 use super::FileOptions;
 use super::buffer::Buffer;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailcut_host::BLOCK_BYTES;
 
-/// Why a file is no drive.
+/// Why a file cannot be used as a drive.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be opened or asked.
+    /// It cannot be opened or examined.
     #[error("{path}: {why}")]
     System {
-        /// Which.
+        /// Its path.
         path: String,
         /// The system error.
         why: io::Error,
@@ -27,53 +27,53 @@ pub enum FileError {
     /// Another process has locked it.
     #[error("{path} is in use by another process: stop that one, or take another file")]
     Taken {
-        /// Which.
+        /// Its path.
         path: String,
     },
-    /// The system has it.
+    /// The system is using it.
     #[error(
         "{path} is in use: the system has it, or a part of it, for a file system, swap, a RAID or device mapper; take it out of \
          use first (umount, swapoff, mdadm --stop, dmsetup remove)"
     )]
     Claimed {
-        /// Which.
+        /// Its path.
         path: String,
     },
     /// It is neither a file nor a block device.
     #[error("{path} is neither a file nor a block device")]
     Kind {
-        /// Which.
+        /// Its path.
         path: String,
     },
-    /// There is no room for a block.
+    /// It is smaller than a block.
     #[error(
         "{path} has {bytes} bytes, and a drive has at least one block of 4096: give the file a size first (truncate --size)"
     )]
     Empty {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
     },
 }
 
-/// It.
+/// An open file or block device.
 #[derive(Debug)]
 pub struct Target {
-    /// It, open and locked.
+    /// The file, open and locked.
     pub file: Arc<File>,
-    /// Blocks that it has.
+    /// Its size in blocks.
     pub blocks: u64,
-    /// It is a file, and not a device.
+    /// True for a file, false for a device.
     pub is_file: bool,
-    /// Reads and writes go past the page cache.
+    /// Reads and writes bypass the page cache.
     pub is_direct: bool,
-    /// Room can be given back, and reads as zeros afterwards.
+    /// Ranges can be deallocated, and read as zeros afterwards.
     pub punches: bool,
 }
 
 impl Target {
-    /// Opens and locks it, as `options` say.
+    /// Opens and locks it, as `options` specify.
     ///
     /// # Errors
     /// See [`FileError`].
@@ -85,7 +85,7 @@ impl Target {
             _ => FileError::System { path: name.clone(), why },
         };
         let patience = if is_hasty { Duration::ZERO } else { PATIENCE };
-        // Of a file the flag would mean nothing.
+        // The flag has no effect on a file.
         let is_device = || fs::metadata(path).is_ok_and(|data| data.file_type().is_block_device());
         let claim = if is_exclusive && is_device() { OFlags::EXCL } else { OFlags::empty() };
         let open = |flags: OFlags| {
@@ -103,8 +103,8 @@ impl Target {
         if !matches!(kind, FileType::RegularFile | FileType::BlockDevice) {
             return Err(FileError::Kind { path: name });
         }
-        // A lock belongs to what has been opened: it is taken once, and a second opening for another reason
-        // would lose to it.
+        // A lock belongs to an open file description: it is taken once, since opening the file again for
+        // another reason would conflict with it.
         if is_direct && !takes_direct(&file) {
             // Nor could a device be claimed twice.
             drop(file);
@@ -120,16 +120,16 @@ impl Target {
             return Err(FileError::Empty { path: name, bytes });
         }
         let is_file = kind == FileType::RegularFile;
-        // Behind the end of a file there is nothing to lose.
+        // Nothing can be lost beyond the end of a file.
         let beyond = bytes.next_multiple_of(BLOCK_BYTES);
         let punches = !is_read_only && (!is_file || fallocate(&file, PUNCH, beyond, BLOCK_BYTES).is_ok());
         Ok(Target { file: Arc::new(file), blocks: bytes / BLOCK_BYTES, is_file, is_direct, punches })
     }
 
-    /// Makes a file of `blocks` blocks of zeros, which take no room.
+    /// Creates a sparse file of `blocks` blocks of zeros.
     ///
     /// # Errors
-    /// When there is one, or it cannot be made durable.
+    /// If the file exists, or cannot be made durable.
     pub fn create(path: &Path, blocks: u64) -> Result<(), FileError> {
         let refused = |why: io::Error| FileError::System { path: path.display().to_string(), why };
         let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(refused)?;
@@ -140,11 +140,11 @@ impl Target {
     }
 }
 
-/// How long the lock of another process is waited for.
+/// How long to wait for the lock of another process.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A process that was killed has its lock until the kernel has ended what its ring had under way, and so it
-/// should: until then there may still be writes. That takes a moment.
+/// A killed process keeps its lock until the kernel has completed its requests in flight, as it should: until
+/// then there may still be writes. That takes a moment.
 fn lock(file: &File, patience: Duration) -> rustix::io::Result<()> {
     let lock = || flock(file, FlockOperation::NonBlockingLockExclusive);
     patiently(patience, lock, |locked| *locked == Err(Errno::WOULDBLOCK))
@@ -167,7 +167,7 @@ fn is_of_kind<T>(result: &io::Result<T>, kind: io::ErrorKind) -> bool {
 }
 
 impl Drop for Target {
-    /// A ring that has been closed keeps the file for a while: the lock is given up here.
+    /// A closed ring keeps the file open for a while, so the lock is released here.
     fn drop(&mut self) {
         // Ignored: there is no caller to report to, and the process's exit releases the lock as well.
         let _ = flock(&self.file, FlockOperation::Unlock);

@@ -6,7 +6,7 @@ use tailcut_base::random::Stream;
 use tailcut_host::{Block, Mirror};
 use tempfile::TempDir;
 
-/// A file of some blocks in a folder of its own, which goes when the test ends.
+/// A file of some blocks in its own folder, which is removed when the test ends.
 fn file(blocks: u64) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("drive");
@@ -50,7 +50,7 @@ fn content(number: u64) -> Bytes {
     Bytes::encode(&number.to_le_bytes())
 }
 
-/// Waits as a server does.
+/// Waits for completions, as a server does.
 fn wait(drive: &mut impl Drive, answers: &mut Answers) {
     drive.poll(Time::ZERO, answers);
     if answers.responses.is_empty() && drive.arm() {
@@ -83,7 +83,7 @@ fn it_holds_what_is_written_and_says_so_after_a_restart() {
             if step < 3000
                 && let Some(id) = free.pop()
             {
-                // Few enough blocks for requests to meet.
+                // Few enough blocks for requests to overlap.
                 let (block, count) = (random.below(280), 1 + random.below(20) as usize);
                 let range = block as usize..block as usize + count;
                 let (op, data) = match random.below(6) {
@@ -237,7 +237,7 @@ fn it_takes_as_many_requests_at_a_time_as_it_is_asked_to() {
     }
 }
 
-/// A device that is always full stands for a file system that is.
+/// A device that is always full, in place of a full file system.
 #[test]
 fn a_full_file_system_takes_no_writes() {
     for options in WAYS {
@@ -252,7 +252,7 @@ fn a_full_file_system_takes_no_writes() {
     }
 }
 
-/// A device that knows no flush stands for one that cannot carry it out.
+/// A device without support for flush, in place of one whose flush fails.
 #[test]
 fn a_failed_flush_is_the_last_and_reads_go_on() {
     for options in WAYS {

@@ -1,8 +1,8 @@
-//! Reading and writing through io_uring.
+//! Reads and writes through io_uring.
 //!
-//! One thread submits and reaps: that is what `SINGLE_ISSUER` and `DEFER_TASKRUN` promise to the kernel,
-//! which then does its part of a completion when that thread looks, and not whenever it likes. The ring is
-//! enabled by its first use, so a drive can be made on another thread than the one that uses it.
+//! One thread submits and reaps, as `SINGLE_ISSUER` and `DEFER_TASKRUN` promise to the kernel, which then
+//! runs its part of a completion when that thread enters the ring, and not at any other time. The ring is
+//! enabled by its first use, so another thread than its user can create a drive.
 
 use super::buffer::Buffer;
 use super::job::{Ended, Job, Work};
@@ -19,35 +19,35 @@ use std::sync::Arc;
 /// A ring over one file.
 pub struct Uring {
     ring: IoUring,
-    /// What the kernel has, by its slot. Buffers in it are the kernel's until their job has ended.
+    /// Jobs in flight, by slot. Their buffers belong to the kernel until the job has completed.
     jobs: Vec<Option<Job>>,
     in_flight: usize,
-    /// Jobs that go on although they have not been asked for again.
+    /// Jobs to be resubmitted for their remaining bytes.
     again: Vec<u32>,
-    /// Becomes readable with every completion. The ring itself does not: what is put off until its thread
-    /// looks wakes nobody who polls it.
+    /// Becomes readable with every completion. The ring itself does not: deferred completions do not wake a
+    /// thread that polls it.
     event: OwnedFd,
     is_enabled: bool,
     has_buffers: bool,
-    /// Open as long as the ring.
+    /// Kept open as long as the ring.
     _file: Arc<File>,
 }
 
 /// The only registered file.
 const FILE: types::Fixed = types::Fixed(0);
 
-/// `IORING_ENTER_GETEVENTS`: lets the kernel do what it has put off until somebody looks.
+/// `IORING_ENTER_GETEVENTS`: lets the kernel run deferred work.
 const LOOK: u32 = 1;
 
 /// `RWF_DSYNC`.
 const DURABLE: i32 = libc::RWF_DSYNC;
 
 impl Uring {
-    /// A ring for `depth` jobs at a time. `buffers` are registered if the system has room for that: they must
-    /// be all that jobs come with, and outlive it.
+    /// A ring for `depth` jobs in flight. `buffers` are registered if the system has room for that: they must
+    /// be all buffers that jobs use, and outlive the ring.
     ///
     /// # Errors
-    /// When the system refuses io_uring.
+    /// If the system refuses io_uring.
     pub fn new(file: &Arc<File>, depth: u32, buffers: &[Buffer]) -> io::Result<Uring> {
         let entries = depth.next_power_of_two();
         let full = IoUring::builder()
@@ -56,7 +56,7 @@ impl Uring {
             .setup_r_disabled()
             .setup_cqsize(entries * 2)
             .build(entries);
-        // Before Linux 6.1 there is only the plain ring.
+        // Linux before 6.1 supports only the plain ring.
         let (ring, is_enabled) = match full {
             Ok(ring) => (ring, false),
             Err(_) => (IoUring::builder().setup_cqsize(entries * 2).build(entries)?, true),
@@ -65,8 +65,8 @@ impl Uring {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         ring.submitter().register_eventfd(event.as_raw_fd())?;
         let parts: Vec<libc::iovec> = buffers.iter().map(part).collect();
-        // SAFETY: the memory of a buffer stays where it is and is freed after the ring: jobs in flight are
-        // waited for before (see the drop below), and the kernel touches registered memory for none else.
+        // SAFETY: the memory of a buffer does not move and is freed after the ring: jobs in flight are
+        // drained before (see `drop` below), and the kernel accesses registered memory for no other jobs.
         let registered = unsafe { ring.submitter().register_buffers(&parts) };
         Ok(Uring {
             ring,
@@ -80,7 +80,7 @@ impl Uring {
         })
     }
 
-    /// Has a job done; its slot is below `depth` and free.
+    /// Starts a job; its slot is below `depth` and free.
     pub fn begin(&mut self, job: Job) {
         let slot = job.slot;
         assert!(self.jobs[slot as usize].is_none(), "a slot has one job at a time");
@@ -92,13 +92,13 @@ impl Uring {
     fn push(&mut self, slot: u32) {
         let job = self.jobs[slot as usize].as_mut().expect("it has just come");
         let entry = entry(job, self.has_buffers);
-        // SAFETY: its buffer is held in `jobs` until its completion has been seen, the file as long as the
+        // SAFETY: the buffer is kept in `jobs` until its completion has been seen, the file as long as the
         // ring.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("there is an entry for each slot");
     }
 
-    /// Hands over what was begun and appends what has ended.
+    /// Submits started jobs, and appends completed ones.
     pub fn take(&mut self, ended: &mut Vec<Ended>) {
         self.look(0).expect("the ring is used by one thread");
         let (ring, jobs) = (&mut self.ring, &mut self.jobs);
@@ -125,7 +125,7 @@ impl Uring {
         }
     }
 
-    /// Hands over what was begun, and waits for `wanted` completions.
+    /// Submits started jobs, and waits for `wanted` completions.
     fn look(&mut self, wanted: u32) -> io::Result<()> {
         if self.in_flight == 0 {
             return Ok(());
@@ -135,21 +135,21 @@ impl Uring {
             self.is_enabled = true;
         }
         let begun = self.ring.submission().len() as u32;
-        // SAFETY: no argument is passed, and what the entries point to is held in `jobs`.
+        // SAFETY: no argument is passed, and the memory that entries point to is kept in `jobs`.
         let entered = unsafe { self.ring.submitter().enter::<()>(begun, wanted, LOOK, None) };
-        // Without memory for a moment, or interrupted: what was not taken is handed over the next time.
+        // Temporarily out of memory, or interrupted: the next call submits the rest.
         let passes = [libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM].map(Some);
         entered.map(drop).or_else(|why| if passes.contains(&why.raw_os_error()) { Ok(()) } else { Err(why) })
     }
 
-    /// What becomes readable after [`Uring::arm`].
+    /// The descriptor that becomes readable after [`Uring::arm`].
     pub fn wakes(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 
-    /// The user is about to sleep.
+    /// Announces that the user is about to sleep.
     pub fn arm(&mut self) -> bool {
-        // What has ended before is seen below, what ends from now on rings again.
+        // Completions up to here are seen below; later ones signal again.
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
         self.look(0).expect("the ring is used by one thread");
         self.ring.completion().is_empty()
@@ -157,12 +157,12 @@ impl Uring {
 }
 
 impl Drop for Uring {
-    /// The kernel must not write to memory that is given back.
+    /// The kernel must not write to freed memory.
     fn drop(&mut self) {
         let mut ended = Vec::new();
         while self.in_flight > 0 {
             if self.look(1).is_err() {
-                // Another thread than the one that used it: that memory is never given back.
+                // Dropped by another thread than its user: the memory is leaked.
                 return std::mem::forget(std::mem::take(&mut self.jobs));
             }
             self.take(&mut ended);
@@ -181,7 +181,7 @@ fn part(buffer: &Buffer) -> libc::iovec {
     libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }
 
-/// What is handed to the kernel for what is left of a job.
+/// The submission entry for the remaining bytes of a job.
 fn entry(job: &mut Job, has_buffers: bool) -> Entry {
     let (at, done) = (job.offset + job.done, job.done as usize);
     let left = (job.length - job.done) as u32;

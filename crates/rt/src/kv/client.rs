@@ -98,7 +98,7 @@ impl Client {
         }
     }
 
-    /// Sends of what is there as much as the socket takes, from the front.
+    /// Sends as much from the front of the queue as the socket takes.
     pub fn send(&mut self, send_queue: &SendQueue) -> Moved {
         let mut sent = 0;
         let mut pieces = send_queue.pieces().peekable();
@@ -121,7 +121,7 @@ impl Client {
         Moved::Bytes(sent)
     }
 
-    /// Sends a piece and those behind it with one call. How many bytes these are, and how many were taken.
+    /// Sends a piece and those behind it with one call. Returns their bytes, and how many were sent.
     fn send_several<'p>(
         &self,
         first: &'p [u8],
@@ -136,7 +136,7 @@ impl Client {
         (slices.iter().map(|slice| slice.len()).sum(), retry_on_intr(send))
     }
 
-    /// Keeps input that was not processed.
+    /// Keeps unprocessed input.
     pub fn keep(&mut self, rest: &[u8]) {
         self.input.clear();
         if rest.is_empty() && self.input.capacity() > LEAST_INPUT {

@@ -1,50 +1,47 @@
-//! What was served.
+//! Counters of a server.
 
 use tailcut_host::kv::session::Sums;
 
-/// What a server has done until its end.
+/// Final counters of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// What clients asked for, since one of them has said `stats reset` or from the start, and what the
-    /// engines did.
+    /// Counters of client commands, since the last `stats reset` or the start, and of the engines.
     pub sums: Sums,
-    /// About sockets.
+    /// Traffic on its sockets.
     pub traffic: Traffic,
-    /// Everything that was written to the drive is there for good; false where the drive has failed, or did
-    /// not answer any more.
+    /// All writes to the drive are durable; false if the drive has failed or stopped responding.
     pub is_durable: bool,
-    /// This block of the drive could not be read, so what is on it could not be found, and the server has
-    /// ended.
+    /// A block of the drive that cannot be read, so that recovery failed and the server has ended.
     pub unreadable: Option<u64>,
 }
 
-/// What a running server does.
+/// Current counters of a running server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Glance {
-    /// Connections at the moment.
+    /// Number of open connections.
     pub connections: u64,
-    /// So far.
+    /// Counters so far.
     pub sums: Sums,
 }
 
-/// What happened on sockets.
+/// Counters of sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Connections.
+    /// Accepted connections.
     pub connections: u64,
-    /// Others, turned away because there were too many.
+    /// Connections that were refused because the maximum number was open.
     pub turned_away: u64,
-    /// Of the connections, closed because nothing came for too long.
+    /// Accepted connections that were closed because they were idle for too long.
     pub idle: u64,
-    /// Of the connections, closed because others waited for the memory that they held.
+    /// Accepted connections that were closed because others waited for memory that they held.
     pub hoarding: u64,
-    /// Attempts to log in that have failed.
+    /// Failed logins.
     pub not_let_in: u64,
-    /// Requests that came as datagrams.
+    /// Requests that arrived as datagrams.
     pub datagrams: u64,
-    /// Datagrams that were dropped: no requests, or too many at a time.
+    /// Dropped datagrams: malformed, or beyond the limit.
     pub dropped: u64,
-    /// Requests that came as datagrams whose reply did not fit into one.
+    /// Datagram requests whose reply did not fit into one datagram.
     pub too_long_for_udp: u64,
     /// Bytes received.
     pub received: u64,
@@ -53,7 +50,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// That of another thread, too.
+    /// Adds the traffic of another thread.
     pub(super) fn add(&mut self, other: &Traffic) {
         let Traffic {
             connections,

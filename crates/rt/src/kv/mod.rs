@@ -1,14 +1,14 @@
-//! The key-value server: clients of a store, that speak memcached's protocol.
+//! The key-value server: serves a store to clients over memcached's protocol.
 //!
-//! Each thread has clients of its own, and their sockets; the first one also has the drive ([`worker`]). The
-//! parts of the store are used by whichever thread has something to ask, and no thread waits for another
-//! ([`shards`]). What commands mean stands in [`tailcut_host::kv::session`]; here bytes are received and
-//! sent, and requests handed to the drive.
+//! Each thread owns its clients and their sockets; the first one also owns the drive ([`worker`]). Any thread
+//! may use any shard of the store, and no thread blocks on another ([`shards`]). The semantics of commands
+//! are in [`tailcut_host::kv::session`]; this module receives and sends bytes, and submits requests to the
+//! drive.
 //!
-//! What a stranger can cost is bounded: connections; for each of them what it has sent and nobody has taken
-//! (64 KiB); for all of them together the memory for replies, half-sent values and commands that wait
-//! (`client_memory`); and, if wanted, how long one may say nothing. `docs/decisions/key-value-server.md` has
-//! the formula for all the memory of a server.
+//! The cost of a client is bounded: the number of connections; per connection, the unprocessed input (64
+//! KiB); over all of them, the memory for replies, half-sent values and pending commands (`client_memory`);
+//! and, optionally, idle time. `docs/decisions/key-value-server.md` has the formula for the total memory of a
+//! server.
 
 mod admin;
 mod client;

@@ -1,4 +1,4 @@
-//! A drive, divided among the parts of a store.
+//! Divides a drive among the parts of a store.
 
 use crate::drive::{Answers, Drive};
 use tailcut_base::Time;
@@ -6,8 +6,8 @@ use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Request, Response};
 
-/// How a drive is divided: each part has as many blocks, one after the other, and as many places of its
-/// queue.
+/// Division of a drive: parts have equal numbers of blocks, one part after another, and equal shares of the
+/// queue depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     of: u32,
@@ -16,43 +16,43 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Where there is no drive.
+    /// The division without a drive.
     pub const NONE: Parts = Parts { of: 1, blocks: 0, depth: 0 };
 
-    /// So many parts of a drive; at least one, and not more than it takes requests.
+    /// Divides a drive into `of` parts; at least one, and at most its queue depth.
     pub fn new(disk: &Disk, of: u32) -> Parts {
         Parts { of, blocks: disk.blocks / u64::from(of), depth: disk.depth / of }
     }
 
-    /// Those of a store that is there: the drive may have grown since it was made, and they are where they
-    /// were.
+    /// The parts of an existing store: the drive may have grown since it was created, but the parts have not
+    /// moved.
     pub fn of_store(disk: &Disk, of: u32, blocks: u64) -> Parts {
         Parts { blocks, ..Parts::new(disk, of) }
     }
 
-    /// Blocks of the drive that all of them take.
+    /// Blocks of all parts together.
     pub fn all_blocks(&self) -> u64 {
         self.blocks.saturating_mul(u64::from(self.of))
     }
 
-    /// True if the drive has room for more of them than there was.
+    /// True if the drive could hold more blocks than the parts have.
     pub fn have_room(&self, disk: &Disk) -> bool {
         disk.blocks / u64::from(self.of) > self.blocks
     }
 
-    /// A part's request, as the drive's.
+    /// Translates a request of a part into one of the drive.
     #[inline]
     pub fn request(&self, part: u32, request: Request<Bytes>) -> Request<Bytes> {
         let (id, block) = (request.id * self.of + part, self.block(part, request.block));
         Request { id, block, ..request }
     }
 
-    /// A part's block, as the drive's.
+    /// Translates a block of a part into one of the drive.
     pub fn block(&self, part: u32, block: u64) -> u64 {
         block + u64::from(part) * self.blocks
     }
 
-    /// The drive's answer, as that for a part.
+    /// Translates a response of the drive into one for a part.
     #[inline]
     pub fn response(&self, response: Response<Bytes>) -> (u32, Response<Bytes>) {
         let (part, id) = (response.id % self.of, response.id / self.of);

@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(attempts, 5 + 60 - 1, "five at once, then one a second");
         assert!(throttle.opens(&peer("192.0.2.1:2000")) >= now, "by address, not by port");
         assert_eq!(throttle.opens(&other), Time::ZERO);
-        // It is forgotten in the end.
+        // The failures expire in the end.
         assert!(throttle.opens(&guesser) <= now + Nanos::secs(1));
     }
 

@@ -1,4 +1,4 @@
-//! Threads that ask: each for one read after the other and waiting for it, or one for many at a time.
+//! Submitting threads: those that wait for each read, and those that keep many reads in flight.
 
 use super::course::{Course, Meter};
 use super::lane::{Lane, Told};
@@ -10,19 +10,19 @@ use tailcut_base::{Class, Op, Status, Time};
 use tailcut_host::path::RequestId;
 use tailcut_host::{Bytes, Mirror, Request, Response};
 
-/// What one thread has measured.
+/// Measurements of one thread.
 #[derive(Debug, Default)]
 pub struct Share {
-    /// From its way in to its way out, of each request that began while it counted.
+    /// Latency from entering to leaving the path, of each request that began while the thread was measured.
     pub latency: LatencyHistogram,
-    /// What it used meanwhile.
+    /// CPU time and context switches of the thread meanwhile.
     pub usage: Usage,
 }
 
-/// Blocks that are read; any drive has more.
+/// Number of blocks that are read; every drive has more.
 const BLOCKS: u64 = 1 << 10;
 
-/// A thread with one slot reads block after block, and waits for each.
+/// A thread with one slot: reads block after block, and waits for each.
 pub fn ask(lane: &Lane, course: &Course, slot: RequestId) -> Share {
     let (clock, mut told, mut data) = (course.clock(), Told::default(), Vec::new());
     let (mut share, mut meter) = (Share::default(), Meter::default());
@@ -46,7 +46,7 @@ pub fn ask(lane: &Lane, course: &Course, slot: RequestId) -> Share {
     share
 }
 
-/// A thread with `slots` slots keeps all of them under way, and never sleeps.
+/// A reaper: keeps all of its `slots` slots in flight, and never sleeps.
 pub fn reap(lane: &Lane, course: &Course, slots: u32) -> Share {
     let (clock, mut told, mut meter) = (course.clock(), Told::default(), Meter::default());
     let mut reaper = Reaper::new(slots);
@@ -69,12 +69,12 @@ pub fn reap(lane: &Lane, course: &Course, slots: u32) -> Share {
     Share { usage: meter.used(), ..reaper.share }
 }
 
-/// The requests of one thread.
+/// The requests of one reaper.
 struct Reaper {
     slots: u32,
-    /// Seats without a request, and memory for their next.
+    /// Slots without a request, and memory for their next one.
     idle: Vec<(RequestId, Vec<Bytes>)>,
-    /// When the request of a slot began, if it counts.
+    /// When the request of each slot began, if it counts.
     begun: Vec<Time>,
     asked: u64,
     blocks: Stream,
@@ -126,7 +126,7 @@ fn read(slot: RequestId, block: u64, data: Vec<Bytes>) -> Request<Bytes> {
     Request { id: slot, op: Op::Read, fua, class, fail_fast, mirror: Mirror::Any, block, blocks: 1, data }
 }
 
-/// Its memory, for the next request.
+/// Checks a response; returns its memory for the next request.
 fn checked(response: Response<Bytes>, slot: RequestId) -> Vec<Bytes> {
     let Response { id, status, mut data, .. } = response;
     assert_eq!((id, status, data.len()), (slot, Status::Success, 1), "a read of one block is answered");

@@ -1,4 +1,4 @@
-//! When a measurement begins and ends, for all of its threads.
+//! Start and end of a measurement, for all of its threads.
 
 use super::placement::{self, Usage};
 use crate::clock::Clock;
@@ -6,21 +6,21 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tailcut_base::{Nanos, Time};
 
-/// For how long, or how much.
+/// Length of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// For this long, after a stretch that does not count.
+    /// For a fixed time, after a warm-up.
     Time {
-        /// What does not count.
+        /// Length of the warm-up, which does not count.
         ramp: Nanos,
-        /// What does.
+        /// Length of the measured interval.
         measured: Nanos,
     },
-    /// Requests per slot.
+    /// For this many requests per slot.
     Requests(u64),
 }
 
-/// The course of a measurement.
+/// Controls the phases of a measurement.
 #[derive(Debug)]
 pub struct Course {
     clock: Clock,
@@ -34,23 +34,24 @@ const MEASURE: u32 = 1;
 const STOP: u32 = 2;
 
 impl Course {
-    /// For `threads` threads, including the one that controls the measurement.
+    /// A measurement with `threads` threads, including the one that controls it.
     pub fn new(clock: Clock, length: Length, threads: usize) -> Course {
         let phase = if matches!(length, Length::Requests(_)) { MEASURE } else { RAMP };
         Course { clock, length, phase: AtomicU32::new(phase), ready: Barrier::new(threads) }
     }
 
-    /// The clock of all.
+    /// The clock that all threads share.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// A thread is where it belongs; it goes on when all are.
+    /// Called by a thread that is in place; returns when all threads are.
     pub fn line_up(&self) {
         self.ready.wait();
     }
 
-    /// Directs, and returns when the measurement began. Its end is when all threads have seen it.
+    /// Runs the phases; returns the start of the measured interval. The measurement ends when all threads
+    /// have seen its end.
     pub fn direct(&self) -> Time {
         self.line_up();
         if let Length::Time { ramp, measured } = self.length {
@@ -64,13 +65,13 @@ impl Course {
         self.clock.now()
     }
 
-    /// True while what is done counts.
+    /// True while requests count.
     #[inline]
     pub fn counts(&self) -> bool {
         self.phase.load(Ordering::Relaxed) == MEASURE
     }
 
-    /// True if a slot that has completed `done` requests has to begin another.
+    /// True if a slot that has completed `done` requests has to start another.
     #[inline]
     pub fn goes_on(&self, done: u64) -> bool {
         match self.length {
@@ -80,12 +81,12 @@ impl Course {
     }
 }
 
-/// What a thread uses while it counts.
+/// Resources used by a thread while it is measured.
 #[derive(Debug, Default)]
 pub struct Meter(Option<Usage>);
 
 impl Meter {
-    /// To be called often: notes what was used before.
+    /// Records the usage at the start of the measured interval; has to be called often.
     #[inline]
     pub fn look(&mut self, course: &Course) {
         if self.0.is_none() && course.counts() {
@@ -93,7 +94,7 @@ impl Meter {
         }
     }
 
-    /// What was used since then; nothing if it never got to look.
+    /// Resources used since then; zero if the start was never recorded.
     pub fn used(&self) -> Usage {
         self.0.map_or(Usage::default(), |before| Usage::of_thread().since(before))
     }

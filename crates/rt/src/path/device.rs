@@ -16,12 +16,12 @@ use tailcut_base::{Nanos, Time};
 use tailcut_host::path::RequestId;
 use tailcut_host::{Bytes, Response};
 
-/// What the device's thread does when there is nothing to do.
+/// How the device's thread waits when it is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// It goes on looking: on a core of its own.
+    /// Spins, on its own core.
     Spin,
-    /// It sleeps until the drive's next event, but for this last stretch, which it spins.
+    /// Sleeps until shortly before the drive's next event, and spins for the remaining time.
     Sleep(Nanos),
 }
 
@@ -32,16 +32,16 @@ pub struct Device<D> {
     ends: Vec<DeviceEnd>,
     event: Arc<WakeEvent>,
     clock: Clock,
-    /// How long before its end a request is announced; none is with zero.
+    /// How long before its completion a request is announced; zero for no announcements.
     window: Nanos,
-    /// Whose the drive's requests are; by the drive's names for them.
+    /// Owner of each request of the drive, by the drive's request id.
     owners: Vec<Owner>,
     free: Vec<u32>,
     answers: Answers,
     announcements: Vec<Announcement>,
-    /// Announcements whose moment has not come: when, the drive's name, which use of it.
+    /// Pending announcements: time, the drive's request id, generation of the id.
     alarms: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    /// Pairs with postings for which no interrupt was raised.
+    /// Pairs with completion entries for which no interrupt was raised.
     quiet: Vec<bool>,
     wakes: u64,
 }
@@ -50,14 +50,15 @@ pub struct Device<D> {
 struct Owner {
     end: u32,
     request: RequestId,
-    /// Counts the uses of a name, so that an alarm of an earlier one is not taken for this one's.
+    /// Counts reuses of an id, so that an alarm of an earlier request is not taken for that of the present
+    /// one.
     generation: u32,
     in_flight: bool,
     is_announced: bool,
 }
 
 impl<D: Drive> Device<D> {
-    /// A device over `drive` for these pairs, all of which have `event` as the device's event.
+    /// A device over `drive` for these pairs, which all have `event` as the device's event.
     pub fn new(
         drive: D,
         ends: Vec<DeviceEnd>,
@@ -82,7 +83,7 @@ impl<D: Drive> Device<D> {
         }
     }
 
-    /// Serves until `stop`. Then nothing may be in flight.
+    /// Serves until `stop`, which requires that nothing is in flight.
     pub fn run(&mut self, rest: Rest, stop: &AtomicBool) {
         while !stop.load(Ordering::Acquire) {
             let now = self.clock.now();
@@ -98,12 +99,12 @@ impl<D: Drive> Device<D> {
         self.drive
     }
 
-    /// How often it had to wake a thread.
+    /// Number of wakeups of threads.
     pub fn wakes(&self) -> u64 {
         self.wakes
     }
 
-    /// Takes what has come and posts what is ready at `now`. False if there was nothing.
+    /// Submits new requests and posts what is complete at `now`. False if there was nothing to do.
     fn step(&mut self, now: Time) -> bool {
         let has_taken = self.accept(now);
         self.drive.poll(now, &mut self.answers);
@@ -122,7 +123,7 @@ impl<D: Drive> Device<D> {
         is_busy
     }
 
-    /// Hands requests to the drive, as long as it takes more.
+    /// Submits requests to the drive, up to its queue depth.
     fn accept(&mut self, now: Time) -> bool {
         let mut has_taken = false;
         for (number, end) in self.ends.iter_mut().enumerate() {
@@ -153,7 +154,7 @@ impl<D: Drive> Device<D> {
         owner.in_flight = false;
         response.id = owner.request;
         self.ends[owner.end as usize].post(Posting::Ended(response));
-        // Whose end has been announced looks for it.
+        // The waiter of an announced request polls for its completion.
         self.quiet[owner.end as usize] &= owner.is_announced;
         self.free.push(name);
     }
@@ -177,7 +178,7 @@ impl<D: Drive> Device<D> {
         }
     }
 
-    /// There was nothing to do at `now`.
+    /// Waits, after an iteration at `now` that found nothing to do.
     fn rest(&mut self, now: Time, rest: Rest, stop: &AtomicBool) {
         let Rest::Sleep(spin) = rest else { return std::hint::spin_loop() };
         let alarm = self.alarms.peek().map_or(Time::NEVER, |&Reverse((at, ..))| at);

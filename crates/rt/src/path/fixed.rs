@@ -1,5 +1,4 @@
-//! A drive that answers every request after the same time, whatever is in flight: the load of
-//! `tailcut bench path`.
+//! A drive with a fixed latency per request, whatever is in flight, for `tailcut bench path`.
 
 use crate::drive::{Announcement, Answers, Drive};
 use std::collections::VecDeque;
@@ -14,7 +13,7 @@ use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
 pub struct FixedDrive {
     latency: Nanos,
     depth: u32,
-    /// In the order in which they end.
+    /// In order of completion.
     under_way: VecDeque<(Time, Request<Bytes>)>,
     /// Number of requests at the end of the queue that have not been announced.
     unannounced: usize,
@@ -23,7 +22,7 @@ pub struct FixedDrive {
 }
 
 impl FixedDrive {
-    /// A drive that takes `depth` requests at a time and answers each after `latency`.
+    /// A drive with queue depth `depth` that completes each request after `latency`.
     pub fn new(latency: Nanos, depth: u32) -> FixedDrive {
         FixedDrive {
             latency,
@@ -35,7 +34,7 @@ impl FixedDrive {
         }
     }
 
-    /// How long after their moment it was asked for its answers.
+    /// How long after its completion time each completion was polled.
     pub fn late(&self) -> &LatencyHistogram {
         &self.late
     }

@@ -22,7 +22,7 @@ pub struct Lane {
     plan: Plan,
     slots: Vec<RequestSlot>,
     pair: HostView,
-    /// Number of postings that have been handled, modulo 2^32; written while the lane is held.
+    /// Number of completion entries that have been handled, modulo 2^32; written while the lane is held.
     served: AtomicU32,
     held: Mutex<Held>,
 }

@@ -1,18 +1,17 @@
 //! The host's I/O path carried out by real threads (Shin 2017, chapters 3 and 4, in user space).
 //!
-//! The descriptions, the tags and the queue are those of [`tailcut_host::path`]; `tailcut_sim` carries the
-//! same out on modelled cores. Here are the threads:
+//! Descriptions, tags and queue are those of [`tailcut_host::path`]; `tailcut_sim` runs them on modelled
+//! cores. This module has the threads:
 //!
-//! * [`asker`]: those that want something, one request at a time or many;
-//! * [`lane`]: what those of one core share, and what each does for itself and others on its way in and out;
-//! * [`watch`]: those that look for the completions of others: woken by the device, on a timer, or at idle
+//! * [`asker`]: threads that submit requests, one at a time or many;
+//! * [`lane`]: the state shared by the threads of one core, and the work of each on its way in and out;
+//! * [`watch`]: threads that poll for completions of others: woken by the device, on a timer, or at idle
 //!   priority;
-//! * [`pair`]: the queue pair between a lane and the device; [`wake_event`]: how one sleeps until another has
-//!   something;
-//! * [`device`]: the thread of the device, which runs any [`Drive`](crate::Drive); [`fixed`] is one;
-//! * [`plan`]: what of a strategy threads can carry out, and what is refused;
-//! * [`rig`]: all of that put together and measured, in the [`course`] of a measurement; [`placement`]: cores
-//!   and priorities.
+//! * [`pair`]: the queue pair between a lane and the device; [`wake_event`]: sleeping until another thread
+//!   posts work;
+//! * [`device`]: the device's thread, which runs any [`Drive`](crate::Drive); [`fixed`] is one;
+//! * [`plan`]: how threads implement a strategy, and which strategies are refused;
+//! * [`rig`]: the benchmark over all of these, timed by [`course`]; [`placement`]: cores and priorities.
 
 pub mod asker;
 pub mod course;

@@ -1,8 +1,9 @@
 //! A queue pair in shared memory, between the threads of one core and a device.
 //!
-//! Two rings, each with one writer and one reader (the host's side is used by whoever holds its
-//! [`Lane`](super::lane::Lane)), a count of postings that anyone may look at without taking them, and an
-//! event for each side. The device rings for postings only where the strategy wants interrupts.
+//! Two rings, each with one writer and one reader (the host's side is used by the holder of its
+//! [`Lane`](super::lane::Lane)), a count of completion entries that any thread may read without taking them,
+//! and an event for each side. The device wakes a thread for entries only where the strategy wants
+//! interrupts.
 
 use super::sync::{AtomicU32, Consumer, Ordering, Producer, ring};
 use super::wake_event::WakeEvent;
@@ -10,24 +11,24 @@ use std::sync::Arc;
 use tailcut_host::path::RequestId;
 use tailcut_host::{Bytes, Request, Response};
 
-/// What a device has to tell.
+/// A completion entry.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a box would be made for each request, a ring's places once")]
 pub enum Posting {
-    /// The end of this request is near.
+    /// This request will complete soon.
     Soon(RequestId),
-    /// A request has ended.
+    /// A request has completed.
     Ended(Response<Bytes>),
 }
 
-/// What both sides see.
+/// State that both sides share.
 #[derive(Debug)]
 struct Shared {
-    /// Postings so far, modulo 2^32.
+    /// Completion entries posted so far, modulo 2^32.
     posted: AtomicU32,
-    /// Of the thread that postings interrupt.
+    /// Event of the thread that entries interrupt.
     host: WakeEvent,
-    /// Of the device, which several pairs share.
+    /// Event of the device, which several pairs share.
     device: Arc<WakeEvent>,
 }
 
@@ -39,7 +40,7 @@ pub struct HostEnd {
     view: HostView,
 }
 
-/// What threads of the host see of a pair without holding it.
+/// What host threads see of a pair without holding it.
 #[derive(Clone, Debug)]
 pub struct HostView(Arc<Shared>);
 
@@ -53,7 +54,7 @@ pub struct DeviceEnd {
     rings: bool,
 }
 
-/// A pair for `depth` requests in flight, each of which is posted twice at most. With `rings` postings
+/// A pair for `depth` requests in flight, each with at most two completion entries. With `rings`, entries
 /// interrupt.
 pub fn queue_pair(depth: usize, rings: bool, device: Arc<WakeEvent>) -> (HostEnd, DeviceEnd) {
     let (to_device, submissions) = ring(depth);
@@ -65,26 +66,26 @@ pub fn queue_pair(depth: usize, rings: bool, device: Arc<WakeEvent>) -> (HostEnd
 }
 
 impl HostEnd {
-    /// Hands a request to the device, which has to be rung for.
+    /// Submits a request; the device has to be woken for it.
     #[inline]
     pub fn submit(&mut self, request: Request<Bytes>) {
         self.submissions.push(request).expect("the ring has a place for each tag");
     }
 
-    /// Takes the oldest posting.
+    /// Takes the oldest completion entry.
     #[inline]
     pub fn take(&mut self) -> Option<Posting> {
         self.completions.pop().ok()
     }
 
-    /// What can be seen without holding it.
+    /// The part of the pair that is readable without holding it.
     pub fn view(&self) -> HostView {
         self.view.clone()
     }
 }
 
 impl HostView {
-    /// How many postings there have been, modulo 2^32.
+    /// Number of completion entries posted so far, modulo 2^32.
     #[inline]
     pub fn posted(&self) -> u32 {
         self.0.posted.load(Ordering::Acquire)
@@ -96,7 +97,7 @@ impl HostView {
         self.0.device.wake();
     }
 
-    /// The event of the thread that postings interrupt.
+    /// The event of the thread that completion entries interrupt.
     pub fn event(&self) -> &WakeEvent {
         &self.0.host
     }
@@ -109,7 +110,7 @@ impl DeviceEnd {
         self.submissions.pop().ok()
     }
 
-    /// True when there is a request.
+    /// True if a request is pending.
     #[inline]
     pub fn has_requests(&self) -> bool {
         !self.submissions.is_empty()
@@ -123,7 +124,7 @@ impl DeviceEnd {
         self.shared.posted.store(self.posted, Ordering::Release);
     }
 
-    /// Interrupts for what has been posted, where that is wanted. True when a thread had to be woken for it.
+    /// Raises an interrupt for posted entries, if the strategy wants one. True if a thread had to be woken.
     #[inline]
     pub fn interrupt(&self) -> bool {
         self.rings && self.shared.host.wake()

@@ -1,4 +1,4 @@
-//! Where a thread runs, when it gets a core, and what it has used: words of the operating system.
+//! Cores, scheduling and resource usage of threads: system calls.
 
 use rustix::thread::{ClockId, CpuSet, NanosleepRelativeResult, clock_nanosleep_relative};
 use std::io;
@@ -21,8 +21,8 @@ pub fn sleep(length: Nanos) {
     }
 }
 
-/// From now on this thread goes before all that are not real-time threads of a higher level (`SCHED_FIFO`:
-/// sched(7)), and so do threads that it makes.
+/// Makes this thread a real-time thread of this level (`SCHED_FIFO`: sched(7)), which precedes all others but
+/// real-time threads of a higher level. Threads that it starts inherit this.
 ///
 /// # Errors
 /// If the system call fails: it needs a privilege.
@@ -30,7 +30,7 @@ pub fn go_before_others(level: u8) -> io::Result<()> {
     schedule(libc::SCHED_FIFO, libc::c_int::from(level))
 }
 
-/// From now on this thread takes its turn, as threads do.
+/// Returns this thread to the default scheduling policy.
 pub fn go_in_turn() {
     schedule(libc::SCHED_OTHER, 0).expect("every thread may");
 }
@@ -42,24 +42,24 @@ fn schedule(class: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What a thread has used.
+/// Resources used by a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time on a core.
+    /// CPU time.
     pub cpu: Nanos,
-    /// How often it gave up its core.
+    /// Number of voluntary context switches.
     pub voluntary: u64,
-    /// How often its core was taken from it.
+    /// Number of involuntary context switches.
     pub involuntary: u64,
 }
 
 impl Usage {
-    /// Of this thread, so far.
+    /// Usage of this thread so far.
     pub fn of_thread() -> Usage {
         Usage::of(libc::RUSAGE_THREAD, ClockId::ThreadCPUTime)
     }
 
-    /// Of all threads of this process, so far.
+    /// Usage of all threads of this process so far.
     pub fn of_process() -> Usage {
         Usage::of(libc::RUSAGE_SELF, ClockId::ProcessCPUTime)
     }
@@ -67,10 +67,10 @@ impl Usage {
     fn of(whose: libc::c_int, clock: ClockId) -> Usage {
         let time = rustix::time::clock_gettime(clock);
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the call writes at most one `rusage`, which is there.
+        // SAFETY: the call writes at most one `rusage`, for which there is room.
         let result = unsafe { libc::getrusage(whose, usage.as_mut_ptr()) };
         assert_eq!(result, 0, "a process may ask what it has used");
-        // SAFETY: it is all numbers, of which any bits are one, and begun as zeros.
+        // SAFETY: all fields are integers, for which any bits are valid, and were initialised to zero.
         let usage = unsafe { usage.assume_init() };
         Usage {
             cpu: Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
@@ -79,7 +79,7 @@ impl Usage {
         }
     }
 
-    /// What was used since `earlier`.
+    /// Usage since `earlier`.
     pub fn since(self, earlier: Usage) -> Usage {
         Usage {
             cpu: Nanos(self.cpu.0 - earlier.cpu.0),
@@ -88,7 +88,7 @@ impl Usage {
         }
     }
 
-    /// Both together.
+    /// Sum of both.
     pub fn and(self, other: Usage) -> Usage {
         Usage {
             cpu: self.cpu + other.cpu,

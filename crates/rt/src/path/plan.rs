@@ -1,10 +1,10 @@
 //! How real threads implement a strategy.
 //!
 //! User space has no interrupts. Where a description wants one, the device wakes a *completion thread* on the
-//! core that waits: two hand-offs, from the device to that thread and from it to the waiter. What is an
-//! interrupt's handler in a kernel and what is its thread is then the same, so `nvme` and `nonblocking` are
-//! carried out alike. Request queue and SCSI layers, software interrupts and the room in a drive's buffer do
-//! not exist here; strategies that need them are refused.
+//! core that waits: two hand-offs, from the device to that thread and from it to the waiter. So an interrupt
+//! handler and its thread, which differ in a kernel, are the same here, and `nvme` and `nonblocking` are
+//! implemented alike. Request queue and SCSI layers, software interrupts and free space in a drive's buffer
+//! do not exist here; strategies that need them are refused.
 
 use tailcut_base::Nanos;
 use tailcut_host::path::strategy::Hints;
@@ -46,7 +46,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for a strategy, whose poll thread, if it has one, is this.
+    /// The plan for a strategy; `poller` is its poll thread, if it has one.
     ///
     /// # Errors
     /// A message with the feature of the strategy that real threads cannot implement, and its replacement.

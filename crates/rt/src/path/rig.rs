@@ -1,4 +1,4 @@
-//! Threads, lanes and a device put together, and what they do measured.
+//! The benchmark of a path: assembles threads, lanes and a device, and measures them.
 
 use super::asker::{self, Share};
 use super::course::{Course, Length, Meter};
@@ -27,30 +27,30 @@ pub enum Askers {
     Reaper(u32),
 }
 
-/// What is put together.
+/// A benchmark.
 #[derive(Clone, Debug)]
 pub struct Rig {
-    /// How the strategy is carried out.
+    /// Implementation of the strategy.
     pub plan: Plan,
     /// The threads that submit requests.
     pub askers: Askers,
-    /// Cores that ask and wait; each has a lane. A reaper uses the first.
+    /// Cores of submitting threads; each has a lane. A reaper uses the first.
     pub cores: Vec<usize>,
-    /// The core of the device, which should not be one of those.
+    /// The core of the device, which should not be one of `cores`.
     pub device_core: usize,
-    /// What the device does when there is nothing to do.
+    /// How the device waits when it is idle.
     pub rest: Rest,
-    /// Requests that a lane can have with the device.
+    /// Queue depth of a lane at the device.
     pub depth: u32,
-    /// How long before its end a request is announced.
+    /// How long before its completion a request is announced.
     pub window: Nanos,
-    /// All threads go before those of other programs, where the system lets them. Among each other they are
-    /// as without: a poller at idle priority comes last.
+    /// All threads precede those of other programs, where the system allows it. Their order among each other
+    /// does not change: a poller at idle priority comes last.
     pub is_real_time: bool,
 }
 
-/// A thread's part, and its real-time level. Notifying threads are on the level of those that they wake, as
-/// they are without levels.
+/// Role of a thread, and its real-time level. Completion threads are on the level of the threads that they
+/// wake, as they are without levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     IdlePoller = 1,
@@ -60,32 +60,32 @@ enum Part {
     Director = 4,
 }
 
-/// What was measured.
+/// Results of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How long it took.
+    /// Duration of the measured interval.
     pub elapsed: Nanos,
-    /// From a request's way in to its way out.
+    /// Latency of requests, from entering to leaving the path.
     pub latency: LatencyHistogram,
-    /// Of the threads that ask and wait, and of those that look for them.
+    /// Usage of submitting threads and of threads that poll for them.
     pub usage: Usage,
-    /// Of that, time at idle priority.
+    /// CPU time at idle priority, which `usage` includes.
     pub idle: Nanos,
-    /// How often the device had to wake a thread, from the very beginning.
+    /// Number of threads woken by the device, from the start.
     pub wakes: u64,
 }
 
-/// What all threads of a measurement share.
+/// State shared by all threads of a benchmark.
 struct Run<'a> {
     rig: &'a Rig,
     course: Course,
     lanes: Vec<Lane>,
-    /// For those that look for others.
+    /// Stops the threads that poll for others.
     stop: AtomicBool,
 }
 
 impl Rig {
-    /// Puts it together over `drive`, runs it, and takes it apart again. The drive is returned.
+    /// Runs the benchmark over `drive`, and returns its results and the drive.
     pub fn run<D: Drive + Send>(&self, drive: D, length: Length) -> (Outcome, D) {
         if self.is_real_time {
             placement::go_before_others(Part::Director as u8).expect(NO_REAL_TIME);
@@ -127,8 +127,8 @@ impl Rig {
         (outcome, device.into_drive())
     }
 
-    /// A thread goes to its core and its place among others. Where it may not, it runs where it may, and the
-    /// figures show it.
+    /// Moves a thread to its core and level. Where the system refuses, it runs where it may, and the results
+    /// show it.
     fn settle(&self, core: usize, part: Part) {
         let _ = system::stay_on(core);
         let _ = system::sleep_precisely();
@@ -139,7 +139,7 @@ impl Rig {
         }
     }
 
-    /// Seats of each lane.
+    /// Number of slots of each lane.
     fn slots(&self) -> Vec<u32> {
         match self.askers {
             Askers::Reaper(depth) => vec![depth],
@@ -150,7 +150,7 @@ impl Rig {
         }
     }
 
-    /// Threads that begin together: those that ask, those that look, and the one that directs.
+    /// Number of threads that start together: submitters, pollers, and the controlling one.
     fn threads(&self, slots: &[u32]) -> usize {
         let asking = match self.askers {
             Askers::Reaper(_) => 1,

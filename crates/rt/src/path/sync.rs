@@ -1,4 +1,4 @@
-//! What threads share state with: all that the model in `tests/model` puts its own in place of.
+//! Synchronisation primitives; the model in `tests/model` substitutes its own.
 
 pub use rtrb::{Consumer, Producer};
 pub use std::sync::Mutex;
@@ -7,18 +7,18 @@ pub use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::thread::futex;
 use std::time::Instant;
 
-/// A ring of `places` between one thread and another.
+/// A ring of `places` entries from one thread to another.
 pub fn ring<T>(places: usize) -> (Producer<T>, Consumer<T>) {
     rtrb::RingBuffer::new(places)
 }
 
-/// What a thread does between two looks while it spins.
+/// Pauses between two polls of a spinning thread.
 #[inline(always)]
 pub fn pause() {
     std::hint::spin_loop();
 }
 
-/// A word on which the operating system lets a thread of this process sleep.
+/// A futex word of this process.
 #[derive(Debug, Default)]
 pub struct Futex(AtomicU32);
 
@@ -33,11 +33,11 @@ impl Futex {
 
     /// Sleeps if the word holds `value`, until it is woken; may return early.
     pub fn wait(&self, value: u32) {
-        // Interrupted, or the word holds something else: the caller looks again in either case.
+        // Interrupted, or the word holds another value: the caller polls again in either case.
         let _ = futex::wait(&self.0, futex::Flags::PRIVATE, value, None);
     }
 
-    /// The same, until `until` at the latest.
+    /// Like `wait`, but until `until` at the latest.
     pub fn wait_until(&self, value: u32, until: Instant) {
         let Some(left) = until.checked_duration_since(Instant::now()) else { return };
         let left = left.try_into().expect("a moment within centuries");
@@ -50,7 +50,7 @@ impl Futex {
     }
 }
 
-/// A rule that the model breaks, to see that it would notice.
+/// A rule that the model violates to show that it detects the violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// A thread about to sleep arms its event before it polls for the last time.
@@ -59,7 +59,7 @@ pub enum Rule {
     FreedTagsAreUsed,
 }
 
-/// True; the model's is not always.
+/// True; in the model, false for a violated rule.
 #[inline(always)]
 pub const fn holds(_: Rule) -> bool {
     true

@@ -1,4 +1,4 @@
-//! How one thread sleeps until another has something for it.
+//! An event on which one thread sleeps until another posts work.
 //!
 //! The sleeper *arms* the event, polls for work, then sleeps; a waker *posts* work, then wakes. Both write
 //! one word, and one of them is second: if it is the waker, it finds the word armed and wakes the sleeper; if

@@ -1,4 +1,4 @@
-//! Threads that look for the completions of others: the completion thread, which the device wakes, and poll
+//! Threads that poll for completions of others: the completion thread, which the device wakes, and poll
 //! threads.
 //!
 //! Each belongs to a lane and runs on its core, so that a thread it wakes runs on the core where it slept.
@@ -11,8 +11,8 @@ use crate::clock::Clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::Nanos;
 
-/// Does what the plan of a lane has a thread for, until `stop`; the lane's event is then rung once more.
-/// Calls `on_look` whenever it looks.
+/// Runs the polling thread that the lane's plan specifies, until `stop`; then the lane's event has to be
+/// woken once more. Calls `on_look` on each poll.
 pub fn watch(lane: &Lane, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()) {
     match lane.plan().watch {
         Watch::Nobody => {}
@@ -44,14 +44,14 @@ fn poll_on_timer(lane: &Lane, clock: Clock, period: Nanos, stop: &AtomicBool, mu
     }
 }
 
-/// Serves what is there, or until there is nothing.
+/// Serves the completions found at first, or until none is left, as the plan specifies.
 fn cycle(lane: &Lane, clock: Clock, told: &mut Told) {
     let found = lane.news().max(1);
     while lane.serve(clock.now(), found, told) != 0 && lane.plan().until_empty {}
 }
 
-/// Serves one at a time: whomever it wakes goes before it, and a second completion in its hands would lie
-/// there until the core has nothing else to do.
+/// Serves one completion at a time: a thread that it wakes preempts it, and a second completion that it holds
+/// would be delayed until the core is idle.
 fn poll_when_idle(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
     let mut told = Told::default();
     while !stop.load(Ordering::Acquire) {

@@ -1,4 +1,4 @@
-//! Load on a drive, and what comes of it: reads and writes at a depth or a rate, until enough is known.
+//! Loads on a drive, and their results: reads and writes at a queue depth or rate, until a bound is reached.
 
 use super::Watch;
 use super::pace::Pace;
@@ -12,32 +12,33 @@ use tailcut_host::load::zoned;
 pub use tailcut_host::load::{Load, Order, Sizes};
 use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 
-/// When a load ends: with the first of these that comes. The figures of the first load count.
+/// Bounds of a run, which ends at the first one reached. The counters of the first load are compared with
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// After this long.
+    /// Duration.
     pub time: Nanos,
-    /// After so many I/Os.
+    /// Number of I/Os.
     pub ios: u64,
-    /// After so many bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// As soon as the bandwidth is steady, judged in rounds of a sixteenth of so many bytes, but not before
-    /// as many have been moved; 0 for never.
+    /// End as soon as the bandwidth is steady, judged in rounds of a sixteenth of this many bytes, but not
+    /// before that many have been transferred; 0 for never.
     pub settles: u64,
-    /// The first I/Os, twice as many as the depth, do not count: they found the drive emptier than it was to
-    /// be.
+    /// Warm up: discard the first I/Os, twice the queue depth, because they find the drive emptier than it
+    /// should be.
     pub warms: bool,
 }
 
-/// Why a load could not go on.
+/// Why a run failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{op} at block {block} failed: {}", words(*status))]
 pub struct Failed {
-    /// What was asked for.
+    /// The operation of the failed request.
     pub op: Op,
-    /// Where.
+    /// Its first block.
     pub block: u64,
-    /// What the drive said.
+    /// Its status.
     pub status: Status,
 }
 
@@ -52,32 +53,32 @@ fn words(status: Status) -> &'static str {
     }
 }
 
-/// A drive that is measured, and who measures it.
+/// A benchmark: a drive under measurement, its clock and its observer.
 pub struct Bench<'a, D, P> {
     drive: D,
     pace: P,
     watch: &'a dyn Watch,
-    /// Blocks that may be used.
+    /// Blocks that loads may access.
     pub region: Range<u64>,
-    /// Writes are durable when they end.
+    /// Writes are durable when they complete.
     pub is_fua: bool,
     random: Stream,
     pages: Vec<Bytes>,
-    /// I/Os under way.
+    /// I/Os in flight.
     ios: Vec<Io>,
     free_ios: Vec<u32>,
-    /// Requests under way: to which I/O each belongs, and its first block.
+    /// Requests in flight: the I/O each belongs to, and its first block.
     requests: Vec<(u32, u64)>,
     free: Vec<u32>,
-    /// Parts of I/Os for which the drive has no room yet.
+    /// Parts of I/Os that wait for a free request slot of the drive.
     waiting: VecDeque<(u32, u64, u32)>,
     answers: Answers,
     heard: Time,
-    /// What comes now does not count any more.
+    /// The run is over: later completions do not count.
     is_closed: bool,
-    /// What is written next, of `pages`.
+    /// The next of `pages` to be written.
     page: usize,
-    /// Where loads that go onward go on, in I/Os.
+    /// Where `Onward` loads continue, in I/Os.
     onward: u64,
 }
 
@@ -88,23 +89,23 @@ struct Io {
     began: Time,
     sectors: u32,
     parts: u32,
-    /// A write that does not fill its last block: that block is read first, and the write follows.
+    /// A write that does not fill its last block: the block is read first, then written.
     widens: bool,
 }
 
-/// Different blocks of random bytes that are written: a drive that compresses gains nothing, and one that
-/// looks for equal blocks finds them this far apart.
+/// Number of distinct blocks of random bytes to write: the drive cannot compress them, and a deduplicating
+/// drive finds equal blocks this far apart.
 const PAGES: usize = 1024;
 
-/// A load that is not over before its time goes on for so many times that, until so many I/Os count.
+/// A load with fewer than `LEAST_IOS` I/Os when its time is up continues for up to this many times as long.
 const PATIENCE: u64 = 10;
 const LEAST_IOS: u64 = 8;
 
-/// How often somebody who wants to stop is asked for, in rounds of the loop.
+/// Interval of checks for cancellation, in rounds of the loop.
 const ASK_EVERY: u32 = 16;
 
 impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
-    /// Of all of a drive. Places and contents follow from `seed`.
+    /// A benchmark over the whole drive. Addresses and contents derive from `seed`.
     pub fn new(drive: D, pace: P, seed: u64, watch: &'a dyn Watch) -> Bench<'a, D, P> {
         let disk = drive.disk();
         let mut random = Stream::new(seed, "probe");
@@ -137,12 +138,12 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         &self.drive
     }
 
-    /// Who watches.
+    /// The observer.
     pub fn watch(&self) -> &'a dyn Watch {
         self.watch
     }
 
-    /// Puts load on the drive. What is under way when it ends is waited for and does not count.
+    /// Runs loads on the drive. I/Os still in flight at the end are drained and do not count.
     ///
     /// # Errors
     /// The first request that fails.
@@ -186,12 +187,12 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     fn is_over(&self, tally: &Tally, bound: Bound, for_long: Nanos) -> bool {
         let (ios, bytes) = (tally.latency.count(), tally.profile.total());
         let settled = bound.settles > 0 && bytes >= bound.settles && tally.profile.is_steady(bound.settles);
-        // A few I/Os are waited for, as long as the drive gives any sign of life.
+        // A slow drive gets more time for its first I/Os, as long as it completes any.
         let patience = if ios < LEAST_IOS { bound.time * PATIENCE } else { bound.time };
         for_long >= patience || ios >= bound.ios || bytes >= bound.bytes || settled
     }
 
-    /// Begins as many I/Os of a load as it may have.
+    /// Starts I/Os of a load up to its queue depth.
     fn issue(&mut self, index: usize, tally: &mut Tally, now: Time) {
         let load = tally.load;
         while tally.in_flight < load.depth && tally.due <= now {
@@ -204,10 +205,10 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         self.submit_waiting(now);
     }
 
-    /// The first block of the next I/O of a load, which has so many.
+    /// The first block of the next I/O of a load, which has `blocks` blocks.
     fn place(&mut self, tally: &mut Tally, blocks: u64) -> u64 {
         let region = self.region.end - self.region.start;
-        // I/Os of one size lie side by side, others begin at any block.
+        // I/Os of one size are aligned to it; others begin at any block.
         let each = if let Sizes::One(_) = tally.load.sizes { blocks } else { 1 };
         let places = ((region + each - blocks.min(region)) / each).max(1);
         let place = match tally.load.order {
@@ -270,7 +271,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         self.pages[self.page].clone()
     }
 
-    /// Takes what has come, or lets time go on.
+    /// Processes completions, or waits.
     fn hear(&mut self, tallies: &mut [Tally], begun: Time, bound: &Bound) -> Result<(), Failed> {
         let now = self.pace.now();
         let mut answers = std::mem::take(&mut self.answers);
@@ -278,7 +279,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         if answers.responses.is_empty() {
             let idle = tallies.iter().filter(|tally| tally.in_flight < tally.load.depth);
             let moments = idle.map(|tally| tally.due).chain([begun + bound.time]);
-            // When all that has passed, time goes on to the next answer.
+            // Once these times have passed, wait for the next completion.
             let until = moments.filter(|&moment| moment > now).min().unwrap_or(Time::NEVER);
             self.pace.wait(&mut self.drive, now.since(self.heard), until);
         } else {
@@ -310,7 +311,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         io.parts -= 1;
         if io.parts == 0 && io.widens && !self.is_closed {
             (io.op, io.parts, io.widens) = (Op::Write, 1, false);
-            // Before others: it has waited its turn.
+            // Ahead of others: it has already waited its turn.
             self.waiting.push_front((slot, block, 1));
             self.submit_waiting(now);
         } else if io.parts == 0 {
@@ -324,10 +325,10 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         Ok(())
     }
 
-    /// Carries out one request by itself and says how long it took.
+    /// Executes a single request, and returns its latency.
     ///
     /// # Errors
-    /// When it fails.
+    /// If it fails.
     pub fn one(&mut self, op: Op, block: u64, blocks: u32) -> Result<Nanos, Failed> {
         let began = self.pace.now();
         let slot = self.take_off(Io { load: 0, op, began, sectors: 0, parts: 1, widens: false });
@@ -349,13 +350,13 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         }
     }
 
-    /// Trims the region from its beginning, as far as `most` allows; says which share of it.
+    /// Trims the region from its start, for at most `most`; returns the share that was trimmed.
     pub fn trim(&mut self, most: Nanos) -> f64 {
         let (first, blocks) = (self.region.start, self.region.end - self.region.start);
         let (mut spent, mut next) = (Nanos::ZERO, 0);
         while next < blocks && spent < most && !self.watch.is_stopped() {
             let count = (TRIM / BLOCK_BYTES).min(blocks - next);
-            // A drive that cannot trim is none the worse for it here.
+            // Support for trim is not required here.
             let Ok(took) = self.one(Op::Trim, first + next, count as u32) else { break };
             spent += took;
             next += count;
@@ -363,14 +364,14 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         next as f64 / blocks as f64
     }
 
-    /// Another drive of the same size and kind takes the place of this one, which has nothing under way.
+    /// Replaces the drive, which has nothing in flight, by another of the same size and kind.
     pub fn replace(&mut self, drive: D) {
         assert_eq!(self.free.len(), self.requests.len(), "nothing is under way");
         assert_eq!(drive.disk(), self.drive.disk(), "it is like the one before");
         self.drive = drive;
     }
 
-    /// Lets time pass without a request.
+    /// Waits without submitting requests.
     pub fn rest(&mut self, long: Nanos) {
         let until = self.pace.now() + long;
         let mut answers = Answers::default();
@@ -384,12 +385,12 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         }
     }
 
-    /// A random block of the region that leaves room for `blocks`.
+    /// A random block of the region with room for `blocks` blocks.
     pub fn somewhere(&mut self, blocks: u32) -> u64 {
         let room = (self.region.end - self.region.start).saturating_sub(u64::from(blocks)) + 1;
         self.region.start + self.random.below(room)
     }
 }
 
-/// Bytes trimmed at a time.
+/// Bytes per trim request.
 const TRIM: u64 = 1 << 30;

@@ -1,4 +1,4 @@
-//! The same probe on the simulated drive, in virtual time, and both beside each other.
+//! Repeats a probe on the simulated drive, in virtual time, and compares both drives.
 
 use super::estimate::Estimate;
 use super::measured::Measured;
@@ -10,20 +10,20 @@ use tailcut_base::Nanos;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Ssd};
 
-/// A figure of both drives.
+/// A metric of both drives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Which.
+    /// Name of the metric.
     pub what: String,
     /// Its unit.
     pub unit: Unit,
-    /// Of the drive.
+    /// Value of the measured drive.
     pub measured: f64,
-    /// Of the simulated one.
+    /// Value of the simulated drive.
     pub simulated: f64,
 }
 
-/// What a figure counts.
+/// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -35,13 +35,13 @@ pub enum Unit {
 }
 
 impl Comparison {
-    /// The simulated figure as a part of the measured one.
+    /// Ratio of the simulated value to the measured one.
     pub fn ratio(&self) -> f64 {
         self.simulated / self.measured
     }
 }
 
-/// What is spent on a simulated drive: each point is known well by so many I/Os.
+/// Effort for a simulated drive: enough I/Os for each point to be accurate.
 const EFFORT: Effort = Effort {
     point: Nanos::secs(2),
     ios: 10_000,
@@ -52,13 +52,13 @@ const EFFORT: Effort = Effort {
     unsteady: 10,
 };
 
-/// The most blocks of 4 KiB of a drive that is prepared for this: what is larger is simulated smaller, with
-/// the same parts.
+/// Maximum number of 4 KiB blocks of a drive that is prepared for this: a larger drive is simulated smaller,
+/// with the same parts.
 const MOST_BLOCKS: u64 = 4 << 20;
 
-/// Probes the simulated drive in the parts in which the other one was probed, as full as that was. What would
-/// be long writing is prepared instead: a drive filled in order for `Reads` and `Light`, one as after endless
-/// random writes for `Worn` and `Calls`.
+/// Probes the simulated drive in the parts in which the real one was probed, filled to the same level. Long
+/// writes are replaced by preconditioning: a drive filled sequentially for `Reads` and `Light`, and one in
+/// the steady state of random writes for `Worn` and `Calls`.
 pub fn simulate(estimate: &Estimate, of: &Measured, watch: &dyn Watch) -> Measured {
     let estimate = &estimate.smaller(MOST_BLOCKS);
     if !of.has_writes() {
@@ -78,7 +78,7 @@ pub fn simulate(estimate: &Estimate, of: &Measured, watch: &dyn Watch) -> Measur
     measured.expect("something was probed")
 }
 
-/// What reading alone shows of the simulated drive, when it is full.
+/// What reads alone measure on the simulated drive when it is full.
 pub fn reads(estimate: &Estimate, effort: Effort, watch: &dyn Watch) -> Measured {
     let mut prober = prober(estimate, PreparedState::Sequential, 1.0, effort, watch);
     let mut measured = prober.nothing();
@@ -86,7 +86,7 @@ pub fn reads(estimate: &Estimate, effort: Effort, watch: &dyn Watch) -> Measured
     measured
 }
 
-/// Of the simulated drive in this state, of which this share holds data and is used.
+/// A prober of the simulated drive in this state; this share of it holds data and is used.
 fn prober<'a>(
     estimate: &Estimate,
     state: PreparedState,
@@ -104,7 +104,7 @@ fn prober<'a>(
     }
 }
 
-/// What was measured of both.
+/// Compares the metrics that both measurements have.
 pub fn compare(measured: &Measured, simulated: &Measured) -> Vec<Comparison> {
     let mut rows = Rows(Vec::new());
     for (a, b) in pairs(&measured.reads, &simulated.reads) {
@@ -145,7 +145,7 @@ pub fn compare(measured: &Measured, simulated: &Measured) -> Vec<Comparison> {
     rows.0
 }
 
-/// Points of both curves at one depth and size.
+/// Points of both curves with equal depth and size.
 fn pairs<'a>(a: &'a [Tally], b: &'a [Tally]) -> impl Iterator<Item = (&'a Tally, &'a Tally)> {
     a.iter().filter_map(|a| b.iter().find(|b| b.load == a.load).map(|b| (a, b)))
 }
@@ -153,7 +153,7 @@ fn pairs<'a>(a: &'a [Tally], b: &'a [Tally]) -> impl Iterator<Item = (&'a Tally,
 struct Rows(Vec<Comparison>);
 
 impl Rows {
-    /// Adds a figure that is known of both.
+    /// Adds a metric if both values are known.
     fn add(&mut self, what: impl Into<String>, unit: Unit, measured: Option<f64>, simulated: Option<f64>) {
         if let (Some(measured), Some(simulated)) = (measured, simulated)
             && measured > 0.0

@@ -1,7 +1,7 @@
 //! Signatures and users of a file or block device: what to check before its content is destroyed.
 //!
-//! Nothing here writes, and nothing is certain: data without a signature that is known here looks like no
-//! data.
+//! Nothing here writes to the device, and no result is certain: a device with an unknown signature appears
+//! empty.
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, major, minor, open};
 use rustix::io::{Errno, pread};
@@ -31,7 +31,7 @@ pub struct Holdings {
     pub users: Vec<String>,
 }
 
-/// What tailcut keeps on drives.
+/// Tailcut's own content on drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
     /// The superblock of an array member.
@@ -40,35 +40,35 @@ pub enum Own {
     Store,
 }
 
-/// What a drive is opened for.
+/// Purpose of opening a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Its content is served as it is, to be read and written.
+    /// Its content is exported as is, for reads and writes.
     Serve,
     /// It becomes a member of a new array.
     NewArray,
-    /// The array that it belongs to is opened.
+    /// The array that it belongs to is assembled.
     OpenArray,
-    /// A new key-value store is made on it.
+    /// A new key-value store is created on it.
     NewStore,
-    /// The key-value store on it is opened, or a new one made if it seems to be empty.
+    /// The key-value store on it is opened, or a new one created if the drive appears empty.
     OpenStore,
 }
 
-/// Why a drive is not to be opened for a purpose.
+/// An objection to opening a drive for a purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objection {
-    /// What speaks against it, as the predicate of a sentence such as "it is mounted at /home" or "it holds
-    /// an ext4 file system".
+    /// The reason, as the predicate of a sentence, such as "it is mounted at /home" or "it holds an ext4 file
+    /// system".
     pub why: String,
-    /// What the user can do about it.
+    /// Remedy available to the user.
     pub remedy: Remedy,
 }
 
-/// What a user can do about an objection to a drive.
+/// The user's remedy for an objection to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Insist, with `--force`.
+    /// Override with `--force`.
     Force,
     /// Take the drive out of use.
     Release,
@@ -81,8 +81,8 @@ pub enum Remedy {
 /// A signature: offset in bytes, content, name.
 type Mark = (u64, &'static [u8], &'static str);
 
-/// Signatures of partition tables, file systems and what else is found at the beginning of drives, as in
-/// their headers in Linux and in util-linux's libblkid.
+/// Signatures at the start of drives: partition tables, file systems and others, as in their headers in Linux
+/// and in util-linux's libblkid.
 const MARKS: [Mark; 20] = [
     (512, b"EFI PART", "a GPT partition table"),
     (4096, b"EFI PART", "a GPT partition table"),
@@ -107,7 +107,7 @@ const MARKS: [Mark; 20] = [
 ];
 
 /// Signatures at the end: bytes before the end of the drive, rounded down to a multiple, content, name. md
-/// has its superblocks of versions 0.90 and 1.0 there, and GPT its backup.
+/// keeps its superblocks of versions 0.90 and 1.0 there, and GPT its backup.
 const MARKS_AT_END: [(u64, u64, &[u8], &str); 4] = [
     (64 << 10, 64 << 10, b"\xFC\x4E\x2B\xA9", "a member of a Linux RAID"),
     (8 << 10, 4 << 10, b"\xFC\x4E\x2B\xA9", "a member of a Linux RAID"),
@@ -115,7 +115,7 @@ const MARKS_AT_END: [(u64, u64, &[u8], &str); 4] = [
     (4096, 4096, b"EFI PART", "the second copy of a GPT partition table"),
 ];
 
-/// Bytes examined at the beginning.
+/// Bytes examined at the start.
 const LOOK: usize = 1 << 20;
 /// Bytes examined at the end.
 const LOOK_AT_END: u64 = 192 << 10;
@@ -154,11 +154,11 @@ impl Holdings {
         Ok(Holdings { path, is_device, bytes, signatures, own, is_written, users })
     }
 
-    /// What speaks against opening it for a purpose, other than to read it. An array or a store that is to be
-    /// made where there is one of the same kind is refused by who makes it.
+    /// The objection to opening it for a purpose, other than to read it. A new array or store over one of the
+    /// same kind is refused by the code that creates it.
     pub fn objection(&self, purpose: Purpose) -> Option<Objection> {
         if !self.users.is_empty() {
-            // The kernel refuses a device that it uses itself; of a file it knows nothing.
+            // The kernel refuses a device that it uses itself; it does not protect files.
             let remedy = if self.is_device { Remedy::Release } else { Remedy::Force };
             return Some(Objection { why: self.users.join(", "), remedy });
         }
@@ -209,7 +209,7 @@ fn signatures(beginning: &[u8]) -> Vec<String> {
     };
     let found = MARKS.iter().filter(|(offset, bytes, _)| has(*offset, bytes)).map(|mark| mark.2);
     let mut names: Vec<String> = found.map(String::from).collect();
-    // A boot sector ends like a table of partitions, and a GPT has one in front.
+    // A boot sector ends like a partition table, and a GPT is preceded by a protective one.
     if names.is_empty() && has(510, b"\x55\xAA") {
         names.push("an MBR partition table or a boot sector".into());
     }
@@ -230,7 +230,7 @@ fn signatures_at_end(end: &[u8], bytes: u64) -> Vec<String> {
     names
 }
 
-/// What of tailcut's own is there. A superblock of another version or with a wrong checksum is one, too.
+/// Tailcut's own content. A superblock of another version or with a wrong checksum counts as well.
 fn own(beginning: &[u8]) -> Vec<(Own, String)> {
     let blocks = || beginning.chunks_exact(BLOCK_BYTES as usize).take(RECORD_BLOCKS.max(2) as usize);
     let mut own = Vec::new();
@@ -259,7 +259,7 @@ fn read(file: &fs::File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// First bytes of the superblock of an array member, and of a key-value store, whatever their version.
+/// Magic of the superblocks of an array member and of a key-value store, in all versions.
 const MEMBER: &[u8] = b"tailcutA";
 const STORE: &[u8] = b"tailcutK";
 
@@ -298,7 +298,7 @@ fn with_partitions(folder: &Path, number: String) -> Vec<(String, String)> {
     all
 }
 
-/// Names in a folder, in their order; none if there is no such folder.
+/// Sorted names in a folder; empty if the folder does not exist.
 fn entries(folder: &Path) -> Vec<String> {
     let Ok(found) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> =
@@ -307,7 +307,8 @@ fn entries(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Where a device is mounted (proc_pid_mountinfo(5): the third field is its number, the fifth the place).
+/// Mount points of a device (proc_pid_mountinfo(5): the third field is its number, the fifth the mount
+/// point).
 fn mounts(number: &str) -> Vec<String> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let place = |line: &str| {
@@ -323,7 +324,7 @@ fn swaps(name: &str) -> bool {
         && table.lines().any(|line| line.split_whitespace().next() == Some(&format!("/dev/{name}")))
 }
 
-/// A file that is a disk of a loop device, or swap.
+/// Uses of a file: as the disk of a loop device, or as swap.
 fn users_of_file(path: &Path) -> Vec<String> {
     let mut users = Vec::new();
     for device in entries(Path::new("/sys/block")) {
@@ -384,7 +385,7 @@ mod tests {
         assert!(Holdings::of(&folder.path().join("none")).is_err());
     }
 
-    /// The root of a machine is mounted, and mostly from a block device.
+    /// The root of a machine is mounted, usually from a block device.
     #[test]
     fn a_mounted_device_is_known() {
         let table = fs::read_to_string("/proc/self/mountinfo").expect("Linux");
@@ -397,7 +398,7 @@ mod tests {
         assert!(users.iter().any(|user| user.contains("is mounted at /")), "{users:?}");
     }
 
-    /// For each purpose: what is refused that way, and whether the user can insist.
+    /// For each purpose: which contents are refused, and whether the user can override it.
     #[test]
     fn what_a_drive_holds_decides_what_it_may_be_opened_for() {
         let ext4 = "an ext2, ext3 or ext4 file system";
@@ -421,7 +422,7 @@ mod tests {
             all.into_iter().filter(is_refused).collect()
         };
         assert_eq!(refusals(&holding(&[], &[])), []);
-        // A file system is what clients put onto a drive that is served.
+        // A file system is normal content of a drive that is exported to clients.
         assert_eq!(refusals(&holding(&[ext4], &[])), [NewArray, NewStore, OpenStore]);
         assert_eq!(refusals(&holding(&["a member"], &[Own::Member])), [Serve, NewStore, OpenStore]);
         assert_eq!(refusals(&holding(&["a store"], &[Own::Store])), [Serve, NewArray]);

@@ -1,4 +1,4 @@
-//! What a probe has found, as far as it came.
+//! Results of a probe, as far as it got.
 
 use super::bench::Failed;
 use super::profile::Profile;
@@ -8,95 +8,95 @@ use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_host::BLOCK_BYTES;
 
-/// What is known of a drive. What was not reached is empty.
+/// Results for a drive. Measurements that were not reached are empty.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What the drive says of itself.
+    /// Identity reported by the drive.
     pub identity: Identity,
-    /// Random reads of 4 KiB, by depth, which is 1 first.
+    /// Random reads of 4 KiB, by queue depth, in ascending order from 1.
     pub reads: Vec<Tally>,
-    /// Random reads of larger sizes, at depth 1 and deep.
+    /// Random reads of larger sizes, at depth 1 and at a high depth.
     pub large_reads: Vec<Tally>,
-    /// Reads in order, of the largest size and deep.
+    /// Sequential reads of the largest size at a high depth.
     pub sequential_read: Option<Tally>,
-    /// Reads of 4 KiB in order, one after another: quicker than at random where the drive reads ahead.
+    /// Sequential reads of 4 KiB at depth 1: faster than random ones if the drive reads ahead.
     pub stream: Option<Tally>,
-    /// Reads of a few blocks again and again: quicker where the drive keeps what it has read.
+    /// Repeated reads of a few blocks: faster if the drive caches reads.
     pub again: Option<Tally>,
-    /// What writing shows.
+    /// Results of writes.
     pub writes: Writes,
     /// How the probe ended.
     pub end: End,
 }
 
-/// What a drive, or the way to it, says.
+/// Identity that a drive, or the path to it, reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
-    /// Its name.
+    /// Model name.
     pub model: String,
-    /// Blocks of 4 KiB.
+    /// Number of 4 KiB blocks.
     pub blocks: u64,
-    /// Requests that it is given at a time, at the most.
+    /// Maximum number of requests in flight.
     pub depth: u32,
-    /// The most blocks of a request.
+    /// Maximum number of blocks per request.
     pub most_blocks: u32,
-    /// It says that its cache is volatile.
+    /// The drive reports a volatile cache.
     pub volatile_cache: bool,
-    /// Share of its blocks that are holes as far as the system knows: reading those costs nothing.
+    /// Share of its blocks that are holes as far as the system knows: reads of those cost nothing.
     pub holes: f64,
 }
 
 impl Identity {
-    /// Its size.
+    /// Its size in bytes.
     pub fn bytes(&self) -> u64 {
         self.blocks * BLOCK_BYTES
     }
 }
 
-/// What writing shows.
+/// Results of writes.
 #[derive(Clone, Debug, Default)]
 pub struct Writes {
     /// Share of the drive that was trimmed before.
     pub trimmed: f64,
-    /// The first writes after a rest: what goes into a buffer, and then beyond it.
+    /// The first writes after idle time: at the speed of the buffer, and then beyond it.
     pub burst: Option<Profile>,
-    /// Writes in order over the whole region, once.
+    /// Sequential writes over the whole region, once.
     pub fill: Option<Profile>,
-    /// Blocks that were filled: where reads are measured.
+    /// Number of filled blocks, which is the region for reads.
     pub filled: u64,
-    /// Random writes of 4 KiB by depth, after that and before collection can have begun.
+    /// Random writes of 4 KiB by queue depth, after the fill and before garbage collection can have begun.
     pub latency: Vec<Tally>,
-    /// Reads one after another beside few writes, before collection can have begun.
+    /// Reads at depth 1 beside few writes, before garbage collection can have begun.
     pub beside_few: Option<Tally>,
     /// Random writes of 4 KiB until their bandwidth is steady.
     pub overwrite: Option<Profile>,
     /// It became steady.
     pub is_settled: bool,
-    /// Reads one after another beside few writes, when it is.
+    /// Reads at depth 1 beside few writes, in the steady state.
     pub beside_worn: Option<Tally>,
-    /// The same beside as many writes as the drive takes.
+    /// Reads at depth 1 beside as many writes as the drive accepts, in the steady state.
     pub beside_all: Option<Tally>,
-    /// A flush when there is nothing to be flushed.
+    /// Latency of a flush without prior writes.
     pub idle_flush: Option<LatencyHistogram>,
-    /// A flush behind a single write.
+    /// Latency of a flush after a single write.
     pub flush: Option<LatencyHistogram>,
-    /// A trim of 1 MiB.
+    /// Latency of a trim of 1 MiB.
     pub trim: Option<LatencyHistogram>,
 }
 
 /// How a probe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With all that was to be measured.
+    /// All measurements were made.
     Complete,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Stopped,
     /// A request failed.
     Failed(Failed),
 }
 
 impl Measured {
-    /// Nothing, of this drive.
+    /// Empty results for this drive.
     pub fn nothing(identity: Identity) -> Measured {
         Measured {
             identity,
@@ -110,76 +110,76 @@ impl Measured {
         }
     }
 
-    /// The typical latency of one read of 4 KiB by itself, in ns: its median, as a few of them may meet
-    /// something.
+    /// Typical latency of a single read of 4 KiB, in ns: the median, since a few reads may collide with other
+    /// work.
     pub fn read_latency(&self) -> Option<f64> {
         self.reads.first().filter(|tally| tally.latency.count() > 0).map(|tally| tally.percentile(50.0))
     }
 
-    /// The most bytes per second at which anything was read.
+    /// Maximum read bandwidth in bytes per second.
     pub fn read_bandwidth(&self) -> Option<f64> {
         let all = self.reads.iter().chain(&self.large_reads).chain(&self.sequential_read);
         all.map(Tally::bandwidth).reduce(f64::max)
     }
 
-    /// The most reads of 4 KiB per second, without what held up the slowest of them.
+    /// Maximum rate of 4 KiB reads per second, without the delays of the slowest ones.
     pub fn read_rate(&self) -> Option<f64> {
         self.reads.iter().map(Tally::unhurt_rate).reduce(f64::max)
     }
 
-    /// The typical latency of one write of 4 KiB by itself, in ns.
+    /// Typical latency of a single write of 4 KiB, in ns.
     pub fn write_latency(&self) -> Option<f64> {
         let alone = self.writes.latency.first().filter(|tally| tally.latency.count() > 0);
         alone.map(|tally| tally.percentile(50.0))
     }
 
-    /// How slow reads come while the drive collects.
+    /// The pattern of slow reads during garbage collection.
     pub fn signature(&self) -> Option<Signature> {
         let worn = self.writes.beside_worn.as_ref()?;
         Some(Signature::of(&worn.samples, self.slow_from()?))
     }
 
-    /// From where on a read that takes longer has met something that is not another read: what nearly all
-    /// take alone.
+    /// Latency from which on a read has collided with something other than a read: that of nearly all reads
+    /// at depth 1.
     pub fn slow_from(&self) -> Option<Nanos> {
         let alone = self.reads.first().filter(|tally| tally.latency.count() > 0)?;
         Some(alone.latency.percentile(99.0) * 2)
     }
 
-    /// Share of the drive that was filled before it was written at random. What was not is spare as well.
+    /// Share of the drive that was filled before random writes. The rest acts as spare space.
     pub fn filled(&self) -> f64 {
         self.writes.filled as f64 / self.identity.blocks.max(1) as f64
     }
 
-    /// True when something was measured that only writing shows.
+    /// True if anything was measured that needs writes.
     pub fn has_writes(&self) -> bool {
         self.writes.fill.is_some()
     }
 }
 
 impl Writes {
-    /// Bytes per second of the burst before a buffer is full, and how many it takes until then; if it was
-    /// seen to be full.
+    /// Bandwidth of the burst until the buffer is full, in bytes per second, and the bytes written until
+    /// then; None if it was not seen to fill.
     pub fn buffered(&self) -> Option<(f64, u64)> {
         let burst = self.burst.as_ref()?;
         let cliff = burst.cliff()?;
         Some((burst.typical_rate(cliff.at), cliff.at))
     }
 
-    /// The most bytes per second at which writes were taken.
+    /// Maximum write bandwidth in bytes per second.
     pub fn peak(&self) -> Option<f64> {
         let burst =
             self.burst.as_ref().map(|burst| self.buffered().map_or(burst.settled_rate(), |(rate, _)| rate));
         burst.into_iter().chain(self.fill.as_ref().map(Profile::settled_rate)).reduce(f64::max)
     }
 
-    /// Bytes per second in order, behind a fall if there is one.
+    /// Sequential write bandwidth in bytes per second, after a cliff if there is one.
     pub fn sequential(&self) -> Option<f64> {
         self.fill.as_ref().map(|fill| fill.cliff().map_or(fill.settled_rate(), |cliff| cliff.after))
     }
 
-    /// Bytes per second at random: before the cliff and behind it. The first is what was measured before
-    /// anything had to be collected, if a cliff was seen.
+    /// Random write bandwidth in bytes per second, before and after the cliff. The first value is from before
+    /// garbage collection, and present only if a cliff was seen.
     pub fn random(&self) -> Option<(Option<f64>, f64)> {
         let overwrite = self.overwrite.as_ref()?;
         let cliff = overwrite.cliff();

@@ -1,12 +1,12 @@
-//! `tailcut probe`: what a drive is like from outside, and a simulated drive that resembles it.
+//! `tailcut probe`: measures a drive from outside, and finds a simulated drive that resembles it.
 //!
-//! The measurement is a plan carried out on any [`Drive`](crate::Drive): by the clock of the system on files
-//! and block devices, and in virtual time on emulated drives, whose truth is known. It decides nothing by the
-//! clock but when to stop. From what it finds, [`Estimate`] makes a configuration, and says of each key
-//! whether it was measured, follows from a measurement by a model, or is assumed. [`check`] then probes that
-//! simulated drive in the same way, so that both can be laid side by side.
+//! The measurement is a plan that runs on any [`Drive`](crate::Drive): by the system clock on files and block
+//! devices, and in virtual time on emulated drives, whose parameters are known. The clock decides only when a
+//! measurement stops. From the results, [`Estimate`] makes a configuration, and marks each key as measured,
+//! derived from measurements by a model, or assumed. [`check`] then probes the simulated drive in the same
+//! way, for a side-by-side comparison.
 //!
-//! How each figure is estimated and where that is blind: `docs/decisions/probe.md`.
+//! For how each value is estimated, and the blind spots: `docs/decisions/probe.md`.
 
 pub mod bench;
 pub mod check;
@@ -30,16 +30,16 @@ pub use pace::{Pace, RealTime, VirtualTime};
 pub use plan::{Effort, Part, Prober};
 pub use tally::{SAMPLES, Tally};
 
-/// Who watches a probe.
+/// Observer of a probe.
 pub trait Watch {
-    /// It begins to measure this.
+    /// A measurement begins; `what` describes it.
     fn begins(&self, what: &str);
 
-    /// True when it should come to an end.
+    /// True if the probe should stop.
     fn is_stopped(&self) -> bool;
 }
 
-/// Nobody.
+/// An observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 

@@ -1,4 +1,4 @@
-//! How time goes on for a measurement: by itself, or from event to event.
+//! Time for a measurement: real time, or virtual time from event to event.
 
 use crate::clock::Clock;
 use crate::drive::Drive;
@@ -6,32 +6,32 @@ use crate::system;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tailcut_base::{Nanos, Time};
 
-/// How time goes on.
+/// A source of time that can wait.
 pub trait Pace {
-    /// The moment that it is; never earlier than one that it has said before.
+    /// The current time; never decreases.
     fn now(&mut self) -> Time;
 
-    /// Nothing has come from `drive` for `quiet`, and nothing is wanted of it before `until`: lets time go
-    /// on, at the latest to `until` and no further than to where the drive may have something to say.
+    /// Called when `drive` has completed nothing for `quiet`, and no request is due before `until`: waits
+    /// until `until` at the latest, and not past the drive's next event.
     fn wait<D: Drive>(&mut self, drive: &mut D, quiet: Nanos, until: Time);
 }
 
-/// The clock of the system: for files and block devices.
+/// The system clock, for files and block devices.
 #[derive(Clone, Copy, Debug)]
 pub struct RealTime {
     clock: Clock,
     spin: Nanos,
 }
 
-/// How long a drive is looked at without sleeping. To be woken takes some tens of microseconds, which would
-/// be counted as the drive's: an answer that comes within this time is seen without that.
+/// How long to poll a drive before sleeping. A wakeup takes tens of microseconds, which would be attributed
+/// to the drive; a completion within this time is seen without it.
 const SPIN: Nanos = Nanos::micros(300);
 
-/// The longest sleep, so that a request to stop is noticed.
+/// Maximum sleep, so that cancellation is noticed.
 const NAP: Nanos = Nanos::millis(100);
 
 impl RealTime {
-    /// Looks all the time for a while, where there is a core to do so, and then sleeps until the drive rings.
+    /// Polls for a while, if a core is free for that, and then sleeps until the drive signals.
     pub fn new(clock: Clock) -> RealTime {
         let spin = if system::cores() > 1 { SPIN } else { Nanos::ZERO };
         RealTime { clock, spin }
@@ -49,10 +49,10 @@ impl Pace for RealTime {
         if quiet < self.spin || rest < self.spin.0 || !drive.arm() {
             return std::hint::spin_loop();
         }
-        // Before the moment that is waited for it is looked all the time again.
+        // Shortly before the deadline it polls again.
         let rest = (rest - self.spin.0) as i64;
         let timeout = Timespec { tv_sec: rest / 1_000_000_000, tv_nsec: rest % 1_000_000_000 };
-        // It ends early for a signal as well, which is a reason to look, too.
+        // A signal may end the sleep early, which is harmless: the caller polls again.
         let _ = match drive.wakes() {
             Some(fd) => poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], Some(&timeout)),
             None => poll(&mut [], Some(&timeout)),
@@ -60,7 +60,7 @@ impl Pace for RealTime {
     }
 }
 
-/// Time that jumps to the next event: for emulated drives that are advanced by their user.
+/// Virtual time that jumps to the next event, for emulated drives that their user advances.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VirtualTime {
     now: Time,

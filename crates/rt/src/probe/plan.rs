@@ -1,4 +1,4 @@
-//! What is measured, in which order, and for how long.
+//! The measurements of a probe, their order and their duration.
 
 use super::Watch;
 use super::bench::{Bench, Bound, Failed, Load, Order};
@@ -11,29 +11,29 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::BLOCK_BYTES;
 
-/// How much is spent on each measurement, at the most.
+/// Upper bounds on the effort per measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Time of a point of a curve.
+    /// Time per point of a curve.
     pub point: Nanos,
-    /// I/Os of a point of a curve.
+    /// I/Os per point of a curve.
     pub ios: u64,
-    /// Bytes of a point of a curve of reads.
+    /// Bytes per point of a read curve.
     pub bytes: u64,
-    /// Time for filling the drive in order; what was filled by then is what is used.
+    /// Time for the sequential fill; later measurements use the part filled by then.
     pub fill: Nanos,
-    /// Bytes of that.
+    /// Bytes of the sequential fill.
     pub fill_bytes: u64,
-    /// Time for writing at random until it is steady.
+    /// Time for random writes until they are steady.
     pub overwrite: Nanos,
-    /// Bytes that have to be written at random before anything counts as steady, in percent of what was
-    /// filled: so much may be erased on a drive that has just been filled in order, and collection begins
-    /// only behind it.
+    /// Bytes to write at random before anything counts as steady, in percent of the filled bytes: a drive
+    /// that has just been filled sequentially may have this much erased, and garbage collection begins only
+    /// after it.
     pub unsteady: u64,
 }
 
 impl Effort {
-    /// What takes some minutes, most of them for writing.
+    /// Takes some minutes, most of them for writes.
     pub const FULL: Effort = Effort {
         point: Nanos::secs(2),
         ios: 1 << 20,
@@ -44,7 +44,7 @@ impl Effort {
         unsteady: 100,
     };
 
-    /// What takes half a minute: enough for the curves, and for the cliff of a small drive.
+    /// Takes half a minute: enough for the curves, and for the cliff of a small drive.
     pub const QUICK: Effort = Effort {
         point: Nanos::millis(250),
         ios: 1 << 16,
@@ -53,13 +53,13 @@ impl Effort {
         ..Effort::FULL
     };
 
-    /// The most time that a whole probe takes, without what is under way at the end of each measurement.
+    /// Upper bound of the time of a whole probe, without draining I/Os at the end of each measurement.
     pub fn most(&self, is_destroying: bool) -> Nanos {
         let writing = self.point * WRITE_POINTS + self.fill + self.overwrite;
         self.point * READ_POINTS + if is_destroying { writing } else { Nanos::ZERO }
     }
 
-    /// The same with times shortened, or lengthened, so that a whole probe takes at most `total`.
+    /// The effort with times scaled down or up, so that a whole probe takes at most `total`.
     pub fn within(self, total: Nanos, is_destroying: bool) -> Effort {
         let most = u128::from(self.most(is_destroying).0);
         let scaled = |time: Nanos| Nanos((u128::from(time.0) * u128::from(total.0) / most) as u64);
@@ -68,63 +68,63 @@ impl Effort {
     }
 }
 
-/// Points of the part `Reads`: depths, sizes, in order, streams, again.
+/// Points of the part `Reads`: depths, sizes, sequential, stream, repeated.
 const READ_POINTS: u64 = 9 + 4 + 3;
-/// Points of time of the other parts: trim, burst, depths, three times reads beside writes (of two points
-/// each), three times flush and trim.
+/// Points of the other parts: trim, burst, depths, reads beside writes three times (two points each), flush
+/// and trim three times.
 const WRITE_POINTS: u64 = 2 + 6 + 6 + 3;
 
-/// Depths of the curve of reads, and of that of writes.
+/// Queue depths of the read curve, and of the write curve.
 const READ_DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 const WRITE_DEPTHS: [u32; 6] = [1, 4, 16, 32, 64, 256];
 
 /// Blocks of larger I/Os: 64 KiB and 1 MiB.
 const LARGE: [u32; 2] = [16, 256];
 
-/// I/Os under way when a large size is measured deep.
+/// Queue depth of larger I/Os.
 const LARGE_DEPTH: u32 = 16;
 
-/// I/Os under way, and their blocks, when writes go in order; and of random overwriting.
+/// Queue depth and blocks per I/O of sequential writes; queue depth of random overwrites.
 const FILL: (u32, u32) = (16, 32);
 const OVERWRITE_DEPTH: u32 = 32;
 
-/// Blocks that are read again and again.
+/// Number of blocks of the repeated reads.
 const AGAIN: u64 = 64;
 
-/// Bytes of the burst, at most: more than a buffer holds.
+/// Maximum bytes of the burst: more than a buffer holds.
 const BURST: u64 = 128 << 20;
 
-/// How long the drive rests before: it may still write what it has buffered.
+/// Idle time before a measurement, since the drive may still write buffered data.
 const REST: Nanos = Nanos::millis(300);
 
-/// Share of the bandwidth that writes take when they are few, in percent: each chip is busy with them for
-/// about as much of its time, and so many reads meet one.
+/// Share of the bandwidth that few writes take, in percent: they keep each chip busy for about this share of
+/// its time, so about as many reads collide with one.
 const FEW: u64 = 20;
 
-/// Bytes that a point of the curve of writes may write, if that is more than a hundredth of the drive.
+/// Bytes that a point of the write curve may write, unless a hundredth of the drive is more.
 const LEAST_WRITTEN: u64 = 4 << 20;
 
-/// What belongs together.
+/// A group of measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Everything that reading shows. Writes nothing.
+    /// All measurements of reads. Writes nothing.
     Reads,
-    /// The drive is trimmed, then written in order.
+    /// The drive is trimmed, then written sequentially.
     Fresh,
-    /// Few writes on a drive with data, before it has to collect.
+    /// Few writes on a drive with data, before garbage collection.
     Light,
-    /// Writes until it collects, and reads beside them.
+    /// Writes into garbage collection, and reads beside them.
     Worn,
     /// Flush and trim.
     Calls,
 }
 
 impl Part {
-    /// All parts in the order that a probe takes which may destroy everything.
+    /// All parts, in the order of a probe that may destroy all data.
     pub const ALL: [Part; 5] = [Part::Fresh, Part::Reads, Part::Light, Part::Worn, Part::Calls];
 }
 
-/// Who measures a drive.
+/// Measures a drive.
 pub struct Prober<'a, D, P> {
     bench: Bench<'a, D, P>,
     effort: Effort,
@@ -132,19 +132,19 @@ pub struct Prober<'a, D, P> {
 }
 
 impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
-    /// Of all of a drive.
+    /// A prober of the whole drive.
     pub fn new(drive: D, pace: P, effort: Effort, seed: u64, watch: &'a dyn Watch) -> Prober<'a, D, P> {
         let depth = drive.disk().depth;
         Prober { bench: Bench::new(drive, pace, seed, watch), effort, depth }
     }
 
-    /// The same of its first blocks only: those that hold data.
+    /// Restricts the prober to the first blocks, which hold data.
     pub fn within(mut self, blocks: u64) -> Prober<'a, D, P> {
         self.bench.region.end = blocks.min(self.bench.region.end);
         self
     }
 
-    /// What the drive says of itself, with nothing measured.
+    /// Empty results with the drive's identity.
     pub fn nothing(&self) -> Measured {
         let (drive, disk) = (self.bench.drive(), self.bench.drive().disk());
         let mut random = Stream::new(1, "holes");
@@ -160,7 +160,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         })
     }
 
-    /// Measures some parts one after another, up to the first that cannot be.
+    /// Runs some parts in order, up to the first that cannot be measured.
     pub fn measure(&mut self, parts: &[Part], into: &mut Measured) {
         for &part in parts {
             let done = self.part(part, into);
@@ -193,17 +193,17 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
 
     fn point(&mut self, load: Load) -> Result<Tally, Failed> {
         let Effort { point, ios, bytes, .. } = self.effort;
-        // Few writes, so that the cliff is still ahead when it is looked for.
+        // Few writes, so that the cliff is still ahead when it is measured.
         let region = (self.bench.region.end - self.bench.region.start) * BLOCK_BYTES;
         let bytes = if load.has_writes() { (region / 100).max(LEAST_WRITTEN) } else { bytes };
         let bound = Bound { time: point, ios, bytes, settles: 0, warms: true };
         let mut tally = self.bench.run(&[load], bound)?.remove(0);
-        // Of a point only the histogram is of use.
+        // Only the histogram of a point is used.
         tally.samples = Vec::new();
         Ok(tally)
     }
 
-    /// Depths of a curve that the drive takes; its own is among them.
+    /// The depths of a curve that the drive supports, including its own maximum.
     fn depths(&self, of: &[u32]) -> Vec<u32> {
         let mut depths: Vec<u32> = of.iter().map(|&depth| depth.min(self.depth)).collect();
         depths.dedup();
@@ -265,20 +265,20 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         let bound = Bound { time: self.effort.fill, ios: u64::MAX, bytes, settles: 0, warms: true };
         let fill = self.bench.run(&[load], bound)?.remove(0).profile;
         let filled = (fill.total() / BLOCK_BYTES).min(self.bench.region.end);
-        // What was not written would be read in no time.
+        // Reads of blocks that were never written would take no time.
         self.bench.region = 0..filled.max(1);
         (into.writes.filled, into.writes.fill) = (filled, Some(fill));
         Ok(())
     }
 
-    /// Trims the drive as far as time allows; says how far.
+    /// Trims the drive as far as time allows; returns the share that was trimmed.
     fn trim_all(&mut self) -> f64 {
         self.begins("trimming the drive");
         self.bench.trim(self.effort.point)
     }
 
     fn light(&mut self, into: &mut Measured) -> Result<(), Failed> {
-        // On an idle drive: what was written before is still being programmed.
+        // On an idle drive: earlier writes are still being programmed.
         self.bench.rest(REST);
         self.curve(Op::Write, &WRITE_DEPTHS, &mut into.writes.latency)?;
         let deepest = into.writes.latency.last().map(Tally::bandwidth);
@@ -289,8 +289,8 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         Ok(())
     }
 
-    /// Reads one after another, beside few writes of a drive that can write `rate` bytes per second, or else
-    /// beside as many as it takes.
+    /// Reads at depth 1 beside few writes on a drive that can write `rate` bytes per second; without a rate,
+    /// beside as many writes as the drive accepts.
     fn beside(&mut self, rate: Option<f64>) -> Result<Tally, Failed> {
         let gap = rate.map_or(0.0, |rate| BLOCK_BYTES as f64 * 1e9 * 100.0 / (FEW as f64 * rate.max(1.0)));
         let writes =
@@ -336,7 +336,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
             bench.one(Op::Write, block, 1)?;
             bench.one(Op::Flush, 0, 0)
         })?);
-        // Not every drive can trim.
+        // Support for trim is optional.
         into.writes.trim = self
             .repeat(|bench| {
                 let blocks = u64::from(LARGE[1]).min(bench.region.end - bench.region.start) as u32;
@@ -362,8 +362,8 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
     }
 }
 
-/// Places that are asked whether they are holes.
+/// Number of addresses to check for holes.
 const HOLES: u64 = 256;
 
-/// Flushes, or trims, that are measured.
+/// Number of flushes, or trims, to measure.
 const CALLS: u64 = 200;

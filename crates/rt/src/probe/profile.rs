@@ -1,48 +1,49 @@
-//! Bandwidth over bytes: how long each stretch of so many bytes took, and where that changes for good.
+//! Bandwidth over bytes: the time of each stretch of equal bytes, and where it changes permanently.
 
 use tailcut_base::Nanos;
 use tailcut_base::steady::Window;
 
-/// How long equal stretches of bytes took, one after another. Stretches are joined in pairs when there are
-/// too many, so it takes 4 KiB of memory however much is moved.
+/// Times of consecutive stretches of equal bytes. When there are too many, stretches are merged in pairs, so
+/// a profile takes 4 KiB of memory for any number of bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// Bytes of a stretch.
+    /// Bytes per stretch.
     bytes: u64,
-    /// When each ended, since the beginning.
+    /// End time of each stretch, since the start.
     ends: Vec<Nanos>,
-    /// Bytes of the stretch that has not ended.
+    /// Bytes of the current, incomplete stretch.
     begun: u64,
 }
 
-/// A fall of the bandwidth that lasts.
+/// A lasting drop of the bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cliff {
-    /// Bytes that were moved before it, in stretches.
+    /// Bytes transferred before it, in whole stretches.
     pub at: u64,
-    /// Bytes per second before.
+    /// Bytes per second before it.
     pub before: f64,
-    /// Bytes per second behind it, over the last half of what follows.
+    /// Bytes per second after it, over the last half of what follows.
     pub after: f64,
 }
 
-/// The most stretches.
+/// Maximum number of stretches.
 const MOST: usize = 512;
 
-/// A fall by less than this is none: in steady state five rounds may differ by as much (SNIA Solid State
+/// A smaller drop is not a cliff: in steady state, five rounds may differ by as much (SNIA Solid State
 /// Storage Performance Test Specification 2.0.2, section 2.1.4).
 const LEAST_FALL: f64 = 0.2;
 
-/// By what part two levels have to explain more than one: the rest is noise.
+/// A cliff has to reduce the squared deviation from one level below this share of it; lesser reductions are
+/// noise.
 const EXPLAINED: f64 = 0.5;
 
 impl Profile {
-    /// Stretches of `bytes`, at least 1 and no less than is ever added at a time.
+    /// A profile with stretches of `bytes`, which is at least 1 and no less than any single addition.
     pub fn new(bytes: u64) -> Profile {
         Profile { bytes, ends: Vec::new(), begun: 0 }
     }
 
-    /// `bytes` were moved by `at`. True when a stretch has ended with that.
+    /// Adds `bytes` transferred by `at`. True if this completes a stretch.
     pub fn add(&mut self, bytes: u64, at: Nanos) -> bool {
         self.begun += bytes;
         if self.begun < self.bytes {
@@ -61,12 +62,12 @@ impl Profile {
         self.bytes *= 2;
     }
 
-    /// Bytes of a stretch.
+    /// Bytes per stretch.
     pub fn size(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes of all stretches that have ended, and of the one that has not.
+    /// Bytes of all complete stretches, and of the current one.
     pub fn total(&self) -> u64 {
         self.bytes * self.ends.len() as u64 + self.begun
     }
@@ -86,7 +87,7 @@ impl Profile {
         self.bytes as f64 * stretches.len() as f64 / (took as f64 / 1e9)
     }
 
-    /// Bytes per second of the median stretch among the first `bytes`; 0 if none has ended.
+    /// Bytes per second of the median stretch among the first `bytes`; 0 if none is complete.
     pub fn typical_rate(&self, bytes: u64) -> f64 {
         let mut rates = self.rates();
         rates.truncate((bytes / self.bytes).max(1) as usize);
@@ -99,8 +100,8 @@ impl Profile {
         self.rate(self.ends.len() / 2..self.ends.len())
     }
 
-    /// True when the last five rounds of a sixteenth of `bytes` show steady state: none further than 20 %
-    /// from another, and the best-fit line within 10 % (SNIA PTS 2.0.2, section 2.1.4).
+    /// True if the last five rounds of a sixteenth of `bytes` are in steady state: no two differ by more than
+    /// 20 %, and the best-fit line stays within 10 % (SNIA PTS 2.0.2, section 2.1.4).
     pub fn is_steady(&self, bytes: u64) -> bool {
         let each = (bytes / 16 / self.bytes).max(1) as usize;
         let Some(first) = self.ends.len().checked_sub(5 * each) else { return false };
@@ -108,9 +109,9 @@ impl Profile {
         Window { figures: std::array::from_fn(round) }.is_steady()
     }
 
-    /// Where the bandwidth falls for good: of all ways to divide the stretches in two, the one with the least
-    /// squared deviation from two levels (of the logarithm of the time that a stretch takes, so that one slow
-    /// stretch weighs little). None where one level explains as much, or where the second is not slower.
+    /// The lasting drop of the bandwidth: the division of the stretches in two with the least squared
+    /// deviation from two levels (of the logarithm of the time of a stretch, so that one slow stretch has
+    /// little weight). None where one level explains as much, or where the second is not slower.
     pub fn cliff(&self) -> Option<Cliff> {
         let rates = self.rates();
         let sums = Sums::of(rates.iter().map(|rate| rate.ln()));
@@ -127,7 +128,7 @@ impl Profile {
     }
 }
 
-/// Sums and sums of squares of the first so many values.
+/// Prefix sums of the values and of their squares.
 struct Sums(Vec<(f64, f64)>);
 
 impl Sums {
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
     use tailcut_base::random::Stream;
 
-    /// Stretches of 1000 bytes that take so long each, in ns, give or take a tenth.
+    /// Stretches of 1000 bytes with these times in ns, plus or minus a tenth.
     fn profile(lengths: &[(usize, u64)]) -> Profile {
         let (mut profile, mut now, mut random) = (Profile::new(1000), 0, Stream::new(3, "profile"));
         for &(count, length) in lengths {

@@ -1,25 +1,25 @@
-//! What slow reads tell of what they have met: how long it takes at the most, and in what bursts it comes.
+//! Analysis of slow reads: the maximum duration of the stalls behind them, and their bursts.
 
 use tailcut_base::{Nanos, Time};
 
-/// The longest wait that reads at random moments show.
+/// The longest stall, as shown by reads at random times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Edge {
-    /// How long what they met takes.
+    /// Duration of the stall.
     pub length: Nanos,
-    /// From how many reads that follows.
+    /// Number of reads that it is derived from.
     pub reads: usize,
     /// The longest wait of all.
     pub longest: Nanos,
 }
 
-/// Fewer reads than this say nothing of an edge.
+/// Minimum number of reads for an edge.
 const LEAST: usize = 30;
 
-/// A read at a random moment finds what it meets begun by an evenly distributed part, so that waits beyond
-/// `above` lie evenly between that and the full length: nine tenths of them within nine tenths of that
-/// stretch. The last tenth, where reads stand that have met more than one thing, is not used. None if too few
-/// reads waited that long.
+/// A read at a random time finds the stall begun by a uniformly distributed part of it, so waits beyond
+/// `above` lie uniformly between `above` and the full duration: nine tenths of them within nine tenths of
+/// that range. The last tenth, which includes reads that met more than one stall, is not used. None if too
+/// few reads waited that long.
 pub fn edge(waits: impl Iterator<Item = Nanos>, above: Nanos) -> Option<Edge> {
     let mut long: Vec<Nanos> = waits.filter(|&wait| wait > above).collect();
     long.sort_unstable();
@@ -31,29 +31,28 @@ pub fn edge(waits: impl Iterator<Item = Nanos>, above: Nanos) -> Option<Edge> {
     Some(Edge { length, reads: long.len(), longest: *long.last().expect("there are some") })
 }
 
-/// How slow reads come.
+/// Pattern of slow reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signature {
-    /// A read is slow from here on.
+    /// Latency from which on a read is slow.
     pub slow_from: Nanos,
     /// Share of slow reads.
     pub slow: f64,
     /// Runs of slow reads, with no more than [`PARDON`] others in between.
     pub bursts: usize,
-    /// Mean length of a run, from the beginning of its first read to the end of its last.
+    /// Mean duration of a run, from the start of its first read to the end of its last.
     pub burst: Nanos,
-    /// Mean time from the beginning of a run to that of the next.
+    /// Mean time from the start of a run to the start of the next.
     pub period: Nanos,
-    /// Standard deviation of that, as a share of it: 0 for a clock, 1 for chance.
+    /// Coefficient of variation of the period: 0 for a clock, 1 for a Poisson process.
     pub irregularity: f64,
 }
 
-/// Reads between slow ones that do not end a run.
+/// Number of fast reads between slow ones that do not end a run.
 const PARDON: usize = 2;
 
 impl Signature {
-    /// Of reads one after another (their beginnings and latencies), of which those beyond `slow_from` are
-    /// slow.
+    /// The pattern of reads at depth 1 (their start times and latencies); those beyond `slow_from` are slow.
     pub fn of(samples: &[(Time, Nanos)], slow_from: Nanos) -> Signature {
         let mut runs: Vec<(Time, Time)> = Vec::new();
         let (mut since, mut slow) = (usize::MAX, 0);
@@ -111,7 +110,7 @@ mod tests {
 
     #[test]
     fn bursts_have_length_and_period() {
-        // Every 10 ms two slow reads of 1 ms, with a quick one between them.
+        // Two slow reads of 1 ms every 10 ms, with a fast one between them.
         let burst = |number: u64| {
             let at = move |offset: u64| Time(number * 10_000_000 + offset);
             let quick = (2..40).map(move |place| (at(2_000_000 + place * 200_000), Nanos(100_000)));

@@ -1,4 +1,4 @@
-//! What came of a load on a drive.
+//! Result of a load on a drive.
 
 use super::bench::Bound;
 use super::profile::Profile;
@@ -7,41 +7,41 @@ use tailcut_base::{Nanos, Time};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::load::{Load, Order};
 
-/// What came of a load.
+/// Result of a load.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Which.
+    /// The load.
     pub load: Load,
     /// Latencies of the I/Os that count.
     pub latency: LatencyHistogram,
-    /// Bytes of those.
+    /// Bytes of the I/Os that count.
     pub bytes: u64,
-    /// How long they took together.
+    /// Total time of the I/Os that count.
     pub took: Nanos,
     /// I/Os per second.
     pub rate: f64,
-    /// How long stretches of all its I/Os took.
+    /// Times of stretches over all its I/Os.
     pub profile: Profile,
-    /// Beginnings and latencies of I/Os in the order of their ends; the first [`SAMPLES`] only.
+    /// Start times and latencies of I/Os in order of completion; the first [`SAMPLES`] only.
     pub samples: Vec<(Time, Nanos)>,
-    /// I/Os that do not count yet.
+    /// Number of I/Os that do not count, as warm-up.
     warm: u64,
     pub(super) counted_from: Time,
-    /// When the next I/O may begin.
+    /// When the next I/O may start.
     pub(super) due: Time,
     /// Number of the next I/O.
     pub(super) next: u64,
     pub(super) in_flight: u32,
 }
 
-/// The most samples that are kept of a load.
+/// Maximum number of samples per load.
 pub const SAMPLES: usize = 1 << 17;
 
 impl Tally {
-    /// Of a load that begins now; one that goes onward has had `onward` I/Os before.
+    /// The tally of a load that starts now; an `Onward` load has issued `onward` I/Os before.
     pub(super) fn begin(load: Load, bound: Bound, onward: u64, now: Time) -> Tally {
         let each = load.sizes.most_bytes();
-        // So that what is moved makes some hundred stretches.
+        // So that the load spans some hundred stretches.
         let least = bound.bytes.min(bound.ios.saturating_mul(each)) / 512;
         let warms = bound.warms && load.gap == Nanos::ZERO;
         let warm =
@@ -62,7 +62,8 @@ impl Tally {
         }
     }
 
-    /// An I/O of so many bytes that began at `began` has ended; the load began at `begun`.
+    /// Records the completion of an I/O of `bytes` bytes that started at `began`; the load started at
+    /// `begun`.
     pub(super) fn ended(&mut self, bytes: u64, began: Time, begun: Time, now: Time) {
         self.profile.add(bytes, now.since(begun));
         if self.warm > 0 {
@@ -89,8 +90,8 @@ impl Tally {
         self.load.sizes.most_bytes().div_ceil(BLOCK_BYTES)
     }
 
-    /// Mean latency in ns of all but the slowest hundredth: on a machine that has other things to do, those
-    /// say more of it than of the drive.
+    /// Mean latency in ns without the slowest hundredth: on a machine with other work, that reflects the
+    /// machine more than the drive.
     pub fn trimmed_mean(&self) -> f64 {
         let mut left = self.latency.count() - self.latency.count() / 100;
         let (mut sum, mut count) = (0.0, 0);
@@ -102,8 +103,8 @@ impl Tally {
         if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
-    /// I/Os per second as the trimmed mean says, by Little's law: what the drive would serve if nothing else
-    /// held the machine up. For loads that are limited by their depth.
+    /// I/Os per second by Little's law from the trimmed mean: the rate of the drive without delays caused by
+    /// the machine. For loads limited by their queue depth.
     pub fn unhurt_rate(&self) -> f64 {
         let mean = self.trimmed_mean();
         if mean == 0.0 { 0.0 } else { f64::from(self.load.depth) * 1e9 / mean }
@@ -115,5 +116,5 @@ impl Tally {
     }
 }
 
-/// No stretch is larger than this at first.
+/// Maximum initial size of a stretch.
 const MOST_STRETCH: u64 = 64 << 20;

@@ -1,4 +1,4 @@
-//! Drives whose truth is known, in virtual time: what is estimated is what they have.
+//! Drives with known parameters, in virtual time: the estimates match them.
 
 use super::check::Unit;
 use super::*;
@@ -29,14 +29,14 @@ fn probed<D: Drive>(drive: D, parts: &[Part], watch: &dyn Watch) -> Measured {
     measured
 }
 
-/// What reading a full drive shows.
+/// Measures reads of a full drive.
 fn reading(config: &SsdConfig) -> Measured {
     let measured = probed(drive(config, PreparedState::Sequential), &[Part::Reads], &Unwatched);
     assert_eq!(measured.end, End::Complete);
     measured
 }
 
-/// What all means show of an erased drive.
+/// Measures everything on an erased drive.
 fn everything(config: &SsdConfig) -> Measured {
     let measured = probed(drive(config, PreparedState::Empty), &Part::ALL, &Unwatched);
     assert_eq!(measured.end, End::Complete);
@@ -49,7 +49,7 @@ fn near(what: &str, found: f64, truth: f64, off: f64) {
     assert!((found / truth - 1.0).abs() <= off, "{what}: {found}, in truth {truth}");
 }
 
-/// Read-only: curves of rates come out as they are, and so does what they follow from.
+/// Read-only: the estimate reproduces the rate curves, and the parameters behind them.
 #[test]
 fn a_read_curve_becomes_a_drive_that_has_it() {
     for preset in [Preset::M, Preset::PaReset, Preset::Femu, Preset::SwanSata, Preset::Zssd] {
@@ -78,7 +78,7 @@ fn a_read_curve_becomes_a_drive_that_has_it() {
     }
 }
 
-/// Writes show the rest: link, buffer, programs, erases, spare space, and where bandwidth falls.
+/// Writes reveal the rest: link, buffer, programs, erases, spare space, and the cliff.
 #[test]
 fn writing_shows_buffer_programs_erases_and_spare_space() {
     let truth = Preset::G.config();
@@ -93,7 +93,7 @@ fn writing_shows_buffer_programs_erases_and_spare_space() {
     near("cells", found.timing.read[0].0 as f64, truth.timing.read[0].0 as f64, 0.01);
     near("spare", f64::from(found.ftl.spare), f64::from(truth.ftl.spare), 0.15);
     assert_eq!((found.geometry.planes, found.buffer.capacitor), (truth.geometry.planes, true));
-    // Blocks that are erased when the drive is full of data, but for those that collection keeps.
+    // Blocks that are erased when the drive is full of data, without the reserve of garbage collection.
     let geometry = &truth.geometry;
     let kept = u64::from(truth.blocks_kept()) * u64::from(geometry.pages) * u64::from(geometry.plane_count());
     let free = (geometry.page_count() - measured.identity.blocks - kept) * 4096;
@@ -127,7 +127,7 @@ fn what_was_not_filled_says_nothing_of_spare_space() {
     assert!(!estimate.config.gc.ideal);
 }
 
-/// A small drive of SWAN's make: a volatile buffer and 32 tags.
+/// A small drive of SWAN's kind: a volatile buffer and 32 tags.
 fn volatile() -> SsdConfig {
     let mut config = Preset::SwanSata.config();
     (config.geometry.blocks, config.geometry.pages, config.ftl.spare) = (48, 64, 300_000);
@@ -140,7 +140,7 @@ fn a_volatile_buffer_is_known_by_its_flushes() {
     let measured = everything(&truth);
     let found = Estimate::of(&measured).expect("it was read").config;
     assert!(!found.buffer.capacitor);
-    // The link is only half as fast again as the chips, so that the buffer fills slowly.
+    // The link is only half as fast again as the chips, so the buffer fills slowly.
     near("buffer", found.buffer.size as f64, truth.buffer.size as f64, 0.3);
     near("program", found.timing.program[0].0 as f64, truth.timing.program[0].0 as f64, 0.25);
     assert_eq!((found.queue.protocol, found.queue.depth), (truth.queue.protocol, 32));
@@ -154,11 +154,11 @@ fn a_drive_without_a_buffer_is_known_by_its_writes() {
         probed(drive(&truth, PreparedState::Empty), &[Part::Fresh, Part::Reads, Part::Light], &Unwatched);
     let found = Estimate::of(&measured).expect("it was read").config;
     assert_eq!(found.buffer.size, 0);
-    // As far as the number of chips is: what both make together is what was measured.
+    // As accurate as the number of chips: only the product of both was measured.
     near("program", found.timing.program[0].0 as f64, truth.timing.program[0].0 as f64, 0.25);
 }
 
-/// What each command costs on its way limits small reads, and no number of chips explains that.
+/// A cost per command limits small reads, which no number of chips explains.
 #[test]
 fn commands_that_cost_are_told_from_chips_that_are_few() {
     let mut truth = Preset::Femu.config();
@@ -177,7 +177,7 @@ fn commands_that_cost_are_told_from_chips_that_are_few() {
     }
 }
 
-/// A drive that refuses whatever would change it, and breaks down after so many requests.
+/// A drive that rejects all modifications, and fails after a number of requests.
 struct Guarded {
     drive: EmulatedSsd,
     left: Cell<u64>,
@@ -240,7 +240,7 @@ fn what_was_measured_before_a_failure_is_kept() {
     assert!(Estimate::of(&measured).is_some());
 }
 
-/// Somebody who stops when so many things have been begun.
+/// An observer that cancels the probe after a number of measurements have begun.
 struct Impatient(Cell<u32>);
 
 impl Watch for Impatient {

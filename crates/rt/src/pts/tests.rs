@@ -28,7 +28,7 @@ fn erased() -> EmulatedSsd {
     EmulatedSsd::inline(Ssd::new(&config(), 1, false))
 }
 
-/// Carries the short form out on the small drive, with minutes of that length.
+/// Runs the short form on the small drive, with minutes of this length.
 fn carried_out(test: Test, form: Form, minute: Nanos) -> Procedure {
     let drive = erased();
     let bytes = drive.disk().blocks * BLOCK_BYTES;
@@ -44,7 +44,7 @@ fn carried_out(test: Test, form: Form, minute: Nanos) -> Procedure {
 
 #[test]
 fn a_fresh_drive_saturates() {
-    // Long enough that one erase more or less is a small part of what is written in a minute.
+    // Long enough that one erase is a small part of the writes in a minute.
     let test = carried_out(Test::WriteSaturation, Form::Enterprise, Nanos::millis(30));
     let rates: Vec<f64> = test.of_stage(1).map(|record| record.figures.iops()).collect();
     let (first, last) = (rates[0], *rates.last().expect("there are some"));
@@ -109,7 +109,7 @@ fn a_failure_and_a_stop_keep_what_was_before() {
 /// Operation, first block, blocks, force unit access.
 type Asked = (Op, u64, u32, bool);
 
-/// A drive that notes what it is asked for.
+/// A drive that records its requests.
 struct Noting<D> {
     drive: D,
     asked: Rc<RefCell<Vec<Asked>>>,

@@ -75,8 +75,8 @@ enum Socket {
 type FileId = (u64, u64);
 
 impl Listener {
-    /// Listens on `address`. Beyond loopback only where `access` allows the network, encrypted or not. A unix
-    /// socket that was left behind by a server that is gone is replaced.
+    /// Listens on `address`. Beyond loopback only where `access` allows the network, encrypted or not. A
+    /// stale unix socket of a server that has exited is replaced.
     pub fn bind(address: &Address, access: &Access) -> Result<Listener, CannotListen> {
         let wrong = |error| CannotListen::System(address.clone(), error);
         let (socket, address) = match address {
@@ -153,8 +153,8 @@ impl Drop for Listener {
 fn bind_unix(path: &Path, permissions: Option<u32>) -> io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    // Linux makes the file with the permissions of the socket, less the umask (unix(7) does not say so,
-    // `unix_bind_bsd` does it).
+    // Linux creates the file with the permissions of the socket, less the umask (not documented in unix(7);
+    // see `unix_bind_bsd`).
     if let Some(permissions) = permissions {
         fchmod(&socket, Mode::from_raw_mode(permissions))?;
     }
@@ -196,7 +196,7 @@ fn file_id(path: &Path) -> io::Result<FileId> {
 }
 
 impl Address {
-    /// The URI by which NBD clients find `export` there (the NBD URI specification).
+    /// The URI of `export` at this address for NBD clients (the NBD URI specification).
     pub fn uri(&self, export: &str) -> String {
         self.uri_by("nbd", export)
     }
@@ -227,7 +227,7 @@ impl Address {
     }
 }
 
-/// With all but the characters that stand for themselves anywhere in a URI as `%xx` (RFC 3986, section 2.3).
+/// Percent-encodes all characters but the unreserved ones (RFC 3986, section 2.3).
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {
@@ -254,8 +254,7 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
 
-    /// Where nobody can listen yet, nobody can connect either: what matters is that the permissions are there
-    /// before.
+    /// No client can connect before the socket listens, so the permissions must be set before that.
     #[test]
     fn a_unix_socket_has_its_permissions_when_it_can_be_connected_to() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -267,7 +266,7 @@ mod tests {
             UnixStream::connect(&path).expect("it listens");
             drop(listener);
         }
-        // With the one call that makes the file: another process sees none of more.
+        // The call that creates the file sets them, so other processes never see wider ones.
         let path = folder.path().join("early");
         let socket = net::socket(AddressFamily::UNIX, SocketType::STREAM, None).expect("a socket");
         fchmod(&socket, Mode::from_raw_mode(0o600)).expect("a socket of ours");

@@ -1,22 +1,22 @@
-//! Memory for requests and replies under way: how much a connection may have of it.
+//! Memory budget of requests and replies in flight, and its division among connections.
 
 /// Bytes that all connections of a drive share.
 ///
-/// Half of them are divided: each connection has a *share* that nobody else can take, so a client that takes
-/// all it can get and gives nothing back cannot keep another from serving requests that fit its share. The
-/// other half is common: of it a connection may have as much as it leaves (dynamic thresholds: Choudhury and
-/// Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
-/// Networking 6(2), 1998, with α = 1).
+/// Half of them are divided: each connection has a guaranteed *share*, so a client that takes all it can get
+/// and releases nothing cannot keep another from requests that fit its share. The other half is common: a
+/// connection may have as much of it as remains free (dynamic thresholds: Choudhury and Hahne, "Dynamic queue
+/// length thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2), 1998, with
+/// α = 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     share: u64,
     common: u64,
-    /// Of what is common.
+    /// Bytes of the common half in use.
     used: u64,
 }
 
 impl Budget {
-    /// `limit` bytes, at least [`LEAST`], for at most `connections`.
+    /// A budget of `limit` bytes, at least [`LEAST`], for at most `connections` connections.
     pub fn new(limit: u64, connections: usize) -> Budget {
         let half = limit.max(LEAST) / 2;
         Budget { share: (half - EDGES) / connections.max(1) as u64, common: half + EDGES, used: 0 }
@@ -26,7 +26,7 @@ impl Budget {
         held.saturating_sub(self.share)
     }
 
-    /// Gives `bytes` to a connection that holds `held` bytes; false if it has to wait.
+    /// Reserves `bytes` for a connection that holds `held` bytes; false if it has to wait.
     #[must_use]
     pub fn take(&mut self, held: &mut u64, bytes: u64) -> bool {
         let (before, after) = (self.of_common(*held), self.of_common(*held + bytes));
@@ -39,7 +39,7 @@ impl Budget {
         true
     }
 
-    /// Takes `bytes` back from a connection that holds `held`.
+    /// Releases `bytes` of a connection that holds `held`.
     pub fn give_back(&mut self, held: &mut u64, bytes: u64) {
         let after = held.checked_sub(bytes).expect("only what was taken is given back");
         self.used -= self.of_common(*held) - self.of_common(after);
@@ -47,9 +47,9 @@ impl Budget {
     }
 }
 
-/// The least limit, in bytes: a request of the largest size fits what is common twice.
+/// Minimum limit, in bytes: the common half fits a request of the largest size twice.
 pub const LEAST: u64 = 128 << 20;
-/// What two requests of the largest size are charged beside their length, rounded up.
+/// Bytes charged for two requests of the largest size beyond their length, rounded up.
 const EDGES: u64 = 64 << 10;
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
         let (limit, connections) = (1u64 << 30, 1000);
         let mut budget = Budget::new(limit, connections);
         let mut held = vec![0; connections];
-        // One after the other takes all it can get, but the last.
+        // All connections but the last take as much as they can get, one after another.
         for held in &mut held[..connections - 1] {
             while budget.take(held, 4096) {}
         }

@@ -1,10 +1,10 @@
-//! What a request costs: bytes of memory until its reply is sent, and work of the service's thread.
+//! Cost of a request: bytes of memory until its reply is sent, and work of the service's thread.
 
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::wire::nbd::{Command, Header, Refusal};
 
-/// Bytes of the [`budget`](super::budget) that a request takes until its reply is sent: the blocks that its
-/// data touch, the extents of a block status, and for every request and its reply [`OVERHEAD`].
+/// Bytes of the [`budget`](super::budget) that a request is charged until its reply is sent: the blocks that
+/// its data covers, the extents of a block status, and [`OVERHEAD`] for each request and its reply.
 pub fn charge(header: &Header, command: Result<Command, Refusal>) -> u64 {
     let data = match command {
         Ok(Command::Disconnect) => return 0,
@@ -17,7 +17,7 @@ pub fn charge(header: &Header, command: Result<Command, Refusal>) -> u64 {
     data + OVERHEAD
 }
 
-/// Blocks that a trim or a request for zeros makes the drive go through; none for any other.
+/// Blocks that the drive has to visit for a trim or a request for zeros; zero for other requests.
 pub fn blocks_to_clear(header: &Header, command: Result<Command, Refusal>) -> u64 {
     match command {
         Ok(Command::Trim | Command::Zero) => u64::from(header.length).div_ceil(BLOCK_BYTES),
@@ -25,7 +25,7 @@ pub fn blocks_to_clear(header: &Header, command: Result<Command, Refusal>) -> u6
     }
 }
 
-/// What requests for block status have looked at in one turn of a service.
+/// Extents looked up for block status requests in one iteration of a service.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lookups {
     extents: u64,
@@ -33,29 +33,28 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// Another request may be answered in this turn. It looks at [`MOST_EXTENTS`] and [`MOST_LOOKED_AT`] at
-    /// the most, so a turn costs less than twice that.
+    /// True if another request may be answered in this iteration. A request looks up at most [`MOST_EXTENTS`]
+    /// and [`MOST_LOOKED_AT`], so an iteration costs less than twice that.
     pub fn has_room(&self) -> bool {
         self.extents < MOST_EXTENTS as u64 && self.blocks < MOST_LOOKED_AT
     }
 
-    /// An extent was looked at.
+    /// Counts an extent that was looked up.
     pub fn count(&mut self, blocks: u64) {
         self.extents += 1;
         self.blocks += blocks;
     }
 }
 
-/// Most extents that are looked at for one request for block status, and so the most of one reply. A file
-/// system takes some microseconds for each, some a hundred. A server may tell of less than was asked for (the
-/// standard, `NBD_CMD_BLOCK_STATUS`).
+/// Maximum extents looked up for one block status request, and so in one reply. Some file systems take a few
+/// microseconds for each, others a hundred. A server may return less than was requested (the standard,
+/// `NBD_CMD_BLOCK_STATUS`).
 pub const MOST_EXTENTS: usize = 64;
-/// Most blocks that are looked at for one request for block status: 256 MiB.
+/// Maximum blocks looked up for one block status request: 256 MiB.
 pub const MOST_LOOKED_AT: u64 = 65_536;
-/// Most blocks of trims and requests for zeros that are under way at a time, unless a single one has more: 4
-/// GiB.
+/// Maximum blocks of trims and requests for zeros in flight, unless a single one has more: 4 GiB.
 pub const MOST_CLEARED: u64 = 1 << 20;
-/// Bytes of an extent in a reply.
+/// Bytes per extent in a reply.
 const EXTENT_BYTES: u64 = 8;
-/// Bytes that a request and its reply take beside data and extents, in this server's queues.
+/// Bytes that a request and its reply take in this server's queues, beside data and extents.
 pub const OVERHEAD: u64 = 512;

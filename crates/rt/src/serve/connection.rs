@@ -1,4 +1,4 @@
-//! One client in the transmission phase.
+//! A client in the transmission phase.
 
 use super::budget::Budget;
 use super::charge::charge;
@@ -11,69 +11,68 @@ use tailcut_base::{Class, Time};
 use tailcut_host::Pool;
 use tailcut_host::wire::nbd::{Receiver, Reply, Rules};
 
-/// A connection: its socket, what is half received, and what is not sent yet.
+/// A connection: its socket, partly received requests, and unsent replies.
 #[derive(Debug)]
 pub struct Connection {
-    /// The socket, not blocking.
+    /// Non-blocking.
     pub socket: OwnedFd,
-    /// What requests are held against.
+    /// The rules that its requests are checked against.
     pub rules: Rules,
-    /// How much its reads matter.
+    /// Priority class of its reads.
     pub class: Class,
-    /// What is being received.
+    /// Parser of its requests.
     pub receiver: Receiver,
-    /// Bytes that were received, and how many of them were looked at: a request in front of the others has to
-    /// wait.
+    /// Received bytes, and how many of them were processed: a request ahead of the others has to wait.
     pub leftover: (Vec<u8>, usize),
-    /// Nothing more is read from it; it is closed when everything is answered.
+    /// No more requests are received; the connection is closed once all are answered.
     pub is_ending: bool,
-    /// There may be something to be read.
+    /// The socket may have data.
     pub is_readable: bool,
     /// The client has shut down its side: the socket is read to the end, because no further event announces
     /// data.
     pub is_hung: bool,
-    /// It stands in the list of those that are received from next.
+    /// It is in the list of connections to receive from.
     pub is_listed: bool,
-    /// Its socket is closed at the other end: no reply reaches its client any more.
+    /// The client has closed its socket: replies do not reach it any more.
     pub is_gone: bool,
-    /// It stands in the list of those that wait for what others hold.
+    /// It is in the queue of connections that wait for resources of others.
     pub is_blocked: bool,
-    /// Its next request is for block status, and this turn has looked at enough of the drive.
+    /// Its next request is for block status, and this iteration has no lookups left.
     pub awaits_lookup: bool,
-    /// It stands in the list of those that wait for that.
+    /// It is in the queue of connections that wait for lookups.
     pub is_queued_for_lookup: bool,
-    /// It stands in the list of those with something to be sent.
+    /// It is in the list of connections with replies to send.
     pub is_replying: bool,
-    /// It is told when the socket takes something again.
+    /// epoll watches for the socket to become writable.
     pub awaits_room: bool,
-    /// Requests that were let in and whose replies are not sent.
+    /// Admitted requests whose replies have not been sent.
     pub under_way: u32,
-    /// When it last took something.
+    /// When it last made progress.
     pub progress: Time,
     outgoing: VecDeque<(Reply, u64)>,
-    /// Bytes of the first reply that are sent.
+    /// Number of bytes of the first reply that have been sent.
     sent: usize,
     is_writable: bool,
 }
 
-/// What came of receiving.
+/// Result of receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// So many bytes were put into the buffer; there may be more where `more` says so.
+    /// Bytes were received into the buffer.
     Bytes {
-        /// The bytes.
+        /// Number of bytes.
         count: usize,
-        /// The socket was not emptied.
+        /// The socket may have more.
         more: bool,
     },
-    /// Nothing is there.
+    /// The call would block.
     Nothing,
-    /// Nothing will come any more.
+    /// End of input.
     End,
 }
 
 impl Connection {
-    /// A connection whose handshake is done; `leftover` came with its last bytes.
+    /// A connection that has completed its handshake; `leftover` arrived with the last bytes of that.
     pub fn new(socket: OwnedFd, rules: Rules, class: Class, leftover: Vec<u8>, now: Time) -> Connection {
         Connection {
             socket,
@@ -99,7 +98,7 @@ impl Connection {
         }
     }
 
-    /// Receives what is there: first into the blocks of a write under way, then into `buffer`.
+    /// Receives available bytes: first into the blocks of a partly received write, then into `buffer`.
     pub fn receive(&mut self, buffer: &mut [u8], pool: &mut Pool) -> Received {
         let is_direct = self.receiver.outstanding() >= DIRECT_FROM;
         let got = if is_direct {
@@ -122,7 +121,7 @@ impl Connection {
         }
     }
 
-    /// Received and offered bytes.
+    /// Receives into the blocks of a write; returns the numbers of bytes received and requested.
     fn receive_data(&mut self, pool: &mut Pool) -> Result<(usize, usize), Errno> {
         let mut places: [IoSliceMut<'_>; DIRECT_BLOCKS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
         let (mut used, mut offered) = (0, 0);
@@ -134,38 +133,39 @@ impl Connection {
         rustix::io::readv(&self.socket, &mut places[..used]).map(|count| (count, offered))
     }
 
-    /// A reply is to be sent; `charge` bytes of the budget go with it.
+    /// Queues a reply; sending it releases `charge` bytes of the budget.
     pub fn reply(&mut self, reply: Reply, charge: u64) {
         self.outgoing.push_back((reply, charge));
     }
 
-    /// There are replies that the socket may take.
+    /// True if replies are pending and the socket may accept data.
     pub fn has_outgoing(&self) -> bool {
         !self.outgoing.is_empty()
     }
 
-    /// The socket takes nothing more at the moment.
+    /// True if the socket accepts no more data for now.
     pub fn is_stuck(&self) -> bool {
         !self.is_writable
     }
 
-    /// A request waits to be let in.
+    /// True if a request waits to be admitted.
     pub fn is_waiting(&self) -> bool {
         self.receiver.is_waiting() || self.leftover.1 < self.leftover.0.len()
     }
 
-    /// Nothing more is to be done for it: a write whose end will not come is none.
+    /// True if nothing is left to do for it; a partly received write does not count, since it cannot
+    /// complete.
     pub fn is_over(&self) -> bool {
         self.is_ending && self.under_way == u32::from(self.receiver.write_under_way().is_some())
     }
 
-    /// The socket takes something again.
+    /// Records that the socket accepts data again.
     pub fn set_writable(&mut self) {
         self.is_writable = true;
     }
 
-    /// Sends what the socket takes; of what the connection has `held`, it gives back what went with replies
-    /// that are sent whole, and sets `released` then. False when nobody is there any more.
+    /// Sends as much as the socket takes; releases the charges of completely sent replies from `held`, and
+    /// sets `released` then. False if the client has disconnected.
     pub fn send(
         &mut self,
         budget: &mut Budget,
@@ -212,7 +212,7 @@ impl Connection {
         used
     }
 
-    /// Forgets the first `count` bytes of what is to be sent.
+    /// Drops the first `count` bytes of pending replies.
     fn strike(&mut self, count: usize, budget: &mut Budget, held: &mut u64, pool: &mut Pool) -> bool {
         self.sent += count;
         let mut released = false;
@@ -230,17 +230,17 @@ impl Connection {
         released
     }
 
-    /// Bytes of the budget that end with the connection: those of replies, and of a write that is being
-    /// received.
+    /// Bytes of the budget released when the connection is closed: those of replies, and of a partly received
+    /// write.
     pub fn abandoned(&self) -> u64 {
         let outgoing: u64 = self.outgoing.iter().map(|(_, charge)| charge).sum();
         outgoing + self.receiver.write_under_way().map_or(0, |(header, command)| charge(header, command))
     }
 }
 
-/// Data is received straight into its blocks if at least so much of it is missing; less is copied.
+/// Minimum missing bytes for data to be received directly into its blocks; less is copied.
 const DIRECT_FROM: usize = 16 << 10;
-/// Most blocks that one call receives into.
+/// Maximum number of blocks received into with one call.
 const DIRECT_BLOCKS: usize = 256;
-/// Most stretches of memory that one call sends from.
+/// Maximum number of memory slices sent with one call.
 const SLICES: usize = 256;

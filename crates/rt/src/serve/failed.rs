@@ -14,23 +14,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tailcut_host::wire::ctl::{Ask, refusal};
 use tailcut_host::wire::metrics::{Kind, Metrics};
 
-/// What outlives a service.
+/// State that outlives a service.
 pub struct Remains {
     /// The mailbox for its connections and administrative requests.
     pub mailbox: Arc<Mailbox<Message>>,
-    /// What it has said of itself.
+    /// Its live counters.
     pub live: Arc<Live>,
-    /// Connections of the whole server.
+    /// Number of open connections of the whole server.
     pub open_connections: Arc<AtomicUsize>,
 }
 
 impl Remains {
-    /// Serves; nothing is left of a service that panics, its drive included, which may be in any state.
+    /// Runs the service; None if it panics, which drops all of it, including the drive, whose state may be
+    /// inconsistent.
     pub fn outlive<D: Steered>(self, service: Service<D>) -> Option<(Figures, D)> {
         if let Ok(served) = catch_unwind(AssertUnwindSafe(|| service.run())) {
             return Some(served);
         }
-        // The panic has been told on standard error. Its connections were closed with it.
+        // The panic was reported on standard error. Its connections were closed with it.
         self.live.has_failed.store(true, Ordering::Relaxed);
         let connected = self.live.connections.swap(0, Ordering::Relaxed) as usize;
         self.open_connections.fetch_sub(connected, Ordering::Relaxed);
@@ -38,7 +39,7 @@ impl Remains {
         None
     }
 
-    /// Refuses until it is told to stop.
+    /// Refuses connections and requests until it receives a stop message.
     fn refuse(&self) {
         // Without a descriptor for epoll, requests stay unanswered.
         let Ok(epoll) = epoll::create(epoll::CreateFlags::CLOEXEC) else { return };

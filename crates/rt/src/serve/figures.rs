@@ -1,11 +1,11 @@
-//! What was served, and how quickly.
+//! Counters and latencies of a drive's service.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_host::wire::nbd::Command;
 
-/// Kinds of requests that are counted apart.
+/// Kinds of requests with separate counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Read.
@@ -51,34 +51,34 @@ impl Kind {
     }
 }
 
-/// Of one kind of request.
+/// Counters of one kind of request.
 #[derive(Clone, Debug, Default)]
 pub struct KindFigures {
-    /// From the moment at which a request was received to the one at which its reply was ready to be sent.
+    /// Latency from the receipt of a request until its reply is ready to send.
     pub latency: LatencyHistogram,
-    /// Bytes that they concerned.
+    /// Bytes read, written, cleared or otherwise covered.
     pub bytes: u64,
     /// Requests that failed.
     pub errors: u64,
 }
 
-/// What one drive has served.
+/// Counters of one drive.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// By kind, in the order of [`Kind::ALL`].
     pub kinds: [KindFigures; Kind::ALL.len()],
-    /// Requests that were refused: malformed, out of range, not allowed.
+    /// Rejected requests: malformed, out of range, or not permitted.
     pub refused: u64,
-    /// Requests that did not begin and end on blocks, and cost more for it.
+    /// Requests not aligned to blocks, which cost more.
     pub widened: u64,
     /// Connections so far.
     pub connections: u64,
-    /// Of these, closed because of what they sent, or because they stood in the way of others.
+    /// Of these, those closed because of malformed requests, or because they blocked others.
     pub expelled: u64,
 }
 
 impl Figures {
-    /// Counts a request that was carried out.
+    /// Counts an executed request.
     #[inline]
     pub fn count(&mut self, kind: Kind, bytes: u32, latency: Nanos, is_error: bool) {
         let figures = &mut self.kinds[kind as usize];
@@ -87,7 +87,7 @@ impl Figures {
         figures.errors += u64::from(is_error);
     }
 
-    /// Requests of all kinds.
+    /// Total number of requests.
     pub fn requests(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.latency.count()).sum()
     }
@@ -96,18 +96,18 @@ impl Figures {
 /// Counters of a running service for monitoring; slightly behind.
 #[derive(Debug, Default)]
 pub struct Live {
-    /// Requests that were answered.
+    /// Requests answered.
     pub requests: AtomicU64,
-    /// Bytes that were read and written.
+    /// Bytes read and written.
     pub bytes: AtomicU64,
-    /// Connections at the moment.
+    /// Number of open connections.
     pub connections: AtomicU64,
-    /// It has panicked, and is not served any more.
+    /// The service has panicked, and serves no more.
     pub has_failed: AtomicBool,
 }
 
 impl Live {
-    /// Adds to the figures; only one thread may.
+    /// Adds to the counters; for a single thread.
     pub(super) fn add(&self, requests: u64, bytes: u64) {
         let add =
             |figure: &AtomicU64, more| figure.store(figure.load(Ordering::Relaxed) + more, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What has happened to whom a thread watches.
+//! Polls the event sources of a thread.
 
 use rustix::event::epoll::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -7,13 +7,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use tailcut_base::Nanos;
 
-/// What has happened, or happens within `patience`; without one, whenever it does.
+/// Returns events that are pending or occur within `patience`; waits without limit if it is None.
 pub fn look<'a>(
     epoll: &OwnedFd,
     patience: Option<Nanos>,
     events: &'a mut [MaybeUninit<Event>],
 ) -> &'a [Event] {
-    // Milliseconds are too coarse for a drive's answer; poll takes nanoseconds everywhere.
+    // Milliseconds are too coarse for the latency of a drive; poll has nanosecond resolution on all kernels.
     let is_fine = patience.is_some_and(|patience| patience > Nanos::ZERO && patience < COARSE);
     let span = patience.map(|patience| Timespec {
         tv_sec: (patience.0 / 1_000_000_000) as i64,
@@ -21,7 +21,7 @@ pub fn look<'a>(
     });
     let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
     if is_fine {
-        // Whatever wakes it, the events say.
+        // Ignored: the events show what has occurred.
         let _ = rustix::event::poll(&mut [PollFd::new(epoll, PollFlags::IN)], span.as_ref());
     }
     let span = if is_fine { Some(&zero) } else { span.as_ref() };
@@ -32,5 +32,5 @@ pub fn look<'a>(
     }
 }
 
-/// From here on, milliseconds are fine enough.
+/// Timeouts from here on can be rounded to milliseconds.
 const COARSE: Nanos = Nanos::millis(10);

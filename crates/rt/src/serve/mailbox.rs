@@ -1,11 +1,11 @@
-//! What one thread hands to another that sleeps in a poll.
+//! Messages to a thread that sleeps in a poll.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
-/// Messages for a thread. Cheap enough for what happens once per connection; not meant for requests.
+/// A mailbox of a thread. Cheap enough for one message per connection; not meant for requests.
 #[derive(Debug)]
 pub struct Mailbox<T> {
     messages: Mutex<Vec<T>>,
@@ -13,7 +13,7 @@ pub struct Mailbox<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// An empty one.
+    /// An empty mailbox.
     pub fn new() -> io::Result<Mailbox<T>> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Mailbox { messages: Mutex::new(Vec::new()), event })

@@ -1,14 +1,15 @@
-//! The block server: drives for programs that speak NBD, and as block devices of this kernel.
+//! The block server: exports drives to NBD clients, and as block devices of this kernel.
 //!
-//! One thread accepts connections and carries out their handshakes ([`acceptor`]). Each drive has a thread of
-//! its own with all connections that use it ([`service`]): nothing is shared with others, so nothing is
-//! locked. Between the two a connection is handed over once, through a [`mailbox`]. Administrative requests
-//! arrive at the [`control_server`], another thread, which passes them on through the same mailboxes. Clients
-//! that want TLS are behind a thread of its own ([`tls`]). The kernel's own requests, of a drive that is a
-//! block device here ([`ublk`]), come to the thread of the drive beside its connections.
+//! One thread accepts connections and carries out their handshakes ([`acceptor`]). Each drive has its own
+//! thread, with all connections that use it ([`service`]): no state is shared between drives, so no locks are
+//! needed. A connection is handed from one to the other once, through a [`mailbox`]. Administrative requests
+//! arrive at the [`control_server`], another thread, which forwards them through the same mailboxes. Clients
+//! that use TLS are connected through a separate thread ([`tls`]). If a drive is also a block device here
+//! ([`ublk`]), the kernel's requests arrive at the drive's thread beside its connections.
 //!
-//! What a stranger can cost is bounded: connections, handshakes, the time that one takes, and the memory of
-//! requests and replies under way ([`budget`]). A connection that does not read its replies is not read from.
+//! The cost of a client is bounded: connections, handshakes and their duration, and the memory of requests
+//! and replies in flight ([`budget`]). The server does not read from a connection whose client does not read
+//! its replies.
 
 pub mod acceptor;
 pub mod address;

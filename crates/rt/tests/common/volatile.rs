@@ -1,5 +1,4 @@
-//! A drive with a volatile cache whose flush fails when a test says so, and then drops what it had in the
-//! cache.
+//! A drive with a volatile cache. On command, its next flush fails and drops the content of the cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,28 +9,28 @@ use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Request, Response};
 use tailcut_rt::{Answers, Drive};
 
-/// Such a drive.
+/// A drive with a volatile cache.
 #[derive(Clone, Default)]
 pub struct Volatile {
     blocks: u64,
-    /// What survives.
+    /// Content that survives a power loss.
     durable: BTreeMap<u64, Bytes>,
-    /// What a flush makes durable.
+    /// Content that the next flush makes durable.
     cache: BTreeMap<u64, Bytes>,
-    /// The next flush, or durable write, fails; the ones after that succeed.
+    /// The next flush or durable write fails; later ones succeed.
     fails: Arc<AtomicBool>,
     ready: Vec<Response<Bytes>>,
     replies: Vec<(Control, ControlReply)>,
 }
 
 impl Volatile {
-    /// A drive of zeros, and what makes its next flush fail.
+    /// A drive of zeros, and the flag that makes its next flush fail.
     pub fn new(blocks: u64) -> (Volatile, Arc<AtomicBool>) {
         let fails = Arc::new(AtomicBool::new(false));
         (Volatile { blocks, fails: Arc::clone(&fails), ..Volatile::default() }, fails)
     }
 
-    /// The same drive after a loss of power.
+    /// The same drive after a power loss.
     pub fn after_power_cut(&self) -> Volatile {
         Volatile { blocks: self.blocks, durable: self.durable.clone(), ..Volatile::default() }
     }

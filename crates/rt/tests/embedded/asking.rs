@@ -1,4 +1,4 @@
-//! What a store is asked for, one after the other.
+//! Operations on a store, one after another.
 
 use super::{on_file, on_memory, small};
 use std::time::Duration;
@@ -96,7 +96,7 @@ fn a_store_is_found_again_and_nothing_else_is_overwritten() {
     for key in 0..500u32 {
         store.set(&key.to_le_bytes(), &[key as u8; 5000]).expect("it fits");
     }
-    // One that is dropped ends as well.
+    // Dropping a store closes it as well.
     drop(store);
     let store = Store::open(on_file(&path)).expect("it is there");
     for key in 0..500u32 {
@@ -114,7 +114,7 @@ fn a_store_is_found_again_and_nothing_else_is_overwritten() {
     made.close().expect("the file takes everything");
 }
 
-/// An array of emulated drives, in this mode.
+/// A store over an array of emulated drives in this mode.
 fn emulated(mode: EpochMode) -> Store {
     let mut options = Options::emulated(4, Some((LayoutKind::Epochs, 2)));
     if let Place::Emulated { array, .. } = &mut options.place {

@@ -1,4 +1,4 @@
-//! A drive that stops to answer, or to take writes.
+//! A drive that stops completing requests, or rejects writes.
 
 use super::small;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use tailcut_rt::embedded::{Place, Settings, Store};
 use tailcut_rt::kv::{Making, finding};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
 
-/// A drive in memory with a will of its own.
+/// A drive in memory that stops completing requests on command.
 pub struct Deaf {
     drive: MemoryDrive,
     is_deaf: Arc<AtomicBool>,
-    /// Writes that are taken.
+    /// Number of writes that it still accepts.
     pub writes_left: u64,
     refused: Vec<Response<Bytes>>,
 }
 
-/// Such a drive, and what makes it deaf.
+/// A drive, and the flag that makes it stop completing requests.
 pub fn deaf() -> (Deaf, Arc<AtomicBool>) {
     let is_deaf = Arc::new(AtomicBool::new(false));
     let drive = MemoryDrive::new((64 << 20) / 4096, 64);
     (Deaf { drive, is_deaf: Arc::clone(&is_deaf), writes_left: u64::MAX, refused: Vec::new() }, is_deaf)
 }
 
-/// A store on it that waits for no longer than a moment at its end.
+/// A store on the drive, which waits only 20 ms for it when it closes.
 pub fn opened(mut drive: impl Steered + Send + 'static, is_durable: bool) -> Store {
     let (options, mut clock) = (small(Place::Memory), Clock::start());
     let (memory, most_item) = (options.memory, options.most_item);

@@ -1,4 +1,4 @@
-//! A durable store whose process is killed while it works: everything that was completed is there afterwards.
+//! A durable store whose process is killed while it writes: all completed writes survive.
 
 use super::{on_file, value};
 use std::collections::BTreeMap;
@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tailcut_rt::embedded::{Operation, Options, Store, Wait};
 
-/// Where the child finds its store, and which number its first write has.
+/// Environment variable with the path of the child's store and the number of its first write.
 const TASK: &str = "TAILCUT_EMBEDDED_TASK";
-/// Keys that are written again and again.
+/// Keys that are overwritten in turn.
 const KEYS: u64 = 97;
-/// Writes under way at a time; no key is written twice among them.
+/// Writes in flight; they never include two writes of one key.
 const ROOM: u64 = 16;
 
 fn options(path: PathBuf) -> Options {
     Options { is_durable: true, ..on_file(&path) }
 }
 
-/// The child: writes until it is killed, and says what was completed. On its own it does nothing.
+/// The child: writes until it is killed, and reports completed writes. Does nothing when run on its own.
 #[test]
 fn child() {
     let Ok(task) = std::env::var(TASK) else { return };
@@ -44,8 +44,7 @@ fn child() {
     }
 }
 
-/// Lets a child write until it has said so often that something was stored, and kills it. Returns the writes
-/// that were.
+/// Runs a child until it has reported `after` completed writes, and kills it. Returns the completed writes.
 fn kill(task: &str, after: usize) -> Vec<u64> {
     let mut child = Command::new(std::env::current_exe().expect("this program has a name"))
         .args(["killed::child", "--exact", "--nocapture"])
@@ -57,7 +56,7 @@ fn kill(task: &str, after: usize) -> Vec<u64> {
     let stored = |line: String| line.strip_prefix("stored ")?.parse::<u64>().ok();
     let mut all: Vec<u64> = lines.by_ref().map_while(Result::ok).filter_map(stored).take(after).collect();
     child.kill().expect("it can be killed");
-    // What it has said before it was counts, too.
+    // Reports made before the kill count as well.
     all.extend(lines.map_while(Result::ok).filter_map(stored));
     child.wait().expect("it ends");
     assert!(all.len() >= after, "it has stored so much");
@@ -81,7 +80,7 @@ fn what_was_completed_outlives_its_process() {
         for (&key, &write) in &last {
             let found = store.get(&key.to_le_bytes()).expect("it can be read").expect("it was stored");
             let number = u64::from_le_bytes(found[8..16].try_into().expect("eight bytes"));
-            // A write that was under way may have been stored, too.
+            // A write that was in flight may have been stored as well.
             assert!(number >= write && number % KEYS == key, "key {key}: write {number}, not {write}");
             assert_eq!(&*found, value(key, number));
         }

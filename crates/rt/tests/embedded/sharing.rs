@@ -1,11 +1,11 @@
-//! Several threads use one store.
+//! Several threads share one store.
 
 use super::{on_memory, value};
 use std::collections::HashMap;
 use tailcut_base::random::Stream;
 use tailcut_rt::embedded::{Store, When};
 
-/// A thread with keys of its own does what a map does.
+/// Compares a store with a map, in a thread with its own keys.
 fn compare(store: &Store, thread: u64, steps: u64) {
     let mut random = Stream::new(thread, "sharing");
     let mut map: HashMap<u64, Vec<u8>> = HashMap::new();

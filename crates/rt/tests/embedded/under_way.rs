@@ -1,4 +1,4 @@
-//! Operations under way, and their completions.
+//! Operations in flight, and their completions.
 
 use super::deaf::{deaf, opened};
 use super::volatile::Volatile;
@@ -19,13 +19,13 @@ fn operation(kind: u8, key: u64) -> Operation {
         8 => Operation::delete(&name),
         9 => Ok(Operation::flush()),
         10 => Operation::touch(&name),
-        // Refused by the engine: one of its completions is an error.
+        // The engine rejects it, so one of the completions is an error.
         _ => Operation::set(&name, &vec![0; 1 << 16]),
     }
     .expect("it is a key")
 }
 
-/// Whoever finds no room takes completions, as a caller would.
+/// Submits an operation; takes completions while the queue is full, as a caller would.
 fn submit(queue: &Queue, mut operation: Operation, user_data: u64, completions: &mut Vec<Completion>) {
     while let Err(refused) = queue.submit(operation, user_data) {
         assert_eq!(refused.why, Error::Busy);
@@ -94,7 +94,7 @@ fn a_full_queue_says_busy_and_gives_the_operation_back() {
     let mut completions = Vec::new();
     assert_eq!(queue.take(&mut completions, 1, Wait::ForOne), 1);
     queue.submit(refused.operation, 3).expect("there is room again");
-    // Others have room of their own.
+    // Other queues have their own room.
     store.queue(1).submit(get(), 0).expect("there is room");
     while queue.under_way() > 0 {
         queue.completions(&mut completions, Wait::ForOne);
@@ -123,7 +123,8 @@ fn a_descriptor_is_readable_as_long_as_there_are_completions() {
     };
     let mut completions = Vec::new();
     for round in 1..4 {
-        // What comes is seen, whenever it was asked for, and until all of it was taken.
+        // The descriptor becomes readable whenever the operation was submitted, and stays so until all
+        // completions are taken.
         assert!(is_readable(60_000));
         queue.submit(get(), round).expect("there is room");
         while queue.under_way() > 1 {
@@ -206,7 +207,7 @@ fn a_drive_that_refuses_writes_fails_what_was_to_be_durable() {
     assert_eq!(store.close().map(|_| ()), Err(Error::DriveFailed));
 }
 
-/// Its second flush would succeed, without what was written before the first one.
+/// The drive's second flush would succeed, without the data written before the first one.
 #[test]
 fn after_a_flush_that_failed_nothing_is_durable_and_reads_go_on() {
     let (drive, fails) = Volatile::new((64 << 20) / 4096);

@@ -1,4 +1,4 @@
-//! Stores are found, made, or left alone.
+//! Stores are opened, created, or left unchanged.
 
 use crate::faulty::Failing;
 use crate::{SMALL, memory_drive};
@@ -35,7 +35,7 @@ fn read(drive: &mut MemoryDrive, block: u64, blocks: u32) -> Vec<Bytes> {
     answers.responses.remove(0).data
 }
 
-/// How many parts there are.
+/// Opens or creates a store; returns its number of parts.
 fn attempt_parts<D: Drive>(drive: &mut D, making: Making, parts: u32) -> Result<usize, CannotFind> {
     find(drive, |_| SMALL, (making, parts), &mut Clock::start(), |_, _| {}).map(|engines| engines.len())
 }
@@ -89,7 +89,7 @@ fn an_empty_drive_gets_a_store_that_is_found_from_then_on() {
     assert!(matches!(taken, Err(CannotFind::Open(CannotOpen::Taken))), "{taken:?}");
 }
 
-/// Zeros at the beginning do not make a drive blank.
+/// Zeros at the start of a drive do not make it blank.
 #[test]
 fn a_store_without_superblocks_is_not_taken_for_a_blank_drive() {
     for number in [1, 2, 3] {
@@ -104,7 +104,7 @@ fn a_store_without_superblocks_is_not_taken_for_a_blank_drive() {
         attempt(&mut drive, Making::Create).expect("a new one");
     }
     let mut drive = memory_drive();
-    // A file system that leaves the first 64 KiB to others, such as btrfs.
+    // A file system that reserves the first 64 KiB, such as btrfs.
     write(&mut drive, 16, vec![Bytes::encode(b"_BHRfS_M")]);
     let refused = attempt(&mut drive, Making::OpenOrCreate);
     assert!(matches!(refused, Err(CannotFind::NotEmpty)), "{refused:?}");
@@ -128,7 +128,7 @@ fn a_drive_that_is_too_small_is_told() {
     attempt(&mut MemoryDrive::new(12 * 32, 16), Making::OpenOrCreate).expect("small segments");
 }
 
-/// The content of a drive on one of another size.
+/// Copies the content of a drive to one of another size.
 fn moved(drive: &mut MemoryDrive, blocks: u64) -> MemoryDrive {
     let mut to = MemoryDrive::new(blocks, 64);
     for block in 0..blocks.min(drive.disk().blocks) {
@@ -157,7 +157,7 @@ fn a_store_in_parts_is_where_it_was_when_its_drive_has_grown_and_refused_when_it
 fn one_superblock_that_can_be_read_is_enough() {
     for block in 0..2 {
         let mut drive = memory_drive();
-        // The other superblock is written when it is opened again.
+        // The second superblock is written when the store is opened again.
         attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
         attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("the same");
         let reads_it = move |request: &Request<Bytes>| {
@@ -166,7 +166,7 @@ fn one_superblock_that_can_be_read_is_enough() {
         };
         let mut drive = Failing::new(drive, reads_it);
         assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 1).expect("the same"), 2);
-        // Where nothing else is known, it may be a store.
+        // Without a readable superblock, the drive may hold a store.
         drive.drive = memory_drive();
         let refused = attempt_parts(&mut drive, Making::OpenOrCreate, 1);
         assert!(matches!(refused, Err(CannotFind::Open(CannotOpen::Disk(at))) if at == block), "{refused:?}");

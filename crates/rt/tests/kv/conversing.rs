@@ -1,4 +1,4 @@
-//! Clients that mean well.
+//! Well-behaved clients.
 
 use crate::{Client, MOST_ITEM, Rig, SMALL, emulated, hit, memory_drive, set, value};
 use std::net::UdpSocket;
@@ -26,7 +26,7 @@ fn commands_in_one_piece_are_answered_in_their_order() {
     assert!(served.figures.is_durable && served.drive.is_none());
 }
 
-/// Stores so many items of 16 KiB, and asks for all of them again in lines of 50 keys.
+/// Stores `items` items of 16 KiB, and reads them all back with 50 keys per command.
 fn check_items(client: &mut Client, items: usize) {
     let of = |number: usize| (format!("key{number}"), value(number, 16 << 10));
     for (key, value) in (0..items).map(of) {
@@ -50,7 +50,7 @@ fn check_flash<D: Steered + Send + 'static>(drive: D, is_durable: bool) {
     check_items(&mut rig.client(), 300);
     let served = rig.stop();
     assert!(served.figures.sums.engine.hits_on_flash > 0, "{:?}", served.figures.sums.engine);
-    // What was stored is there after a restart.
+    // Stored items survive a restart.
     let rig = Rig::with(served.drive, SMALL, ListenOptions::default(), limits, is_durable);
     let mut client = rig.client();
     check_present(&mut client, 300);
@@ -130,7 +130,7 @@ fn who_guesses_passwords_is_slowed_down() {
     let mut guesser = rig.client();
     guesser.send("set x 0 0 8\r\nme wrong\r\n".repeat(1000));
     guesser.say("", "CLIENT_ERROR authentication failure\r\n".repeat(5));
-    // Far fewer than were asked for, however long this test was kept waiting meanwhile.
+    // Far fewer than were sent, however long this test was preempted.
     let looked_at = rig.stop().figures.traffic.not_let_in;
     assert!((5..500).contains(&looked_at), "{looked_at}");
 }
@@ -158,8 +158,8 @@ fn datagrams_are_answered_by_datagrams() {
         content.to_vec()
     };
     assert_eq!(ask(b"get small\r\n"), [&hit("small", &value(1, 1000))[..], b"END\r\n"].concat());
-    // Whoever has forged the sender's address must not have more than one datagram sent there, whatever is
-    // asked for.
+    // A client that forges the sender's address must not make the server send more than one datagram there,
+    // whatever the request.
     let too_long = b"SERVER_ERROR reply too large for UDP, use TCP\r\n";
     let many = b"get key0 key1 key2\r\n".repeat(70);
     for request in [&b"get key0\r\n"[..], &b"get small small\r\n"[..], &many] {

@@ -1,4 +1,4 @@
-//! The end of a server.
+//! Shutdown of a server.
 
 use crate::faulty::{Failing, RestsLate};
 use crate::{Rig, SMALL, emulated, hit, memory_drive, set, value};
@@ -10,7 +10,7 @@ use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::{Glance, Limits, ListenOptions, Served};
 
 impl<D: Steered + Send + 'static> Rig<D> {
-    /// Stops it as soon as its figures say so.
+    /// Stops the server as soon as its counters meet a condition.
     pub fn stop_when(self, is_time: impl Fn(&Glance) -> bool) -> Served<D> {
         while !is_time(&self.server.glance()) {
             std::thread::yield_now();
@@ -28,7 +28,7 @@ fn what_was_received_is_answered_before_the_end() {
     }
     let gets: String = (0..100).map(|number| format!("get key{number}\r\n")).collect();
     client.send(format!("mn\r\n{gets}set last 0 0 1\r\n1\r\n"));
-    // Of what came in one piece, this is the first answer.
+    // The first reply to a batch that was sent in one piece.
     client.hear("MN\r\n");
     let stopping = std::thread::spawn(move || rig.stop());
     for number in 0..100 {
@@ -52,7 +52,7 @@ fn who_does_not_read_holds_up_nobody_at_the_end() {
     assert_eq!(served.figures.sums.items, 1);
 }
 
-/// Retries of writes to a full drive do not keep the server from ending.
+/// Retries of writes to a full drive do not keep the server from stopping.
 #[test]
 fn a_full_drive_does_not_hold_up_the_end() {
     let is_full = Arc::new(AtomicBool::new(false));

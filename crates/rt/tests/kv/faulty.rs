@@ -1,4 +1,4 @@
-//! Drives with faults, and one that ends late.
+//! Drives with faults, and a drive that needs several calls of `come_to_rest`.
 
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
@@ -39,7 +39,7 @@ impl<F: FnMut(&Request<Bytes>) -> bool> Drive for Failing<F> {
         }
         let is_read = request.op == Op::Read;
         self.failing.push((request.id, if is_read { Status::MediaError } else { Status::WriteProtected }));
-        // A read completes in its place, and changes nothing.
+        // A read, which changes nothing, completes in its place.
         self.drive.submit(now, Request { op: Op::Read, ..request });
     }
 
@@ -62,10 +62,10 @@ impl<F: FnMut(&Request<Bytes>) -> bool> Drive for Failing<F> {
     }
 }
 
-/// A drive in memory that has something to write before the end, as an array with block checksums has.
+/// A drive in memory with metadata to write before it closes, like an array with block checksums.
 pub struct RestsLate {
     pub drive: MemoryDrive,
-    /// How often it was asked to come to rest; it has the third time.
+    /// Number of calls to `come_to_rest`; the third one succeeds.
     pub asked: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A drive whose flush fails once and drops what it had: nothing that was acknowledged may be gone.
+//! A drive whose flush fails once and drops its cache: acknowledged items must not be lost.
 
 use crate::volatile::Volatile;
 use crate::{Client, Rig, SMALL, hit, set, value};
@@ -16,11 +16,11 @@ fn serve(drive: Volatile, is_durable: bool) -> Rig<FailStop<Volatile>> {
     Rig::with(Some(FailStop::new(drive)), SMALL, ListenOptions::default(), limits, is_durable)
 }
 
-/// The next line of an answer.
+/// Reads the next line of a reply.
 fn line(client: &Client) -> String {
     let mut text = String::new();
     let mut reader = BufReader::with_capacity(1, client.0.try_clone().expect("a descriptor"));
-    // After an error of the disk the server closes.
+    // The server closes the connection after a drive error.
     let _ = reader.read_line(&mut text);
     text
 }
@@ -50,10 +50,10 @@ fn a_store_acknowledges_nothing_on_the_strength_of_a_later_flush() {
         }
     }
     assert_eq!(stored, (0..ITEMS / 2).collect::<Vec<_>>(), "nothing after the flush that failed");
-    // Reads go on.
+    // Reads continue.
     let mut client = rig.client();
     client.say("get key0\r\n", [&hit("key0", &value(0, 5000))[..], b"END\r\n"].concat());
-    // The server looks after its drive from time to time while something happens.
+    // The server checks its drive from time to time while it has work.
     while !statistics(&rig).contains(&String::from("STAT drive_failed 1")) {}
     let told = statistics(&rig);
     let why = told.iter().find_map(|line| line.strip_prefix("STAT drive_failed_because "));

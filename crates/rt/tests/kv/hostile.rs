@@ -1,4 +1,4 @@
-//! Clients that do not mean well, or do not end what they begin.
+//! Misbehaving clients, and clients that do not complete their commands.
 
 use crate::{Client, Rig, emulated, hit, memory_drive, set, value};
 use std::io::Write;
@@ -6,7 +6,7 @@ use tailcut_base::Nanos;
 use tailcut_base::random::Stream;
 use tailcut_rt::kv::Limits;
 
-/// The server serves somebody else as if nothing had happened.
+/// Checks that the server still serves another client.
 fn check_service(client: &mut Client) {
     client.say(set("check", b"good"), "STORED\r\n");
     client.say("get check\r\n", "VALUE check 0 4\r\ngood\r\nEND\r\n");
@@ -18,7 +18,7 @@ fn who_does_not_read_is_not_served_and_nobody_else_notices() {
     let (mut slow, mut other) = (rig.client(), rig.client());
     let content = value(1, 50_000);
     slow.say(set("large", &content), "STORED\r\n");
-    // Two hundred megabytes of answers.
+    // 200 MB of replies.
     let gets = 4000;
     let mut writer = slow.0.try_clone().expect("a descriptor");
     std::thread::scope(|scope| {
@@ -40,7 +40,7 @@ fn a_slow_client_of_a_drive_gets_all_in_its_order() {
     for number in 0..100 {
         client.say(set(&format!("key{number}"), &value(number, 20_000)), "STORED\r\n");
     }
-    // More than may wait at a time, and more than may be left unread.
+    // More commands than may be pending, and more replies than may be left unread.
     let asked: Vec<usize> = (0..1000).map(|at| at * 37 % 100).collect();
     let gets: String = asked.iter().map(|number| format!("get key{number}\r\n")).collect();
     let mut writer = client.0.try_clone().expect("a descriptor");
@@ -63,7 +63,7 @@ fn whatever_is_sent_others_are_served() {
         if round % 3 == 0 {
             bytes.iter_mut().for_each(|byte| *byte = b"\r\n 0sgetcas"[usize::from(*byte) % 11]);
         }
-        // It may be closed in the middle.
+        // The server may close the connection in the middle.
         let _ = bad.0.write_all(&bytes);
         let _ = bad.0.shutdown(std::net::Shutdown::Write);
         bad.rest();
@@ -105,7 +105,7 @@ fn who_goes_in_the_middle_leaves_nothing_behind() {
         other.send(format!("get{keys}\r\nset new 0 0 100\r\nhalf"));
         drop(other);
     }
-    // Connections are taken in their order: all of them were.
+    // Connections are accepted in order, so all of them were.
     check_service(&mut rig.client());
     let served = rig.stop();
     assert_eq!((served.figures.sums.items, served.figures.traffic.connections), (101, 202));

@@ -1,4 +1,4 @@
-//! The key-value server among clients that mean well and clients that do not.
+//! The key-value server with well-behaved and misbehaving clients.
 
 #![allow(missing_docs)]
 
@@ -29,7 +29,7 @@ use tailcut_rt::{Clock, EmulatedSsd, MemoryDrive};
 use tailcut_ssd::{Preset, Ssd};
 use tempfile::TempDir;
 
-/// A server on a socket of its own.
+/// A server on its own socket.
 pub struct Rig<D> {
     pub server: Server<D>,
     folder: TempDir,
@@ -45,11 +45,11 @@ pub const SMALL: Settings = Settings {
     patience: Nanos::millis(1),
 };
 
-/// The most bytes of an item, as clients count them.
+/// Maximum size of an item in bytes, as clients count it.
 pub const MOST_ITEM: u64 = 60 << 10;
 
 impl<D: Steered + Send + 'static> Rig<D> {
-    /// A server with two threads of a store on a drive, in which nothing depends on time.
+    /// A server with two threads over a store on a drive; nothing depends on time.
     pub fn on(drive: D) -> Rig<D> {
         let limits = Limits { threads: 2, patience: Nanos::secs(3600), ..Limits::default() };
         Rig::with(Some(drive), SMALL, ListenOptions::default(), limits, false)
@@ -100,7 +100,7 @@ impl<D: Steered + Send + 'static> Rig<D> {
 
     pub fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(self.folder.path().join("socket")).expect("it takes connections");
-        // A test that would hang fails.
+        // A test that would hang fails instead.
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
         stream.set_write_timeout(Some(Duration::from_secs(60))).expect("a good time");
         stream
@@ -112,14 +112,14 @@ impl<D: Steered + Send + 'static> Rig<D> {
 }
 
 impl Rig<MemoryDrive> {
-    /// Everything in memory.
+    /// A server with all items in memory.
     pub fn in_memory(limits: Limits) -> Rig<MemoryDrive> {
         let settings = Settings { memory: 16 << 20, ..SMALL };
         Rig::with(None, settings, ListenOptions::default(), limits, false)
     }
 }
 
-/// A client that knows what it should be told.
+/// A client that checks the replies it gets.
 pub struct Client(pub UnixStream);
 
 impl Client {
@@ -127,7 +127,7 @@ impl Client {
         self.0.write_all(bytes.as_ref()).expect("the server takes it");
     }
 
-    /// The next answer is this one.
+    /// Checks that this is the next reply.
     pub fn hear(&mut self, answer: impl AsRef<[u8]>) {
         let shown = |text: &[u8]| text[..text.len().min(200)].escape_ascii().to_string();
         let (mut rest, mut heard) = (answer.as_ref(), [0; 4096]);
@@ -146,7 +146,7 @@ impl Client {
         self.hear(answer);
     }
 
-    /// So many lines, or those that come until the server closes.
+    /// The next `lines` lines, or fewer if the server closes the connection.
     pub fn first_answers(&mut self, lines: usize) -> Vec<u8> {
         let (mut heard, mut buffer) = (Vec::new(), [0; 4096]);
         while heard.iter().filter(|&&byte| byte == b'\n').count() < lines {
@@ -158,10 +158,10 @@ impl Client {
         heard
     }
 
-    /// Whatever comes until the server closes.
+    /// Everything received until the server closes the connection.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
-        // What came before the connection was cut counts.
+        // Data received before the connection was reset counts.
         let _ = self.0.read_to_end(&mut rest);
         rest
     }
@@ -171,14 +171,14 @@ pub fn memory_drive() -> MemoryDrive {
     MemoryDrive::new(1024 * 24, 64)
 }
 
-/// A small emulated SSD of 160 MiB or so.
+/// A small emulated SSD of about 160 MiB.
 pub fn emulated() -> EmulatedSsd {
     let mut config = Preset::G.config();
     config.geometry.blocks = 64;
     EmulatedSsd::inline(Ssd::new(&config, 3, false))
 }
 
-/// The value of a key: bytes that nothing else has.
+/// Value of a key; its bytes are unique.
 pub fn value(number: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| b'a' + ((at * 7 + number * 13 + at / 251) % 26) as u8).collect()
 }

@@ -1,4 +1,4 @@
-//! Clients that would make the server keep more for them than there is memory.
+//! Clients that try to make the server use more memory for them than it has.
 
 use crate::threads::told;
 use crate::{Client, Rig, SMALL, hit, memory_drive, set, value};
@@ -22,7 +22,7 @@ fn with_limits(limits: Limits) -> Rig<MemoryDrive> {
     Rig::serving(None, settings, ListenOptions::default(), limits, SERVICE)
 }
 
-/// Sends as much of it as the server takes at the moment.
+/// Sends as many bytes as the server accepts now.
 fn push(client: &mut Client, bytes: &[u8]) {
     client.0.set_nonblocking(true).expect("a socket");
     let mut rest = bytes;
@@ -30,19 +30,19 @@ fn push(client: &mut Client, bytes: &[u8]) {
         match client.0.write(rest) {
             Ok(count) => rest = &rest[count..],
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            // It was disconnected already.
+            // The client was disconnected already.
             Err(_) => break,
         }
     }
 }
 
-/// A number that `stats` tells.
+/// A counter from `stats`.
 pub fn figure(client: &mut Client, name: &str) -> u64 {
     client.send("stats\r\n");
     told(client)[name].parse().expect("a number")
 }
 
-/// Somebody else is served: small items and the large one.
+/// Checks that another client is served: small items and the large one.
 fn check_service(client: &mut Client) {
     for round in 0..10 {
         let (key, content) = (format!("key{round}"), value(round, 100));
@@ -83,7 +83,7 @@ fn who_reads_no_large_answers_takes_what_there_is_for_clients_and_others_are_ser
     }
 }
 
-/// Answers from a drive have the room that they were charged with, and not twice of it.
+/// Replies from a drive take the memory that they are charged with, not twice as much.
 #[test]
 fn who_reads_no_large_answers_from_a_drive_takes_no_more_than_there_is() {
     let settings = Settings { memory: 17 << 20, most_item: (1 << 20) + 1024, ..SMALL };
@@ -109,7 +109,7 @@ fn who_reads_no_large_answers_from_a_drive_takes_no_more_than_there_is() {
     rig.stop();
 }
 
-/// Large items, of which the memory cache holds fewer than half.
+/// Number of large items; the memory cache holds fewer than half of them.
 const ITEMS: usize = 50;
 
 #[test]
@@ -120,7 +120,7 @@ fn who_half_sends_values_takes_what_there_is_for_clients_and_others_are_served()
     }
 }
 
-/// Bytes of memory of this process.
+/// Resident memory of this process, in bytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is there");
@@ -128,7 +128,7 @@ fn resident() -> u64 {
     kib << 10
 }
 
-/// The most memory that a server can take, as `tailcut serve kv --help` and the documentation say.
+/// Upper bound of a server's memory, as in `tailcut serve kv --help` and the documentation.
 fn most_memory(threads: u32, clients: u64) -> u64 {
     (64 << 20)
         + SERVICE.most_client_memory(threads)
@@ -137,7 +137,7 @@ fn most_memory(threads: u32, clients: u64) -> u64 {
         + (32 << 20)
 }
 
-/// A process for each number of threads, so that others do not count.
+/// One process per number of threads, so that their memory is measured separately.
 #[test]
 fn the_process_takes_no_more_memory_than_the_formula_says() {
     for threads in [1, 2, 4] {
@@ -179,7 +179,7 @@ fn hostile_clients_of_a_process() {
 
 #[test]
 fn who_reads_everything_gets_it_however_many_there_are() {
-    // Nobody is disconnected, however long the machine keeps them from reading.
+    // No client is disconnected, however long the machine delays its reads.
     let memory_patience = Nanos::secs(3600);
     let rig = with_limits(Limits { threads: 2, memory_patience, ..Limits::default() });
     let content = value(1, LARGE);

@@ -1,4 +1,4 @@
-//! Invariants that do not hold: a connection or a shard ends, and nobody else.
+//! Violated invariants: only the connection or the shard concerned fails.
 
 use crate::memory::figure;
 use crate::{Client, Rig, SMALL, emulated, hit, memory_drive, set, value};
@@ -17,7 +17,7 @@ fn rig<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: 
     Rig::with(drive, settings, ListenOptions::default(), limits, is_durable)
 }
 
-/// One answer of one line.
+/// Reads a reply of one line.
 fn line(client: &mut Client) -> String {
     let mut line = Vec::new();
     while !line.ends_with(b"\r\n") {
@@ -40,7 +40,7 @@ fn a_panic_in_a_session_ends_its_connection_and_nothing_else() {
         for round in 0..5 {
             let mut bad = rig.client();
             bad.send("get key0\r\nget planted:session\r\nget key1\r\nset half 0 0 10\r\n123");
-            // What was not sent goes with it.
+            // Unsent replies are dropped with the connection.
             assert!(bad.rest().is_empty(), "round {round}");
             for (number, client) in good.iter_mut().enumerate() {
                 let key = format!("key{number}");
@@ -76,11 +76,11 @@ fn check_shard<D: Steered + Send + 'static>(rig: Rig<D>, shards: u64) {
                 served += 1;
             }
         }
-        // The next answer is that to the next command.
+        // The next reply belongs to the next command.
         good.hear("MN\r\n");
     }
     assert!(failed > 0 && (served > 0) == (shards > 1), "{failed} failed, {served} were served");
-    // So it is for commands of other kinds.
+    // Other kinds of commands behave alike.
     let (mut stored, mut refused) = (0, 0);
     for number in 0..100 {
         good.send(format!("set key{number} 0 0 1 noreply\r\nx\r\nms key{number} 1\r\ny\r\n"));
@@ -114,7 +114,7 @@ fn whoever_waits_for_a_shard_that_fails_is_told() {
         (0..100).flat_map(|number| set(&format!("key{number}"), &value(number, 10_000))).collect();
     let mut writer = waits.0.try_clone().expect("a descriptor");
     std::thread::scope(|scope| {
-        // It may be closed before it has sent everything.
+        // The connection may be closed before everything is sent.
         scope.spawn(move || std::io::Write::write_all(&mut writer, &sets).unwrap_or(()));
         let mut bad = rig.client();
         bad.send("get planted:shard\r\n");

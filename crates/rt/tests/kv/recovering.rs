@@ -1,4 +1,4 @@
-//! A server that serves while it finds what is on its drive.
+//! A server that serves during recovery.
 
 use crate::faulty::Failing;
 use crate::{Client, Rig, hit, memory_drive, set, value};
@@ -12,11 +12,11 @@ use tailcut_host::{Bytes, Request};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::{Answers, Drive, MemoryDrive};
 
-/// Enough for full segments that were durable, in each part of the store.
+/// Enough items for full segments that were durable, in each part of the store.
 const ITEMS: usize = 500;
 
-/// A drive that does not start background reads while `is_holding` is set: those of the summaries that
-/// recovery reads ahead.
+/// A drive that does not start background reads while `is_holding` is set: the read-ahead of segment
+/// summaries by recovery.
 struct HeldReads {
     drive: MemoryDrive,
     is_holding: Arc<AtomicBool>,
@@ -96,7 +96,7 @@ fn who_needs_what_was_not_found_yet_waits_and_others_do_not() {
     other.say(set("new", b"5"), "STORED\r\n");
     other.say("incr new 1\r\nget new\r\n", "6\r\nVALUE new 0 1\r\n6\r\nEND\r\n");
     other.say(set("key2", b"newer"), "STORED\r\n");
-    // Whether it is asked for before that or behind it makes no difference.
+    // It makes no difference whether the item is requested before or after this change.
     other.say(set("key4", b"newer"), "STORED\r\n");
     other.say("delete new\r\nget new\r\n", "DELETED\r\nEND\r\n");
     assert!(is_recovering(&other));
@@ -115,7 +115,7 @@ fn who_needs_what_was_not_found_yet_waits_and_others_do_not() {
 
 #[test]
 fn a_drive_that_does_not_give_back_what_is_on_it_is_not_served() {
-    // The drive fails with the first read of a summary.
+    // The drive fails from the first read of a summary on.
     let mut has_failed = false;
     let fails = move |request: &Request<Bytes>| {
         has_failed |= is_background_read(request);
@@ -123,7 +123,7 @@ fn a_drive_that_does_not_give_back_what_is_on_it_is_not_served() {
     };
     let rig = Rig::on(Failing::new(drive_with_items(), fails));
     let mut client = rig.client();
-    // It comes too late, or is told.
+    // The write may fail, if the connection is closed already; otherwise the server replies.
     let _ = std::io::Write::write_all(&mut client.0, b"get key0\r\n");
     client.rest();
     let figures = rig.stop().figures;

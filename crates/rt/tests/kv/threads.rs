@@ -16,7 +16,7 @@ fn rig<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: 
     Rig::with(drive, SMALL, ListenOptions::default(), limits(threads), is_durable)
 }
 
-/// A client with keys of its own says many commands at once, and knows all the answers.
+/// A client with its own keys sends many commands at once, and checks all replies.
 fn converse(mut client: Client, number: u64, rounds: u64) {
     let mut random = Stream::new(number, "client");
     let mut held: HashMap<u64, Vec<u8>> = HashMap::new();
@@ -44,7 +44,7 @@ fn converse(mut client: Client, number: u64, rounds: u64) {
                     there.into_iter().for_each(|there| there.extend(b"end"));
                 }
                 5 => {
-                    // Of a number that all count nobody knows how far it is: no answer is wanted.
+                    // All clients increment this counter, so its value is unknown: no reply is requested.
                     said.extend(b"incr all 1 noreply\r\n");
                 }
                 _ => {
@@ -78,7 +78,7 @@ fn every_client_is_told_what_it_has_said_before() {
     all_converse(&rig, 7, 60);
     let served = rig.stop();
     assert!(served.figures.is_durable);
-    // How many is a matter of who was faster: what is on its way to the drive is still in memory.
+    // The number depends on timing: items on their way to the drive are still in memory.
     assert!(served.figures.sums.engine.hits_on_flash > 0, "{:?}", served.figures.sums.engine);
 }
 
@@ -136,7 +136,7 @@ fn what_concerns_all_parts_reaches_them() {
     assert_eq!((sums.items, sums.statistics.cmd_set, sums.statistics.get_misses), (0, 0, 60));
 }
 
-/// What `stats` tells.
+/// The counters of `stats`.
 pub fn told(client: &mut Client) -> HashMap<String, String> {
     let mut text = Vec::new();
     while !text.ends_with(b"END\r\n") {

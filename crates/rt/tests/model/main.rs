@@ -1,8 +1,7 @@
-//! The protocol of waiting, with every order of its threads (loom).
+//! Model check of the waiting protocol under every interleaving of its threads (loom).
 //!
-//! The files of `path` that threads meet in are built here a second time, over the model's atomics. The
-//! model's threads are few and so are their requests; what it says holds for those, with at most so many
-//! preemptions.
+//! Compiles the files of `path` that synchronise threads a second time, over the model's atomics. The model
+//! has few threads and requests; its results hold for those, up to a bounded number of preemptions.
 
 #![allow(dead_code, reason = "the model needs less of these files than the crate has")]
 
@@ -29,7 +28,7 @@ use tailcut_host::path::Strategy;
 use tailcut_host::{Bytes, Mirror, Request, Response};
 use wake_event::WakeEvent;
 
-/// Checks a model with `preemptions`, and as many more as `TAILCUT_PREEMPTIONS` says.
+/// Checks a model with `preemptions` preemptions plus those of `TAILCUT_PREEMPTIONS`.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let more = std::env::var("TAILCUT_PREEMPTIONS").map_or(0, |more| more.parse().expect("a number"));
     let mut builder = loom::model::Builder::new();
@@ -67,14 +66,14 @@ fn looking_before_arming_loses_one() {
     assert!(loses_a_wake_up(Rule::ArmsBeforeItLooks, a_wake_up));
 }
 
-/// Threads of one lane read a block each, over a device that sleeps between requests.
+/// Threads of one lane read a block each from a device that sleeps between requests.
 #[derive(Clone, Copy)]
 struct Scene {
     strategy: &'static str,
     threads: u32,
-    /// Tags.
+    /// Number of tags.
     depth: u32,
-    /// The device announces the end of each request.
+    /// The device announces each completion.
     announces: bool,
     preemptions: usize,
 }
@@ -110,7 +109,7 @@ impl Scene {
         assert!(!lane.has_news(), "everything that was posted has been served");
     }
 
-    /// The device: it answers each request with its block, and sleeps when there is none.
+    /// The device: completes each request with its block, and sleeps when there is none.
     fn serve(self, mut device: DeviceEnd, event: &WakeEvent) {
         for _ in 0..self.threads {
             event.wait_for(|| device.has_requests());
@@ -128,8 +127,8 @@ impl Scene {
     }
 }
 
-/// The completion thread. A poll thread is one that looks without being woken: the model has none, because
-/// what it does when it looks is the same.
+/// The completion thread. A poll thread differs only in that it polls without a wakeup, so it is not
+/// modelled.
 fn notify(lane: &Lane, stop: &AtomicU32) {
     let mut told = Told::default();
     let is_over = || stop.load(Ordering::Acquire) != 0;

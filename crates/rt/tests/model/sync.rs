@@ -1,5 +1,5 @@
-//! What `path::sync` has, for the model: every order in which threads can go on, and every value that a
-//! processor may show them, is tried.
+//! The model's version of `path::sync`: explores every interleaving of threads, and every value that a
+//! processor may show them.
 
 pub use loom::sync::Mutex;
 pub use loom::sync::atomic::{AtomicU32, Ordering};
@@ -8,8 +8,8 @@ use loom::sync::{Arc, Condvar};
 use std::cell::Cell;
 use std::time::Instant;
 
-/// A ring with the synchronisation that `rtrb` has and no more: each side publishes its own count, and an
-/// empty ring is one whose writer's count the reader has not seen.
+/// A ring with exactly the synchronisation of `rtrb`: each side publishes its own count, and a ring is empty
+/// while the reader has not seen the writer's count.
 pub fn ring<T>(places: usize) -> (Producer<T>, Consumer<T>) {
     let ring = Arc::new(Ring {
         written: AtomicU32::new(0),
@@ -23,7 +23,7 @@ pub fn ring<T>(places: usize) -> (Producer<T>, Consumer<T>) {
 struct Ring<T> {
     written: AtomicU32,
     read: AtomicU32,
-    /// Locks of the standard library: the model does not see them, so that they order nothing.
+    /// Locks of the standard library: the model does not see them, so they order nothing.
     places: Vec<std::sync::Mutex<Option<T>>>,
 }
 
@@ -67,7 +67,7 @@ pub fn pause() {
     loom::thread::yield_now();
 }
 
-/// A futex: the system compares and falls asleep under a lock of its own, which who wakes takes as well.
+/// A futex: the system compares and falls asleep under its own lock, which wakers take as well.
 #[derive(Debug, Default)]
 pub struct Futex {
     word: AtomicU32,
@@ -87,7 +87,7 @@ impl Futex {
         }
     }
 
-    /// Time does not pass in the model: it is as if the moment never came.
+    /// Time does not advance in the model: the deadline never comes.
     pub fn wait_until(&self, value: u32, _: Instant) {
         self.wait(value);
     }
@@ -105,7 +105,7 @@ pub enum Rule {
 }
 
 thread_local! {
-    /// All threads of a model run on the one that checks it.
+    /// All threads of a model run on the thread that checks it.
     static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
 }
 
@@ -113,7 +113,7 @@ pub fn holds(rule: Rule) -> bool {
     BROKEN.get() != Some(rule)
 }
 
-/// Checks a model in which `rule` does not hold; true if it ends with threads that sleep for ever.
+/// Checks a model in which `rule` is violated; true if it ends with threads that sleep for ever.
 pub fn loses_a_wake_up(rule: Rule, check: impl FnOnce() + std::panic::UnwindSafe) -> bool {
     BROKEN.set(Some(rule));
     let result = std::panic::catch_unwind(check);

@@ -1,4 +1,4 @@
-//! Questions to a server, while it serves and when something is wrong with its drives.
+//! Administrative requests to a running server, also while its drives have faults.
 
 use crate::{header, use_it};
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ fn name(name: &str) -> Name {
     Name { name: name.into(), description: String::new(), is_read_only: false, ublk: None }
 }
 
-/// A small drive that knows the control interface.
+/// A small drive that supports the control interface.
 fn device() -> SsdConfig {
     let mut device = Preset::G.config();
     device.geometry.blocks = 24;
@@ -24,7 +24,7 @@ fn device() -> SsdConfig {
     device
 }
 
-/// A drive, or an array of so many, emulated or on these files.
+/// A drive, or an array of `members` drives, emulated or on these files.
 fn make(members: u32, paths: &[PathBuf], clock: Clock) -> Result<AnyDrive, BuildError> {
     let mut array = ArrayConfig { drives: members, layout: LayoutKind::Raid5, ..ArrayConfig::default() };
     (array.raid.chunk, array.raid.journal) = (8192, 40 * 4096);
@@ -42,7 +42,7 @@ fn make(members: u32, paths: &[PathBuf], clock: Clock) -> Result<AnyDrive, Build
     plan.build(clock, |_| Ok(()))
 }
 
-/// A server of such drives in a folder, and how to reach it.
+/// A server of such drives in a folder, with its socket.
 struct Rig {
     server: Server<AnyDrive>,
     folder: tempfile::TempDir,
@@ -73,7 +73,7 @@ impl Rig {
         Client::connect(self.server.address(), export).expect("the server takes connections")
     }
 
-    /// Asks until the answer is as wanted.
+    /// Repeats a request until the reply is as wanted.
     fn wait_for(&self, line: &str, is_wanted: impl Fn(&str) -> bool) -> String {
         loop {
             let answer = self.ask(line);
@@ -127,7 +127,7 @@ fn of_several_drives_one_is_meant() {
     rig.server.stop();
 }
 
-/// A drive is taken from an array that serves, another takes its place, and all is there.
+/// A drive is removed from an array in service and replaced by another; no data is lost.
 fn goes_on_without_a_drive(files: usize, replacement: impl Fn(&Path) -> String) {
     let rig = Rig::new(&[("disk", 4, files)]);
     assert!(!rig.ask("status").contains("late by"), "nobody has waited for it yet");

@@ -1,4 +1,4 @@
-//! An authority that makes certificates for tests, in files with the names that NBD programs agree on.
+//! A certificate authority for tests; its files have the names that NBD programs agree on.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose,
@@ -8,14 +8,14 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// An authority.
+/// A certificate authority.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: String,
 }
 
 impl Authority {
-    /// A new one, that nobody knows.
+    /// A new authority, which no program trusts yet.
     pub fn new() -> Authority {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "authority of a test");
@@ -27,18 +27,18 @@ impl Authority {
         Authority { issuer: Issuer::new(params, key), certificate }
     }
 
-    /// Writes `ca-cert.pem`: who reads that folder believes what this authority signs.
+    /// Writes `ca-cert.pem`: users of that folder trust certificates of this authority.
     pub fn trust(&self, folder: &Path) {
         put(folder, "ca-cert.pem", &self.certificate);
     }
 
-    /// Writes certificate and key of a `server` or a `client`, which is this machine.
+    /// Writes certificate and key of a `server` or a `client`, issued for this machine.
     pub fn issue(&self, folder: &Path, role: &str, serial: u64) {
         let mut params = CertificateParams::new(vec![String::from("localhost")]).expect("a name");
         params.subject_alt_names.push(rcgen::SanType::IpAddress(Ipv4Addr::LOCALHOST.into()));
         params.distinguished_name.push(DnType::CommonName, role);
         params.serial_number = Some(SerialNumber::from(serial));
-        // Newer versions of QEMU ask for both.
+        // Newer versions of QEMU require both.
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
         params.extended_key_usages = vec![match role {
             "server" => ExtendedKeyUsagePurpose::ServerAuth,

@@ -1,4 +1,4 @@
-//! TLS: clients that come through it, clients that do not, and those that would get around it.
+//! TLS: accepted clients, rejected clients, and clients that try to bypass it.
 
 use crate::authority::Authority;
 use crate::many::step;
@@ -43,7 +43,7 @@ impl Secure {
         Secure { rig, folder }
     }
 
-    /// Connected, with flags said.
+    /// A connection after the exchange of flags.
     fn raw(&self) -> UnixStream {
         self.try_raw().expect("it takes connections")
     }
@@ -56,25 +56,25 @@ impl Secure {
         Ok(socket)
     }
 
-    /// A client, where there may be no room for one.
+    /// A client; fails if the server has no slot for it.
     fn try_client(&self) -> io::Result<Client<Tls>> {
         let mut socket = self.try_raw()?;
         socket.write_all(&option(NBD_OPT_STARTTLS, &[]))?;
         socket.read_exact(&mut [0; 20])?;
         let mut client =
             Client::choose(StreamOwned::new(session(&self.folder, &TLS13, false), socket), "disk", true)?;
-        // It is told that there is an export before there is a slot.
+        // The server confirms the export before it assigns a slot.
         client.call(&header(0, 0, 1), &[]).map(|_| client)
     }
 
-    /// TLS was asked for and granted, but has not begun.
+    /// A connection with TLS requested and granted, but not begun.
     fn consented(&self) -> UnixStream {
         let mut socket = self.raw();
         assert_eq!(ask(&mut socket, NBD_OPT_STARTTLS, &[]), NBD_REP_ACK);
         socket
     }
 
-    /// Under TLS, in the negotiation.
+    /// A connection under TLS, in the negotiation phase.
     fn negotiating(&self) -> Tls {
         StreamOwned::new(session(&self.folder, &TLS13, false), self.consented())
     }
@@ -88,7 +88,7 @@ impl Secure {
         Client::choose(stream, "disk", true).expect("the export is there")
     }
 
-    /// In the transmission phase, without anything that would buffer.
+    /// A connection in the transmission phase, without buffering.
     fn transmitting(&self) -> Tls {
         let mut stream = self.negotiating();
         stream.write_all(&option(NBD_OPT_EXPORT_NAME, b"disk")).expect("it listens");
@@ -97,7 +97,7 @@ impl Secure {
     }
 }
 
-/// A folder with what server and client need.
+/// A folder with the files of server and client.
 fn certified(authority: &Authority) -> TempDir {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
     authority.trust(folder.path());
@@ -106,7 +106,7 @@ fn certified(authority: &Authority) -> TempDir {
     folder
 }
 
-/// A client's session that believes in the authority of `folder`, and shows its own certificate if it shall.
+/// A client session that trusts the authority of `folder`, and presents its own certificate if told to.
 fn session(
     folder: &TempDir,
     version: &'static SupportedProtocolVersion,
@@ -135,7 +135,7 @@ fn option(number: u32, data: &[u8]) -> Vec<u8> {
     [&IHAVEOPT.to_be_bytes()[..], &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
 }
 
-/// Says an option and returns the kind of the first answer.
+/// Sends an option and returns the type of the first reply.
 fn ask(socket: &mut (impl Read + Write), number: u32, data: &[u8]) -> u32 {
     socket.write_all(&option(number, data)).expect("it listens");
     let mut answer = [0; 20];
@@ -146,7 +146,7 @@ fn ask(socket: &mut (impl Read + Write), number: u32, data: &[u8]) -> u32 {
     word(12)
 }
 
-/// All that still comes until the server hangs up.
+/// All data received until the server closes the connection.
 fn rest(socket: &mut impl Read) -> Vec<u8> {
     let mut rest = Vec::new();
     match socket.read_to_end(&mut rest) {
@@ -203,7 +203,7 @@ fn where_it_is_required_nothing_is_served_before() {
     for number in [NBD_OPT_LIST, NBD_OPT_STRUCTURED_REPLY, NBD_OPT_GO, NBD_OPT_INFO, 12_345] {
         assert_eq!(ask(&mut socket, number, &[]), NBD_REP_ERR_TLS_REQD);
     }
-    // And then it is not too late.
+    // TLS can still begin afterwards.
     assert_eq!(ask(&mut socket, NBD_OPT_STARTTLS, &[]), NBD_REP_ACK);
     let stream = StreamOwned::new(session(&secure.folder, &TLS13, false), socket);
     use_it(&mut Client::choose(stream, "disk", true).expect("the export is there"), 0, 1);
@@ -233,16 +233,16 @@ fn what_was_agreed_on_in_the_clear_does_not_hold() {
     let mut stream = StreamOwned::new(session(&secure.folder, &TLS13, false), socket);
     assert_eq!(ask(&mut stream, NBD_OPT_STARTTLS, &[]), NBD_REP_ERR_INVALID, "it begins once");
     let mut client = Client::choose(stream, "disk", true).expect("the export is there");
-    // It would not understand a structured reply.
+    // The client would not understand a structured reply.
     use_it(&mut client, 0, 1);
 }
 
-/// Whoever sits in between could say it, and have it taken for the client's own words.
+/// An attacker on the path could inject the option, and have it taken for the client's own.
 #[test]
 fn words_slipped_in_behind_the_wish_are_not_heard() {
     let secure = Secure::new(patient(), false);
     let slipped = option(NBD_OPT_EXPORT_NAME, b"disk");
-    // In the same piece, or in one that comes before TLS does.
+    // In the same packet, or in one that precedes TLS.
     let mut socket = secure.raw();
     socket.write_all(&[option(NBD_OPT_STARTTLS, &[]), slipped.clone()].concat()).expect("it listens");
     assert!(rest(&mut socket).len() <= 20, "consent at most");
@@ -264,7 +264,7 @@ fn garbage_in_place_of_a_handshake_ends_it() {
         [b"GET / HTTP/1.1\r\n\r\n", &[0xFF; 1000], &[0; 64], &too_long, &hello_without_end];
     for (number, garbage) in cases.into_iter().enumerate() {
         let mut socket = secure.consented();
-        // It may hang up before everything is written.
+        // The server may close the connection before everything is written.
         let _ = socket.write_all(garbage);
         let _ = socket.shutdown(Shutdown::Write);
         rest(&mut socket);
@@ -296,7 +296,7 @@ fn half_a_handshake_holds_up_nobody() {
 #[test]
 fn late_handshakes_are_ended() {
     let secure = Secure::new(Limits { handshake: Nanos::millis(1), ..patient() }, true);
-    // How far it comes depends on the machine; that it ends does not.
+    // How far it gets depends on the machine; that it ends does not.
     if let Ok(mut socket) = secure.try_raw() {
         let _ = socket.write_all(&option(NBD_OPT_STARTTLS, &[]));
         rest(&mut socket);
@@ -340,7 +340,7 @@ fn a_write_that_ends_half_way_does_not_happen() {
     }
 }
 
-/// Who has asked for everything and says so gets it, and then an end in good form.
+/// A client that has sent all its requests and closes its side gets all replies, and then an orderly close.
 #[test]
 fn who_says_no_more_still_hears_the_rest() {
     let secure = Secure::new(patient(), true);
@@ -358,8 +358,8 @@ fn who_says_no_more_still_hears_the_rest() {
     assert_eq!(replies[29 * (16 + (1 << 20)) + 16..][..10_000], [3; 10_000]);
 }
 
-/// Reads so many bytes, and leaves what is still to be sent: a stream would send that first, and wait for one
-/// who waits for it.
+/// Reads `bytes` bytes, and leaves the unsent rest: a stream would first send that, and block on a server
+/// that waits for this client to read.
 fn hear(stream: &mut Tls, bytes: usize) {
     let (mut room, mut heard) = (vec![0; 64 << 10], 0);
     while heard < bytes {
@@ -377,7 +377,7 @@ fn hear(stream: &mut Tls, bytes: usize) {
     }
 }
 
-/// Each asks for as much as it is let and reads nothing back.
+/// Each client sends as many requests as the server accepts, and reads no replies.
 #[test]
 fn who_reads_nothing_back_is_not_read_from() {
     let secure = Secure::new(Limits { memory: 128 << 20, ..patient() }, true);
@@ -388,14 +388,14 @@ fn who_reads_nothing_back_is_not_read_from() {
     for hog in &mut hogs {
         hog.sock.set_nonblocking(true).expect("a socket of ours");
         let mut sent = 0;
-        // As much as it takes: at some point it does not read any more.
+        // Sends until the server stops reading.
         while hog.write_all(&asks).is_ok() {
             sent += asks.len();
             assert!(sent < 64 << 20, "the server reads on and on");
         }
         use_it(&mut good, 20_000, 2);
     }
-    // Who reads again is served again.
+    // A client that reads again is served again.
     let mut back = hogs.remove(0);
     back.sock.set_nonblocking(false).expect("a socket of ours");
     hear(&mut back, 3 << 20);
@@ -415,7 +415,7 @@ fn many_connections_come_and_go() {
             1 => drop(secure.try_raw().map(|mut socket| socket.write_all(&option(NBD_OPT_STARTTLS, &[])))),
             2 => drop(secure.try_client()),
             _ => {
-                // It asks, and does not wait for the answer.
+                // The client sends a request, and does not wait for the reply.
                 let Ok(mut client) = secure.try_client() else { continue };
                 client.ask(&header(0, 0, 4 << 20), &[]);
                 client.send().expect("it listens");
@@ -425,7 +425,7 @@ fn many_connections_come_and_go() {
             use_it(&mut good, 0, round as u8);
         }
     }
-    // All slots are free again, and no more than there are.
+    // All slots are free again, and no more than the limit.
     let mut clients = Vec::new();
     while clients.len() < 19 {
         clients.extend(secure.try_client().ok());
@@ -469,7 +469,7 @@ fn clients_show_who_they_are_where_that_is_asked() {
         };
         assert_eq!(attempt(&secure.folder, true).ok(), Some(0));
         assert!(attempt(&secure.folder, false).is_err(), "nobody is anonymous");
-        // Signed by somebody else, while the server is believed.
+        // Signed by another authority, while the client trusts the server.
         let stranger = certified(&Authority::new());
         authority.trust(stranger.path());
         assert!(attempt(&stranger, true).is_err());
@@ -486,7 +486,7 @@ fn who_was_revoked_is_not_let_in() {
     let secure = Secure::of(folder, patient(), true, true);
     let stream = StreamOwned::new(session(&secure.folder, &TLS12, true), secure.consented());
     assert!(Client::choose(stream, "disk", true).is_err());
-    // Another of the same authority is.
+    // Another certificate of the same authority is accepted.
     authority.issue(secure.folder.path(), "client", 3);
     let stream = StreamOwned::new(session(&secure.folder, &TLS12, true), secure.consented());
     use_it(&mut Client::choose(stream, "disk", true).expect("it is let in"), 0, 1);

@@ -1,4 +1,4 @@
-//! A drive whose flush fails once and drops what it had.
+//! A drive whose flush fails once and drops its cache.
 
 use crate::volatile::Volatile;
 use crate::{Rig, header, patient};
@@ -32,7 +32,7 @@ fn after_a_flush_that_failed_none_succeeds_and_reads_go_on() {
             false => other.call(&flush(), &[]),
         };
         assert_eq!(failed.expect("a reply").0, EIO);
-        // The drive would succeed from now on, without what was written.
+        // From now on the drive would succeed, without the data written before.
         for client in [&mut one, &mut other] {
             assert_eq!(client.call(&flush(), &[]).expect("a reply").0, EIO);
             assert_eq!(client.call(&write(), &new).expect("a reply").0, EIO);

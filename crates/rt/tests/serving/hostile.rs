@@ -1,4 +1,4 @@
-//! Clients that do harm: the others notice nothing, and what was acknowledged is there.
+//! Misbehaving clients: others are not affected, and acknowledged writes are kept.
 
 use crate::{Rig, header, patient, use_it};
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ fn transmitting(rig: &Rig) -> UnixStream {
     socket
 }
 
-/// True when the server has hung up.
+/// True once the server has closed the connection.
 fn is_hung_up(mut socket: UnixStream) -> bool {
     let mut rest = Vec::new();
     socket.read_to_end(&mut rest).is_ok() || rest.is_empty()
@@ -56,14 +56,14 @@ fn a_write_that_ends_half_way_does_not_happen() {
         drop(socket);
         assert_eq!(good.call(&header(0, 0, 10_000), &[]).expect("a reply"), (0, vec![7; 10_000]));
     }
-    // And what was acknowledged to somebody who is gone is there.
+    // Writes acknowledged to a disconnected client are kept.
     let mut other = rig.client();
     use_it(&mut other, 400_000, 8);
     drop(other);
     assert_eq!(good.call(&header(0, 400_000, 10_000), &[]).expect("a reply"), (0, vec![8; 10_000]));
 }
 
-/// The end of a connection may come together with its last bytes, and then nothing announces it again.
+/// The end of a connection may arrive together with its last bytes, and then no event announces it again.
 #[test]
 fn who_goes_in_the_middle_of_a_request_leaves_no_slot_taken() {
     let rig = Rig::new(Limits { connections: 8, ..patient() });
@@ -72,7 +72,7 @@ fn who_goes_in_the_middle_of_a_request_leaves_no_slot_taken() {
         client.ask(&header(1, 0, 100_000), &[1; 10]);
         client.send().expect("it listens");
     }
-    // The slots are free as soon as the server has looked.
+    // The slots are free as soon as the server has polled.
     let mut clients = Vec::new();
     for _ in 0..100_000 {
         clients.extend(Client::connect(rig.server.address(), "disk").ok());
@@ -107,7 +107,7 @@ fn requests_out_of_range_are_refused_and_the_connection_goes_on() {
     assert_eq!(served.drives[0].1.refused, 8);
 }
 
-/// Each asks for as much as it is let and reads nothing back.
+/// Each client sends as many requests as the server accepts, and reads no replies.
 #[test]
 fn who_reads_nothing_back_is_not_read_from() {
     let rig = Rig::new(Limits { memory: 128 << 20, ..patient() });
@@ -117,7 +117,7 @@ fn who_reads_nothing_back_is_not_read_from() {
     for hog in &mut hogs {
         hog.set_nonblocking(true).expect("a socket of ours");
         let asks: Vec<u8> = (0..2000).flat_map(|_| header(0, 0, 1 << 20).encode()).collect();
-        // As much as it takes: at some point it does not read any more.
+        // Sends until the server stops reading.
         let mut sent = 0;
         while let Ok(count) = hog.write(&asks[sent % 28..]) {
             sent += count;
@@ -125,7 +125,7 @@ fn who_reads_nothing_back_is_not_read_from() {
         }
         use_it(&mut good, 20_000, 2);
     }
-    // Who reads again is served again.
+    // A client that reads again is served again.
     let mut back = hogs.remove(0);
     back.set_nonblocking(false).expect("a socket of ours");
     back.read_exact(&mut vec![0; 3 << 20]).expect("three replies");
@@ -136,14 +136,14 @@ fn who_reads_nothing_back_is_not_read_from() {
     assert_eq!(served.drives[0].1.expelled, 0);
 }
 
-/// Without patience, those who hold memory that others need are closed.
+/// Without patience, clients that hold memory that others need are disconnected.
 #[test]
 fn who_stands_in_the_way_is_expelled() {
     let rig = Rig::new(Limits { memory: 128 << 20, patience: Nanos(1), ..patient() });
     let hogs: Vec<UnixStream> = (0..8)
         .map(|_| {
             let mut hog = transmitting(&rig);
-            // The beginning of a write that never ends, of most of what there is.
+            // The beginning of a write of most of the memory, which never completes.
             let start = header(1, 0, 30 << 20).encode();
             hog.write_all(&start).expect("it listens");
             hog
@@ -151,7 +151,7 @@ fn who_stands_in_the_way_is_expelled() {
         .collect();
     let mut good = rig.client();
     use_it(&mut good, 20_000, 2);
-    // A write as large as theirs is let in when one of them is gone.
+    // A write as large as theirs is admitted once one of them is gone.
     let data = vec![5; 30 << 20];
     assert_eq!(good.call(&header(1, 0, 30 << 20), &data).expect("a reply").0, 0);
     drop(hogs);
@@ -161,7 +161,7 @@ fn who_stands_in_the_way_is_expelled() {
 fn half_a_handshake_holds_up_nobody() {
     let rig = Rig::new(Limits { handshakes: 16, ..patient() });
     let mut good = rig.client();
-    // More than there is room for: the oldest have to go.
+    // More than the limit: the oldest are disconnected.
     let waiting: Vec<UnixStream> = (0..100)
         .map(|number: usize| {
             let mut socket = raw(&rig);
@@ -200,12 +200,12 @@ fn ten_thousand_connections() {
         }
     }
     drop(open);
-    // And connections that end their handshake, beyond the limit.
+    // Connections that complete their handshake, beyond the limit.
     let clients: Vec<Client> =
         (0..200).filter_map(|_| Client::connect(rig.server.address(), "disk").ok()).collect();
     assert!(clients.len() < 50, "{} have a slot", clients.len());
     use_it(&mut good, 0, 77);
     drop(clients);
-    // The slots of those who are gone are free again.
+    // The slots of disconnected clients are free again.
     while Client::connect(rig.server.address(), "disk").is_err() {}
 }

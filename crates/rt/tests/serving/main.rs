@@ -1,4 +1,4 @@
-//! The block server among clients that mean well and clients that do not.
+//! The block server with well-behaved and misbehaving clients.
 
 #![allow(missing_docs)]
 
@@ -25,7 +25,7 @@ use tailcut_rt::serve::{Access, Address, Limits, Name, Server, Windows};
 use tailcut_rt::{Client, Clock, MemoryDrive};
 use tempfile::TempDir;
 
-/// A server of a drive, on a socket of its own.
+/// A server of one drive, on its own socket.
 pub struct Rig<D = MemoryDrive> {
     pub server: Server<D>,
     _folder: TempDir,
@@ -59,7 +59,7 @@ impl<D: Steered + Send + 'static> Rig<D> {
     }
 }
 
-/// Limits in which nothing depends on time.
+/// Limits with which nothing depends on time.
 pub fn patient() -> Limits {
     Limits { handshake: Nanos::secs(3600), patience: Nanos::secs(3600), ..Limits::default() }
 }
@@ -69,7 +69,7 @@ pub fn header(command: u16, offset: u64, length: u32) -> Header {
     Header { flags: 0, command, cookie: COOKIES.fetch_add(1, Ordering::Relaxed), offset, length }
 }
 
-/// Writes and reads back; panics if the server does not do as it should.
+/// Writes and reads back; panics if the server misbehaves.
 pub fn use_it<S: Read + Write>(client: &mut Client<S>, offset: u64, fill: u8) {
     let data = vec![fill; 10_000];
     assert_eq!(client.call(&header(1, offset, 10_000), &data).expect("a reply"), (0, Vec::new()));

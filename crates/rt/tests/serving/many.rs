@@ -1,4 +1,4 @@
-//! Several clients of one drive, and the end of a server.
+//! Several clients of one drive, and shutdown of a server.
 
 use crate::{BLOCKS, Rig, header, patient, use_it};
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use tailcut_base::random::Stream;
 use tailcut_rt::serve::Limits;
 use tailcut_rt::{Client, Drive};
 
-/// Requests of any kind from several connections, each in a part of its own, against arrays of bytes.
+/// Requests of all kinds from several connections, each in its own range, checked against arrays of bytes.
 #[test]
 fn each_finds_what_it_wrote() {
     let rig = Rig::new(Limits { busy_poll: Nanos::micros(20), ..patient() });
@@ -18,7 +18,7 @@ fn each_finds_what_it_wrote() {
             let mut client = rig.client();
             scope.spawn(move || {
                 let mut random = Stream::new(number as u64, "client");
-                // Parts that do not begin on blocks.
+                // Ranges that are not aligned to blocks.
                 let base = (number * part_bytes + number * 777) as u64;
                 let mut bytes = vec![0u8; part_bytes];
                 for _ in 0..300 {
@@ -34,7 +34,7 @@ fn each_finds_what_it_wrote() {
     assert!(served.drives[0].1.widened > 100);
 }
 
-/// A batch of requests, sent at once: they keep their order where they overlap.
+/// Sends a batch of requests at once: overlapping ones keep their order.
 pub fn step<S: Read + Write>(client: &mut Client<S>, base: u64, bytes: &mut [u8], random: &mut Stream) {
     let mut expected = std::collections::BTreeMap::new();
     let batch = 1 + random.below(8);
@@ -58,7 +58,7 @@ pub fn step<S: Read + Write>(client: &mut Client<S>, base: u64, bytes: &mut [u8]
     client.send().expect("the server listens");
     while !expected.is_empty() {
         let mut content = Vec::new();
-        // The reply tells whose it is; how long it is follows from that.
+        // The reply identifies its request, which determines its length.
         let length = client.next_cookie().map_or(0, |cookie| expected[&cookie].len());
         let replied =
             client.received(length, |data| content.extend_from_slice(data)).expect("a simple reply");
@@ -84,7 +84,7 @@ fn a_stop_finishes_what_is_under_way() {
     client.send().expect("the server listens");
     let served = std::thread::scope(|scope| {
         let stop = scope.spawn(|| rig.server.stop());
-        // What was answered before the connection ended is on the drive.
+        // Writes answered before the connection ended are on the drive.
         let mut answered = 0;
         while client.receive().is_ok() {
             while let Ok(Some(replied)) = client.received(0, |_| {}) {

@@ -1,4 +1,4 @@
-//! A drive that panics ends its export, and no other.
+//! A drive that panics ends its own export only.
 
 use crate::{BLOCKS, header, patient, use_it};
 use std::convert::Infallible;
@@ -10,7 +10,7 @@ use tailcut_rt::ctl::Steered;
 use tailcut_rt::serve::{Access, Address, Name, Server, Windows};
 use tailcut_rt::{Answers, Client, Clock, Drive, MemoryDrive};
 
-/// A drive in memory that panics when its last block is asked for.
+/// A drive in memory that panics on an access to its last block.
 struct Broken(MemoryDrive);
 
 impl Drive for Broken {
@@ -67,7 +67,7 @@ fn a_panic_ends_its_export_and_no_other() {
     let last = header(0, (BLOCKS - 1) * 4096, 4096);
     assert!(first.call(&last, &[]).is_err(), "the connection is closed");
     assert!(idle.call(&header(0, 0, 4096), &[]).is_err(), "so are the others of the export");
-    // Who comes later does not wait for ever, and the other export goes on.
+    // Later clients do not hang, and the other export continues.
     assert!(connect("first").call(&header(0, 0, 4096), &[]).is_err());
     use_it(&mut second, 4096, 4);
     use_it(&mut connect("second"), 8192, 5);

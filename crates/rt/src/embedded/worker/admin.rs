@@ -1,4 +1,4 @@
-//! What a store is asked about itself and its drives, between its operations.
+//! Administrative requests about a store and its drives, handled between operations.
 
 use super::Worker;
 use crate::array::CannotCall;
@@ -13,25 +13,25 @@ use tailcut_base::control::{Control, ControlReply};
 /// An administrative request, and the sender that its response goes to.
 #[derive(Debug)]
 pub enum AdminRequest {
-    /// What it has done.
+    /// Counters of the store.
     Statistics(Sender<Statistics>),
-    /// What it is on, and how that is.
+    /// Status of the store and its drives.
     Status(Sender<String>),
     /// A call of the control interface of a drive.
     Call {
-        /// Which, in an array.
+        /// Number of the drive in an array.
         drive: usize,
-        /// What.
+        /// The call.
         call: Control,
-        /// Where the reply goes.
+        /// Receives the reply.
         answer: Sender<Reply>,
     },
 }
 
-/// What came of a call.
+/// Result of a call.
 type Reply = Result<ControlReply, Error>;
 
-/// Calls of the control interface, one of which is under way at a time.
+/// Calls of the control interface, at most one of them in flight.
 #[derive(Debug, Default)]
 pub struct Calls {
     under_way: Option<Sender<Reply>>,
@@ -46,7 +46,7 @@ impl Calls {
 
 impl<D: Steered> Worker<D> {
     pub(super) fn answer(&mut self, request: AdminRequest, now: Time) {
-        // Who does not wait any more does not need to know.
+        // Ignored: the requester no longer waits.
         match request {
             AdminRequest::Statistics(answer) => drop(answer.send(self.statistics())),
             AdminRequest::Status(answer) => {
@@ -75,7 +75,7 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// The drive has replied to the call that is under way.
+    /// The drive has replied to the call in flight.
     pub(super) fn note_replies(&mut self, now: Time) {
         while let Some((_, reply)) = self.answers.replies.pop() {
             let asked = self.calls.under_way.take().expect("nobody else calls, and one at a time");

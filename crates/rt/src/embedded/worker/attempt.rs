@@ -1,4 +1,4 @@
-//! What each operation does to an item.
+//! Effect of each operation on an item.
 
 use super::Worker;
 use crate::ctl::Steered;
@@ -6,34 +6,34 @@ use crate::embedded::error::Error;
 use crate::embedded::operation::{Operation, Outcome, Verb, When};
 use tailcut_host::kv::{Change, Content, Fetched, Found, Header, Put, Refused, State};
 
-/// How far an operation has come.
+/// Result of an attempt to execute an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// It has ended.
+    /// The operation is complete.
     Done(Result<Outcome, Error>),
-    /// It is done; it ends as soon as that is durable.
+    /// The operation is executed; it completes once it is durable.
     Changed(Outcome),
-    /// The item is on flash: it is wanted first. Nothing has happened.
+    /// The item is on flash and has to be read first. Nothing has changed.
     OnFlash {
-        /// It is read because somebody asks for it.
+        /// The read serves a get, so it counts as an access.
         counts: bool,
     },
-    /// The drive is behind: again later. Nothing has happened.
+    /// The drive is behind: retry later. Nothing has changed.
     Behind,
 }
 
-/// What is there.
+/// The item before a change.
 enum Old {
     Item(Header),
     Nothing,
     /// It could not be read.
     Unknown,
-    /// It is wanted first.
+    /// It is on flash and has to be read first.
     OnFlash,
 }
 
 impl<D: Steered> Worker<D> {
-    /// Does what is wanted, with the item if it had to be fetched.
+    /// Attempts an operation; `fetched` is the item if it had to be read.
     pub(super) fn attempt(&mut self, operation: &mut Operation, fetched: Option<&Fetched>) -> Attempt {
         match operation.verb {
             Verb::Get => return self.get(operation, fetched),
@@ -47,7 +47,7 @@ impl<D: Steered> Worker<D> {
             Verb::Set { when: When::Always, .. } => return self.set(operation),
             Verb::Set { .. } | Verb::Touch { .. } | Verb::Delete => {}
         }
-        // Whoever changes what was fetched does it to what is there now.
+        // The change applies to the current item, which may have replaced the fetched one.
         let fetched = fetched.filter(|fetched| self.engine.is_current(fetched));
         let old = match self.old(operation, fetched) {
             Old::OnFlash => return Attempt::OnFlash { counts: false },
@@ -69,8 +69,7 @@ impl<D: Steered> Worker<D> {
             },
             _ => match old {
                 Old::Nothing => Attempt::Done(Ok(Outcome::NotFound)),
-                // What could not be read may be there again the next time: whoever deletes it means that,
-                // too.
+                // An item that could not be read may be readable next time, and is to be deleted as well.
                 _ => self.change(operation, None, Change::Remove, |_| Outcome::Done),
             },
         }
@@ -91,7 +90,7 @@ impl<D: Steered> Worker<D> {
         Attempt::Done(Ok(Outcome::Found { flags: item.header.flags, version: item.header.cas }))
     }
 
-    /// What there is before it is changed.
+    /// The item before a change.
     fn old(&mut self, operation: &Operation, fetched: Option<&Fetched>) -> Old {
         if let Some(fetched) = fetched {
             return match (fetched.is_there(), fetched.is_lost) {
@@ -140,7 +139,7 @@ impl<D: Steered> Worker<D> {
         if self.settings.is_durable { Attempt::Changed(outcome) } else { Attempt::Done(Ok(outcome)) }
     }
 
-    /// What is counted of an operation that has ended.
+    /// Updates the counters for a completed operation.
     pub(super) fn note(&mut self, operation: &Operation, result: Result<Outcome, Error>) {
         let all = &mut self.statistics;
         let counter = match (operation.verb, result) {

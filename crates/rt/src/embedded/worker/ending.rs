@@ -1,34 +1,34 @@
-//! The end: what is under way is completed, and what was changed is made durable.
+//! Shutdown: operations in flight are completed, and changes are made durable.
 
 use super::Worker;
 use crate::ctl::Steered;
 use crate::embedded::statistics::Statistics;
 use tailcut_base::Time;
 
-/// How far the end has come. A drive that answers nothing until the deadline is given up.
+/// Phase of the shutdown. A drive without completions until the deadline is abandoned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It serves.
+    /// The worker serves.
     Not,
-    /// Operations that are under way are completed.
+    /// Operations in flight are completed.
     Emptying { deadline: Time },
-    /// What was changed becomes durable up to this point.
+    /// Changes become durable up to this point.
     Settling { point: u64, deadline: Time },
-    /// That is done.
+    /// Shutdown is complete.
     Done { is_durable: bool },
 }
 
-/// What is left of a worker.
+/// What a worker returns when it stops.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// What it has done.
+    /// Counters of the store.
     pub statistics: Statistics,
-    /// Everything that was written to the drive is there for good.
+    /// All writes to the drive are durable.
     pub is_durable: bool,
 }
 
 impl Ending {
-    /// When it goes on even if nothing happens.
+    /// Deadline of the current phase.
     pub fn deadline(self) -> Time {
         match self {
             Ending::Emptying { deadline } | Ending::Settling { deadline, .. } => deadline,
@@ -38,14 +38,14 @@ impl Ending {
 }
 
 impl<D: Steered> Worker<D> {
-    /// Nothing more comes.
+    /// Begins the shutdown; no more operations arrive.
     pub(super) fn begin_end(&mut self, now: Time) {
         if self.ending == Ending::Not {
             self.ending = Ending::Emptying { deadline: now + self.settings.patience };
         }
     }
 
-    /// The drive has answered something.
+    /// Extends the deadline, because the drive has completed a request.
     pub(super) fn note_progress(&mut self, now: Time) {
         // Rejected retries of writes to a full drive are no progress.
         let is_full = self.engine.is_full();
@@ -60,7 +60,7 @@ impl<D: Steered> Worker<D> {
         if let Ending::Emptying { deadline } = self.ending
             && (now >= deadline || self.is_empty())
         {
-            // Whoever still waits is told with the end.
+            // Operations that still wait complete with an error when the worker stops.
             let point = self.engine.close();
             self.ending = Ending::Settling { point, deadline: now + self.settings.patience };
             self.carry_out(now);
@@ -73,7 +73,7 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Nobody waits for anything.
+    /// True if no operation or call is pending.
     fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.undurable.is_empty() && self.calls.is_empty()
     }

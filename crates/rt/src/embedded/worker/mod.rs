@@ -1,7 +1,8 @@
-//! The thread of a store: it has the engine and its drive, and nobody else does.
+//! The thread of a store, which has exclusive access to the engine and its drive.
 //!
-//! A turn: carry out what has come; hand what the engine wants to the drive, and take what it has ready; tell
-//! who asked. If there is nothing to do, it sleeps until the drive or a caller wakes it.
+//! An iteration executes new operations, submits the engine's requests to the drive, processes the drive's
+//! completions, and delivers completions to callers. Without work, the thread sleeps until the drive or a
+//! caller wakes it.
 
 mod admin;
 mod attempt;
@@ -33,12 +34,12 @@ use tailcut_base::ids::Slab;
 use tailcut_base::{Time, id};
 use tailcut_host::kv::{Engine, Fetched};
 
-/// What comes to the thread.
+/// A message to the thread.
 #[derive(Debug)]
 pub enum Message {
-    /// Something is to be done.
+    /// An operation to execute.
     Operation(Operation, Requester),
-    /// Something is to be known.
+    /// An administrative request.
     AdminRequest(AdminRequest),
 }
 
@@ -50,32 +51,32 @@ id! {
 /// An engine, and the drive below it.
 pub struct Worker<D> {
     engine: Engine,
-    /// None where everything is in memory.
+    /// None if all items are in memory.
     drive: Option<D>,
     answers: Answers,
     settings: Settings,
     clock: Clock,
-    /// Seconds of Unix time in this turn.
+    /// Seconds of Unix time in this iteration.
     unix: u32,
     epoll: OwnedFd,
     inbox: Closing,
-    /// What was taken from it.
+    /// Messages taken from the inbox.
     messages: Vec<Message>,
-    /// Operations that wait for an item on flash, or for a drive that is behind; by their ids.
+    /// Operations that wait for an item on flash, or for a drive that is behind, by id.
     waiting: Slab<OperationId, (Operation, Requester)>,
     /// Those of them that wait for a drive that is behind.
     stuck: VecDeque<OperationId>,
-    /// Operations that are done, and wait until it is durable, in the order of their points; without one
-    /// before the next sync.
+    /// Executed operations that wait to be durable, in the order of their points; `None` before the next
+    /// sync.
     undurable: VecDeque<(Option<u64>, Outcome, Operation, Requester)>,
-    /// Operations that have ended.
+    /// Batch of completions to deliver.
     news: News,
     calls: Calls,
     statistics: Statistics,
     ending: Ending,
 }
 
-/// The inbox, which takes nothing more when the thread has ended, however it has.
+/// Closes the inbox when the thread ends for any reason.
 struct Closing(Arc<Inbox<Message>>);
 
 impl Drop for Closing {
@@ -87,7 +88,7 @@ impl Drop for Closing {
 }
 
 impl<D: Steered> Worker<D> {
-    /// A worker. Fails when the system has no descriptors left.
+    /// A worker. Fails if the system is out of descriptors.
     pub fn new(
         engine: Engine,
         drive: Option<D>,
@@ -120,8 +121,7 @@ impl<D: Steered> Worker<D> {
         })
     }
 
-    /// Serves until nothing more comes. Then what is under way is completed, and what was changed is made
-    /// durable.
+    /// Serves until the inbox is closed. Then completes operations in flight, and makes changes durable.
     pub fn run(mut self) -> Ended {
         loop {
             self.turn();
@@ -156,7 +156,7 @@ impl<D: Steered> Worker<D> {
         self.news.tell();
     }
 
-    /// What the drive takes, and what it has ready.
+    /// Submits requests to the drive, and processes its completions.
     fn carry_out(&mut self, now: Time) {
         loop {
             let mut has_moved = false;
@@ -190,15 +190,15 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// An item has come for who waits for it.
+    /// Resumes the operation that waits for a fetched item.
     fn go_on(&mut self, fetched: Fetched) {
         let (operation, requester) = self.waiting.remove(OperationId::new(fetched.ticket));
         self.try_once(operation, requester, Some(&fetched));
         self.engine.give_back(fetched);
     }
 
-    /// Those who wait for a drive that is behind try again when it has moved, or has nothing to do; who has
-    /// waited longest is first. True if one has got on.
+    /// Retries operations that wait for a drive that is behind, longest wait first, when the drive has made
+    /// progress or is idle. True if any operation made progress.
     fn retry(&mut self, has_moved: bool) -> bool {
         let before = self.stuck.len();
         if before == 0 || !(has_moved || self.engine.is_idle()) {
@@ -212,7 +212,7 @@ impl<D: Steered> Worker<D> {
         self.stuck.len() < before
     }
 
-    /// Tries an operation, which ends, or waits for what is missing.
+    /// Attempts an operation, which completes, or waits for an item or the drive.
     fn try_once(&mut self, mut operation: Operation, requester: Requester, fetched: Option<&Fetched>) {
         match self.attempt(&mut operation, fetched) {
             Attempt::Done(result) => self.tell(result, operation, requester),
@@ -221,7 +221,7 @@ impl<D: Steered> Worker<D> {
                 let ticket = self.waiting.insert((operation, requester));
                 self.engine.fetch(self.waiting[ticket].0.key(), ticket.get(), counts);
             }
-            // Where nothing is written any more, nobody waits for room.
+            // After a failure the drive accepts no more writes, so there is no room to wait for.
             Attempt::Behind if self.engine.has_failed() => {
                 self.tell(Err(Error::DriveFailed), operation, requester)
             }
@@ -236,7 +236,7 @@ impl<D: Steered> Worker<D> {
         self.news.add(requester, result, operation.data);
     }
 
-    /// What was done is on its way to the drive.
+    /// Starts making executed changes durable.
     fn sync(&mut self) {
         if self.undurable.back().is_none_or(|(point, ..)| point.is_some()) {
             return;
@@ -264,7 +264,7 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// By the clock on the wall, which may be set.
+/// Seconds of Unix time by the wall clock, which may be set at any time.
 fn unix_seconds() -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     u32::try_from(since).unwrap_or(u32::MAX)

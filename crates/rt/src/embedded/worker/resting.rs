@@ -1,4 +1,4 @@
-//! What a worker does while there is nothing to do: it sleeps.
+//! Idle worker: it sleeps.
 
 use super::{Ending, Worker};
 use crate::ctl::Steered;
@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use tailcut_base::{Nanos, Time};
 
 impl<D: Steered> Worker<D> {
-    /// Until there is something to do.
+    /// Sleeps until there is work.
     pub(super) fn rest(&mut self) {
         if self.next_event() <= self.clock.now() || !self.arm() {
             return;
@@ -15,19 +15,19 @@ impl<D: Steered> Worker<D> {
         let until = self.next_event();
         let patience = (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(self.clock.now().0)));
         let mut events = [MaybeUninit::uninit(); 2];
-        // The next turn asks everybody.
+        // The next iteration polls all sources.
         look(&self.epoll, patience, &mut events);
         self.inbox.0.hush();
     }
 
-    /// From now on messages and the drive wake it; false if there is something already. While it ends, no
-    /// messages come.
+    /// Arms the inbox and the drive to wake the thread; false if there is work already. During shutdown, no
+    /// messages arrive.
     fn arm(&mut self) -> bool {
         let is_quiet = self.ending != Ending::Not || self.inbox.0.arm();
         is_quiet && self.drive.as_mut().is_none_or(|drive| drive.arm())
     }
 
-    /// When something is to be done without being woken.
+    /// When work is due without a wakeup.
     fn next_event(&self) -> Time {
         let of_drive = self.drive.as_ref().map_or(Time::NEVER, |drive| drive.next_event());
         of_drive.min(self.engine.next_event()).min(self.ending.deadline())

@@ -214,7 +214,7 @@ impl Outputs {
             while let Some(request) = shard.next_request() {
                 self.requests.push((number, request));
             }
-            // Without a disk, or with one that has failed, what was to be durable is so, or never will be.
+            // Without a disk, or after its failure, pending changes are durable already, or never will be.
             shard.turn();
             if !shard.is_touched() {
                 break;

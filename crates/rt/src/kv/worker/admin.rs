@@ -1,4 +1,4 @@
-//! What a worker is asked between two of its turns.
+//! Administrative requests to a worker, handled between iterations.
 
 use super::super::admin::Told;
 use super::super::events::Event;
@@ -10,21 +10,21 @@ use tailcut_host::kv::Damage;
 use tailcut_host::wire::ctl::{self, Ask};
 use tailcut_host::wire::metrics::Metrics;
 
-/// When the first thread looks how its drive is.
+/// Schedule of health checks of the drive, on the first thread.
 #[derive(Debug)]
 pub(super) struct Checkup {
-    /// How it was.
+    /// Result of the last check.
     health: Health,
-    /// Not before then; never where there is nothing to be told.
+    /// Earliest time of the next check; never where there is nothing to report.
     due: Time,
-    /// Something has happened since.
+    /// There was activity since the last check.
     is_stale: bool,
-    /// The drive had no room.
+    /// The drive was full.
     is_full: bool,
 }
 
 impl Checkup {
-    /// Of a drive, if there is one.
+    /// The schedule for a drive, if there is one.
     pub fn new(drive: Option<&impl Steered>) -> Checkup {
         let due = if drive.is_some() { Time::ZERO } else { Time::NEVER };
         Checkup { health: Health::default(), due, is_stale: false, is_full: false }

@@ -1,7 +1,7 @@
-//! Requests and answers in datagrams (UDP).
+//! Requests and replies in datagrams (UDP).
 //!
-//! Each request is a client of its own, which is closed when it has been answered. Requests beyond the limits
-//! are dropped, as on the network.
+//! Each request is its own client, which is closed when it has been answered. Requests beyond the limits are
+//! dropped, as a network does.
 //!
 //! A sender can forge its source address, so the reply may hit a victim, and can be 50,000 times as long as
 //! the request (CVE-2018-1000115, for which memcached disables UDP by default). So a reply is one datagram,
@@ -43,7 +43,7 @@ impl Datagrams {
     }
 }
 
-/// The datagram sockets, and the requests without a reply.
+/// The datagram sockets, and their pending requests.
 #[derive(Debug)]
 pub(super) struct DatagramSockets {
     sockets: Vec<Datagrams>,
@@ -55,14 +55,14 @@ id! {
     pub(super) struct DatagramId;
 }
 
-/// A request that has not been answered.
+/// A pending request.
 #[derive(Debug)]
 struct Open {
     socket: usize,
     from: SocketAddr,
     request: u16,
     name: u32,
-    /// What the service did not take yet.
+    /// Input that the service has not taken yet.
     rest: Vec<u8>,
 }
 
@@ -71,7 +71,7 @@ impl DatagramSockets {
         DatagramSockets { sockets, open: Slab::new() }
     }
 
-    /// Watches them.
+    /// Registers the sockets with epoll.
     pub fn open(&self, epoll: &OwnedFd) -> io::Result<()> {
         for (datagrams, number) in self.sockets.iter().zip(DATAGRAMS..) {
             epoll::add(epoll, &datagrams.socket, EventData::new_u64(number), EventFlags::IN)?;
@@ -79,7 +79,7 @@ impl DatagramSockets {
         Ok(())
     }
 
-    /// For good; what is not answered by now is not answered.
+    /// Closes the sockets for good; pending requests stay unanswered.
     pub fn close(&mut self) {
         self.sockets.clear();
     }
@@ -88,7 +88,7 @@ impl DatagramSockets {
         self.open.len() >= MOST_OPEN
     }
 
-    /// Sends an answer; what the system does not take is lost, as it could be on the way.
+    /// Sends a reply; it is lost if the system does not take it, as it could be on the network.
     fn send(&self, open: &Open, answer: &[u8]) -> usize {
         let Some(datagrams) = self.sockets.get(open.socket) else { return 0 };
         let Some(parts) = udp::cut(open.request, answer.len()) else { return 0 };
@@ -119,7 +119,7 @@ impl<D: Steered> Worker<D> {
         }
         self.buffer = buffer;
         self.note_sending();
-        // Its requests are for the next turn.
+        // The next iteration handles its requests.
         self.is_told = true;
     }
 
@@ -139,7 +139,7 @@ impl<D: Steered> Worker<D> {
         self.guarded(Origin::Datagram(id), |worker| worker.answer_datagram(id));
     }
 
-    /// A request's session has panicked: it is not answered.
+    /// A request's session has panicked: the request stays unanswered.
     pub(super) fn drop_datagram(&mut self, id: DatagramId) {
         let Some(open) = self.datagram_sockets.open.try_remove(id) else { return };
         self.clients.discard(open.name);
@@ -147,7 +147,7 @@ impl<D: Steered> Worker<D> {
         self.traffic.dropped += 1;
     }
 
-    /// Goes on with a request; answers and forgets it if that was all.
+    /// Resumes a request; sends its reply and drops it once it is complete.
     pub(super) fn answer_datagram(&mut self, id: DatagramId) {
         let Some(open) = self.datagram_sockets.open.get_mut(id) else { return };
         if self.clients.is_willing(open.name) {
@@ -160,7 +160,7 @@ impl<D: Steered> Worker<D> {
             return;
         }
         let is_short_of_memory = self.clients.waits_for_memory(open.name);
-        // A reply that does not end although nothing is waited for is larger than the service makes any.
+        // A reply that is incomplete although nothing is pending exceeds the limit of the service.
         let is_whole = self.clients.is_willing(open.name) || self.clients.closing(open.name).is_some();
         let Some(open) = self.datagram_sockets.open.try_remove(id) else { return };
         let mut answer = Vec::new();
@@ -179,9 +179,9 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// In place of a reply that does not fit into one datagram.
+/// Reply in place of one that does not fit into one datagram.
 const TOO_LONG: &[u8] = b"SERVER_ERROR reply too large for UDP, use TCP\r\n";
-/// Datagrams that are received before others are looked after.
+/// Maximum datagrams received before other events are handled.
 const AT_ONCE: usize = 64;
-/// Requests that are not answered, at the most.
+/// Maximum number of pending requests.
 const MOST_OPEN: usize = 1024;

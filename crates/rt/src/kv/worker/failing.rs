@@ -1,5 +1,5 @@
-//! Broken invariants: a panic while something is done for a client ends its connection, and the shard if one
-//! was in use.
+//! Violated invariants: a panic in work for a client ends its connection, and fails the shard if one was in
+//! use.
 //!
 //! A panic anywhere else in the thread ends the server, because its state may be inconsistent.
 
@@ -8,10 +8,10 @@ use crate::ctl::Steered;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<D: Steered> Worker<D> {
-    /// Does something for a client, which goes if it panics; false then.
+    /// Runs work for a client; if it panics, disconnects the client and returns false.
     pub(super) fn guarded(&mut self, origin: Origin, work: impl FnOnce(&mut Self)) -> bool {
-        // The session is not used again, a shard in use is marked as failed, and nothing else is changed
-        // while they are at work but queues, to which whole entries are appended, and the buffer.
+        // The session is not used again, and a shard in use is marked as failed. Otherwise the work changes
+        // only queues, to which whole entries are appended, and the buffer.
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(self))) else { return true };
         self.shards.common().note_panic(&*panic);
         self.buffer.resize(BUFFER_BYTES, 0);
@@ -25,13 +25,13 @@ impl<D: Steered> Worker<D> {
             Origin::Datagram(id) => self.drop_datagram(id),
             Origin::Nobody => {}
         }
-        // What has been done at shards before may leave something to be asked of the drive.
+        // Earlier operations on shards may have left requests for the drive.
         self.shards.go_on_everywhere();
         self.is_told = true;
         false
     }
 
-    /// A shard has failed: whoever waits for it is told so.
+    /// A shard has failed: sends errors to the clients that wait for it.
     pub(super) fn fail_shard(&mut self, shard: u32) {
         let mut movers = Vec::new();
         self.clients.fail_shard(shard, &mut movers);

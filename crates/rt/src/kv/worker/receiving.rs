@@ -1,4 +1,4 @@
-//! From a socket to the service.
+//! Input from sockets to the service.
 
 use super::super::client::{Client, Moved};
 use super::super::events::Event;
@@ -14,7 +14,7 @@ use tailcut_host::wire::memcached::reply::{self, Stored};
 use tailcut_host::wire::memcached::{Attempt, Users};
 
 impl<D: Steered> Worker<D> {
-    /// Receives from a client that has sent something, once: others come first then.
+    /// Receives once from a readable client: others have their turn then.
     pub(super) fn receive(&mut self, slot: u32) {
         let Some(client) = &mut self.slots[slot as usize].client else { return };
         client.is_listed = false;
@@ -38,7 +38,8 @@ impl<D: Steered> Worker<D> {
             client.is_readable && client.slowed_until.is_none() && intake.clients.is_willing(client.name);
         let mut moved = Moved::Nothing;
         if is_wanted && self.stopping == Stopping::Not {
-            // What is left of a client that is served is half a command: there is room for more.
+            // The leftover input of a client that is being served is an incomplete command: there is room for
+            // more.
             let before = client.input.len();
             buffer[..before].copy_from_slice(&client.input);
             moved = client.receive(&mut buffer[before..]);
@@ -61,7 +62,7 @@ impl<D: Steered> Worker<D> {
         self.list(slot);
     }
 
-    /// Puts a client on the list of those that are received from, if it has something that would be taken.
+    /// Lists a client to be received from, if it has input that would be accepted.
     pub(super) fn list(&mut self, slot: u32) {
         let Some(client) = &mut self.slots[slot as usize].client else { return };
         let may_receive = client.is_readable && self.stopping == Stopping::Not;
@@ -80,7 +81,7 @@ impl<D: Steered> Worker<D> {
 }
 
 impl<D: Steered> Worker<D> {
-    /// Goes on with clients that were slowed down, as far as their time has come.
+    /// Resumes throttled clients whose time has come.
     pub(super) fn go_on_with_the_slowed(&mut self, now: Time) {
         if self.slowed_check > now {
             return;
@@ -89,7 +90,7 @@ impl<D: Steered> Worker<D> {
         for slot in 0..self.slots.len() as u32 {
             let Some(client) = &mut self.slots[slot as usize].client else { continue };
             match client.slowed_until {
-                // Who has gone meanwhile does not keep others out.
+                // A disconnected client does not delay others.
                 Some(_) if client.is_hung => self.close(slot),
                 Some(until) if until <= now => {
                     client.slowed_until = None;
@@ -102,7 +103,7 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// Where input goes.
+/// Consumes the input of a client.
 struct Intake<'a> {
     clients: &'a mut Clients,
     shards: &'a mut ShardHandle,
@@ -113,7 +114,7 @@ struct Intake<'a> {
 }
 
 impl Intake<'_> {
-    /// Takes of the input what is understood, and what there is room for.
+    /// Takes complete commands from the input, as far as memory allows.
     fn take(&mut self, client: &mut Client, input: &mut &[u8]) {
         while let (Some(login), Some(users)) = (&mut client.login, self.users) {
             client.is_held = !self.clients.is_willing(client.name);
@@ -123,7 +124,7 @@ impl Intake<'_> {
             let (peer, now) = (Peer::of(&client.socket), self.clock.now());
             client.slowed_until = Some(self.throttle.opens(&peer)).filter(|&opens| opens > now);
             if client.slowed_until.is_some() {
-                // What it has sent already is looked at then.
+                // Input sent so far is processed when the throttle opens.
                 client.is_held = true;
                 return;
             }

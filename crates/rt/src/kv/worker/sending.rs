@@ -1,4 +1,4 @@
-//! From the service to a socket.
+//! Replies from the service to sockets.
 
 use super::super::client::Moved;
 use super::{ARRIVING, Stopping, Worker, token};
@@ -6,7 +6,7 @@ use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 impl<D: Steered> Worker<D> {
-    /// A client may have something to be sent, or be at its end.
+    /// A client may have replies to send, or be complete.
     pub(super) fn note_answer(&mut self, slot: u32) {
         let Some(client) = &mut self.slots[slot as usize].client else { return };
         if !client.is_answering {
@@ -15,7 +15,7 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Sends what is to be sent.
+    /// Sends pending replies.
     pub(super) fn answer(&mut self) {
         let mut answering = std::mem::take(&mut self.answering);
         for slot in answering.drain(..) {
@@ -41,7 +41,7 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    /// Everything that it has asked for is answered, and nothing more comes.
+    /// True if all its requests are answered, and no more will arrive.
     fn is_over(&self, slot: u32) -> bool {
         let Some(client) = &self.slots[slot as usize].client else { return false };
         let is_silent = client.has_ended || self.stopping != Stopping::Not;

@@ -1,8 +1,8 @@
-//! A simulated drive that resembles what was measured, with the reason for every key.
+//! A simulated drive that resembles the measured one, with the reason for each key.
 //!
-//! Each figure follows from measurements by a formula, which stands where it is used; only the division into
-//! channels and chips is tried out ([`refine`]). The simulated drive is then measured as well
-//! ([`check`](super::check)), and what the formulas missed shows there.
+//! Each value follows from measurements by a formula, given where it is used; only the division into channels
+//! and chips is found by search ([`refine`]). The simulated drive is then probed as well
+//! ([`check`](super::check)), which shows the error of the formulas.
 
 mod nearest;
 mod parts;
@@ -18,49 +18,49 @@ use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::controller::tags::{AHCI_DEPTH, Protocol};
 use tailcut_ssd::{CacheConfig, Preset};
 
-/// How a key got its value.
+/// How the value of a key was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It is what was measured.
+    /// Measured.
     Measured,
-    /// It follows from what was measured, if the drive works as the model has it.
+    /// Derived from measurements, assuming that the drive works like the model.
     Derived,
-    /// It cannot be seen from outside, or was not looked at, and is the preset's.
+    /// Not observable from outside, or not measured: the preset's value.
     Assumed,
 }
 
-/// Where the value of a key comes from.
+/// Origin of the value of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The key, below `device`.
     pub key: &'static str,
-    /// How.
+    /// How the value was determined.
     pub how: How,
-    /// One sentence.
+    /// The reason, in one sentence.
     pub why: String,
 }
 
 /// A simulated drive that resembles a measured one.
 #[derive(Clone, Debug)]
 pub struct Estimate {
-    /// The preset that everything comes from which is not in `origins`.
+    /// The preset that supplies all keys without an entry in `origins`.
     pub preset: Preset,
-    /// The drive.
+    /// Configuration of the simulated drive.
     pub config: SsdConfig,
-    /// Where its values come from, each key once.
+    /// Origins of its values, one per key.
     pub origins: Vec<Origin>,
-    /// Blocks of 4 KiB that the drive had.
+    /// Size of the measured drive in 4 KiB blocks.
     blocks: u64,
-    /// Share of the flash that is spare for collection, whatever the size of blocks.
+    /// Share of the flash that is spare for garbage collection, whatever the size of blocks.
     spare: Option<f64>,
 }
 
-/// The page of the simulated drive: what is read and written at a time. Larger pages cannot be told from
-/// smaller ones whose chips work side by side.
+/// Page size of the simulated drive, for reads and writes. Larger pages cannot be distinguished from smaller
+/// ones on chips that work in parallel.
 const PAGE: u64 = 4096;
 
 impl Estimate {
-    /// From what was measured. None if not even the latency of a read is known.
+    /// Estimates a drive from measurements; None if not even the read latency is known.
     pub fn of(measured: &Measured) -> Option<Estimate> {
         let latency = measured.read_latency()?;
         let preset = nearest::to(latency, measured.read_bandwidth()?);
@@ -78,7 +78,7 @@ impl Estimate {
         estimate.units(measured);
         estimate.programs(measured);
         estimate.refine(measured);
-        // What all chips together program was measured, and there may be more of them now.
+        // The program bandwidth of all chips together was measured, and their number may be higher now.
         estimate.programs(measured);
         estimate.buffer(measured);
         estimate.worn(measured);
@@ -118,7 +118,7 @@ impl Estimate {
         self.cache(measured);
     }
 
-    /// A read cache is told of, not estimated: its size would take reads of growing regions.
+    /// A read cache is reported, not estimated: its size would take reads of growing regions.
     fn cache(&mut self, measured: &Measured) {
         let Some(alone) = measured.read_latency() else { return };
         let share = |tally: &Option<super::Tally>| {
@@ -147,28 +147,28 @@ impl Estimate {
         self.is("cache.ahead", How::Derived, "no cache, no reading ahead");
     }
 
-    /// Time of a page on the bus of its channel, with its command.
+    /// Time of a page on the bus of its channel, including its command.
     fn bus_time(&self) -> f64 {
         let timing = &self.config.timing;
         (timing.cycle * 7).0 as f64 + PAGE as f64 * 1e9 / timing.bus as f64
     }
 
-    /// Time of a page on the link, with its command.
+    /// Time of a page on the link, including its command.
     fn link_time(&self) -> f64 {
         let link = &self.config.link;
         link.command.0 as f64 + PAGE as f64 * 1e9 / link.rate as f64
     }
 
-    /// Time in which a chip or die serves a read of a page: from its command to the end of its transfer.
+    /// Service time of a page read at a chip or die: from its command to the end of its transfer.
     fn service_time(&self) -> f64 {
         self.config.timing.read[0].0 as f64 + self.bus_time()
     }
 
-    /// Chips or dies that work by themselves.
+    /// Number of chips or dies that work independently.
     fn unit_count(&self) -> f64 {
         f64::from(self.config.geometry.units())
     }
 }
 
-/// Reads that take less than this part of the time of others come out of a cache.
+/// Reads that take less than this share of the latency of others hit a cache.
 const QUICKER: f64 = 0.6;

@@ -1,11 +1,10 @@
-//! Which preset is most like a drive.
+//! Finds the preset most similar to a drive.
 
 use tailcut_ssd::Preset;
 use tailcut_ssd::config::SsdConfig;
 
-/// Presets that an estimate can begin with. The others have parts that stand for something else, and that a
-/// drive which was measured does not have: a bus that takes no time, one chip, planes that are quarters of a
-/// page.
+/// Presets that an estimate can start from. The others model special cases that a measured drive does not
+/// have: a bus that takes no time, a single chip, planes that are quarters of a page.
 const BASES: [Preset; 7] = [
     Preset::M,
     Preset::G,
@@ -16,8 +15,8 @@ const BASES: [Preset; 7] = [
     Preset::Zssd,
 ];
 
-/// Of [`BASES`] the preset whose read latency (ns) and read bandwidth (bytes per second) are nearest, by the
-/// ratio of both.
+/// The preset of [`BASES`] nearest in read latency (ns) and read bandwidth (bytes per second), by the ratio
+/// of both.
 pub fn to(latency: f64, bandwidth: f64) -> Preset {
     let distance = |preset: Preset| {
         let config = preset.config();
@@ -28,7 +27,7 @@ pub fn to(latency: f64, bandwidth: f64) -> Preset {
     BASES.into_iter().min_by(|&a, &b| distance(a).total_cmp(&distance(b))).expect("there are presets")
 }
 
-/// What a read of one page takes that meets nothing, in ns.
+/// Unloaded latency of a read of one page, in ns.
 pub fn bare_latency(config: &SsdConfig) -> f64 {
     let timing = &config.timing;
     let read: u64 = timing.read.iter().map(|time| time.0).sum::<u64>() / timing.read.len() as u64;
@@ -37,7 +36,7 @@ pub fn bare_latency(config: &SsdConfig) -> f64 {
     read as f64 + fixed.0 as f64 + page * 1e9 / timing.bus as f64 + page * 1e9 / config.link.rate as f64
 }
 
-/// Bytes per second that its link, its channels and its chips can read in order, the least of the three.
+/// Sequential read bandwidth in bytes per second: the minimum of its link, its channels and its chips.
 fn bare_bandwidth(config: &SsdConfig) -> f64 {
     let (geometry, timing) = (&config.geometry, &config.timing);
     let page = geometry.page_bytes as f64;

@@ -1,4 +1,4 @@
-//! Link, controller, channels and chips, from what reads show.
+//! Estimates link, controller, channels and chips from reads.
 
 use super::writes::is_buffered;
 use super::{Estimate, How, PAGE};
@@ -9,48 +9,48 @@ use tailcut_base::quantity::{show_count, show_rate, show_time};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::flash::timing::CellKind;
 
-/// Something that is below this part of the link is not limited by it.
+/// A bandwidth below this share of the link's is not limited by the link.
 const BELOW: f64 = 0.9;
 
-/// By how much channels that are not seen are wider than the link that hides them.
+/// How much wider channels are assumed to be than the link, where the link hides them.
 const WIDER: f64 = 1.25;
 
-/// The longest part of a read that its bus takes, where nothing is known of it: beyond that the preset's bus
-/// is taken for too slow.
+/// Maximum share of a read spent on the bus where the bus was not observed: beyond it the preset's bus is
+/// considered too slow.
 const BUS_PART: f64 = 0.25;
 
-/// The least part of a read that its cells take.
+/// Minimum share of a read spent on its cells.
 const CELL_PART: f64 = 0.1;
 
-/// What a point of the curve says of the number of chips.
+/// The number of chips implied by a point of the curve.
 struct Point {
     units: f64,
-    /// There are as many or more: what was waited is no more than noise.
+    /// A lower bound: the queueing delay is no more than noise.
     is_bound: bool,
 }
 
-/// A curve is flat where twice the depth brings less than this, and something is more only beyond it.
+/// A curve is flat where doubling the depth gains less than this factor; differences below it are not
+/// significant.
 const FLAT: f64 = 1.25;
 
-/// What part of the waiting a queue has to explain.
+/// Share of the queueing delay that a single queue has to explain.
 const EXPLAINED: f64 = 0.5;
 
 /// Blocks of the largest reads of a probe.
 const LARGEST: u32 = 256;
 
-/// How long one waits on the average for a server that takes `service` for each and is busy for the part
-/// `load` of the time (M/D/1).
+/// Mean waiting time at a server with service time `service` and utilization `load` (M/D/1).
 fn wait(service: f64, load: f64) -> f64 {
     service * load / (2.0 * (1.0 - load.min(0.95)))
 }
 
-/// Points of a curve say something of the number of chips while it rises, and when waiting is more than
+/// Points of a curve indicate the number of chips while the curve rises, and if their queueing delay exceeds
 /// noise.
 const RISING: f64 = 0.8;
 const NOISE: f64 = 0.03;
 
 impl Estimate {
-    /// The link carries what was carried at the most, in either direction.
+    /// The link carries the maximum measured bandwidth in either direction.
     pub(super) fn link(&mut self, measured: &Measured) {
         let read = measured.read_bandwidth().unwrap_or(0.0);
         let written = measured.writes.peak().unwrap_or(0.0);
@@ -73,10 +73,10 @@ impl Estimate {
         self.assume("link.half_duplex", "reads and writes at once were not measured");
     }
 
-    /// Where large reads bring more pages per second than small ones at any depth, small ones may be limited
-    /// by what each command costs on the way to the drive; or by chips, if several of their pages are read at
-    /// a time. In the first case there is one server for all, and what reads wait for each other while the
-    /// curve rises follows from its load (M/D/1).
+    /// Where large reads transfer more pages per second than small ones at any depth, small reads may be
+    /// limited by a cost per command on the way to the drive, or by chips, if these read several pages of a
+    /// large read at a time. In the first case there is one server for all, and the queueing delay of reads
+    /// while the curve rises follows from its load (M/D/1).
     fn commands(&mut self, measured: &Measured) {
         let (most, carried) = (measured.read_rate().unwrap_or(0.0), self.config.link.rate as f64);
         let read = measured.read_bandwidth().unwrap_or(0.0) / PAGE as f64;
@@ -100,7 +100,7 @@ impl Estimate {
             return;
         }
         self.config.link.command = Nanos(command as u64).min(Nanos::millis(1));
-        // What was carried at the most was carried by commands, too.
+        // The maximum bandwidth includes commands as well.
         let largest = measured.identity.most_blocks.min(LARGEST) as f64 * PAGE as f64;
         let rate = largest / (largest / carried - command / 1e9).max(0.1 * largest / carried);
         self.config.link.rate = (rate as u64).min(1_000_000_000_000);
@@ -118,14 +118,14 @@ impl Estimate {
         );
     }
 
-    /// What a read by itself takes, divided into its parts.
+    /// Divides the latency of a single read into its parts.
     pub(super) fn latencies(&mut self, measured: &Measured, latency: f64) {
         self.channels(measured, latency);
         self.firmware(measured, latency);
         let rest = latency - self.bus_time() - self.link_time() - self.config.queue.firmware.0 as f64;
         let cell = Nanos(rest.max(CELL_PART * latency).max(1.0) as u64);
         let first = &measured.reads[0];
-        // Of an even distribution half lies within half of its width.
+        // Half of a uniform distribution lies within half of its width.
         let jitter = Nanos(((first.percentile(75.0) - first.percentile(25.0)) as u64).min(cell.0 / 2));
         let is_noise = (jitter.0 as f64) < 0.02 * latency;
         let timing = &mut self.config.timing;
@@ -146,7 +146,7 @@ impl Estimate {
         self.is("timing.read_jitter", How::Measured, why);
     }
 
-    /// Channels are seen where they carry less than the link.
+    /// Channels are visible where they carry less than the link.
     fn channels(&mut self, measured: &Measured, latency: f64) {
         let (link, read) = (self.config.link.rate as f64, measured.read_bandwidth().unwrap_or(0.0));
         let least_bus = PAGE as f64 * 1e9 / (BUS_PART * latency);
@@ -175,8 +175,8 @@ impl Estimate {
         self.is("geometry.channels", How::Assumed, why);
     }
 
-    /// A write into a buffer meets no flash: what it takes beside the link is the controller's time, and that
-    /// of the way to the drive.
+    /// A write into a buffer does not touch flash: beyond the link, its latency is that of the controller and
+    /// of the path to the drive.
     fn firmware(&mut self, measured: &Measured, latency: f64) {
         let buffered = measured.write_latency().filter(|_| is_buffered(measured));
         let Some(write) = buffered else {
@@ -192,15 +192,15 @@ impl Estimate {
         self.is("queue.firmware", How::Derived, why);
     }
 
-    /// How many chips serve reads by themselves. Where the rate of reads ends below what link and channels
-    /// carry, it is that of all chips. Elsewhere it follows from waiting: of `Q` reads at random chips each
-    /// finds a chip busy with the load `r` that the other `Q - 1` put on it, and waits `S r / 2 (1 - r)` if
-    /// it serves each in `S` (M/D/1, with the arrival theorem of closed networks for `r`: Reiser and
-    /// Lavenberg, JACM 1980).
+    /// Number of chips that serve reads independently. If reads saturate below the bandwidth of link and
+    /// channels, the saturated rate is that of all chips. Otherwise the number follows from queueing: of `Q`
+    /// reads at random chips, each finds a chip with the load `r` that the other `Q - 1` put on it, and waits
+    /// `S r / 2 (1 - r)` if the service time is `S` (M/D/1, with the arrival theorem of closed networks for
+    /// `r`: Reiser and Lavenberg, JACM 1980).
     pub(super) fn units(&mut self, measured: &Measured) {
         let (service, alone) = (self.service_time(), measured.reads[0].trimmed_mean());
         let most = measured.read_rate().unwrap_or(0.0);
-        // Where commands limit small reads, only large ones show what chips carry.
+        // Where commands limit small reads, only large ones show the bandwidth of the chips.
         let large = measured.read_bandwidth().unwrap_or(0.0) / PAGE as f64;
         let served = if self.config.link.command > Nanos::ZERO { most.max(large) } else { most };
         let least = served * service / 1e9;
@@ -219,7 +219,7 @@ impl Estimate {
         let channels = f64::from(self.config.geometry.channels);
         let chips = (units / channels).round().max(1.0);
         if units < channels / 2.0 {
-            // Fewer chips than channels: the rate of all channels stays what it is.
+            // Fewer chips than channels: the total bandwidth of the channels is kept.
             self.narrow(units.round().max(1.0));
         }
         let geometry = &mut self.config.geometry;
@@ -238,7 +238,7 @@ impl Estimate {
         self.is("timing.bus", How::Derived, "so that all channels carry what was measured");
     }
 
-    /// How many chips a point of the curve speaks of.
+    /// The number of chips implied by a point of the curve.
     fn seen(&self, tally: &Tally, alone: f64, most: f64) -> Option<Point> {
         let depth = f64::from(tally.load.depth);
         if depth < 2.0 || tally.unhurt_rate() > RISING * most || tally.latency.count() == 0 {
@@ -252,7 +252,7 @@ impl Estimate {
         let waited = tally.trimmed_mean() - alone - wait(self.link_time(), on_link) - for_bus;
         let is_bound = waited < NOISE * alone;
         let waited = waited.max(NOISE * alone);
-        // A chip is taken while its data waits for the bus.
+        // A chip is busy while its data waits for the bus.
         let service = self.service_time() + for_bus;
         let load = 2.0 * waited / (service + 2.0 * waited) / others;
         Some(Point { units: tally.unhurt_rate() * service / 1e9 / load, is_bound })

@@ -1,4 +1,5 @@
-//! Channels and chips, by trying: how well they are used depends on how they meet, and that no formula knows.
+//! Finds channels and chips by search: their utilization depends on how requests collide, which no formula
+//! captures.
 
 use super::{Estimate, How};
 use crate::probe::Unwatched;
@@ -8,11 +9,11 @@ use crate::probe::measured::Measured;
 use crate::probe::plan::Effort;
 use tailcut_base::Nanos;
 
-/// Times as many channels, and as many chips in all, as the formulas have found.
+/// Factors to try, relative to the formulas: of the number of channels, and of the total number of chips.
 const CHANNELS: [f64; 4] = [1.0, 1.5, 2.0, 3.0];
 const CHIPS: [f64; 3] = [1.0, 1.3, 1.7];
 
-/// What is spent on a try: rates are known to some percent.
+/// Effort per candidate: rates are accurate to a few percent.
 const EFFORT: Effort = Effort {
     point: Nanos::secs(1),
     ios: 1000,
@@ -23,13 +24,13 @@ const EFFORT: Effort = Effort {
     unsteady: 0,
 };
 
-/// The most blocks of 4 KiB of a drive that is tried.
+/// Maximum number of 4 KiB blocks of a candidate drive.
 const MOST_BLOCKS: u64 = 1 << 18;
 
 impl Estimate {
-    /// Simulates the reads of drives with more channels and chips, and takes the one whose rates come nearest
-    /// to what was measured (the least sum of squared logarithms of their ratios). Formulas take channels and
-    /// chips for always busy where they limit the drive, and then find too few.
+    /// Simulates the reads of candidate drives with more channels and chips, and keeps the one whose rates
+    /// are nearest to the measured ones (the least sum of squared logarithms of their ratios). The formulas
+    /// assume that channels and chips are always busy where they limit the drive, and so find too few.
     pub(super) fn refine(&mut self, measured: &Measured) {
         let (channels, units) = (f64::from(self.config.geometry.channels), self.unit_count());
         let ways = CHANNELS.iter().flat_map(|&c| CHIPS.iter().map(move |&u| (channels * c, units * u)));
@@ -56,7 +57,7 @@ impl Estimate {
         self.is("geometry.chips", How::Derived, format!("the same, beginning at {units:.0} in all, {why}"));
     }
 
-    /// The drive with other channels and chips, and as much room as is enough to try it.
+    /// The drive with other numbers of channels and chips, and just enough capacity to try it.
     fn divided(&self, channels: f64, units: f64) -> Estimate {
         let mut way = self.clone();
         let channels = channels.round().clamp(1.0, 256.0);

@@ -1,24 +1,25 @@
-//! Blocks and spare space, so that the simulated drive has the size of the measured one.
+//! Number of blocks and spare space, so that the simulated drive has the size of the measured one.
 
 use super::{Estimate, How};
 use tailcut_base::quantity::show_bytes;
 use tailcut_host::BLOCK_BYTES;
 
-/// Pages of a drive that can be simulated, blocks of a plane, and pages of a block (`Geometry`).
+/// Maximum number of pages of a drive that can be simulated, of blocks per plane, and of pages per block
+/// (`Geometry`).
 const MOST_PAGES: u64 = (1 << 31) - 1;
 const MOST_BLOCKS: u64 = 1 << 20;
 const MOST_PAGES_OF_BLOCK: u64 = 1 << 13;
 
-/// Thousandths of the flash that may be spare.
+/// Maximum spare space, in thousandths of the flash.
 const MOST_SPARE: u64 = 850;
 
-/// What is left of the pages when blocks are whole and collection has those that it keeps.
+/// Share of the pages left after rounding to whole blocks and after the reserve of garbage collection.
 const ROUNDING: f64 = 0.9;
 
 impl Estimate {
-    /// Gives the drive room for `blocks` blocks of 4 KiB, with the spare space that was found beyond what
-    /// collection keeps for itself. Blocks have as many pages as those of the preset, or fewer where there
-    /// would be too few blocks.
+    /// Sets the capacity to `blocks` blocks of 4 KiB, with the estimated spare space beyond the reserve of
+    /// garbage collection. Blocks have as many pages as in the preset, or fewer where there would be too few
+    /// blocks.
     pub(super) fn capacity(&mut self, blocks: u64) {
         let spare = self.spare;
         let planes = u64::from(self.config.geometry.plane_count());
@@ -30,7 +31,7 @@ impl Estimate {
         let preset_pages = u64::from(self.preset.config().geometry.pages);
         let mut pages = preset_pages;
         let needed = |pages: u64| {
-            // Blocks full of data, those that collection keeps, and what is spare beyond them.
+            // Blocks full of data, the reserve of garbage collection, and spare space beyond them.
             let data = per_plane as f64 / pages as f64;
             match spare {
                 Some(spare) => (data / (1.0 - spare) + kept).ceil() as u64,
@@ -65,7 +66,7 @@ impl Estimate {
         self.is("geometry.blocks", How::Derived, why);
     }
 
-    /// The share of spare space that leaves `wanted` pages to the host.
+    /// Sets the share of spare space that leaves `wanted` pages to the host.
     fn fit(&mut self, wanted: u64) {
         loop {
             let raw = self.config.geometry.page_count();
@@ -81,8 +82,7 @@ impl Estimate {
         }
     }
 
-    /// The same drive, of which only the size is less: at most `blocks` blocks of 4 KiB. Chips, times and
-    /// spare space are the same.
+    /// The drive shrunk to at most `blocks` blocks of 4 KiB; chips, timing and spare space are unchanged.
     pub fn smaller(&self, blocks: u64) -> Estimate {
         let mut smaller = self.clone();
         if blocks < self.blocks {
@@ -92,7 +92,7 @@ impl Estimate {
     }
 }
 
-/// Blocks of a plane, at the least: fewer make collection coarser than it would be.
+/// Minimum number of blocks per plane: with fewer, garbage collection becomes too coarse.
 const LEAST_BLOCKS: u64 = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Spare space and erases, from what writes cost when the drive collects.
+//! Estimates spare space and erase time from the cost of writes during garbage collection.
 
 use super::{Estimate, How, PAGE};
 use crate::probe::measured::Measured;
@@ -6,14 +6,14 @@ use crate::probe::stalls;
 use tailcut_base::Nanos;
 use tailcut_base::quantity::{show_rate, show_time};
 
-/// A drive of which less was filled has more to spare than it has when it is full.
+/// Minimum filled share of a drive for an estimate: a drive that is not full has additional spare space.
 const FULL: f64 = 0.95;
 
-/// What waits longer than so many half programs has met something else.
+/// A wait longer than this many half programs was not caused by a program.
 const HALF_PROGRAMS: u64 = 3;
 
 impl Estimate {
-    /// How much collection costs is a question of spare space.
+    /// Spare space follows from the cost of garbage collection.
     pub(super) fn worn(&mut self, measured: &Measured) {
         self.erases(measured);
         let writes = &measured.writes;
@@ -41,8 +41,8 @@ impl Estimate {
         }
     }
 
-    /// What was written at random is more than what any drive has to spare, so it has collected, if it is
-    /// flash.
+    /// More data was written at random than any drive has spare space, so the drive has collected garbage, if
+    /// it is flash.
     fn is_not_seen_to_collect(&mut self) {
         self.config.gc.ideal = true;
         let why = "collection takes no time here: random writes stayed as fast when as much was written at random as there is";
@@ -50,7 +50,7 @@ impl Estimate {
         self.assume("ftl.spare", "random writes never became slower");
     }
 
-    /// An erase is what the longest reads beside few writes have met.
+    /// The longest reads beside few writes have waited for an erase.
     fn erases(&mut self, measured: &Measured) {
         let writes = &measured.writes;
         let has_fallen = writes.random().is_some_and(|(before, _)| before.is_some());
@@ -78,10 +78,10 @@ impl Estimate {
         }
     }
 
-    /// Pages programmed for each that the host writes. A page of the host takes its chip `H` (from the rate
-    /// before collection). One that is moved takes it a read `R` and a program `P` of its own, as collection
-    /// moves pages one by one, and each page its part `E` of an erase: in the long run
-    /// `1 / rate = H + (A - 1) (R + P) + A E`.
+    /// Write amplification: pages programmed per page that the host writes. A page of the host occupies its
+    /// chip for `H` (from the rate before collection). A moved page takes a read `R` and a program `P` of its
+    /// own, as collection moves pages one by one, and each page takes its share `E` of an erase: in the long
+    /// run `1 / rate = H + (A - 1) (R + P) + A E`.
     fn amplification(&self, before: f64, after: f64) -> f64 {
         let (timing, geometry) = (&self.config.timing, &self.config.geometry);
         let chips = PAGE as f64 * 1e9 * self.unit_count();
@@ -92,9 +92,9 @@ impl Estimate {
     }
 }
 
-/// Share of the flash that is spare where writes amplify by so much: uniform random writes and collection of
-/// blocks in the order of their age move the share `u = 1 - 1 / A` of each block, and are `(u - 1) / ln u`
-/// full (Desnoyers, SYSTOR 2012, for LRU; greedy collection moves a little less).
+/// Share of the flash that is spare at this write amplification: with uniform random writes, and collection
+/// of blocks in order of age, the share `u = 1 - 1 / A` of each block is moved, so the drive is filled to
+/// `(u - 1) / ln u` (Desnoyers, SYSTOR 2012, for LRU; greedy collection moves slightly less).
 fn spare(amplification: f64) -> f64 {
     let moved = 1.0 - 1.0 / amplification;
     if moved <= 0.0 {
@@ -104,7 +104,7 @@ fn spare(amplification: f64) -> f64 {
     (1.0 - full).clamp(LEAST_SPARE, MOST_SPARE)
 }
 
-/// No drive is taken to have less, or more, to spare.
+/// Bounds of the spare space that an estimate may assign.
 const LEAST_SPARE: f64 = 0.02;
 const MOST_SPARE: f64 = 0.6;
 

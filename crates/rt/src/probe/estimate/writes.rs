@@ -1,4 +1,4 @@
-//! Programs and the buffer, from what writes show before anything has to be collected.
+//! Estimates program time and write buffer from writes before garbage collection begins.
 
 use super::{Estimate, How, PAGE};
 use crate::probe::measured::{Measured, Writes};
@@ -7,16 +7,16 @@ use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::quantity::{show_bytes, show_rate, show_time};
 
-/// Something that is below this part of the link is not limited by it.
+/// A bandwidth below this share of the link's is not limited by the link.
 const BELOW: f64 = 0.9;
 
-/// A write that takes less than so many reads ends in a buffer: cells take several times as long to be
-/// programmed as to be read, of whatever kind they are.
+/// A write faster than this many reads is buffered: programming cells takes several times as long as reading
+/// them, for all types of cells.
 const BUFFERED: f64 = 2.0;
 
 impl Estimate {
-    /// How long programs take, and how many pages at a time: together they make the bandwidth of writes in
-    /// order, and what a flush waits for, or a read that meets a program, is the first alone.
+    /// Program time and number of planes: together they determine the sequential write bandwidth; a flush, or
+    /// a read that meets a program, waits for the program time alone.
     pub(super) fn programs(&mut self, measured: &Measured) {
         let writes = &measured.writes;
         let Some(rate) = writes.sequential() else {
@@ -56,7 +56,7 @@ impl Estimate {
         }
     }
 
-    /// A single program as it was seen, in ns.
+    /// The observed time of a single program, in ns.
     fn program_seen(&self, measured: &Measured) -> Option<(f64, &'static str)> {
         let writes = &measured.writes;
         if let Some(write) = measured.write_latency().filter(|_| !is_buffered(measured)) {
@@ -75,7 +75,7 @@ impl Estimate {
         Some((edge.length.0 as f64, "the longest wait of reads beside few writes"))
     }
 
-    /// Whether writes end in a buffer, of what size, and whether it survives without power.
+    /// Whether writes are buffered, the size of the buffer, and whether it survives a power loss.
     pub(super) fn buffer(&mut self, measured: &Measured) {
         let writes = &measured.writes;
         if !measured.has_writes() {
@@ -90,7 +90,7 @@ impl Estimate {
                 "a write takes more than twice as long as a read: it ends on flash",
             );
         } else if let Some((rate, bytes)) = writes.buffered() {
-            // While it fills, a part of it is written to flash already.
+            // Part of the burst is written to flash while the buffer fills.
             let drained = writes.sequential().unwrap_or(0.0) / rate;
             let size = (bytes as f64 * (1.0 - drained)) as u64;
             self.config.buffer.size = (size / PAGE * PAGE).max(PAGE);
@@ -117,7 +117,7 @@ impl Estimate {
     }
 }
 
-/// A write that ends in a buffer meets no cells.
+/// True if writes complete in a buffer, before they reach cells.
 pub(super) fn is_buffered(measured: &Measured) -> bool {
     match (measured.write_latency(), measured.read_latency()) {
         (Some(write), Some(read)) => write < BUFFERED * read,
@@ -125,7 +125,7 @@ pub(super) fn is_buffered(measured: &Measured) -> bool {
     }
 }
 
-/// What a flush takes for the sake of one write, in ns.
+/// Additional time of a flush behind one write, in ns.
 fn flush_cost(writes: &Writes) -> Option<f64> {
     let typical = |latency: &Option<LatencyHistogram>| {
         latency

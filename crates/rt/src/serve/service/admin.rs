@@ -1,4 +1,4 @@
-//! What a service is asked about itself and its drive, between the requests of its clients.
+//! Administrative requests to a service, handled between requests of its clients.
 
 use super::Service;
 use crate::ctl::{AdminRequest, Answer, Steered, histogram};
@@ -33,7 +33,7 @@ impl<D: Steered> Service<D> {
     }
 }
 
-/// What was served.
+/// Adds the counters of the service.
 fn count(figures: &Figures, all: &mut Metrics) {
     let counter = metrics::Kind::Counter;
     for (kind, served) in Kind::ALL.iter().zip(&figures.kinds) {

@@ -1,5 +1,5 @@
-//! Requests of the kernel, for a drive that is a block device: they go the way of all others, but have no
-//! connection.
+//! Requests of the kernel, for a drive that is a block device: they are processed like all others, but have
+//! no connection.
 
 use super::super::ublk::{Queue, errno};
 use super::{Pending, Service, THE_KERNEL};
@@ -9,8 +9,8 @@ use tailcut_host::Bytes;
 use tailcut_host::wire::nbd::{Command, Header, Incoming};
 
 impl<D: Steered> Service<D> {
-    /// Takes what the kernel asks for. Nothing has to be let in: how much it can ask for at a time was agreed
-    /// on.
+    /// Receives requests of the kernel. They need no admission, since their number and size are bounded by
+    /// the parameters of the device.
     pub(super) fn receive_from_kernel(&mut self, now: Time) {
         let Some(queue) = &mut self.kernel else { return };
         queue.look_if_told();
@@ -33,13 +33,13 @@ impl<D: Steered> Service<D> {
             }
             Err(refusal) => {
                 self.figures.refused += 1;
-                // The errors of NBD have the numbers that they have on Linux.
+                // NBD error numbers are those of Linux.
                 self.commit(&header, -(refusal.error as i32));
             }
         }
     }
 
-    /// A request of the kernel has ended. Returns the bytes that it moved.
+    /// A request of the kernel has completed. Returns the bytes that it transferred.
     pub(super) fn finish_for_kernel(
         &mut self,
         header: &Header,
@@ -63,12 +63,12 @@ impl<D: Steered> Service<D> {
         queue.commit(header.cookie, result);
     }
 
-    /// The kernel has asked for something already.
+    /// True if a request of the kernel is pending.
     pub(super) fn kernel_asks(&mut self) -> bool {
         self.kernel.as_mut().is_some_and(Queue::has_more)
     }
 
-    /// There is nothing of the kernel; from now on what it asks for wakes the service.
+    /// Arms the kernel's queue to wake the service; false if a request is pending.
     pub(super) fn arm_for_kernel(&mut self) -> bool {
         self.kernel.as_mut().is_none_or(Queue::arm)
     }

@@ -128,7 +128,7 @@ id! {
     struct PendingId;
 }
 
-/// A request that is with the drive.
+/// A request in flight at the drive.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     slot: u32,

@@ -1,4 +1,4 @@
-//! From the socket of a connection to its requests.
+//! Receives requests from a connection's socket.
 
 use super::super::charge::{MOST_CLEARED, blocks_to_clear, charge};
 use super::super::connection::Received;
@@ -8,7 +8,7 @@ use tailcut_base::Time;
 use tailcut_host::wire::nbd::{Command, Header};
 
 impl<D: Steered> Service<D> {
-    /// Takes requests of one connection: one receive, and what was left of the last.
+    /// Processes requests of one connection: one receive, and the leftover of the previous one.
     pub(super) fn receive(&mut self, slot: u32, now: Time) {
         let Some(connection) = &mut self.slots[slot as usize].connection else { return };
         if connection.is_waiting() {
@@ -45,7 +45,7 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// What was received but not taken stays with its connection.
+    /// Keeps received but unprocessed bytes with their connection.
     fn keep(&mut self, slot: u32, left: usize, bytes: impl FnOnce() -> (Vec<u8>, usize)) {
         let Some(connection) = &mut self.slots[slot as usize].connection else { return };
         if left > 0 {
@@ -67,7 +67,7 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// Takes the requests in `input` as far as they are let in. Returns how many bytes are left.
+    /// Processes the requests in `input` as far as they are admitted. Returns the number of bytes left.
     fn take_requests(&mut self, slot: u32, mut input: &[u8], now: Time) -> usize {
         loop {
             let ConnectionSlot { connection, held, .. } = &mut self.slots[slot as usize];
@@ -108,7 +108,7 @@ impl<D: Steered> Service<D> {
     }
 }
 
-/// Requests of one connection that are let in and not answered.
+/// Maximum number of admitted, unanswered requests per connection.
 const MOST_UNDER_WAY: u32 = 1024;
-/// Requests of all connections that are with the drive or wait for it; see `Unaligned`.
+/// Maximum number of requests of all connections that are at the drive or wait for it; see `Unaligned`.
 const MOST_IN_MACHINE: usize = 65_000;

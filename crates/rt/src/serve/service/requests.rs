@@ -1,4 +1,4 @@
-//! From a request to the drive, and from its answer to a reply.
+//! Submits requests to the drive, and turns its completions into replies.
 
 use super::super::charge::{MOST_EXTENTS, MOST_LOOKED_AT, OVERHEAD, blocks_to_clear, charge};
 use super::super::figures::Kind;
@@ -25,7 +25,7 @@ impl<D: Steered> Service<D> {
                 }
             }
             Ok(Command::Cache) => {
-                // A hint; there is nothing between this server and its drive that could be filled.
+                // A hint; there is no cache between this server and its drive to fill.
                 self.figures.count(Kind::Other, 0, Nanos::ZERO, false);
                 self.reply(slot, Reply::done(&header), charge(&header, command));
             }
@@ -39,7 +39,7 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// Hands a request of a connection to the machine in front of the drive.
+    /// Submits a request of a connection to the alignment layer in front of the drive.
     fn ask(&mut self, slot: u32, header: Header, command: Command, data: Vec<Bytes>, now: Time) {
         let place = &mut self.slots[slot as usize];
         place.with_drive += 1;
@@ -71,7 +71,7 @@ impl<D: Steered> Service<D> {
         self.pending.insert(pending).get()
     }
 
-    /// What the drive takes, and what it has ready, as far as one turn goes.
+    /// Submits requests to the drive and processes its completions, within the bounds of an iteration.
     pub(super) fn carry_out(&mut self, now: Time) {
         let rounds = (MOST_WAITING_SEEN / self.machine.waiting().max(1)).clamp(1, MOST_ROUNDS);
         let mut has_moved = true;
@@ -110,7 +110,7 @@ impl<D: Steered> Service<D> {
         self.live.add(requests, bytes);
     }
 
-    /// A request has ended. Returns the bytes that it moved.
+    /// A request has completed. Returns the bytes that it transferred.
     fn finish(&mut self, answer: Answer, now: Time) -> u64 {
         let Answer { name, status, data } = answer;
         let Pending { slot, header, command, charge, since } = self.pending.remove(PendingId::new(name));
@@ -167,7 +167,7 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// The extents of a request for block status: what lies next to each other and is alike, is one.
+    /// Looks up the extents of a block status request, and merges adjacent ones with equal status.
     fn look_at_extents(&mut self, header: &Header) {
         self.extents.clear();
         let (from, to) = (header.offset, header.offset + u64::from(header.length));
@@ -196,7 +196,7 @@ impl<D: Steered> Service<D> {
     }
 }
 
-/// What a client is told of a request that the drive did not carry out.
+/// The NBD error for a request that the drive failed; None for success.
 fn error(status: Status, command: Command) -> Option<Refusal> {
     let (error, text) = match status {
         Status::Success => return None,
@@ -212,9 +212,9 @@ fn error(status: Status, command: Command) -> Option<Refusal> {
     Some(Refusal { error, text })
 }
 
-/// What a request takes on its way to the drive and back, without its data.
+/// Bounds the size of a request on its way to the drive and back, without its data.
 const _: () =
     assert!(size_of::<(Reply, u64)>() + size_of::<Pending>() + size_of::<Ask>() <= OVERHEAD as usize);
 
-/// After a failed flush; the status of the server names the drive.
+/// Message after a failed flush; the server's status names the drive.
 const UNDURABLE: &str = "the drive has failed a write or a flush, and takes no writes after a failed flush";

@@ -1,4 +1,4 @@
-//! What a service does while there is nothing to do: it looks out, and sleeps.
+//! Idle service: it busy-polls for a while, and then sleeps.
 
 use super::super::look::look;
 use super::super::spin::{self, AWAY, Look, LookOut};
@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 use tailcut_base::{Nanos, Time};
 
 impl<D: Steered> Service<D> {
-    /// Until there is something to do.
+    /// Busy-polls, then sleeps in epoll, until there is work.
     pub(super) fn rest(&mut self) {
         let is_asked = self.is_asked() || self.kernel_asks();
         let now = self.clock.now();
@@ -39,7 +39,8 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// After a turn that began at `began`: at idle priority it may have lost its core in the middle of it.
+    /// Checks whether an iteration that began at `began` was preempted: at idle priority the thread may have
+    /// lost its core.
     pub(super) fn heed_absence(&mut self, began: Time) {
         if self.spin.is_yielding() && self.clock.now().since(began) > AWAY {
             self.spin.was_away();
@@ -48,7 +49,7 @@ impl<D: Steered> Service<D> {
     }
 
     fn turn_priority(&mut self) {
-        // Where the system does not allow it, it stays as it is.
+        // If the system refuses, the priority stays the same.
         let _ = match self.spin.turn_priority() {
             Some(true) => system::yield_to_all(),
             Some(false) => system::yield_to_none(),
@@ -56,7 +57,7 @@ impl<D: Steered> Service<D> {
         };
     }
 
-    /// Looks for something to do again and again for a while.
+    /// Busy-polls for work, for at most `patience`.
     fn look_out(&mut self, patience: Nanos) -> LookOut {
         spin::look_out(self.clock, patience, || {
             let is_alone = self.connected() == 1 && self.kernel.is_none() && self.drive.wakes().is_none();
@@ -73,18 +74,18 @@ impl<D: Steered> Service<D> {
         })
     }
 
-    /// The last turn has left something undone that waits for nothing.
+    /// True if the last iteration has left work that waits for no event.
     fn is_asked(&self) -> bool {
         self.has_unfinished || !self.listed.is_empty() || !self.awaiting_lookup.is_empty()
     }
 
-    /// True when another turn has something to do.
+    /// True if another iteration has work.
     fn has_work(&mut self) -> bool {
         let has_heard = self.is_told || self.kernel_asks() || self.is_asked() || !self.replying.is_empty();
         has_heard || self.machine.has_requests() || self.drive.next_event() <= self.clock.now()
     }
 
-    /// Receives from everybody, whether something was announced or not.
+    /// Receives from all connections, whether an event announced data or not.
     fn try_all(&mut self) {
         let now = self.clock.now();
         for slot in 0..self.slots.len() as u32 {
@@ -95,7 +96,7 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// How long to sleep at most.
+    /// Maximum time to sleep; `None` if there is no deadline.
     fn sleep_for(&self) -> Option<Nanos> {
         let now = self.clock.now();
         let mut until = self.drive.next_event();
@@ -108,7 +109,7 @@ impl<D: Steered> Service<D> {
         (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(now.0)))
     }
 
-    /// Takes note of what has happened, or happens within `patience`.
+    /// Handles events that are pending or occur within `patience`.
     fn look(&mut self, patience: Option<Nanos>) {
         let mut events = [MaybeUninit::uninit(); EVENTS];
         self.looked = self.clock.now();
@@ -123,7 +124,7 @@ impl<D: Steered> Service<D> {
                 self.is_told = true;
                 return self.receive_messages();
             }
-            // The next turn asks the drive.
+            // The next iteration polls the drive.
             DRIVE => return self.is_told = true,
             KERNEL => {
                 self.is_told = true;
@@ -148,7 +149,7 @@ impl<D: Steered> Service<D> {
         connection.is_hung |= is_gone || flags.contains(EventFlags::RDHUP);
         connection.is_gone |= is_gone;
         if is_gone && connection.is_waiting() {
-            // It waits to be let in, and cannot be told what came of it.
+            // Its next request waits for admission, and no reply could reach the client.
             self.close(slot);
         } else if is_gone || flags.intersects(ARRIVING) {
             connection.is_readable = true;
@@ -157,7 +158,7 @@ impl<D: Steered> Service<D> {
     }
 }
 
-/// Events per look.
+/// Maximum number of events per poll.
 const EVENTS: usize = 64;
-/// How often it looks after connections that do not move, while others wait or it is to end.
+/// Interval of the check for stalled connections, while others wait or the service stops.
 const LOOK_AGAIN: Nanos = Nanos::millis(250);

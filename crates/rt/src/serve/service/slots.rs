@@ -1,4 +1,4 @@
-//! Connections that come, wait, stand in the way, and go.
+//! Connection slots: arrival, waiting, eviction and release.
 
 use super::super::connection::Connection;
 use super::{
@@ -21,7 +21,7 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// Something was given back: some of those that wait may try again.
+    /// Resources were released: lets some waiting connections retry.
     pub(super) fn unblock(&mut self) {
         self.has_released = false;
         for _ in 0..TRIES_AT_ONCE {
@@ -33,7 +33,7 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// Closes connections that hold memory and do not move, while others wait for it.
+    /// Closes connections that hold memory without progress while others wait for it.
     pub(super) fn expel_idle(&mut self, now: Time) {
         if !self.turns.is_multiple_of(LOOK_EVERY) && !self.listed.is_empty() {
             return;
@@ -65,7 +65,7 @@ impl<D: Steered> Service<D> {
         self.live.connections.store(self.connected() as u64, Ordering::Relaxed);
     }
 
-    /// A slot is free when its connection is closed and the drive has no request of it any more.
+    /// Frees a slot once its connection is closed and the drive has none of its requests in flight.
     pub(super) fn vacate(&mut self, slot: u32) {
         let ConnectionSlot { connection, held, with_drive, .. } = &self.slots[slot as usize];
         if connection.is_none() && *with_drive == 0 {
@@ -74,7 +74,7 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// Connections, and those that have gone with requests under way.
+    /// Number of connections, including closed ones with requests in flight.
     pub(super) fn connected(&self) -> usize {
         self.slots.len() - self.vacant.len()
     }
@@ -101,7 +101,7 @@ impl<D: Steered> Service<D> {
         let place = &mut self.slots[slot as usize];
         let token = EventData::new_u64(token(slot, place.generation));
         if epoll::add(&self.epoll, &socket, token, ARRIVING).is_err() {
-            // The system is out of memory for watching; the client finds its connection closed.
+            // The system is out of memory for epoll; the client finds its connection closed.
             self.vacant.push(slot);
             self.open_connections.fetch_sub(1, Ordering::Relaxed);
             return;
@@ -118,13 +118,13 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// Closes connections that have nothing under way; when none is left, flushes the drive.
+    /// Closes connections without requests in flight; when none is left, flushes the drive.
     pub(super) fn wind_down(&mut self, now: Time) {
         let Stopping::Until(deadline) = self.stopping else { return };
         for slot in 0..self.slots.len() as u32 {
             let Some(connection) = &mut self.slots[slot as usize].connection else { continue };
             connection.is_ending = true;
-            // A client that reads no replies is waited for only as long as it may take to be scheduled.
+            // A client that reads no replies gets only as much time as it may need to be scheduled.
             let stuck_since = connection.progress.max(Time(deadline.0 - self.limits.patience.0));
             let is_deaf = connection.is_stuck() && now.0 >= stuck_since.0 + STOP_PATIENCE.0;
             if connection.is_over() || is_deaf || now >= deadline {
@@ -144,7 +144,7 @@ impl<D: Steered> Service<D> {
     }
 }
 
-/// How long the end of the server waits for a client that reads none of its replies.
+/// How long shutdown waits for a client that reads none of its replies.
 const STOP_PATIENCE: Nanos = Nanos::millis(500);
-/// Connections that try again when something was given back.
+/// Number of connections that retry when resources were released.
 const TRIES_AT_ONCE: usize = 4;

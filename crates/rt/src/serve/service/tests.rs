@@ -1,5 +1,5 @@
-//! What one turn of a service does is bounded, whatever clients ask for: counted in steps of the drive, by no
-//! clock.
+//! The work of an iteration is bounded, whatever clients request: measured in operations of the drive,
+//! without a clock.
 
 use super::*;
 use crate::drive::{Drive, Extent};
@@ -14,7 +14,8 @@ use tailcut_base::{Nanos, Op, Spans, Status};
 use tailcut_host::wire::nbd::standard::*;
 use tailcut_host::{BLOCK_SECTORS, Block, Bytes, Request, Response};
 
-/// A drive that answers at once and keeps nothing, but counts. Every other block is a hole.
+/// A drive that completes requests at once and keeps no data, but counts operations. Every other block is a
+/// hole.
 #[derive(Debug, Default)]
 struct Counting {
     extents: Cell<u64>,
@@ -111,7 +112,7 @@ fn flood(client: &mut UnixStream, command: u16, length: u32, count: usize) {
     client.write_all(&requests).expect("a socket takes some requests");
 }
 
-/// True when a reply has come.
+/// True if a reply has arrived.
 fn is_answered(client: &mut UnixStream) -> bool {
     match client.read(&mut [0; 16 << 10]) {
         Ok(count) => count > 0,
@@ -123,7 +124,7 @@ fn is_answered(client: &mut UnixStream) -> bool {
 }
 
 impl Service<Counting> {
-    /// Takes a turn; returns what it has cost the drive: extents looked at, blocks trimmed, polls.
+    /// Runs an iteration; returns its cost at the drive: extents looked up, blocks trimmed, polls.
     fn counted_turn(&mut self) -> (u64, u64, u64) {
         let before = (self.drive.extents.get(), self.drive.trimmed, self.drive.polls);
         self.turn();
@@ -135,7 +136,7 @@ impl Service<Counting> {
         cost
     }
 
-    /// Turns until `client` has a reply.
+    /// Runs iterations until `client` has a reply; returns their number.
     fn turns_until_answered(&mut self, client: &mut UnixStream) -> usize {
         for turns in 1..10_000 {
             self.counted_turn();
@@ -148,7 +149,7 @@ impl Service<Counting> {
     }
 }
 
-/// A service with clients who have sent many requests of one kind each and read nothing back.
+/// A service with clients that have each sent many requests of one kind and read no replies.
 fn among_hostile(
     clients: usize,
     command: u16,
@@ -163,7 +164,7 @@ fn among_hostile(
     (service, mailbox, hostile)
 }
 
-/// An honest client has its answer after a look and a turn or two, however many others have flooded the
+/// An honest client gets its reply after one poll and an iteration or two, however many others flood the
 /// server.
 fn an_honest_read_is_answered_soon(clients: usize, command: u16, length: u32, each: usize) {
     let (mut service, mailbox, hostile) = among_hostile(clients, command, length, each);
@@ -172,7 +173,8 @@ fn an_honest_read_is_answered_soon(clients: usize, command: u16, length: u32, ea
         service.rest();
     }
     let mut honest = client(&mailbox);
-    // Not where the others write, nor what the order of overlapping requests takes for it.
+    // Outside the blocks that the others write, and those that the ordering of overlapping requests conflates
+    // with them.
     let offset = (1 << 41) + 100 * 4096;
     let read = Header { flags: 0, command: NBD_CMD_READ, cookie: 0, offset, length: 4096 };
     honest.write_all(&read.encode()).expect("an empty socket");
@@ -196,7 +198,7 @@ fn overlapping_writes_of_others_hold_up_no_read() {
     an_honest_read_is_answered_soon(24, NBD_CMD_WRITE, 1, 1000);
 }
 
-/// Who asks for block status again and again is not before all others who do.
+/// A client that repeats block status requests does not precede other clients that wait for one.
 #[test]
 fn block_status_is_answered_in_turns() {
     let (mut service, mailbox, hostile) = among_hostile(8, NBD_CMD_BLOCK_STATUS, 64 << 20, 1024);
@@ -238,12 +240,12 @@ fn a_wish_to_stop_is_heard_after_a_few_turns_and_ends_what_is_asked_for() {
     drop(hostile);
 }
 
-/// Without this, a client that reads no replies costs more than its share of the memory.
+/// Without this charge, a client that reads no replies costs more than its share of the memory.
 #[test]
 fn replies_are_charged_to_who_has_them_coming() {
     for (command, length, least) in [(NBD_CMD_BLOCK_STATUS, 64 << 20, 64 * 8), (NBD_CMD_READ, 1, 4096)] {
         let (mut service, _, hostile) = among_hostile(1, command, length, 1000);
-        // The socket takes some; what is left stays with the server.
+        // The socket takes some of the replies; the rest stays with the server.
         for _ in 0..1000 {
             service.counted_turn();
         }
@@ -257,7 +259,7 @@ fn replies_are_charged_to_who_has_them_coming() {
     }
 }
 
-/// A write that is refused, and whose data never come.
+/// A write that is refused, and whose data never arrives.
 #[test]
 fn who_goes_in_the_middle_of_a_refused_write_leaves_nothing_taken() {
     let (mut service, mailbox) = service();

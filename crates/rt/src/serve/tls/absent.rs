@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// None.
+/// Certificates, of which no value exists.
 #[derive(Clone, Debug)]
 pub enum Certificates {}
 
@@ -21,18 +21,18 @@ impl Certificates {
         Err(BadCertificates::NotBuilt)
     }
 
-    /// Whether clients must show a certificate.
+    /// True if clients must present a certificate.
     pub fn verify_peer(&self) -> bool {
         match *self {}
     }
 }
 
-/// None.
+/// A relay, of which no value exists.
 #[derive(Debug)]
 pub enum Relay {}
 
 impl Relay {
-    /// Cannot be asked for, as there are no certificates.
+    /// Cannot be called, since there are no certificates.
     pub fn start(
         certificates: &Certificates,
         _: Arc<Mailbox<Message>>,
@@ -42,7 +42,7 @@ impl Relay {
         match *certificates {}
     }
 
-    /// Nobody has come through.
+    /// No handshakes.
     pub fn stop(self) -> Handshakes {
         match self {}
     }

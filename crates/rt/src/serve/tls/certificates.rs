@@ -1,5 +1,5 @@
-//! Who the server is and whom it believes, from files under the names that NBD programs agree on (libnbd,
-//! nbdkit and qemu: `docs/interop`, "TLS certificates"; nbdkit-tls(1), `qemu(1)` tls-creds-x509).
+//! The server's certificate and the authorities it trusts, from files with the names that NBD programs agree
+//! on (libnbd, nbdkit and qemu: `docs/interop`, "TLS certificates"; nbdkit-tls(1), `qemu(1)` tls-creds-x509).
 
 use super::BadCertificates;
 use crate::secret::{Secret, read_secret};
@@ -15,7 +15,7 @@ use rustls::{RootCertStore, ServerConnection};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A certificate with its key, and the authority of clients, ready for handshakes.
+/// A certificate with its key, and the authority for clients, ready for handshakes.
 #[derive(Clone, Debug)]
 pub struct Certificates {
     config: Arc<ServerConfig>,
@@ -23,12 +23,12 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Reads `server-cert.pem` (with its chain) and `server-key.pem` of a folder. With `verify_peer` clients
-    /// must show a certificate of an authority in `ca-cert.pem` that is not revoked by `ca-crl.pem`, where
-    /// there is one.
+    /// Reads `server-cert.pem` (with its chain) and `server-key.pem` of a folder. With `verify_peer`, clients
+    /// must present a certificate of an authority in `ca-cert.pem` that is not revoked by `ca-crl.pem`, if
+    /// that exists.
     ///
     /// # Errors
-    /// When a file is missing or holds something else, or the key is another certificate's.
+    /// If a file is missing or has the wrong content, or the key does not match the certificate.
     pub fn load(folder: &Path, verify_peer: bool) -> Result<Certificates, BadCertificates> {
         let (chain_path, key_path) = (folder.join(SERVER_CERTIFICATE), folder.join(SERVER_KEY));
         let chain: Vec<CertificateDer<'static>> = read_all(&chain_path)?;
@@ -50,27 +50,28 @@ impl Certificates {
         let mut config = builder.with_single_cert(chain, key).map_err(|error| {
             unusable(&key_path, format!("it does not go with {SERVER_CERTIFICATE}: {error}"))
         })?;
-        // Connections last for long, and sessions to be taken up again would be memory for strangers.
+        // Connections are long-lived, and session resumption would use memory on behalf of unauthenticated
+        // clients.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Certificates { config: Arc::new(config), verify_peer })
     }
 
-    /// Whether clients must show a certificate.
+    /// True if clients must present a certificate.
     pub fn verify_peer(&self) -> bool {
         self.verify_peer
     }
 
-    /// A new client's session.
+    /// A session for a new client.
     pub(super) fn session(&self) -> Result<ServerConnection, rustls::Error> {
         let mut session = ServerConnection::new(Arc::clone(&self.config))?;
-        // The link gives it nothing while there is something to be sent; see there.
+        // The link writes nothing to it while output is pending; see there.
         session.set_buffer_limit(None);
         Ok(session)
     }
 }
 
-/// Believes what the authorities of the folder have signed and not revoked.
+/// Trusts certificates that the authorities of the folder have signed and not revoked.
 fn verifier(
     folder: &Path,
     provider: Arc<CryptoProvider>,
@@ -87,7 +88,7 @@ fn verifier(
         }
         lists => lists?,
     };
-    // A list need not be there for each authority; what is listed is refused.
+    // Not every authority needs a list; certificates on a list are rejected.
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .with_crls(lists)
         .allow_unknown_revocation_status()

@@ -1,4 +1,4 @@
-//! One client behind the relay: what comes encrypted leaves in the clear, and the other way round.
+//! A client behind the relay: decrypts its input, and encrypts the server's output.
 
 use super::side::Side;
 use super::{Crossing, Passage};
@@ -8,48 +8,48 @@ use std::io::{ErrorKind, Read, Write};
 
 /// A client's two sockets and its session.
 ///
-/// Memory is bounded by not reading: nothing is received from the client while the server has not taken all
-/// that came before, and nothing from the server while the client has not. So a link keeps at most what one
-/// receive yields in each direction ([`MOST_AT_ONCE`]), and what the session needs of a record or a message
-/// of the handshake that is not whole yet (at most 64 KiB, by rustls).
+/// Memory is bounded by backpressure: nothing is received from the client until the server has taken all
+/// earlier input, and nothing from the server until the client has. So a link holds at most the result of one
+/// receive in each direction ([`MOST_AT_ONCE`]), and what the session needs for an incomplete record or
+/// handshake message (at most 64 KiB, by rustls).
 #[derive(Debug)]
 pub struct Link {
-    /// Towards the client.
+    /// The client's side.
     pub outer: Side,
-    /// Towards the server.
+    /// The server's side.
     pub inner: Side,
     session: ServerConnection,
-    /// Decrypted, and not taken by the server yet.
+    /// Decrypted bytes that the server has not taken yet.
     kept: Vec<u8>,
-    /// Nothing more comes from the client.
+    /// End of the client's input was reached.
     client_has_ended: bool,
-    /// Nothing more is said to the server.
+    /// The server's socket was shut down for writes.
     is_passed_on: bool,
-    /// The last that the server has said is with the session.
+    /// The last output of the server has been passed to the session.
     is_parting: bool,
     _passage: Passage,
 }
 
-/// What comes next for a link.
+/// State of a link after some work.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// There may be more to be done at once.
+    /// There may be more work at once.
     Busy,
-    /// Nothing is to be done until something happens at one of its sockets.
+    /// No work until an event at one of its sockets.
     Rests,
-    /// It is over.
+    /// The link has ended.
     Ends,
-    /// It is over before it has begun: the handshake has failed, and why.
+    /// The handshake has failed, with this reason.
     Fails(String),
 }
 
-/// Why nothing more is carried.
+/// Why a link ends.
 enum End {
     Done,
     Failed(String),
 }
 
-/// Memory for all links in turn: nothing is in it between two of them.
+/// Buffers that all links share in turn: empty between two of them.
 #[derive(Debug)]
 pub struct Buffers {
     received: Vec<u8>,
@@ -78,17 +78,17 @@ impl Link {
         }
     }
 
-    /// Keys are not agreed on yet.
+    /// True during the handshake.
     pub fn is_handshaking(&self) -> bool {
         self.session.is_handshaking()
     }
 
-    /// The server has gone; some of what it has said may still be on its way.
+    /// True if the server has closed its socket; some of its output may still be on its way.
     pub fn is_left(&self) -> bool {
         self.inner.is_hung
     }
 
-    /// Carries what there is in both directions, but not for ever: others want their turn.
+    /// Transfers data in both directions, but only a bounded amount, so that others have their turn.
     pub fn pump(&mut self, buffers: &mut Buffers) -> Fate {
         for _ in 0..ROUNDS {
             match self.exchange(buffers) {
@@ -101,7 +101,7 @@ impl Link {
         Fate::Busy
     }
 
-    /// A piece in each direction; false when nothing could be moved.
+    /// Transfers a piece in each direction; false if nothing could be moved.
     fn exchange(&mut self, buffers: &mut Buffers) -> Result<bool, End> {
         let inwards = self.carry_in(buffers)?;
         let outwards = self.carry_out(buffers)?;
@@ -116,7 +116,7 @@ impl Link {
         let Buffers { received, plain } = buffers;
         let Some(count) = self.outer.read(received) else { return Ok(false) };
         plain.clear();
-        // Cut off or ended in good form makes no difference: requests say themselves how long they are.
+        // A truncated stream and an orderly close need no distinction: requests carry their length.
         self.client_has_ended = count == 0 || self.decrypt(&received[..count], plain)?;
         if self.client_has_ended && self.is_handshaking() {
             return Err(End::Failed("the client has gone".into()));
@@ -127,7 +127,7 @@ impl Link {
         Ok(true)
     }
 
-    /// Adds what `received` says to `plain`; true when the client says that it is the last.
+    /// Appends the plaintext of `received` to `plain`; true if the client has announced the end.
     fn decrypt(&mut self, mut received: &[u8], plain: &mut Vec<u8>) -> Result<bool, End> {
         while !received.is_empty() {
             match self.session.read_tls(&mut received) {
@@ -149,18 +149,19 @@ impl Link {
         Ok(false)
     }
 
-    /// Tells the client what is wrong, if it takes that at once.
+    /// Sends the client an alert, if its socket takes it at once.
     fn fail(&mut self, why: &str) -> End {
         let _ = self.flush();
         if self.is_handshaking() { End::Failed(why.into()) } else { End::Done }
     }
 
-    /// Gives the server what is kept for it, and the end behind that; false when it does not take everything.
+    /// Passes kept bytes to the server, and the end after them; false if the server does not take all of
+    /// them.
     fn deliver(&mut self) -> bool {
         if !self.kept.is_empty() && self.inner.has_room {
             let kept = std::mem::take(&mut self.kept);
             let sent = self.pass_on(&kept);
-            // Who is idle keeps no memory.
+            // An idle link keeps no memory.
             if sent < kept.len() {
                 self.kept = kept;
                 self.kept.drain(..sent);
@@ -171,13 +172,13 @@ impl Link {
         }
         if self.client_has_ended && !self.is_passed_on {
             self.is_passed_on = true;
-            // Whoever is there reads an end; if nobody is, that is as well.
+            // The server reads the end, if it is still there.
             let _ = shutdown(&self.inner.socket, Shutdown::Write);
         }
         true
     }
 
-    /// How much of it the server takes, or would have taken if it were still there.
+    /// Returns how many bytes the server takes; all of them if it is gone.
     fn pass_on(&mut self, plain: &[u8]) -> usize {
         let mut sent = 0;
         while sent < plain.len() {
@@ -227,7 +228,7 @@ impl Link {
         Ok(true)
     }
 
-    /// Sends what the session has for the client; true when nothing is left.
+    /// Sends the session's output to the client; true if nothing is left.
     fn flush(&mut self) -> Result<bool, End> {
         while self.session.wants_write() {
             if !self.outer.has_room {
@@ -244,7 +245,7 @@ impl Link {
     }
 }
 
-/// Most bytes of one receive: four full records, so that a large request costs few calls.
+/// Maximum bytes of one receive: four full records, so that a large request takes few calls.
 const MOST_AT_ONCE: usize = 64 << 10;
-/// Pieces that one link is given before others.
+/// Number of pieces per link before others have their turn.
 const ROUNDS: usize = 4;

@@ -1,10 +1,9 @@
 //! TLS, between the network and the server.
 //!
-//! The server knows nothing of it: a client that asks for TLS is moved behind a *relay*, a thread that holds
-//! its network socket and the secrets, and the server goes on with one end of a pair of sockets, in the
-//! clear, as with any other client. So nothing is asked per request whether it is encrypted, and what is
-//! bounded for other clients is bounded for these in the same way. The price is two more hand-overs per
-//! request.
+//! The server is unaware of TLS: a client that requests it is moved behind a *relay*, a thread that owns its
+//! network socket and the keys, and the server continues with one end of a socket pair, in plaintext, as with
+//! any other client. So no request is checked for encryption, and all limits for clients apply to these as
+//! well. The price is two more hand-overs per request.
 //!
 //! Without the feature `tls` there are no [`Certificates`], and so no relay.
 
@@ -46,7 +45,7 @@ pub struct Encryption {
 }
 
 impl Encryption {
-    /// The same in the standard's words.
+    /// The mode in terms of the NBD standard.
     pub fn mode(&self) -> Tls {
         if self.is_required { Tls::Required } else { Tls::Allowed }
     }
@@ -57,7 +56,7 @@ impl Encryption {
     }
 }
 
-/// Why there are no certificates.
+/// Why certificates cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum BadCertificates {
     /// A file cannot be read.
@@ -71,51 +70,51 @@ pub enum BadCertificates {
         /// The system error.
         error: io::Error,
     },
-    /// A file holds something else.
+    /// A file has the wrong content.
     #[error("{}: {why}", path.display())]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what would be right.
+        /// What is wrong, and what would be valid.
         why: String,
     },
-    /// The program has no TLS.
+    /// The program was built without TLS.
     #[error("this program was built without TLS; build it with the feature 'tls' (on by default)")]
     NotBuilt,
 }
 
-/// What became of TLS handshakes.
+/// Counters of TLS handshakes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// Clients that have come through.
+    /// Completed handshakes.
     pub done: u64,
-    /// Clients whose handshake has failed.
+    /// Failed handshakes.
     pub failed: u64,
-    /// Why the last of them did.
+    /// Reason of the last failure.
     pub last_failure: Option<String>,
 }
 
-/// What the relay is told.
+/// A message to the relay.
 #[derive(Debug)]
 pub enum Message {
-    /// A client that wants TLS.
+    /// A client that requests TLS.
     Crossing(Crossing),
-    /// End when what is left to be sent is sent; no more clients will come.
+    /// Stop once pending output is sent; no more clients will come.
     Stop,
 }
 
-/// Two sockets that the relay joins.
+/// Two sockets for the relay to join.
 #[derive(Debug)]
 pub struct Crossing {
     /// To the client, encrypted.
     pub outer: OwnedFd,
-    /// To the server, in the clear.
+    /// To the server, in plaintext.
     pub inner: OwnedFd,
-    /// Its place among those that are joined.
+    /// Its permit among the joined pairs.
     pub passage: Passage,
 }
 
-/// One of the joined pairs, until it is dropped.
+/// A permit for a joined pair, released when it is dropped.
 #[derive(Debug)]
 pub struct Passage(Arc<AtomicUsize>);
 
@@ -125,7 +124,7 @@ impl Drop for Passage {
     }
 }
 
-/// The way to the relay.
+/// The gate to the relay.
 #[derive(Debug)]
 pub struct Gate {
     mailbox: Arc<Mailbox<Message>>,
@@ -134,20 +133,20 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The way to the relay that reads this mailbox.
+    /// The gate to the relay that reads this mailbox.
     ///
-    /// It is joined to no more clients than the server can have, with as many again as may be in their
-    /// handshake for those who are gone for the server, but not yet for the relay.
+    /// Pairs are limited to the server's maximum of connections and handshakes, plus its maximum of
+    /// handshakes again for clients that are gone for the server, but not yet for the relay.
     pub fn new(mailbox: Arc<Mailbox<Message>>, limits: &Limits) -> Gate {
         let most = limits.connections + 2 * limits.handshakes;
         Gate { mailbox, taken: Arc::default(), most }
     }
 
-    /// Puts the relay between a client and its server: `socket` was the client's, and becomes one on which
-    /// the same client is heard in the clear once it has shaken hands.
+    /// Puts the relay between a client and its server: `socket` was the client's, and becomes one that
+    /// carries the client's plaintext after its handshake.
     ///
     /// # Errors
-    /// When there is no room for more; the socket is what it was.
+    /// If the maximum number of pairs is reached; the socket is unchanged.
     pub fn cross(&self, socket: &mut OwnedFd) -> io::Result<()> {
         let passage = self.passage().ok_or(io::ErrorKind::QuotaExceeded)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -183,7 +182,7 @@ mod tests {
             let mut socket = socket();
             let number = socket.as_raw_fd();
             assert!(gate.cross(&mut socket).is_err() && socket.as_raw_fd() == number);
-            // Those that end give back their places, and a refusal takes none.
+            // Ended pairs return their permits, and a refusal takes none.
             drop(mailbox.empty());
         }
     }

@@ -1,9 +1,9 @@
-//! The thread between encrypted clients and the server.
+//! The thread between TLS clients and the server.
 //!
-//! A turn: take note of what has happened at any socket, let each client with something to be carried have a
-//! piece of work, and one of those that are shaking hands. Handshakes are what costs: signing takes as long
-//! as encrypting some megabytes. So strangers that begin many of them slow each other down, and those who are
-//! in by a part of a turn.
+//! An iteration polls all sockets, transfers a piece of data for each client that has some, and advances one
+//! of the handshakes. Handshakes are expensive: a signature takes as long as the encryption of some
+//! megabytes. So clients that begin many handshakes slow each other down, and established clients only by a
+//! part of an iteration.
 
 use super::certificates::Certificates;
 use super::link::{Buffers, Fate, Link};
@@ -23,14 +23,14 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use tailcut_base::Time;
 
-/// The running thread.
+/// The running relay.
 #[derive(Debug)]
 pub struct Relay {
     mailbox: Arc<Mailbox<Message>>,
     thread: JoinHandle<Handshakes>,
 }
 
-/// What the thread works on.
+/// State of the relay's thread.
 struct Links {
     certificates: Certificates,
     mailbox: Arc<Mailbox<Message>>,
@@ -39,11 +39,11 @@ struct Links {
     epoll: OwnedFd,
     places: Vec<Place>,
     vacant: Vec<u32>,
-    /// With something to be carried.
+    /// Established links with data to transfer.
     listed: VecDeque<u32>,
-    /// The same of those that are shaking hands.
+    /// Links in their handshake with data to transfer.
     shaking: VecDeque<u32>,
-    /// Places and generations of those whose server has gone, with the time until which the client may take
+    /// Slots and generations of links whose server has closed, with the deadline by which the client may take
     /// the rest; by time.
     left: VecDeque<(u32, u32, Time)>,
     buffers: Buffers,
@@ -51,21 +51,21 @@ struct Links {
     is_stopping: bool,
 }
 
-/// Room for a link. The generation tells one that is there from one that was there.
+/// A slot for a link. The generation distinguishes a link from earlier ones on this slot.
 #[derive(Debug, Default)]
 struct Place {
     generation: u32,
     link: Option<Link>,
     is_listed: bool,
-    /// It stands among those that are left.
+    /// It is in `left`.
     is_left: bool,
 }
 
 impl Relay {
-    /// Begins with what `mailbox` says.
+    /// Starts the relay, which reads `mailbox`.
     ///
     /// # Errors
-    /// When the system has no room for another thread or descriptor.
+    /// If the system is out of threads or descriptors.
     pub fn start(
         certificates: &Certificates,
         mailbox: Arc<Mailbox<Message>>,
@@ -93,8 +93,8 @@ impl Relay {
         Ok(Relay { mailbox, thread })
     }
 
-    /// Ends it when clients have taken what is left for them, or their time is over. The server's ends of all
-    /// links have to be closed, or are waited for.
+    /// Stops the relay once clients have taken their pending output, or at their deadline. The server's ends
+    /// of all links have to be closed; otherwise this waits for them.
     pub fn stop(self) -> Handshakes {
         self.mailbox.post(Message::Stop);
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -117,7 +117,7 @@ impl Links {
         self.handshakes
     }
 
-    /// Takes note of what has happened; waits for something if there is nothing else to do.
+    /// Polls all sockets; sleeps if there is no other work.
     fn look(&mut self) {
         let timeout = self.patience();
         let mut events = [const { std::mem::MaybeUninit::uninit() }; EVENTS];
@@ -162,7 +162,7 @@ impl Links {
         }
     }
 
-    /// Puts itself between two sockets. If that cannot be, both are closed.
+    /// Joins two sockets. If that fails, both are closed.
     fn join(&mut self, crossing: Crossing) {
         let link = match self.certificates.session() {
             Ok(session) => Link::new(crossing, session),
@@ -231,7 +231,7 @@ impl Links {
         }
     }
 
-    /// Those that the server has left do not stay for ever, and not in any number.
+    /// Closes links whose server has closed, at their deadline or beyond a maximum number.
     fn see_off_the_late(&mut self) {
         while let Some(&(place, generation, until)) = self.left.front() {
             let is_there = self.places[place as usize].generation == generation;
@@ -254,7 +254,7 @@ impl Handshakes {
     }
 }
 
-/// Watches a socket for room while it has none.
+/// Watches a socket for writability while it is full.
 fn watch(epoll: &OwnedFd, side: &mut Side, token: u64) {
     if side.awaits_room == side.has_room {
         side.awaits_room = !side.has_room;
@@ -268,5 +268,5 @@ fn token(place: u32, generation: u32, which: u64) -> u64 {
 }
 
 const MAIL: u64 = u64::MAX;
-/// Events per look.
+/// Maximum number of events per poll.
 const EVENTS: usize = 64;

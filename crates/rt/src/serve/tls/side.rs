@@ -6,35 +6,34 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::io::{self, IoSlice, Write};
 use std::os::fd::OwnedFd;
 
-/// A socket and what is known of it. It is watched for edges: what is there once is there until a call says
-/// otherwise.
+/// A socket and its state. It is watched edge-triggered: readiness lasts until a call would block.
 #[derive(Debug)]
 pub struct Side {
-    /// The socket, not blocking.
+    /// Non-blocking.
     pub socket: OwnedFd,
-    /// There may be something to be read.
+    /// The socket may have data.
     pub is_readable: bool,
     /// The peer has shut down its side: the socket is read to the end.
     pub is_hung: bool,
-    /// It may take something.
+    /// The socket may accept data.
     pub has_room: bool,
-    /// It is watched for room: only while it has none, as some sockets announce room whenever their peer
-    /// reads.
+    /// epoll watches for writability: only while the socket is full, as some sockets signal it whenever their
+    /// peer reads.
     pub awaits_room: bool,
 }
 
 impl Side {
-    /// A socket of which nothing is known.
+    /// A socket in unknown state.
     pub fn new(socket: OwnedFd) -> Side {
         Side { socket, is_readable: true, is_hung: false, has_room: true, awaits_room: false }
     }
 
-    /// What it has to be watched for.
+    /// Events to watch for.
     pub fn interest(&self) -> EventFlags {
         if self.has_room { ARRIVING } else { ARRIVING | EventFlags::OUT }
     }
 
-    /// Takes note of what has happened.
+    /// Records events.
     pub fn note(&mut self, flags: EventFlags) {
         let is_gone = flags.intersects(EventFlags::HUP | EventFlags::ERR);
         self.is_hung |= is_gone || flags.contains(EventFlags::RDHUP);
@@ -42,7 +41,7 @@ impl Side {
         self.has_room |= is_gone || flags.contains(EventFlags::OUT);
     }
 
-    /// Reads what is there; zero bytes at the end, and of a socket that has failed.
+    /// Reads available bytes; zero at the end of input, and on a failed socket.
     pub fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
         loop {
             let count = match rustix::io::read(&self.socket, &mut *buffer) {
@@ -54,7 +53,7 @@ impl Side {
                 }
                 Err(_) => 0,
             };
-            // No edge announces the end behind the last bytes once it has been announced with them.
+            // If the end was announced together with the last bytes, no further edge announces it.
             self.is_readable = count == buffer.len() || (self.is_hung && count > 0);
             return Some(count);
         }
@@ -84,5 +83,5 @@ impl Write for Side {
     }
 }
 
-/// What a socket is always watched for.
+/// Events that are always watched.
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);

@@ -1,6 +1,6 @@
 //! The control device of ublk.
 //!
-//! A command waits in the kernel until it is carried out, and the caller with it.
+//! A command blocks its caller until the kernel has executed it.
 
 use super::CannotAttach;
 use super::standard::*;
@@ -27,12 +27,12 @@ pub struct Call {
     pub command: u32,
     /// Number of the device.
     pub number: u32,
-    /// What is passed beside the buffer.
+    /// Data passed besides the buffer.
     pub data: u64,
 }
 
 impl Control {
-    /// Opens it, if its driver can do what is needed here.
+    /// Opens the control device, and checks that its driver has the required features.
     pub fn open(number: u32) -> Result<Control, CannotAttach> {
         let file = OpenOptions::new().read(true).write(true).open(CONTROL_PATH);
         let file = file.map_err(|error| match error.kind() {
@@ -49,12 +49,12 @@ impl Control {
         match asked {
             Ok(()) if features & NEEDED == NEEDED => Ok(control),
             Err(Errno::PERM | Errno::ACCESS) => Err(CannotAttach::NotAllowed),
-            // A driver that does not know the command refuses it in one way or another.
+            // A driver that does not know the command rejects it with one error or another.
             _ => Err(CannotAttach::TooOld),
         }
     }
 
-    /// Has a command carried out, and waits for its end. The driver reads and writes `buffer`.
+    /// Executes a command, and waits for its completion. The driver reads and writes `buffer`.
     pub fn call<T: Pod>(&mut self, call: Call, mut buffer: Option<&mut T>) -> Result<(), Errno> {
         loop {
             let (addr, len) = match &mut buffer {
@@ -63,20 +63,20 @@ impl Control {
             };
             self.push(call, addr, len);
             match self.wait() {
-                // What waits in the kernel can be interrupted before it has done anything.
+                // A command that waits in the kernel can be interrupted before it has any effect.
                 Err(Errno::INTR) => {}
                 done => return done,
             }
         }
     }
 
-    /// The same without a buffer, waiting for at most `patience`; none if it is not done by then. It is used
-    /// for nothing else after that.
+    /// Executes a command without a buffer, waiting for at most `patience`; None if it is not complete by
+    /// then. The control device is not usable afterwards.
     pub fn call_within(mut self, call: Call, patience: Duration) -> Option<Result<(), Errno>> {
         self.push(call, 0, 0);
         let time = Timespec::from(patience);
         let arguments = SubmitArgs::new().timespec(&time);
-        // Whether it was the time or the answer that ended it, the answer says.
+        // The completion shows whether the wait ended by timeout.
         let _ = self.ring.submitter().submit_with_args(1, &arguments);
         self.ring.completion().next().map(|completion| outcome(completion.result()))
     }
@@ -93,13 +93,13 @@ impl Control {
         let mut bytes = [0; 80];
         bytes[..size_of::<ublksrv_ctrl_cmd>()].copy_from_slice(bytemuck::bytes_of(&command));
         let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), call.command).cmd(bytes).build();
-        // SAFETY: the file is open as long as the ring; the buffer, if there is one, is lent by the caller of
-        // `call`, which does not return before the completion has been seen.
+        // SAFETY: the file is open as long as the ring; the buffer, if there is one, is borrowed by `call`,
+        // which does not return before the completion has been seen.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("one command is under way at a time");
     }
 
-    /// Waits for the end of the command, whatever signals come meanwhile: its buffer is lent to the kernel.
+    /// Waits for the completion of the command despite signals: its buffer is lent to the kernel.
     fn wait(&mut self) -> Result<(), Errno> {
         loop {
             let waited = self.ring.submit_and_wait(1);
@@ -126,7 +126,7 @@ pub fn outcome(result: i32) -> Result<(), Errno> {
     if result < 0 { Err(Errno::from_raw_os_error(-result)) } else { Ok(()) }
 }
 
-/// An error as others have it.
+/// An error of the driver as ours.
 pub fn wrong(what: &'static str, number: u32, error: Errno) -> CannotAttach {
     match error {
         Errno::PERM | Errno::ACCESS => CannotAttach::NotAllowed,
@@ -134,6 +134,6 @@ pub fn wrong(what: &'static str, number: u32, error: Errno) -> CannotAttach {
     }
 }
 
-/// What the driver has to be able to do.
+/// Features that the driver must have.
 const NEEDED: u64 = UBLK_F_USER_COPY | UBLK_F_CMD_IOCTL_ENCODE;
 const ENTRIES: u32 = 4;

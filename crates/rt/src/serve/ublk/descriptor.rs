@@ -1,8 +1,8 @@
-//! What the kernel asks, in the words of NBD.
+//! Translates requests of the kernel into those of NBD.
 //!
-//! Both have the same requests with the same meaning: a flush covers what was completed before it came, a
-//! write with FUA is durable when it completes, zeros take room where that is asked for. So what comes after
-//! needs not know who asks.
+//! Both have the same requests with the same meaning: a flush covers writes completed before it was
+//! submitted, a write with FUA is durable when it completes, and written zeros allocate space if requested.
+//! So later stages need not know where a request comes from.
 
 use super::standard::*;
 use tailcut_base::SECTOR_BYTES;
@@ -11,8 +11,8 @@ use tailcut_host::wire::nbd::standard::*;
 use tailcut_host::wire::nbd::{Command, Header, Refusal, Rules};
 
 impl ublksrv_io_desc {
-    /// The request of `tag`, which becomes its cookie. What cannot be asked for here has the number of no
-    /// command.
+    /// The request of `tag`, which becomes its cookie. An unsupported operation gets a number that no command
+    /// has.
     pub fn header(&self, tag: u16) -> Header {
         let command = match self.op_flags as u8 {
             UBLK_IO_OP_READ => NBD_CMD_READ,
@@ -26,20 +26,20 @@ impl ublksrv_io_desc {
         let fua = if has(UBLK_IO_F_FUA) { NBD_CMD_FLAG_FUA } else { 0 };
         let takes_room = has(UBLK_IO_F_NOUNMAP) && command == NBD_CMD_WRITE_ZEROES;
         let flags = fua | if takes_room { NBD_CMD_FLAG_NO_HOLE } else { 0 };
-        // The driver leaves the place of a flush to chance.
+        // The driver leaves the offset of a flush undefined.
         let (offset, length) = if command == NBD_CMD_FLUSH { (0, 0) } else { self.range() };
         Header { flags, command, cookie: u64::from(tag), offset, length }
     }
 
-    /// First byte and length. What is beyond any drive stays beyond it.
+    /// First byte and length. A range beyond any drive stays beyond it.
     fn range(&self) -> (u64, u32) {
         let bytes = u64::from(self.nr_sectors) * SECTOR_BYTES;
         (self.start_sector.saturating_mul(SECTOR_BYTES), u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 }
 
-/// What a request of the kernel asks for, or why it is refused. The block layer keeps to what it was told of
-/// the device, so this only keeps a mistake there from becoming one here.
+/// The command of a kernel request, or why it is refused. The block layer keeps to the parameters of the
+/// device, so this only contains the damage of a bug there.
 pub fn check(rules: &Rules, header: &Header) -> Result<Command, Refusal> {
     let is_whole = |bytes: u64| bytes.is_multiple_of(BLOCK_BYTES);
     if !is_whole(header.offset) || !is_whole(header.length.into()) {
@@ -52,14 +52,14 @@ pub fn check(rules: &Rules, header: &Header) -> Result<Command, Refusal> {
     Ok(command)
 }
 
-/// Most bytes of a read or write: what the block layer cuts requests into. With the number of tags it bounds
-/// the memory under way.
+/// Maximum bytes of a read or write; the block layer splits larger ones. Together with the number of tags, it
+/// bounds the memory in flight.
 pub const MOST_BYTES: u32 = 512 << 10;
 
-/// Most bytes of a discard, or of a request for zeros: 1 GiB.
+/// Maximum bytes of a discard, or of a request for zeros: 1 GiB.
 pub const MOST_TRIMMED: u32 = 1 << 30;
 
-/// No command of NBD has this number.
+/// A number that no command of NBD has.
 const NO_COMMAND: u16 = u16::MAX;
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ mod tests {
             (UBLK_IO_OP_READ, 1, 8, Error::Invalid),
             (UBLK_IO_OP_WRITE, 0, 9, Error::Invalid),
             (UBLK_IO_OP_WRITE, 0, MOST_BYTES / 512 + 8, Error::Invalid),
-            // A zone to be opened, and an operation that is not defined.
+            // Opening a zone, and an undefined operation.
             (10, 0, 8, Error::Invalid),
             (255, 0, 8, Error::Invalid),
         ] {

@@ -1,4 +1,4 @@
-//! A block device of this kernel, from its making to its end.
+//! A block device of this kernel, from creation to removal.
 
 use super::control::{Call, Control, wrong};
 use super::descriptor::{MOST_BYTES, MOST_TRIMMED};
@@ -12,18 +12,18 @@ use std::time::Duration;
 use tailcut_base::SECTOR_BYTES;
 use tailcut_host::BLOCK_BYTES;
 
-/// A device. Its requests are served by its [`Queue`], on another thread; when this is dropped, the kernel
-/// writes what it has still cached, the device goes, and the queue is over.
+/// A device. Its requests are served by its [`Queue`], on another thread; dropping the device makes the
+/// kernel write back its cache, removes the device and ends the queue.
 #[derive(Debug)]
 pub struct Device {
     number: u32,
-    /// Taken by the last call.
+    /// Taken by the last command.
     control: Option<Control>,
 }
 
 impl Device {
-    /// Makes the device `number`, which nobody sees before it is started. The queue belongs to the thread
-    /// that calls. A device that a server has left behind which was killed is replaced.
+    /// Creates the device `number`, which is invisible until it is started. The queue belongs to the calling
+    /// thread. A device left behind by a killed server is replaced.
     ///
     /// # Errors
     /// See [`CannotAttach`].
@@ -40,7 +40,7 @@ impl Device {
         };
         let failed = |error| wrong("make", number, error);
         control.call(call(UBLK_U_CMD_ADD_DEV, number), Some(&mut info)).map_err(failed)?;
-        // From here on it is removed when this goes wrong.
+        // From here on an error removes the device.
         let mut device = Device { number, control: Some(control) };
         let mut parameters = parameters(&shape);
         device.call(UBLK_U_CMD_SET_PARAMS, Some(&mut parameters), 0).map_err(failed)?;
@@ -48,10 +48,10 @@ impl Device {
         Ok((device, queue))
     }
 
-    /// Shows it to everybody. Its queue must be served meanwhile: the kernel looks for partitions.
+    /// Makes the device visible. Its queue must be served meanwhile: the kernel reads the partition table.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn start(&mut self) -> Result<(), CannotAttach> {
         let process = u64::from(std::process::id());
         let started = self.call::<u64>(UBLK_U_CMD_START_DEV, None, process);
@@ -70,10 +70,10 @@ impl Device {
 }
 
 impl Drop for Device {
-    /// Takes as long as the kernel needs to write what it has cached. Who has the device mounted or open
-    /// finds it gone; its number is free when they are gone, too.
+    /// Takes as long as the kernel needs to write back its cache. Users that have the device mounted or open
+    /// find it gone; its number is free once they have closed it as well.
     fn drop(&mut self) {
-        // One that is gone already needs not be stopped.
+        // Stopping a device that is gone already fails, which is harmless.
         let _ = self.call::<u64>(UBLK_U_CMD_STOP_DEV, None, 0);
         if let Some(control) = self.control.take() {
             let _ = control.call_within(call(UBLK_U_CMD_DEL_DEV, self.number), PATIENCE);
@@ -85,7 +85,7 @@ fn call(command: u32, number: u32) -> Call {
     Call { command, number, data: 0 }
 }
 
-/// Removes what a server has left behind that is gone.
+/// Removes a device left behind by a server that has exited.
 fn clear(control: &mut Control, number: u32) -> Result<(), CannotAttach> {
     let mut info = ublksrv_ctrl_dev_info::default();
     match control.call(call(UBLK_U_CMD_GET_DEV_INFO, number), Some(&mut info)) {
@@ -103,8 +103,8 @@ fn clear(control: &mut Control, number: u32) -> Result<(), CannotAttach> {
     }
 }
 
-/// Nobody serves it: only one may have its character device open, and nobody has. What a killed server had
-/// open is closed by the kernel in the background, so this looks again for a moment.
+/// True if no server runs the device: its character device can be open only once, and is not. The kernel
+/// closes the files of a killed server in the background, so this retries for a moment.
 fn is_abandoned(number: u32) -> bool {
     for _ in 0..LOOKS {
         match open(number) {
@@ -115,13 +115,12 @@ fn is_abandoned(number: u32) -> bool {
     false
 }
 
-/// The character device of a block device.
+/// Opens the character device of a block device.
 pub fn open(number: u32) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).open(format!("/dev/ublkc{number}"))
 }
 
-/// What the kernel is told of a drive: blocks of 4 KiB, and no size that is better than another, as NBD's
-/// clients are told.
+/// Parameters of a drive for the kernel: blocks of 4 KiB, and no preferred request size, as for NBD clients.
 fn parameters(shape: &Shape) -> ublk_params {
     let flag = |is_set, flag| if is_set { flag } else { 0 };
     let attrs = flag(shape.is_read_only, UBLK_ATTR_READ_ONLY)
@@ -153,12 +152,12 @@ fn parameters(shape: &Shape) -> ublk_params {
     }
 }
 
-/// Requests at a time, in one queue, as there is one thread: with the most bytes of each that is 64 MiB of
-/// data under way.
+/// Queue depth of the only queue, since there is one thread: with the maximum bytes of each request that is
+/// 64 MiB of data in flight.
 const DEPTH: u16 = 128;
-/// How long the removal of a device is waited for. It is done at once unless somebody has it open.
+/// How long to wait for the removal of a device. It is immediate unless the device is open elsewhere.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it is looked whether a device is abandoned, and how long between: a second in all.
+/// Number of checks whether a device is abandoned, and the interval between them: a second in all.
 const LOOKS: u32 = 50;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 

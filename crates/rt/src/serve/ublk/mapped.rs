@@ -1,4 +1,4 @@
-//! Descriptors of requests in memory that the driver writes and we read.
+//! Request descriptors in memory that the driver writes and this process reads.
 
 use super::standard::{UBLKSRV_CMD_BUF_OFFSET, ublksrv_io_desc};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -15,32 +15,32 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// Those of the first queue of the device behind `file`, which has `tags` of them.
+    /// Maps the descriptors of the first queue of the device behind `file`, which has `tags` tags.
     pub fn map(file: &File, tags: u16) -> io::Result<Descriptors> {
-        // The system makes whole pages of it, and the driver wants no more than those.
+        // The system maps whole pages, and the driver allows no more than those.
         let bytes = usize::from(tags) * size_of::<ublksrv_io_desc>();
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: the system chooses the place, so nothing else is there.
+        // SAFETY: the system chooses the address, so the mapping replaces no other.
         let first = unsafe { mmap(null_mut(), bytes, ProtFlags::READ, flags, file, UBLKSRV_CMD_BUF_OFFSET) }?;
         let first = NonNull::new(first.cast()).expect("the system does not map the first page");
         Ok(Descriptors { first, tags, bytes })
     }
 
-    /// The request of a tag, of which the kernel has said that there is one: it does not write to it before
-    /// that is committed.
+    /// The request of a tag that the kernel has delivered: the kernel does not write to the descriptor before
+    /// the request is committed.
     pub fn get(&self, tag: u16) -> ublksrv_io_desc {
         assert!(tag < self.tags, "there are {} tags", self.tags);
-        // SAFETY: it lies within the mapping, see above.
+        // SAFETY: the result lies within the mapping, as checked above.
         let place = unsafe { self.first.add(tag.into()) };
-        // SAFETY: the mapping is as long as there are tags, aligned to pages, and holds integers, for which
-        // any bytes are valid; whatever the kernel does to it meanwhile, a volatile read takes what is there.
+        // SAFETY: the mapping has a descriptor per tag, is aligned to pages, and holds integers, for which
+        // any bytes are valid; a volatile read tolerates concurrent writes of the kernel.
         unsafe { place.read_volatile() }
     }
 }
 
 impl Drop for Descriptors {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing points into it any more: descriptors are copied
+        // SAFETY: the mapping has this length, and nothing points into it any more: descriptors are copied
         // out.
         let unmapped = unsafe { munmap(self.first.as_ptr().cast(), self.bytes) };
         unmapped.expect("what was mapped can be unmapped");

@@ -1,13 +1,13 @@
-//! A drive as a block device of this kernel: `/dev/ublkbN`, by ublk.
+//! A drive as a block device of this kernel, `/dev/ublkbN`, through ublk.
 //!
-//! The kernel's driver passes requests of the block device on to the thread of the drive, through a ring of
-//! io_uring ([`Queue`]): each has one of a fixed number of places (tags), a descriptor in memory that both
-//! see, and data that is copied between the pages of the request and the blocks of the drive by reading and
-//! writing `/dev/ublkcN`. Everything else is asked of `/dev/ublk-control`, by the thread that starts and
-//! stops the server ([`Device`]): these calls wait, some of them for requests that the drive has to answer.
+//! The kernel's driver passes requests of the block device to the drive's thread through an io_uring ring
+//! ([`Queue`]): each has one of a fixed number of tags, a descriptor in shared memory, and data that is
+//! copied between the pages of the request and the blocks of the drive by reads and writes of `/dev/ublkcN`.
+//! All other commands go to `/dev/ublk-control`, from the thread that starts and stops the server
+//! ([`Device`]): these calls block, some of them until the drive has completed requests.
 //!
-//! What the kernel asks is said in the words of NBD and held against the same rules, so that from there on a
-//! request is one like any other. Why so: `docs/decisions/block-server.md`.
+//! A request of the kernel is translated into one of NBD and validated by the same rules, so later stages
+//! treat all requests alike. For the reasons: `docs/decisions/block-server.md`.
 //!
 //! Sources: `Documentation/block/ublk.rst`, `include/uapi/linux/ublk_cmd.h` and `drivers/block/ublk_drv.c` of
 //! Linux.
@@ -27,25 +27,25 @@ use rustix::io::Errno;
 use std::io;
 use tailcut_base::Status;
 
-/// What the kernel is told of a drive.
+/// Parameters of a drive, as the kernel needs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Its size; a multiple of 4096.
+    /// Its size in bytes; a multiple of 4096.
     pub bytes: u64,
-    /// Nothing can be written.
+    /// Writes are refused.
     pub is_read_only: bool,
-    /// Completed writes can be lost with the power until they are flushed.
+    /// Completed writes can be lost in a power loss until they are flushed.
     pub volatile_cache: bool,
 }
 
 impl Shape {
-    /// That of a drive.
+    /// The parameters of a drive.
     pub fn of(drive: &impl Drive, is_read_only: bool) -> Shape {
         Shape { bytes: drive.bytes(), is_read_only, volatile_cache: drive.disk().volatile_cache }
     }
 }
 
-/// Why a drive is no block device of this kernel.
+/// Why a drive cannot become a block device of this kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotAttach {
     /// The kernel has no ublk.
@@ -54,39 +54,39 @@ pub enum CannotAttach {
          built with CONFIG_BLK_DEV_UBLK, and Linux 6.5 is needed here"
     )]
     NoDriver,
-    /// It is too old.
+    /// The kernel's ublk is too old.
     #[error(
         "the ublk of this kernel is too old: it cannot copy data by reads and writes (UBLK_F_USER_COPY); Linux 6.5 or later \
          is needed"
     )]
     TooOld,
-    /// Somebody else may, we may not.
+    /// The process lacks permission.
     #[error("making a block device is not allowed: ublk wants CAP_SYS_ADMIN, so start this as root")]
     NotAllowed,
-    /// The number is taken.
+    /// The device number is in use.
     #[error("/dev/ublkb{0} is served by another program; stop it, or choose another number")]
     Taken(u32),
-    /// A server that is gone has left it behind, and somebody still uses it.
+    /// A server that has exited has left the device behind, and it is still in use.
     #[error(
         "/dev/ublkb{0} was left behind by a server that is gone and is still in use; unmount and close it, or choose another \
          number"
     )]
     InUse(u32),
-    /// The system says no.
+    /// A system call failed.
     #[error("cannot {what} /dev/ublkb{number}: {error}")]
     System {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
         /// Number of the device.
         number: u32,
-        /// What the system says.
+        /// The system error.
         error: io::Error,
     },
 }
 
-/// The number by which the kernel knows what became of a request, where it was not carried out. It knows a
-/// bad medium and a lack of room apart from other errors (`blk_errors` of `block/blk-core.c`); what would
-/// make it try again is not among these.
+/// The error number by which the kernel learns why a request failed; None for success. The kernel
+/// distinguishes a media error and lack of space from other errors (`blk_errors` of `block/blk-core.c`);
+/// errors that would make it retry are not used.
 pub fn errno(status: Status) -> Option<Errno> {
     match status {
         Status::Success => None,

@@ -1,8 +1,8 @@
-//! The requests of a block device, on the thread of its drive.
+//! Requests of a block device, on the thread of its drive.
 //!
-//! Each tag is either with the kernel, which puts the next request there, or with us until its request is
-//! committed. One call commits what was done and fetches what has come. The ring is used as that of a file:
-//! see [`Uring`](crate::file).
+//! Each tag is either with the kernel, which places the next request there, or with this process until its
+//! request is committed. One call commits completed requests and fetches new ones. The ring is used like that
+//! of a file: see [`Uring`](crate::file).
 
 use super::control::wrong;
 use super::descriptor::{MOST_BYTES, check};
@@ -23,26 +23,26 @@ use tailcut_host::{BLOCK_BYTES, Bytes, Pool};
 
 /// The queue of a device.
 pub struct Queue {
-    /// Closed before the file: it has commands under way for it.
+    /// Closed before the file, since it has commands in flight for it.
     ring: IoUring,
     descriptors: Descriptors,
     file: File,
-    /// Becomes readable when there is something in the ring.
+    /// Becomes readable when the ring has completions.
     event: OwnedFd,
     rules: Rules,
-    /// Tags.
+    /// Number of tags.
     depth: u16,
-    /// Of these, those that the kernel has no more requests for.
+    /// Number of tags for which the kernel will deliver no more requests.
     ended: u16,
     /// The event was seen to be readable.
     is_told: bool,
-    /// Commands that were not handed over yet.
+    /// Commands that have not been submitted yet.
     pushed: u32,
 }
 
 impl Queue {
-    /// The queue of the device `number`. From now on it can be started; its requests belong to the thread
-    /// that calls.
+    /// Opens the queue of the device `number`, which can be started afterwards; its requests belong to the
+    /// calling thread.
     pub fn open(number: u32, depth: u16, shape: &Shape) -> Result<Queue, CannotAttach> {
         let failed = |what| move |error| CannotAttach::System { what, number, error };
         let file = open(number).map_err(failed("open the queue of"))?;
@@ -51,7 +51,7 @@ impl Queue {
         while queue.pushed > 0 {
             queue.look();
         }
-        // What is refused is refused at once, and a device with fewer tags would never start.
+        // Rejected commands complete at once, and a device with fewer tags would never start.
         let refused = queue.ring.completion().next();
         let refused = refused.map(|refused| Errno::from_raw_os_error(-refused.result()));
         refused.map_or(Ok(queue), |error| Err(wrong("fetch requests of", number, error)))
@@ -73,17 +73,17 @@ impl Queue {
         Ok(Queue { ring, descriptors, file, event, rules, depth, ended: 0, is_told: false, pushed: 0 })
     }
 
-    /// What becomes readable when a request comes, after [`Queue::arm`].
+    /// The descriptor that becomes readable when a request arrives, after [`Queue::arm`].
     pub fn wakes(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 
-    /// That is so.
+    /// Acknowledges that the descriptor is readable.
     pub fn heed(&mut self) {
         self.is_told = true;
     }
 
-    /// Fetches what has come, if something has.
+    /// Polls the ring, if the descriptor was readable.
     pub fn look_if_told(&mut self) {
         if self.is_told {
             self.quieten();
@@ -96,12 +96,12 @@ impl Queue {
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
     }
 
-    /// Hands over what was committed, and lets the kernel show what has come.
+    /// Submits commits, and lets the kernel post new requests.
     fn look(&mut self) {
-        // SAFETY: no argument is passed, and what the entries refer to is the file, which is open as long as
-        // the ring.
+        // SAFETY: no argument is passed, and the entries refer only to the file, which is open as long as the
+        // ring.
         let entered = unsafe { self.ring.submitter().enter::<()>(self.pushed, 0, LOOK, None) };
-        // Without memory for a moment, or interrupted: what was not taken is handed over the next time.
+        // Temporarily out of memory, or interrupted: the next call submits the rest.
         let passes = [libc::EINTR, libc::EAGAIN, libc::EBUSY, libc::ENOMEM].map(Some);
         match entered {
             Ok(taken) => self.pushed -= taken as u32,
@@ -110,12 +110,12 @@ impl Queue {
         }
     }
 
-    /// There is a request, or the end of a tag.
+    /// True if a request, or the end of a tag, is pending.
     pub fn has_more(&mut self) -> bool {
         !self.ring.completion().is_empty()
     }
 
-    /// The kernel has no more requests, and none of it is with us: the device is gone.
+    /// True if the kernel will deliver no more requests, and none is with this process: the device is gone.
     pub fn is_over(&self) -> bool {
         self.ended == self.depth
     }
@@ -151,7 +151,7 @@ impl Queue {
         Incoming { header, command, data }
     }
 
-    /// Copies the data of a write into blocks; false if it cannot be had.
+    /// Copies the data of a write into blocks; false if it cannot be read.
     fn take(&self, header: &Header, blocks: &mut [Bytes]) -> bool {
         let count = blocks.len();
         let mut places: [IoSliceMut<'_>; MOST_BLOCKS] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
@@ -162,7 +162,7 @@ impl Queue {
         copied == Ok(header.length as usize)
     }
 
-    /// Copies blocks into the pages of a read, which has asked for so many; false if the kernel does not take
+    /// Copies blocks into the pages of a read, which has requested this many; false if the kernel rejects
     /// them.
     pub fn fill(&self, tag: u64, blocks: &[Bytes]) -> bool {
         let mut places = [IoSlice::new(&[]); MOST_BLOCKS];
@@ -173,8 +173,8 @@ impl Queue {
         copied == Ok(blocks.len() * BLOCK_BYTES as usize)
     }
 
-    /// What became of the request of a tag: bytes, or an error below zero. The kernel is told with the next
-    /// call.
+    /// Commits the request of a tag with its result: bytes, or a negative error. The next call passes it to
+    /// the kernel.
     pub fn commit(&mut self, tag: u64, result: i32) {
         self.push(UBLK_U_IO_COMMIT_AND_FETCH_REQ, tag as u16, result);
     }
@@ -184,23 +184,23 @@ impl Queue {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(bytemuck::bytes_of(&told));
         let entry = opcode::UringCmd16::new(Fd(self.file.as_raw_fd()), command).cmd(bytes).build();
-        // SAFETY: it refers to nothing but the file, which is open as long as the ring.
+        // SAFETY: the entry refers only to the file, which is open as long as the ring.
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(tag.into())) };
         pushed.expect("there is an entry for each tag");
         self.pushed += 1;
     }
 
-    /// Tells the kernel what was committed.
+    /// Submits commits to the kernel.
     pub fn hand_over(&mut self) {
         if self.pushed > 0 {
             self.look();
         }
     }
 
-    /// Its user is about to sleep: [`Queue::wakes`] becomes readable with the next request. False if there is
-    /// one.
+    /// Announces that the thread is about to sleep: [`Queue::wakes`] becomes readable with the next request.
+    /// False if a request is pending.
     pub fn arm(&mut self) -> bool {
-        // What has come before is seen below, what comes from now on rings again.
+        // Completions up to here are seen below; later ones signal again.
         self.quieten();
         self.look();
         self.pushed == 0 && !self.has_more()
@@ -218,11 +218,11 @@ impl std::fmt::Debug for Queue {
     }
 }
 
-/// Where the data of a tag is in the character device.
+/// Offset of a tag's data in the character device.
 fn data_at(tag: u64) -> u64 {
     UBLKSRV_IO_BUF_OFFSET + (tag << UBLK_TAG_OFF)
 }
 
-/// Lets the kernel do work that it has deferred until the ring is entered.
+/// Lets the kernel run work that it has deferred until the ring is entered.
 const LOOK: u32 = EnterFlags::GETEVENTS.bits();
 const MOST_BLOCKS: usize = (MOST_BYTES as u64 / BLOCK_BYTES) as usize;

@@ -1,95 +1,95 @@
-//! The numbers and structures of ublk, under the names of `include/uapi/linux/ublk_cmd.h` (Linux 6.5 to
-//! 6.12). Only what is used here.
+//! Numbers and structures of ublk, under the names of `include/uapi/linux/ublk_cmd.h` (Linux 6.5 to 6.12).
+//! Only what is used here.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Where everything is asked for but the requests themselves.
+/// The control device, for all commands but the requests themselves.
 pub const CONTROL_PATH: &str = "/dev/ublk-control";
 
-/// What of a device exists already.
+/// Returns the information on an existing device.
 pub const UBLK_U_CMD_GET_DEV_INFO: u32 = command(READ, 0x02, size_of::<ublksrv_ctrl_cmd>());
-/// Makes `/dev/ublkcN`.
+/// Creates `/dev/ublkcN`.
 pub const UBLK_U_CMD_ADD_DEV: u32 = command(READ | WRITE, 0x04, size_of::<ublksrv_ctrl_cmd>());
-/// Removes it.
+/// Removes `/dev/ublkcN`.
 pub const UBLK_U_CMD_DEL_DEV: u32 = command(READ | WRITE, 0x05, size_of::<ublksrv_ctrl_cmd>());
-/// Makes `/dev/ublkbN`.
+/// Creates `/dev/ublkbN`.
 pub const UBLK_U_CMD_START_DEV: u32 = command(READ | WRITE, 0x06, size_of::<ublksrv_ctrl_cmd>());
-/// Removes it.
+/// Removes `/dev/ublkbN`.
 pub const UBLK_U_CMD_STOP_DEV: u32 = command(READ | WRITE, 0x07, size_of::<ublksrv_ctrl_cmd>());
-/// Says what the device is like.
+/// Sets the parameters of a device.
 pub const UBLK_U_CMD_SET_PARAMS: u32 = command(READ | WRITE, 0x08, size_of::<ublksrv_ctrl_cmd>());
-/// What the driver can do (since Linux 6.5).
+/// Returns the features of the driver (since Linux 6.5).
 pub const UBLK_U_CMD_GET_FEATURES: u32 = command(READ, 0x13, size_of::<ublksrv_ctrl_cmd>());
 
-/// Asks for the first request of a tag.
+/// Fetches the first request of a tag.
 pub const UBLK_U_IO_FETCH_REQ: u32 = command(READ | WRITE, 0x20, size_of::<ublksrv_io_cmd>());
-/// Says what became of the request of a tag, and asks for the next.
+/// Commits the result of a tag's request, and fetches the next one.
 pub const UBLK_U_IO_COMMIT_AND_FETCH_REQ: u32 = command(READ | WRITE, 0x21, size_of::<ublksrv_io_cmd>());
 
-/// There is a request.
+/// A request has arrived.
 pub const UBLK_IO_RES_OK: i32 = 0;
-/// No more requests will come for this tag.
+/// No more requests will arrive for this tag.
 pub const UBLK_IO_RES_ABORT: i32 = -libc::ENODEV;
 
-/// Where the descriptors of the first queue are in `/dev/ublkcN`, for `mmap`.
+/// Offset of the descriptors of the first queue in `/dev/ublkcN`, for `mmap`.
 pub const UBLKSRV_CMD_BUF_OFFSET: u64 = 0;
-/// Where the data of requests is in `/dev/ublkcN`, for reading and writing.
+/// Offset of the data of requests in `/dev/ublkcN`, for reads and writes.
 pub const UBLKSRV_IO_BUF_OFFSET: u64 = 0x8000_0000;
-/// The data of a tag is this many bits from that of the next.
+/// Logarithm of the distance in bytes between the data of consecutive tags.
 pub const UBLK_TAG_OFF: u32 = 25;
 
-/// Commands have the numbers of `_IO…` macros.
+/// Commands are numbered by the `_IO…` macros.
 pub const UBLK_F_CMD_IOCTL_ENCODE: u64 = 1 << 6;
 /// Data is copied by reads and writes of `/dev/ublkcN`.
 pub const UBLK_F_USER_COPY: u64 = 1 << 7;
 
-/// There is no `/dev/ublkbN`.
+/// `/dev/ublkbN` does not exist.
 pub const UBLK_S_DEV_DEAD: u16 = 0;
 
 /// Read.
 pub const UBLK_IO_OP_READ: u8 = 0;
 /// Write.
 pub const UBLK_IO_OP_WRITE: u8 = 1;
-/// Make durable what was completed.
+/// Make completed writes durable.
 pub const UBLK_IO_OP_FLUSH: u8 = 2;
-/// Forget.
+/// Discard.
 pub const UBLK_IO_OP_DISCARD: u8 = 3;
-/// Make zeros.
+/// Write zeros.
 pub const UBLK_IO_OP_WRITE_ZEROES: u8 = 5;
 
-/// Durable when it is completed.
+/// Force unit access: durable when it completes.
 pub const UBLK_IO_F_FUA: u32 = 1 << 13;
-/// Zeros shall take room.
+/// Written zeros must stay allocated.
 pub const UBLK_IO_F_NOUNMAP: u32 = 1 << 15;
 
-/// Nothing can be written.
+/// The device is read-only.
 pub const UBLK_ATTR_READ_ONLY: u32 = 1 << 0;
-/// Flushes are needed.
+/// The device has a volatile cache and needs flushes.
 pub const UBLK_ATTR_VOLATILE_CACHE: u32 = 1 << 2;
-/// Writes can be asked to be durable.
+/// The device supports force unit access.
 pub const UBLK_ATTR_FUA: u32 = 1 << 3;
 
-/// [`ublk_params::basic`] is meant.
+/// [`ublk_params::basic`] is valid.
 pub const UBLK_PARAM_TYPE_BASIC: u32 = 1 << 0;
-/// [`ublk_params::discard`] is meant.
+/// [`ublk_params::discard`] is valid.
 pub const UBLK_PARAM_TYPE_DISCARD: u32 = 1 << 1;
 
-/// A command to the control device, in its entry of the ring.
+/// A command to the control device, in its submission entry.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ublksrv_ctrl_cmd {
     /// Number of the device.
     pub dev_id: u32,
-    /// All ones where no queue is meant.
+    /// All ones if the command concerns no queue.
     pub queue_id: u16,
-    /// Bytes of the buffer.
+    /// Size of the buffer in bytes.
     pub len: u16,
-    /// The buffer.
+    /// Address of the buffer.
     pub addr: u64,
-    /// Of a start: the id of the process that serves.
+    /// For a start: id of the serving process.
     pub data: [u64; 1],
-    /// For devices of other users than root.
+    /// For devices of users other than root.
     pub dev_path_len: u16,
     /// Zero.
     pub pad: u16,
@@ -97,30 +97,30 @@ pub struct ublksrv_ctrl_cmd {
     pub reserved: u32,
 }
 
-/// What a device is to the driver.
+/// Information on a device.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ublksrv_ctrl_dev_info {
-    /// Queues.
+    /// Number of queues.
     pub nr_hw_queues: u16,
-    /// Tags of each.
+    /// Number of tags per queue.
     pub queue_depth: u16,
     /// `UBLK_S_DEV_…`.
     pub state: u16,
     /// Zero.
     pub pad0: u16,
-    /// Most bytes of one request.
+    /// Maximum bytes of one request.
     pub max_io_buf_bytes: u32,
-    /// Its number.
+    /// Number of the device.
     pub dev_id: u32,
-    /// Who serves it.
+    /// Id of the serving process.
     pub ublksrv_pid: i32,
     /// Zero.
     pub pad1: u32,
     /// `UBLK_F_…`.
     pub flags: u64,
-    /// Not looked at by the driver.
+    /// Not used by the driver.
     pub ublksrv_flags: u64,
     /// Filled in by the driver.
     pub owner_uid: u32,
@@ -132,12 +132,12 @@ pub struct ublksrv_ctrl_dev_info {
     pub reserved2: u64,
 }
 
-/// What a request is about; filled in by the driver.
+/// Descriptor of a request; filled in by the driver.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct ublksrv_io_desc {
-    /// What is asked for (the low eight bits), and `UBLK_IO_F_…`.
+    /// Operation (the low eight bits), and `UBLK_IO_F_…`.
     pub op_flags: u32,
     /// Length in sectors of 512 bytes.
     pub nr_sectors: u32,
@@ -147,7 +147,7 @@ pub struct ublksrv_io_desc {
     pub addr: u64,
 }
 
-/// A command of a queue, in its entry of the ring.
+/// A command of a queue, in its submission entry.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -156,87 +156,87 @@ pub struct ublksrv_io_cmd {
     pub q_id: u16,
     /// Tag.
     pub tag: u16,
-    /// Of a commit: bytes that were moved, or an error below zero.
+    /// For a commit: bytes transferred, or a negative error.
     pub result: i32,
     /// Zero with [`UBLK_F_USER_COPY`].
     pub addr: u64,
 }
 
-/// What every device is like.
+/// Basic parameters of a device.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ublk_param_basic {
     /// `UBLK_ATTR_…`.
     pub attrs: u32,
-    /// Logarithm of the bytes of a logical block.
+    /// Logarithm of the logical block size in bytes.
     pub logical_bs_shift: u8,
-    /// The same of a physical one.
+    /// Logarithm of the physical block size in bytes.
     pub physical_bs_shift: u8,
-    /// The same of the best request.
+    /// Logarithm of the optimal I/O size in bytes.
     pub io_opt_shift: u8,
-    /// The same of the least that is not slow.
+    /// Logarithm of the minimum efficient I/O size in bytes.
     pub io_min_shift: u8,
-    /// Most sectors of a read or write.
+    /// Maximum sectors of a read or write.
     pub max_sectors: u32,
-    /// Requests do not cross multiples of this; 0 for none.
+    /// Requests do not cross multiples of this, in sectors; 0 for no limit.
     pub chunk_sectors: u32,
-    /// Size.
+    /// Size in sectors.
     pub dev_sectors: u64,
-    /// Of memory; 0 for none.
+    /// Boundary mask of memory segments; 0 for none.
     pub virt_boundary_mask: u64,
 }
 
-/// How it forgets and makes zeros.
+/// Parameters of discards and of writes of zeros.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ublk_param_discard {
-    /// Bytes by which the first unit is off.
+    /// Offset of the first discard unit in bytes.
     pub discard_alignment: u32,
-    /// Bytes of a unit.
+    /// Size of a discard unit in bytes.
     pub discard_granularity: u32,
-    /// Most sectors of a discard.
+    /// Maximum sectors of a discard.
     pub max_discard_sectors: u32,
-    /// Most sectors of a request for zeros.
+    /// Maximum sectors of a request for zeros.
     pub max_write_zeroes_sectors: u32,
-    /// Stretches of one discard; the driver knows 1.
+    /// Maximum segments per discard; the driver supports 1.
     pub max_discard_segments: u16,
     /// Zero.
     pub reserved0: u16,
 }
 
-/// All of that. The driver knows more kinds behind these, which are not meant unless `types` says so.
+/// All parameters. The driver has more kinds after these, which are ignored unless `types` includes them.
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ublk_params {
-    /// Bytes of this structure.
+    /// Size of this structure in bytes.
     pub len: u32,
     /// `UBLK_PARAM_TYPE_…`.
     pub types: u32,
-    /// Always.
+    /// Always valid.
     pub basic: ublk_param_basic,
-    /// With [`UBLK_PARAM_TYPE_DISCARD`].
+    /// Valid with [`UBLK_PARAM_TYPE_DISCARD`].
     pub discard: ublk_param_discard,
-    /// Zero: nothing of what stands here in later versions is meant.
+    /// Zero: fields that later versions have here are unused.
     pub pad: u32,
 }
 
-/// Structures that are bytes to the driver.
+/// Marks structures as plain bytes for the driver.
 macro_rules! bytes {
     ($($name:ident)*) => {$(
-        // SAFETY: it is made of integers, for which zeros are valid.
+        // SAFETY: all fields are integers, for which zeros are valid.
         unsafe impl Zeroable for $name {}
-        // SAFETY: it is made of integers without padding between or behind them (the tests add them up), and
-        // holds no pointers.
+        // SAFETY: all fields are integers, without padding between or after them (the tests add up their
+        // sizes), and there are no pointers.
         unsafe impl Pod for $name {}
     )*};
 }
 
 bytes!(ublksrv_ctrl_cmd ublksrv_ctrl_dev_info ublksrv_io_desc ublksrv_io_cmd ublk_params);
 
-/// A number as by `_IOC` (`include/uapi/asm-generic/ioctl.h`), of the type 'u'.
+/// A command number as by `_IOC` (`include/uapi/asm-generic/ioctl.h`), of type 'u'.
 const fn command(direction: u32, number: u32, bytes: usize) -> u32 {
     direction << 30 | (bytes as u32) << 16 | (b'u' as u32) << 8 | number
 }
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use std::mem::{offset_of, size_of};
 
-    /// As a C compiler says of the header.
+    /// Values that a C compiler computes from the header.
     #[test]
     fn structures_lie_in_memory_as_those_of_the_header() {
         assert_eq!(size_of::<ublksrv_ctrl_cmd>(), 32);
