@@ -42,7 +42,7 @@ pub struct Identity {
     pub most_blocks: u32,
     /// The drive reports a volatile cache.
     pub volatile_cache: bool,
-    /// Share of its blocks that are holes as far as the system knows: reads of those cost nothing.
+    /// Share of its blocks, 0 … 1, that the file system reports as holes; reading a hole needs no I/O.
     pub holes: f64,
 }
 

@@ -1,27 +1,13 @@
 //! Crash and fault search in the layers above arrays and drives: the key-value engine, the block server's
 //! connections, and a single drive. The tests of torture of arrays are in `arrays.rs`.
 
-use crate::cases;
+use crate::{all_hold, reaches};
 use tailcut_base::config::Choice;
 use tailcut_sim::torture::{Canary, Plan, Reached, Tally, attempt, seeds};
 
 fn holds(subject: &str, count: u64) -> Tally {
     let target = seeds::target(subject).expect("it is there");
-    let mut tally = Tally::default();
-    for seed in cases(count) {
-        let outcome = attempt(&target.plan(seed), None);
-        if let Some(wrong) = outcome.wrong {
-            panic!("{wrong}\nsee it again with: tailcut torture --subject {subject} --seed {seed}");
-        }
-        tally.merge(&outcome.tally);
-    }
-    tally
-}
-
-fn reaches(tally: &Tally, expected: &[Reached]) {
-    for &what in expected {
-        assert!(tally.reached(what) > 0, "{what} was not reached");
-    }
+    all_hold(subject, count, |seed| target.plan(seed))
 }
 
 const CUTS: [Reached; 3] = [Reached::CutUnderLoad, Reached::TornWrite, Reached::LostCached];

@@ -1,28 +1,14 @@
 //! Crash and fault search: the layouts keep their guarantees, the checkers detect violations, and runs are
 //! reproducible.
 
-use crate::cases;
+use crate::{all_hold, reaches};
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
 use tailcut_sim::torture::{Canary, FaultKind, Plan, Reached, Tally, attempt, run, seeds, shrink};
 
 fn holds(subject: &str, count: u64) -> Tally {
     let layouts = seeds::layouts(subject).expect("it is there");
-    let mut tally = Tally::default();
-    for seed in cases(count) {
-        let outcome = attempt(&seeds::plan(seed, &layouts), None);
-        if let Some(wrong) = outcome.wrong {
-            panic!("{wrong}\nsee it again with: tailcut torture --subject {subject} --seed {seed}");
-        }
-        tally.merge(&outcome.tally);
-    }
-    tally
-}
-
-fn reaches(tally: &Tally, expected: &[Reached]) {
-    for &what in expected {
-        assert!(tally.reached(what) > 0, "{what} was not reached");
-    }
+    all_hold(subject, count, |seed| seeds::plan(seed, &layouts))
 }
 
 const LAYOUTS: [&str; 10] =

@@ -189,7 +189,7 @@ fn passed_over(passes: u32) -> usize {
     // Written in order, page n is in die/plane slot n % 4, at page offset n / 4 of its block.
     let full = |n: u64| command(Op::Read, 4 * (n % 60), 4);
     let mut commands: Vec<Command> = (0..400).map(full).collect();
-    // The first set starts at once; this request is the oldest of those waiting behind it.
+    // The first set starts at once. This request is the oldest in the queue behind it.
     commands.insert(1, command(Op::Read, 4 * 61, 1));
     let log = watch(&config, 16, &commands);
     let is_lone = |record: &ChipRecord| record.members.iter().any(|m| m.command == Some(CommandId(1)));
