@@ -1,9 +1,9 @@
 //! The content of a block: bytes, or a fingerprint in their place.
 
-use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 use std::cell::RefCell;
 use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The content of a block of 4 KiB with its *seal*: metadata that a drive keeps beside the data of each block
 /// to verify that it is still the block that was written (protection information: NVMe base specification,
@@ -12,7 +12,8 @@ pub trait Block: Clone + Default + PartialEq + std::fmt::Debug {
     /// Combines the content with `other` by exclusive or. The seal is dropped.
     fn xor(&mut self, other: &Self);
 
-    /// A checksum of the content, for summaries and journals.
+    /// A checksum of the content, which tells its versions apart wherever metadata describes a block: block
+    /// checksums, journals, descriptors, summaries.
     fn checksum(&self) -> u32;
 
     /// A block with `bytes` (at most [`BLOCK_BYTES`]), padded with zeros.
@@ -93,7 +94,7 @@ enum Seal {
     /// No seal.
     #[default]
     Missing,
-    /// Guard (CRC-32C of the bytes) and seal.
+    /// Guard (checksum of the bytes) and seal.
     Kept(u32, u64),
     /// The block comes from a drive without protection information.
     NotKept,
@@ -195,8 +196,10 @@ impl Block for Bytes {
         }
     }
 
+    /// The lower half of XXH3-64. Not a CRC: content that ends with its own CRC, as that of databases and file
+    /// systems often does, would have the same one in all of its versions.
     fn checksum(&self) -> u32 {
-        crc32c(self.as_slice())
+        xxh3_64(self.as_slice()) as u32
     }
 
     fn encode(bytes: &[u8]) -> Bytes {
@@ -233,6 +236,7 @@ impl Block for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crc::crc32c;
 
     #[test]
     fn a_seal_notices_changed_bytes_and_another_place() {
@@ -251,6 +255,22 @@ mod tests {
         block.seal(1);
         assert!(block.is_intact(1) && !block.is_intact(2));
         assert!(Bytes::unsealed(&ZEROS).is_hole() && Bytes::unsealed(&ZEROS) == Bytes::default());
+    }
+
+    /// A CRC-32C of all that precedes it, or inverted: both are common, and either makes a CRC-32C constant.
+    #[test]
+    fn versions_that_end_with_a_checksum_of_their_own_differ() {
+        let version = |number: u8, end: usize, flip: u32| {
+            let mut block = Bytes::encode(&vec![number; end]);
+            let own = crc32c(&block.as_slice()[..end]) ^ flip;
+            block.as_mut_slice()[end..end + 4].copy_from_slice(&own.to_le_bytes());
+            block
+        };
+        for (end, flip) in [(96, 0), (4092, 0), (96, u32::MAX), (4092, u32::MAX)] {
+            let [one, other] = [1, 2].map(|number| version(number, end, flip));
+            assert_eq!(crc32c(one.as_slice()), crc32c(other.as_slice()), "CRC-32C at {end}");
+            assert_ne!(one.checksum(), other.checksum(), "at {end}");
+        }
     }
 
     #[test]

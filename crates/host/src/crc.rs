@@ -1,4 +1,5 @@
-//! CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of all data on flash.
+//! CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of metadata on flash; for blocks of data see
+//! [`Block::checksum`](crate::Block::checksum).
 
 use crc_fast::{CrcAlgorithm, Digest};
 

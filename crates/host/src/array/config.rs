@@ -60,7 +60,7 @@ tailcut_base::choice! {
 }
 
 tailcut_base::choice! {
-    /// Whether a layout that writes in place keeps a CRC-32C of each block.
+    /// Whether a layout that writes in place keeps a checksum of each block.
     pub enum InPlaceChecksums {
         /// No checksums.
         Off = "off",
@@ -386,7 +386,7 @@ impl Configure for ArrayConfig {
         choose(
             visit,
             "checksums",
-            "Keeps a CRC-32C of each block of raid0, raid4, raid5 and epochs, and compares it with every read: a wrong block is reconstructed from its stripe or read from another copy, or the read fails. For files and devices, which have no protection information. Costs 4 bytes of memory and of the drive per block, and three extra writes and a flush per 4 MiB region that is written after an idle time. After a power cut, blocks of regions written within array.checksums_idle are accepted unchecked until they are rewritten or scrubbed. Fixed when the array is created. Log layouts use array.log.checksums.",
+            "Keeps a checksum of each block of raid0, raid4, raid5 and epochs, and compares it with every read: a wrong block is reconstructed from its stripe or read from another copy, or the read fails. For files and devices, which have no protection information. Costs 4 bytes of memory and of the drive per block, and three extra writes and a flush per 4 MiB region that is written after an idle time. After a power cut, blocks of regions written within array.checksums_idle are accepted unchecked until they are rewritten or scrubbed. Fixed when the array is created. Log layouts use array.log.checksums.",
             &mut self.checksums,
         );
         visit.time(

@@ -103,7 +103,7 @@ impl<B: Block> Core<B> {
             drives.set_gates(config.epoch.delay);
         }
         if config.has_checksums_in_place() {
-            let nobody = IdVec::filled(disks.len(), MemberId::NONE);
+            let nobody = DriveId::first(disks.len()).map(|member| MemberId::first(0, member)).collect();
             let (array, ids) = record.as_ref().map_or((0, &nobody), |record| (record.array, &record.ids));
             let integrity = Integrity::new(array, ids, Area::of(drive_blocks), config.checksums_idle);
             drives.keep_checksums(integrity);

@@ -11,7 +11,7 @@ use super::drives::Presence;
 use super::epoch::{copies_of, has_lost_all};
 use super::opening::OpenError;
 use super::planted::{Rule, holds};
-use super::record::{MemberId, Record};
+use super::record::Record;
 use std::fmt;
 
 /// A drive of the array that is left out: the array has continued without it.
@@ -85,7 +85,7 @@ fn contradict(a: &Record, b: &Record) -> bool {
     }
     let (older, newer) = if a.generation < b.generation { (a, b) } else { (b, a) };
     let comes_back = |member: DriveId| {
-        !counts_on(older, member) && counts_on(newer, member) && is_same(older.ids[member], newer.ids[member])
+        !counts_on(older, member) && counts_on(newer, member) && older.ids[member] == newer.ids[member]
     };
     older.ids.len() != newer.ids.len() || older.ids.ids().any(comes_back)
 }
@@ -95,7 +95,7 @@ fn is_in_force((drive, record): Own<'_>, all: &[Own<'_>]) -> bool {
     let lacks = |&(other, own): &Own<'_>| {
         let member = own.member;
         let is_counted =
-            other != drive && counts_on(record, member) && is_same(record.ids[member], own.own_id());
+            other != drive && counts_on(record, member) && record.ids[member] == own.own_id();
         is_counted && (own.generation < record.generation || contradict(own, record))
     };
     !all.iter().any(lacks)
@@ -103,11 +103,6 @@ fn is_in_force((drive, record): Own<'_>, all: &[Own<'_>]) -> bool {
 
 fn counts_on(record: &Record, member: DriveId) -> bool {
     record.presence.get(member).is_some_and(|&presence| presence != Presence::Missing)
-}
-
-/// True if these may be the same drive; the identity is unknown in a superblock of format 1.
-fn is_same(a: MemberId, b: MemberId) -> bool {
-    a == b || a == MemberId::NONE || b == MemberId::NONE
 }
 
 fn diverged(newest: Own<'_>, other: Own<'_>, all: &[Own<'_>]) -> OpenError {
@@ -132,7 +127,7 @@ pub(super) fn stale_cause(newest: &Record, own: &Record) -> Option<StaleCause> {
     if !holds(Rule::StaleIsLeftOut) {
         return None;
     }
-    if !is_same(newest.ids[member], own.own_id()) {
+    if newest.ids[member] != own.own_id() {
         return Some(StaleCause::Replaced);
     }
     // Without redundancy a drive stays a member even if it no longer accepts superblock writes.
@@ -172,9 +167,9 @@ pub(super) fn could_serve(newest: &Record, absent: &[DriveId]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::LayoutKind;
+    use crate::array::{LayoutKind, MemberId};
     use Presence::{InSync, Missing, Rebuilding};
-    use tailcut_base::ids::{Id, IdVec};
+    use tailcut_base::ids::Id;
 
     /// A member's superblock: its generation, the member states, and which members have been replaced.
     fn own(member: u32, generation: u64, presence: [Presence; 4], replaced: &[u32]) -> Record {
@@ -224,19 +219,6 @@ mod tests {
         assert_eq!(stale_cause(&newest, &own(1, 8, ALL, &[])), None);
         assert_eq!(stale_cause(&newest, &own(1, 7, ALL, &[])), Some(StaleCause::Outdated));
         assert_eq!(stale_cause(&own(0, 9, WITHOUT_1, &[]), &own(1, 8, ALL, &[])), Some(StaleCause::LeftOut));
-    }
-
-    #[test]
-    fn of_format_1_generations_decide() {
-        let newest = Record { ids: IdVec::filled(4, MemberId::NONE), ..own(0, 9, ALL, &[]) };
-        assert_eq!(
-            stale_cause(&newest, &Record { generation: 8, member: DriveId::new(1), ..newest.clone() }),
-            None
-        );
-        let old = Record { generation: 6, member: DriveId::new(1), ..newest.clone() };
-        assert_eq!(stale_cause(&newest, &old), Some(StaleCause::Outdated));
-        // Some of the members have received their first superblock of format 2.
-        assert_eq!(stale_cause(&own(0, 10, ALL, &[]), &Record { member: DriveId::new(2), ..newest }), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::config::ArrayConfig;
 use super::drives::{Ask, Drives, Owner, Presence, Urgency};
 use super::epoch::copies_of;
 use super::membership::{self, Own, Stale};
-use super::record::{FORMAT, MEMBERS_MAX, MemberId, NoRecord, RECORD_BLOCKS, Record};
+use super::record::{FORMAT, MEMBERS_MAX, NoRecord, RECORD_BLOCKS, Record};
 use super::shape::impossible;
 use super::{DriveId, numbers};
 use crate::Block;
@@ -57,11 +57,14 @@ pub enum OpenError {
         /// Index of the drive.
         drive: usize,
     },
-    /// A drive was written by a newer program.
+    /// A drive was written by an earlier or later program.
     #[error(
-        "drive {drive} is of format {format}, and this program understands formats up to {FORMAT}: use a newer program"
+        "drive {drive} is of format {format}, and this program supports only format {FORMAT}: use the {} that wrote it\
+        {}",
+        if *.format < FORMAT { "earlier version" } else { "later version" },
+        if *.format < FORMAT { " to copy the data to a new array" } else { "" },
     )]
-    Newer {
+    Format {
         /// Index of the drive.
         drive: usize,
         /// Its superblock format.
@@ -273,8 +276,8 @@ impl<B: Block> Opening<B> {
         records: &'r [Result<Record, NoRecord>],
     ) -> Result<Option<&'r Record>, OpenError> {
         for record in records {
-            if let Err(NoRecord::Newer(format)) = record {
-                return Err(OpenError::Newer { drive, format: *format });
+            if let Err(NoRecord::Format(format)) = record {
+                return Err(OpenError::Format { drive, format: *format });
             }
         }
         let newest = records.iter().flatten().max_by_key(|record| record.generation);
@@ -308,9 +311,6 @@ impl<B: Block> Opening<B> {
         }
         let mut record = newest.clone();
         for member in record.ids.ids() {
-            if record.ids[member] == MemberId::NONE {
-                record.ids[member] = MemberId::first(newest.array, member);
-            }
             if order[member].is_none() {
                 record.presence[member] = Presence::Missing;
             }

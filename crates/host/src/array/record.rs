@@ -1,20 +1,19 @@
 //! The superblock of a member: its description of the array, in its first two blocks.
 //!
-//! Format 2, little-endian: magic (8 bytes), format (u32), CRC-32C of the rest (u32), then identity of the
-//! array (u128), generation (u64), blocks used on each drive (u64), layout, drives, groups and own number
+//! Format 4, little-endian: magic (8 bytes), CRC-32C of the rest of the block (u32), format (u32), then identity
+//! of the array (u128), generation (u64), blocks used on each drive (u64), layout, drives, groups and own number
 //! (u32 each), 8 numbers of the layout that never change and 8 that do (u64 each), then for each of
-//! [`MEMBERS_MAX`] members its identity (u128), and for each its presence (1 byte). The two copies are
-//! written in turn, so one of them is always whole.
+//! [`MEMBERS_MAX`] members its identity (u128), and for each its presence (1 byte); zeros up to the end. The two
+//! copies are written in turn, so one of them is always whole.
 //!
-//! Format 1 is still read. It has the presence of 1024 drives (1 byte each) before the numbers of the layout,
-//! and no identities: its members get theirs when the array is opened. Format 3 is format 2 for layouts that
-//! write in place and keep checksums of their blocks: a program without support for these must not write
-//! there.
+//! Formats 1 to 3 had the format in place of the checksum, and identified blocks of data by their CRC-32C; they
+//! are refused (docs/decisions/block-checksums.md).
 
 use super::DriveId;
 use super::config::LayoutKind;
 use super::drives::Presence;
 use crate::crc::crc32c;
+use crate::disk::BLOCK_BYTES;
 use tailcut_base::config::Choice;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::mix64;
@@ -22,11 +21,8 @@ use tailcut_base::random::mix64;
 /// Blocks for the superblock at the start of a drive.
 pub const RECORD_BLOCKS: u64 = 2;
 
-/// The newest superblock format that this program supports.
-pub const FORMAT: u32 = 3;
-
-/// The format of superblocks without the additions of format 3.
-const PLAIN: u32 = 2;
+/// The superblock format that this program reads and writes.
+pub const FORMAT: u32 = 4;
 
 /// Largest number of members of an array that keeps superblocks: their identities must fit in one block.
 pub const MEMBERS_MAX: usize = 224;
@@ -40,9 +36,6 @@ pub(super) const CHECKSUMS: usize = 3;
 /// Bytes before the tables: header, identity of the array, generation, blocks, four counts.
 const HEAD: usize = 16 + 16 + 8 + 8 + 16;
 const LENGTH: usize = HEAD + 2 * NUMBERS * 8 + MEMBERS_MAX * (16 + 1);
-/// Number of drives in the table of format 1, and length of that format in bytes.
-const DRIVES_OF_1: usize = 1024;
-const LENGTH_OF_1: usize = HEAD + DRIVES_OF_1 + 2 * NUMBERS * 8;
 
 /// Identity of a member: random, assigned when the array is created and anew when the member is replaced. A
 /// drive keeps it as long as it is this member, so a replaced drive is never mistaken for its successor.
@@ -50,9 +43,6 @@ const LENGTH_OF_1: usize = HEAD + DRIVES_OF_1 + 2 * NUMBERS * 8;
 pub struct MemberId(u128);
 
 impl MemberId {
-    /// No identity: a member of an array whose superblocks are of format 1.
-    pub const NONE: MemberId = MemberId(0);
-
     /// The identity as a number.
     pub(super) fn bits(self) -> u128 {
         self.0
@@ -104,8 +94,8 @@ pub enum NoRecord {
     Blank,
     /// A damaged superblock.
     Damaged,
-    /// A superblock of a newer format.
-    Newer(u32),
+    /// A superblock of another format.
+    Format(u32),
 }
 
 impl Record {
@@ -122,11 +112,10 @@ impl Record {
     /// Encodes the superblock as the bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.presence.len() <= MEMBERS_MAX, "checked when the array is made or opened");
-        let mut bytes = Vec::with_capacity(LENGTH);
+        let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
         bytes.extend(MAGIC);
-        let format = if self.has_checksums_in_place() { FORMAT } else { PLAIN };
-        bytes.extend(format.to_le_bytes());
         bytes.extend([0; 4]);
+        bytes.extend(FORMAT.to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.drive_blocks.to_le_bytes());
@@ -138,8 +127,8 @@ impl Record {
         let presence = |member| self.presence.get(member).map_or(0, |&presence| 1 + presence as u8);
         bytes.extend(DriveId::first(MEMBERS_MAX).map(presence));
         assert_eq!(bytes.len(), LENGTH);
-        let sum = crc32c(&bytes[16..]);
-        bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+        bytes.resize(BLOCK_BYTES as usize, 0);
+        seal(&mut bytes);
         bytes
     }
 
@@ -155,18 +144,27 @@ impl Record {
         if fields.take::<8>()? != MAGIC {
             return Err(NoRecord::Foreign);
         }
-        let format = u32::from_le_bytes(fields.take()?);
-        if format > FORMAT {
-            return Err(NoRecord::Newer(format));
-        }
         let sum = u32::from_le_bytes(fields.take()?);
-        let length = if format == 1 { LENGTH_OF_1 } else { LENGTH };
-        let body = bytes.get(16..length).ok_or(NoRecord::Damaged)?;
-        if format == 0 || crc32c(body) != sum {
+        if (1..FORMAT).contains(&sum) {
+            return Err(NoRecord::Format(sum));
+        }
+        if bytes.len() < LENGTH || crc32c(&bytes[COVERED..]) != sum {
             return Err(NoRecord::Damaged);
         }
-        fields.body(format).ok_or(NoRecord::Damaged)
+        match u32::from_le_bytes(fields.take()?) {
+            FORMAT => fields.body().ok_or(NoRecord::Damaged),
+            other => Err(NoRecord::Format(other)),
+        }
     }
+}
+
+/// Offset of the first byte that the checksum covers; it precedes that byte.
+const COVERED: usize = MAGIC.len() + 4;
+
+/// Computes the checksum of an encoded superblock.
+fn seal(bytes: &mut [u8]) {
+    let sum = crc32c(&bytes[COVERED..]);
+    bytes[MAGIC.len()..COVERED].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Reads fields in sequence.
@@ -198,8 +196,8 @@ impl Fields<'_> {
         Some(numbers)
     }
 
-    fn presences<const MOST: usize>(&mut self, drives: usize) -> Option<IdVec<DriveId, Presence>> {
-        let all = self.take::<MOST>().ok()?;
+    fn presences(&mut self, drives: usize) -> Option<IdVec<DriveId, Presence>> {
+        let all = self.take::<MEMBERS_MAX>().ok()?;
         all.get(..drives)?.iter().map(|&byte| presence_of(byte)).collect()
     }
 
@@ -209,7 +207,7 @@ impl Fields<'_> {
         Some(all.get(..drives * 16)?.chunks_exact(16).map(id).collect())
     }
 
-    fn body(&mut self, format: u32) -> Option<Record> {
+    fn body(&mut self) -> Option<Record> {
         let array = u128::from_le_bytes(self.take().ok()?);
         let (generation, drive_blocks) = (self.u64()?, self.u64()?);
         let layout = *LayoutKind::all().get(self.u32()? as usize)?;
@@ -217,16 +215,8 @@ impl Fields<'_> {
         if member as usize >= drives || groups == 0 || groups as usize > drives {
             return None;
         }
-        let (presence, shape, state, ids);
-        if format == 1 {
-            presence = self.presences::<DRIVES_OF_1>(drives)?;
-            (shape, state) = (self.numbers()?, self.numbers()?);
-            ids = IdVec::filled(drives, MemberId::NONE);
-        } else {
-            (shape, state) = (self.numbers()?, self.numbers()?);
-            ids = self.ids(drives)?;
-            presence = self.presences::<MEMBERS_MAX>(drives)?;
-        }
+        let (shape, state) = (self.numbers()?, self.numbers()?);
+        let (ids, presence) = (self.ids(drives)?, self.presences(drives)?);
         let member = DriveId::new(member);
         let record =
             Record { array, generation, drive_blocks, layout, groups, member, presence, ids, shape, state };
@@ -262,19 +252,6 @@ mod tests {
         }
     }
 
-    /// The superblock as encoded by versions that support only format 1.
-    fn encode_as_1(record: &Record) -> Vec<u8> {
-        let new = record.encode();
-        let mut bytes = new[..HEAD].to_vec();
-        let presence = |drive| record.presence.get(drive).map_or(0, |&presence| 1 + presence as u8);
-        bytes.extend(DriveId::first(DRIVES_OF_1).map(presence));
-        bytes.extend(&new[HEAD..HEAD + 2 * NUMBERS * 8]);
-        bytes[8..12].copy_from_slice(&1_u32.to_le_bytes());
-        let sum = crc32c(&bytes[16..]);
-        bytes[12..16].copy_from_slice(&sum.to_le_bytes());
-        bytes
-    }
-
     #[test]
     fn a_record_comes_back_as_it_was() {
         assert_eq!(Record::decode(&record().encode()), Ok(record()));
@@ -282,36 +259,35 @@ mod tests {
     }
 
     #[test]
-    fn format_1_has_no_identities() {
-        let expected = Record { ids: IdVec::filled(4, MemberId::NONE), ..record() };
-        assert_eq!(Record::decode(&encode_as_1(&record())), Ok(expected));
-    }
-
-    #[test]
     fn members_have_identities_of_their_own() {
         let ids: Vec<MemberId> = (0..8).map(|n| MemberId::first(n / 4, DriveId::new(n as u32 % 4))).collect();
         let is_unique = |id: &MemberId| ids.iter().filter(|other| *other == id).count() == 1;
         assert!(ids.iter().all(is_unique), "{ids:?}");
-        assert_ne!(MemberId::new(0), MemberId::NONE);
+        assert_ne!(MemberId::new(0).bits(), 0);
     }
 
     #[test]
     fn what_is_no_record_is_told_apart() {
         assert_eq!(Record::decode(&[0; 4096]), Err(NoRecord::Blank));
         assert_eq!(Record::decode(&[7; 4096]), Err(NoRecord::Foreign));
-        let mut newer = record().encode();
-        newer[8] = 4;
-        assert_eq!(Record::decode(&newer), Err(NoRecord::Newer(4)));
+        let mut other = record().encode();
+        other[COVERED] = 5;
+        assert_eq!(Record::decode(&other), Err(NoRecord::Damaged), "the checksum covers the format");
+        seal(&mut other);
+        assert_eq!(Record::decode(&other), Err(NoRecord::Format(5)));
+        for old in 1..FORMAT {
+            other[8..12].copy_from_slice(&old.to_le_bytes());
+            assert_eq!(Record::decode(&other), Err(NoRecord::Format(old)));
+        }
     }
 
     #[test]
     fn every_damaged_byte_is_noticed() {
-        for good in [record().encode(), encode_as_1(&record())] {
-            for at in 0..good.len() {
-                let mut bad = good.clone();
-                bad[at] ^= 0x10;
-                assert!(Record::decode(&bad).is_err(), "byte {at}");
-            }
+        let good = record().encode();
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            assert!(Record::decode(&bad).is_err(), "byte {at}");
         }
     }
 
@@ -320,8 +296,7 @@ mod tests {
         for (at, value) in [(52, 0), (52, 10_000), (56, 0), (56, 5), (60, 4), (48, 99)] {
             let mut bad = record().encode();
             bad[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
-            let sum = crc32c(&bad[16..]);
-            bad[12..16].copy_from_slice(&sum.to_le_bytes());
+            seal(&mut bad);
             assert_eq!(Record::decode(&bad), Err(NoRecord::Damaged), "{value} at {at}");
         }
     }

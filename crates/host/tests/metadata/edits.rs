@@ -46,14 +46,8 @@ fn step(sum: u32, byte: u8) -> u32 {
 
 /// Offset of the checksum in a metadata block, and the range of bytes that it covers; None for other blocks.
 fn checksum(bytes: &[u8]) -> Option<(usize, Range<usize>)> {
-    match &bytes[..8] {
-        b"tailcutA" => {
-            let end = covered_by(bytes, 12, 16)?;
-            Some((12, 16..end))
-        }
-        magic if magic.starts_with(b"tailcut") => covered_by(bytes, 8, 12).map(|end| (8, 12..end)),
-        _ => None,
-    }
+    let end = bytes.starts_with(b"tailcut").then(|| covered_by(bytes, 8, 12))??;
+    Some((8, 12..end))
 }
 
 /// End of the range that the checksum at `at` covers from `first` on: the last at which it matches.

@@ -171,9 +171,8 @@ fn a_scrub_that_reads_a_copy_while_it_is_written_finds_no_damage() {
 }
 
 /// Found by `kv`, seed 403801: of a transaction of the journal that a power cut has torn, the old content of one
-/// block has the same CRC-32C as the new one, because both end with a CRC-32C of their own.
+/// block had the same block checksum as the new one, a CRC-32C, because both end with a CRC-32C of their own.
 #[test]
-#[ignore = "open: block checksums that no content can have in common by construction (docs/promises.md)"]
 fn a_torn_transaction_of_superblocks_is_not_replayed() {
     let plan: Plan = include_str!("plans/kv-torn-journal.txt").parse().expect("a plan");
     assert_eq!(attempt(&plan, None).wrong, None);

@@ -1,6 +1,6 @@
 //! Checksums of blocks that are overwritten in place, on drives without protection information.
 //!
-//! Works as the bitmap mode of Linux's dm-integrity. Memory holds a CRC-32C per block, set when a write of
+//! Works as the bitmap mode of Linux's dm-integrity. Memory holds a checksum per block, set when a write of
 //! the block is sent to its drive and compared with every read. The end of the drive (`area`) holds the
 //! checksums of each *region* of 1008 blocks and a *mark* per region (`codec`): the version of its valid
 //! checksums, or 0 while the region is dirty. The first write into a clean region waits until its mark is

@@ -8,7 +8,7 @@
 //!
 //! Format 1 of a piece: magic, CRC-32C and format as for descriptors, array (u128), number (u64), index
 //! (u64), then 809 entries of 5 bytes: of the map, behind them the age plus 1 of each row in use. If the
-//! array keeps checksums, pieces with 1011 CRC-32C (u32, 0 for unknown) follow, which begin anew with each
+//! array keeps checksums, pieces with 1011 block checksums (u32, 0 for unknown) follow, which begin anew with each
 //! drive. Of a header: the same up to number, then pieces (u64), ages given (u32), segment blocks (u32),
 //! blocks of the host (u64), and of each stream row, age (u32 each) and batch (u64).
 
@@ -37,7 +37,7 @@ pub const COUNT_MAX: u64 = 1 << 62;
 const OPENED_MAX: u32 = u32::MAX - (1 << 26);
 
 const PIECE: [u8; 8] = *b"tailcutM";
-const SUMS: [u8; 8] = *b"tailcutK";
+const SUMS: [u8; 8] = *b"tailcutX";
 const HEADER: [u8; 8] = *b"tailcutC";
 const FORMAT: u32 = 1;
 

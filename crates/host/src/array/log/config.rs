@@ -22,7 +22,7 @@ tailcut_base::choice! {
 }
 
 tailcut_base::choice! {
-    /// Whether an array keeps a CRC-32C of each block.
+    /// Whether an array keeps a checksum of each block.
     pub enum BlockChecksums {
         /// Only if some of its drives have no protection information; decided at creation. The drives of a
         /// simulated array count as having it.
@@ -60,7 +60,7 @@ pub struct LogConfig {
     /// 2017, chapter 5, with parity in place of copies). Further settings of tokens are in
     /// [`EpochConfig`](crate::array::epoch::EpochConfig).
     pub tokens: bool,
-    /// Whether a CRC-32C of each block is kept.
+    /// Whether a checksum of each block is kept.
     pub checksums: BlockChecksums,
 }
 
@@ -163,7 +163,7 @@ impl Configure for LogConfig {
         choose(
             visit,
             "checksums",
-            "Keeps a CRC-32C of each block and compares it with every read: a wrong block is computed from its stripe, or answered with an error. Takes 4 bytes of memory for each block, and doubles the size of a checkpoint. auto: on for arrays that are made on files or devices, which have no protection information of their own.",
+            "Keeps a checksum of each block and compares it with every read: a wrong block is computed from its stripe, or answered with an error. Takes 4 bytes of memory for each block, and doubles the size of a checkpoint. auto: on for arrays that are made on files or devices, which have no protection information of their own.",
             &mut self.checksums,
         );
         whole_blocks(visit, "segment", self.segment);

@@ -10,7 +10,7 @@ use std::ops::Range;
 use tailcut_base::ids::IdVec;
 use tailcut_base::table::Table;
 
-/// A CRC-32C per block of each drive: 4 bytes of memory per block of 4 KiB.
+/// A checksum per block of each drive: 4 bytes of memory per block of 4 KiB.
 #[derive(Debug)]
 pub struct Checksums {
     drives: IdVec<DriveId, Table<u32>>,
