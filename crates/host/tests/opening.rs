@@ -485,6 +485,10 @@ fn an_array_of_an_earlier_format_is_refused_with_the_remedy() {
         }
         let error = shelf.find_among(&[0, 1, 2, 3]).expect_err("another format");
         assert_eq!(error, OpenError::Format { drive: 0, format });
-        assert!(error.to_string().ends_with("use the earlier version that wrote it to copy the data to a new array"));
+        assert!(
+            error
+                .to_string()
+                .ends_with("use the earlier version that wrote it to copy the data to a new array")
+        );
     }
 }

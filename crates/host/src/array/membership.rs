@@ -94,8 +94,7 @@ fn contradict(a: &Record, b: &Record) -> bool {
 fn is_in_force((drive, record): Own<'_>, all: &[Own<'_>]) -> bool {
     let lacks = |&(other, own): &Own<'_>| {
         let member = own.member;
-        let is_counted =
-            other != drive && counts_on(record, member) && record.ids[member] == own.own_id();
+        let is_counted = other != drive && counts_on(record, member) && record.ids[member] == own.own_id();
         is_counted && (own.generation < record.generation || contradict(own, record))
     };
     !all.iter().any(lacks)

@@ -3,11 +3,11 @@
 use super::engine::Engine;
 use super::fetch::Fetching;
 use super::jobs::{Haste, Jobs};
-use super::log::format::{End, Head, Superblock};
+use super::log::format::{End, Superblock};
 use super::log::{Log, SegmentId};
 use super::reclaim::{Part, Reclaims};
 use super::record::{Header, State};
-use super::recovery::{Found, Stretch};
+use super::recovery::Stretch;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
 use crate::planted::{Rule, holds};
@@ -383,18 +383,14 @@ impl Flash {
         }
     }
 
-    /// Rewrites both ends of a used or free segment. `first` is the content of its first block.
-    pub fn repair_ends(&mut self, number: SegmentId, used: Option<&Found>, mut first: Bytes) {
+    /// Rewrites the head of a segment, or both ends if it is free. `first` is the content of its first block.
+    pub fn repair_ends(&mut self, number: SegmentId, end: End, mut first: Bytes) {
         let (of, block) = (self.log.end_of(number), self.log.first_block(number));
-        let head = match used {
-            Some(&Found { sequence, is_cut, .. }) => End::Head(Head { sequence, durable: 0, is_cut }),
-            None => End::Free(0),
-        };
-        first.as_mut_slice()[..End::BYTES].copy_from_slice(&head.encode(of));
+        first.as_mut_slice()[..End::BYTES].copy_from_slice(&end.encode(of));
         self.repairs.push((block, first));
-        if used.is_none() {
+        if matches!(end, End::Free(_)) {
             let last = block + u64::from(self.log.segment_blocks()) - 1;
-            self.repairs.push((last, head.last_block(of)));
+            self.repairs.push((last, end.last_block(of)));
         }
     }
 

@@ -69,11 +69,15 @@ pub struct Opening {
     blank: Vec<SegmentId>,
     /// The free segment with the highest number that has been used before.
     last_free: SegmentId,
+    /// Latest sequence of a free segment.
+    freed: u64,
+    /// A segment with zeros at both ends that may be the latest one.
+    suspect: Option<SegmentId>,
     /// Segments with two damaged ends; `blocks` are those read of the last one.
     endless: Vec<Endless>,
     blocks: Vec<Bytes>,
-    /// Segments whose ends are to be rewritten, and their first blocks.
-    repairs: Vec<(SegmentId, Bytes)>,
+    /// Segments whose ends are to be rewritten.
+    repairs: Vec<Repair>,
     /// Segments without a head, their sequences, and whether their first blocks are zeros.
     lost_heads: Vec<(SegmentId, u64, bool)>,
     damages: Vec<Damage>,
@@ -112,6 +116,16 @@ enum Job {
     Flush,
 }
 
+/// Both ends of a segment are to be rewritten.
+#[derive(Debug)]
+struct Repair {
+    number: SegmentId,
+    /// Content of its first block.
+    first: Bytes,
+    /// Its latest sequence if it is free, 0 if unknown.
+    freed: u64,
+}
+
 /// A segment with two damaged ends.
 #[derive(Debug)]
 struct Endless {
@@ -140,6 +154,8 @@ impl Opening {
             next_head: 1,
             blank: Vec::new(),
             last_free: SegmentId::SUPERBLOCKS,
+            freed: 0,
+            suspect: None,
             endless: Vec::new(),
             blocks: Vec::new(),
             repairs: Vec::new(),
@@ -382,21 +398,48 @@ impl Opening {
     }
 
     /// Segments are first used in the order of their numbers. So zeros before a segment that was used, and
-    /// that was durable with all before it, are damage.
+    /// that was durable with all before it, are damage. If the latest segment is missing, it may be the first of
+    /// the others.
     fn judge_blank(&mut self) {
         let used = self.found.range(..=self.durable).map(|(_, found)| found.number).max();
         let last = used.unwrap_or_default().max(self.last_free);
         let any = self.found.values().map(|found| found.number).max().unwrap_or_default();
-        for number in std::mem::take(&mut self.blank) {
+        let blank = std::mem::take(&mut self.blank);
+        if self.is_latest_missing() && self.suspect.is_none() {
+            self.suspect = blank.iter().copied().filter(|&number| number > last).min();
+            self.endless.extend(self.suspect.map(|number| Endless { number, may_be_new: true }));
+        }
+        for number in blank.into_iter().filter(|&number| self.suspect != Some(number)) {
             match number < last {
                 true => self.endless.push(Endless { number, may_be_new: false }),
                 // It was in use when a power loss cut off its first write: it is free, and undamaged if the
                 // segments used after it are durable.
-                false if number < any => self.repairs.push((number, Bytes::ZEROS)),
+                false if number < any => {
+                    self.repairs.push(Repair { number, first: Bytes::ZEROS, freed: 0 });
+                }
                 false => {}
             }
         }
         self.endless.iter_mut().for_each(|endless| endless.may_be_new &= endless.number > last);
+    }
+
+    /// The sequence of the latest segment on the disk, used or free.
+    fn latest(&self) -> u64 {
+        self.found.last_key_value().map_or(0, |(&sequence, _)| sequence).max(self.freed)
+    }
+
+    /// True if a segment that was durable when the superblock was written has neither end any more.
+    fn is_latest_missing(&self) -> bool {
+        let superblock = self.superblock.filter(|superblock| self.is_believed(superblock.durable));
+        superblock.is_some_and(|superblock| superblock.durable > self.latest())
+    }
+
+    fn note_free(&mut self, number: SegmentId, sequence: u64) {
+        // A damaged segment that was never used has no sequence.
+        if sequence > 0 {
+            self.last_free = self.last_free.max(number);
+            self.freed = self.freed.max(sequence);
+        }
     }
 
     fn end_of(&self, number: SegmentId) -> EndOf {
@@ -426,9 +469,8 @@ impl Opening {
                 self.durable = self.durable.max(head.durable.min(head.sequence));
                 Some(Ok(head))
             }
-            // A damaged segment that was never used has no sequence.
             End::Free(sequence) => {
-                self.last_free = self.last_free.max(if sequence > 0 { number } else { SegmentId::default() });
+                self.note_free(number, sequence);
                 None
             }
             End::Blank | End::Damaged if holds(Rule::DamagedHeadsAreNotFree) => Some(Err(block)),
@@ -484,15 +526,15 @@ impl Opening {
                     self.note_used(Found { number, sequence, foot, is_cut: false, is_durable: true });
                     // The head of the last segment may have been in flight when the power was lost.
                     self.lost_heads.push((number, sequence, is_empty(&first)));
-                    self.repairs.extend(first.map(|first| (number, first)));
+                    self.repairs.extend(first.map(|first| Repair { number, first, freed: 0 }));
                 }
             }
             (Err(first), End::Blank) if is_empty(&first) => self.blank.push(number),
             (Err(_), End::Blank) => self.endless.push(Endless { number, may_be_new: true }),
             (Err(_), End::Free(sequence)) => {
-                self.last_free = self.last_free.max(if sequence > 0 { number } else { SegmentId::default() });
+                self.note_free(number, sequence);
                 self.note_damage(number, DamageKind::Head);
-                self.repairs.push((number, Bytes::ZEROS));
+                self.repairs.push(Repair { number, first: Bytes::ZEROS, freed: sequence });
             }
             (Err(first), _) => {
                 let may_be_new = is_empty(&first);
@@ -538,6 +580,8 @@ impl Opening {
         if sequence.is_some() || !may_be_new {
             self.note_damage(number, DamageKind::Ends(self.settings.keep.into()));
         }
+        // What a cache drops and what was flushed leaves a free segment.
+        self.repairs.push(Repair { number, first: Bytes::ZEROS, freed: sequence.unwrap_or(0) });
         match sequence {
             Some(sequence) => {
                 self.doubted = self.doubted.max(sequence);
@@ -546,17 +590,21 @@ impl Opening {
                     self.note_used(Found { number, sequence, foot: None, is_cut, is_durable: true });
                 }
             }
-            None => {
-                self.is_all_doubted |= !may_be_new;
-                self.repairs.push((number, Bytes::ZEROS));
-            }
+            None => self.is_all_doubted |= !may_be_new,
         }
         self.read_heads();
     }
 
     /// A cache drops the items in doubt; a store refuses them until they are rewritten.
     fn settle_doubts(&mut self) {
+        if self.is_latest_missing() {
+            self.is_all_doubted = true;
+            let what = DamageKind::Ends(self.settings.keep.into());
+            self.note_damage(self.suspect.unwrap_or(SegmentId::SUPERBLOCKS), what);
+        }
+        let latest = self.latest();
         let Some(superblock) = &mut self.superblock else { return };
+        superblock.durable = superblock.durable.min(latest);
         let holes = self.found.values().filter(|found| found.foot.is_some_and(|foot| foot.has_hole));
         let newest = self.found.last_key_value().map_or(0, |(&sequence, _)| sequence);
         let all = if self.is_all_doubted { newest } else { 0 };
@@ -610,11 +658,12 @@ impl Opening {
             closing: None,
             timers: Timers::IDLE,
         };
-        for (number, first) in std::mem::take(&mut self.repairs) {
+        for Repair { number, first, freed } in std::mem::take(&mut self.repairs) {
             let used = found.iter().find(|found| found.number == number);
             // A segment that is searched gets both ends when the search ends.
             if used.is_none_or(|found| found.foot.is_some()) {
-                flash.repair_ends(number, used, first);
+                let end = used.map_or(End::Free(freed), Found::head);
+                flash.repair_ends(number, end, first);
             }
         }
         let mut engine = Engine::new(self.settings, superblock.seed, Some(flash), run);

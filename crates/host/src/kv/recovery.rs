@@ -74,6 +74,13 @@ pub(super) struct Found {
     pub is_durable: bool,
 }
 
+impl Found {
+    /// The head to replace a damaged one.
+    pub fn head(&self) -> End {
+        End::Head(Head { sequence: self.sequence, durable: 0, is_cut: self.is_cut })
+    }
+}
+
 /// A segment of which the summary is being read, or all blocks if it has none.
 #[derive(Debug)]
 struct Reading {

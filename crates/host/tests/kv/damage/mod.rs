@@ -407,6 +407,38 @@ fn segments_with_news(harm: impl Fn(&mut Store, u64, u64)) {
     }
 }
 
+/// Zeros at both ends of the latest segment, which would pass for a segment that was never used, and a damaged
+/// record: the superblock still knows that there was such a segment.
+#[test]
+fn the_latest_segment_is_missed_if_both_of_its_ends_are_zeros() {
+    for (keep, puts) in
+        [Keep::Everything, Keep::WhatIsUsed].into_iter().flat_map(|keep| [(keep, 60), (keep, 400)])
+    {
+        for segment in 1..SEGMENTS {
+            let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(keep) }, 4);
+            (0..puts).for_each(|number| store.put(number % KEYS));
+            store.close();
+            store.damages.clear();
+            let before = store.disk.read((segment + 1) * SEGMENT - 1);
+            [0, SEGMENT - 1].iter().for_each(|block| store.harm(segment * SEGMENT + block, Harm::Zeros));
+            store.harm(segment * SEGMENT + 1, Harm::Flip(0));
+            store.reopen().expect("a store");
+            store.settle();
+            let (lost, _) = store.check();
+            let was_used = before != Bytes::ZEROS;
+            assert_eq!(!store.damages.is_empty(), was_used, "segment {segment}: {:?}", store.damages);
+            assert!(was_used || lost == 0, "segment {segment}");
+            (0..20).for_each(|number| store.put(number));
+            store.close();
+            store.damages.clear();
+            store.reopen().expect("a store");
+            store.settle();
+            store.check();
+            assert!(store.damages.is_empty(), "segment {segment}: {:?}", store.damages);
+        }
+    }
+}
+
 fn finds(rule: Rule, check: impl Fn() + std::panic::UnwindSafe) {
     check();
     let result = std::panic::catch_unwind(|| broken(rule, check));
