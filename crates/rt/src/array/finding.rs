@@ -86,8 +86,8 @@ pub fn create<D: Drive>(
     }
     for (number, drive) in drives.iter_mut().enumerate() {
         let opening = look(std::slice::from_mut(drive), Consent::Refuse, pace);
-        let is_newer = matches!(opening.found(), Some(Err(OpenError::Newer { .. })));
-        if is_newer || opening.arrays()[0].is_some() {
+        let is_of_other_format = matches!(opening.found(), Some(Err(OpenError::Format { .. })));
+        if is_of_other_format || opening.arrays()[0].is_some() {
             return Err(ArrayError::Taken { drive: number });
         }
     }
