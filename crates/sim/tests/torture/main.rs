@@ -4,6 +4,7 @@
 
 mod above;
 mod arrays;
+mod digests;
 mod members;
 mod steps;
 

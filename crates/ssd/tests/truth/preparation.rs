@@ -115,6 +115,7 @@ fn a_prepared_drive_is_laid_out_as_one_that_was_written_for_long() {
     for &mapping in MappingLevel::all() {
         for &allocation in Allocation::all() {
             for &victim in VictimPolicy::all() {
+                // A drive that maps by block has no victims.
                 if mapping == MappingLevel::Block && victim != VictimPolicy::Greedy {
                     continue;
                 }

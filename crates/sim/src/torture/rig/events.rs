@@ -125,6 +125,9 @@ impl<'r, S: Subject> Rig<'r, S> {
                 request.id, request.op, request.block, request.blocks
             )
         });
+        let flags = u64::from(request.fua) | u64::from(request.fail_fast) << 1 | (request.op as u64) << 2;
+        let flags = flags | u64::from(request.class.number()) << 4;
+        self.digest.add(request.block << 32 ^ u64::from(request.blocks) << 8 ^ flags);
         if let Some(fuse) = self.fuse.front_mut().filter(|fuse| fuse.writes > 0) {
             fuse.writes -= u32::from(writes(&request, fuse.what));
         }
