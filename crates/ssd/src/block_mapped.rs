@@ -12,10 +12,10 @@
 use crate::config::SsdConfig;
 use crate::controller::ftl::{Ftl, Mapping};
 use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
-use crate::homes::Homes;
 use crate::probe::Probe;
 use crate::request::{Lane, RequestId, Role};
 use crate::ssd::Ssd;
+use crate::stripe_placement::StripePlacement;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::Time;
@@ -59,7 +59,7 @@ struct PlaneWork {
 pub(crate) struct BlockMapped {
     blocks: Vec<LogicalBlock>,
     planes: IdVec<PlaneId, PlaneWork>,
-    pub(crate) homes: Homes,
+    pub(crate) placement: StripePlacement,
 }
 
 impl BlockMapped {
@@ -82,7 +82,7 @@ impl BlockMapped {
         BlockMapped {
             blocks: vec![LogicalBlock::default(); logical_blocks as usize],
             planes: IdVec::filled(config.geometry.plane_count() as usize, idle),
-            homes: Homes::new(config.ftl.allocation, logical_blocks / width, rooms),
+            placement: StripePlacement::new(config.ftl.allocation, logical_blocks / width, rooms),
         }
     }
 
@@ -436,7 +436,7 @@ impl<P: Probe> Ssd<P> {
     /// The blocks of a stripe that hold nothing any more go back, and with the last of them the stripe
     /// leaves its planes.
     fn release_stripe(&mut self, now: Time, stripe: u32) {
-        if self.block_mapped().homes.is_being_written(stripe) {
+        if self.block_mapped().placement.is_being_written(stripe) {
             return;
         }
         let width = self.ftl.stripes().width();
@@ -445,7 +445,7 @@ impl<P: Probe> Ssd<P> {
             is_empty &= self.release_if_empty(now, logical_block);
         }
         if is_empty {
-            self.block_mapped().homes.leave(stripe);
+            self.block_mapped().placement.leave(stripe);
         }
     }
 

@@ -68,7 +68,7 @@ impl<P: Probe> Ssd<P> {
             self.units[unit].hold(now, Holder::Idle);
         } else if self.units[unit].has_work() && !self.has_only_resting_work(unit) {
             self.units[unit].hold(now, Holder::Space);
-            self.relieve(now, unit);
+            self.move_blocked_writes(now, unit);
             // A read that the erase waits for may be queued behind these writes.
             self.scheduler.give_way();
             self.scheduler.released(unit);

@@ -106,7 +106,7 @@ impl Counters {
 /// What the units did while there was a command in the drive. Buffered writes and collection keep
 /// units at work beyond it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Attendance {
+pub(crate) struct Occupancy {
     commands: u32,
     /// Time with a command in the drive, up to the last moment without one.
     active: Nanos,
@@ -118,7 +118,7 @@ pub(crate) struct Attendance {
     before: Nanos,
 }
 
-impl Attendance {
+impl Occupancy {
     /// A command enters the drive, whose units have been held so long in all.
     #[inline]
     pub(crate) fn enter(&mut self, now: Time, held: Nanos) {
@@ -385,8 +385,8 @@ impl<P: Probe> Ssd<P> {
             most_passed: self.scheduler.most_passed(),
             units: self.units.len() as u64,
             places: u64::from(g.places_per_unit()),
-            active: self.attendance.active(now),
-            held_active: self.attendance.held(self.units.held(now)),
+            active: self.occupancy.active(now),
+            held_active: self.occupancy.held(self.units.held(now)),
             out_wait: self.units.out_wait,
             die_busy: self.units.die_busy.saturating_sub(dies_ahead),
             dies: u64::from(g.channels * g.chips * g.dies),

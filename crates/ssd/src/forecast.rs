@@ -1,6 +1,6 @@
 //! Where reads are expected next: programs and erases that avoid them need not be preempted.
 //!
-//! PAReset leaves open (section 6.2) how a drive foresees collisions of reads with programs and erases. A
+//! PAReset leaves open (section 6.2) how a drive predicts collisions of reads with programs and erases. A
 //! chip's past is what a drive knows: the gaps between its last urgent reads, and how long it has been
 //! without one. In a burst reads follow each other closely, so the next is expected after the shorter of
 //! the last two gaps (the first read of a burst has a long one before it); a silence that has outlasted
@@ -189,7 +189,7 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn note_read(&mut self, now: Time, unit: LunId, rank: u8) {
         let preempts = rank != REGULAR || self.config.schedule.classes == Classes::Equal;
-        if self.config.preempt.foresees() && preempts {
+        if self.config.preempt.predicts_reads() && preempts {
             self.forecast.read(now, self.sets.of_unit(unit), unit);
         }
     }

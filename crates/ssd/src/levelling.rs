@@ -19,13 +19,13 @@ const CANDIDATES: usize = 8;
 /// Of each set, as programs stay within theirs.
 #[derive(Debug)]
 pub(crate) struct Levelling {
-    sets: IdVec<SetId, Standing>,
+    sets: IdVec<SetId, Candidates>,
 }
 
 /// Which chips may be idle, and at which programs may wait. Members are checked again when they are taken
 /// out, so a change of state need not remove them.
 #[derive(Clone, Debug)]
-struct Standing {
+struct Candidates {
     idle: Visits,
     busy: Visits,
 }
@@ -33,12 +33,12 @@ struct Standing {
 impl Levelling {
     pub(crate) fn new(geometry: &Geometry, sets: Sets) -> Levelling {
         let none = Visits::new(geometry.channels, geometry.units_per_channel());
-        let standing = |set| {
+        let candidates = |set| {
             let mut idle = none.clone();
             sets.units(set).for_each(|unit| idle.add(unit));
-            Standing { idle, busy: none.clone() }
+            Candidates { idle, busy: none.clone() }
         };
-        Levelling { sets: sets.ids().map(standing).collect() }
+        Levelling { sets: sets.ids().map(candidates).collect() }
     }
 }
 

@@ -120,7 +120,7 @@ impl Configure for PreemptConfig {
 impl PreemptConfig {
     /// True when anything is done by where reads are expected.
     #[inline]
-    pub fn foresees(&self) -> bool {
+    pub fn predicts_reads(&self) -> bool {
         self.place_programs || self.time_programs || self.time_erases
     }
 

@@ -132,7 +132,7 @@ impl<P: Probe> Ssd<P> {
         let e = &self.buffer[entry];
         e.state == EntryState::Programming
             && !e.dirty_again
-            && self.scheduler.lets_hasten(tag, self.tags[tag].command.fua)
+            && self.scheduler.lets_promote(tag, self.tags[tag].command.fua)
     }
 
     /// A page of a read waits until the page is on flash.
@@ -177,7 +177,7 @@ impl<P: Probe> Ssd<P> {
             let MemoryRequest { next, tag, page, .. } = self.requests[list];
             self.requests.remove(list);
             list = next;
-            self.scheduler.hastened_left();
+            self.scheduler.promoted_left();
             self.steering.follower_ends(self.buffer.set_of(entry));
             let t = &mut self.tags[tag];
             t.content = content::fold(t.content, page, content);
@@ -200,7 +200,7 @@ impl<P: Probe> Ssd<P> {
     /// Hands a host memory request to the scheduler.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, request: RequestId) {
-        if self.requests[request].is_ranked() && self.hasten(request) {
+        if self.requests[request].is_ranked() && self.promote(request) {
             return;
         }
         let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
@@ -212,9 +212,9 @@ impl<P: Probe> Ssd<P> {
     /// classes to say, whatever the order in which the scheduler would commit them. Behind a request
     /// with force unit access a read has no class: false, and it goes the way of all others.
     #[cold]
-    fn hasten(&mut self, id: RequestId) -> bool {
+    fn promote(&mut self, id: RequestId) -> bool {
         let tag = self.requests[id].tag;
-        if !self.scheduler.lets_hasten(tag, self.tags[tag].command.fua) {
+        if !self.scheduler.lets_promote(tag, self.tags[tag].command.fua) {
             self.requests[id].lane = Lane::READ;
             return false;
         }

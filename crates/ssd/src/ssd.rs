@@ -11,7 +11,7 @@ use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::streams::Streams;
 use crate::controller::tags::{SECTORS_MAX, Tags};
-use crate::figures::{Attendance, Counters};
+use crate::figures::{Counters, Occupancy};
 use crate::flash::bus::Buses;
 use crate::flash::medium::Medium;
 use crate::flash::timing::Phases;
@@ -21,13 +21,13 @@ use crate::forecast::Forecast;
 use crate::inference::Inference;
 use crate::jitter::Jitter;
 use crate::levelling::Levelling;
+use crate::non_queued::NonQueued;
+use crate::out_of_space::ReadOnly;
 use crate::preemption::Preemption;
 use crate::probe::Probe;
 use crate::request::{EntryId, Requests, Tag};
 use crate::sets::{SetId, Sets};
-use crate::shortage::ReadOnly;
 use crate::steering::Steering;
-use crate::unqueued::Unqueued;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -60,7 +60,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) buses: Buses,
     pub(crate) link: Link,
     pub(crate) tags: Tags,
-    pub(crate) unqueued: Unqueued,
+    pub(crate) non_queued: NonQueued,
     pub(crate) requests: Requests,
     pub(crate) scheduler: Scheduler,
     pub(crate) buffer: Buffer,
@@ -82,7 +82,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) timers: Timers,
     pub(crate) completions: Vec<Completion>,
     pub(crate) counters: Counters,
-    pub(crate) attendance: Attendance,
+    pub(crate) occupancy: Occupancy,
     /// A transaction is being composed: chips are woken when it has been.
     pub(crate) composing: bool,
     /// Units that have been given work, to be started at the end of the present step.
@@ -131,7 +131,7 @@ impl<P: Probe> Ssd<P> {
             units: Units::new(&geometry),
             buses: Buses::new(&geometry, &config.bus),
             link: Link::new(&config.link),
-            unqueued: Unqueued::new(config.queue.protocol),
+            non_queued: NonQueued::new(config.queue.protocol),
             tags: Tags::new(config.queue.depth, geometry.page_sectors()),
             requests: Requests::default(),
             scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
@@ -151,7 +151,7 @@ impl<P: Probe> Ssd<P> {
             timers: timers(&geometry, config.preempt.time_programs),
             completions: Vec::new(),
             counters: Counters::default(),
-            attendance: Attendance::default(),
+            occupancy: Occupancy::default(),
             composing: false,
             woken: Woken::default(),
             flushed: Vec::new(),
@@ -353,8 +353,8 @@ impl<P: Probe> Ssd<P> {
             self.steering.write_ends(set);
         }
         self.tags.release(tag);
-        self.unqueued.leave();
-        self.attendance.leave(now, self.units.held(now));
+        self.non_queued.leave();
+        self.occupancy.leave(now, self.units.held(now));
     }
 
     /// Sends the completion of a command that has no data for the host and whose work has ended.
@@ -427,11 +427,11 @@ impl<P: Probe> Device for Ssd<P> {
             return Submit::Refused(status);
         }
         let Some(tag) = self.tags.bind(now, command) else { return Submit::Busy };
-        self.attendance.enter(now, self.units.held(now));
+        self.occupancy.enter(now, self.units.held(now));
         if matches!(command.op, Op::Write | Op::Flush) {
             self.write_begins(now, self.set_of_sector(command.sector));
         }
-        if self.unqueued.enter(tag, command.op) {
+        if self.non_queued.enter(tag, command.op) {
             self.begin(now, tag, command.op);
         }
         Submit::Accepted
@@ -453,7 +453,7 @@ impl<P: Probe> Device for Ssd<P> {
             }
             self.serve(now, slot);
             self.timers.expire(slot, now);
-            if self.unqueued.is_due() {
+            if self.non_queued.is_due() {
                 self.begin_waiting(now);
             }
             if self.completions.len() > before {

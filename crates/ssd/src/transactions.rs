@@ -162,7 +162,7 @@ impl<P: Probe> Ssd<P> {
             return;
         }
         if self.requests[id].is_ranked() {
-            return self.scheduler.hastened_left();
+            return self.scheduler.promoted_left();
         }
         self.units[unit].uncommit();
         self.scheduler.left(unit);

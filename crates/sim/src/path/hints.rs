@@ -13,7 +13,7 @@ use super::worker::Stage;
 use crate::cpu::ThreadId;
 use tailcut_base::{Command, Op, Time};
 use tailcut_host::path::{Hints, RequestId, Wait};
-use tailcut_ssd::{Outlook, Prediction, Probe, Service};
+use tailcut_ssd::{Prediction, Probe, Service, WaitPrediction};
 
 impl<P: Probe> SimulatedHost<P> {
     /// True when a thread waits for the prediction about its request before it decides how to wait; `spins`
@@ -140,9 +140,11 @@ impl<P: Probe> SimulatedHost<P> {
         }
         let (drive, command) = (flight.drive, flight.command);
         if command.op == Op::Write {
-            match self.drives[drive].outlook(now, command.id, command.sector) {
-                Outlook::Ends(ends) if self.moment_before(ends) > now => return self.arm(id, now, ends),
-                Outlook::Unknown if self.has_others_to_wake_it() => return,
+            match self.drives[drive].wait_prediction(now, command.id, command.sector) {
+                WaitPrediction::Ends(ends) if self.moment_before(ends) > now => {
+                    return self.arm(id, now, ends);
+                }
+                WaitPrediction::Unknown if self.has_others_to_wake_it() => return,
                 _ => {}
             }
         }

@@ -84,9 +84,9 @@ pub struct Prediction {
     pub ends: Option<Time>,
 }
 
-/// The outlook of a write that has been waiting for room.
+/// Prediction for a write that is waiting for buffer space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outlook {
+pub enum WaitPrediction {
     /// It waits no more.
     HasRoom,
     /// It is expected to end at this moment.
@@ -309,18 +309,18 @@ impl<P: Probe> Ssd<P> {
         None
     }
 
-    /// The current outlook of a write that has met a full buffer.
-    pub fn outlook(&mut self, now: Time, id: CommandId, sector: u64) -> Outlook {
+    /// Predicts when a write that found the buffer full gets space.
+    pub fn wait_prediction(&mut self, now: Time, id: CommandId, sector: u64) -> WaitPrediction {
         let set = self.set_of_sector(sector);
         let tags = &self.tags;
         let line = self.buffer.line(set);
         let Some(tag) = line.iter().take(LOOKS).copied().find(|&tag| tags[tag].command.id == id) else {
-            return if line.len() > LOOKS { Outlook::Unknown } else { Outlook::HasRoom };
+            return if line.len() > LOOKS { WaitPrediction::Unknown } else { WaitPrediction::HasRoom };
         };
         let room = self.room_for(now, tag).filter(|&room| room > now);
         match room.zip(self.tracker.mean(Service::Inbound)) {
-            Some((room, inbound)) => Outlook::Ends(room + inbound),
-            None => Outlook::Unknown,
+            Some((room, inbound)) => WaitPrediction::Ends(room + inbound),
+            None => WaitPrediction::Unknown,
         }
     }
 

@@ -45,7 +45,7 @@ impl<P: Probe> Ssd<P> {
         let mut order: Vec<u32> = (0..stripes).collect();
         shuffle(&mut order, random);
         for stripe in order {
-            self.block_mapped().homes.settle_in_turn(stripe);
+            self.block_mapped().placement.settle_in_turn(stripe);
         }
     }
 

@@ -6,7 +6,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Submit, Time};
 use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::{CacheConfig, Outlook, Precondition, Prediction, Service, Ssd, SsdConfig};
+use tailcut_ssd::{CacheConfig, Precondition, Prediction, Service, Ssd, SsdConfig, WaitPrediction};
 
 /// A drive that records its predictions.
 struct Asked {
@@ -154,21 +154,21 @@ fn what_is_said_of_a_waiting_write_gets_better() {
     }
     let writes: Vec<u32> = (40..52).map(|page| asked.send(Op::Write, page)).collect();
     let last = writes[11];
-    let mut outlooks = Vec::new();
-    while asked.ssd.outlook(asked.now, CommandId(last), 51) != Outlook::HasRoom {
-        outlooks.push(asked.ssd.outlook(asked.now, CommandId(last), 51));
+    let mut wait_predictions = Vec::new();
+    while asked.ssd.wait_prediction(asked.now, CommandId(last), 51) != WaitPrediction::HasRoom {
+        wait_predictions.push(asked.ssd.wait_prediction(asked.now, CommandId(last), 51));
         asked.step();
     }
     let end = asked.end(last);
-    let errors: Vec<u64> = outlooks
+    let errors: Vec<u64> = wait_predictions
         .iter()
-        .filter_map(|outlook| match outlook {
-            Outlook::Ends(at) => Some(at.0.abs_diff(end.0)),
+        .filter_map(|wait_prediction| match wait_prediction {
+            WaitPrediction::Ends(at) => Some(at.0.abs_diff(end.0)),
             _ => None,
         })
         .collect();
     assert!(errors.len() > 10 && *errors.last().expect("some") < 1_000, "{errors:?}");
-    assert_eq!(asked.ssd.outlook(asked.now, CommandId(last), 51), Outlook::HasRoom);
+    assert_eq!(asked.ssd.wait_prediction(asked.now, CommandId(last), 51), WaitPrediction::HasRoom);
 }
 
 /// Without collection, the prediction made when a write arrives is off by at most one program of the slowest

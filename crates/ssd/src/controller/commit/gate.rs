@@ -52,7 +52,7 @@ impl Gate {
     }
 
     /// True, and counted, when a read of I/O request `tag` may start before all that wait.
-    pub(super) fn lets_hasten(&mut self, tag: Tag, fua: bool) -> bool {
+    pub(super) fn lets_promote(&mut self, tag: Tag, fua: bool) -> bool {
         let passes = !fua && self.held.is_empty() && (self.barrier == Tag::NONE || self.barrier == tag);
         self.outstanding += u32::from(passes);
         passes

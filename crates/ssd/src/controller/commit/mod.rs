@@ -166,13 +166,13 @@ impl Scheduler {
 
     /// A read that is committed as it arrives, past the scheduler: true unless it must wait for a
     /// request with force unit access before it, or has that itself.
-    pub fn lets_hasten(&mut self, tag: Tag, fua: bool) -> bool {
-        self.gate.lets_hasten(tag, fua)
+    pub fn lets_promote(&mut self, tag: Tag, fua: bool) -> bool {
+        self.gate.lets_promote(tag, fua)
     }
 
     /// A read that was committed past the scheduler has started.
     #[cold]
-    pub fn hastened_left(&mut self) {
+    pub fn promoted_left(&mut self) {
         self.gate.left();
     }
 

@@ -45,7 +45,7 @@ impl ReadOnly {
 impl<P: Probe> Ssd<P> {
     /// Writes that wait for an erased page on a chip that cannot make any: they move to another
     /// plane, or the drive becomes read-only.
-    pub(crate) fn relieve(&mut self, now: Time, unit: LunId) {
+    pub(crate) fn move_blocked_writes(&mut self, now: Time, unit: LunId) {
         for place in 0..self.places {
             let first = self.units.first(unit, Lane::USER_WRITE, place);
             if first == RequestId::NONE || self.is_put_off(first) || self.can_recover(now, unit, place) {

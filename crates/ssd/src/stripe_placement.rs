@@ -14,7 +14,7 @@ const NOWHERE: u32 = u32::MAX;
 /// next group in turn that has room when its first page is written, and leaves it when a trim has made it
 /// empty: so stripes that are written one after the other lie side by side, whatever their numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Homes {
+pub(crate) struct StripePlacement {
     allocation: Allocation,
     stripes: Vec<Stripe>,
     groups: Vec<Group>,
@@ -36,10 +36,14 @@ struct Group {
     room: u32,
 }
 
-impl Homes {
+impl StripePlacement {
     /// No stripe is placed yet; `rooms` gives the capacity of each group in stripes.
-    pub(crate) fn new(allocation: Allocation, stripes: u32, rooms: impl Iterator<Item = u32>) -> Homes {
-        Homes {
+    pub(crate) fn new(
+        allocation: Allocation,
+        stripes: u32,
+        rooms: impl Iterator<Item = u32>,
+    ) -> StripePlacement {
+        StripePlacement {
             allocation,
             stripes: vec![Stripe { group: NOWHERE, programs: 0 }; stripes as usize],
             groups: rooms.map(|room| Group { stripes: 0, room }).collect(),
@@ -68,7 +72,7 @@ impl Homes {
     }
 
     /// A page of a stripe is to be programmed. Returns the stripe's group, which stays the same until
-    /// the program has [ended](Homes::program_ended).
+    /// the program has [ended](StripePlacement::program_ended).
     #[inline]
     pub(crate) fn begin_program(&mut self, stripe: u32) -> u32 {
         if self.stripes[stripe as usize].group == NOWHERE {
@@ -136,7 +140,7 @@ impl<P: Probe> Ssd<P> {
     /// The plane that a logical block lies in, while a drive is being prepared.
     pub(crate) fn settle_block_home(&mut self, logical_block: u32) -> PlaneId {
         let stripe = logical_block / self.ftl.stripes().width();
-        let group = self.block_mapped().homes.settle(stripe);
+        let group = self.block_mapped().placement.settle(stripe);
         self.plane_in(group, logical_block)
     }
 
@@ -145,7 +149,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn plane_of_stripe(&mut self, logical: LogicalPage) -> PlaneId {
         let stripes = self.ftl.stripes();
         let logical_block = stripes.block_of(logical);
-        let group = self.block_mapped().homes.begin_program(logical_block / stripes.width());
+        let group = self.block_mapped().placement.begin_program(logical_block / stripes.width());
         self.plane_in(group, logical_block)
     }
 
@@ -154,7 +158,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn left_stripe(&mut self, logical: LogicalPage) {
         if let Some(mapped) = &mut self.block_mapped {
             let stripes = self.ftl.stripes();
-            mapped.homes.program_ended(stripes.block_of(logical) / stripes.width());
+            mapped.placement.program_ended(stripes.block_of(logical) / stripes.width());
         }
     }
 
@@ -163,7 +167,7 @@ impl<P: Probe> Ssd<P> {
         let width = self.ftl.stripes().width();
         let turn =
             self.ftl.allocator().planes().iter().position(|&p| p == plane).expect("a plane of the drive");
-        self.block_mapped().homes.lose_room(turn as u32 / width);
+        self.block_mapped().placement.lose_room(turn as u32 / width);
     }
 }
 
@@ -173,28 +177,28 @@ mod tests {
 
     #[test]
     fn stripes_lie_side_by_side_in_the_order_of_writing() {
-        let mut homes = Homes::new(Allocation::Dynamic, 6, [2; 3].into_iter());
-        let groups: Vec<u32> = [5, 3, 0, 1].map(|stripe| homes.begin_program(stripe)).to_vec();
+        let mut placement = StripePlacement::new(Allocation::Dynamic, 6, [2; 3].into_iter());
+        let groups: Vec<u32> = [5, 3, 0, 1].map(|stripe| placement.begin_program(stripe)).to_vec();
         assert_eq!(groups, [0, 1, 2, 0]);
         // A written stripe keeps its group; after a trim, it is placed anew.
-        assert_eq!(homes.begin_program(5), 0);
-        homes.program_ended(3);
-        homes.leave(3);
-        assert_eq!(homes.begin_program(3), 1);
+        assert_eq!(placement.begin_program(5), 0);
+        placement.program_ended(3);
+        placement.leave(3);
+        assert_eq!(placement.begin_program(3), 1);
         // Group 0 is full.
-        assert_eq!([homes.begin_program(2), homes.begin_program(4)], [2, 1]);
+        assert_eq!([placement.begin_program(2), placement.begin_program(4)], [2, 1]);
     }
 
     #[test]
     fn a_group_without_room_is_taken_only_when_all_are() {
-        let mut homes = Homes::new(Allocation::Dynamic, 4, [1; 2].into_iter());
-        homes.lose_room(0);
-        assert_eq!([0, 1, 2].map(|stripe| homes.begin_program(stripe)), [1, 0, 1]);
+        let mut placement = StripePlacement::new(Allocation::Dynamic, 4, [1; 2].into_iter());
+        placement.lose_room(0);
+        assert_eq!([0, 1, 2].map(|stripe| placement.begin_program(stripe)), [1, 0, 1]);
     }
 
     #[test]
     fn the_number_decides_under_static_allocation() {
-        let mut homes = Homes::new(Allocation::Static, 4, [2; 3].into_iter());
-        assert_eq!([3, 1, 2, 0].map(|stripe| homes.begin_program(stripe)), [0, 1, 2, 0]);
+        let mut placement = StripePlacement::new(Allocation::Static, 4, [2; 3].into_iter());
+        assert_eq!([3, 1, 2, 0].map(|stripe| placement.begin_program(stripe)), [0, 1, 2, 0]);
     }
 }

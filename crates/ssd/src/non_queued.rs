@@ -14,7 +14,7 @@ use tailcut_base::{Cause, Op, Time};
 
 /// Which command runs alone, and the commands that wait for it or for the drive to drain.
 #[derive(Debug)]
-pub(crate) struct Unqueued {
+pub(crate) struct NonQueued {
     /// The protocol has such commands.
     is_in_force: bool,
     /// Commands that have begun and not ended.
@@ -25,17 +25,22 @@ pub(crate) struct Unqueued {
     line: VecDeque<Tag>,
 }
 
-impl Unqueued {
-    pub(crate) fn new(protocol: Protocol) -> Unqueued {
-        Unqueued { is_in_force: protocol == Protocol::Ahci, begun: 0, is_alone: false, line: VecDeque::new() }
+impl NonQueued {
+    pub(crate) fn new(protocol: Protocol) -> NonQueued {
+        NonQueued {
+            is_in_force: protocol == Protocol::Ahci,
+            begun: 0,
+            is_alone: false,
+            line: VecDeque::new(),
+        }
     }
 
-    fn is_unqueued(op: Op) -> bool {
+    fn is_non_queued(op: Op) -> bool {
         matches!(op, Op::Trim | Op::Flush)
     }
 
     fn may_begin(&self, op: Op) -> bool {
-        !self.is_alone && (self.begun == 0 || !Unqueued::is_unqueued(op))
+        !self.is_alone && (self.begun == 0 || !NonQueued::is_non_queued(op))
     }
 
     /// A command has come. False when it has to wait: then it stands in line.
@@ -55,7 +60,7 @@ impl Unqueued {
 
     fn begin(&mut self, op: Op) {
         self.begun += 1;
-        self.is_alone = Unqueued::is_unqueued(op);
+        self.is_alone = NonQueued::is_non_queued(op);
     }
 
     /// A command has ended.
@@ -90,7 +95,7 @@ impl<P: Probe> Ssd<P> {
     /// Commands in line begin, as many as may.
     #[cold]
     pub(crate) fn begin_waiting(&mut self, now: Time) {
-        while let Some((tag, op)) = self.unqueued.next(|tag| self.tags[tag].command.op) {
+        while let Some((tag, op)) = self.non_queued.next(|tag| self.tags[tag].command.op) {
             let t = &mut self.tags[tag];
             t.spans.add(Cause::QueueDrain, now.since(t.mark));
             t.mark = now;
