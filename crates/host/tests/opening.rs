@@ -264,7 +264,7 @@ fn of_unequal_drives_the_smallest_counts() {
         unequal.0[1].truncate(380);
         assert_eq!(capacity(&unequal), capacity(&equal), "{layout}");
         unequal.0[1].truncate(40);
-        let (_, why) = config.misfit(&unequal.disks()).unwrap_or_default();
+        let (_, why) = config.validation_error(&unequal.disks()).unwrap_or_default();
         assert_eq!(why.is_empty(), layout == LayoutKind::Raid0, "{layout}: {why}");
         assert!(why.is_empty() || why.contains("smallest drive"), "{why}");
     }

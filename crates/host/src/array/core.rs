@@ -2,11 +2,11 @@
 
 use super::config::{ArrayConfig, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
-use super::heavy::{EpochFigures, Tokens};
 use super::integrity::{Area, Integrity};
 use super::reads::{Around, Reads, Redundancy};
 use super::record::{CHECKSUMS, MemberId, RECORD_BLOCKS, Record};
 use super::requests::Requests;
+use super::token_scheduling::{EpochFigures, Tokens};
 use super::turns::Turns;
 use crate::Block;
 use crate::array::{DriveId, RGroups};

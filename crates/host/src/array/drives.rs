@@ -45,7 +45,7 @@ pub enum Owner {
     Record,
     /// The checksum machine, for this life of the drive; see [`Integrity`].
     Integrity(u32),
-    /// The flush that ends this epoch of the drive; see [`Tokens`](super::heavy::Tokens).
+    /// The flush that ends this epoch of the drive; see [`Tokens`](super::token_scheduling::Tokens).
     Epoch(u32),
     /// The layout, which assigns the meaning of the token.
     Layout(u64),

@@ -1,7 +1,7 @@
 //! Figures of an array, by layout.
 
-use super::heavy::{EpochFigures, StageTimes, Tokens};
 use super::log::{Collected, LogFigures, RecoveryReport, ScrubReport};
+use super::token_scheduling::{EpochFigures, StageTimes, Tokens};
 use super::{Array, DriveId, Kind};
 use crate::Block;
 use tailcut_base::Time;

@@ -23,14 +23,14 @@ pub struct TooSmall {
 impl ArrayConfig {
     /// The first conflict with these drives, of which the smallest counts: the key, and a message with the
     /// error and the valid range. The configuration itself must have no [`problems`](ArrayConfig::problems).
-    pub fn misfit(&self, disks: &[Disk]) -> Option<(&'static str, String)> {
+    pub fn validation_error(&self, disks: &[Disk]) -> Option<(&'static str, String)> {
         let blocks = disks.iter().map(|disk| disk.blocks).min()?;
         if self.layout.is_mirrored() {
-            epoch::misfit(self, disks)
+            epoch::validation_error(self, disks)
         } else if self.layout.is_in_place() {
-            self.raid_misfit(self.room(blocks))
+            self.raid_validation_error(self.room(blocks))
         } else {
-            log::misfit(self, blocks)
+            log::validation_error(self, blocks)
         }
     }
 
@@ -39,7 +39,7 @@ impl ArrayConfig {
         if self.has_checksums_in_place() { Area::of(blocks).start() } else { blocks }
     }
 
-    fn raid_misfit(&self, blocks: u64) -> Option<(&'static str, String)> {
+    fn raid_validation_error(&self, blocks: u64) -> Option<(&'static str, String)> {
         let (chunk, reserved) = (self.raid.chunk_blocks(), raid::reserved_blocks(self));
         let needed = RECORD_BLOCKS + reserved + chunk;
         (blocks < needed).then(|| {

@@ -26,7 +26,6 @@ pub mod drives;
 pub mod epoch;
 mod figures;
 pub mod fit;
-pub mod heavy;
 mod ids;
 pub mod integrity;
 pub mod layout;
@@ -43,6 +42,7 @@ pub mod record;
 pub mod requests;
 pub mod rig;
 mod shape;
+pub mod token_scheduling;
 pub mod turns;
 
 pub use config::{ArrayConfig, InPlaceChecksums, LayoutKind, Members, ReadPolicy};
@@ -60,11 +60,11 @@ use crate::Block;
 use crate::disk::{Disk, Mirror, Request, Response};
 use drives::{Answered, Owner, Presence};
 use epoch::Epochs;
-use heavy::EpochFigures;
 use log::Log;
 use raid::Raid;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Op, Status, Time};
+use token_scheduling::EpochFigures;
 
 /// An array of drives.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ macro_rules! with {
 
 impl<B: Block> Array<B> {
     /// An array over blank drives that keeps no superblocks: for runs that only measure time. `config` must
-    /// have no [`problems`](ArrayConfig::problems) and fit the drives ([`ArrayConfig::misfit`]).
+    /// have no [`problems`](ArrayConfig::problems) and fit the drives ([`ArrayConfig::validation_error`]).
     pub fn fresh(config: &ArrayConfig, disks: &[Disk]) -> Array<B> {
         let mut array = Array::new(Core::new(config, disks, None), true);
         array.core.drives.begin_checksums(Time::ZERO);

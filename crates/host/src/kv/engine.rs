@@ -209,10 +209,10 @@ impl Engine {
         KeyHash::of(self.seed, key)
     }
 
-    /// Prefetches the index entries and records of the first [`MOST_FORESEEN`] keys into the processor's
+    /// Prefetches the index entries and records of the first [`PREFETCH_MAX`] keys into the processor's
     /// cache, in parallel. It changes no state.
     pub fn prefetch<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
-        let mut hashes = [KeyHash(0); MOST_FORESEEN];
+        let mut hashes = [KeyHash(0); PREFETCH_MAX];
         let mut count = 0;
         for (hash, key) in hashes.iter_mut().zip(keys) {
             *hash = self.hash(key);
@@ -321,6 +321,6 @@ impl Engine {
 /// Bytes of memory per key that the ghost remembers.
 const GHOST_BYTES: u64 = 512;
 /// Keys prefetched at a time: about the number of cache misses that a processor keeps outstanding.
-pub const MOST_FORESEEN: usize = 16;
+pub const PREFETCH_MAX: usize = 16;
 /// CAS values start at the run's number shifted by this, so that runs do not share values.
 pub(super) const RUN_SHIFT: u32 = 40;

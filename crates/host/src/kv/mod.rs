@@ -43,7 +43,7 @@ mod versions;
 mod writing;
 
 pub use damage::{Damage, DamageKind, Doubt, MOST_DAMAGES};
-pub use engine::{Change, Content, Engine, Figures, Found, MOST_FORESEEN, Put, Refused};
+pub use engine::{Change, Content, Engine, Figures, Found, PREFETCH_MAX, Put, Refused};
 pub use fetch::{Fetched, MOST_KEY};
 pub use item::{Item, Value};
 pub use opening::{CannotOpen, Making, Opening};

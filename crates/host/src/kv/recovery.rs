@@ -244,9 +244,9 @@ impl Engine {
     }
 
     /// Writes a tombstone for an unknown key. The caller has made sure that there is room.
-    pub(super) fn bury_unknown(&mut self, hash: KeyHash) {
+    pub(super) fn write_tombstone_of_unknown(&mut self, hash: KeyHash) {
         let Some(recovery) = &self.recovery else { return };
-        self.bury(hash, recovery.unread());
+        self.write_tombstone(hash, recovery.unread());
     }
 
     /// Ends recovery: everything written so far is invalid.

@@ -131,7 +131,7 @@ impl Engine {
             self.let_go(hash, before, !self.settings.writes_at_once());
         }
         if is_unknown && !self.settings.writes_at_once() {
-            self.bury_unknown(hash);
+            self.write_tombstone_of_unknown(hash);
         }
         Ok(())
     }
@@ -166,16 +166,16 @@ impl Engine {
         flash.log.forget(unit);
         if needs_tombstone {
             let buried = flash.log.sequence(flash.log.segment_of(unit));
-            self.bury(hash, buried);
+            self.write_tombstone(hash, buried);
         }
     }
 
     /// Writes a tombstone that invalidates all records of a key up to sequence `buried`.
-    pub(super) fn bury(&mut self, hash: KeyHash, buried: u64) {
+    pub(super) fn write_tombstone(&mut self, hash: KeyHash, buried: u64) {
         let Some(flash) = self.flash.as_mut().filter(|_| holds(Rule::TombstonesAreWritten)) else { return };
         self.figures.tombstones += 1;
-        if !flash.log.bury(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
-            assert_eq!(self.settings.keep, Keep::WhatIsUsed, "a store deletes only what it can bury");
+        if !flash.log.write_tombstone(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
+            assert_eq!(self.settings.keep, Keep::WhatIsUsed, "a store deletes only if it can write the tombstone");
             // The disk has failed, and this cache deletes from memory all the same. The superblock, if the
             // disk still accepts it, invalidates the content of the disk for the next opening.
             flash.superblock.flushed = flash.log.last_sequence();
@@ -241,7 +241,7 @@ impl Engine {
         if !self.can_replace(hash, None) {
             return false;
         }
-        self.bury_unknown(hash);
+        self.write_tombstone_of_unknown(hash);
         self.forget(hash);
         true
     }

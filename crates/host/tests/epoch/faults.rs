@@ -261,12 +261,12 @@ fn without_both_copies_nothing_is_promised() {
 fn unequal_drives_are_refused() {
     let config = config(pairs(2, 2));
     let disk = crate::rig::disk();
-    assert_eq!(config.misfit(&[disk.clone(), disk.clone()]), None);
+    assert_eq!(config.validation_error(&[disk.clone(), disk.clone()]), None);
     let larger = tailcut_host::Disk { blocks: disk.blocks + 1, ..disk.clone() };
-    assert_eq!(config.misfit(&[disk.clone(), larger]).map(|(key, _)| key), Some("drives"));
+    assert_eq!(config.validation_error(&[disk.clone(), larger]).map(|(key, _)| key), Some("drives"));
     // The message about drives that are too small adds up.
     let small = tailcut_host::Disk { blocks: 20, ..disk };
-    let (key, why) = config.misfit(&[small.clone(), small]).expect("they are too small");
+    let (key, why) = config.validation_error(&[small.clone(), small]).expect("they are too small");
     let numbers: Vec<u64> = why.split(' ').filter_map(|word| word.parse().ok()).collect();
     let &[bytes, needed, slots, copies, chunk] = numbers.as_slice() else { panic!("{why}") };
     assert!(key == "epoch" && bytes == 20 * 4096 && needed > bytes, "{why}");

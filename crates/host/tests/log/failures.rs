@@ -363,9 +363,9 @@ fn a_drive_that_is_too_small_is_refused() {
 fn drives_that_are_too_small_are_told_with_a_remedy() {
     let config = config(LayoutKind::LogRaid5, 1, 3);
     let mut disks = vec![disk(600); 3];
-    assert_eq!(config.misfit(&disks), None);
+    assert_eq!(config.validation_error(&disks), None);
     disks[1].blocks = 200;
-    let (key, message) = config.misfit(&disks).expect("the second is too small");
+    let (key, message) = config.validation_error(&disks).expect("the second is too small");
     assert_eq!(key, "log.segment");
     assert!(message.contains("819200 bytes") && message.contains("needs 18"), "{message}");
 }

@@ -6,7 +6,7 @@ use crate::rig::{Rig, TOKENS, cases, with_tokens};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::{Nanos, Op, Status, Time};
 use tailcut_host::array::epoch::EpochMode;
-use tailcut_host::array::heavy::EpochFigures;
+use tailcut_host::array::token_scheduling::EpochFigures;
 use tailcut_host::array::{ArrayConfig, Condition, LayoutKind, ReadPolicy};
 use tailcut_host::planted::{Rule, broken};
 

@@ -3,7 +3,7 @@
 use crate::{NOW, in_memory};
 use proptest::prelude::*;
 use tailcut_base::Time;
-use tailcut_host::kv::MOST_FORESEEN;
+use tailcut_host::kv::PREFETCH_MAX;
 use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest, Shards};
 use tailcut_host::kv::session::{Clients, ServiceSettings, Shard};
 use tailcut_host::wire::memcached::{Ahead, Key};
@@ -11,7 +11,7 @@ use tailcut_host::wire::memcached::{Ahead, Key};
 /// A shard that records prefetched and requested keys.
 struct Told {
     shard: Shard,
-    foreseen: Vec<Vec<u8>>,
+    prefetched: Vec<Vec<u8>>,
     asked: Vec<Vec<u8>>,
     /// The largest lead of prefetched over requested keys.
     farthest: usize,
@@ -27,8 +27,8 @@ impl Shards for Told {
     }
 
     fn prefetch(&mut self, keys: &[&[u8]]) {
-        assert!((2..=MOST_FORESEEN).contains(&keys.len()), "{} keys at a time", keys.len());
-        self.foreseen.extend(keys.iter().map(|key| key.to_vec()));
+        assert!((2..=PREFETCH_MAX).contains(&keys.len()), "{} keys at a time", keys.len());
+        self.prefetched.extend(keys.iter().map(|key| key.to_vec()));
         self.shard.prefetch(keys);
     }
 
@@ -42,7 +42,7 @@ impl Shards for Told {
         if let ShardRequest::Item { key, .. } = request {
             self.asked.push(key.as_bytes().to_vec());
         }
-        self.farthest = self.farthest.max(self.foreseen.len().saturating_sub(self.asked.len()));
+        self.farthest = self.farthest.max(self.prefetched.len().saturating_sub(self.asked.len()));
         self.shard.carry_out(shard, requester, request, out)
     }
 }
@@ -52,7 +52,7 @@ fn told(input: &[u8]) -> Told {
     let settings =
         ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 64 << 20, process: 1 };
     let shard = in_memory(settings, 1);
-    let mut told = Told { shard, foreseen: Vec::new(), asked: Vec::new(), farthest: 0 };
+    let mut told = Told { shard, prefetched: Vec::new(), asked: Vec::new(), farthest: 0 };
     let mut clients = Clients::new(0, 1, settings);
     clients.tick(NOW);
     told.shard.tick(Time(1), NOW);
@@ -87,13 +87,13 @@ proptest! {
 
     #[test]
     fn the_keys_of_what_comes_are_foreseen_once_each(commands in prop::collection::vec(any_command(), 1..60)) {
-        let Told { foreseen, mut asked, farthest, .. } = told(&commands.concat());
-        prop_assert!(farthest <= MOST_FORESEEN, "{} keys before they are needed", farthest);
+        let Told { prefetched, mut asked, farthest, .. } = told(&commands.concat());
+        prop_assert!(farthest <= PREFETCH_MAX, "{} keys before they are needed", farthest);
         // A single remaining key is not worth a prefetch.
-        if asked.len() % MOST_FORESEEN == 1 {
+        if asked.len() % PREFETCH_MAX == 1 {
             asked.pop();
         }
-        prop_assert_eq!(foreseen, asked);
+        prop_assert_eq!(prefetched, asked);
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl Reference {
                 self.items.get_mut(key).expect("it was just counted").expiry = expiry;
                 counted
             }
-            meta::Counted::NotFound if flags.vivify.is_some() => {
+            meta::Counted::NotFound if flags.autovivify.is_some() => {
                 let expiry = flags.expiry(self.now, Expiry::Never, true);
                 let value = flags.initial.to_string().into_bytes();
                 let cas = self.put(key, Item { value, expiry, ..Item::default() }, flags.new_cas);
@@ -214,7 +214,7 @@ impl Reference {
 
     /// `mg`: the item as found, and its bytes.
     pub fn meta_get(&mut self, key: &[u8], flags: &MetaFlags) -> Option<(meta::Item, Vec<u8>)> {
-        let is_new = self.find(key).is_none() && flags.vivify.is_some();
+        let is_new = self.find(key).is_none() && flags.autovivify.is_some();
         if is_new {
             self.put(key, Item::default(), flags.new_cas);
         }

@@ -42,7 +42,7 @@ pub enum ArrayError {
     Open(#[from] OpenError),
     /// The drives are too small or too few.
     #[error("{key}: {why}")]
-    Misfit {
+    Invalid {
         /// The key of the configuration at fault.
         key: &'static str,
         /// What is wrong, and what would be valid.
@@ -77,12 +77,12 @@ pub fn create<D: Drive>(
     if config.log.checksums == BlockChecksums::Auto && !drives.iter().all(Drive::has_protection_information) {
         config.log.checksums = BlockChecksums::On;
     }
-    if let Some((key, why)) = config.misfit(&disks) {
-        return Err(ArrayError::Misfit { key, why });
+    if let Some((key, why)) = config.validation_error(&disks) {
+        return Err(ArrayError::Invalid { key, why });
     }
     if drives.len() > MEMBERS_MAX {
         let why = format!("an array on drives that it can be opened from again has at most {MEMBERS_MAX}");
-        return Err(ArrayError::Misfit { key: "drives", why });
+        return Err(ArrayError::Invalid { key: "drives", why });
     }
     for (number, drive) in drives.iter_mut().enumerate() {
         let opening = look(std::slice::from_mut(drive), Consent::Refuse, pace);

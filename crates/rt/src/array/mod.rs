@@ -73,7 +73,7 @@ pub struct ArrayStatus {
 impl<D: Drive> ServedArray<D> {
     /// A new array over drives whose content does not matter; its superblocks carry `identity`. The
     /// configuration must be free of [`problems`](ArrayConfig::problems) and fit the drives
-    /// ([`ArrayConfig::misfit`]).
+    /// ([`ArrayConfig::validation_error`]).
     ///
     /// # Errors
     /// If the process is out of descriptors.

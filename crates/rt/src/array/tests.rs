@@ -296,7 +296,7 @@ fn a_drive_of_an_array_is_not_taken_for_another() {
 fn what_is_too_small_is_told_before_anything_is_written() {
     let drives = (0..4).map(|_| Mortal::new(MemoryDrive::new(10, 8), true)).collect();
     let refused = create(&config(LayoutKind::Raid5), drives, 1, &mut Fake(Time(1))).expect_err("too small");
-    assert!(matches!(refused, ArrayError::Misfit { .. }), "{refused}");
+    assert!(matches!(refused, ArrayError::Invalid { .. }), "{refused}");
 }
 
 #[test]

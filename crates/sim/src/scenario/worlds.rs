@@ -36,7 +36,7 @@ impl Scenario {
         let drive = |number| Ssd::watched(&self.device, self.drive_seed(number), false, probe());
         let drives: Vec<Ssd<P>> = (0..Members::drives(&self.array)).map(drive).collect();
         let disks = Members::of(&self.array, &drives).disks(&drives);
-        if let Some((key, mut message)) = self.array.misfit(&disks) {
+        if let Some((key, mut message)) = self.array.validation_error(&disks) {
             if self.array.members == array::Members::Sets {
                 message += "; the drives are here the sets of one, which are larger where there are fewer (device.sets.count)";
             }

@@ -14,8 +14,8 @@ use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;
-use tailcut_host::array::heavy::EpochFigures;
 use tailcut_host::array::log::LogFigures;
+use tailcut_host::array::token_scheduling::EpochFigures;
 use tailcut_ssd::Figures;
 
 /// A finished run.

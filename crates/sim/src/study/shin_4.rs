@@ -5,7 +5,7 @@ use super::shin::{self, FILLED, MODES, Mode, ONE_AT_A_TIME, bandwidth, run};
 use super::{Basis, Measured, Options, Row, Run, Study, find};
 use crate::Scenario;
 use tailcut_base::{Nanos, Op};
-use tailcut_host::array::heavy::EpochFigures;
+use tailcut_host::array::token_scheduling::EpochFigures;
 use tailcut_host::array::{ArrayConfig, LayoutKind};
 
 /// The tail of reads in the three modes.

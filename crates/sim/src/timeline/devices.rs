@@ -9,7 +9,7 @@ use crate::world::Observer;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;
-use tailcut_host::array::heavy::StageTimes;
+use tailcut_host::array::token_scheduling::StageTimes;
 use tailcut_ssd::Figures;
 use tailcut_ssd::flash::unit::HOLDERS;
 

@@ -15,7 +15,7 @@ pub use slots::{FIRST_WIDTH, MOST, Slot, Slots};
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
-use tailcut_host::array::heavy::StageTimes;
+use tailcut_host::array::token_scheduling::StageTimes;
 use tailcut_ssd::flash::unit::{HOLDERS, Holder};
 
 /// A timeline as plain data. Every list has a value for each slot, in order.

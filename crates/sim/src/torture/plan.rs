@@ -364,8 +364,9 @@ impl Plan {
         }
         let (blocks, depth, most_blocks) = (self.blocks, self.drive_depth, self.most);
         let disk = Disk { blocks, depth, most_blocks, volatile_cache: self.cache, copies: 1 };
-        let (config, misfit) = (self.array(), |config: &ArrayConfig| config.misfit(&[disk]));
-        let problem = config.problems().into_iter().next().or_else(|| misfit(&config));
+        let (config, validation_error) =
+            (self.array(), |config: &ArrayConfig| config.validation_error(&[disk]));
+        let problem = config.problems().into_iter().next().or_else(|| validation_error(&config));
         problem.map(|(key, message)| format!("{key}: {message}"))
     }
 

@@ -122,12 +122,12 @@ fn plan_of_constant_members(seed: u64, layouts: &[LayoutKind]) -> Plan {
         Draw { random: Stream::new(seed, "torture copies") }.copies(&mut plan);
     }
     Draw { random: Stream::new(seed, "torture rare") }.rare(&mut plan);
-    drop_weakness_that_misfits(&mut plan);
+    drop_invalid_weakness(&mut plan);
     plan
 }
 
 /// What is rare may come with power cuts.
-fn drop_weakness_that_misfits(plan: &mut Plan) {
+fn drop_invalid_weakness(plan: &mut Plan) {
     plan.weak = plan.weak.filter(|_| plan.problem().is_none());
     if plan.weak.is_none() {
         plan.fail = Plan::default().fail;
@@ -212,7 +212,7 @@ impl Draw {
         if plan.backend == Backend::Ssd && self.one_in(2) {
             (plan.weak, plan.fail) = (Some(self.below(u64::from(plan.drives)) as u32), fail);
         }
-        drop_weakness_that_misfits(plan);
+        drop_invalid_weakness(plan);
     }
 
     fn shape(&mut self, plan: &mut Plan) {

@@ -10,7 +10,7 @@
 
 use super::{Answered, Ask, Drives, Flight, Owner, Presence, Urgency, Waiting};
 use crate::array::DriveId;
-use crate::array::heavy::{Calls, Pace, Progress, Stage, StageTimes};
+use crate::array::token_scheduling::{Calls, Pace, Progress, Stage, StageTimes};
 use crate::planted::{Rule, holds};
 use std::collections::VecDeque;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};

@@ -1,10 +1,10 @@
-//! Garbage collection at the end of a drive's epoch; see [`Calls`](crate::array::heavy::Calls).
+//! Garbage collection at the end of a drive's epoch; see [`Calls`](crate::array::token_scheduling::Calls).
 
 use super::Epochs;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::heavy::{Next, stage_of};
+use crate::array::token_scheduling::{Next, stage_of};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 

@@ -2,7 +2,7 @@
 
 use super::cache::CopyId;
 use super::ring::Ring;
-use crate::array::heavy::{Calls, Pace, Progress};
+use crate::array::token_scheduling::{Calls, Pace, Progress};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 

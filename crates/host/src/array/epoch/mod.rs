@@ -53,11 +53,11 @@ pub use walk::Task;
 use super::config::ArrayConfig;
 use super::core::Core;
 use super::drives::{Answered, Presence};
-use super::heavy::{EpochFigures, StageTimes, Turn};
 use super::layout::{Condition, Layout};
 use super::raid::ScrubReport;
 use super::reads::Done;
 use super::record::{RECORD_BLOCKS, Record};
+use super::token_scheduling::{EpochFigures, StageTimes, Turn};
 use crate::Block;
 use crate::array::{DriveId, numbers};
 use crate::disk::{BLOCK_BYTES, Disk};
@@ -235,7 +235,7 @@ pub(super) fn copies_of(record: &Record) -> usize {
 }
 
 /// A conflict with drives of these sizes: the key, and a message with the valid range.
-pub(super) fn misfit(config: &ArrayConfig, disks: &[Disk]) -> Option<(&'static str, String)> {
+pub(super) fn validation_error(config: &ArrayConfig, disks: &[Disk]) -> Option<(&'static str, String)> {
     let blocks = config.room(disks.iter().map(|disk| disk.blocks).min()?);
     if disks.iter().any(|disk| disk.blocks != disks[0].blocks) {
         let message = "epochs needs drives of equal size: copies of a drive lie on its neighbours".into();

@@ -6,7 +6,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Urgency};
-use crate::array::heavy::Stage;
+use crate::array::token_scheduling::Stage;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// Concurrent batches per drive.

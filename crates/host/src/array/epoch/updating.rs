@@ -8,7 +8,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::Presence;
-use crate::array::heavy::Stage;
+use crate::array::token_scheduling::Stage;
 use tailcut_base::Time;
 
 impl<B: Block> Epochs<B> {

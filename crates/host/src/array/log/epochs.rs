@@ -15,7 +15,7 @@ use super::geometry::Geometry;
 use super::stream::{HOST, MOVED};
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::heavy::EpochFigures;
+use crate::array::token_scheduling::EpochFigures;
 use crate::array::{Column, DriveId};
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::{Nanos, Time};

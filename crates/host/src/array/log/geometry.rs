@@ -86,7 +86,7 @@ pub const JOBS_ALWAYS: u32 = 2;
 /// that, each stream starts a new row: two more.
 pub const RESERVE: u32 = JOBS_ALWAYS + 4;
 
-/// Least number of blocks of a segment for which [`misfit`] requires that collection gains in any case.
+/// Least number of blocks of a segment for which [`validation_error`] requires that collection gains in any case.
 const SEGMENT_LEAST: u32 = 16;
 
 /// Least number of rows of a group.
@@ -104,7 +104,7 @@ pub fn fits(config: &ArrayConfig, blocks: u64) -> bool {
 }
 
 /// Why a log does not fit drives of `blocks` blocks.
-pub fn misfit(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String)> {
+pub fn validation_error(config: &ArrayConfig, blocks: u64) -> Option<(&'static str, String)> {
     let geometry = Geometry::of(config, blocks);
     let rows = geometry.rows;
     let kept = kept_rows(&config.log, rows);
@@ -248,7 +248,7 @@ impl Geometry {
     /// Without writes of the host, collection therefore terminates: free rows, counted in such parts, only
     /// increase, and there are `rows`. With a larger `v` it could move blocks back and forth without end.
     ///
-    /// Arrays created before [`misfit`] ensured that such victims exist accept any victim with fewer blocks
+    /// Arrays created before [`validation_error`] ensured that such victims exist accept any victim with fewer blocks
     /// than a row of the host holds.
     pub fn victim_most(&self) -> u32 {
         self.victim_most
@@ -437,7 +437,7 @@ mod tests {
                 (config.log.segment, config.log.spare) = (segment * BLOCK_BYTES, spare);
                 for rows in [30, 100, 1000] {
                     let blocks = rows * segment;
-                    if misfit(&config, blocks).is_some() {
+                    if validation_error(&config, blocks).is_some() {
                         refused += 1;
                         continue;
                     }

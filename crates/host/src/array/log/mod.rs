@@ -16,9 +16,9 @@ mod geometry;
 mod host;
 mod map;
 mod open_row;
-mod patrol;
 mod recovery;
 mod rows;
+mod scan;
 mod second_look;
 mod space;
 mod stream;
@@ -27,9 +27,9 @@ mod token;
 pub use checkpoint::is_header as is_checkpoint;
 pub use config::{BlockChecksums, LogConfig, VictimChoice};
 pub use figures::{Collected, GroupReads, LogFigures};
-pub(super) use geometry::{fits, misfit};
-pub use patrol::ScrubReport;
+pub(super) use geometry::{fits, validation_error};
 pub use recovery::RecoveryReport;
+pub use scan::ScrubReport;
 
 use super::core::Core;
 use super::drives::Answered;
@@ -45,9 +45,9 @@ use geometry::Geometry;
 use host::Runs;
 use map::Map;
 use open_row::OpenRow;
-use patrol::Patrol;
 use recovery::Recovery;
 use rows::Rows;
+use scan::RowScan;
 use space::Space;
 use std::collections::VecDeque;
 use stream::{HOST, MOVED, Stream};
@@ -91,11 +91,11 @@ pub struct Log<B> {
     recovery: Option<Box<Recovery<B>>>,
     recovery_report: Option<RecoveryReport>,
     /// The current scan of all rows, and those to follow.
-    patrol: Option<Box<Patrol<B>>>,
+    scan: Option<Box<RowScan<B>>>,
     to_rebuild: VecDeque<DriveId>,
     wants_scrub: bool,
     /// The scan waits for something other than time.
-    patrol_waits: bool,
+    scan_waits: bool,
     scrub_report: ScrubReport,
 }
 
@@ -139,10 +139,10 @@ impl<B: Block> Log<B> {
             is_lost: false,
             recovery: None,
             recovery_report: None,
-            patrol: None,
+            scan: None,
             to_rebuild: VecDeque::new(),
             wants_scrub: false,
-            patrol_waits: false,
+            scan_waits: false,
             scrub_report: ScrubReport::default(),
             geometry,
         };
@@ -325,7 +325,7 @@ impl<B: Block> Layout<B> for Log<B> {
                 core.drives.recycle(answer.data);
             }
             Token::Recovery(what) => self.raw_read(now, core, what, answer),
-            Token::Rebuild => self.patrol_answered(now, core, answer),
+            Token::Rebuild => self.scan_answered(now, core, answer),
             token => unreachable!("{token:?} asks nothing"),
         }
         self.go(now, core);
@@ -363,11 +363,11 @@ impl<B: Block> Layout<B> for Log<B> {
     }
 
     fn next_event(&self) -> Time {
-        self.patrol_at().min(self.next_admission())
+        self.scan_at().min(self.next_admission())
     }
 
     fn advance(&mut self, now: Time, core: &mut Core<B>) {
-        if self.patrol_at().min(self.next_admission()) <= now {
+        if self.scan_at().min(self.next_admission()) <= now {
             self.go(now, core);
         }
     }

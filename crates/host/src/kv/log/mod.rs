@@ -49,7 +49,7 @@ pub struct Log {
     ranks: Vec<Vec<SegmentId>>,
     /// Full segments whose tombstones may still be needed, ordered by the sequence up to which these
     /// invalidate records.
-    entombed: BTreeSet<(u64, SegmentId)>,
+    with_tombstones: BTreeSet<(u64, SegmentId)>,
     /// Full segments whose writes have not all completed.
     resting: Vec<Resting>,
     next_sequence: u64,
@@ -131,7 +131,7 @@ impl Log {
             is_for_moves: false,
             victims: 0,
             ranks: vec![Vec::new(); RANKS],
-            entombed: BTreeSet::new(),
+            with_tombstones: BTreeSet::new(),
             resting: Vec::new(),
             next_sequence: u64::from(run) << 32 | 1,
             undurable: VecDeque::new(),
@@ -182,7 +182,14 @@ impl Log {
 
     /// Appends a tombstone: no record of the key in segments with sequences up to `buried` is valid. False if
     /// there is no room.
-    pub fn bury(&mut self, now: Time, hash: KeyHash, buried: u64, purpose: Purpose, pool: &mut Pool) -> bool {
+    pub fn write_tombstone(
+        &mut self,
+        now: Time,
+        hash: KeyHash,
+        buried: u64,
+        purpose: Purpose,
+        pool: &mut Pool,
+    ) -> bool {
         let key = hash.0.to_le_bytes();
         let header = Header { key: 16, state: State::TOMBSTONE, cas: buried, ..Header::default() };
         let record = Record { header, key: &key, value: Value::Slice(&[]), hash };
@@ -254,7 +261,7 @@ impl Log {
             self.write(first + (part * self.chunk) as u64, data, open.opened);
         }
         self.full.push_back(open.number);
-        self.entomb(open.number);
+        self.note_tombstones(open.number);
         let last = self.settling.issued();
         self.undurable.push_back((open.sequence, last));
         self.resting.push(Resting { number: open.number, blocks: open.blocks, last });

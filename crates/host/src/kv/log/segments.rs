@@ -165,21 +165,21 @@ impl Log {
     }
 
     /// Registers the tombstones of a segment that became full.
-    pub(super) fn entomb(&mut self, number: SegmentId) {
+    pub(super) fn note_tombstones(&mut self, number: SegmentId) {
         let segment = &mut self.segments[number];
         segment.needs_tombstones = segment.tombstones > 0;
         if segment.needs_tombstones {
-            self.entombed.insert((segment.buried, number));
+            self.with_tombstones.insert((segment.buried, number));
         }
         self.rank(number);
     }
 
     /// Drops tombstones from the count once every older segment they apply to is gone.
-    fn exhume(&mut self) {
-        while let Some(&(buried, number)) = self.entombed.first()
+    fn drop_tombstones(&mut self) {
+        while let Some(&(buried, number)) = self.with_tombstones.first()
             && !self.needs_tombstone(buried, number)
         {
-            self.entombed.pop_first();
+            self.with_tombstones.pop_first();
             self.segments[number].needs_tombstones = false;
             self.rank(number);
         }
@@ -187,7 +187,7 @@ impl Log {
 
     /// True if some tombstones may still be needed.
     pub fn has_tombstones(&self) -> bool {
-        !self.entombed.is_empty()
+        !self.with_tombstones.is_empty()
     }
 
     /// Updates the rank of a full segment.
@@ -221,14 +221,14 @@ impl Log {
     pub fn release(&mut self, number: SegmentId) {
         let segment = &mut self.segments[number];
         assert!(segment.readers == 0, "nobody reads a segment that is free");
-        self.entombed.remove(&(segment.buried, number));
+        self.with_tombstones.remove(&(segment.buried, number));
         *segment = Segment::default();
         match self.full.front() {
             Some(&oldest) if oldest == number => drop(self.full.pop_front()),
             _ => self.full.retain(|&other| other != number),
         }
         self.free.push_back(number);
-        self.exhume();
+        self.drop_tombstones();
     }
 
     /// Sets the used segments as found by their heads, with their sequences and in ascending order of them.
@@ -247,21 +247,21 @@ impl Log {
     pub fn note_recovered(&mut self, number: SegmentId, (records, tombstones): (u32, u32), buried: u64) {
         let segment = &mut self.segments[number];
         (segment.records, segment.tombstones, segment.buried) = (records, tombstones, buried);
-        self.entomb(number);
+        self.note_tombstones(number);
     }
 
     /// Recovery has processed all segments.
     pub fn note_all_recovered(&mut self) {
-        self.exhume();
+        self.drop_tombstones();
     }
 
     /// Every record in every segment becomes invalid.
     pub(super) fn void_all(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.valid = 0);
         for at in 0..self.full.len() {
-            self.entomb(self.full[at]);
+            self.note_tombstones(self.full[at]);
         }
-        self.exhume();
+        self.drop_tombstones();
     }
 
     /// Recovery has found a valid record at `unit`.

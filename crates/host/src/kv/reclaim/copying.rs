@@ -142,7 +142,7 @@ impl Engine {
         if !is_elsewhere && flash.log.needs_tombstone(sequence, victim) {
             self.figures.tombstones += 1;
             flash.reclaims[slot].is_aborted |=
-                !flash.log.bury(self.now, hash, sequence, Purpose::Move, &mut self.pool);
+                !flash.log.write_tombstone(self.now, hash, sequence, Purpose::Move, &mut self.pool);
         }
     }
 
@@ -160,7 +160,7 @@ impl Engine {
         if !is_superseded && flash.log.needs_tombstone(buried, victim) {
             self.figures.tombstones += 1;
             flash.reclaims[slot].is_aborted |=
-                !flash.log.bury(self.now, hash, buried, Purpose::Move, &mut self.pool);
+                !flash.log.write_tombstone(self.now, hash, buried, Purpose::Move, &mut self.pool);
         }
     }
 

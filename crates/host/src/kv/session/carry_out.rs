@@ -194,7 +194,7 @@ impl Work<'_> {
                 let is_busy = !is_the_same && self.change(key, change) == Err(Refused::Busy);
                 Ok((!is_busy).then_some(()))
             }
-            None if flags.vivify.is_some() => Ok(self.vivify(key, flags)),
+            None if flags.autovivify.is_some() => Ok(self.autovivify(key, flags)),
             None => {
                 meta::miss(self.out, flags, key);
                 Ok(Some(()))
@@ -203,7 +203,7 @@ impl Work<'_> {
     }
 
     /// Autovivifies an item after a miss; the client is to fill it.
-    fn vivify(&mut self, key: Key<'_>, flags: &MetaFlags) -> Option<()> {
+    fn autovivify(&mut self, key: Key<'_>, flags: &MetaFlags) -> Option<()> {
         let new = meta::Item { is_new: true, ..meta::Item::default() };
         let fetched = new.fetch(flags, self.unix);
         let state = if fetched.is_won { State::WIN_SENT } else { State::default() };
@@ -315,7 +315,7 @@ impl Work<'_> {
     ) -> Result<Option<()>, NotHere> {
         let counted = match self.step(key, flags, direction, delta)? {
             Step::Busy => return Ok(None),
-            Step::Counted(meta::Counted::NotFound) if flags.vivify.is_some() => {
+            Step::Counted(meta::Counted::NotFound) if flags.autovivify.is_some() => {
                 match self.begin_count(key, flags) {
                     Step::Busy => return Ok(None),
                     Step::Counted(counted) => counted,

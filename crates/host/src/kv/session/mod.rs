@@ -348,7 +348,7 @@ impl Session {
         data: &[u8],
         ways: &mut Ways<'_, S>,
     ) -> bool {
-        let (shard, requester) = (ways.shards.home(key), self.next_asker(ways));
+        let (shard, requester) = (ways.shards.home(key), self.next_requester(ways));
         let request = ShardRequest::Item { key, operation, data };
         let kind = Kind::of(operation);
         match ways.shards.carry_out(shard, requester, request, self.tail()) {
@@ -378,7 +378,7 @@ impl Session {
     }
 
     /// Address of a deferred reply to the next request.
-    fn next_asker<S>(&self, ways: &Ways<'_, S>) -> Requester {
+    fn next_requester<S>(&self, ways: &Ways<'_, S>) -> Requester {
         Requester { group: ways.group, client: ways.client, number: self.first + self.waiting.len() as u64 }
     }
 
@@ -421,7 +421,7 @@ impl Session {
 
     /// Sends a request to all shards.
     fn ask_all<S: Shards>(&mut self, request: &ShardRequest<'_>, then: Then, ways: &mut Ways<'_, S>) {
-        let requester = self.next_asker(ways);
+        let requester = self.next_requester(ways);
         let (left, bytes) = ask_all(request, requester, ways);
         self.awaited += bytes;
         self.wait(What::All { left, bytes, then }, ways);

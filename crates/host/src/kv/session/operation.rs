@@ -126,7 +126,7 @@ impl Operation {
         match self {
             Operation::Get { exptime, .. } => exptime.is_none(),
             Operation::MetaGet(flags) => {
-                flags.exptime.is_none() && flags.vivify.is_none() && flags.recache.is_none()
+                flags.exptime.is_none() && flags.autovivify.is_none() && flags.recache.is_none()
             }
             Operation::MetaDebug => true,
             _ => false,

@@ -1,13 +1,13 @@
 //! Prefetch of the index entries and records of upcoming keys into the processor's cache.
 
 use super::shard_request::Shards;
-use crate::kv::MOST_FORESEEN;
+use crate::kv::PREFETCH_MAX;
 use crate::wire::memcached::{Ahead, Receiver};
 
 /// Progress of the look-ahead in a piece of a client's input.
 ///
 /// An item may be anywhere in gigabytes of index and records, so each command has several cache misses, which
-/// take as long as all else in it. The misses of the next [`MOST_FORESEEN`] commands overlap.
+/// take as long as all else in it. The misses of the next [`PREFETCH_MAX`] commands overlap.
 #[derive(Debug)]
 pub struct Prefetch<'a> {
     ahead: Option<Ahead<'a>>,
@@ -35,7 +35,7 @@ impl<'a> Prefetch<'a> {
             _ if receiver.is_at_line() => Ahead::new(input),
             _ => return,
         };
-        let mut keys: [&[u8]; MOST_FORESEEN] = [&[]; MOST_FORESEEN];
+        let mut keys: [&[u8]; PREFETCH_MAX] = [&[]; PREFETCH_MAX];
         let mut count = 0;
         for (place, key) in keys.iter_mut().zip(ahead.by_ref()) {
             *place = key;

@@ -13,7 +13,7 @@ pub struct MetaFlags {
     /// `T`: new expiry time, as for [`Expiry::new`].
     pub exptime: Option<i64>,
     /// `N`: autovivify: create a missing item with this expiry time.
-    pub vivify: Option<i64>,
+    pub autovivify: Option<i64>,
     /// `R`: the client wins the right to recache if less than this time is left before expiry.
     pub recache: Option<i64>,
     /// `C`: CAS value that the item must have. For `ma`, 0 is any.
@@ -115,7 +115,7 @@ impl MetaFlags {
 
     /// Effect of the flag `letter` on an item's expiry time.
     pub(super) fn step(&self, letter: u8, now: u64, expiry: Expiry, is_new: bool) -> Expiry {
-        match (letter, self.exptime, self.vivify) {
+        match (letter, self.exptime, self.autovivify) {
             (b'T', Some(exptime), _) => Expiry::new(now, exptime),
             (b'N', _, Some(exptime)) if is_new => Expiry::new(now, exptime),
             _ => expiry,
@@ -143,7 +143,7 @@ impl MetaFlags {
         let version = || number::unsigned(value).map(Some).ok_or(Refusal::Token);
         match letter {
             b'T' => self.exptime = time()?,
-            b'N' => self.vivify = time()?,
+            b'N' => self.autovivify = time()?,
             b'R' => self.recache = time()?,
             b'C' => self.cas = version()?,
             b'E' => self.new_cas = version()?,

@@ -48,7 +48,7 @@ impl<'a> Line<'a> {
             b"quit" => return Line::Quit,
             _ => return seldom(name, &words),
         };
-        Line::hushed(read, noreply)
+        Line::quiet(read, noreply)
     }
 
     fn plain(read: Read<'a>) -> Line<'a> {
@@ -59,7 +59,7 @@ impl<'a> Line<'a> {
     }
 
     /// With `noreply`, only a wrong number of words is reported: memcached checks that first.
-    fn hushed(read: Read<'a>, noreply: bool) -> Line<'a> {
+    fn quiet(read: Read<'a>, noreply: bool) -> Line<'a> {
         match read {
             Err(refusal) if noreply && refusal != Refusal::Unknown => Line::Silence,
             read => Line::plain(read),
@@ -142,7 +142,7 @@ fn seldom<'a>(name: &[u8], words: &Words<'a>) -> Line<'a> {
         _ if is_browser(name, words) => return Line::Http,
         _ => Err(Refusal::Unknown),
     };
-    Line::hushed(read, noreply)
+    Line::quiet(read, noreply)
 }
 
 /// True if the last word is that of an HTTP request. Commands that begin with certain letters are recognised

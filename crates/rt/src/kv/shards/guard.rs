@@ -4,7 +4,7 @@ use super::handle::Outputs;
 use super::place::{Deferred, Place, Seized};
 use super::{Common, planted};
 use tailcut_base::Time;
-use tailcut_host::kv::MOST_FORESEEN;
+use tailcut_host::kv::PREFETCH_MAX;
 use tailcut_host::kv::session::Shard;
 use tailcut_host::kv::session::clients::Tally;
 use tailcut_host::kv::session::shard_request::{Progress, Requester, ShardRequest, Shards};
@@ -144,7 +144,7 @@ impl Shards for ShardGuard<'_> {
     }
 
     fn prefetch(&mut self, keys: &[&[u8]]) {
-        let mut homes = [u32::MAX; MOST_FORESEEN];
+        let mut homes = [u32::MAX; PREFETCH_MAX];
         homes.iter_mut().zip(keys).for_each(|(home, key)| *home = self.common.home(key));
         for (at, &home) in homes.iter().enumerate().take(keys.len()) {
             if homes[..at].contains(&home) {

@@ -43,7 +43,7 @@ enum Task {
 
 /// A scan over rows.
 #[derive(Debug)]
-pub struct Patrol<B> {
+pub struct RowScan<B> {
     task: Task,
     /// Age limit: younger rows have been written since the start.
     before: u32,
@@ -96,9 +96,9 @@ const STRIPES: u32 = 16;
 /// Concurrent parts.
 const PARTS: usize = 2;
 
-impl<B: Block> Patrol<B> {
-    fn new(task: Task, rows: Range<Row>, before: u32, checkpoint: u64) -> Patrol<B> {
-        Patrol {
+impl<B: Block> RowScan<B> {
+    fn new(task: Task, rows: Range<Row>, before: u32, checkpoint: u64) -> RowScan<B> {
+        RowScan {
             task,
             before,
             next: rows.start,
@@ -140,98 +140,98 @@ impl<B: Block> Log<B> {
     /// Cancels the rebuild of a drive that is gone.
     pub(super) fn stop_rebuild(&mut self, drive: DriveId) {
         self.to_rebuild.retain(|&waiting| waiting != drive);
-        if let Some(patrol) = &mut self.patrol
-            && matches!(patrol.task, Task::Rebuild { drive: filled } if filled == drive)
+        if let Some(scan) = &mut self.scan
+            && matches!(scan.task, Task::Rebuild { drive: filled } if filled == drive)
         {
-            patrol.is_given_up = true;
+            scan.is_given_up = true;
         }
     }
 
     /// When the scan's timer expires.
-    pub(super) fn patrol_at(&self) -> Time {
-        match &self.patrol {
-            Some(patrol) if !self.patrol_waits && patrol.can_begin() => patrol.not_before,
+    pub(super) fn scan_at(&self) -> Time {
+        match &self.scan {
+            Some(scan) if !self.scan_waits && scan.can_begin() => scan.not_before,
             _ => Time::NEVER,
         }
     }
 
     /// Advances the scan as far as its rate permits.
     pub(super) fn walk(&mut self, now: Time, core: &mut Core<B>) {
-        self.patrol_waits = false;
+        self.scan_waits = false;
         self.end_given_up();
         loop {
-            self.begin_patrol();
-            let Some(patrol) = self.patrol.as_ref().filter(|patrol| !patrol.is_given_up) else { return };
-            let free = patrol.parts.iter().position(Option::is_none);
-            let Some(part) = free.filter(|_| now >= patrol.not_before && !patrol.is_flushing) else { return };
-            if !self.walk_on(now, core, part) && self.patrol.is_some() {
-                self.patrol_waits = true;
+            self.begin_row_scan();
+            let Some(scan) = self.scan.as_ref().filter(|scan| !scan.is_given_up) else { return };
+            let free = scan.parts.iter().position(Option::is_none);
+            let Some(part) = free.filter(|_| now >= scan.not_before && !scan.is_flushing) else { return };
+            if !self.walk_on(now, core, part) && self.scan.is_some() {
+                self.scan_waits = true;
                 return;
             }
         }
     }
 
-    fn begin_patrol(&mut self) {
-        if self.patrol.is_some() || self.failed.is_some() {
+    fn begin_row_scan(&mut self) {
+        if self.scan.is_some() || self.failed.is_some() {
             return;
         }
         let (before, checkpoint) = (self.rows.opened, self.checkpoint.next());
         if let Some(drive) = self.to_rebuild.pop_front() {
             let first = self.geometry.column_of(drive).0.get() * self.geometry.rows;
             let rows = Row::new(first)..Row::new(first + self.geometry.rows);
-            self.patrol = Some(Box::new(Patrol::new(Task::Rebuild { drive }, rows, before, checkpoint)));
+            self.scan = Some(Box::new(RowScan::new(Task::Rebuild { drive }, rows, before, checkpoint)));
         } else if std::mem::take(&mut self.wants_scrub) {
             let rows = Row::FIRST..Row::new(self.geometry.all_rows());
-            self.patrol = Some(Box::new(Patrol::new(Task::Scrub, rows, before, checkpoint)));
+            self.scan = Some(Box::new(RowScan::new(Task::Scrub, rows, before, checkpoint)));
         }
     }
 
-    fn patrol_mut(&mut self) -> &mut Patrol<B> {
-        self.patrol.as_mut().expect("a walk is under way")
+    fn scan_mut(&mut self) -> &mut RowScan<B> {
+        self.scan.as_mut().expect("a walk is under way")
     }
 
     /// Starts the next part; false if there is none at the moment.
     fn walk_on(&mut self, now: Time, core: &mut Core<B>, part: usize) -> bool {
-        let Some(row) = self.patrol_mut().row else { return self.next_row_of_walk(now, core) };
+        let Some(row) = self.scan_mut().row else { return self.next_row_of_walk(now, core) };
         let info = *self.rows.get(row);
         let (segment, most) = (self.geometry.segment, STRIPES.min(core.drives.most_blocks()));
         let is_full = info.has_summary && info.stripes + 1 == segment;
         let end = if is_full { segment } else { info.stripes };
-        let patrol = self.patrol_mut();
-        let (stripe, stripes) = match patrol.singles.pop_front() {
+        let scan = self.scan_mut();
+        let (stripe, stripes) = match scan.singles.pop_front() {
             Some(stripe) => (stripe, 1),
-            None if patrol.stripe < end => {
-                let (stripe, stripes) = (patrol.stripe, most.min(end - patrol.stripe));
-                patrol.stripe += stripes;
+            None if scan.stripe < end => {
+                let (stripe, stripes) = (scan.stripe, most.min(end - scan.stripe));
+                scan.stripe += stripes;
                 (stripe, stripes)
             }
             // The stripes in between are skipped: they were not written, or are invalid.
-            None if patrol.stripe < segment && info.has_summary => {
-                patrol.stripe = segment;
+            None if scan.stripe < segment && info.has_summary => {
+                scan.stripe = segment;
                 (segment - 1, 1)
             }
-            None if patrol.is_busy() => return false,
+            None if scan.is_busy() => return false,
             None => {
-                patrol.row = None;
+                scan.row = None;
                 self.rows.get_mut(row).readers -= 1;
                 return true;
             }
         };
         let bytes = u64::from(stripes) * BLOCK_BYTES;
         let pause = Nanos::for_bytes(bytes, core.config.background_rate);
-        patrol.not_before = now.max(patrol.not_before) + pause;
+        scan.not_before = now.max(scan.not_before) + pause;
         self.begin_part(now, core, part, (row, stripe, stripes));
         true
     }
 
     fn next_row_of_walk(&mut self, now: Time, core: &mut Core<B>) -> bool {
-        let patrol = self.patrol.as_mut().expect("a walk is under way");
-        let (task, before) = (patrol.task, patrol.before);
+        let scan = self.scan.as_mut().expect("a walk is under way");
+        let (task, before) = (scan.task, scan.before);
         let open_rows = &self.open_rows;
         let is_blank = |info: &RowInfo| info.slab.is_some_and(|slab| open_rows[slab as usize].next == 0);
-        while patrol.next < patrol.end {
-            let row = patrol.next;
-            patrol.next = Row::new(row.get() + 1);
+        while scan.next < scan.end {
+            let row = scan.next;
+            scan.next = Row::new(row.get() + 1);
             let info = *self.rows.get(row);
             match info.state {
                 RowState::Free => {}
@@ -239,7 +239,7 @@ impl<B: Block> Log<B> {
                 // The row is still empty.
                 RowState::Open if task == Task::Scrub && is_blank(&info) => {}
                 // A victim may be empty in a moment.
-                RowState::Open | RowState::Victim => patrol.postponed.push_back(row),
+                RowState::Open | RowState::Victim => scan.postponed.push_back(row),
                 _ => {
                     self.take_row(core, row);
                     return true;
@@ -252,11 +252,11 @@ impl<B: Block> Log<B> {
     fn take_row(&mut self, core: &mut Core<B>, row: Row) {
         self.rows.get_mut(row).readers += 1;
         let address = self.geometry.address(row);
-        let patrol = self.patrol_mut();
-        (patrol.row, patrol.stripe) = (Some(row), 0);
-        patrol.report.rows += 1;
-        if let Task::Rebuild { drive } = patrol.task
-            && patrol.postponed.is_empty()
+        let scan = self.scan_mut();
+        (scan.row, scan.stripe) = (Some(row), 0);
+        scan.report.rows += 1;
+        if let Task::Rebuild { drive } = scan.task
+            && scan.postponed.is_empty()
         {
             core.drives.set_filled(drive, address);
         }
@@ -264,13 +264,13 @@ impl<B: Block> Log<B> {
 
     /// Takes a postponed row; if it is the open row of a stream, it is closed early.
     fn postponed_row(&mut self, now: Time, core: &mut Core<B>, before: u32) -> bool {
-        let Some(row) = self.patrol_mut().postponed.pop_front() else {
+        let Some(row) = self.scan_mut().postponed.pop_front() else {
             self.end_walk(now, core);
             return false;
         };
         let info = *self.rows.get(row);
         if info.state == RowState::Open && info.age < before {
-            self.patrol_mut().postponed.push_front(row);
+            self.scan_mut().postponed.push_front(row);
             for stream in [HOST, MOVED] {
                 if self.open_row(stream).here.row == row
                     && let Some(next) = self.next_row(now, core, stream)
@@ -285,7 +285,7 @@ impl<B: Block> Log<B> {
             return false;
         }
         if self.collection.holds(row) {
-            self.patrol_mut().postponed.push_front(row);
+            self.scan_mut().postponed.push_front(row);
             return false;
         }
         if info.state != RowState::Free && info.age < before {
@@ -296,7 +296,7 @@ impl<B: Block> Log<B> {
 
     fn begin_part(&mut self, now: Time, core: &mut Core<B>, part: usize, what: (Row, u32, u32)) {
         let (row, stripe, stripes) = what;
-        let task = self.patrol_mut().task;
+        let task = self.scan_mut().task;
         let of_drive = |column: Column| match task {
             Task::Rebuild { drive } => self.geometry.column_of(drive).1 == column,
             Task::Scrub => core.drives.is_in_sync(self.geometry.drive(row, column)),
@@ -309,7 +309,7 @@ impl<B: Block> Log<B> {
         };
         let mut this = Part::new(stripe..stripe + stripes, columns.len() as u32);
         this.is_repaired = this.pending < self.geometry.width;
-        self.patrol_mut().parts[part] = Some(this);
+        self.scan_mut().parts[part] = Some(this);
         for column in columns {
             self.read_part(now, core, part, (row, column, stripe..stripe + stripes), around);
         }
@@ -339,14 +339,14 @@ impl<B: Block> Log<B> {
 
     /// The read of a column of a part has completed, successfully or not.
     pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, part: usize, done: &mut Done<B>) {
-        let patrol = self.patrol.as_mut().expect("a walk is under way");
-        let row = patrol.row.expect("it is being read");
-        let this = patrol.parts[part].as_mut().expect("it is being read");
+        let scan = self.scan.as_mut().expect("a walk is under way");
+        let row = scan.row.expect("it is being read");
+        let this = scan.parts[part].as_mut().expect("it is being read");
         this.pending -= 1;
-        patrol.report.blocks += u64::from(done.wanted.blocks);
+        scan.report.blocks += u64::from(done.wanted.blocks);
         this.has_failed |= done.status != Status::Success;
         this.is_repaired |= done.reconstructed;
-        patrol.report.repaired += u64::from(done.damaged && done.status == Status::Success);
+        scan.report.repaired += u64::from(done.damaged && done.status == Status::Success);
         if done.status == Status::Success {
             if Some(self.geometry.column_of(done.wanted.drive).1) == self.geometry.parity(row) {
                 this.parity.append(&mut done.data);
@@ -357,10 +357,10 @@ impl<B: Block> Log<B> {
         if this.pending > 0 {
             return;
         }
-        let this = patrol.parts[part].take().expect("it was read");
+        let this = scan.parts[part].take().expect("it was read");
         if this.has_failed {
             self.part_failed(row, &this);
-        } else if let Task::Rebuild { drive } = patrol.task {
+        } else if let Task::Rebuild { drive } = scan.task {
             let content = if this.parity.is_empty() { this.data } else { this.parity };
             self.write_blocks(now, core, (row, drive, this.stripe), content);
         } else if !this.is_repaired {
@@ -372,11 +372,11 @@ impl<B: Block> Log<B> {
     /// for a summary: that of a row that was open at a power loss may never have been written.
     fn part_failed(&mut self, row: Row, part: &Part<B>) {
         if part.stripes > 1 {
-            self.patrol_mut().singles.extend(part.stripe..part.stripe + part.stripes);
+            self.scan_mut().singles.extend(part.stripe..part.stripe + part.stripes);
             return;
         }
         if part.stripe < self.geometry.stripes() {
-            self.patrol_mut().report.unreadable += 1;
+            self.scan_mut().report.unreadable += 1;
         } else {
             self.rows.get_mut(row).has_summary = false;
         }
@@ -387,7 +387,7 @@ impl<B: Block> Log<B> {
         let is_right =
             part.data.iter().zip(&part.parity).all(|(sum, parity)| sum.checksum() == parity.checksum());
         if !is_right {
-            self.patrol_mut().report.parities += 1;
+            self.scan_mut().report.parities += 1;
             let drive = self.geometry.drive(row, parity);
             self.write_blocks(now, core, (row, drive, part.stripe), part.data);
         }
@@ -409,42 +409,42 @@ impl<B: Block> Log<B> {
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
         core.drives.ask(now, drive, Urgency::Background, Owner::Layout(Token::Rebuild.into()), ask);
-        self.patrol_mut().pending += 1;
+        self.scan_mut().pending += 1;
     }
 
     /// The scan is complete: a rebuilt drive must be flushed before it counts as in sync. Copies of
     /// checkpoints are not verified but written anew.
     fn end_walk(&mut self, now: Time, core: &mut Core<B>) {
-        let (is_busy, checkpoint) = (self.patrol_mut().is_busy(), self.patrol_mut().checkpoint);
+        let (is_busy, checkpoint) = (self.scan_mut().is_busy(), self.scan_mut().checkpoint);
         if is_busy {
             return;
         }
         // A failed log writes no checkpoint; a rebuild requires one.
-        let is_excused = self.failed.is_some() && self.patrol_mut().task == Task::Scrub;
+        let is_excused = self.failed.is_some() && self.scan_mut().task == Task::Scrub;
         if !is_excused && !self.is_checkpointed(now, core, checkpoint) {
             return;
         }
-        if let Task::Rebuild { drive } = self.patrol_mut().task {
-            self.patrol_mut().is_flushing = true;
-            self.patrol_mut().pending += 1;
+        if let Task::Rebuild { drive } = self.scan_mut().task {
+            self.scan_mut().is_flushing = true;
+            self.scan_mut().pending += 1;
             self.flush(now, core, drive, Token::Rebuild);
         } else {
-            let patrol = self.patrol.take().expect("it ends");
-            self.scrub_report = ScrubReport { is_done: true, ..patrol.report };
+            let scan = self.scan.take().expect("it ends");
+            self.scrub_report = ScrubReport { is_done: true, ..scan.report };
         }
     }
 
     /// A write or flush of the scan has completed.
-    pub(super) fn patrol_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
+    pub(super) fn scan_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         core.drives.recycle(answer.data);
-        let patrol = self.patrol_mut();
-        patrol.pending -= 1;
-        if let Task::Rebuild { drive } = patrol.task
-            && patrol.is_flushing
-            && !patrol.is_given_up
+        let scan = self.scan_mut();
+        scan.pending -= 1;
+        if let Task::Rebuild { drive } = scan.task
+            && scan.is_flushing
+            && !scan.is_given_up
             && answer.status == Status::Success
         {
-            self.patrol = None;
+            self.scan = None;
             core.drives.set_presence(drive, Presence::InSync);
             core.write_record(now);
         }
@@ -452,18 +452,18 @@ impl<B: Block> Log<B> {
 
     /// Ends a scan that has lost its drive, once none of its requests are in flight.
     fn end_given_up(&mut self) {
-        let Some(patrol) = self.patrol.take_if(|patrol| patrol.is_given_up && !patrol.is_busy()) else {
+        let Some(scan) = self.scan.take_if(|scan| scan.is_given_up && !scan.is_busy()) else {
             return;
         };
-        if let Some(row) = patrol.row {
+        if let Some(row) = scan.row {
             self.rows.get_mut(row).readers -= 1;
         }
     }
 
     /// Findings of the scrub so far.
     pub fn scrub_report(&self) -> ScrubReport {
-        match &self.patrol {
-            Some(patrol) if patrol.task == Task::Scrub => patrol.report,
+        match &self.scan {
+            Some(scan) if scan.task == Task::Scrub => scan.report,
             _ => self.scrub_report,
         }
     }
