@@ -25,7 +25,7 @@ pub mod probe;
 pub mod pts;
 pub mod secret;
 pub mod serve;
-pub mod supervisor;
+pub mod service_manager;
 mod system;
 
 pub use any::AnyDrive;
@@ -37,5 +37,5 @@ pub use emulated::EmulatedSsd;
 pub use fail_stop::FailStop;
 pub use file::FileDrive;
 pub use memory::MemoryDrive;
-pub use supervisor::Supervisor;
+pub use service_manager::ServiceManager;
 pub use system::wait_readable;

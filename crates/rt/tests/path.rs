@@ -5,7 +5,7 @@
 
 use tailcut_base::Nanos;
 use tailcut_host::path::Strategy;
-use tailcut_rt::path::{Askers, FixedDrive, Length, Plan, Poller, Rest, Rig, placement};
+use tailcut_rt::path::{FixedDrive, Length, Plan, Poller, Rest, Rig, Submitters, placement};
 use tailcut_rt::{Drive, EmulatedSsd, MemoryDrive};
 use tailcut_ssd::{Preset, Ssd};
 
@@ -16,7 +16,7 @@ fn rig(strategy: &str, poller: Poller) -> Rig {
     let cores = placement::cores();
     Rig {
         plan: Plan::of(&strategy, poller).expect("it can be carried out"),
-        askers: Askers::Threads(6),
+        submitters: Submitters::Threads(6),
         cores: vec![cores[0]],
         device_core: *cores.last().expect("there is one"),
         rest: Rest::Sleep(Nanos::ZERO),
@@ -27,9 +27,9 @@ fn rig(strategy: &str, poller: Poller) -> Rig {
 }
 
 fn ends<D: Drive + Send>(rig: &Rig, drive: D) {
-    let requests = match rig.askers {
-        Askers::Threads(threads) => REQUESTS * u64::from(threads),
-        Askers::Reaper(depth) => REQUESTS * u64::from(depth),
+    let requests = match rig.submitters {
+        Submitters::Threads(threads) => REQUESTS * u64::from(threads),
+        Submitters::Reaper(depth) => REQUESTS * u64::from(depth),
     };
     let (outcome, _) = rig.run(drive, Length::Requests(REQUESTS));
     assert_eq!(outcome.latency.count(), requests, "{rig:?}");
@@ -61,7 +61,7 @@ fn threads_are_told_that_their_end_is_near() {
 
 #[test]
 fn who_spins_needs_nobody() {
-    ends(&Rig { askers: Askers::Threads(1), ..rig("spin", Poller::Idle) }, device());
+    ends(&Rig { submitters: Submitters::Threads(1), ..rig("spin", Poller::Idle) }, device());
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn an_emulated_ssd_can_be_behind_it() {
 
 #[test]
 fn a_reaper_keeps_many_in_flight() {
-    ends(&Rig { askers: Askers::Reaper(32), depth: 16, ..rig("spin", Poller::Idle) }, device());
+    ends(&Rig { submitters: Submitters::Reaper(32), depth: 16, ..rig("spin", Poller::Idle) }, device());
 }
 
 #[test]

@@ -50,17 +50,17 @@ impl Rerun {
 
     /// Looks for one request; `None` when the run had no such number.
     pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
-        let lookout = Lookout { number, seen: None };
+        let poll_result = Lookout { number, seen: None };
         if self.scenario.kv.enabled {
-            return Ok(self.repeat_server(|| (), lookout)?.witness.seen);
+            return Ok(self.repeat_server(|| (), poll_result)?.witness.seen);
         }
         if self.scenario.host.is_on() {
-            return Ok(self.repeat_host(|| (), lookout)?.witness.seen);
+            return Ok(self.repeat_host(|| (), poll_result)?.witness.seen);
         }
         if self.scenario.array.drives > 0 {
-            return Ok(self.repeat_array(|| (), lookout)?.witness.seen);
+            return Ok(self.repeat_array(|| (), poll_result)?.witness.seen);
         }
-        Ok(self.repeat((), lookout)?.witness.seen)
+        Ok(self.repeat((), poll_result)?.witness.seen)
     }
 
     /// What chips and requests did in a window.

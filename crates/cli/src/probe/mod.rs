@@ -1,7 +1,7 @@
 //! `tailcut probe`: what a drive is like, and a simulated one that resembles it.
 
 pub mod arguments;
-pub mod danger;
+pub mod destructive_check;
 mod file;
 mod form;
 mod page;
@@ -14,7 +14,7 @@ use crate::output;
 use crate::run::write_json;
 use crate::terminal::{Tone, Waiting};
 use arguments::ProbeArguments;
-use danger::Danger;
+use destructive_check::DestructiveCheck;
 use std::io::Write;
 use std::path::Path;
 use tailcut_base::config::Choice;
@@ -93,10 +93,10 @@ type Told = (String, Vec<String>, Measured);
 
 fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Result<Told, Failure> {
     let name = device.display().to_string();
-    let danger = Danger::of(device, "probe", ", or probe it without --destroy-data")?;
-    let claim = if arguments.destroy_data { danger.claim()? } else { None };
+    let destructive_check = DestructiveCheck::of(device, "probe", ", or probe it without --destroy-data")?;
+    let claim = if arguments.destroy_data { destructive_check.claim()? } else { None };
     if arguments.destroy_data {
-        eprintln!("{}", danger.sentence());
+        eprintln!("{}", destructive_check.sentence());
     }
     // Another opener will not close it soon, so do not wait.
     let options = FileOptions {
@@ -106,7 +106,7 @@ fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Resu
         ..FileOptions::default()
     };
     let drive = FileDrive::open(device, options).map_err(|why| Failure::Input(format!("probe: {why}")))?;
-    let mut notes = danger.notes(arguments.destroy_data);
+    let mut notes = destructive_check.notes(arguments.destroy_data);
     if !drive.is_direct() {
         notes.push(String::from(
             "direct I/O is refused: what is measured is the page cache, and not what lies under it; take a file elsewhere, or the \

@@ -5,7 +5,7 @@ use super::arguments::PtsArguments;
 use super::watcher::Watcher;
 use crate::bench::path::others::Since;
 use crate::failure::Failure;
-use crate::probe::danger::Danger;
+use crate::probe::destructive_check::DestructiveCheck;
 use crate::probe::{DEPTH, DISTURBED};
 use crate::run::Scenario;
 use crate::scenario;
@@ -66,15 +66,15 @@ impl<'a> Subject<'a> {
     }
 
     fn device(device: &Path, arguments: &PtsArguments, watch: &'a Watcher) -> Result<Subject<'a>, Failure> {
-        let danger = Danger::of(device, "pts", "")?;
+        let destructive_check = DestructiveCheck::of(device, "pts", "")?;
         if !arguments.destroy_data {
-            return Err(danger.refuse());
+            return Err(destructive_check.refuse());
         }
-        let claim = danger.claim()?;
-        eprintln!("{}", danger.sentence());
+        let claim = destructive_check.claim()?;
+        eprintln!("{}", destructive_check.sentence());
         let options = FileOptions { is_hasty: true, depth: Some(DEPTH), ..FileOptions::default() };
         let drive = FileDrive::open(device, options).map_err(|why| Failure::Input(format!("pts: {why}")))?;
-        let mut notes = danger.notes(true);
+        let mut notes = destructive_check.notes(true);
         if !drive.is_direct() {
             notes.push(String::from(
                 "direct I/O is refused: what is tested is the page cache, and not what lies under it",
@@ -84,7 +84,7 @@ impl<'a> Subject<'a> {
         check(range, &drive)?;
         let pace = RealTime::new(Clock::start());
         let tester = Tester::new(drive, pace, arguments.form(), range, Purge::Trim, arguments.seed, watch);
-        let kind = if danger.is_device() { "a block device" } else { "a file" };
+        let kind = if destructive_check.is_device() { "a block device" } else { "a file" };
         let platform = platform(&tester, kind, device.display().to_string(), TRIM, notes);
         let (tester, others) = (AnyTester::Device(Box::new(tester)), Since::now(&cores()));
         Ok(Subject { tester, platform, _claim: claim, others })

@@ -14,7 +14,7 @@ use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent};
 use tailcut_rt::any::{BuildError, Making, Placement, Plan};
 use tailcut_rt::file::FileOptions;
-use tailcut_rt::probe::{Holdings, Objection, Purpose, Remedy};
+use tailcut_rt::probe::{DeviceUse, Objection, Purpose, Remedy};
 use tailcut_rt::{AnyDrive, Clock, MemoryDrive};
 
 /// The storage behind one export.
@@ -237,7 +237,7 @@ impl Served {
         };
         let object = |device: &PathBuf| {
             // A device that cannot be examined cannot be opened either; opening it reports why.
-            let Objection { why, remedy } = Holdings::of(device).ok()?.objection(purpose)?;
+            let Objection { why, remedy } = DeviceUse::of(device).ok()?.objection(purpose)?;
             let remedy = match remedy {
                 Remedy::Force if is_forced => return None,
                 Remedy::Force => "--force if that may be overwritten",

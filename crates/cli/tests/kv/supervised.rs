@@ -9,14 +9,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// The receiver of sd_notify messages.
-struct Supervisor(UnixDatagram);
+struct ServiceManager(UnixDatagram);
 
-impl Supervisor {
-    fn at(place: &Place) -> Supervisor {
+impl ServiceManager {
+    fn at(place: &Place) -> ServiceManager {
         let socket = UnixDatagram::bind(place.path("notify")).expect("a socket");
         // A test that would hang fails.
         socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
-        Supervisor(socket)
+        ServiceManager(socket)
     }
 
     /// The messages up to this line.
@@ -34,24 +34,24 @@ impl Supervisor {
 #[test]
 fn its_supervisor_is_told_when_it_serves_lives_and_ends() {
     let place = Place::new();
-    let supervisor = Supervisor::at(&place);
+    let service_manager = ServiceManager::at(&place);
     let path = place.path("notify");
     let mut server = Server::start_as(place, &["-t", "3"], |command| {
         command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "300000").env_remove("WATCHDOG_PID");
     });
-    let said = supervisor.hear("READY=1");
+    let said = service_manager.hear("READY=1");
     assert_eq!(said[0], "STATUS=starting");
     assert!(!said.contains(&String::from("WATCHDOG=1")), "{said:?}");
     assert!(server.client().set("a", "1"), "whoever is told that it is ready can use it");
     // Each of the server's threads has reported progress before the next round.
-    let said: Vec<String> = (0..3).flat_map(|_| supervisor.hear("WATCHDOG=1")).collect();
+    let said: Vec<String> = (0..3).flat_map(|_| service_manager.hear("WATCHDOG=1")).collect();
     assert!(
         said.iter().any(|line| line.starts_with("STATUS=0 connections, ") && line.ends_with(" 1 items")),
         "{said:?}"
     );
     let (_, code) = server.stop();
     assert_eq!(code, Some(0));
-    supervisor.hear("STOPPING=1");
+    service_manager.hear("STOPPING=1");
 }
 
 #[test]

@@ -175,7 +175,11 @@ impl Engine {
         let Some(flash) = self.flash.as_mut().filter(|_| holds(Rule::TombstonesAreWritten)) else { return };
         self.figures.tombstones += 1;
         if !flash.log.write_tombstone(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
-            assert_eq!(self.settings.keep, Keep::WhatIsUsed, "a store deletes only if it can write the tombstone");
+            assert_eq!(
+                self.settings.keep,
+                Keep::WhatIsUsed,
+                "a store deletes only if it can write the tombstone"
+            );
             // The disk has failed, and this cache deletes from memory all the same. The superblock, if the
             // disk still accepts it, invalidates the content of the disk for the next opening.
             flash.superblock.flushed = flash.log.last_sequence();

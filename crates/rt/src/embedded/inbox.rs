@@ -64,7 +64,7 @@ impl<T> Inbox<T> {
     }
 
     /// Disarms the inbox: the thread is awake.
-    pub fn hush(&self) {
+    pub fn disarm(&self) {
         let _ = rustix::io::read(&self.event, &mut [0u8; 8]);
     }
 

@@ -4,7 +4,7 @@
 //! interrupts: a wakeup across cores would delay the completions of all other requests
 //! (`docs/decisions/waiting-in-user-space.md`). Any drive can be put behind it.
 
-use super::pair::{DeviceEnd, Posting};
+use super::pair::{CompletionEntry, DeviceEnd};
 use super::wake_event::WakeEvent;
 use crate::clock::Clock;
 use crate::drive::{Announcement, Answers, Drive};
@@ -153,7 +153,7 @@ impl<D: Drive> Device<D> {
         assert!(owner.in_flight, "a drive answers what it was asked, once");
         owner.in_flight = false;
         response.id = owner.request;
-        self.ends[owner.end as usize].post(Posting::Ended(response));
+        self.ends[owner.end as usize].post(CompletionEntry::Ended(response));
         // The waiter of an announced request polls for its completion.
         self.quiet[owner.end as usize] &= owner.is_announced;
         self.free.push(name);
@@ -172,7 +172,7 @@ impl<D: Drive> Device<D> {
             let owner = &mut self.owners[name as usize];
             if owner.in_flight && owner.generation == generation && !owner.is_announced {
                 owner.is_announced = true;
-                self.ends[owner.end as usize].post(Posting::Soon(owner.request));
+                self.ends[owner.end as usize].post(CompletionEntry::Soon(owner.request));
                 self.quiet[owner.end as usize] = false;
             }
         }

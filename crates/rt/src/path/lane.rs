@@ -8,7 +8,7 @@
 //! Tags, queueing and order are those of [`PathQueue`], as in the simulator: the emulated controller records
 //! what was issued, and the rings transport requests and completions.
 
-use super::pair::{HostEnd, HostView, Posting};
+use super::pair::{CompletionEntry, HostEnd, HostView};
 use super::plan::Plan;
 use super::sync::{AtomicU32, Mutex, Ordering, Rule, holds, pause};
 use super::wake_event::WakeEvent;
@@ -247,14 +247,14 @@ impl Lane {
     fn absorb(&self, held: &mut Held, told: &mut Told) {
         while let Some(posting) = held.pair.take() {
             match posting {
-                Posting::Soon(slot) => {
+                CompletionEntry::Soon(slot) => {
                     let stage = &self.slots[slot as usize].stage;
                     assert_eq!(stage.load(Ordering::Relaxed), PENDING, "what is announced is in flight");
                     stage.store(ANNOUNCED, Ordering::Release);
                     self.note_served();
                     told.slots.push(slot);
                 }
-                Posting::Ended(response) => {
+                CompletionEntry::Ended(response) => {
                     let slot = response.id;
                     let before = held.answers[slot as usize].replace(response);
                     assert!(before.is_none(), "a request is answered once");

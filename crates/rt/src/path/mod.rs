@@ -3,7 +3,7 @@
 //! Descriptions, tags and queue are those of [`tailcut_host::path`]; `tailcut_sim` runs them on modelled
 //! cores. This module has the threads:
 //!
-//! * [`asker`]: threads that submit requests, one at a time or many;
+//! * [`submitter`]: threads that submit requests, one at a time or many;
 //! * [`lane`]: the state shared by the threads of one core, and the work of each on its way in and out;
 //! * [`watch`]: threads that poll for completions of others: woken by the device, on a timer, or at idle
 //!   priority;
@@ -11,10 +11,9 @@
 //!   posts work;
 //! * [`device`]: the device's thread, which runs any [`Drive`](crate::Drive); [`fixed`] is one;
 //! * [`plan`]: how threads implement a strategy, and which strategies are refused;
-//! * [`rig`]: the benchmark over all of these, timed by [`course`]; [`placement`]: cores and priorities.
+//! * [`rig`]: the benchmark over all of these, timed by [`control`]; [`placement`]: cores and priorities.
 
-pub mod asker;
-pub mod course;
+pub mod control;
 pub mod device;
 pub mod fixed;
 pub mod lane;
@@ -22,13 +21,14 @@ pub mod pair;
 pub mod placement;
 pub mod plan;
 pub mod rig;
+pub mod submitter;
 pub mod sync;
 pub mod wake_event;
 pub mod watch;
 
-pub use course::Length;
+pub use control::Length;
 pub use device::Rest;
 pub use fixed::FixedDrive;
 pub use placement::Usage;
 pub use plan::{Plan, Poller, Watch};
-pub use rig::{Askers, Outcome, Rig};
+pub use rig::{Outcome, Rig, Submitters};

@@ -14,7 +14,7 @@ use tailcut_host::{Bytes, Request, Response};
 /// A completion entry.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a box would be made for each request, a ring's places once")]
-pub enum Posting {
+pub enum CompletionEntry {
     /// This request will complete soon.
     Soon(RequestId),
     /// A request has completed.
@@ -36,7 +36,7 @@ struct Shared {
 #[derive(Debug)]
 pub struct HostEnd {
     submissions: Producer<Request<Bytes>>,
-    completions: Consumer<Posting>,
+    completions: Consumer<CompletionEntry>,
     view: HostView,
 }
 
@@ -48,7 +48,7 @@ pub struct HostView(Arc<Shared>);
 #[derive(Debug)]
 pub struct DeviceEnd {
     submissions: Consumer<Request<Bytes>>,
-    completions: Producer<Posting>,
+    completions: Producer<CompletionEntry>,
     shared: Arc<Shared>,
     posted: u32,
     rings: bool,
@@ -74,7 +74,7 @@ impl HostEnd {
 
     /// Takes the oldest completion entry.
     #[inline]
-    pub fn take(&mut self) -> Option<Posting> {
+    pub fn take(&mut self) -> Option<CompletionEntry> {
         self.completions.pop().ok()
     }
 
@@ -118,7 +118,7 @@ impl DeviceEnd {
 
     /// Posts an entry without waking a thread.
     #[inline]
-    pub fn post(&mut self, posting: Posting) {
+    pub fn post(&mut self, posting: CompletionEntry) {
         self.completions.push(posting).expect("the ring has two places for each tag");
         self.posted = self.posted.wrapping_add(1);
         self.shared.posted.store(self.posted, Ordering::Release);

@@ -1,12 +1,12 @@
 //! The benchmark of a path: assembles threads, lanes and a device, and measures them.
 
-use super::asker::{self, Share};
-use super::course::{Course, Length, Meter};
+use super::control::{BenchControl, Length, Meter};
 use super::device::{Device, Rest};
 use super::lane::Lane;
 use super::pair::queue_pair;
 use super::placement::{self, Usage};
 use super::plan::{Plan, Poller, Watch};
+use super::submitter::{self, Share};
 use super::wake_event::WakeEvent;
 use super::watch::watch;
 use crate::clock::Clock;
@@ -20,7 +20,7 @@ use tailcut_base::histogram::LatencyHistogram;
 
 /// The threads that submit requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Askers {
+pub enum Submitters {
     /// This many threads, each of which waits for its request.
     Threads(u32),
     /// One thread that keeps this many requests in flight and never waits.
@@ -33,7 +33,7 @@ pub struct Rig {
     /// Implementation of the strategy.
     pub plan: Plan,
     /// The threads that submit requests.
-    pub askers: Askers,
+    pub submitters: Submitters,
     /// Cores of submitting threads; each has a lane. A reaper uses the first.
     pub cores: Vec<usize>,
     /// The core of the device, which should not be one of `cores`.
@@ -78,7 +78,7 @@ pub struct Outcome {
 /// State shared by all threads of a benchmark.
 struct Run<'a> {
     rig: &'a Rig,
-    course: Course,
+    control: BenchControl,
     lanes: Vec<Lane>,
     /// Stops the threads that poll for others.
     stop: AtomicBool,
@@ -106,7 +106,7 @@ impl Rig {
         let lane = |(host, &slots): (_, &u32)| Lane::new(self.plan, slots, self.depth, host);
         let run = Run {
             rig: self,
-            course: Course::new(clock, length, self.threads(&slots)),
+            control: BenchControl::new(clock, length, self.threads(&slots)),
             lanes: hosts.into_iter().zip(&slots).map(lane).collect(),
             stop: AtomicBool::new(false),
         };
@@ -141,9 +141,9 @@ impl Rig {
 
     /// Number of slots of each lane.
     fn slots(&self) -> Vec<u32> {
-        match self.askers {
-            Askers::Reaper(depth) => vec![depth],
-            Askers::Threads(threads) => {
+        match self.submitters {
+            Submitters::Reaper(depth) => vec![depth],
+            Submitters::Threads(threads) => {
                 let lanes = (self.cores.len() as u32).min(threads);
                 (0..lanes).map(|lane| (threads - lane).div_ceil(lanes)).collect()
             }
@@ -152,9 +152,9 @@ impl Rig {
 
     /// Number of threads that start together: submitters, pollers, and the controlling one.
     fn threads(&self, slots: &[u32]) -> usize {
-        let asking = match self.askers {
-            Askers::Reaper(_) => 1,
-            Askers::Threads(threads) => threads as usize,
+        let asking = match self.submitters {
+            Submitters::Reaper(_) => 1,
+            Submitters::Threads(threads) => threads as usize,
         };
         asking + slots.len() + 1
     }
@@ -165,35 +165,36 @@ impl Run<'_> {
         let lanes = || self.lanes.iter().zip(&self.rig.cores);
         let watchers: Vec<_> =
             lanes().map(|(lane, &core)| scope.spawn(move || self.watch(lane, core))).collect();
-        let mut askers = Vec::new();
+        let mut submitters = Vec::new();
         for ((lane, &core), &slots) in lanes().zip(slots) {
-            let course = &self.course;
-            match self.rig.askers {
-                Askers::Reaper(_) => askers.push(scope.spawn(move || {
+            let control = &self.control;
+            match self.rig.submitters {
+                Submitters::Reaper(_) => submitters.push(scope.spawn(move || {
                     self.rig.settle(core, Part::Waiting);
-                    asker::reap(lane, course, slots)
+                    submitter::reap(lane, control, slots)
                 })),
-                Askers::Threads(_) => askers.extend((0..slots).map(|slot| {
+                Submitters::Threads(_) => submitters.extend((0..slots).map(|slot| {
                     scope.spawn(move || {
                         self.rig.settle(core, Part::Waiting);
-                        asker::ask(lane, course, slot)
+                        submitter::ask(lane, control, slot)
                     })
                 })),
             }
         }
-        let begun = self.course.direct();
-        let askers: Vec<Share> = askers.into_iter().map(|thread| thread.join().expect(FAILED)).collect();
-        let elapsed = self.course.clock().now().since(begun);
+        let begun = self.control.direct();
+        let submitters: Vec<Share> =
+            submitters.into_iter().map(|thread| thread.join().expect(FAILED)).collect();
+        let elapsed = self.control.clock().now().since(begun);
         self.stop.store(true, Ordering::Release);
         self.lanes.iter().for_each(|lane| _ = lane.event().wake());
         let watched = watchers.into_iter().map(|thread| thread.join().expect(FAILED));
-        self.outcome(elapsed, &askers, watched.fold(Usage::default(), Usage::and))
+        self.outcome(elapsed, &submitters, watched.fold(Usage::default(), Usage::and))
     }
 
-    fn outcome(&self, elapsed: Nanos, askers: &[Share], watched: Usage) -> Outcome {
+    fn outcome(&self, elapsed: Nanos, submitters: &[Share], watched: Usage) -> Outcome {
         let mut latency = LatencyHistogram::new();
-        askers.iter().for_each(|share| latency.merge(&share.latency));
-        let asked = askers.iter().fold(Usage::default(), |sum, share| sum.and(share.usage));
+        submitters.iter().for_each(|share| latency.merge(&share.latency));
+        let asked = submitters.iter().fold(Usage::default(), |sum, share| sum.and(share.usage));
         let is_idle = self.rig.plan.watch == Watch::Poller(Poller::Idle);
         let idle = if is_idle { watched.cpu } else { Nanos::ZERO };
         Outcome { elapsed, latency, usage: asked.and(watched), idle, wakes: 0 }
@@ -202,9 +203,9 @@ impl Run<'_> {
     fn watch(&self, lane: &Lane, core: usize) -> Usage {
         let is_idle = self.rig.plan.watch == Watch::Poller(Poller::Idle);
         self.rig.settle(core, if is_idle { Part::IdlePoller } else { Part::Waiting });
-        self.course.line_up();
+        self.control.wait_for_start();
         let mut meter = Meter::default();
-        watch(lane, self.course.clock(), &self.stop, || meter.look(&self.course));
+        watch(lane, self.control.clock(), &self.stop, || meter.look(&self.control));
         meter.used()
     }
 }

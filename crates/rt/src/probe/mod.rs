@@ -10,8 +10,8 @@
 
 pub mod bench;
 pub mod check;
+pub mod device_use;
 pub mod estimate;
-pub mod holdings;
 mod measured;
 mod pace;
 mod plan;
@@ -23,8 +23,8 @@ mod tests;
 
 pub use bench::Failed;
 pub use check::{Comparison, Unit, compare, simulate};
+pub use device_use::{DeviceUse, Objection, Own, Purpose, Remedy};
 pub use estimate::{Estimate, How, Origin};
-pub use holdings::{Holdings, Objection, Own, Purpose, Remedy};
 pub use measured::{End, Identity, Measured, Writes};
 pub use pace::{Pace, RealTime, VirtualTime};
 pub use plan::{Effort, Part, Prober};

@@ -86,7 +86,8 @@ impl Listener {
                 (Socket::Unix(listener, file_id(path).map_err(wrong)?), address.clone())
             }
             Address::Tcp(at) if !at.ip().is_loopback() && !access.allow_network => {
-                let is_guarded = access.encryption.as_ref().is_some_and(Encryption::keeps_strangers_out);
+                let is_guarded =
+                    access.encryption.as_ref().is_some_and(Encryption::requires_client_certificate);
                 return Err(if is_guarded {
                     CannotListen::NotMeant(*at)
                 } else {

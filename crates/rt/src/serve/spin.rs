@@ -58,11 +58,11 @@ impl Spin {
     }
 
     /// Adapts to the result of a poll phase.
-    pub fn judge(&mut self, end: LookOut) {
+    pub fn judge(&mut self, end: PollResult) {
         self.credit = match end {
-            LookOut::Found => (self.credit + 2).min(MOST_CREDIT),
-            LookOut::InVain => self.credit.saturating_sub(1),
-            LookOut::Away => self.credit.saturating_sub(MOST_CREDIT / 4),
+            PollResult::Found => (self.credit + 2).min(MOST_CREDIT),
+            PollResult::InVain => self.credit.saturating_sub(1),
+            PollResult::Away => self.credit.saturating_sub(MOST_CREDIT / 4),
         };
     }
 }
@@ -79,7 +79,7 @@ pub enum Look {
 }
 
 /// Polls repeatedly, for at most `patience`, until there is work or no client.
-pub fn look_out(clock: Clock, patience: Nanos, mut look: impl FnMut() -> Look) -> LookOut {
+pub fn look_out(clock: Clock, patience: Nanos, mut look: impl FnMut() -> Look) -> PollResult {
     let mut before = clock.now();
     let until = before.0 + patience.0;
     let mut was_away = false;
@@ -90,9 +90,9 @@ pub fn look_out(clock: Clock, patience: Nanos, mut look: impl FnMut() -> Look) -
         before = now;
         if seen != Look::Nothing || now.0 >= until {
             return match (was_away, seen) {
-                (true, _) => LookOut::Away,
-                (false, Look::Work) => LookOut::Found,
-                (false, _) => LookOut::InVain,
+                (true, _) => PollResult::Away,
+                (false, Look::Work) => PollResult::Found,
+                (false, _) => PollResult::InVain,
             };
         }
         std::hint::spin_loop();
@@ -101,7 +101,7 @@ pub fn look_out(clock: Clock, patience: Nanos, mut look: impl FnMut() -> Look) -
 
 /// Result of a poll phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LookOut {
+pub enum PollResult {
     /// It found work.
     Found,
     /// It found no work.
@@ -135,12 +135,12 @@ mod tests {
         for _ in 0..640 {
             if spin.patience() > Nanos::ZERO {
                 spent += 1;
-                spin.judge(LookOut::InVain);
+                spin.judge(PollResult::InVain);
             }
         }
         assert!(spent < 50, "{spent} look-outs in vain");
         while spin.patience() == Nanos::ZERO {}
-        spin.judge(LookOut::Found);
+        spin.judge(PollResult::Found);
         assert_eq!(spin.patience(), Nanos::micros(50));
         assert_eq!(Spin::new(Nanos::ZERO).patience(), Nanos::ZERO);
     }
@@ -148,13 +148,13 @@ mod tests {
     #[test]
     fn it_gives_up_sooner_where_others_need_the_processor() {
         let mut spin = Spin::new(Nanos::micros(50));
-        (0..4).for_each(|_| spin.judge(LookOut::Away));
+        (0..4).for_each(|_| spin.judge(PollResult::Away));
         assert_eq!(spin.patience(), Nanos::ZERO);
         // Successes are worth less than the cost when every fourth poll phase preempts another thread's work.
         for round in 0..400 {
-            spin.judge(if round % 4 == 0 { LookOut::Away } else { LookOut::Found });
+            spin.judge(if round % 4 == 0 { PollResult::Away } else { PollResult::Found });
         }
-        (0..2).for_each(|_| spin.judge(LookOut::Away));
+        (0..2).for_each(|_| spin.judge(PollResult::Away));
         assert_eq!(spin.patience(), Nanos::ZERO);
     }
 
@@ -164,13 +164,13 @@ mod tests {
         assert_eq!(spin.turn_priority(), None);
         let mut spin = Spin::new(Nanos::micros(200));
         assert_eq!((spin.turn_priority(), spin.turn_priority()), (Some(true), None));
-        spin.judge(LookOut::InVain);
+        spin.judge(PollResult::InVain);
         assert_eq!(spin.turn_priority(), None, "once in vain is no reason");
         spin.was_away();
         assert_eq!((spin.turn_priority(), spin.turn_priority()), (Some(false), None));
-        (0..15).for_each(|_| spin.judge(LookOut::Found));
+        (0..15).for_each(|_| spin.judge(PollResult::Found));
         assert_eq!(spin.turn_priority(), None);
-        (0..15).for_each(|_| spin.judge(LookOut::Found));
+        (0..15).for_each(|_| spin.judge(PollResult::Found));
         assert_eq!(spin.turn_priority(), Some(true));
     }
 }

@@ -19,7 +19,7 @@ mod wake_event;
 use lane::{Lane, Told};
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
-use pair::{DeviceEnd, Posting, queue_pair};
+use pair::{CompletionEntry, DeviceEnd, queue_pair};
 use plan::{Plan, Poller};
 use std::sync::Arc;
 use sync::{Rule, loses_a_wake_up};
@@ -115,11 +115,11 @@ impl Scene {
             event.wait_for(|| device.has_requests());
             let Request { id, block, data, .. } = device.take().expect("there is one");
             if self.announces {
-                device.post(Posting::Soon(id));
+                device.post(CompletionEntry::Soon(id));
                 device.interrupt();
             }
             let (status, busy_for, spans) = (Status::Success, Nanos(block), Spans::new());
-            device.post(Posting::Ended(Response { id, status, data, busy_for, spans }));
+            device.post(CompletionEntry::Ended(Response { id, status, data, busy_for, spans }));
             if !self.announces {
                 device.interrupt();
             }

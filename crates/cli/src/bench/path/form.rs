@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::fmt;
 use tailcut_base::Nanos;
 use tailcut_host::path::{Strategy, Wait};
-use tailcut_rt::path::{Askers, Plan, Poller, Rest, Rig, Watch};
+use tailcut_rt::path::{Plan, Poller, Rest, Rig, Submitters, Watch};
 
 /// A way to wait.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,11 @@ impl Form {
     ) -> Rig {
         Rig {
             plan: self.plan,
-            askers: if self.is_reaper { Askers::Reaper(REAPED) } else { Askers::Threads(threads) },
+            submitters: if self.is_reaper {
+                Submitters::Reaper(REAPED)
+            } else {
+                Submitters::Threads(threads)
+            },
             cores: waiting.to_vec(),
             device_core,
             rest,

@@ -29,17 +29,18 @@ use tailcut_host::wire::memcached::Users;
 use tailcut_rt::kv::{CannotServe, Limits, ListenOptions, Served, Server};
 use tailcut_rt::secret::read_secret;
 use tailcut_rt::serve::{Address, CannotListen};
-use tailcut_rt::{AnyDrive, Clock, Supervisor};
+use tailcut_rt::{AnyDrive, Clock, ServiceManager};
 use windows::Open;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
-    let supervisor = Supervisor::from_environment()
+    let service_manager = ServiceManager::from_environment()
         .map_err(|error| Failure::Operation(format!("cannot reach who has started it: {error}")))?;
     let options = Options::read(arguments)?;
-    let reporter = Reporter::new(Log::start(arguments.log, arguments.verbose, std::io::stderr()), supervisor);
+    let reporter =
+        Reporter::new(Log::start(arguments.log, arguments.verbose, std::io::stderr()), service_manager);
     let done = serve_with(arguments, &options, &interrupt, &reporter, out);
     reporter.flush();
     done

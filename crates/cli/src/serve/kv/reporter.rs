@@ -7,7 +7,7 @@ use tailcut_base::Nanos;
 use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
 use tailcut_host::kv::session::Sums;
-use tailcut_rt::Supervisor;
+use tailcut_rt::ServiceManager;
 use tailcut_rt::ctl::presence_name;
 use tailcut_rt::kv::{Event, Events, Fault, Figures};
 
@@ -15,18 +15,18 @@ use tailcut_rt::kv::{Event, Events, Fault, Figures};
 #[derive(Clone, Debug)]
 pub struct Reporter {
     log: Log,
-    supervisor: Arc<Supervisor>,
+    service_manager: Arc<ServiceManager>,
 }
 
 impl Reporter {
     /// By these ways.
-    pub fn new(log: Log, supervisor: Supervisor) -> Reporter {
-        Reporter { log, supervisor: Arc::new(supervisor) }
+    pub fn new(log: Log, service_manager: ServiceManager) -> Reporter {
+        Reporter { log, service_manager: Arc::new(service_manager) }
     }
 
     /// The service manager's watchdog interval; `None` without a watchdog.
     pub fn watchdog(&self) -> Option<Duration> {
-        self.supervisor.watchdog()
+        self.service_manager.watchdog()
     }
 
     /// Something that the user should know.
@@ -44,7 +44,7 @@ impl Reporter {
         let version = env!("CARGO_PKG_VERSION");
         let text = format!("tailcut {version} starts: {what}");
         self.log.tell(Entry::new(Level::Note, "start", text).with("version", version));
-        self.supervisor.status("starting");
+        self.service_manager.status("starting");
     }
 
     /// A callback that reports the progress of opening a store.
@@ -54,7 +54,7 @@ impl Reporter {
             if Instant::now() >= next {
                 next = Instant::now() + EVERY;
                 let text = format!("opening: {looked_at} of {all} segments looked at");
-                reporter.supervisor.is_starting(&text, PATIENCE);
+                reporter.service_manager.is_starting(&text, PATIENCE);
                 let entry = Entry::new(Level::Note, "opening", text);
                 reporter.log.tell(entry.with("looked_at", looked_at).with("of", all));
             }
@@ -69,7 +69,7 @@ impl Reporter {
         });
         let text =
             format!("ready after {seconds:.3} s with {items} items{recovery} at {}", places.join(", "));
-        self.supervisor.is_ready(&format!("serving at {}", places.join(", ")));
+        self.service_manager.is_ready(&format!("serving at {}", places.join(", ")));
         let entry = Entry::new(Level::Note, "ready", text).with("seconds", seconds);
         self.log.tell(entry.with("items", items).with("addresses", places));
     }
@@ -84,15 +84,15 @@ impl Reporter {
 
     /// Reports the status line, and that the server is alive if `is_alive`.
     pub fn going_on(&self, status: &str, is_alive: bool) {
-        self.supervisor.status(status);
+        self.service_manager.status(status);
         if is_alive {
-            self.supervisor.is_alive();
+            self.service_manager.is_alive();
         }
     }
 
     /// The end has begun.
     pub fn stopping(&self) {
-        self.supervisor.is_stopping();
+        self.service_manager.is_stopping();
         let text = "stopping: finishing what is under way";
         self.log.tell(Entry::new(Level::Note, "stopping", text));
     }

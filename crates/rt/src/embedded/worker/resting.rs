@@ -17,7 +17,7 @@ impl<D: Steered> Worker<D> {
         let mut events = [MaybeUninit::uninit(); 2];
         // The next iteration polls all sources.
         look(&self.epoll, patience, &mut events);
-        self.inbox.0.hush();
+        self.inbox.0.disarm();
     }
 
     /// Arms the inbox and the drive to wake the thread; false if there is work already. During shutdown, no

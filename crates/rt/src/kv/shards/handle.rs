@@ -27,7 +27,7 @@ pub(super) struct Outputs {
     /// Replies to clients of this thread.
     replies: VecDeque<Reply>,
     /// Replies to clients of other threads, by thread.
-    mail: Vec<Vec<Reply>>,
+    outgoing: Vec<Vec<Reply>>,
     /// Requests to the drive, with their shards.
     requests: Vec<(u32, Request<Bytes>)>,
     /// Shards that may have requests to the drive and have not been polled.
@@ -39,9 +39,9 @@ pub(super) struct Outputs {
 impl ShardHandle {
     /// A handle for the thread with this number.
     pub fn new(common: Arc<Common>, thread: u32) -> ShardHandle {
-        let mail = (0..common.threads()).map(|_| Vec::new()).collect();
+        let outgoing = (0..common.threads()).map(|_| Vec::new()).collect();
         let (replies, requests, touched) = (VecDeque::new(), Vec::new(), Vec::new());
-        let outputs = Outputs { thread, replies, mail, requests, touched, has_appointment: false };
+        let outputs = Outputs { thread, replies, outgoing, requests, touched, has_appointment: false };
         ShardHandle { common, now: Time::ZERO, unix: 0, outputs }
     }
 
@@ -127,9 +127,9 @@ impl ShardHandle {
     }
 
     /// Sends replies and requests to the threads that own the clients and the drive.
-    pub fn send_mail(&mut self) {
+    pub fn send_replies(&mut self) {
         let outputs = &mut self.outputs;
-        for (thread, replies) in (0..).zip(&mut outputs.mail).filter(|(_, replies)| !replies.is_empty()) {
+        for (thread, replies) in (0..).zip(&mut outputs.outgoing).filter(|(_, replies)| !replies.is_empty()) {
             self.common.post(thread, Message::Replies(std::mem::take(replies)));
         }
         let is_news = std::mem::take(&mut outputs.has_appointment);
@@ -236,7 +236,7 @@ impl Outputs {
     fn sort(&mut self, reply: Reply) {
         match reply.requester.group == self.thread {
             true => self.replies.push_back(reply),
-            false => self.mail[reply.requester.group as usize].push(reply),
+            false => self.outgoing[reply.requester.group as usize].push(reply),
         }
     }
 }

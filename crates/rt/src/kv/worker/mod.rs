@@ -278,7 +278,7 @@ impl<D: Steered> Worker<D> {
             }
             self.note_progress(now);
         }
-        self.shards.send_mail();
+        self.shards.send_replies();
     }
 
     /// Passes deferred replies to their clients.

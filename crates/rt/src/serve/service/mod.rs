@@ -165,7 +165,7 @@ impl<D: Steered> Service<D> {
         live: Arc<Live>,
     ) -> io::Result<Service<D>> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &*mailbox, EventData::new_u64(MAIL), EventFlags::IN)?;
+        epoll::add(&epoll, &*mailbox, EventData::new_u64(MAILBOX), EventFlags::IN)?;
         if let Some(wakes) = drive.wakes() {
             epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
         }
@@ -303,7 +303,7 @@ fn token(slot: u32, generation: u32) -> u64 {
 
 /// Events watched on each connection. Edge-triggered: each socket is read until it is empty.
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
-const MAIL: u64 = u64::MAX;
+const MAILBOX: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
 const KERNEL: u64 = u64::MAX - 2;
 /// Slot number of the server's own requests.

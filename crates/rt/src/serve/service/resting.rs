@@ -1,8 +1,8 @@
 //! Idle service: it busy-polls for a while, and then sleeps.
 
 use super::super::look::look;
-use super::super::spin::{self, AWAY, Look, LookOut};
-use super::{ARRIVING, DRIVE, KERNEL, LOOK_AFTER, LOOK_EVERY, MAIL, Service, Stopping};
+use super::super::spin::{self, AWAY, Look, PollResult};
+use super::{ARRIVING, DRIVE, KERNEL, LOOK_AFTER, LOOK_EVERY, MAILBOX, Service, Stopping};
 use crate::ctl::Steered;
 use crate::serve::ublk::Queue;
 use crate::system;
@@ -58,7 +58,7 @@ impl<D: Steered> Service<D> {
     }
 
     /// Busy-polls for work, for at most `patience`.
-    fn look_out(&mut self, patience: Nanos) -> LookOut {
+    fn look_out(&mut self, patience: Nanos) -> PollResult {
         spin::look_out(self.clock, patience, || {
             let is_alone = self.connected() == 1 && self.kernel.is_none() && self.drive.wakes().is_none();
             if is_alone && self.stopping == Stopping::Not {
@@ -119,7 +119,7 @@ impl<D: Steered> Service<D> {
     fn note_event(&mut self, event: Event) {
         let (flags, data) = (event.flags, event.data.u64());
         match data {
-            MAIL => {
+            MAILBOX => {
                 // A stop message is work as well: the next iteration closes connections that can be closed.
                 self.is_told = true;
                 return self.receive_messages();

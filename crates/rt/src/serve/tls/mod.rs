@@ -51,7 +51,7 @@ impl Encryption {
     }
 
     /// True if only clients with a certificate are served.
-    pub fn keeps_strangers_out(&self) -> bool {
+    pub fn requires_client_certificate(&self) -> bool {
         self.is_required && self.certificates.verify_peer()
     }
 }

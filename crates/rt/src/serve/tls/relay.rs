@@ -73,7 +73,7 @@ impl Relay {
         clock: Clock,
     ) -> io::Result<Relay> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &*mailbox, EventData::new_u64(MAIL), EventFlags::IN)?;
+        epoll::add(&epoll, &*mailbox, EventData::new_u64(MAILBOX), EventFlags::IN)?;
         let links = Links {
             certificates: certificates.clone(),
             mailbox: Arc::clone(&mailbox),
@@ -139,7 +139,7 @@ impl Links {
 
     fn note(&mut self, event: Event) {
         let (flags, data) = (event.flags, event.data.u64());
-        if data == MAIL {
+        if data == MAILBOX {
             return self.receive_messages();
         }
         let (generation, place, is_inner) = ((data >> 32) as u32, (data as u32) >> 1, data & 1 == 1);
@@ -267,6 +267,6 @@ fn token(place: u32, generation: u32, which: u64) -> u64 {
     u64::from(generation) << 32 | u64::from(place) << 1 | which
 }
 
-const MAIL: u64 = u64::MAX;
+const MAILBOX: u64 = u64::MAX;
 /// Maximum number of events per poll.
 const EVENTS: usize = 64;

@@ -14,7 +14,7 @@ use tailcut_host::array::record::{RECORD_BLOCKS, Record};
 
 /// Content and users of a file or block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holdings {
+pub struct DeviceUse {
     /// Path, with links resolved.
     pub path: PathBuf,
     /// True for a block device, false for a file.
@@ -120,12 +120,12 @@ const LOOK: usize = 1 << 20;
 /// Bytes examined at the end.
 const LOOK_AT_END: u64 = 192 << 10;
 
-impl Holdings {
+impl DeviceUse {
     /// Examines a file or device.
     ///
     /// # Errors
     /// If it cannot be opened, or is neither.
-    pub fn of(path: &Path) -> io::Result<Holdings> {
+    pub fn of(path: &Path) -> io::Result<DeviceUse> {
         let path = fs::canonicalize(path)?;
         // Opening a pipe would block.
         let file = open(&path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
@@ -151,7 +151,7 @@ impl Holdings {
         signatures.extend(own.iter().map(|(_, name)| name.clone()));
         signatures.dedup();
         let own = own.into_iter().map(|(own, _)| own).collect();
-        Ok(Holdings { path, is_device, bytes, signatures, own, is_written, users })
+        Ok(DeviceUse { path, is_device, bytes, signatures, own, is_written, users })
     }
 
     /// The objection to opening it for a purpose, other than to read it. A new array or store over one of the
@@ -355,8 +355,8 @@ mod tests {
         for &(offset, bytes, name) in &MARKS {
             let mut beginning = vec![0; 1 << 17];
             beginning[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
-            let holdings = Holdings::of(file(&beginning).path()).expect("a file");
-            assert_eq!((holdings.signatures, holdings.is_written), (vec![name.to_owned()], true));
+            let device_use = DeviceUse::of(file(&beginning).path()).expect("a file");
+            assert_eq!((device_use.signatures, device_use.is_written), (vec![name.to_owned()], true));
             beginning[offset as usize] ^= 1;
             assert!(signatures(&beginning).is_empty(), "{name}");
         }
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_and_a_boot_sector() {
-        let empty = Holdings::of(file(&[0; 8192]).path()).expect("a file");
+        let empty = DeviceUse::of(file(&[0; 8192]).path()).expect("a file");
         assert_eq!((empty.bytes, empty.is_written, empty.is_device), (8192, false, false));
         assert!(
             empty.signatures.is_empty() && empty.users.is_empty() && empty.claim().expect("free").is_none()
@@ -377,12 +377,12 @@ mod tests {
     #[test]
     fn what_is_no_drive_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        assert_eq!(Holdings::of(folder.path()).expect_err("a folder").kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(DeviceUse::of(folder.path()).expect_err("a folder").kind(), io::ErrorKind::InvalidInput);
         assert_eq!(
-            Holdings::of(Path::new("/dev/null")).expect_err("no disk").kind(),
+            DeviceUse::of(Path::new("/dev/null")).expect_err("no disk").kind(),
             io::ErrorKind::InvalidInput
         );
-        assert!(Holdings::of(&folder.path().join("none")).is_err());
+        assert!(DeviceUse::of(&folder.path().join("none")).is_err());
     }
 
     /// The root of a machine is mounted, usually from a block device.
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn what_a_drive_holds_decides_what_it_may_be_opened_for() {
         let ext4 = "an ext2, ext3 or ext4 file system";
-        let holding = |signatures: &[&str], own: &[Own]| Holdings {
+        let holding = |signatures: &[&str], own: &[Own]| DeviceUse {
             path: "/dev/sdx".into(),
             is_device: true,
             bytes: 1 << 30,
@@ -412,10 +412,10 @@ mod tests {
             users: Vec::new(),
         };
         use Purpose::{NewArray, NewStore, OpenArray, OpenStore, Serve};
-        let refusals = |holdings: &Holdings| -> Vec<Purpose> {
+        let refusals = |device_use: &DeviceUse| -> Vec<Purpose> {
             let all = [Serve, NewArray, OpenArray, NewStore, OpenStore];
             let is_refused = |purpose: &Purpose| {
-                let objection = holdings.objection(*purpose);
+                let objection = device_use.objection(*purpose);
                 assert!(objection.as_ref().is_none_or(|objection| objection.remedy != Remedy::Release));
                 objection.is_some()
             };
@@ -436,7 +436,7 @@ mod tests {
         for is_device in [true, false] {
             let (path, signatures) = (PathBuf::from("/dev/sdx"), Vec::new());
             let (own, users) = (Vec::new(), users.clone());
-            let used = Holdings { path, is_device, bytes: 0, signatures, own, is_written: false, users };
+            let used = DeviceUse { path, is_device, bytes: 0, signatures, own, is_written: false, users };
             for purpose in [Purpose::Serve, Purpose::OpenArray, Purpose::NewStore] {
                 let objection = used.objection(purpose).expect("it is in use");
                 assert_eq!(objection.why, "it is mounted at /home");
@@ -451,16 +451,16 @@ mod tests {
             for block in 0..2 {
                 let mut beginning = vec![0; 1 << 17];
                 beginning[block * 4096..][..8].copy_from_slice(magic);
-                let holdings = Holdings::of(file(&beginning).path()).expect("a file");
-                assert_eq!(holdings.own, [own], "{:?}", holdings.signatures);
+                let device_use = DeviceUse::of(file(&beginning).path()).expect("a file");
+                assert_eq!(device_use.own, [own], "{:?}", device_use.signatures);
             }
         }
         for (before, multiple, mark, name) in MARKS_AT_END {
             let bytes = (1 << 20) + 12_800;
             let mut content = vec![0; bytes as usize];
             content[((bytes - before) / multiple * multiple) as usize..][..mark.len()].copy_from_slice(mark);
-            let holdings = Holdings::of(file(&content).path()).expect("a file");
-            assert!(holdings.signatures.iter().any(|found| found == name), "{name}: {holdings:?}");
+            let device_use = DeviceUse::of(file(&content).path()).expect("a file");
+            assert!(device_use.signatures.iter().any(|found| found == name), "{name}: {device_use:?}");
         }
     }
 }

@@ -11,26 +11,26 @@ use std::time::Duration;
 
 /// The connection to the service manager, if there is one.
 #[derive(Debug, Default)]
-pub struct Supervisor {
+pub struct ServiceManager {
     reached: Option<(UnixDatagram, SocketAddr)>,
     watchdog: Option<Duration>,
 }
 
-impl Supervisor {
+impl ServiceManager {
     /// Connects as the environment specifies.
     ///
     /// # Errors
     /// If `NOTIFY_SOCKET` is not a socket address, or the process is out of descriptors.
-    pub fn from_environment() -> io::Result<Supervisor> {
-        let Some(name) = env::var_os("NOTIFY_SOCKET") else { return Ok(Supervisor::default()) };
+    pub fn from_environment() -> io::Result<ServiceManager> {
+        let Some(name) = env::var_os("NOTIFY_SOCKET") else { return Ok(ServiceManager::default()) };
         let reached = (UnixDatagram::unbound()?, address(name.as_encoded_bytes())?);
         let number = |name| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
         let is_meant = number("WATCHDOG_PID").is_none_or(|process| process == u64::from(std::process::id()));
         let micros = number("WATCHDOG_USEC").filter(|&micros| is_meant && micros > 0);
-        Ok(Supervisor { reached: Some(reached), watchdog: micros.map(Duration::from_micros) })
+        Ok(ServiceManager { reached: Some(reached), watchdog: micros.map(Duration::from_micros) })
     }
 
-    /// Maximum interval between calls of [`Supervisor::is_alive`] that the service manager accepts. None if
+    /// Maximum interval between calls of [`ServiceManager::is_alive`] that the service manager accepts. None if
     /// it has no watchdog.
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog
@@ -91,9 +91,9 @@ mod tests {
         String::from_utf8(room[..bytes].to_vec()).expect("it is text")
     }
 
-    fn with(socket: SocketAddr) -> Supervisor {
+    fn with(socket: SocketAddr) -> ServiceManager {
         let unbound = UnixDatagram::unbound().expect("a socket");
-        Supervisor { reached: Some((unbound, socket)), watchdog: None }
+        ServiceManager { reached: Some((unbound, socket)), watchdog: None }
     }
 
     #[test]
@@ -108,13 +108,13 @@ mod tests {
         let name = format!("tailcut-test-{}", std::process::id());
         let at = SocketAddr::from_abstract_name(&name).expect("a name");
         let listener = UnixDatagram::bind_addr(&at).expect("a socket");
-        let supervisor = of(format!("@{name}").as_bytes());
-        supervisor.is_stopping();
-        supervisor.is_starting("a quarter", Duration::from_secs(2));
+        let service_manager = of(format!("@{name}").as_bytes());
+        service_manager.is_stopping();
+        service_manager.is_starting("a quarter", Duration::from_secs(2));
         assert!(hear(&listener).starts_with("STOPPING=1\n"));
         assert_eq!(hear(&listener), "STATUS=a quarter\nEXTEND_TIMEOUT_USEC=2000000");
         drop(listener);
-        supervisor.is_alive();
+        service_manager.is_alive();
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Submitting threads: those that wait for each read, and those that keep many reads in flight.
 
-use super::course::{Course, Meter};
+use super::control::{BenchControl, Meter};
 use super::lane::{Lane, Told};
 use super::placement::Usage;
 use super::sync::pause;
@@ -23,15 +23,15 @@ pub struct Share {
 const BLOCKS: u64 = 1 << 10;
 
 /// A thread with one slot: reads block after block, and waits for each.
-pub fn ask(lane: &Lane, course: &Course, slot: RequestId) -> Share {
-    let (clock, mut told, mut data) = (course.clock(), Told::default(), Vec::new());
+pub fn ask(lane: &Lane, control: &BenchControl, slot: RequestId) -> Share {
+    let (clock, mut told, mut data) = (control.clock(), Told::default(), Vec::new());
     let (mut share, mut meter) = (Share::default(), Meter::default());
     let mut blocks = Stream::new(u64::from(slot), "blocks");
     let mut done = 0;
-    course.line_up();
-    while course.goes_on(done) {
-        meter.look(course);
-        let counts = course.counts();
+    control.wait_for_start();
+    while control.is_running(done) {
+        meter.look(control);
+        let counts = control.counts();
         let begun = clock.now();
         lane.enter(begun, slot, read(slot, blocks.below(BLOCKS), data), &mut told);
         lane.wait(|| clock.now(), slot, &mut told);
@@ -47,16 +47,16 @@ pub fn ask(lane: &Lane, course: &Course, slot: RequestId) -> Share {
 }
 
 /// A reaper: keeps all of its `slots` slots in flight, and never sleeps.
-pub fn reap(lane: &Lane, course: &Course, slots: u32) -> Share {
-    let (clock, mut told, mut meter) = (course.clock(), Told::default(), Meter::default());
+pub fn reap(lane: &Lane, control: &BenchControl, slots: u32) -> Share {
+    let (clock, mut told, mut meter) = (control.clock(), Told::default(), Meter::default());
     let mut reaper = Reaper::new(slots);
     let mut answers = Vec::with_capacity(slots as usize);
-    course.line_up();
-    while reaper.goes_on(course) {
-        meter.look(course);
+    control.wait_for_start();
+    while reaper.is_running(control) {
+        meter.look(control);
         let now = clock.now();
-        if reaper.may_ask(course) {
-            lane.enter_many(now, std::iter::from_fn(|| reaper.ask(course, now)), &mut told);
+        if reaper.may_ask(control) {
+            lane.enter_many(now, std::iter::from_fn(|| reaper.ask(control, now)), &mut told);
         }
         if lane.has_news() {
             lane.reap(clock.now(), &mut answers, &mut told);
@@ -93,20 +93,20 @@ impl Reaper {
         }
     }
 
-    fn may_ask(&self, course: &Course) -> bool {
-        !self.idle.is_empty() && course.goes_on(self.asked / u64::from(self.slots))
+    fn may_ask(&self, control: &BenchControl) -> bool {
+        !self.idle.is_empty() && control.is_running(self.asked / u64::from(self.slots))
     }
 
-    fn goes_on(&self, course: &Course) -> bool {
-        self.idle.len() < self.slots as usize || self.may_ask(course)
+    fn is_running(&self, control: &BenchControl) -> bool {
+        self.idle.len() < self.slots as usize || self.may_ask(control)
     }
 
-    fn ask(&mut self, course: &Course, now: Time) -> Option<Request<Bytes>> {
-        if !self.may_ask(course) {
+    fn ask(&mut self, control: &BenchControl, now: Time) -> Option<Request<Bytes>> {
+        if !self.may_ask(control) {
             return None;
         }
         let (slot, data) = self.idle.pop()?;
-        self.begun[slot as usize] = if course.counts() { now } else { Time::NEVER };
+        self.begun[slot as usize] = if control.counts() { now } else { Time::NEVER };
         self.asked += 1;
         Some(read(slot, self.blocks.below(BLOCKS), data))
     }

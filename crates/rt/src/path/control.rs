@@ -22,7 +22,7 @@ pub enum Length {
 
 /// Controls the phases of a measurement.
 #[derive(Debug)]
-pub struct Course {
+pub struct BenchControl {
     clock: Clock,
     length: Length,
     phase: AtomicU32,
@@ -33,11 +33,11 @@ const RAMP: u32 = 0;
 const MEASURE: u32 = 1;
 const STOP: u32 = 2;
 
-impl Course {
+impl BenchControl {
     /// A measurement with `threads` threads, including the one that controls it.
-    pub fn new(clock: Clock, length: Length, threads: usize) -> Course {
+    pub fn new(clock: Clock, length: Length, threads: usize) -> BenchControl {
         let phase = if matches!(length, Length::Requests(_)) { MEASURE } else { RAMP };
-        Course { clock, length, phase: AtomicU32::new(phase), ready: Barrier::new(threads) }
+        BenchControl { clock, length, phase: AtomicU32::new(phase), ready: Barrier::new(threads) }
     }
 
     /// The clock that all threads share.
@@ -46,14 +46,14 @@ impl Course {
     }
 
     /// Called by a thread that is in place; returns when all threads are.
-    pub fn line_up(&self) {
+    pub fn wait_for_start(&self) {
         self.ready.wait();
     }
 
     /// Runs the phases; returns the start of the measured interval. The measurement ends when all threads
     /// have seen its end.
     pub fn direct(&self) -> Time {
-        self.line_up();
+        self.wait_for_start();
         if let Length::Time { ramp, measured } = self.length {
             placement::sleep(ramp);
             self.phase.store(MEASURE, Ordering::Release);
@@ -73,7 +73,7 @@ impl Course {
 
     /// True if a slot that has completed `done` requests has to start another.
     #[inline]
-    pub fn goes_on(&self, done: u64) -> bool {
+    pub fn is_running(&self, done: u64) -> bool {
         match self.length {
             Length::Time { .. } => self.phase.load(Ordering::Relaxed) != STOP,
             Length::Requests(requests) => done < requests,
@@ -88,8 +88,8 @@ pub struct Meter(Option<Usage>);
 impl Meter {
     /// Records the usage at the start of the measured interval; has to be called often.
     #[inline]
-    pub fn look(&mut self, course: &Course) {
-        if self.0.is_none() && course.counts() {
+    pub fn look(&mut self, control: &BenchControl) {
+        if self.0.is_none() && control.counts() {
             self.0 = Some(Usage::of_thread());
         }
     }

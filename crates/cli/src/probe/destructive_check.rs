@@ -4,11 +4,11 @@ use crate::failure::Failure;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use tailcut_base::quantity::show_bytes;
-use tailcut_rt::probe::Holdings;
+use tailcut_rt::probe::DeviceUse;
 
 /// The content of a device and its users.
-pub struct Danger {
-    holdings: Holdings,
+pub struct DestructiveCheck {
+    device_use: DeviceUse,
     name: String,
     /// The command that asks.
     command: &'static str,
@@ -16,16 +16,20 @@ pub struct Danger {
     instead: &'static str,
 }
 
-impl Danger {
+impl DestructiveCheck {
     /// Looks at the device, for a command of that name. `instead` ends the sentence on what to do if the
     /// device is in use.
     ///
     /// # Errors
     /// When it cannot be read, or is no file and no block device.
-    pub fn of(device: &Path, command: &'static str, instead: &'static str) -> Result<Danger, Failure> {
+    pub fn of(
+        device: &Path,
+        command: &'static str,
+        instead: &'static str,
+    ) -> Result<DestructiveCheck, Failure> {
         let name = device.display().to_string();
-        match Holdings::of(device) {
-            Ok(holdings) => Ok(Danger { holdings, name, command, instead }),
+        match DeviceUse::of(device) {
+            Ok(device_use) => Ok(DestructiveCheck { device_use, name, command, instead }),
             Err(why) => Err(Failure::Input(format!(
                 "{command}: {name}: {why}; give a file or a block device that you may read, such as /dev/nvme0n1"
             ))),
@@ -44,15 +48,15 @@ impl Danger {
                 self.command, self.name, self.instead
             ))
         };
-        if !self.holdings.users.is_empty() {
-            return Err(refused(&self.holdings.users.join(", ")));
+        if !self.device_use.users.is_empty() {
+            return Err(refused(&self.device_use.users.join(", ")));
         }
-        self.holdings.claim().map_err(|why| refused(&why.to_string()))
+        self.device_use.claim().map_err(|why| refused(&why.to_string()))
     }
 
     /// It is a block device, not a file.
     pub fn is_device(&self) -> bool {
-        self.holdings.is_device
+        self.device_use.is_device
     }
 
     /// The announcement of what will be destroyed.
@@ -71,12 +75,12 @@ impl Danger {
                 self.subject(),
                 self.contents()
             ));
-            let users = self.holdings.users.iter();
+            let users = self.device_use.users.iter();
             notes.extend(
                 users.map(|user| format!("{user}: what others do with it meanwhile is measured as well")),
             );
         }
-        if !self.holdings.is_device {
+        if !self.device_use.is_device {
             notes.push("a file: what is measured is the file system and what lies under it".into());
         }
         notes
@@ -93,15 +97,15 @@ impl Danger {
     }
 
     fn subject(&self) -> String {
-        let kind = if self.holdings.is_device { "the block device" } else { "the file" };
-        let size = show_bytes(self.holdings.bytes as f64);
-        format!("{size} of {kind} {}", self.holdings.path.display())
+        let kind = if self.device_use.is_device { "the block device" } else { "the file" };
+        let size = show_bytes(self.device_use.bytes as f64);
+        format!("{size} of {kind} {}", self.device_use.path.display())
     }
 
     fn contents(&self) -> String {
-        let holdings = &self.holdings;
-        match holdings.signatures.as_slice() {
-            [] if holdings.is_written => String::from("data of no known kind"),
+        let device_use = &self.device_use;
+        match device_use.signatures.as_slice() {
+            [] if device_use.is_written => String::from("data of no known kind"),
             [] => String::from("its first MiB is empty, and nothing known is on it"),
             names => names.join(", "),
         }
