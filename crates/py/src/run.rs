@@ -16,7 +16,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_sim::columns;
 use tailcut_sim::report::class_kind;
-use tailcut_sim::world::{Stats, Witness};
+use tailcut_sim::world::{RequestObserver, Stats};
 
 /// A run with results.
 #[pyclass(frozen, module = "tailcut._tailcut")]

@@ -1,11 +1,11 @@
 //! Every request of a run, column by column, for programs that look at the requests themselves.
 
-use crate::world::{Finished, Witness};
+use crate::world::{Finished, RequestObserver};
 use tailcut_base::cause::CAUSES;
 use tailcut_base::config::Choice;
 use tailcut_base::{Cause, Spans, Status};
 
-/// A witness that keeps the requests of the measurement: a list for each thing that is known of them, all of
+/// An observer that keeps the requests of the measurement: a list for each thing that is known of them, all of
 /// one length, in the order of their ends. Times are in ns of virtual time.
 ///
 /// A request takes 59 bytes, and 8 more for each cause that some request waited for. There are no more of
@@ -106,7 +106,7 @@ impl Columns {
     }
 }
 
-impl Witness for Columns {
+impl RequestObserver for Columns {
     fn request(&mut self, request: &Finished<&Spans>) {
         if !request.counts {
             return;

@@ -1,7 +1,7 @@
 //! A world driven to its end, with the drive's figures at both ends of the measurement.
 
 use crate::storage::Storage;
-use crate::world::{Observer, Progress, RunError, Witness, World};
+use crate::world::{Observer, Progress, RequestObserver, RunError, World};
 use std::fmt;
 use std::ops::ControlFlow;
 use tailcut_base::Time;
@@ -50,7 +50,7 @@ impl std::error::Error for RunFailed {}
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_to_end<S: Storage, W: Witness>(
+pub fn run_to_end<S: Storage, W: RequestObserver>(
     world: &mut World<S, W>,
     horizon: Time,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
@@ -62,7 +62,7 @@ pub fn run_to_end<S: Storage, W: Witness>(
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run_to_end_observed<S: Storage, W: Witness>(
+pub fn run_to_end_observed<S: Storage, W: RequestObserver>(
     world: &mut World<S, W>,
     horizon: Time,
     watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,

@@ -1,6 +1,5 @@
 //! Virtual time: a world in which workloads meet devices, deterministic to the byte.
 
-mod alarms;
 pub mod array;
 pub mod characterization;
 pub mod columns;
@@ -14,6 +13,7 @@ pub mod sizing;
 pub mod storage;
 pub mod study;
 pub mod timeline;
+mod timer_heap;
 pub mod torture;
 pub mod trace;
 pub mod workload;

@@ -1,6 +1,6 @@
 //! Whether a run keeps a promise, and how many requests can tell.
 
-use super::promise::{Promise, Standing, Term};
+use super::promise::{Evaluation, Promise, Term};
 use super::results::{TermResult, Verdict};
 use crate::sweep::outcome::{FINER, RESOLUTION};
 use crate::sweep::{Outcome, Quantity};
@@ -19,32 +19,34 @@ fn is_term_broken_soon(term: &Term, outcome: &Outcome) -> bool {
             point.is_some_and(|point| point.resolved && point.ns as f64 > term.bound)
         });
     }
-    let Some(standing) = term.standing(outcome) else { return false };
-    standing.margin < if term.quantity.is_maximum() { 0.0 } else { -SLACK }
+    let Some(evaluation) = term.evaluate(outcome) else { return false };
+    evaluation.margin < if term.quantity.is_maximum() { 0.0 } else { -SLACK }
 }
 
 /// How a run stands to each term, and what follows.
 pub fn judge(promise: &Promise, outcome: &Outcome) -> (Verdict, Vec<TermResult>) {
-    let standings: Vec<Option<Standing>> = promise.terms.iter().map(|term| term.standing(outcome)).collect();
-    let verdict = if standings.iter().any(|standing| standing.is_none_or(|standing| !standing.kept)) {
+    let evaluations: Vec<Option<Evaluation>> =
+        promise.terms.iter().map(|term| term.evaluate(outcome)).collect();
+    let verdict = if evaluations.iter().any(|evaluation| evaluation.is_none_or(|evaluation| !evaluation.kept))
+    {
         Verdict::Broken
-    } else if standings.iter().flatten().all(|standing| standing.resolved) {
+    } else if evaluations.iter().flatten().all(|evaluation| evaluation.resolved) {
         Verdict::Kept
     } else {
         Verdict::KeptTooFew
     };
-    let terms = promise.terms.iter().zip(standings).map(|(term, standing)| result(term, standing));
+    let terms = promise.terms.iter().zip(evaluations).map(|(term, evaluation)| result(term, evaluation));
     (verdict, terms.collect())
 }
 
-fn result(term: &Term, standing: Option<Standing>) -> TermResult {
+fn result(term: &Term, evaluation: Option<Evaluation>) -> TermResult {
     TermResult {
         term: term.to_string(),
-        value: standing.map(|standing| standing.value),
-        shown: standing.map_or(String::from("unknown"), |s| term.quantity.unit().show(s.value)),
-        margin: standing.map(|standing| standing.margin),
-        kept: standing.is_some_and(|standing| standing.kept),
-        resolved: standing.is_none_or(|standing| standing.resolved),
+        value: evaluation.map(|evaluation| evaluation.value),
+        shown: evaluation.map_or(String::from("unknown"), |s| term.quantity.unit().show(s.value)),
+        margin: evaluation.map(|evaluation| evaluation.margin),
+        kept: evaluation.is_some_and(|evaluation| evaluation.kept),
+        resolved: evaluation.is_none_or(|evaluation| evaluation.resolved),
     }
 }
 
@@ -66,14 +68,14 @@ fn count(outcome: &Outcome, kind: &str) -> Option<f64> {
     requests.of(outcome).map(|figure| figure.value)
 }
 
-/// Whether a term is about the life of drives, and keeps standing or falling with blocks that were erased
+/// Whether a term is about the life of drives, and depends on blocks that were erased
 /// before the run: nothing was erased yet, or too little to last. A drive that lasts too short even so needs
 /// no longer run.
 pub fn is_life_unknown(promise: &Promise, outcome: &Outcome) -> bool {
     let lifetimes = promise.terms.iter().filter(|term| term.quantity.is_lifetime());
     lifetimes
-        .map(|term| term.standing(outcome))
-        .any(|standing| standing.is_none_or(|s| s.kept && !s.resolved))
+        .map(|term| term.evaluate(outcome))
+        .any(|evaluation| evaluation.is_none_or(|s| s.kept && !s.resolved))
 }
 
 /// How far from its bound a figure of a short run may be and still be good in a long one.

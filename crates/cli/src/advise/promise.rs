@@ -29,7 +29,7 @@ pub struct Term {
 
 /// How a figure stands to a term.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct Evaluation {
     /// The figure.
     pub value: f64,
     /// False for a percentile that fewer than ten requests exceed.
@@ -60,12 +60,12 @@ impl Promise {
 
 impl Term {
     /// How a run stands to it; none where the run has no such figure.
-    pub fn standing(&self, outcome: &Outcome) -> Option<Standing> {
+    pub fn evaluate(&self, outcome: &Outcome) -> Option<Evaluation> {
         let figure = self.quantity.of(outcome)?;
         let ratio = figure.value / self.bound;
         let margin = if self.quantity.more_is_better() { ratio - 1.0 } else { 1.0 - ratio };
         let kept = if self.is_strict { margin > 0.0 } else { margin >= 0.0 };
-        Some(Standing { value: figure.value, resolved: figure.resolved, kept, margin })
+        Some(Evaluation { value: figure.value, resolved: figure.resolved, kept, margin })
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
             "latency": {"mean_ns": 600.0}}]}));
         let stands = |text: &str| {
             let promise = Promise::parse(text).expect("good");
-            promise.terms[0].standing(&outcome).map(|stands| (stands.kept, stands.margin))
+            promise.terms[0].evaluate(&outcome).map(|stands| (stands.kept, stands.margin))
         };
         assert_eq!(stands("mean < 800ns"), Some((true, 0.25)));
         assert_eq!(stands("mean < 600ns"), Some((false, 0.0)));

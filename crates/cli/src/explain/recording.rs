@@ -1,7 +1,7 @@
 //! What chips and requests did in a window of time.
 
 use tailcut_base::{CommandId, Nanos, Op, Spans, Time};
-use tailcut_sim::world::{Finished, Witness};
+use tailcut_sim::world::{Finished, RequestObserver};
 use tailcut_ssd::flash::{ChannelId, LunId};
 use tailcut_ssd::{ChipRecord, Handover, Probe};
 
@@ -51,14 +51,14 @@ impl Seen {
 
 /// Waits for one request.
 #[derive(Debug)]
-pub struct Lookout {
+pub struct RequestFinder {
     /// The number of the request.
     pub number: u64,
     /// The request, once it has ended.
     pub seen: Option<Seen>,
 }
 
-impl Witness for Lookout {
+impl RequestObserver for RequestFinder {
     #[inline]
     fn request(&mut self, request: &Finished<&Spans>) {
         if request.number == self.number {
@@ -168,7 +168,7 @@ impl Requests {
     }
 }
 
-impl Witness for Requests {
+impl RequestObserver for Requests {
     #[inline]
     fn request(&mut self, request: &Finished<&Spans>) {
         if !self.window.overlaps(request.due, request.completed) {

@@ -1,7 +1,7 @@
 //! A run repeated with observers: runs are deterministic, so the rerun shows what happened in the original.
 
 use super::kept::Kept;
-use super::recording::{Chips, Lookout, Requests, Seen, Window};
+use super::recording::{Chips, RequestFinder, Requests, Seen, Window};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::{self, Scenario};
@@ -12,7 +12,7 @@ use tailcut_sim::array::SimulatedArray;
 use tailcut_sim::kv::{Backing, SimulatedServer};
 use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::scenario::InputError;
-use tailcut_sim::world::{Witness, World};
+use tailcut_sim::world::{RequestObserver, World};
 use tailcut_ssd::{Probe, Ssd};
 
 /// The message about the coming reruns, with the duration of the original run.
@@ -50,17 +50,17 @@ impl Rerun {
 
     /// Looks for one request; `None` when the run had no such number.
     pub fn find(&self, number: u64) -> Result<Option<Seen>, Failure> {
-        let poll_result = Lookout { number, seen: None };
+        let poll_result = RequestFinder { number, seen: None };
         if self.scenario.kv.enabled {
-            return Ok(self.repeat_server(|| (), poll_result)?.witness.seen);
+            return Ok(self.repeat_server(|| (), poll_result)?.request_observer.seen);
         }
         if self.scenario.host.is_on() {
-            return Ok(self.repeat_host(|| (), poll_result)?.witness.seen);
+            return Ok(self.repeat_host(|| (), poll_result)?.request_observer.seen);
         }
         if self.scenario.array.drives > 0 {
-            return Ok(self.repeat_array(|| (), poll_result)?.witness.seen);
+            return Ok(self.repeat_array(|| (), poll_result)?.request_observer.seen);
         }
-        Ok(self.repeat((), poll_result)?.witness.seen)
+        Ok(self.repeat((), poll_result)?.request_observer.seen)
     }
 
     /// What chips and requests did in a window.
@@ -68,22 +68,22 @@ impl Rerun {
         if self.scenario.kv.enabled {
             let world = self.repeat_server(|| Chips::new(window), Requests::new(window))?;
             let drives = world.device.into_storage().into_drives();
-            return Ok(self.chips_and_requests(window, drives, world.witness));
+            return Ok(self.chips_and_requests(window, drives, world.request_observer));
         }
         if self.scenario.host.is_on() {
             let world = self.repeat_host(|| Chips::new(window), Requests::new(window))?;
-            return Ok(self.chips_and_requests(window, world.device.into_drives(), world.witness));
+            return Ok(self.chips_and_requests(window, world.device.into_drives(), world.request_observer));
         }
         if self.scenario.array.drives > 0 {
             return self.record_array(window);
         }
         let world = self.repeat(Chips::new(window), Requests::new(window))?;
-        Ok((world.device.probe, world.witness))
+        Ok((world.device.probe, world.request_observer))
     }
 
     fn record_array(&self, window: Window) -> Result<(Chips, Requests), Failure> {
         let world = self.repeat_array(|| Chips::new(window), Requests::new(window))?;
-        Ok(self.chips_and_requests(window, world.device.into_drives(), world.witness))
+        Ok(self.chips_and_requests(window, world.device.into_drives(), world.request_observer))
     }
 
     fn chips_and_requests(
@@ -98,43 +98,47 @@ impl Rerun {
     }
 
     /// Repeats the run of a key-value server.
-    fn repeat_server<P: Probe, W: Witness>(
+    fn repeat_server<P: Probe, W: RequestObserver>(
         &self,
         probe: impl Fn() -> P,
-        witness: W,
+        request_observer: W,
     ) -> Result<World<SimulatedServer<Backing<P>>, W>, Failure> {
         let skip = self.kept.saved.skip_bad_lines;
-        self.run(run::prepare_server(&self.scenario, probe, witness, skip, self.quiet))
+        self.run(run::prepare_server(&self.scenario, probe, request_observer, skip, self.quiet))
     }
 
     /// Repeats the run of drives behind a host.
-    fn repeat_host<P: Probe, W: Witness>(
+    fn repeat_host<P: Probe, W: RequestObserver>(
         &self,
         probe: impl Fn() -> P,
-        witness: W,
+        request_observer: W,
     ) -> Result<World<SimulatedHost<P>, W>, Failure> {
         let skip = self.kept.saved.skip_bad_lines;
-        self.run(run::prepare_host(&self.scenario, probe, witness, skip, self.quiet))
+        self.run(run::prepare_host(&self.scenario, probe, request_observer, skip, self.quiet))
     }
 
     /// Repeats the run of a drive.
-    fn repeat<P: Probe, W: Witness>(&self, probe: P, witness: W) -> Result<World<Ssd<P>, W>, Failure> {
+    fn repeat<P: Probe, W: RequestObserver>(
+        &self,
+        probe: P,
+        request_observer: W,
+    ) -> Result<World<Ssd<P>, W>, Failure> {
         let skip = self.kept.saved.skip_bad_lines;
-        self.run(run::prepare(&self.scenario, probe, witness, skip, self.quiet))
+        self.run(run::prepare(&self.scenario, probe, request_observer, skip, self.quiet))
     }
 
     /// Repeats the run of an array.
-    fn repeat_array<P: Probe, W: Witness>(
+    fn repeat_array<P: Probe, W: RequestObserver>(
         &self,
         probe: impl Fn() -> P,
-        witness: W,
+        request_observer: W,
     ) -> Result<World<SimulatedArray<P>, W>, Failure> {
         let skip = self.kept.saved.skip_bad_lines;
-        self.run(run::prepare_array(&self.scenario, probe, witness, skip, self.quiet))
+        self.run(run::prepare_array(&self.scenario, probe, request_observer, skip, self.quiet))
     }
 
     /// Runs to the end and compares the digests.
-    fn run<S: Storage, W: Witness>(
+    fn run<S: Storage, W: RequestObserver>(
         &self,
         world: Result<World<S, W>, InputError>,
     ) -> Result<World<S, W>, Failure> {

@@ -18,7 +18,7 @@ use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::report::Detail;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::timeline::{Devices, Requests, Timeline};
-use tailcut_sim::world::{self, Observer, RunError, Stats, Witness, World};
+use tailcut_sim::world::{self, Observer, RequestObserver, RunError, Stats, World};
 use tailcut_ssd::{Probe, Ssd};
 
 /// A run with results.
@@ -145,10 +145,10 @@ fn simulate_world<S: Storage>(
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
 ) -> Result<Simulated, NotRun> {
-    let mut devices = world.witness.0.as_ref().map(|_| Devices::new());
+    let mut devices = world.request_observer.0.as_ref().map(|_| Devices::new());
     let ends = drive_observed(&mut world, scenario, interrupt, tell, &mut devices)?;
-    let requests = world.witness.0.take();
-    let columns = world.witness.1.take();
+    let requests = world.request_observer.0.take();
+    let columns = world.request_observer.1.take();
     let mut simulated = conclude(scenario, world, &ends, ends.cut_short && interrupt.asked());
     simulated.columns = columns;
     simulated.detail.timeline = requests.zip(devices).map(|(r, devices)| Timeline::new(r, &devices));
@@ -160,10 +160,10 @@ fn simulate_world<S: Storage>(
 }
 
 /// A world that is ready to run, with a message on the terminal while a long trace is scanned.
-pub fn prepare<P: Probe, W: Witness>(
+pub fn prepare<P: Probe, W: RequestObserver>(
     scenario: &Scenario,
     probe: P,
-    witness: W,
+    request_observer: W,
     skip_bad_lines: bool,
     quiet: bool,
 ) -> Result<World<Ssd<P>, W>, InputError> {
@@ -173,47 +173,47 @@ pub fn prepare<P: Probe, W: Witness>(
     } else {
         Waiting::for_file(Path::new(&scenario.trace.file), "looking through the trace", quiet)
     };
-    scenario.world(probe, witness, skip_bad_lines)
+    scenario.world(probe, request_observer, skip_bad_lines)
 }
 
 /// As [`prepare`], for an array; each drive has its own probe.
-pub fn prepare_array<P: Probe, W: Witness>(
+pub fn prepare_array<P: Probe, W: RequestObserver>(
     scenario: &Scenario,
     probe: impl Fn() -> P,
-    witness: W,
+    request_observer: W,
     skip_bad_lines: bool,
     quiet: bool,
 ) -> Result<World<SimulatedArray<P>, W>, InputError> {
     let _waiting = Waiting::new("preparing the array", quiet);
-    scenario.array_world(probe, witness, skip_bad_lines)
+    scenario.array_world(probe, request_observer, skip_bad_lines)
 }
 
 /// As [`prepare`], for drives behind a host; each drive has its own probe.
-pub fn prepare_host<P: Probe, W: Witness>(
+pub fn prepare_host<P: Probe, W: RequestObserver>(
     scenario: &Scenario,
     probe: impl Fn() -> P,
-    witness: W,
+    request_observer: W,
     skip_bad_lines: bool,
     quiet: bool,
 ) -> Result<World<SimulatedHost<P>, W>, InputError> {
     let _waiting = Waiting::new("preparing the drives", quiet);
-    scenario.host_world(probe, witness, skip_bad_lines)
+    scenario.host_world(probe, request_observer, skip_bad_lines)
 }
 
 /// As [`prepare`], for a key-value server; each drive has its own probe.
-pub fn prepare_server<P: Probe, W: Witness>(
+pub fn prepare_server<P: Probe, W: RequestObserver>(
     scenario: &Scenario,
     probe: impl Fn() -> P,
-    witness: W,
+    request_observer: W,
     skip_bad_lines: bool,
     quiet: bool,
 ) -> Result<World<SimulatedServer<Backing<P>>, W>, InputError> {
     let _waiting = Waiting::new("loading the server", quiet);
-    scenario.kv_world(probe, witness, skip_bad_lines)
+    scenario.kv_world(probe, request_observer, skip_bad_lines)
 }
 
 /// Runs a world with a progress bar; the user may interrupt it.
-pub fn drive<S: Storage, W: Witness>(
+pub fn drive<S: Storage, W: RequestObserver>(
     world: &mut World<S, W>,
     scenario: &Scenario,
     quiet: bool,
@@ -228,7 +228,7 @@ pub fn drive<S: Storage, W: Witness>(
 }
 
 /// As [`drive`], with an observer of the storage and a progress callback.
-fn drive_observed<S: Storage, W: Witness>(
+fn drive_observed<S: Storage, W: RequestObserver>(
     world: &mut World<S, W>,
     scenario: &Scenario,
     interrupt: &Interrupt,
@@ -257,7 +257,7 @@ pub fn failed(failed: RunFailed) -> Failure {
     }
 }
 
-fn conclude<S: Storage, W: Witness>(
+fn conclude<S: Storage, W: RequestObserver>(
     scenario: &Scenario,
     world: World<S, W>,
     ends: &Ends,

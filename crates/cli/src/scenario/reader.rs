@@ -25,7 +25,7 @@ pub fn read(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
     let Reader { mut problems, unknown, .. } = reader;
     if !unknown.is_empty() {
         let all = keys::list(part);
-        problems.extend(unknown.into_iter().map(|stranger| stranger.problem(&all)));
+        problems.extend(unknown.into_iter().map(|key| key.problem(&all)));
     }
     problems
 }

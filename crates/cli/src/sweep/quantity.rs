@@ -234,7 +234,7 @@ fn parse_trimmed(text: &str) -> Result<Quantity, Misread> {
             Ok(Quantity { what: What::Named(*known), kind: kind.unwrap_or(ALL.into()) })
         }
         (None, None) if name.contains(['.', '_']) => path(name),
-        (None, _) => Err(Misread::new(name_span, stranger(name))),
+        (None, _) => Err(Misread::new(name_span, unknown_quantity(name))),
     }
 }
 
@@ -287,12 +287,12 @@ fn path(name: &str) -> Result<Quantity, Misread> {
         !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     if !steps.iter().all(is_step) {
-        return Err(Misread::new(0..name.len(), stranger(name)));
+        return Err(Misread::new(0..name.len(), unknown_quantity(name)));
     }
     Ok(Quantity { what: What::Path { steps, more_is_better }, kind: ALL.into() })
 }
 
-fn stranger(name: &str) -> String {
+fn unknown_quantity(name: &str) -> String {
     let names = NAMES.iter().flat_map(|(_, usual, others)| std::iter::once(usual).chain(others.iter()));
     let guess = nearest(name, names.copied().chain(["median"]));
     let guess = guess.map_or(String::new(), |name| format!("did you mean '{name}'? "));

@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::run::write_json;
 use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{Tone, Waiting};
-use pool::{Harvest, Plans, Search};
+use pool::{Plans, Search, SearchResults};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -32,14 +32,14 @@ pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), 
             return bench.every_step(&plan);
         }
         let replay = bench.replay_given(&plan);
-        let harvest = bench.alone(&plan);
-        return bench.report(&harvest, &plan, &replay);
+        let results = bench.alone(&plan);
+        return bench.report(&results, &plan, &replay);
     }
     let search = search(arguments, target.clone(), canary);
-    let harvest = pool::search(&search, arguments.quiet, &bench.interrupt);
-    let seed = harvest.found.as_ref().map_or(search.first, |&(seed, _)| seed);
+    let results = pool::search(&search, arguments.quiet, &bench.interrupt);
+    let seed = results.found.as_ref().map_or(search.first, |&(seed, _)| seed);
     let replay = format!("tailcut torture{} --subject {} --seed {seed}", bench.marks, arguments.subject);
-    bench.report(&harvest, &target.plan(seed), &replay)
+    bench.report(&results, &target.plan(seed), &replay)
 }
 
 /// What all searches of one command share.
@@ -77,34 +77,34 @@ impl Bench<'_> {
         let steps = EveryStep::new(plan, &whole.tally);
         let (count, jobs) = (Some(steps.events()), arguments.jobs.map(usize::from));
         let search = Search { first: 0, count, time: None, plans: Plans::Steps(steps), canary, jobs };
-        let harvest = pool::search(&search, arguments.quiet, &self.interrupt);
-        let cut = search.plans.plan(harvest.found.as_ref().map_or(0, |&(event, _)| event));
+        let results = pool::search(&search, arguments.quiet, &self.interrupt);
+        let cut = search.plans.plan(results.found.as_ref().map_or(0, |&(event, _)| event));
         let replay = self.replay(&cut);
-        self.report(&harvest, &cut, &replay)
+        self.report(&results, &cut, &replay)
     }
 
     /// Runs one plan.
-    fn alone(&self, plan: &Plan) -> Harvest {
+    fn alone(&self, plan: &Plan) -> SearchResults {
         let started = Instant::now();
         let outcome = verdict::attempt(plan, self.canary, &self.interrupt);
         let (runs, interrupted) = (u64::from(outcome.is_some()), outcome.is_none());
         let (digest, tally, wrong) =
             outcome.map_or_else(Default::default, |outcome| (outcome.digest, outcome.tally, outcome.wrong));
         let found = wrong.map(|wrong| (plan.seed, wrong));
-        Harvest { runs, took: started.elapsed(), digest, tally, found, interrupted }
+        SearchResults { runs, took: started.elapsed(), digest, tally, found, interrupted }
     }
 
     /// Prints what a search did, and then what it found, which takes the time to find a smaller plan.
-    fn report(&mut self, harvest: &Harvest, plan: &Plan, replay: &str) -> Result<(), Failure> {
+    fn report(&mut self, results: &SearchResults, plan: &Plan, replay: &str) -> Result<(), Failure> {
         let arguments = self.arguments;
         let to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
         let name = if arguments.plan.is_some() { "plan" } else { &arguments.subject };
         let tone = Tone::of_stdout();
         if !to_stdout {
-            self.out.write_all(page::summary(harvest, name, tone).as_bytes())?;
+            self.out.write_all(page::summary(results, name, tone).as_bytes())?;
             self.out.flush()?;
         }
-        let verdict = harvest.found.as_ref().map(|(_, wrong)| {
+        let verdict = results.found.as_ref().map(|(_, wrong)| {
             let _waiting = Waiting::new(String::from("looking for a smaller plan"), arguments.quiet);
             let effort = Effort { tries: TRIES, events: arguments.events };
             verdict::judge(plan, wrong, self.canary, effort, &self.interrupt)
@@ -115,13 +115,13 @@ impl Bench<'_> {
         }
         if let Some(file) = &arguments.json {
             let verdict = verdict.as_ref().map(|verdict| (verdict, replay));
-            write_json(&page::to_json(harvest, name, verdict), file, self.out)?;
+            write_json(&page::to_json(results, name, verdict), file, self.out)?;
         }
         match verdict {
             Some(verdict) => {
                 Err(Failure::Operation(format!("{}\nsee it again with: {replay}", verdict.wrong)))
             }
-            None if harvest.interrupted => Err(Failure::Interrupted),
+            None if results.interrupted => Err(Failure::Interrupted),
             None => Ok(()),
         }
     }

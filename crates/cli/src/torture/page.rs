@@ -1,6 +1,6 @@
 //! Searches as a person and as a program read them.
 
-use super::pool::Harvest;
+use super::pool::SearchResults;
 use super::verdict::Verdict;
 use crate::terminal::{Align, Ink, Table, Tone};
 use serde_json::{Map, Value, json};
@@ -8,27 +8,27 @@ use tailcut_base::config::Choice;
 use tailcut_sim::torture::{FaultKind, Reached, Tally};
 
 /// The results of a search, in tables.
-pub fn summary(harvest: &Harvest, subject: &str, tone: Tone) -> String {
+pub fn summary(results: &SearchResults, subject: &str, tone: Tone) -> String {
     let mut table = Table::new(&[("torture", Align::Left), (subject, Align::Right)], tone);
-    for (name, value) in figures(harvest) {
+    for (name, value) in figures(results) {
         table.row(&[name, &value]);
     }
-    format!("{table}\n\n{}\n\n{}\n", faults(&harvest.tally, tone), reached(&harvest.tally, tone))
+    format!("{table}\n\n{}\n\n{}\n", faults(&results.tally, tone), reached(&results.tally, tone))
 }
 
-fn figures(harvest: &Harvest) -> Vec<(&'static str, String)> {
-    let tally = &harvest.tally;
-    let mut figures = vec![("runs", harvest.runs.to_string())];
-    if harvest.runs > 1 {
-        figures.push(("runs per second", format!("{:.0}", harvest.runs_per_second())));
+fn figures(results: &SearchResults) -> Vec<(&'static str, String)> {
+    let tally = &results.tally;
+    let mut figures = vec![("runs", results.runs.to_string())];
+    if results.runs > 1 {
+        figures.push(("runs per second", format!("{:.0}", results.runs_per_second())));
     }
     figures.push(("requests of the host", tally.requests.to_string()));
     figures.push(("requests of drives", tally.drive_requests.to_string()));
     figures.push(("power cuts", tally.cuts.to_string()));
     figures.push(("recoveries", tally.reached(Reached::Recovered).to_string()));
     figures.push(("longest recovery, blocks read", tally.longest_recovery.to_string()));
-    figures.push(("violations", u64::from(harvest.found.is_some()).to_string()));
-    figures.push(("digest", format!("{:016x}", harvest.digest)));
+    figures.push(("violations", u64::from(results.found.is_some()).to_string()));
+    figures.push(("digest", format!("{:016x}", results.digest)));
     figures
 }
 
@@ -64,8 +64,8 @@ pub fn verdict(verdict: &Verdict, replay: &str, canary: &str, tone: Tone) -> Str
 }
 
 /// The results of a search as JSON.
-pub fn to_json(harvest: &Harvest, subject: &str, verdict: Option<(&Verdict, &str)>) -> Value {
-    let tally = &harvest.tally;
+pub fn to_json(results: &SearchResults, subject: &str, verdict: Option<(&Verdict, &str)>) -> Value {
+    let tally = &results.tally;
     let faults: Map<String, Value> =
         FaultKind::all().iter().map(|&kind| (kind.name().into(), tally.faults(kind).into())).collect();
     let reached: Map<String, Value> =
@@ -81,20 +81,20 @@ pub fn to_json(harvest: &Harvest, subject: &str, verdict: Option<(&Verdict, &str
     });
     json!({
         "subject": subject,
-        "runs": harvest.runs,
-        "runs_per_second": harvest.runs_per_second(),
+        "runs": results.runs,
+        "runs_per_second": results.runs_per_second(),
         "requests": tally.requests,
         "drive_requests": tally.drive_requests,
         "power_cuts": tally.cuts,
         "longest_recovery_blocks": tally.longest_recovery,
-        "digest": format!("{:016x}", harvest.digest),
+        "digest": format!("{:016x}", results.digest),
         "faults": faults,
         "reached": reached,
         "violation": violation,
     })
 }
 
-impl Harvest {
+impl SearchResults {
     fn runs_per_second(&self) -> f64 {
         self.runs as f64 / self.took.as_secs_f64().max(1e-9)
     }

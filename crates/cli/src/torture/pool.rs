@@ -50,7 +50,7 @@ pub struct Search {
 
 /// The results of the seeds.
 #[derive(Clone, Debug)]
-pub struct Harvest {
+pub struct SearchResults {
     /// Runs that have ended.
     pub runs: u64,
     /// Wall clock.
@@ -108,7 +108,7 @@ impl Shared {
 }
 
 /// Runs the seeds of a search until one fails, all are done, the time is up or the user asks to stop.
-pub fn search(search: &Search, quiet: bool, interrupt: &Interrupt) -> Harvest {
+pub fn search(search: &Search, quiet: bool, interrupt: &Interrupt) -> SearchResults {
     let jobs = search.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let mut progress = Progress::counting("runs", "torture", search.count, quiet);
     let shared = Arc::new(Shared {
@@ -122,7 +122,7 @@ pub fn search(search: &Search, quiet: bool, interrupt: &Interrupt) -> Harvest {
         let (shared, tell) = (Arc::clone(&shared), tell.clone());
         thread::spawn(move || shared.work(&tell));
     }
-    let mut harvest = Harvest {
+    let mut results = SearchResults {
         runs: 0,
         took: Duration::ZERO,
         digest: 0,
@@ -132,24 +132,24 @@ pub fn search(search: &Search, quiet: bool, interrupt: &Interrupt) -> Harvest {
     };
     let mut working = jobs;
     // A run may take long: an interrupt does not wait for those under way, which end with the process.
-    while working > 0 && !harvest.interrupted {
+    while working > 0 && !results.interrupted {
         match told.recv_timeout(TICK) {
-            Ok(Told::Ran(seed, outcome)) => harvest.take(seed, *outcome),
+            Ok(Told::Ran(seed, outcome)) => results.take(seed, *outcome),
             Ok(Told::Ended) => working -= 1,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        harvest.interrupted |= interrupt.asked();
-        if harvest.found.is_some() || harvest.interrupted {
+        results.interrupted |= interrupt.asked();
+        if results.found.is_some() || results.interrupted {
             shared.is_over.store(true, Ordering::Relaxed);
         }
-        progress.count(harvest.runs);
+        progress.count(results.runs);
     }
-    harvest.took = shared.started.elapsed();
-    harvest
+    results.took = shared.started.elapsed();
+    results
 }
 
-impl Harvest {
+impl SearchResults {
     fn take(&mut self, seed: u64, outcome: Outcome) {
         self.runs += 1;
         self.digest = self.digest.wrapping_add(mix64(outcome.digest ^ mix64(seed)));

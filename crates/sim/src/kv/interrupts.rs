@@ -2,8 +2,8 @@
 //! received messages.
 
 use super::SimulatedServer;
-use super::alarms::Alarm;
 use super::costs;
+use super::host_timers::HostTimer;
 use crate::cpu::costs as cores;
 use crate::cpu::{FIRST_IRQ, Level, Piece, Spent};
 use crate::storage::Storage;
@@ -79,7 +79,7 @@ impl<S: Storage> SimulatedServer<S> {
         let due = port.last.map_or(now, |last| now.max(last + self.config.moderation));
         if due > now {
             port.notice = Notice::Later;
-            return self.alarms.set(due, Alarm::Interrupt(link as u32));
+            return self.host_timers.set(due, HostTimer::Interrupt(link as u32));
         }
         self.card_interrupts(now, link as u32);
     }

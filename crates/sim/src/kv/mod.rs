@@ -14,7 +14,6 @@
 //! step costs stands in [`costs`] and in [`crate::cpu::costs`]. Spans add up for every request. Every value
 //! that comes back is compared with what may come back ([`history`]).
 
-mod alarms;
 mod backing;
 mod config;
 mod connection;
@@ -23,6 +22,7 @@ pub mod costs;
 mod disk;
 mod figures;
 mod history;
+mod host_timers;
 mod interrupts;
 pub mod link;
 mod loading;
@@ -40,10 +40,10 @@ pub use path::Path;
 use crate::cpu::{Event, Machine};
 use crate::path::HostFigures;
 use crate::storage::Storage;
-use alarms::{Alarm, Alarms};
 use connection::{Connection, Outcome};
 use figures::Tally;
 use history::History;
+use host_timers::{HostTimer, TimerHeap};
 use interrupts::{Port, Soft};
 use link::{Link, Moderation};
 use std::collections::VecDeque;
@@ -59,7 +59,7 @@ use traces::RequestTraces;
 use worker::Worker;
 
 const MACHINE: usize = 0;
-const ALARMS: usize = 1;
+const HOST_TIMERS: usize = 1;
 const DISK: usize = 2;
 
 /// A server with its clients and its storage.
@@ -74,7 +74,7 @@ pub struct SimulatedServer<S> {
     ports: Vec<Port>,
     disk_cpu: usize,
     timers: Timers,
-    alarms: Alarms,
+    host_timers: TimerHeap,
     connections: Vec<Connection>,
     /// Connections without a command, the one that has been idle for longest first.
     idle: VecDeque<u32>,
@@ -129,7 +129,7 @@ impl<S: Storage> SimulatedServer<S> {
             machine,
             worker: Worker::new(thread),
             timers: Timers::new(DISK + 1),
-            alarms: Alarms::default(),
+            host_timers: TimerHeap::default(),
             idle: (0..config.connections).collect(),
             connections,
             clients,
@@ -163,7 +163,7 @@ impl<S: Storage> SimulatedServer<S> {
 
     fn plan(&mut self) {
         self.timers.set_or_clear(MACHINE, self.machine.next_event());
-        self.timers.set_or_clear(ALARMS, self.alarms.next());
+        self.timers.set_or_clear(HOST_TIMERS, self.host_timers.next());
         self.timers.set_or_clear(DISK, self.disk.next_event());
     }
 
@@ -177,24 +177,24 @@ impl<S: Storage> SimulatedServer<S> {
                 Some(Event::Soft { cpu }) => self.soft_goes_on(now, cpu),
                 Some(Event::Thread { cpu, .. }) => self.thread_goes_on(now, cpu),
             },
-            ALARMS => self.serve_alarms(now),
+            HOST_TIMERS => self.fire_timers(now),
             _ if self.is_preparing => while !self.disk.storage_mut().advance(now, &mut self.ready) {},
             _ => self.serve_disk(now),
         }
         self.plan();
     }
 
-    fn serve_alarms(&mut self, now: Time) {
-        while let Some(alarm) = self.alarms.pop(now) {
-            match alarm {
-                Alarm::Measure => self.begin_measuring(now),
-                Alarm::Arrives(client) => self.arrives(now, client),
-                Alarm::Interrupt(link) => self.card_interrupts(now, link),
-                Alarm::Answered(client) => self.end(now, client),
-                Alarm::Engine if self.service.next_event() <= now => {
+    fn fire_timers(&mut self, now: Time) {
+        while let Some(timer) = self.host_timers.pop(now) {
+            match timer {
+                HostTimer::Measure => self.begin_measuring(now),
+                HostTimer::Arrives(client) => self.arrives(now, client),
+                HostTimer::Interrupt(link) => self.card_interrupts(now, link),
+                HostTimer::Answered(client) => self.end(now, client),
+                HostTimer::Engine if self.service.next_event() <= now => {
                     self.machine.wake(now, self.worker.thread);
                 }
-                Alarm::Engine => {}
+                HostTimer::Engine => {}
             }
         }
     }
@@ -230,7 +230,7 @@ impl<S: Storage> SimulatedServer<S> {
         let sent = to_server.send(now + costs::SEND, connection.sent.len() as u64, self.config.link);
         let arrives = sent + self.config.latency;
         connection.lap(arrives, Cause::Network);
-        self.alarms.set(arrives, Alarm::Arrives(client));
+        self.host_timers.set(arrives, HostTimer::Arrives(client));
     }
 
     /// The server has sent an answer.
@@ -243,7 +243,7 @@ impl<S: Storage> SimulatedServer<S> {
         let further = costs::PACKET * (costs::packets(connection.answer.len() as u64) - 1);
         let answered = told + costs::CLIENT_RECEIVE + further;
         connection.lap(answered, Cause::Network);
-        self.alarms.set(answered, Alarm::Answered(client));
+        self.host_timers.set(answered, HostTimer::Answered(client));
     }
 
     /// A client has its answer.
@@ -362,7 +362,7 @@ impl<S: Storage> Device for SimulatedServer<S> {
     fn begin_counting(&mut self) {
         self.is_preparing = false;
         self.disk.storage_mut().begin_counting();
-        self.alarms.set(self.now + self.ramp, Alarm::Measure);
+        self.host_timers.set(self.now + self.ramp, HostTimer::Measure);
         self.plan();
     }
 

@@ -3,8 +3,8 @@
 //! Then it polls for more, and sleeps if there is nothing.
 
 use super::SimulatedServer;
-use super::alarms::Alarm;
 use super::costs;
+use super::host_timers::HostTimer;
 use crate::cpu::costs as cores;
 use crate::cpu::{Level, Piece, Spent, ThreadId};
 use crate::storage::Storage;
@@ -114,7 +114,7 @@ impl<S: Storage> SimulatedServer<S> {
         self.machine.block(now, cpu);
         let next = self.service.next_event();
         if next != Time::NEVER {
-            self.alarms.set(next.max(now), Alarm::Engine);
+            self.host_timers.set(next.max(now), HostTimer::Engine);
         }
     }
 

@@ -6,8 +6,8 @@
 //! interrupt.
 
 use super::SimulatedHost;
-use super::alarms::Alarm;
 use super::flight::Flight;
+use super::host_timers::HostTimer;
 use super::irq;
 use super::worker::Stage;
 use crate::cpu::ThreadId;
@@ -38,7 +38,7 @@ impl<P: Probe> SimulatedHost<P> {
             return;
         }
         let (generation, known) = (worker.generation, now + self.drives[flight.drive].time_to_know());
-        self.alarms.set(known, Alarm::Verdict { worker: id, generation });
+        self.host_timers.set(known, HostTimer::Verdict { worker: id, generation });
     }
 
     /// A drive's prediction about a request has arrived.
@@ -66,7 +66,7 @@ impl<P: Probe> SimulatedHost<P> {
     fn arm(&mut self, id: ThreadId, known: Time, ends: Time) {
         let generation = self.workers[id as usize].generation;
         let at = self.moment_before(ends).max(known).max(self.now);
-        self.alarms.set(at, Alarm::Notice { worker: id, generation });
+        self.host_timers.set(at, HostTimer::Notice { worker: id, generation });
     }
 
     fn moment_before(&self, ends: Time) -> Time {

@@ -1,8 +1,8 @@
 //! Threads of the kernel and of the background.
 
 use super::SimulatedHost;
-use super::alarms::Alarm;
 use super::duty::{Duty, Step};
+use super::host_timers::HostTimer;
 use crate::cpu::{Level, Piece, Spent, ThreadId, costs};
 use tailcut_base::{Nanos, Time};
 use tailcut_host::path::LowLevelDriver;
@@ -101,7 +101,7 @@ impl<P: Probe> SimulatedHost<P> {
                 match self.found_by_poll(number) {
                     Some(vector) => self.serve_vector(now, cpu, number, vector),
                     None => {
-                        self.alarms.set(now + self.config.poll_interval, Alarm::Poll);
+                        self.host_timers.set(now + self.config.poll_interval, HostTimer::Poll);
                         self.kernel_thread_sleeps(now, cpu, number);
                     }
                 }
@@ -219,7 +219,7 @@ impl<P: Probe> SimulatedHost<P> {
             KernelStage::Entering => {
                 let device = self.config.background_latency;
                 let late = Nanos(self.background_stream.below(device.0 / 5 + 1));
-                self.alarms.set(now + (device - device / 10) + late, Alarm::Background { thread });
+                self.host_timers.set(now + (device - device / 10) + late, HostTimer::Background { thread });
                 self.kernel_threads[number].stage = KernelStage::Looking;
                 self.machine.block(now, cpu);
             }

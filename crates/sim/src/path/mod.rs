@@ -6,13 +6,13 @@
 //! the next, and completes when that thread is back in its application.
 
 mod account;
-mod alarms;
 mod array;
 mod config;
 mod duty;
 mod figures;
 mod flight;
 mod hints;
+mod host_timers;
 mod interrupts;
 mod irq;
 mod kernel;
@@ -29,9 +29,9 @@ use crate::array::Volume;
 use crate::cpu::{CpuTime, Event, Machine, ThreadId};
 use crate::storage::Storage;
 use crate::world::Checker;
-use alarms::{Alarm, Alarms};
 use array::HostArray;
 use flight::Flight;
+use host_timers::{HostTimer, TimerHeap};
 use interrupts::{Handler, Soft};
 use kernel::KernelThread;
 use modes::Modes;
@@ -51,7 +51,7 @@ use timeouts::TimeOuts;
 use worker::{Stage, Worker};
 
 const MACHINE: usize = 0;
-const ALARMS: usize = 1;
+const HOST_TIMERS: usize = 1;
 const UPLINK: usize = 2;
 const FIRST_DRIVE: usize = 3;
 
@@ -73,7 +73,7 @@ pub struct SimulatedHost<P: Probe = ()> {
     path: PathQueue,
     machine: Machine,
     timers: Timers,
-    alarms: Alarms,
+    host_timers: TimerHeap,
     uplink: Uplink,
     workers: Vec<Worker>,
     /// Requests on their way, by name; each thread has the one of its number.
@@ -182,7 +182,7 @@ impl<P: Probe> SimulatedHost<P> {
             },
             path: PathQueue::new(controller, requests),
             timers: Timers::new(FIRST_DRIVE + drives.len() + 1),
-            alarms: Alarms::default(),
+            host_timers: TimerHeap::default(),
             uplink: Uplink { rate: config.uplink, ..Uplink::default() },
             workers: vec![Worker::new(); config.threads as usize],
             flights: vec![Flight::none(); requests as usize],
@@ -218,7 +218,7 @@ impl<P: Probe> SimulatedHost<P> {
         };
         host.populate();
         if host.array.is_none() {
-            host.alarms.set(Time::ZERO + ramp, Alarm::Measure);
+            host.host_timers.set(Time::ZERO + ramp, HostTimer::Measure);
         }
         host.begin_modes();
         host.plan();
@@ -244,7 +244,7 @@ impl<P: Probe> SimulatedHost<P> {
                 }
                 Some(Event::Thread { cpu, thread }) => self.kernel_thread_goes_on(now, cpu, thread),
             },
-            ALARMS => self.serve_alarms(now),
+            HOST_TIMERS => self.fire_timers(now),
             UPLINK => {
                 let (_, request) = self.uplink.under_way.pop_front().expect("its end is due");
                 self.arrives(now, request);
@@ -258,7 +258,7 @@ impl<P: Probe> SimulatedHost<P> {
     #[inline]
     fn plan(&mut self) {
         self.timers.set_or_clear(MACHINE, self.machine.next_event());
-        self.timers.set_or_clear(ALARMS, self.alarms.next());
+        self.timers.set_or_clear(HOST_TIMERS, self.host_timers.next());
         let uplink = self.uplink.under_way.front().map_or(Time::NEVER, |(at, _)| *at);
         self.timers.set_or_clear(UPLINK, uplink);
         if let Some(array) = &self.array {
@@ -441,7 +441,7 @@ impl<P: Probe> Device for SimulatedHost<P> {
         if let Some(array) = &mut self.array {
             array.volume.array_mut().count_epochs_anew();
             // It may have been written to before.
-            self.alarms.set(self.now + self.ramp, Alarm::Measure);
+            self.host_timers.set(self.now + self.ramp, HostTimer::Measure);
             self.plan();
         }
     }

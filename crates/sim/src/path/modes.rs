@@ -2,7 +2,7 @@
 //! completions.
 
 use super::SimulatedHost;
-use super::alarms::Alarm;
+use super::host_timers::HostTimer;
 use super::irq;
 use super::worker::Stage;
 use crate::cpu::{Piece, Spent, costs};
@@ -51,7 +51,7 @@ impl<P: Probe> SimulatedHost<P> {
         if self.modes.hybrid.is_none() {
             return;
         }
-        self.alarms.set(Time::ZERO + Hybrid::TICK, Alarm::Mode);
+        self.host_timers.set(Time::ZERO + Hybrid::TICK, HostTimer::Mode);
         for id in 0..self.config.threads {
             self.workers[id as usize].owed = self.machine.owes(Time::ZERO, id);
         }
@@ -65,7 +65,7 @@ impl<P: Probe> SimulatedHost<P> {
         if hybrid.tick(now, Used { core, owed }) {
             self.strategy = self.strategy.in_mode(hybrid.mode());
         }
-        self.alarms.set(now + Hybrid::TICK, Alarm::Mode);
+        self.host_timers.set(now + Hybrid::TICK, HostTimer::Mode);
     }
 
     /// A thread has been given a request.
@@ -124,7 +124,7 @@ impl<P: Probe> SimulatedHost<P> {
         }
         if rests && !self.modes.has_backstop[v] {
             self.modes.has_backstop[v] = true;
-            self.alarms.set(now + BACKSTOP, Alarm::Backstop { vector });
+            self.host_timers.set(now + BACKSTOP, HostTimer::Backstop { vector });
         }
         rests
     }

@@ -3,7 +3,7 @@
 //! when its own time is over, and what comes later at once.
 
 use super::SimulatedHost;
-use super::alarms::Alarm;
+use super::host_timers::HostTimer;
 use tailcut_base::{Cause, Completion, Nanos, Status, Time};
 use tailcut_host::path::{LowLevelDriver, RequestId};
 use tailcut_ssd::Probe;
@@ -12,7 +12,7 @@ use tailcut_ssd::Probe;
 #[derive(Clone, Debug)]
 pub(super) struct TimeOuts {
     limit: Nanos,
-    /// An alarm is set.
+    /// A timer is set.
     is_armed: bool,
     /// Commands that a drive has been given and not answered, all drives together.
     pending: u64,
@@ -64,7 +64,7 @@ impl<P: Probe> SimulatedHost<P> {
         self.timeouts.pending += 1;
         if !self.timeouts.is_armed {
             self.timeouts.is_armed = true;
-            self.alarms.set(now + self.timeouts.limit, Alarm::TimeOuts);
+            self.host_timers.set(now + self.timeouts.limit, HostTimer::TimeOuts);
         }
     }
 
@@ -85,13 +85,13 @@ impl<P: Probe> SimulatedHost<P> {
         self.timeouts.late = late;
         self.timeouts.is_armed = self.timeouts.pending > 0;
         if self.timeouts.is_armed {
-            self.alarms.set(now + self.timeouts.limit / 4, Alarm::TimeOuts);
+            self.host_timers.set(now + self.timeouts.limit / 4, HostTimer::TimeOuts);
         }
     }
 
     /// A request to a drive that is gone.
     pub(super) fn refuse(&mut self, now: Time, request: RequestId) {
-        self.alarms.set(now, Alarm::Gone { request });
+        self.host_timers.set(now, HostTimer::Gone { request });
     }
 
     /// The host ends a request by itself: the drive is gone.

@@ -3,7 +3,7 @@
 use super::Lifetime;
 use crate::scenario::Scenario;
 use crate::storage::Storage;
-use crate::world::{Witness, World};
+use crate::world::{RequestObserver, World};
 use serde::{Deserialize, Serialize};
 use tailcut_host::array::log::{GroupReads, LogFigures};
 use tailcut_host::array::token_scheduling::EpochFigures;
@@ -158,7 +158,7 @@ pub struct MemberReport {
 }
 
 impl ArrayReport {
-    pub(super) fn new<S: Storage, W: Witness>(
+    pub(super) fn new<S: Storage, W: RequestObserver>(
         scenario: &Scenario,
         world: &World<S, W>,
         array: &Array<Fingerprint>,

@@ -33,7 +33,7 @@ pub use waits::{TAILS, Tail, Wait};
 use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::workload::{Pace, Source};
-use crate::world::{OpStats, Witness, World};
+use crate::world::{OpStats, RequestObserver, World};
 use drive::Measurement;
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
@@ -120,7 +120,7 @@ pub struct Overload {
 
 impl Report {
     /// The report of a finished run, in which each drive did what `figures` say.
-    pub fn new<S: Storage, W: Witness>(
+    pub fn new<S: Storage, W: RequestObserver>(
         scenario: &Scenario,
         world: &World<S, W>,
         figures: &[Figures],
@@ -250,7 +250,7 @@ fn describe(source: &dyn Source) -> String {
 /// The places of closed loops: each request takes one for the shortest possible latency at least, or for its
 /// own where that was shorter because it had no need of the flash, or of one drive alone: the buffer or a
 /// cache answered it, its page was never written.
-fn closed_loop<D: Device, W: Witness>(
+fn closed_loop<D: Device, W: RequestObserver>(
     world: &World<D, W>,
     bare: &Bare,
     requests_per_s: f64,
@@ -278,7 +278,11 @@ fn least_ns(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
     least.min(stats.latency.sum() as f64)
 }
 
-fn notes<S: Storage, W: Witness>(world: &World<S, W>, all: &OpStats, interrupted: bool) -> Vec<String> {
+fn notes<S: Storage, W: RequestObserver>(
+    world: &World<S, W>,
+    all: &OpStats,
+    interrupted: bool,
+) -> Vec<String> {
     let mut notes: Vec<String> = world.sources().flat_map(Source::notes).collect();
     if interrupted {
         notes.push("interrupted: the figures cover what was run until then".into());

@@ -5,7 +5,7 @@ use crate::array::{Fill, Members, SimulatedArray};
 use crate::kv::{Backing, ByteDisk, Path, SimulatedServer, load};
 use crate::path::SimulatedHost;
 use crate::workload::Source;
-use crate::world::{Checker, Witness, World};
+use crate::world::{Checker, RequestObserver, World};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Device, Nanos, Time};
 use tailcut_host::{BLOCK_SECTORS, Disk, array};
@@ -75,10 +75,10 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::world`].
-    pub fn array_world<P: Probe, W: Witness>(
+    pub fn array_world<P: Probe, W: RequestObserver>(
         &self,
         probe: impl Fn() -> P,
-        witness: W,
+        request_observer: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedArray<P>, W>, InputError> {
         self.check_memory()?;
@@ -88,7 +88,7 @@ impl Scenario {
         let (checker, fill) = self.prepare_array(&mut array)?;
         sources.extend(fill.map(|fill| Box::new(fill) as Box<dyn Source>));
         array.start();
-        Ok(World::witnessed(array, checker, sources, self.run.clone(), witness))
+        Ok(World::observed(array, checker, sources, self.run.clone(), request_observer))
     }
 
     /// The world of this scenario's key-value server, ready to run; every drive is watched by a probe of its
@@ -96,10 +96,10 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::world`]; [`InputError::Kv`].
-    pub fn kv_world<P: Probe, W: Witness>(
+    pub fn kv_world<P: Probe, W: RequestObserver>(
         &self,
         probe: impl Fn() -> P,
-        witness: W,
+        request_observer: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedServer<Backing<P>>, W>, InputError> {
         self.check_memory()?;
@@ -146,7 +146,7 @@ impl Scenario {
         };
         let server = SimulatedServer::new(&self.kv, loaded, disk, path, is_prepared, ramp);
         // The server checks every value: only it knows what was acknowledged when.
-        Ok(World::witnessed(server, Checker::off(), sources, self.run.clone(), witness))
+        Ok(World::observed(server, Checker::off(), sources, self.run.clone(), request_observer))
     }
 
     /// The world of this scenario's host and its drives, or its array of drives, ready to run; every drive is
@@ -154,15 +154,15 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::world`].
-    pub fn host_world<P: Probe, W: Witness>(
+    pub fn host_world<P: Probe, W: RequestObserver>(
         &self,
         probe: impl Fn() -> P,
-        witness: W,
+        request_observer: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedHost<P>, W>, InputError> {
         self.check_memory()?;
         if self.array.drives > 0 {
-            return self.host_array_world(probe, witness, skip_bad_lines);
+            return self.host_array_world(probe, request_observer, skip_bad_lines);
         }
         let (mut drives, mut checkers) = (Vec::new(), Vec::new());
         for number in 0..self.host.drives {
@@ -183,13 +183,13 @@ impl Scenario {
         let sources = self.sources(host.identify().sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
         // The host checks each of its drives: only it knows the order in which requests reach them.
-        Ok(World::witnessed(host, Checker::off(), sources, self.run.clone(), witness))
+        Ok(World::observed(host, Checker::off(), sources, self.run.clone(), request_observer))
     }
 
-    fn host_array_world<P: Probe, W: Witness>(
+    fn host_array_world<P: Probe, W: RequestObserver>(
         &self,
         probe: impl Fn() -> P,
-        witness: W,
+        request_observer: W,
         skip_bad_lines: bool,
     ) -> Result<World<SimulatedHost<P>, W>, InputError> {
         let mut array = self.new_array(probe)?;
@@ -200,7 +200,7 @@ impl Scenario {
         let host =
             SimulatedHost::with_array(&self.host, array.into_parts(), checker, self.run.ramp, self.seed);
         // The host checks the array: only it knows the order in which requests reach it.
-        Ok(World::witnessed(host, Checker::off(), sources, self.run.clone(), witness))
+        Ok(World::observed(host, Checker::off(), sources, self.run.clone(), request_observer))
     }
 
     /// Equal drives have random streams of their own.
@@ -262,10 +262,10 @@ impl Scenario {
     ///
     /// # Errors
     /// As [`Scenario::sources`] and [`Scenario::prepare`]; [`InputError::BeyondHorizon`].
-    pub fn world<P: Probe, W: Witness>(
+    pub fn world<P: Probe, W: RequestObserver>(
         &self,
         probe: P,
-        witness: W,
+        request_observer: W,
         skip_bad_lines: bool,
     ) -> Result<World<Ssd<P>, W>, InputError> {
         self.check_memory()?;
@@ -275,6 +275,6 @@ impl Scenario {
         let sources = self.sources(sectors, skip_bad_lines)?;
         self.check_horizon(&sources)?;
         let (ssd, checker) = self.prepare(probe)?;
-        Ok(World::witnessed(ssd, checker, sources, self.run.clone(), witness))
+        Ok(World::observed(ssd, checker, sources, self.run.clone(), request_observer))
     }
 }

@@ -1,7 +1,7 @@
 //! How a run went over time: requests, drives, chips and the array in slots of equal length, in constant
 //! memory.
 //!
-//! A run that is asked for a timeline has [`Requests`] as its witness and [`Devices`] as its observer; one
+//! A run that is asked for a timeline has [`Requests`] as its request observer and [`Devices`] as its device observer; one
 //! that is not has neither, and pays nothing. Counts of all slots add up to those of the report.
 
 mod devices;

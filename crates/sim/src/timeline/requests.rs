@@ -1,7 +1,7 @@
 //! The requests of each slot.
 
 use super::slots::{Slot, Slots};
-use crate::world::{Finished, Witness};
+use crate::world::{Finished, RequestObserver};
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
@@ -113,7 +113,7 @@ impl Requests {
     }
 }
 
-impl Witness for Requests {
+impl RequestObserver for Requests {
     fn begin(&mut self, now: Time) {
         self.slots = Slots::new(now);
     }

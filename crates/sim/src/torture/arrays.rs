@@ -1,7 +1,7 @@
 //! Arrays as a subject.
 
 use super::plan::Plan;
-use super::subject::{Findings, Subject, Wellness};
+use super::subject::{Findings, Subject, SubjectHealth};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::ids::Id;
@@ -122,15 +122,15 @@ impl Subject for Arrays {
         self.array().disk()
     }
 
-    fn wellness(&self) -> Wellness {
+    fn health(&self) -> SubjectHealth {
         let State::Open(array, members) = &self.state else { panic!("it is not open") };
         let places = |list: Vec<DriveId>| list.into_iter().map(|member| members[member.index()]).collect();
         match array.condition() {
-            Condition::Optimal => Wellness::Whole,
+            Condition::Optimal => SubjectHealth::Whole,
             Condition::Degraded { missing, rebuilding } => {
-                Wellness::Degraded { missing: places(missing), rebuilding: places(rebuilding) }
+                SubjectHealth::Degraded { missing: places(missing), rebuilding: places(rebuilding) }
             }
-            Condition::Failed { why } => Wellness::Failed(why),
+            Condition::Failed { why } => SubjectHealth::Failed(why),
         }
     }
 

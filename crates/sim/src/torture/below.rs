@@ -2,7 +2,7 @@
 
 use super::arrays::Arrays;
 use super::plan::Plan;
-use super::subject::{Findings, Subject, Wellness};
+use super::subject::{Findings, Subject, SubjectHealth};
 use tailcut_base::Time;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::{Bytes, Disk, Request, Response};
@@ -75,10 +75,10 @@ impl Subject for Below {
         }
     }
 
-    fn wellness(&self) -> Wellness {
+    fn health(&self) -> SubjectHealth {
         match self {
-            Below::Array(array) => array.wellness(),
-            Below::Drive(_) => Wellness::Whole,
+            Below::Array(array) => array.health(),
+            Below::Drive(_) => SubjectHealth::Whole,
         }
     }
 

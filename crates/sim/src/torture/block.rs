@@ -14,7 +14,7 @@
 use super::below::Below;
 use super::plan::Plan;
 use super::stamp::{Content, Stamp};
-use super::subject::{Findings, Subject, Wellness};
+use super::subject::{Findings, Subject, SubjectHealth};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 use tailcut_host::unaligned::{self, Answer, Ask};
@@ -249,8 +249,8 @@ impl Subject for BlockServer {
         Disk { blocks: cells, ..disk }
     }
 
-    fn wellness(&self) -> Wellness {
-        self.below.wellness()
+    fn health(&self) -> SubjectHealth {
+        self.below.health()
     }
 
     fn findings(&self) -> Findings {

@@ -17,7 +17,7 @@
 use super::below::Below;
 use super::plan::{KvKeep, Plan};
 use super::stamp::{Content as Block, Stamp};
-use super::subject::{Findings, Subject, Wellness};
+use super::subject::{Findings, Subject, SubjectHealth};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::mix64;
 use tailcut_base::{Nanos, Op, Status, Time};
@@ -417,8 +417,8 @@ impl Subject for Keys {
         Disk { blocks: self.keys(), volatile_cache: true, ..self.below.disk() }
     }
 
-    fn wellness(&self) -> Wellness {
-        self.below.wellness()
+    fn health(&self) -> SubjectHealth {
+        self.below.health()
     }
 
     fn findings(&self) -> Findings {

@@ -9,7 +9,7 @@ use super::fault::FaultKind;
 use super::keys::Keys;
 use super::plan::{Plan, Step, SubjectKind};
 use super::rig::{End, Fuse, Rig, Watch};
-use super::subject::{Subject, Wellness};
+use super::subject::{Subject, SubjectHealth};
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -142,15 +142,15 @@ impl<S: Subject> Rig<'_, S> {
                 self.touch_all()?;
             }
         }
-        let wellness = self.subject.inner().wellness();
+        let redundancy = self.subject.inner().health();
         let health: Vec<_> = self.drives.iter().map(|drive| drive.health()).collect();
         self.not_repaired(format!(
-            "after {ROUNDS} rounds of repair it is {wellness:?}; drives are {health:?}"
+            "after {ROUNDS} rounds of repair it is {redundancy:?}; drives are {health:?}"
         ))
     }
 
     fn is_whole(&self) -> bool {
-        self.subject.inner().wellness() == Wellness::Whole
+        self.subject.inner().health() == SubjectHealth::Whole
             && self.drives.iter().all(|drive| drive.health() == super::drive::Health::Well)
     }
 

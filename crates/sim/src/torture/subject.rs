@@ -8,7 +8,7 @@ use tailcut_host::{Bytes, Disk, Request, Response};
 
 /// The redundancy that a subject reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wellness {
+pub enum SubjectHealth {
     /// Whole, with all redundancy.
     Whole,
     /// Everything can be had, and less may happen than before.
@@ -73,7 +73,7 @@ pub trait Subject: Sized {
     fn disk(&self) -> Disk;
 
     /// How it is, when it is ready.
-    fn wellness(&self) -> Wellness;
+    fn health(&self) -> SubjectHealth;
 
     /// What it has met since it was made or opened.
     fn findings(&self) -> Findings;

@@ -7,9 +7,9 @@ use super::pages::{Footprint, PageMeter};
 use super::rates::{RateMeter, Rates};
 use super::reader::{Options, Trace};
 use super::record::Record;
+use super::scan::{DiskExtent, TraceScan, scan};
 use super::sequence::{Sequence, SequenceMeter};
 use super::sizes::{SizeMeter, Sizes};
-use super::survey::{DiskExtent, Survey, survey};
 use crate::characterization::{CensusMeter, Characterization};
 use serde::Serialize;
 use std::path::Path;
@@ -177,25 +177,25 @@ impl Times {
 /// total; it returns false to end early, and the figures then hold for the part that was read.
 ///
 /// # Errors
-/// As [`survey`].
+/// As [`scan`].
 pub fn characterise(
     path: &Path,
     options: &Options,
     progress: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Info, TraceError> {
-    let survey = survey(path, options)?;
-    let options = Options { format: Some(survey.format), ..options.clone() };
+    let scan = scan(path, options)?;
+    let options = Options { format: Some(scan.format), ..options.clone() };
     let mut trace = Trace::open(path, &options)?;
-    let mut meter = Meter::new(&survey);
+    let mut meter = Meter::new(&scan);
     let mut count = 0u64;
     while let Some(record) = trace.next_record()? {
         meter.count(&record);
         count += 1;
-        if count.is_multiple_of(1 << 16) && !progress(count, survey.tally.records) {
+        if count.is_multiple_of(1 << 16) && !progress(count, scan.tally.records) {
             break;
         }
     }
-    Ok(meter.finish(&trace, &survey))
+    Ok(meter.finish(&trace, &scan))
 }
 
 /// Collects the measures of [`Info`].
@@ -222,10 +222,10 @@ struct DiskMeter {
 }
 
 impl Meter {
-    fn new(survey: &Survey) -> Meter {
-        let duration = survey.duration.0;
+    fn new(scan: &TraceScan) -> Meter {
+        let duration = scan.duration.0;
         let (mut places, mut disks, mut first_page) = (Places::default(), Vec::new(), 0u64);
-        for disk in &survey.disks {
+        for disk in &scan.disks {
             places.find_or_add(disk.number);
             disks.push(DiskMeter::new(disk, first_page));
             // Only a hostile trace wraps around here; its pages may then coincide.
@@ -242,9 +242,7 @@ impl Meter {
             response: LatencyHistogram::new(),
             places,
             disks,
-            characterization: CensusMeter::new(
-                &survey.disks.iter().map(|disk| disk.end).collect::<Vec<u64>>(),
-            ),
+            characterization: CensusMeter::new(&scan.disks.iter().map(|disk| disk.end).collect::<Vec<u64>>()),
             pages: PageMeter::new(Info::WINDOWS, PageMeter::MOST),
             windows: (0..Info::WINDOWS).map(|i| Window::starting(window_start(i, duration))).collect(),
         }
@@ -288,7 +286,7 @@ impl Meter {
         (window as u8).min(Info::WINDOWS - 1)
     }
 
-    fn finish(mut self, trace: &Trace, survey: &Survey) -> Info {
+    fn finish(mut self, trace: &Trace, scan: &TraceScan) -> Info {
         let mut sequence = Sequence::default();
         for disk in &mut self.disks {
             disk.info.sequence = *disk.sequence.sequence();
@@ -305,7 +303,7 @@ impl Meter {
             requests: self.mix.iter().map(|share| share.requests).sum(),
             bytes: data[0].saturating_add(data[1]),
             duration_ns: self.duration,
-            span_bytes: survey.span(),
+            span_bytes: scan.span(),
             bad_lines: trace.tally().bad,
             backwards: trace.tally().backwards,
             mix: self.mix,

@@ -5,7 +5,7 @@
 //! Nothing is allocated per record. Bad lines end it with an error that names file, line and
 //! remedy, unless they are to be skipped; then they are counted.
 //!
-//! - [`survey()`] passes over a whole trace: how many requests, which disks, all bad lines at once;
+//! - [`scan()`] passes over a whole trace: how many requests, which disks, all bad lines at once;
 //! - [`Replay`] is a workload made of a trace;
 //! - [`characterise`] measures the load of a trace;
 //! - [`convert()`] writes it in another format.
@@ -27,9 +27,9 @@ mod reader;
 mod record;
 mod records;
 mod replay;
+mod scan;
 mod sequence;
 mod sizes;
-mod survey;
 
 pub use convert::{Converted, convert};
 pub use error::{BadRecord, Place, TraceError};
@@ -41,6 +41,6 @@ pub use reader::{Options, Tally, Trace};
 pub use record::Record;
 pub use records::Records;
 pub use replay::{Replay, ReplayOptions, Replayed, Timing};
+pub use scan::{DiskExtent, TraceScan, scan};
 pub use sequence::Sequence;
 pub use sizes::Sizes;
-pub use survey::{DiskExtent, Survey, survey};

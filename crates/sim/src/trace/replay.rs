@@ -4,7 +4,7 @@ use super::disks::Places;
 use super::error::TraceError;
 use super::reader::{Options, Trace};
 use super::record::Record;
-use super::survey::{DiskExtent, MOST_SECTORS, Survey, survey};
+use super::scan::{DiskExtent, MOST_SECTORS, TraceScan, scan};
 use crate::workload::{Pace, Request, Source};
 use std::path::{Path, PathBuf};
 use tailcut_base::{Class, Nanos, Op, Time};
@@ -137,23 +137,23 @@ impl Replay {
     /// then starts again.
     ///
     /// # Errors
-    /// As [`survey`]; [`TraceError::NoSuchDisk`], [`TraceError::NoRoom`].
+    /// As [`scan`]; [`TraceError::NoSuchDisk`], [`TraceError::NoRoom`].
     pub fn open(path: &Path, options: &Options, replay: ReplayOptions) -> Result<Replay, TraceError> {
-        let survey = survey(path, options)?;
-        let options = Options { format: Some(survey.format), ..options.clone() };
+        let scan = scan(path, options)?;
+        let options = Options { format: Some(scan.format), ..options.clone() };
         let left = replay.times.max(1) - 1;
-        let mut replay = Replay::new(Trace::open(path, &options)?, &survey, replay)?;
-        let pause = survey.duration / survey.tally.records.saturating_sub(1).max(1);
+        let mut replay = Replay::new(Trace::open(path, &options)?, &scan, replay)?;
+        let pause = scan.duration / scan.tally.records.saturating_sub(1).max(1);
         replay.again = Some(Again { path: path.to_path_buf(), options, left, pause });
         Ok(replay)
     }
 
-    /// Replays `trace` once, which stands at its beginning and whose disks are known from `survey`.
+    /// Replays `trace` once, which stands at its beginning and whose disks are known from `scan`.
     ///
     /// # Errors
     /// [`TraceError::NoSuchDisk`], [`TraceError::NoRoom`].
-    pub fn new(trace: Trace, survey: &Survey, options: ReplayOptions) -> Result<Replay, TraceError> {
-        let chosen = choose(trace.file(), &survey.disks, &options.disks)?;
+    pub fn new(trace: Trace, scan: &TraceScan, options: ReplayOptions) -> Result<Replay, TraceError> {
+        let chosen = choose(trace.file(), &scan.disks, &options.disks)?;
         let count = chosen.iter().filter(|&&chosen| chosen).count();
         let part_sectors = options.device_sectors / count.max(1) as u64 / PAGE_SECTORS * PAGE_SECTORS;
         if part_sectors == 0 {
@@ -161,13 +161,13 @@ impl Replay {
             return Err(TraceError::NoRoom { file, disks: count, device_sectors });
         }
         let (mut places, mut parts, mut next) = (Places::default(), Vec::new(), 0);
-        for (disk, &chosen) in survey.disks.iter().zip(&chosen) {
+        for (disk, &chosen) in scan.disks.iter().zip(&chosen) {
             places.find_or_add(disk.number);
             parts.push(chosen.then_some(next));
             next += if chosen { part_sectors } else { 0 };
         }
         let pieces =
-            survey.disks.iter().zip(&chosen).filter(|(_, chosen)| **chosen).map(|(disk, _)| disk.pieces);
+            scan.disks.iter().zip(&chosen).filter(|(_, chosen)| **chosen).map(|(disk, _)| disk.pieces);
         Ok(Replay {
             name: trace.file().rsplit(['/', '\\']).next().unwrap_or_default().to_string(),
             expected: (pieces.sum::<u64>() * u64::from(options.times.max(1)))
@@ -181,7 +181,7 @@ impl Replay {
             rest: None,
             replayed: Replayed::default(),
             error: None,
-            duration: survey.duration,
+            duration: scan.duration,
             again: None,
             passed: Nanos::ZERO,
         })

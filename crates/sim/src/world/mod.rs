@@ -8,16 +8,16 @@ mod attribution;
 mod checker;
 mod issuer;
 mod observer;
+mod request_observer;
 mod rounds;
 mod stats;
-mod witness;
 
 pub use attribution::{Attribution, Part, Share, rank_of};
 pub use checker::Checker;
 pub use observer::Observer;
+pub use request_observer::RequestObserver;
 pub use rounds::{Round, Rounds, SteadyState};
 pub use stats::{Finished, OpStats, SlowRequest, Stats};
-pub use witness::Witness;
 
 use crate::workload::Source;
 use issuer::{Due, Issuer};
@@ -117,11 +117,11 @@ struct Flight {
 }
 
 /// Sources, a device, and the state of their interaction.
-pub struct World<D: Device, W: Witness = ()> {
+pub struct World<D: Device, W: RequestObserver = ()> {
     /// The device.
     pub device: D,
     /// What watches the requests.
-    pub witness: W,
+    pub request_observer: W,
     /// The measurements.
     pub stats: Stats,
     /// Rounds, where they were asked for.
@@ -172,25 +172,25 @@ const PROGRESS_EVERY: u64 = 8192;
 impl<D: Device> World<D> {
     /// A world with a device that is ready for use. `checker` knows its content.
     pub fn new(device: D, checker: Checker, sources: Vec<Box<dyn Source>>, limits: Limits) -> World<D> {
-        World::witnessed(device, checker, sources, limits, ())
+        World::observed(device, checker, sources, limits, ())
     }
 }
 
-impl<D: Device, W: Witness> World<D, W> {
-    /// As [`World::new`], with a witness that sees every request.
-    pub fn witnessed(
+impl<D: Device, W: RequestObserver> World<D, W> {
+    /// As [`World::new`], with an observer of every request.
+    pub fn observed(
         device: D,
         checker: Checker,
         sources: Vec<Box<dyn Source>>,
         limits: Limits,
-        witness: W,
+        request_observer: W,
     ) -> World<D, W> {
         let block_sectors = device.identify().block_sectors;
         let issuer = |source| Issuer::new(source, block_sectors);
         let issuers: Vec<Issuer> = sources.into_iter().map(issuer).collect();
         World {
             device,
-            witness,
+            request_observer,
             stats: Stats::new(),
             rounds: Rounds::new(limits.round),
             checker,
@@ -319,7 +319,7 @@ impl<D: Device, W: Witness> World<D, W> {
         self.measured_from = Some(now);
         self.stats.from = now;
         self.area_since = now;
-        self.witness.begin(now);
+        self.request_observer.begin(now);
         observer.begin(&self.device, now);
     }
 
@@ -661,7 +661,7 @@ impl<D: Device, W: Witness> World<D, W> {
             self.stats.record(&request);
         }
         self.rounds.record(now, latency, u64::from(flight.sectors));
-        self.witness.request(&request);
+        self.request_observer.request(&request);
         if self.limits.until_steady && self.rounds.has_just_become_steady() {
             self.close();
         }

@@ -76,7 +76,7 @@ impl Finished<&Spans> {
 }
 
 impl SlowRequest {
-    /// The request as a [`Witness`](super::Witness) has seen it.
+    /// The request as a [`RequestObserver`](super::RequestObserver) has seen it.
     pub fn seen(&self) -> Finished<&Spans> {
         self.with(&self.spans)
     }

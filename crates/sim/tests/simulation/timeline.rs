@@ -9,7 +9,7 @@ use tailcut_sim::report::Report;
 use tailcut_sim::timeline::{Devices, MOST, Requests, Timeline};
 use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::config::PaceKind;
-use tailcut_sim::world::{Limits, Witness, World};
+use tailcut_sim::world::{Limits, RequestObserver, World};
 use tailcut_sim::{Scenario, Storage};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset};
@@ -48,10 +48,10 @@ fn recorded<S: Storage>(scenario: &Scenario, mut world: World<S, Requests>) -> (
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let ends = run_to_end_observed(&mut world, scenario.horizon(), watch, &mut devices).expect("it runs");
     let report = Report::new(scenario, &world, &ends.figures(), false);
-    (report, ends, Timeline::new(world.witness, &devices))
+    (report, ends, Timeline::new(world.request_observer, &devices))
 }
 
-fn plain<S: Storage, W: Witness>(scenario: &Scenario, mut world: World<S, W>) -> Report {
+fn plain<S: Storage, W: RequestObserver>(scenario: &Scenario, mut world: World<S, W>) -> Report {
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let ends = run_to_end(&mut world, scenario.horizon(), watch).expect("it runs");
     Report::new(scenario, &world, &ends.figures(), false)

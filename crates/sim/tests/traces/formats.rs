@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 use tailcut_base::{Nanos, Op};
-use tailcut_sim::trace::{Format, Options, Place, Record, Tally, Trace, TraceError, survey};
+use tailcut_sim::trace::{Format, Options, Place, Record, Tally, Trace, TraceError, scan};
 
 fn open(name: &str, bytes: &[u8], options: &Options) -> Result<Trace, TraceError> {
     Trace::from_reader(name, Box::new(Cursor::new(bytes.to_vec())), options)
@@ -317,12 +317,12 @@ fn a_survey_finds_all_bad_lines_at_once() {
     let text: String =
         (0..100).map(|i| if i % 3 == 1 { "0,R,x,4096,1\n" } else { "0,R,0,4096,1\n" }).collect();
     std::fs::write(&path, text).unwrap();
-    let error = survey(&path, &Options::default()).unwrap_err();
+    let error = scan(&path, &Options::default()).unwrap_err();
     let TraceError::BadRecords { shown, total: 33, .. } = &error else { panic!("{error}") };
     assert_eq!(shown.len(), Tally::SHOWN);
     assert!(error.to_string().contains("and 23 more"), "{error}");
-    let survey = survey(&path, &Options { skip_bad_lines: true, format: None }).unwrap();
-    assert_eq!((survey.tally.records, survey.tally.bad), (67, 33));
+    let scan = scan(&path, &Options { skip_bad_lines: true, format: None }).unwrap();
+    assert_eq!((scan.tally.records, scan.tally.bad), (67, 33));
 }
 
 #[test]

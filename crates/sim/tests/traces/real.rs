@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use tailcut_base::Op;
-use tailcut_sim::trace::{Format, Options, Replay, ReplayOptions, Trace, characterise, convert, survey};
+use tailcut_sim::trace::{Format, Options, Replay, ReplayOptions, Trace, characterise, convert, scan};
 use tailcut_sim::workload::Source;
 
 struct Expected {
@@ -120,7 +120,7 @@ fn a_real_trace_survives_the_way_through_other_formats() {
     let Some(folder) = folder() else { return };
     let temporary = tempfile::tempdir().unwrap();
     let original = folder.join("cloudphysics.vscsi.gz");
-    let want = survey(&original, &Options::default()).unwrap();
+    let want = scan(&original, &Options::default()).unwrap();
     let mut from = original.clone();
     for (step, format) in [Format::Fio3, Format::Spc, Format::Alibaba, Format::Vscsi1].into_iter().enumerate()
     {
@@ -128,7 +128,7 @@ fn a_real_trace_survives_the_way_through_other_formats() {
         convert(&from, &Options::default(), &to, format, &mut |_| true).unwrap();
         from = to;
     }
-    let got = survey(&from, &Options::default()).unwrap();
+    let got = scan(&from, &Options::default()).unwrap();
     assert_eq!(
         (got.duration, got.span(), got.tally.records),
         (want.duration, want.span(), want.tally.records)

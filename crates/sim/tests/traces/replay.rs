@@ -125,10 +125,10 @@ fn wrong_disks_and_devices_are_refused() {
 #[test]
 fn an_error_in_the_middle_is_kept_for_the_driver() {
     let first = file("0 0 0 8 1\n1 0 0 8 1\n");
-    let survey = tailcut_sim::trace::survey(&first.path, &Options::default()).unwrap();
+    let scan = tailcut_sim::trace::scan(&first.path, &Options::default()).unwrap();
     std::fs::write(&first.path, "0 0 0 8 1\nbroken\n1 0 0 8 1\n").unwrap();
     let trace = tailcut_sim::trace::Trace::open(&first.path, &Options::default()).unwrap();
-    let mut replay = Replay::new(trace, &survey, ReplayOptions::new(64)).unwrap();
+    let mut replay = Replay::new(trace, &scan, ReplayOptions::new(64)).unwrap();
     assert!(replay.next().is_some());
     assert!(replay.next().is_none());
     assert!(replay.next().is_none());

@@ -5,7 +5,7 @@ use crate::torture::drive::{Drive, Health};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::plan::SubjectKind;
 use crate::torture::seeds::is_possible;
-use crate::torture::subject::{Subject, Wellness};
+use crate::torture::subject::{Subject, SubjectHealth};
 use crate::torture::tally::Reached;
 use tailcut_host::array::raid::WriteHole;
 
@@ -217,7 +217,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     /// Clears drives of suspicion, when the subject reports that it is whole and no damage is known that it
     /// cannot know.
     pub(in crate::torture) fn judge(&mut self) {
-        if !self.is_ready || self.subject.inner().wellness() != Wellness::Whole {
+        if !self.is_ready || self.subject.inner().health() != SubjectHealth::Whole {
             return;
         }
         if std::mem::take(&mut self.is_rebuilding) {
@@ -234,7 +234,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     /// Blank drives take the places of those that the subject calls missing.
     pub(in crate::torture) fn replace(&mut self) -> Result<(), End> {
         while self.is_ready
-            && let Wellness::Degraded { missing, .. } = self.subject.inner().wellness()
+            && let SubjectHealth::Degraded { missing, .. } = self.subject.inner().health()
             && let Some(&drive) = missing.first()
         {
             let life = self.tally.cuts;
@@ -257,7 +257,7 @@ impl<'r, S: Subject> Rig<'r, S> {
 
     /// Everything is to be compared, unless the subject has other worries.
     pub(in crate::torture) fn scrub(&mut self) -> Result<(), End> {
-        if self.is_ready && self.subject.inner().wellness() == Wellness::Whole {
+        if self.is_ready && self.subject.inner().health() == SubjectHealth::Whole {
             self.say(|| String::from("scrub"));
             self.is_scrubbing = true;
             let may_hold_damage = self.drives.iter().any(|drive| drive.is_armed() || drive.is_weak());

@@ -7,7 +7,7 @@ use crate::torture::drive::{Drive, Health};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::history::History;
 use crate::torture::seeds::is_possible;
-use crate::torture::subject::{Subject, Wellness};
+use crate::torture::subject::{Subject, SubjectHealth};
 use crate::torture::tally::Reached;
 use crate::torture::wrong::{Wrong, WrongKind};
 use tailcut_host::array::epoch::has_lost_all;
@@ -151,9 +151,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         let is_known = others.all(|other| !self.suspect[other] || !self.drives[other].is_there());
         // By itself a drive cannot know that it was replaced.
         let mut rest = (0..self.drives.len()).filter(|&other| other != place);
-        let has_witness = rest.any(|other| self.drives[other].is_there());
+        let has_request_observer = rest.any(|other| self.drives[other].is_there());
         let is_free = !members.is_returning(place) && !members.are_parted() && !self.is_beyond_repair;
-        has_one && is_known && has_witness && is_free
+        has_one && is_known && has_request_observer && is_free
     }
 
     /// Another drive takes a place. Of an array in parts this chooses the part that is open: the other one is
@@ -179,7 +179,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
         self.judge();
         let members = &self.members;
-        let is_whole = self.is_ready && self.subject.inner().wellness() == Wellness::Whole;
+        let is_whole = self.is_ready && self.subject.inner().health() == SubjectHealth::Whole;
         let may_fail = self.reads_may_fail || self.writes_may_fail || self.is_lost || self.is_beyond_repair;
         let are_members_here =
             members.returning.is_empty() && members.returned.is_empty() && members.apart.is_empty();

@@ -11,7 +11,7 @@ use super::drive::{Drive, Model, Moment};
 use super::history::{History, Pending};
 use super::plan::{Metadata, Plan};
 use super::planted::Planted;
-use super::subject::{Subject, Wellness};
+use super::subject::{Subject, SubjectHealth};
 use super::tally::{Reached, Tally};
 use super::wrong::{Wrong, WrongKind};
 use members::Members;
@@ -248,7 +248,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             self.tally.reach(Reached::Scrubbed, 1);
             self.tally.reach(Reached::FoundByScrub, self.subject.inner().findings().last_scrub);
             if self.config.layout.is_redundant() && !self.keeps_damage() {
-                self.has_unchecked &= self.subject.inner().wellness() != Wellness::Whole;
+                self.has_unchecked &= self.subject.inner().health() != SubjectHealth::Whole;
                 self.scarred
                     .iter_mut()
                     .zip(&self.armed_at_scrub)
@@ -271,7 +271,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         // nevertheless.
         let is_in_place = self.config.layout.is_in_place();
         let is_vain = is_in_place && self.is_scrub_in_vain && !self.is_beyond_repair;
-        if found == 0 || !is_vain || subject.wellness() != Wellness::Whole {
+        if found == 0 || !is_vain || subject.health() != SubjectHealth::Whole {
             return Ok(());
         }
         let message = format!("a scrub finds {found} blocks that are wrong, and nothing has damaged any");

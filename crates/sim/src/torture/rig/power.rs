@@ -4,7 +4,7 @@ use super::{End, Rig};
 use crate::torture::history::History;
 use crate::torture::plan::{KvKeep, SubjectKind};
 use crate::torture::planted::Planted;
-use crate::torture::subject::{Subject, Wellness};
+use crate::torture::subject::{Subject, SubjectHealth};
 use crate::torture::tally::Reached;
 use crate::torture::wrong::{Wrong, WrongKind};
 use tailcut_base::Nanos;
@@ -28,7 +28,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.tally.reach(Reached::CutAtRest, u64::from(is_at_rest));
         self.tally.reach(Reached::CutInRecovery, u64::from(!self.is_ready));
         if self.is_ready
-            && let Wellness::Degraded { missing, rebuilding } = self.subject.inner().wellness()
+            && let SubjectHealth::Degraded { missing, rebuilding } = self.subject.inner().health()
         {
             self.tally.reach(Reached::CutDegraded, u64::from(!missing.is_empty()));
             self.tally.reach(Reached::CutInRebuild, u64::from(!rebuilding.is_empty()));
@@ -111,8 +111,8 @@ impl<'r, S: Subject> Rig<'r, S> {
 
     fn ready(&mut self) -> Result<(), End> {
         let blocks = self.subject.inner().disk().blocks;
-        let wellness = self.subject.inner().wellness();
-        self.say(|| format!("ready: {blocks} blocks, {wellness:?}"));
+        let health = self.subject.inner().health();
+        self.say(|| format!("ready: {blocks} blocks, {health:?}"));
         if self.tally.cuts == 0 {
             let history = History::new(blocks);
             self.history = if S::KEEPS_ORDER { history.in_order() } else { history };
@@ -123,7 +123,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
         self.tally.longest_recovery = self.tally.longest_recovery.max(self.read_in_recovery);
         self.tally.reach(Reached::Recovered, 1);
-        self.tally.reach(Reached::RecoveredDegraded, u64::from(wellness != Wellness::Whole));
+        self.tally.reach(Reached::RecoveredDegraded, u64::from(health != SubjectHealth::Whole));
         let stale = self.subject.inner().stale();
         let refused = self.pulled.iter().filter(|drive| stale.contains(drive)).count();
         let taken = self.pulled.len() - refused;

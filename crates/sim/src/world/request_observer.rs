@@ -4,7 +4,7 @@ use super::Finished;
 use tailcut_base::{Spans, Time};
 
 /// Watches requests from outside: for timelines and exports.
-pub trait Witness {
+pub trait RequestObserver {
     /// The measurement begins.
     #[inline]
     fn begin(&mut self, _: Time) {}
@@ -13,29 +13,29 @@ pub trait Witness {
     fn request(&mut self, request: &Finished<&Spans>);
 }
 
-impl Witness for () {
+impl RequestObserver for () {
     #[inline]
     fn request(&mut self, _: &Finished<&Spans>) {}
 }
 
 /// Watches if there is one.
-impl<W: Witness> Witness for Option<W> {
+impl<W: RequestObserver> RequestObserver for Option<W> {
     fn begin(&mut self, now: Time) {
-        if let Some(witness) = self {
-            witness.begin(now);
+        if let Some(request_observer) = self {
+            request_observer.begin(now);
         }
     }
 
     #[inline]
     fn request(&mut self, request: &Finished<&Spans>) {
-        if let Some(witness) = self {
-            witness.request(request);
+        if let Some(request_observer) = self {
+            request_observer.request(request);
         }
     }
 }
 
 /// Both watch.
-impl<A: Witness, B: Witness> Witness for (A, B) {
+impl<A: RequestObserver, B: RequestObserver> RequestObserver for (A, B) {
     fn begin(&mut self, now: Time) {
         self.0.begin(now);
         self.1.begin(now);

@@ -7,7 +7,7 @@ use tailcut_ssd::Probe;
 
 /// What happens at such a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Alarm {
+pub(super) enum HostTimer {
     /// The measurement begins.
     Measure,
     /// A drive announces the end of a request of a thread.
@@ -48,21 +48,21 @@ pub(super) enum Alarm {
 }
 
 /// All that a host has arranged for.
-pub(super) type Alarms = crate::alarms::Alarms<Alarm>;
+pub(super) type TimerHeap = crate::timer_heap::TimerHeap<HostTimer>;
 
 impl<P: Probe> SimulatedHost<P> {
-    pub(super) fn serve_alarms(&mut self, now: Time) {
-        while let Some(alarm) = self.alarms.pop(now) {
-            match alarm {
-                Alarm::Measure => self.begin_measuring(now),
-                Alarm::Notice { worker, generation } => self.notice_is_due(now, worker, generation),
-                Alarm::Verdict { worker, generation } => self.verdict(now, worker, generation),
-                Alarm::Poll => self.machine.interrupt(now, 0, irq::TIMER),
-                Alarm::Mode => self.look_at_mode(now),
-                Alarm::TimeOuts => self.look_for_late(now),
-                Alarm::Gone { request } => self.fail(now, request),
-                Alarm::Backstop { vector } => self.back_up(now, vector),
-                Alarm::Background { thread } => {
+    pub(super) fn fire_timers(&mut self, now: Time) {
+        while let Some(timer) = self.host_timers.pop(now) {
+            match timer {
+                HostTimer::Measure => self.begin_measuring(now),
+                HostTimer::Notice { worker, generation } => self.notice_is_due(now, worker, generation),
+                HostTimer::Verdict { worker, generation } => self.verdict(now, worker, generation),
+                HostTimer::Poll => self.machine.interrupt(now, 0, irq::TIMER),
+                HostTimer::Mode => self.look_at_mode(now),
+                HostTimer::TimeOuts => self.look_for_late(now),
+                HostTimer::Gone { request } => self.fail(now, request),
+                HostTimer::Backstop { vector } => self.back_up(now, vector),
+                HostTimer::Background { thread } => {
                     let cpu = self.machine.cpu_of(thread);
                     self.answers[cpu].push_back(thread);
                     self.machine.interrupt(now, cpu, irq::BACKGROUND);

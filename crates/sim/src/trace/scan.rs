@@ -10,7 +10,7 @@ use tailcut_base::Nanos;
 
 /// A summary of a trace's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Survey {
+pub struct TraceScan {
     /// Its format.
     pub format: Format,
     /// Its disks, by number.
@@ -39,7 +39,7 @@ pub struct DiskExtent {
 /// The most sectors of one command: NVMe's 16-bit and ATA's 48-bit commands end there (32 MiB).
 pub(super) const MOST_SECTORS: u32 = 65_536;
 
-impl Survey {
+impl TraceScan {
     /// The span of the widest disk in bytes.
     pub fn span(&self) -> u64 {
         self.disks.iter().map(|disk| disk.end).max().unwrap_or(0)
@@ -64,18 +64,18 @@ impl DiskExtent {
 /// # Errors
 /// As [`Trace::open`] and [`Trace::next_record`], except that all bad lines are reported at once:
 /// their number and the first [`Tally::SHOWN`].
-pub fn survey(path: &Path, options: &Options) -> Result<Survey, TraceError> {
+pub fn scan(path: &Path, options: &Options) -> Result<TraceScan, TraceError> {
     let mut trace = Trace::open(path, &Options { skip_bad_lines: true, ..options.clone() })?;
-    let survey = read_all(&mut trace);
-    let readable = matches!(survey, Ok(_) | Err(TraceError::Empty { .. }));
+    let scan = read_all(&mut trace);
+    let readable = matches!(scan, Ok(_) | Err(TraceError::Empty { .. }));
     // A trace of nothing but bad lines is bad rather than empty.
     if trace.tally().bad > 0 && !options.skip_bad_lines && readable {
         return Err(trace.bad_records());
     }
-    survey
+    scan
 }
 
-fn read_all(trace: &mut Trace) -> Result<Survey, TraceError> {
+fn read_all(trace: &mut Trace) -> Result<TraceScan, TraceError> {
     let mut places = Places::default();
     let mut disks: Vec<DiskExtent> = Vec::new();
     let mut duration = Nanos::ZERO;
@@ -91,5 +91,5 @@ fn read_all(trace: &mut Trace) -> Result<Survey, TraceError> {
     for disk in &mut disks {
         disk.label = trace.disk_label(disk.number);
     }
-    Ok(Survey { format: trace.format(), disks, duration, tally: trace.tally().clone() })
+    Ok(TraceScan { format: trace.format(), disks, duration, tally: trace.tally().clone() })
 }

@@ -2,7 +2,7 @@
 
 /// What happens at such a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Alarm {
+pub(super) enum HostTimer {
     /// The measurement begins.
     Measure,
     /// The command of a client is in the memory of the server.
@@ -16,4 +16,4 @@ pub(super) enum Alarm {
 }
 
 /// All that has been arranged for.
-pub(super) type Alarms = crate::alarms::Alarms<Alarm>;
+pub(super) type TimerHeap = crate::timer_heap::TimerHeap<HostTimer>;
