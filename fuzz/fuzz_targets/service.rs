@@ -12,7 +12,7 @@ use disk::TestDisk;
 use libfuzzer_sys::fuzz_target;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::{Service, ServiceSettings};
-use tailcut_host::kv::{Append, Engine, Keep, Making, Opening, Settings};
+use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings};
 
 fuzz_target!(|input: &[u8]| {
     let [cut, how, stream @ ..] = input else { return };
@@ -68,7 +68,7 @@ fn open(keep: Keep, disk: &mut TestDisk) -> Engine {
         segment_blocks: 16,
         patience: Nanos::millis(1),
     };
-    let mut opening = Opening::new(settings, disk.shape.clone(), Making::Create { store: 1, seed: 1 });
+    let mut opening = Opening::new(settings, disk.shape.clone(), OpenMode::Create { store: 1, seed: 1 });
     while !opening.is_done() {
         while let Some(request) = opening.next_request() {
             disk.submit(request);

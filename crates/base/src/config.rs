@@ -11,11 +11,11 @@ use std::ops::RangeInclusive;
 pub trait Configure {
     /// Visits every key of this component, in reading order. May check relations between values at the end
     /// and report violations with [`Visit::problem`].
-    fn configure(&mut self, visit: &mut dyn Visit);
+    fn configure(&mut self, visit: &mut dyn KeyVisitor);
 }
 
 /// The action at each key. `doc` is one sentence: meaning, unit, and peculiarities.
-pub trait Visit {
+pub trait KeyVisitor {
     /// A table of keys below this one.
     fn section(&mut self, key: &'static str, doc: &'static str, part: &mut dyn Configure);
     /// A duration.
@@ -104,7 +104,7 @@ impl Names {
 }
 
 /// Visits an enum by name.
-pub fn choose<C: Choice>(visit: &mut dyn Visit, key: &'static str, doc: &'static str, value: &mut C) {
+pub fn choose<C: Choice>(visit: &mut dyn KeyVisitor, key: &'static str, doc: &'static str, value: &mut C) {
     let mut index = value.index();
     visit.choice(key, doc, &mut index, Names::of::<C>());
     *value = C::all()[index];
@@ -112,7 +112,7 @@ pub fn choose<C: Choice>(visit: &mut dyn Visit, key: &'static str, doc: &'static
 
 /// Visits a `u32`.
 pub fn count_u32(
-    visit: &mut dyn Visit,
+    visit: &mut dyn KeyVisitor,
     key: &'static str,
     doc: &'static str,
     value: &mut u32,

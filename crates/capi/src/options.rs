@@ -10,7 +10,7 @@ use tailcut_rt::embedded::{Keep, Options, Place};
 
 /// The options set so far.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
+pub struct OptionValues {
     memory: Option<u64>,
     most_item: Option<u64>,
     is_store: bool,
@@ -24,7 +24,7 @@ pub struct Said {
     layout: Option<(LayoutKind, u32)>,
 }
 
-impl Said {
+impl OptionValues {
     /// The complete options.
     ///
     /// # Errors
@@ -70,8 +70,8 @@ fn wrong(message: &str) -> Failure {
 
 /// See the header.
 #[unsafe(no_mangle)]
-pub extern "C" fn tailcut_options_new() -> *mut Said {
-    give(Said::default())
+pub extern "C" fn tailcut_options_new() -> *mut OptionValues {
+    give(OptionValues::default())
 }
 
 /// See the header.
@@ -79,7 +79,7 @@ pub extern "C" fn tailcut_options_new() -> *mut Said {
 /// # Safety
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tailcut_options_free(options: *mut Said) {
+pub unsafe extern "C" fn tailcut_options_free(options: *mut OptionValues) {
     // SAFETY: options come from `tailcut_options_new`, and belong to the caller that frees them.
     drop(unsafe { take_back(options) });
 }
@@ -88,7 +88,10 @@ pub unsafe extern "C" fn tailcut_options_free(options: *mut Said) {
 ///
 /// # Safety
 /// They are null, or options that are not in use elsewhere.
-unsafe fn change(options: *mut Said, change: impl FnOnce(&mut Said) -> Result<(), Failure>) -> c_int {
+unsafe fn change(
+    options: *mut OptionValues,
+    change: impl FnOnce(&mut OptionValues) -> Result<(), Failure>,
+) -> c_int {
     cross(|| {
         // SAFETY: guaranteed by the caller, as documented above.
         let options = unsafe { behind_mut(options, "options") }?;
@@ -104,7 +107,7 @@ macro_rules! setter {
         /// # Safety
         /// The pointers satisfy the rules of the header.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(options: *mut Said, $value: $kind) -> c_int {
+        pub unsafe extern "C" fn $name(options: *mut OptionValues, $value: $kind) -> c_int {
             // SAFETY: options are used by one thread at a time.
             unsafe { change(options, |$options| $set) }
         }
@@ -159,8 +162,8 @@ setter!(tailcut_options_memory_drive(bytes: u64), options => {
 /// # Safety
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tailcut_options_device(options: *mut Said, path: *const c_char) -> c_int {
-    let add = |options: &mut Said| {
+pub unsafe extern "C" fn tailcut_options_device(options: *mut OptionValues, path: *const c_char) -> c_int {
+    let add = |options: &mut OptionValues| {
         // SAFETY: the text is NUL-terminated.
         let path = unsafe { text(path, "path") }?;
         if path.is_empty() || options.paths.len() >= MOST_DRIVES as usize {
@@ -181,11 +184,11 @@ pub unsafe extern "C" fn tailcut_options_device(options: *mut Said, path: *const
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_options_array(
-    options: *mut Said,
+    options: *mut OptionValues,
     layout: *const c_char,
     groups: u32,
 ) -> c_int {
-    let set = |options: &mut Said| {
+    let set = |options: &mut OptionValues| {
         // SAFETY: the text is NUL-terminated.
         let name = unsafe { text(layout, "layout") }?;
         let layout = LayoutKind::all().iter().find(|layout| layout.name() == name);
@@ -206,9 +209,9 @@ pub unsafe extern "C" fn tailcut_options_array(
 ///
 /// # Safety
 /// They are null, or options that are not modified meanwhile.
-pub unsafe fn read(options: *const Said) -> Result<Options, Failure> {
+pub unsafe fn read(options: *const OptionValues) -> Result<Options, Failure> {
     if options.is_null() {
-        return Said::default().options();
+        return OptionValues::default().options();
     }
     // SAFETY: guaranteed by the caller, as documented above.
     unsafe { behind(options, "options") }?.options()

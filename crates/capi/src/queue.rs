@@ -26,7 +26,7 @@ struct Spare {
 /// A completion, as in the header.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Ended {
+pub struct CompletionRecord {
     /// The user data of the submission.
     pub user_data: *mut c_void,
     /// The value that a get has found.
@@ -51,7 +51,7 @@ impl Handle {
     }
 
     /// The completion as in the header. Keeps the buffers of operations that found nothing for reuse.
-    fn told(&self, completion: Completion) -> Ended {
+    fn told(&self, completion: Completion) -> CompletionRecord {
         let user_data = with_exposed_provenance_mut(completion.user_data as usize);
         let (status, mut value) = (status_from(completion.result) as i32, null_mut());
         let version = match completion.result {
@@ -63,7 +63,7 @@ impl Handle {
         } else {
             self.keep(completion.into_buffer());
         }
-        Ended { user_data, value, version, status, reserved: 0 }
+        CompletionRecord { user_data, value, version, status, reserved: 0 }
     }
 
     fn keep(&self, buffer: Vec<u8>) {
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn tailcut_queue_descriptor(queue: *mut Handle, descriptor
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_wait(
     queue: *mut Handle,
-    completions: *mut Ended,
+    completions: *mut CompletionRecord,
     room: usize,
     timeout: i64,
     count: *mut usize,

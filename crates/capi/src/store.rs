@@ -2,11 +2,11 @@
 
 use crate::border::{behind, behind_mut, bytes, cross, give, take_back};
 use crate::failure::{Failure, Status, status_from};
-use crate::options::{self, Said};
+use crate::options::{self, OptionValues};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::time::Duration;
-use tailcut_rt::embedded::{Error, Operation, Outcome, Store, Value, When};
+use tailcut_rt::embedded::{Error, Operation, Outcome, PutCondition, Store, Value};
 
 /// How an item is written, as in the header.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +35,10 @@ impl Write {
             ));
         }
         let when = match self.when {
-            0 => When::Always,
-            1 => When::IfAbsent,
-            2 => When::IfPresent,
-            3 => When::IfVersion(self.version),
+            0 => PutCondition::Always,
+            1 => PutCondition::IfAbsent,
+            2 => PutCondition::IfPresent,
+            3 => PutCondition::IfVersion(self.version),
             when => {
                 return Err(Failure::argument(format!(
                     "when is TAILCUT_ALWAYS to TAILCUT_IF_VERSION, and not {when}"
@@ -84,7 +84,7 @@ pub unsafe fn set_in(
 /// # Safety
 /// The pointers satisfy the rules of the header.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tailcut_open(options: *const Said, store: *mut *mut Store) -> c_int {
+pub unsafe extern "C" fn tailcut_open(options: *const OptionValues, store: *mut *mut Store) -> c_int {
     cross(|| {
         // SAFETY: it is null, or room for a pointer.
         let store = unsafe { behind_mut(store, "store") }?;

@@ -2,7 +2,7 @@
 
 use crate::arguments::{Arguments, Command, RunArguments};
 use crate::failure::Failure;
-use crate::terminal::Tone;
+use crate::terminal::ColorMode;
 use crate::{
     advise, bench, compare, ctl, explain, generate, probe, pts, report, run, serve, size, study, torture,
     trace,
@@ -22,7 +22,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // A failure to write to standard error cannot be reported.
-            let _ = std::io::stderr().write_all(failure.render(Tone::of_stderr()).as_bytes());
+            let _ = std::io::stderr().write_all(failure.render(ColorMode::of_stderr()).as_bytes());
             ExitCode::from(failure.exit_code())
         }
     }

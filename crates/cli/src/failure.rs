@@ -2,7 +2,7 @@
 
 use crate::output::OutputError;
 use crate::scenario::Problems;
-use crate::terminal::{Ink, Tone};
+use crate::terminal::{ColorMode, TextRole};
 use std::io;
 
 /// The end of a command that did not succeed.
@@ -35,8 +35,9 @@ impl Failure {
     }
 
     /// The message for standard error, with its line ends; empty if there is none.
-    pub fn render(&self, tone: Tone) -> String {
-        let error = |message: &str| format!("{}: {}\n", tone.paint(Ink::Error, "error"), message.trim_end());
+    pub fn render(&self, tone: ColorMode) -> String {
+        let error =
+            |message: &str| format!("{}: {}\n", tone.paint(TextRole::Error, "error"), message.trim_end());
         match self {
             Failure::Scenario(problems) => {
                 let count = match problems.list().len() {
@@ -48,7 +49,7 @@ impl Failure {
             Failure::Input(message) | Failure::Operation(message) => error(message),
             Failure::Output(cause) => error(&cause.to_string()),
             Failure::Interrupted => {
-                format!("{}: stopped on request\n", tone.paint(Ink::Warning, "interrupted"))
+                format!("{}: stopped on request\n", tone.paint(TextRole::Warning, "interrupted"))
             }
             Failure::Deaf => String::new(),
         }
@@ -88,6 +89,6 @@ mod tests {
         assert_eq!(Failure::Operation(String::new()).exit_code(), 1);
         assert_eq!(Failure::Interrupted.exit_code(), 130);
         let broken = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
-        assert_eq!((broken.exit_code(), broken.render(Tone::Plain)), (0, String::new()));
+        assert_eq!((broken.exit_code(), broken.render(ColorMode::Plain)), (0, String::new()));
     }
 }

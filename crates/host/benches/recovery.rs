@@ -6,7 +6,7 @@
 
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::kv::{
-    Append, Change, Content, Engine, Found, Keep, Making, Opening, Put, Refused, Settings, State,
+    Append, Change, Content, Engine, Keep, Lookup, OpenMode, Opening, Put, Refused, Settings, State,
 };
 use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Request, Response};
 
@@ -37,7 +37,7 @@ fn main() {
     let mut memory = Memory(vec![Bytes::ZEROS; blocks as usize]);
     let shape = Disk { blocks, depth: 64, most_blocks: 256, volatile_cache: false, copies: 1 };
 
-    let mut engine = open(&mut memory, settings, &shape, Making::Create { store: 1, seed: 7 });
+    let mut engine = open(&mut memory, settings, &shape, OpenMode::Create { store: 1, seed: 7 });
     (0..items).for_each(|number| write(&mut engine, &mut memory, number));
     let point = engine.sync();
     while engine.durable() < point {
@@ -46,7 +46,7 @@ fn main() {
     drop(engine);
 
     let begin = processor_time();
-    let mut engine = open(&mut memory, settings, &shape, Making::Open);
+    let mut engine = open(&mut memory, settings, &shape, OpenMode::Open);
     let serves = processor_time() - begin;
     while engine.recovered().is_some() {
         while engine.recover(256) {}
@@ -54,7 +54,7 @@ fn main() {
     }
     let all = processor_time() - begin;
     assert_eq!(engine.items(), items, "all are found");
-    assert!(matches!(engine.find(b"key-00000000007", false), Found::OnFlash));
+    assert!(matches!(engine.find(b"key-00000000007", false), Lookup::OnFlash));
     println!("{items} items in {segments} segments: serves after {:.1} ms,", serves * 1e3);
     println!("knows all after {:.1} ms, {:.2} million items/s", all * 1e3, items as f64 / all / 1e6);
 }
@@ -66,7 +66,7 @@ fn processor_time() -> f64 {
     nanoseconds.expect("a number") as f64 / 1e9
 }
 
-fn open(memory: &mut Memory, settings: Settings, shape: &Disk, making: Making) -> Engine {
+fn open(memory: &mut Memory, settings: Settings, shape: &Disk, making: OpenMode) -> Engine {
     let mut opening = Opening::new(settings, shape.clone(), making);
     while !opening.is_done() {
         while let Some(request) = opening.next_request() {

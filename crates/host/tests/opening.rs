@@ -4,7 +4,9 @@
 use tailcut_base::control::ControlReply;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::planted::Rule;
-use tailcut_host::array::{Array, ArrayConfig, Condition, Consent, DriveId, Found, LayoutKind, MemberId};
+use tailcut_host::array::{
+    Array, ArrayConfig, Condition, Consent, DriveId, FoundArray, LayoutKind, MemberId,
+};
 use tailcut_host::array::{OpenError, Opening, Stale, StaleCause, planted};
 use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
@@ -72,7 +74,7 @@ impl Shelf {
         &mut self,
         drives: &[usize],
         use_it: impl FnOnce(&mut Shelf, &mut Array<Bytes>, &[usize]),
-    ) -> Found {
+    ) -> FoundArray {
         let found = self.find_among(drives).unwrap_or_else(|why| panic!("{why}"));
         // A missing member never gets a request.
         let members: Vec<usize> =
@@ -130,12 +132,12 @@ impl Shelf {
         }
     }
 
-    fn find(&mut self) -> Result<Found, OpenError> {
+    fn find(&mut self) -> Result<FoundArray, OpenError> {
         let all: Vec<usize> = (0..self.0.len()).collect();
         self.find_among(&all)
     }
 
-    fn find_among(&mut self, drives: &[usize]) -> Result<Found, OpenError> {
+    fn find_among(&mut self, drives: &[usize]) -> Result<FoundArray, OpenError> {
         let disks: Vec<Disk> = drives.iter().map(|&drive| self.disks()[drive].clone()).collect();
         let mut opening = Opening::new(Time::ZERO, &disks, self.1);
         for (drive, request) in std::mem::take(opening.sent()) {
@@ -295,7 +297,7 @@ fn replaced(layout: LayoutKind) -> (Shelf, Vec<usize>) {
 }
 
 /// Returns the number of wrong blocks when the replaced drive is given instead of its successor.
-fn wrong_after_return(layout: LayoutKind) -> (usize, Found) {
+fn wrong_after_return(layout: LayoutKind) -> (usize, FoundArray) {
     let (mut shelf, members) = replaced(layout);
     let given: Vec<usize> = (0..members.len()).collect();
     let mut wrong = 0;

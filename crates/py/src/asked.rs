@@ -8,7 +8,7 @@ use tailcut::scenario::Source;
 /// The workload and the settings of a run: a dictionary with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Asked {
+pub struct RunRequest {
     /// The file of the scenario.
     path: Option<PathBuf>,
     /// Or its text, with its name for messages.
@@ -21,7 +21,7 @@ pub struct Asked {
     skip_bad_lines: bool,
 }
 
-impl Asked {
+impl RunRequest {
     /// As arguments of the command `run`.
     pub fn arguments(self) -> RunArguments {
         RunArguments {

@@ -1,6 +1,6 @@
 //! Comparisons: plans whose runs are executed here or elsewhere, and their results.
 
-use crate::asked::Asked;
+use crate::asked::RunRequest;
 use crate::away::away;
 use crate::page;
 use crate::refusal::{TailcutError, raised};
@@ -23,7 +23,7 @@ type Named = (String, Vec<String>);
 /// The definition of a comparison: a dictionary with these keys.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Wanted {
+pub struct ComparisonRequest {
     /// Name and levels of each factor.
     factors: Vec<(String, Vec<Named>)>,
     /// A grid in a file.
@@ -42,8 +42,8 @@ pub struct Wanted {
     jobs: Option<usize>,
 }
 
-impl Wanted {
-    fn request(self, asked: Asked) -> Result<Request, Failure> {
+impl ComparisonRequest {
+    fn request(self, asked: RunRequest) -> Result<Request, Failure> {
         let mut factors: Vec<Factor> = self.factors.into_iter().map(factor).collect();
         if let Some(path) = &self.grid_path {
             factors.extend(grid::load(path)?);
@@ -93,7 +93,7 @@ pub struct Plan {
 impl Plan {
     /// Reads the scenarios of all points, and the finished runs.
     #[new]
-    fn new(py: Python<'_>, asked: Asked, wanted: Wanted) -> PyResult<Plan> {
+    fn new(py: Python<'_>, asked: RunRequest, wanted: ComparisonRequest) -> PyResult<Plan> {
         let request = wanted.request(asked).map_err(raised)?;
         let plan = py.detach(|| compare::Plan::new(&request)).map_err(raised)?;
         let records = Mutex::new(plan.records(&request).map_err(raised)?);

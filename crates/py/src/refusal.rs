@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::{PyErr, create_exception};
 use tailcut::failure::Failure;
-use tailcut::terminal::Tone;
+use tailcut::terminal::ColorMode;
 
 create_exception!(
     tailcut,
@@ -27,6 +27,6 @@ pub fn raised(failure: impl Into<Failure>) -> PyErr {
         Failure::Operation(message) => TailcutError::new_err(message.trim_end().to_owned()),
         Failure::Output(cause) => TailcutError::new_err(cause.to_string()),
         Failure::Interrupted => PyKeyboardInterrupt::new_err(()),
-        Failure::Deaf => TailcutError::new_err(failure.render(Tone::Plain)),
+        Failure::Deaf => TailcutError::new_err(failure.render(ColorMode::Plain)),
     }
 }

@@ -1,6 +1,6 @@
 //! Runs.
 
-use crate::asked::Asked;
+use crate::asked::RunRequest;
 use crate::away::away;
 use crate::refusal::{ScenarioError, TailcutError, raised};
 use crate::table::Columns;
@@ -34,7 +34,7 @@ pub struct Run {
 #[pyfunction]
 pub fn run(
     py: Python<'_>,
-    asked: Asked,
+    asked: RunRequest,
     requests: Option<usize>,
     timeline: bool,
     tell: Option<Bound<'_, PyAny>>,
@@ -65,7 +65,7 @@ pub fn run(
 
 /// The complete scenario as TOML, as `tailcut run --resolved` prints it; nothing is run.
 #[pyfunction]
-pub fn resolved(asked: Asked) -> PyResult<String> {
+pub fn resolved(asked: RunRequest) -> PyResult<String> {
     let mut scenario = Scenario::default();
     command::read(&mut scenario, &asked.arguments()).map_err(raised)?;
     Ok(to_be_read_again(&mut scenario))

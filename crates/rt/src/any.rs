@@ -161,7 +161,7 @@ impl Placement {
 
 /// How an array is made available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Making {
+pub enum ArrayMode {
     /// Create one, on drives that belong to none.
     Create,
     /// Assemble the array that the drives belong to.
@@ -186,7 +186,7 @@ pub struct Plan<'a> {
     /// Options for opening files and block devices.
     pub files: FileOptions,
     /// How an array of files or devices is made available. An array of emulated drives is always new.
-    pub making: Making,
+    pub making: ArrayMode,
     /// Whether to assemble an array although drives are missing that could be in use elsewhere.
     pub consent: Consent,
     /// Where emulated drives run.
@@ -241,9 +241,9 @@ impl Plan<'_> {
         }
         let is_new = match self.making {
             _ if self.paths.is_empty() => true,
-            Making::Create => true,
-            Making::Open => false,
-            Making::OpenOrCreate => array::belong_to_none(&mut drives, &mut clock),
+            ArrayMode::Create => true,
+            ArrayMode::Open => false,
+            ArrayMode::OpenOrCreate => array::belong_to_none(&mut drives, &mut clock),
         };
         let array = match is_new {
             true => array::create(self.array, drives, system::random().map_err(system)?, &mut clock),
@@ -273,7 +273,7 @@ impl Plan<'_> {
                 "{paths} files are given and no array: set array.drives = {paths}, or give one file"
             ));
         }
-        let is_new = self.making == Making::Create;
+        let is_new = self.making == ArrayMode::Create;
         if members > 0 && paths > 0 && (paths > members || is_new && paths != members) {
             return refused(format!(
                 "{paths} files are given for an array of {members} drives (array.drives)"

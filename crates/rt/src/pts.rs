@@ -19,7 +19,7 @@ pub enum Purge<D> {
 }
 
 /// Tests a drive.
-pub struct Tester<'a, D, P> {
+pub struct DriveTester<'a, D, P> {
     bench: Bench<'a, D, P>,
     purge: Purge<D>,
     /// Size of the drive and of the test range, in blocks.
@@ -40,7 +40,7 @@ pub enum End {
     Failed(Failed),
 }
 
-impl<'a, D: Drive, P: Pace> Tester<'a, D, P> {
+impl<'a, D: Drive, P: Pace> DriveTester<'a, D, P> {
     /// Tests the first `range` bytes of a drive (all, if it is smaller), of which the form uses a part.
     pub fn new(
         drive: D,
@@ -50,7 +50,7 @@ impl<'a, D: Drive, P: Pace> Tester<'a, D, P> {
         purge: Purge<D>,
         seed: u64,
         watch: &'a dyn Watch,
-    ) -> Tester<'a, D, P> {
+    ) -> DriveTester<'a, D, P> {
         let disk = drive.disk();
         let blocks = disk.blocks;
         let mut bench = Bench::new(drive, pace, seed, watch);
@@ -58,7 +58,7 @@ impl<'a, D: Drive, P: Pace> Tester<'a, D, P> {
         let active = (range * form.active_range() / 100).max(1);
         // Without a volatile cache there is nothing to disable.
         bench.is_fua = form.disables_cache() && disk.volatile_cache;
-        Tester { bench, purge, blocks, active, purged: None }
+        DriveTester { bench, purge, blocks, active, purged: None }
     }
 
     /// Size of the test range in bytes.

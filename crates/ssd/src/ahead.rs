@@ -7,7 +7,7 @@
 //! dropped; it is also dropped when the page has been written, trimmed or moved, and in a quiet period. A
 //! read-ahead that has begun is awaited: the remaining time counts as the host read's own.
 
-use crate::controller::cache::Found;
+use crate::controller::cache::CacheLookup;
 use crate::controller::ftl::Mapping;
 use crate::flash::unit::Transaction;
 use crate::flash::{LogicalPage, LunId, PhysicalPage};
@@ -29,13 +29,13 @@ impl<P: Probe> Ssd<P> {
             return false;
         }
         match self.cache.look_up(logical) {
-            Found::Kept(content) => {
+            CacheLookup::Kept(content) => {
                 let t = &mut self.tags[tag];
                 t.content = content::fold(t.content, page, content);
                 t.page_done(page);
                 true
             }
-            Found::UnderWay(slot) => {
+            CacheLookup::UnderWay(slot) => {
                 let mut reader = self.internal(now, Lane::READ, Role::HostRead, LunId::NONE, 0);
                 (reader.tag, reader.page) = (tag, page);
                 let id = self.requests.add(reader);
@@ -46,7 +46,7 @@ impl<P: Probe> Ssd<P> {
                 }
                 true
             }
-            Found::No(planned) => {
+            CacheLookup::No(planned) => {
                 self.void(planned);
                 false
             }

@@ -1,7 +1,7 @@
 //! The flash controller: starts transactions, carries them over bus and cells, and ends them.
 
 use crate::config::ChipPolicy;
-use crate::flash::bus::{BusUse, Ended};
+use crate::flash::bus::{BusRelease, BusUse};
 use crate::flash::unit::{Holder, Phase};
 use crate::flash::{ChannelId, LunId, PhysicalPage};
 use crate::preemption::Handling;
@@ -230,8 +230,8 @@ impl<P: Probe> Ssd<P> {
     #[inline(always)]
     pub(crate) fn serve_bus(&mut self, now: Time, channel: ChannelId) {
         match self.buses.end_of_use(channel) {
-            Some(Ended { unit, left: 0 }) => self.end_transaction(now, unit),
-            Some(Ended { unit, left }) => self.put_off_pages(now, unit, channel, left),
+            Some(BusRelease { unit, left: 0 }) => self.end_transaction(now, unit),
+            Some(BusRelease { unit, left }) => self.put_off_pages(now, unit, channel, left),
             None => {}
         }
         self.grant_bus(now, channel);

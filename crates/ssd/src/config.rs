@@ -14,7 +14,7 @@ use crate::preemption::{Handling, PreemptConfig};
 use crate::presets::Preset;
 use crate::sets::SetsConfig;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::control::GcThresholds;
 
 tailcut_base::choice! {
@@ -86,7 +86,7 @@ pub struct ScheduleConfig {
 }
 
 impl Configure for ScheduleConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(visit, "commit", "Commit scheduler.", &mut self.commit);
         choose(visit, "chip", "Which of the work committed to a chip goes first.", &mut self.chip);
         choose(
@@ -189,7 +189,7 @@ pub struct GcConfig {
 }
 
 impl Configure for GcConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(visit, "victim", "Victim policy.", &mut self.victim);
         count_u32(visit, "choices", "Blocks that d-choices looks at.", &mut self.choices, 1..=1024);
         count_u32(
@@ -248,7 +248,7 @@ pub struct WearConfig {
 }
 
 impl Configure for WearConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.flag("levelling", "Static wear levelling: data leaves the least worn block of a plane when the spread is too large.", &mut self.levelling);
         count_u32(
             visit,
@@ -298,7 +298,7 @@ pub struct SsdConfig {
 }
 
 impl Configure for SsdConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         let before = self.preset;
         choose(visit, "preset", "The drive that all other values start from.", &mut self.preset);
         if self.preset != before {

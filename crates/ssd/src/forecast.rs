@@ -26,15 +26,15 @@ const CHOICES: usize = 2;
 const QUIET: u64 = 4;
 
 #[derive(Clone, Copy, Debug)]
-struct Past {
+struct ReadHistory {
     last: Time,
     /// The last two, the newest first.
     gaps: [Nanos; 2],
 }
 
-impl Past {
+impl ReadHistory {
     /// Nothing has been seen: the next read is expected at no time soon.
-    const SILENT: Past = Past { last: Time::ZERO, gaps: [Nanos::secs(1); 2] };
+    const SILENT: ReadHistory = ReadHistory { last: Time::ZERO, gaps: [Nanos::secs(1); 2] };
 
     fn read(&mut self, now: Time) {
         self.gaps = [now.since(self.last), self.gaps[0]];
@@ -49,9 +49,9 @@ impl Past {
 /// The history of each chip's urgent reads.
 #[derive(Debug)]
 pub(crate) struct Forecast {
-    pasts: IdVec<LunId, Past>,
+    pasts: IdVec<LunId, ReadHistory>,
     /// Of all chips of each set together.
-    all: IdVec<SetId, Past>,
+    all: IdVec<SetId, ReadHistory>,
     /// When the programs of each set that wait for the end of reads are looked at again.
     due: IdVec<SetId, Option<Time>>,
 }
@@ -60,8 +60,8 @@ impl Forecast {
     /// Nothing has been seen yet.
     pub(crate) fn new(geometry: &Geometry, sets: u32) -> Forecast {
         Forecast {
-            pasts: IdVec::filled(geometry.units() as usize, Past::SILENT),
-            all: IdVec::filled(sets as usize, Past::SILENT),
+            pasts: IdVec::filled(geometry.units() as usize, ReadHistory::SILENT),
+            all: IdVec::filled(sets as usize, ReadHistory::SILENT),
             due: IdVec::filled(sets as usize, None),
         }
     }

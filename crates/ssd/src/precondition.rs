@@ -13,7 +13,7 @@ use crate::ssd::Ssd;
 use law::{Law, Layout};
 use placement::logical_pages_by_plane;
 use tailcut_base::Time;
-use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::config::{Configure, KeyVisitor, choose};
 use tailcut_base::device::content::Change;
 use tailcut_base::random::Stream;
 
@@ -39,7 +39,7 @@ pub struct Precondition {
 }
 
 impl Configure for Precondition {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(
             visit,
             "state",

@@ -21,7 +21,7 @@ use crate::probe::{Handover, Outcome, Probe};
 use crate::request::Tag;
 use crate::request::{Kind, Lane, RequestId};
 use crate::ssd::Ssd;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
@@ -61,7 +61,7 @@ pub struct PreemptConfig {
 }
 
 impl Configure for PreemptConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(
             visit,
             "program",

@@ -17,7 +17,7 @@ use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
 use crate::probe::Probe;
 use crate::request::Tag;
 use crate::ssd::Ssd;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::divisor::Divisor;
@@ -59,7 +59,7 @@ impl SetsConfig {
 }
 
 impl Configure for SetsConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         count_u32(
             visit,
             "count",

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 use std::process::Command;
 use tailcut_capi::failure::{ABI, Status};
-use tailcut_capi::queue::Ended;
+use tailcut_capi::queue::CompletionRecord;
 use tailcut_capi::statistics::Figures;
 use tailcut_capi::store::Write as How;
 
@@ -67,7 +67,7 @@ fn comparison() -> String {
         };
     }
     alike!(How, "tailcut_write": size, flags, lifetime, when, reserved, version);
-    alike!(Ended, "tailcut_completion": user_data, value, version, status, reserved);
+    alike!(CompletionRecord, "tailcut_completion": user_data, value, version, status, reserved);
     alike!(Figures, "tailcut_statistics": size, hits, misses, sets, not_stored, deletes, touches, errors, items,
         index_bytes, waiting, drive_bytes, hits_on_flash, evicted, expired, written, copied, damaged);
     text + "int main(void) { return 0; }\n"

@@ -2,7 +2,7 @@
 
 use super::Request;
 use super::catalogue::{LAYOUTS, Layout, SPARES, TECHNIQUES, Technique};
-use super::results::{Tried, Verdict};
+use super::results::{Candidate, Verdict};
 use crate::arguments::RunArguments;
 use crate::failure::Failure;
 use crate::run::{self, NotRun, Scenario};
@@ -32,7 +32,7 @@ pub struct Arrangement {
     /// Its scenario, filled with the data; it measures and ends as that of the user.
     pub scenario: Scenario,
     /// What is known of it before it is run.
-    pub tried: Tried,
+    pub tried: Candidate,
 }
 
 impl Arrangements {
@@ -144,7 +144,7 @@ impl Builder<'_> {
         self.fill(&mut scenario, capacity)?;
         scenario.check().ok()?;
         let device = &scenario.device;
-        let tried = Tried {
+        let tried = Candidate {
             name: name(&scenario, layout, drives, spare, technique),
             sources: vec![layout.source.to_owned(), technique.source.to_owned()],
             drive: device.preset.name().to_owned(),

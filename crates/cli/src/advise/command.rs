@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::Folder;
 use crate::run::write_json;
-use crate::terminal::{Tone, window};
+use crate::terminal::{ColorMode, window};
 use std::io::Write;
 
 /// The results, in the folder of a search.
@@ -59,7 +59,7 @@ pub fn command(arguments: &AdviseArguments, out: &mut dyn Write) -> Result<(), F
 }
 
 fn print(advice: &Advice, arguments: &AdviseArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let text = page::page(advice, usize::from(window()), Tone::of_stdout());
+    let text = page::page(advice, usize::from(window()), ColorMode::of_stdout());
     out.write_all(text.as_bytes())?;
     if advice.advised.is_some() {
         let scenario = arguments.out.join(SCENARIO);

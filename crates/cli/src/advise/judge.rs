@@ -87,12 +87,13 @@ pub const LEAST: u64 = 200_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sweep::outcome::Finer;
+    use crate::sweep::outcome::FinePercentile;
     use serde_json::json;
     use std::collections::BTreeMap;
 
     fn outcome(points: &[(f64, u64, bool)]) -> Outcome {
-        let finer = |&(percentile, ns, resolved): &(f64, u64, bool)| Finer { percentile, ns, resolved };
+        let finer =
+            |&(percentile, ns, resolved): &(f64, u64, bool)| FinePercentile { percentile, ns, resolved };
         Outcome {
             report: json!({"kinds": [{"kind": "all", "requests": 1000, "requests_per_s": 50.0, "bytes_per_s": 70.0},
                 {"kind": "read", "requests": 250}]}),

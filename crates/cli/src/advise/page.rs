@@ -1,15 +1,15 @@
 //! Advice as a person reads it.
 
-use super::results::{Advice, TermResult, Tried, Verdict};
+use super::results::{Advice, Candidate, TermResult, Verdict};
 use crate::show::waits::wrapped;
-use crate::terminal::{Align, Ink, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table, TextRole};
 use tailcut_base::quantity::{show_bytes, show_count};
 
 /// The whole page.
-pub fn page(advice: &Advice, width: usize, tone: Tone) -> String {
+pub fn page(advice: &Advice, width: usize, tone: ColorMode) -> String {
     let data = show_bytes(advice.data_bytes as f64);
     let heading = format!("{} with {data} of data", advice.promise);
-    let mut text = format!("{}\n\n", tone.paint(Ink::Heading, &heading));
+    let mut text = format!("{}\n\n", tone.paint(TextRole::Heading, &heading));
     match advice.advised.map(|index| &advice.tried[index]) {
         Some(tried) => {
             text += &one(advice, tried, "buy", tone);
@@ -32,14 +32,14 @@ pub fn page(advice: &Advice, width: usize, tone: Tone) -> String {
     text
 }
 
-fn one(advice: &Advice, tried: &Tried, label: &str, tone: Tone) -> String {
+fn one(advice: &Advice, tried: &Candidate, label: &str, tone: ColorMode) -> String {
     let name = format!("{label}: {}", tried.name);
     let raw = show_bytes(tried.raw_bytes as f64);
     let each = if tried.drives == 1 { "1 drive" } else { &format!("{} drives", tried.drives) };
     let survives = if tried.survives_a_drive { "; survives the loss of a drive" } else { "" };
     let mut text = format!(
         "{}\n  {each} of {raw} raw, {:.0} % spare, {} usable; cost {} {}{survives}\n",
-        tone.paint(Ink::Heading, &name),
+        tone.paint(TextRole::Heading, &name),
         tried.spare * 100.0,
         show_bytes(tried.capacity_bytes as f64),
         money(tried.cost),
@@ -52,7 +52,7 @@ fn one(advice: &Advice, tried: &Tried, label: &str, tone: Tone) -> String {
         text += &format!("  {:<28} {:>10}  {}\n", term.term, term.shown, stands(term));
     }
     if !tried.settings.is_empty() {
-        text += &format!("  {}\n", tone.paint(Ink::Faint, &tried.settings.join(" ")));
+        text += &format!("  {}\n", tone.paint(TextRole::Faint, &tried.settings.join(" ")));
     }
     text
 }
@@ -76,7 +76,7 @@ fn stands(term: &TermResult) -> String {
     }
 }
 
-fn too_few(tried: &Tried, width: usize) -> String {
+fn too_few(tried: &Candidate, width: usize) -> String {
     let note = format!(
         "? the sample is too small: of {} requests fewer than ten are slower than a percentile, or the drives still use up \
          erased blocks. Allow more with --most-requests, or replay the trace several times (trace.times)",
@@ -86,14 +86,14 @@ fn too_few(tried: &Tried, width: usize) -> String {
 }
 
 /// What else keeps the promise at the same cost, and how near the others came.
-fn others(advice: &Advice, tone: Tone) -> String {
+fn others(advice: &Advice, tone: ColorMode) -> String {
     let left = |title| (title, Align::Left);
     let right = |title| (title, Align::Right);
     let mut table = Table::new(&[left("tried"), right("cost"), left(""), left("its worst term")], tone);
-    let mut rows: Vec<&Tried> = advice.tried.iter().collect();
+    let mut rows: Vec<&Candidate> = advice.tried.iter().collect();
     // Of what costs the same the best comes first.
     rows.sort_by(|a, b| {
-        let margin = |tried: &Tried| super::search::worst_margin(tried);
+        let margin = |tried: &Candidate| super::search::worst_margin(tried);
         b.cost.total_cmp(&a.cost).then(margin(b).total_cmp(&margin(a)))
     });
     for tried in rows.iter().take(ROWS) {

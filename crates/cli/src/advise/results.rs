@@ -26,7 +26,7 @@ pub struct Advice {
     /// The number of the closest among the arrangements that cost less and do not keep the promise.
     pub next_cheaper: Option<usize>,
     /// Every arrangement that was tried, in the order of cost.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<Candidate>,
     /// Arrangements of the catalogue that hold too little data, or that a scenario refuses.
     pub left_out: u64,
     /// Arrangements that cost more than the advised one and were not tried.
@@ -37,7 +37,7 @@ pub struct Advice {
 
 /// An arrangement that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
+pub struct Candidate {
     /// Its name: layout, drives, over-provisioning, technique.
     pub name: String,
     /// Where its parts come from.

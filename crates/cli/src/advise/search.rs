@@ -3,12 +3,12 @@
 use super::Request;
 use super::arrangement::{Arrangement, Arrangements};
 use super::judge::{is_broken_soon, is_life_unknown, judge, requests_needed};
-use super::results::{Advice, FORMAT, Tried, Verdict};
+use super::results::{Advice, Candidate, FORMAT, Verdict};
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::{self, Comments};
 use crate::sweep::point::Identities;
-use crate::sweep::{Ended, Outcome, Point, Progress, Records, ThreadPool};
+use crate::sweep::{Outcome, Point, Progress, Records, RunResult, ThreadPool};
 use std::collections::BTreeMap;
 use tailcut_base::Nanos;
 
@@ -45,7 +45,7 @@ impl Search<'_> {
         is_over: &(dyn Fn() -> bool + Sync),
         tell: &mut dyn FnMut(Progress),
     ) -> Result<(Advice, Vec<String>), Failure> {
-        let mut tried: Vec<Tried> = Vec::new();
+        let mut tried: Vec<Candidate> = Vec::new();
         let all = std::mem::take(&mut self.arrangements.all);
         let is_equal = |a: &Arrangement, b: &Arrangement| a.tried.cost == b.tried.cost;
         for class in all.chunk_by(is_equal) {
@@ -66,8 +66,8 @@ impl Search<'_> {
         class: &[Arrangement],
         is_over: &(dyn Fn() -> bool + Sync),
         tell: &mut dyn FnMut(Progress),
-    ) -> Result<Vec<Tried>, Failure> {
-        let mut tried: Vec<Tried> = class.iter().map(|arrangement| arrangement.tried.clone()).collect();
+    ) -> Result<Vec<Candidate>, Failure> {
+        let mut tried: Vec<Candidate> = class.iter().map(|arrangement| arrangement.tried.clone()).collect();
         let first = self.scenarios.len();
         self.scenarios.resize(first + class.len(), String::new());
         let mut observer = Observer { is_over, tell };
@@ -81,7 +81,7 @@ impl Search<'_> {
         &mut self,
         class: &[Arrangement],
         first: usize,
-        tried: &mut [Tried],
+        tried: &mut [Candidate],
         observer: &mut Observer<'_>,
     ) -> Result<Vec<(usize, Scenario)>, Failure> {
         let short = |arrangement: &Arrangement| arrangement.for_requests(SHORT, Nanos::ZERO);
@@ -104,7 +104,7 @@ impl Search<'_> {
         class: &[Arrangement],
         mut open: Vec<(usize, Scenario)>,
         first: usize,
-        tried: &mut [Tried],
+        tried: &mut [Candidate],
         observer: &mut Observer<'_>,
     ) -> Result<(), Failure> {
         for _ in 0..LENGTHENED {
@@ -136,7 +136,7 @@ impl Search<'_> {
         &mut self,
         runs: Vec<(usize, Scenario)>,
         first: usize,
-        tried: &mut [Tried],
+        tried: &mut [Candidate],
         observer: &mut Observer<'_>,
     ) -> Result<Vec<(usize, Outcome)>, Failure> {
         let mut points = Vec::new();
@@ -154,12 +154,12 @@ impl Search<'_> {
         for (index, point) in points {
             let tried = &mut tried[index];
             match self.records.get(&point.digest) {
-                Some(Ended::Outcome(outcome)) => {
+                Some(RunResult::Outcome(outcome)) => {
                     tried.requests = outcome.report["kinds"][0]["requests"].as_u64().unwrap_or(0);
                     tried.digest = point.digest;
                     outcomes.push((index, *outcome));
                 }
-                Some(Ended::Failed(why)) => {
+                Some(RunResult::Failed(why)) => {
                     (tried.error, tried.verdict, tried.digest) = (Some(why), Verdict::Broken, point.digest);
                 }
                 // The user asked to stop.
@@ -169,11 +169,11 @@ impl Search<'_> {
         Ok(outcomes)
     }
 
-    fn conclude(&self, tried: Vec<Tried>, not_tried: u64, complete: bool) -> Advice {
+    fn conclude(&self, tried: Vec<Candidate>, not_tried: u64, complete: bool) -> Advice {
         let advised = tried.iter().position(is_kept);
         let most = advised.map_or(f64::INFINITY, |index| tried[index].cost);
-        let cheaper = |tried: &Tried| tried.cost < most && !tried.terms.is_empty() && !is_kept(tried);
-        let closest = |(_, a): &(usize, &Tried), (_, b): &(usize, &Tried)| {
+        let cheaper = |tried: &Candidate| tried.cost < most && !tried.terms.is_empty() && !is_kept(tried);
+        let closest = |(_, a): &(usize, &Candidate), (_, b): &(usize, &Candidate)| {
             // The next cheaper one costs as much as possible; where nothing keeps the promise, the closest
             // counts.
             let by_cost =
@@ -198,12 +198,12 @@ impl Search<'_> {
     }
 }
 
-fn is_kept(tried: &Tried) -> bool {
+fn is_kept(tried: &Candidate) -> bool {
     matches!(tried.verdict, Verdict::Kept | Verdict::KeptTooFew)
 }
 
 /// The margin of the term that is broken the most; unknown terms count as broken altogether.
-pub fn worst_margin(tried: &Tried) -> f64 {
+pub fn worst_margin(tried: &Candidate) -> f64 {
     let margins = tried.terms.iter().map(|term| term.margin.unwrap_or(f64::NEG_INFINITY));
     margins.min_by(f64::total_cmp).unwrap_or(f64::NEG_INFINITY)
 }

@@ -4,7 +4,7 @@ use super::spawn;
 use super::study::Study;
 use crate::failure::Failure;
 use crate::run::write_json;
-use crate::terminal::{Tone, Waiting};
+use crate::terminal::{ColorMode, Waiting};
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub fn array(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
         }
     }
     if !json.is_some_and(crate::arguments::is_stdout) {
-        write!(out, "{}\n{READING}", study.show(Tone::of_stdout()))?;
+        write!(out, "{}\n{READING}", study.show(ColorMode::of_stdout()))?;
         out.flush()?;
     }
     match json {

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Part};
 use super::measure::Measured;
-use crate::terminal::{Align, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table};
 
 /// The parts of the time of a request, in ns of wall clock.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Breakdown {
 }
 
 /// All breakdowns as a table, and how to read it.
-pub fn show(breakdowns: &[Breakdown], tone: Tone) -> String {
+pub fn show(breakdowns: &[Breakdown], tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [
         ("case", Align::Left),

@@ -5,7 +5,7 @@ use super::study::Study;
 use crate::failure::Failure;
 use crate::run::write_json;
 use crate::study::figure;
-use crate::terminal::{Align, Table, Tone, Waiting};
+use crate::terminal::{Align, ColorMode, Table, Waiting};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Write;
@@ -70,7 +70,7 @@ pub fn emulate(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> 
         }
     }
     let mut study = Study::new("bench-emulate");
-    let mut table = Table::new(&head(), Tone::of_stdout());
+    let mut table = Table::new(&head(), ColorMode::of_stdout());
     for (case, runs) in cases().zip(&runs) {
         table.row(&add(&mut study, case, runs));
     }

@@ -233,7 +233,7 @@ struct Load {
     value: Vec<u8>,
     out: Vec<u8>,
     /// Commands under way.
-    asked: Vec<Asked>,
+    asked: Vec<PendingCommand>,
     /// Items that were requested and not found, if they are to be stored.
     missed: Vec<u32>,
     fills: bool,
@@ -249,7 +249,7 @@ struct Load {
 
 /// A command under way.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct PendingCommand {
     item: u32,
     is_get: bool,
 }
@@ -311,7 +311,7 @@ impl Load {
     }
 
     fn ask(&mut self, item: u32, is_get: bool) -> io::Result<()> {
-        self.asked.push(Asked { item, is_get });
+        self.asked.push(PendingCommand { item, is_get });
         if is_get {
             self.gets += 1;
             return write!(self.out, "get key:{item:010}\r\n");
@@ -355,7 +355,7 @@ impl Load {
     }
 
     /// An answer, if it is complete.
-    fn take(&mut self, Asked { item, is_get }: Asked) -> io::Result<bool> {
+    fn take(&mut self, PendingCommand { item, is_get }: PendingCommand) -> io::Result<bool> {
         let rest = &self.received[self.at..];
         let Some(end) = rest.iter().position(|&byte| byte == b'\n') else { return Ok(false) };
         let line = rest[..=end].trim_ascii_end();

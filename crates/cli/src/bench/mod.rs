@@ -18,7 +18,7 @@ mod study;
 use crate::arguments::BenchCommand;
 use crate::failure::Failure;
 use crate::run::write_json;
-use crate::terminal::{Ink, Tone, Waiting};
+use crate::terminal::{ColorMode, TextRole, Waiting};
 use breakdown::Breakdown;
 use case::{Case, Part};
 use measure::Measured;
@@ -64,8 +64,8 @@ fn simulation(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
         }
     }
     if !to_stdout {
-        let tone = Tone::of_stdout();
-        let heading = tone.paint(Ink::Heading, "where the time goes, per request");
+        let tone = ColorMode::of_stdout();
+        let heading = tone.paint(TextRole::Heading, "where the time goes, per request");
         writeln!(out, "{}\n{heading}\n{}", study.show(tone), breakdown::show(&breakdowns, tone))?;
         out.flush()?;
     }

@@ -6,7 +6,7 @@ use super::study::Study;
 use crate::failure::Failure;
 use crate::run::write_json;
 use crate::study::figure;
-use crate::terminal::{Align, Table, Tone, Waiting};
+use crate::terminal::{Align, ColorMode, Table, Waiting};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Write;
@@ -68,7 +68,7 @@ pub fn schedule(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure>
         all.push(add(&mut study, case, &runs, smallest));
     }
     if !json.is_some_and(crate::arguments::is_stdout) {
-        write!(out, "{}\n\n{READING}", show(&all, Tone::of_stdout()))?;
+        write!(out, "{}\n\n{READING}", show(&all, ColorMode::of_stdout()))?;
         out.flush()?;
     }
     match json {
@@ -137,7 +137,7 @@ fn add(study: &mut Study, case: Case, runs: &[Measured], smallest: Option<f64>) 
 }
 
 /// A row for each policy, chips and depth; columns for each size of I/O requests.
-fn show(all: &[Medians], tone: Tone) -> String {
+fn show(all: &[Medians], tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [
         ("policy", Align::Left),

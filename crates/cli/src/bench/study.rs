@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::measure::Measured;
 use crate::study::figure as show;
-use crate::terminal::{self, Align, Tone};
+use crate::terminal::{self, Align, ColorMode};
 use serde_json::Value;
 use tailcut_sim::study::{Row, Table};
 
@@ -78,7 +78,7 @@ impl Study {
     }
 
     /// The rows as a table.
-    pub fn show(&self, tone: Tone) -> String {
+    pub fn show(&self, tone: ColorMode) -> String {
         let right = |title| (title, Align::Right);
         let head = [
             ("case", Align::Left),

@@ -6,7 +6,7 @@ use super::effects::{Clear, Judgement, Sample, effects};
 use super::request::Request;
 use super::results::{self, Effects, FORMAT, Factor, Head, Point, Results, RunOf};
 use crate::scenario::{self, Comments};
-use crate::sweep::{Ended, Quantity, Records};
+use crate::sweep::{Quantity, Records, RunResult};
 use std::collections::BTreeMap;
 
 /// The results of all that is in `records`.
@@ -90,7 +90,7 @@ fn point(cell: &Cell, factors: &[Factor], quantities: &[Quantity], records: &Rec
 fn run_of(
     seed: u64,
     digest: &str,
-    ended: &Ended,
+    ended: &RunResult,
     quantities: &[Quantity],
     unresolved: &mut Vec<String>,
 ) -> RunOf {

@@ -9,7 +9,7 @@ use crate::run::{self, NotRun, Scenario};
 use crate::scenario::Problems;
 use crate::sweep::Point;
 use crate::sweep::point::{Identities, check_workload};
-use crate::terminal::Tone;
+use crate::terminal::ColorMode;
 
 /// A point of the grid, as it is run.
 #[derive(Clone, Debug)]
@@ -211,7 +211,7 @@ pub fn counted(points: u64) -> String {
 /// The problems without their places: the settings of a point are nowhere written together.
 fn message(failure: &Failure) -> String {
     let Failure::Scenario(problems) = failure else {
-        let text = failure.render(Tone::Plain);
+        let text = failure.render(ColorMode::Plain);
         return text.trim_end().trim_start_matches("error: ").to_owned();
     };
     let each = |problem: &crate::scenario::Problem| match &problem.remedy {

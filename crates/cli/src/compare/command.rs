@@ -15,7 +15,7 @@ use crate::output::Folder;
 use crate::output::write_file;
 use crate::run::write_json;
 use crate::sweep::Progress;
-use crate::terminal::{self, Tone, Waiting, window};
+use crate::terminal::{self, ColorMode, Waiting, window};
 use std::io::Write;
 use std::path::Path;
 
@@ -99,7 +99,7 @@ fn print(results: &Results, arguments: &CompareArguments, out: &mut dyn Write) -
     if arguments.json.as_deref().is_some_and(is_stdout) {
         out.write_all(to_json(results).as_bytes())?;
     } else {
-        let text = page::page(results, arguments.top, usize::from(window()), Tone::of_stdout());
+        let text = page::page(results, arguments.top, usize::from(window()), ColorMode::of_stdout());
         out.write_all(text.as_bytes())?;
         writeln!(out, "\nall of it: {}", arguments.out.join(RESULTS).display())?;
     }

@@ -5,25 +5,28 @@ use super::results::{Effects, Head, Ineffective, Main, Pair, Point, Results, Ver
 use crate::show::latency::VOLATILE;
 use crate::show::waits::wrapped;
 use crate::sweep::Unit;
-use crate::terminal::{Align, Ink, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table, TextRole};
 use std::collections::BTreeMap;
 
 /// The whole page: the ranking, what each factor does, how factors get along, and what could not be run.
 /// `top` is the most rows of the ranking.
-pub fn page(results: &Results, top: usize, width: usize, tone: Tone) -> String {
+pub fn page(results: &Results, top: usize, width: usize, tone: ColorMode) -> String {
     let mut text = heading(results, tone);
     text += &format!("\n{}\n", ranking(results, top, tone));
     text += &notes(results, top, width);
     if let Some(effects) = results.effects.iter().find(|effects| effects.quantity == results.by) {
-        text +=
-            &format!("\n{}\n{}\n", tone.paint(Ink::Heading, &title(effects)), mains(results, effects, tone));
+        text += &format!(
+            "\n{}\n{}\n",
+            tone.paint(TextRole::Heading, &title(effects)),
+            mains(results, effects, tone)
+        );
         text += &pairs(results, effects, width, tone);
     }
     text += &failures(results, width, tone);
     text
 }
 
-fn heading(results: &Results, tone: Tone) -> String {
+fn heading(results: &Results, tone: ColorMode) -> String {
     let grid: Vec<String> = results.factors.iter().map(|factor| factor.levels.len().to_string()).collect();
     let of = match (results.design.kind.as_str(), results.design.resolution) {
         ("full", _) => String::new(),
@@ -37,7 +40,7 @@ fn heading(results: &Results, tone: Tone) -> String {
         several => format!(", {several} seeds each"),
     };
     let line = format!("{} points{of}, {}{seeds}", results.points.len(), grid.join(" x "));
-    format!("{}\nranked by {}\n", tone.paint(Ink::Heading, &line), results.by)
+    format!("{}\nranked by {}\n", tone.paint(TextRole::Heading, &line), results.by)
 }
 
 /// The name of a factor in a column head: the last part of its key, where that is unique.
@@ -58,7 +61,7 @@ pub fn shown(results: &Results) -> Vec<&Head> {
     all.filter(|head| results.points.iter().any(|point| is_known(point, head))).collect()
 }
 
-fn ranking(results: &Results, top: usize, tone: Tone) -> String {
+fn ranking(results: &Results, top: usize, tone: ColorMode) -> String {
     let (names, heads) = (short_names(results), shown(results));
     let mut head = vec![("", Align::Right)];
     head.extend(names.iter().map(|name| (name.as_str(), Align::Left)));
@@ -166,7 +169,7 @@ pub fn ratio(ratio: Option<f64>) -> String {
     })
 }
 
-fn mains(results: &Results, effects: &Effects, tone: Tone) -> String {
+fn mains(results: &Results, effects: &Effects, tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [
         ("factor", Align::Left),
@@ -194,7 +197,7 @@ pub fn step(results: &Results, factor: usize, level: usize) -> String {
 }
 
 /// The pairs that do not just add, the strongest interaction first, and how many there are of the others.
-fn pairs(results: &Results, effects: &Effects, width: usize, tone: Tone) -> String {
+fn pairs(results: &Results, effects: &Effects, width: usize, tone: ColorMode) -> String {
     let judged: Vec<&Pair> = effects.pairs.iter().filter(|pair| pair.verdict.is_some()).collect();
     let strength = |pair: &Pair| pair.interaction.or(pair.average).map_or(0.0, |ratio| ratio.ln().abs());
     let mut special: Vec<&Pair> =
@@ -249,23 +252,26 @@ pub fn unjudged(results: &Results, effects: &Effects) -> Option<String> {
     Some(format!("{pairs} not judged: {why}"))
 }
 
-fn failures(results: &Results, width: usize, tone: Tone) -> String {
+fn failures(results: &Results, width: usize, tone: ColorMode) -> String {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     for error in results.points.iter().filter_map(|point| point.error.as_deref()) {
         *reasons.entry(error).or_default() += 1;
     }
     let mut text = String::new();
     for (why, points) in reasons {
-        text +=
-            &wrapped(&format!("{} at {}: ", tone.paint(Ink::Warning, "failed"), counted(points)), why, width);
+        text += &wrapped(
+            &format!("{} at {}: ", tone.paint(TextRole::Warning, "failed"), counted(points)),
+            why,
+            width,
+        );
     }
     for left_out in &results.design.impossible {
-        let lead = format!("{} {}: ", tone.paint(Ink::Warning, "left out"), counted(left_out.points));
+        let lead = format!("{} {}: ", tone.paint(TextRole::Warning, "left out"), counted(left_out.points));
         let why = left_out.why.replace('\n', "; ");
         text += &wrapped(&lead, &format!("{}: {why}", left_out.settings.join(" and ")), width);
     }
     for Ineffective { what, points } in &results.design.ineffective {
-        let lead = format!("{} at {}: ", tone.paint(Ink::Warning, "without effect"), counted(*points));
+        let lead = format!("{} at {}: ", tone.paint(TextRole::Warning, "without effect"), counted(*points));
         text += &wrapped(&lead, what, width);
     }
     if text.is_empty() { text } else { format!("\n{text}") }

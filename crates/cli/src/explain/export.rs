@@ -4,7 +4,7 @@
 //! that is exact. Process 1 holds a track for each channel's bus, process 2 one for each chip,
 //! process 3 the requests.
 
-use super::kept::Kept;
+use super::kept::SavedRun;
 use super::recording::{Chips, Requests, Seen, Window};
 use super::rerun::Rerun;
 use crate::arguments::ExplainArguments;
@@ -30,7 +30,7 @@ const REQUESTS: u32 = 3;
 
 /// Writes the export and prints a summary of its content.
 pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
-    let kept = Kept::open(&arguments.folder)?;
+    let kept = SavedRun::open(&arguments.folder)?;
     let window = choose(arguments, &kept)?;
     let rerun = Rerun::new(kept, arguments.quiet)?;
     rerun.announce(1);
@@ -64,7 +64,7 @@ pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -
     Ok(out.flush()?)
 }
 
-fn choose(arguments: &ExplainArguments, kept: &Kept) -> Result<Window, Failure> {
+fn choose(arguments: &ExplainArguments, kept: &SavedRun) -> Result<Window, Failure> {
     let slowest = kept.slowest()?.into_iter().next();
     let (first, last) = match (arguments.from, &slowest) {
         (Some(from), _) => (from, from + AROUND * 2),

@@ -10,7 +10,7 @@ use tailcut_base::{Cause, Nanos, Time};
 use tailcut_sim::world::Attribution;
 
 /// A folder that a run wrote.
-pub struct Kept {
+pub struct SavedRun {
     folder: PathBuf,
     /// The report and what belongs to it.
     pub saved: Saved,
@@ -35,15 +35,15 @@ pub struct Slow {
     pub most: (Cause, Nanos),
 }
 
-impl Kept {
+impl SavedRun {
     /// Opens the folder of a run. Fails when it holds no report that can be read.
-    pub fn open(folder: &Path) -> Result<Kept, Failure> {
+    pub fn open(folder: &Path) -> Result<SavedRun, Failure> {
         let text = read(&folder.join(REPORT))?;
         let saved = serde_json::from_str(&text).map_err(|error| {
             let file = folder.join(REPORT);
             Failure::Input(format!("{}: not a report of this version: {error}", file.display()))
         })?;
-        Ok(Kept { folder: folder.to_owned(), saved })
+        Ok(SavedRun { folder: folder.to_owned(), saved })
     }
 
     /// How long the run took, if it left that behind.

@@ -1,11 +1,11 @@
 //! The make-up of a percentile.
 
-use super::kept::{Kept, Slow};
+use super::kept::{SavedRun, Slow};
 use super::selection::Selection;
 use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
 use crate::show::{short_time, waits};
-use crate::terminal::{Align, Ink, Table, Tone, window};
+use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -43,7 +43,7 @@ struct MakeUp {
 
 /// Prints the make-up of the requests around a percentile and of all slower ones.
 pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let kept = Kept::open(&arguments.folder)?;
+    let kept = SavedRun::open(&arguments.folder)?;
     let selection = Selection::new(arguments);
     let attribution = kept.attribution(selection)?;
     if let (0, Selection::Class(class)) = (attribution.count(), selection) {
@@ -105,8 +105,8 @@ fn in_drive(attribution: &Attribution) -> Vec<Wait> {
 }
 
 fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64, selection: Selection) -> String {
-    let (tone, width) = (Tone::of_stdout(), usize::from(window()));
-    let heading = |text: &str| format!("\n{}\n", tone.paint(Ink::Heading, text));
+    let (tone, width) = (ColorMode::of_stdout(), usize::from(window()));
+    let heading = |text: &str| format!("\n{}\n", tone.paint(TextRole::Heading, text));
     let mut text = format!(
         "{} % of {} requests took no more than {}; a request on an idle drive takes {}\n",
         make_up.percentile,
@@ -150,12 +150,12 @@ fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64, selecti
     if let Some(slow) = slowest.first() {
         let hint =
             format!("its whole timeline: tailcut explain {} --request {}", folder.display(), slow.number);
-        text += &format!("{}\n", tone.paint(Ink::Faint, &hint));
+        text += &format!("{}\n", tone.paint(TextRole::Faint, &hint));
     }
     text
 }
 
-fn listed(slowest: &[Slow], tone: Tone) -> String {
+fn listed(slowest: &[Slow], tone: ColorMode) -> String {
     let head = [
         ("request", Align::Right),
         ("kind", Align::Left),

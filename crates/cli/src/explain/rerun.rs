@@ -1,6 +1,6 @@
 //! A run repeated with observers: runs are deterministic, so the rerun shows what happened in the original.
 
-use super::kept::Kept;
+use super::kept::SavedRun;
 use super::recording::{Chips, RequestFinder, Requests, Seen, Window};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -26,7 +26,7 @@ fn announcement(times: u32, requests: u64, elapsed: Option<Duration>) -> String 
 
 /// A run that can be repeated.
 pub struct Rerun {
-    kept: Kept,
+    kept: SavedRun,
     scenario: Scenario,
     interrupt: Interrupt,
     quiet: bool,
@@ -34,7 +34,7 @@ pub struct Rerun {
 
 impl Rerun {
     /// Of the run that was kept.
-    pub fn new(kept: Kept, quiet: bool) -> Result<Rerun, Failure> {
+    pub fn new(kept: SavedRun, quiet: bool) -> Result<Rerun, Failure> {
         let interrupt = Interrupt::listen()
             .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
         Ok(Rerun { scenario: kept.scenario()?, kept, interrupt, quiet })

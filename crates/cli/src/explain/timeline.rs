@@ -1,12 +1,12 @@
 //! The whole timeline of one request.
 
-use super::kept::Kept;
+use super::kept::SavedRun;
 use super::recording::{Chips, Seen, Window};
 use super::rerun::Rerun;
 use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
 use crate::show::{short_time, waits};
-use crate::terminal::{Align, Bars, Ink, Table, Tone, window};
+use crate::terminal::{Align, Bars, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -86,7 +86,7 @@ struct Taking {
 
 /// Prints the timeline of request `number`.
 pub fn explain(arguments: &ExplainArguments, number: u64, out: &mut dyn Write) -> Result<(), Failure> {
-    let kept = Kept::open(&arguments.folder)?;
+    let kept = SavedRun::open(&arguments.folder)?;
     let completed = kept.saved.report.completed;
     if number >= completed {
         return Err(Failure::Input(format!(
@@ -112,7 +112,7 @@ pub fn explain(arguments: &ExplainArguments, number: u64, out: &mut dyn Write) -
     let text = if arguments.json {
         serde_json::to_string_pretty(&timeline).expect("plain data") + "\n"
     } else {
-        show(&timeline, usize::from(window()), Tone::of_stdout())
+        show(&timeline, usize::from(window()), ColorMode::of_stdout())
     };
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
@@ -250,8 +250,8 @@ impl Taking {
     }
 }
 
-fn show(t: &Timeline, width: usize, tone: Tone) -> String {
-    let heading = |text: &str| format!("\n{}\n", tone.paint(Ink::Heading, text));
+fn show(t: &Timeline, width: usize, tone: ColorMode) -> String {
+    let heading = |text: &str| format!("\n{}\n", tone.paint(TextRole::Heading, text));
     let mut text = format!(
         "request {}: {} of {} at sector {}, {}\ndue {:.9} s, submitted {}, completed {}\n",
         t.number,
@@ -367,7 +367,7 @@ fn length(nanos: u64) -> String {
 }
 
 /// The last column is there only if any row has something in it.
-fn table(rows: &[Row], tone: Tone) -> String {
+fn table(rows: &[Row], tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let mut head = vec![
         right("chip"),
@@ -392,7 +392,7 @@ fn table(rows: &[Row], tone: Tone) -> String {
 }
 
 /// How much of each kind of work there was.
-fn totals(t: &Timeline, tone: Tone) -> String {
+fn totals(t: &Timeline, tone: ColorMode) -> String {
     let mut kinds: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let work = t.meanwhile.iter().map(|o| {
         let again = if o.outcome == "reset" { ", reset for a read" } else { "" };

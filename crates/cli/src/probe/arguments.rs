@@ -4,7 +4,7 @@ use crate::arguments::{preset, some_length};
 use clap::Args;
 use std::path::PathBuf;
 use tailcut_base::Nanos;
-use tailcut_rt::probe::Effort;
+use tailcut_rt::probe::MeasurementLimits;
 use tailcut_ssd::Preset;
 
 /// `tailcut probe`.
@@ -41,8 +41,8 @@ pub struct ProbeArguments {
 
 impl ProbeArguments {
     /// How much is spent on it.
-    pub fn effort(&self) -> Effort {
-        let effort = if self.quick { Effort::QUICK } else { Effort::FULL };
+    pub fn effort(&self) -> MeasurementLimits {
+        let effort = if self.quick { MeasurementLimits::QUICK } else { MeasurementLimits::FULL };
         self.time.map_or(effort, |total| effort.within(total, self.destroy_data))
     }
 }

@@ -1,6 +1,6 @@
 //! The estimated drive as a scenario file.
 
-use super::Found;
+use super::ProbeOutcome;
 use super::form::how;
 use crate::scenario::keys;
 use crate::scenario::spelling::quoted;
@@ -10,7 +10,7 @@ use tailcut_base::quantity::show_bytes;
 use tailcut_rt::probe::{Estimate, Origin};
 
 /// A file that `tailcut run` takes: every key that was estimated, with how; everything else is the preset's.
-pub fn scenario(found: &Found, estimate: &Estimate) -> String {
+pub fn scenario(found: &ProbeOutcome, estimate: &Estimate) -> String {
     let mut text = head(found, estimate);
     text += "\n[device]\n";
     text += &format!("preset = {}\n", quoted(estimate.preset.name()));
@@ -29,7 +29,7 @@ pub fn scenario(found: &Found, estimate: &Estimate) -> String {
     text + WORKLOAD
 }
 
-fn head(found: &Found, estimate: &Estimate) -> String {
+fn head(found: &ProbeOutcome, estimate: &Estimate) -> String {
     let identity = &found.measured.identity;
     let paragraphs = [
         format!("{}, {}, as `tailcut probe` found it.", identity.model, show_bytes(identity.bytes() as f64)),
@@ -50,7 +50,7 @@ fn head(found: &Found, estimate: &Estimate) -> String {
 }
 
 /// How far the simulated drive is off where it is furthest off.
-fn worst(found: &Found) -> String {
+fn worst(found: &ProbeOutcome) -> String {
     let off = |ratio: f64| if ratio > 1.0 { ratio } else { 1.0 / ratio };
     let worst = found.comparison.iter().max_by(|a, b| off(a.ratio()).total_cmp(&off(b.ratio())));
     let within = found.comparison.iter().filter(|row| off(row.ratio()) <= 1.25).count();
@@ -107,19 +107,25 @@ mod tests {
     use crate::run::Scenario;
     use crate::scenario::{self, Source};
     use tailcut_rt::EmulatedSsd;
-    use tailcut_rt::probe::{Effort, Prober, Unwatched, VirtualTime};
+    use tailcut_rt::probe::{MeasurementLimits, Prober, Unwatched, VirtualTime};
     use tailcut_ssd::precondition::PreparedState;
     use tailcut_ssd::{Precondition, Preset, Ssd};
 
-    fn found(preset: Preset, is_destroying: bool) -> Found {
+    fn found(preset: Preset, is_destroying: bool) -> ProbeOutcome {
         let mut ssd = Ssd::new(&preset.config(), 1, false);
         let state = if is_destroying { PreparedState::Empty } else { PreparedState::Sequential };
         ssd.precondition(&Precondition { state, fill: 1_000_000 }, 1);
-        let effort = Effort { ios: 1000, ..Effort::QUICK };
+        let effort = MeasurementLimits { ios: 1000, ..MeasurementLimits::QUICK };
         let mut prober = Prober::new(EmulatedSsd::inline(ssd), VirtualTime::default(), effort, 1, &Unwatched);
         let measured = measure(&mut prober, is_destroying);
         let estimate = Estimate::of(&measured);
-        Found { name: preset.to_string(), notes: Vec::new(), measured, estimate, comparison: Vec::new() }
+        ProbeOutcome {
+            name: preset.to_string(),
+            notes: Vec::new(),
+            measured,
+            estimate,
+            comparison: Vec::new(),
+        }
     }
 
     /// All deviations from the preset are in the file, with a reason: reading it back gives the estimated
@@ -135,7 +141,7 @@ mod tests {
             assert!(
                 done.is_ok(),
                 "{}\n{text}",
-                done.expect_err("problems").render(crate::terminal::Tone::Plain)
+                done.expect_err("problems").render(crate::terminal::ColorMode::Plain)
             );
             assert_eq!(read.device, estimate.config, "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= PAGE), "{text}");

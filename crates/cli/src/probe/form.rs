@@ -1,16 +1,16 @@
 //! The results of a probe as JSON.
 
-use super::Found;
+use super::ProbeOutcome;
 use crate::scenario::keys;
 use serde_json::{Value, json};
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_rt::probe::check::Unit;
 use tailcut_rt::probe::profile::Profile;
-use tailcut_rt::probe::{Comparison, End, Estimate, How, Tally, Writes};
+use tailcut_rt::probe::{Comparison, End, Estimate, Provenance, Tally, Writes};
 
 /// All of it. Times in ns, rates per second.
-pub fn to_json(found: &Found) -> Value {
+pub fn to_json(found: &ProbeOutcome) -> Value {
     let measured = &found.measured;
     let identity = &measured.identity;
     json!({
@@ -103,11 +103,11 @@ fn estimate(estimate: &Estimate) -> Value {
 }
 
 /// In one word.
-pub fn how(how: How) -> &'static str {
+pub fn how(how: Provenance) -> &'static str {
     match how {
-        How::Measured => "measured",
-        How::Derived => "derived",
-        How::Assumed => "assumed",
+        Provenance::Measured => "measured",
+        Provenance::Derived => "derived",
+        Provenance::Assumed => "assumed",
     }
 }
 

@@ -7,12 +7,12 @@ mod form;
 mod page;
 
 use crate::arguments::is_stdout;
-use crate::bench::path::others::Since;
+use crate::bench::path::others::LoadBaseline;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::write_json;
-use crate::terminal::{Tone, Waiting};
+use crate::terminal::{ColorMode, Waiting};
 use arguments::ProbeArguments;
 use destructive_check::DestructiveCheck;
 use std::io::Write;
@@ -21,15 +21,15 @@ use tailcut_base::config::Choice;
 use tailcut_rt::file::FileOptions;
 use tailcut_rt::path::placement::cores;
 use tailcut_rt::probe::{
-    Comparison, Effort, End, Estimate, Measured, Pace, Part, Prober, RealTime, Unwatched, VirtualTime, Watch,
-    compare, simulate,
+    Comparison, End, Estimate, Measured, MeasurementLimits, Pace, Part, Prober, RealTime, Unwatched,
+    VirtualTime, Watch, compare, simulate,
 };
 use tailcut_rt::{Clock, Drive, EmulatedSsd, FileDrive};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, Ssd};
 
 /// The results of a probe and the estimate derived from them.
-pub struct Found {
+pub struct ProbeOutcome {
     /// The name that the user gave.
     pub name: String,
     /// Notes about how it was measured, each as a sentence.
@@ -58,7 +58,7 @@ pub fn probe(arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Fail
     let simulated = estimate.as_ref().map(|estimate| simulate(estimate, &measured, &Unwatched));
     let comparison = simulated.map_or(Vec::new(), |simulated| compare(&measured, &simulated));
     drop(watcher);
-    let found = Found { name, notes, measured, estimate, comparison };
+    let found = ProbeOutcome { name, notes, measured, estimate, comparison };
     tell(&found, arguments, out)?;
     match found.measured.end {
         End::Complete => Ok(()),
@@ -69,9 +69,9 @@ pub fn probe(arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Fail
     }
 }
 
-fn tell(found: &Found, arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Failure> {
+fn tell(found: &ProbeOutcome, arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if !arguments.json.as_deref().is_some_and(is_stdout) {
-        out.write_all(page::page(found, arguments, Tone::of_stdout()).as_bytes())?;
+        out.write_all(page::page(found, arguments, ColorMode::of_stdout()).as_bytes())?;
         out.flush()?;
     }
     if let (Some(file), Some(estimate)) = (&arguments.preset, &found.estimate) {
@@ -113,7 +113,7 @@ fn of_device(device: &Path, arguments: &ProbeArguments, watch: &Watcher) -> Resu
              device itself",
         ));
     }
-    let others = Since::now(&cores());
+    let others = LoadBaseline::now(&cores());
     let pace = RealTime::new(Clock::start());
     let mut prober = Prober::new(drive, pace, arguments.effort(), arguments.seed, watch);
     let measured = measure(&mut prober, arguments.destroy_data);
@@ -135,7 +135,7 @@ fn of_preset(preset: Preset, arguments: &ProbeArguments, watch: &Watcher) -> Tol
     let drive = EmulatedSsd::inline(ssd);
     // Virtual time costs as much as there are requests in it.
     let effort = arguments.effort();
-    let effort = Effort { ios: if arguments.quick { 4_000 } else { 20_000 }, ..effort };
+    let effort = MeasurementLimits { ios: if arguments.quick { 4_000 } else { 20_000 }, ..effort };
     let mut prober = Prober::new(drive, VirtualTime::default(), effort, arguments.seed, watch);
     let measured = measure(&mut prober, arguments.destroy_data);
     let notes =

@@ -1,11 +1,11 @@
 //! The results of a probe on the terminal.
 
-use super::Found;
+use super::ProbeOutcome;
 use super::arguments::ProbeArguments;
 use super::form::how;
 use crate::scenario::keys;
 use crate::show::waits::wrapped;
-use crate::terminal::{Align, Bars, Ink, Table, Tone, window};
+use crate::terminal::{Align, Bars, ColorMode, Table, TextRole, window};
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
@@ -15,13 +15,13 @@ use tailcut_rt::probe::stalls::Signature;
 use tailcut_rt::probe::{Comparison, End, Estimate, Measured, Tally};
 
 /// The whole page.
-pub fn page(found: &Found, arguments: &ProbeArguments, tone: Tone) -> String {
+pub fn page(found: &ProbeOutcome, arguments: &ProbeArguments, tone: ColorMode) -> String {
     let width = usize::from(window());
     let measured = &found.measured;
     let mut text = head(found, width, tone);
     let mut part = |title: &str, body: String| {
         if !body.is_empty() {
-            text += &format!("\n{}\n{body}", tone.paint(Ink::Heading, title));
+            text += &format!("\n{}\n{body}", tone.paint(TextRole::Heading, title));
         }
     };
     part("reads", reads(measured, tone));
@@ -48,9 +48,9 @@ const PAGE: usize = 100;
 const TRUST: &str = "A ratio far from 1 is a trait of the drive that the simulated one does not have: do not trust a \
                      simulation where it matters.";
 
-fn head(found: &Found, width: usize, tone: Tone) -> String {
+fn head(found: &ProbeOutcome, width: usize, tone: ColorMode) -> String {
     let identity = &found.measured.identity;
-    let mut text = format!("{}\n", tone.paint(Ink::Heading, &identity.model));
+    let mut text = format!("{}\n", tone.paint(TextRole::Heading, &identity.model));
     let cache = if identity.volatile_cache { "volatile cache" } else { "no volatile cache" };
     text += &format!(
         "{}, {} requests at a time, at most {} each, {cache}\n",
@@ -119,7 +119,7 @@ fn time(nanos: f64) -> String {
     show_time(nanos).replace(' ', "")
 }
 
-fn reads(measured: &Measured, tone: Tone) -> String {
+fn reads(measured: &Measured, tone: ColorMode) -> String {
     let mut table = Table::new(&CURVE, tone);
     for tally in &measured.reads {
         table.row(&row("4 KiB, random", tally));
@@ -140,7 +140,7 @@ fn reads(measured: &Measured, tone: Tone) -> String {
     if table.is_empty() { String::new() } else { format!("{table}\n") }
 }
 
-fn writes(measured: &Measured, width: usize, tone: Tone) -> String {
+fn writes(measured: &Measured, width: usize, tone: ColorMode) -> String {
     let writes = &measured.writes;
     let mut table = Table::new(&CURVE, tone);
     for tally in &writes.latency {
@@ -194,7 +194,7 @@ fn percentiles(latency: &LatencyHistogram) -> String {
 /// Lines of the picture of a cliff.
 const LINES: usize = 12;
 
-fn cliff(measured: &Measured, width: usize, tone: Tone) -> String {
+fn cliff(measured: &Measured, width: usize, tone: ColorMode) -> String {
     let Some(profile) = &measured.writes.overwrite else { return String::new() };
     let rates = profile.rates();
     if rates.is_empty() {
@@ -240,7 +240,7 @@ fn verdict(measured: &Measured, profile: &Profile) -> String {
     verdict + &part
 }
 
-fn beside(measured: &Measured, width: usize, tone: Tone) -> String {
+fn beside(measured: &Measured, width: usize, tone: ColorMode) -> String {
     let writes = &measured.writes;
     let mut table = Table::new(&CURVE, tone);
     let rows = [
@@ -282,7 +282,7 @@ fn signature(signature: &Signature) -> String {
     )
 }
 
-fn keys(estimate: &Estimate, tone: Tone) -> String {
+fn keys(estimate: &Estimate, tone: ColorMode) -> String {
     let head = [("key", Align::Left), ("value", Align::Right), ("", Align::Left), ("why", Align::Left)];
     let mut table = Table::new(&head, tone);
     for key in keys::list(&mut estimate.config.clone()) {
@@ -293,7 +293,7 @@ fn keys(estimate: &Estimate, tone: Tone) -> String {
     format!("{table}\n")
 }
 
-fn comparison(rows: &[Comparison], tone: Tone) -> String {
+fn comparison(rows: &[Comparison], tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [("", Align::Left), right("measured"), right("simulated"), right("ratio")];
     let mut table = Table::new(&head, tone);

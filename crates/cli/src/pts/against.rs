@@ -9,7 +9,7 @@ use tailcut_sim::study::Row;
 
 /// Figures by test, case and quantity.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Other {
+pub struct ReferenceResults {
     /// Where they come from.
     pub name: String,
     figures: BTreeMap<(String, String, String), f64>,
@@ -18,12 +18,12 @@ pub struct Other {
 /// The columns of a CSV file.
 pub const COLUMNS: [&str; 5] = ["test", "case", "quantity", "unit", "value"];
 
-impl Other {
+impl ReferenceResults {
     /// Reads a file: JSON of `tailcut pts`, or CSV.
     ///
     /// # Errors
     /// Names the file, the line, and what would be right.
-    pub fn read(file: &Path) -> Result<Other, Failure> {
+    pub fn read(file: &Path) -> Result<ReferenceResults, Failure> {
         let name = file.display().to_string();
         let refused = |why: String| Failure::Input(format!("--against {name}: {why}"));
         let text = std::fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
@@ -31,7 +31,7 @@ impl Other {
             true => of_json(&text),
             false => of_csv(&text),
         };
-        Ok(Other { figures: figures.map_err(refused)?, name })
+        Ok(ReferenceResults { figures: figures.map_err(refused)?, name })
     }
 
     /// The figure that belongs to a row.
@@ -142,7 +142,7 @@ mod tests {
                     RND 4kib  65/35,IOPS,iops,\"12500\",IOPS\n\n\
                     RND 4KiB 0/100,lat,Average Latency,80,us\n\
                     SEQ 1024KiB 0/100,tp,throughput,2.5,GB/s\n";
-        let other = Other { figures: of_csv(text).expect("it is good"), name: String::new() };
+        let other = ReferenceResults { figures: of_csv(text).expect("it is good"), name: String::new() };
         let of = |test, case: &str, quantity: &str| other.figure(test, &Row::new(case, quantity, "", None));
         assert_eq!(of(Test::Iops, "RND 4KiB 65/35", "IOPS"), Some(12500.0));
         assert_eq!(of(Test::Latency, "RND 4KiB 0/100", "average latency"), Some(80e-6));

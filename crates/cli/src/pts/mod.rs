@@ -17,8 +17,8 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::write_json;
-use crate::terminal::Tone;
-use against::Other;
+use crate::terminal::ColorMode;
+use against::ReferenceResults;
 use arguments::PtsArguments;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -99,7 +99,7 @@ pub struct Report {
     /// The tests so far.
     pub tests: Vec<Tested>,
     /// Results to compare with.
-    pub other: Option<Other>,
+    pub other: Option<ReferenceResults>,
 }
 
 impl Report {
@@ -161,7 +161,7 @@ impl Report {
 
 /// Tests a drive and prints the report to `out`.
 pub fn pts(arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let other = arguments.against.as_deref().map(Other::read).transpose()?;
+    let other = arguments.against.as_deref().map(ReferenceResults::read).transpose()?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let watcher = Watcher::new(interrupt, arguments.quiet);
@@ -180,7 +180,7 @@ pub fn pts(arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure>
 /// A drive that cannot be tested. A test that fails is in the report: see [`Report::ended`].
 pub fn measure(
     arguments: &PtsArguments,
-    other: Option<Other>,
+    other: Option<ReferenceResults>,
     watcher: &Watcher,
     told: &mut dyn FnMut(&mut Report, &Procedure),
 ) -> Result<Report, Failure> {
@@ -254,7 +254,7 @@ impl Keeper<'_> {
 
 fn tell(report: &Report, arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if !arguments.json.as_deref().is_some_and(is_stdout) {
-        out.write_all(page::page(report, Tone::of_stdout()).as_bytes())?;
+        out.write_all(page::page(report, ColorMode::of_stdout()).as_bytes())?;
         out.flush()?;
     }
     if let Some(file) = &arguments.csv {

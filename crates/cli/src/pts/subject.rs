@@ -3,7 +3,7 @@
 use super::Platform;
 use super::arguments::PtsArguments;
 use super::watcher::Watcher;
-use crate::bench::path::others::Since;
+use crate::bench::path::others::LoadBaseline;
 use crate::failure::Failure;
 use crate::probe::destructive_check::DestructiveCheck;
 use crate::probe::{DEPTH, DISTURBED};
@@ -17,7 +17,7 @@ use tailcut_host::pts::Procedure;
 use tailcut_rt::file::FileOptions;
 use tailcut_rt::path::placement::cores;
 use tailcut_rt::probe::{RealTime, VirtualTime};
-use tailcut_rt::pts::{End, Purge, Tester};
+use tailcut_rt::pts::{DriveTester, End, Purge};
 use tailcut_rt::{Clock, Drive, EmulatedSsd, FileDrive};
 use tailcut_ssd::{Ssd, SsdConfig};
 
@@ -28,13 +28,13 @@ pub struct Subject<'a> {
     pub platform: Platform,
     /// Exclusive claim on a device.
     _claim: Option<OwnedFd>,
-    others: Option<Since>,
+    others: Option<LoadBaseline>,
 }
 
 enum AnyTester<'a> {
-    Simulated(Box<Tester<'a, EmulatedSsd, VirtualTime>>),
-    Emulated(Box<Tester<'a, EmulatedSsd, RealTime>>),
-    Device(Box<Tester<'a, FileDrive, RealTime>>),
+    Simulated(Box<DriveTester<'a, EmulatedSsd, VirtualTime>>),
+    Emulated(Box<DriveTester<'a, EmulatedSsd, RealTime>>),
+    Device(Box<DriveTester<'a, FileDrive, RealTime>>),
 }
 
 /// Calls whichever it is.
@@ -83,10 +83,11 @@ impl<'a> Subject<'a> {
         let range = arguments.range(drive.disk().blocks * BLOCK_BYTES);
         check(range, &drive)?;
         let pace = RealTime::new(Clock::start());
-        let tester = Tester::new(drive, pace, arguments.form(), range, Purge::Trim, arguments.seed, watch);
+        let tester =
+            DriveTester::new(drive, pace, arguments.form(), range, Purge::Trim, arguments.seed, watch);
         let kind = if destructive_check.is_device() { "a block device" } else { "a file" };
         let platform = platform(&tester, kind, device.display().to_string(), TRIM, notes);
-        let (tester, others) = (AnyTester::Device(Box::new(tester)), Since::now(&cores()));
+        let (tester, others) = (AnyTester::Device(Box::new(tester)), LoadBaseline::now(&cores()));
         Ok(Subject { tester, platform, _claim: claim, others })
     }
 
@@ -107,12 +108,12 @@ impl<'a> Subject<'a> {
         let (form, purge) = (arguments.form(), Purge::Anew(Box::new(make)));
         if arguments.real_time {
             let pace = RealTime::new(Clock::start());
-            let tester = Tester::new(drive, pace, form, range, purge, seed, watch);
+            let tester = DriveTester::new(drive, pace, form, range, purge, seed, watch);
             let platform = platform(&tester, "an emulated drive, in real time", name, ANEW, Vec::new());
-            let (tester, others) = (AnyTester::Emulated(Box::new(tester)), Since::now(&cores()));
+            let (tester, others) = (AnyTester::Emulated(Box::new(tester)), LoadBaseline::now(&cores()));
             return Ok(Subject { tester, platform, _claim: None, others });
         }
-        let tester = Tester::new(drive, VirtualTime::default(), form, range, purge, seed, watch);
+        let tester = DriveTester::new(drive, VirtualTime::default(), form, range, purge, seed, watch);
         let platform = platform(&tester, "a simulated drive, in virtual time", name, ANEW, Vec::new());
         let tester = AnyTester::Simulated(Box::new(tester));
         Ok(Subject { tester, platform, _claim: None, others: None })
@@ -134,7 +135,7 @@ impl<'a> Subject<'a> {
         if let AnyTester::Emulated(tester) = &self.tester {
             notes.extend(tester.drive().lateness().warning());
         }
-        let share = self.others.as_ref().and_then(Since::share).filter(|&share| share > DISTURBED);
+        let share = self.others.as_ref().and_then(LoadBaseline::share).filter(|&share| share > DISTURBED);
         notes.extend(share.map(|share| {
             format!(
                 "other programs took {:.0} % of the cores meanwhile: rates are too low, and long response times are theirs",
@@ -162,7 +163,7 @@ fn check(range: u64, drive: &impl Drive) -> Result<(), Failure> {
 const LEAST: u64 = 2 << 20;
 
 fn platform<D: Drive, P: tailcut_rt::probe::Pace>(
-    tester: &Tester<'_, D, P>,
+    tester: &DriveTester<'_, D, P>,
     kind: &'static str,
     name: String,
     purge: &'static str,

@@ -5,7 +5,7 @@ use crate::arguments::{RunArguments, RunOptions};
 use crate::failure::Failure;
 use crate::scenario::effect::{self, Reason};
 use crate::scenario::{self, Problem, Problems, Source, keys};
-use crate::terminal::Tone;
+use crate::terminal::ColorMode;
 use std::path::Path;
 use tailcut_base::config::Choice;
 use tailcut_sim::scenario::{InputError, Weight};
@@ -23,7 +23,7 @@ pub fn read(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Fai
 pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Result<(), Failure> {
     let warnings = read_with_warnings(scenario, arguments)?;
     if !warnings.list().is_empty() {
-        eprintln!("{}", warnings.warn(Tone::of_stderr()));
+        eprintln!("{}", warnings.warn(ColorMode::of_stderr()));
     }
     Ok(())
 }

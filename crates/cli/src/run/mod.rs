@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::scenario::{self, keys};
 use crate::show;
-use crate::terminal::{Tone, window};
+use crate::terminal::{ColorMode, window};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ fn finish(
         (Some(failure), Ok(()) | Err(Failure::Deaf)) => Err(failure),
         (Some(failure), Err(unkept)) => {
             // Both are reported; the exit code is that of the run.
-            eprint!("{}", unkept.render(Tone::of_stderr()));
+            eprint!("{}", unkept.render(ColorMode::of_stderr()));
             Err(failure)
         }
     }
@@ -85,7 +85,7 @@ fn print(
     if options.json_to_stdout() {
         out.write_all(json.as_bytes())?;
     } else if saved.report.unmeasured().is_none() {
-        let tone = Tone::of_stdout();
+        let tone = ColorMode::of_stdout();
         let text = show::report(&saved.report, scenario, usize::from(window()), tone);
         out.write_all(text.as_bytes())?;
         writeln!(out, "{}", show::whereabouts(&saved.report, &options.out, tone))?;

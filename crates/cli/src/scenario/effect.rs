@@ -135,7 +135,7 @@ fn values(keys: &[Key]) -> BTreeMap<String, String> {
 mod tests {
     use super::super::test_configuration::TestConfiguration;
     use super::*;
-    use crate::terminal::Tone;
+    use crate::terminal::ColorMode;
 
     fn found(text: &str, sets: &[&str]) -> (String, String) {
         let mut part = TestConfiguration::default();
@@ -148,7 +148,7 @@ mod tests {
             path.starts_with("load.").then_some(Reason { because, is_wrong: path == "load.depth" })
         };
         let found = find(&mut part, &defaults, file, &sets, reason);
-        (found.errors.to_string(), found.warnings.warn(Tone::Plain))
+        (found.errors.to_string(), found.warnings.warn(ColorMode::Plain))
     }
 
     #[test]

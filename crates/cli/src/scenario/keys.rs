@@ -5,7 +5,7 @@ use super::spelling;
 use serde_json::json;
 use std::ops::RangeInclusive;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Names, Visit};
+use tailcut_base::config::{Configure, KeyVisitor, Names};
 
 /// A key, or a section of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Lister {
     }
 }
 
-impl Visit for Lister {
+impl KeyVisitor for Lister {
     fn section(&mut self, key: &'static str, doc: &'static str, part: &mut dyn Configure) {
         let path = self.path_of(key);
         let head =

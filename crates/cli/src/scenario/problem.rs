@@ -1,7 +1,7 @@
 //! Problems of a scenario: what is wrong, where, and what would be right.
 
 use super::source::{Place, Source};
-use crate::terminal::{Ink, Tone};
+use crate::terminal::{ColorMode, TextRole};
 use std::fmt;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -46,7 +46,7 @@ impl std::error::Error for Problems {}
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.render(Tone::Plain).trim_end())
+        f.write_str(self.render(ColorMode::Plain).trim_end())
     }
 }
 
@@ -70,41 +70,41 @@ impl Problems {
 
     /// The report for people: each problem with its place, its line, a caret and the remedy, an
     /// empty line between two problems.
-    pub fn render(&self, tone: Tone) -> String {
-        self.reports(&tone.paint(Ink::Error, "error"), tone)
+    pub fn render(&self, tone: ColorMode) -> String {
+        self.reports(&tone.paint(TextRole::Error, "error"), tone)
     }
 
     /// The report for problems that are warnings rather than errors.
-    pub fn warn(&self, tone: Tone) -> String {
-        self.reports(&tone.paint(Ink::Warning, "warning"), tone)
+    pub fn warn(&self, tone: ColorMode) -> String {
+        self.reports(&tone.paint(TextRole::Warning, "warning"), tone)
     }
 
-    fn reports(&self, heading: &str, tone: Tone) -> String {
+    fn reports(&self, heading: &str, tone: ColorMode) -> String {
         let report = |problem| self.report(heading, problem, tone);
         let reports: Vec<String> = self.problems.iter().map(report).collect();
         reports.join("\n")
     }
 
-    fn report(&self, heading: &str, problem: &Problem, tone: Tone) -> String {
+    fn report(&self, heading: &str, problem: &Problem, tone: ColorMode) -> String {
         let mut text = format!("{heading}: {}\n", problem.message);
         let gutter = match &problem.place {
             Some(place) => self.show_place(&mut text, place, tone),
             None => 0,
         };
         if let Some(remedy) = &problem.remedy {
-            let help = tone.paint(Ink::Remedy, "help");
-            text.push_str(&format!("{:gutter$} {} {help}: {remedy}\n", "", tone.paint(Ink::Place, "=")));
+            let help = tone.paint(TextRole::Remedy, "help");
+            text.push_str(&format!("{:gutter$} {} {help}: {remedy}\n", "", tone.paint(TextRole::Place, "=")));
         }
         text
     }
 
     /// Writes where the place is, with its line, and returns the width of the line's number.
-    fn show_place(&self, text: &mut String, place: &Place, tone: Tone) -> usize {
+    fn show_place(&self, text: &mut String, place: &Place, tone: ColorMode) -> usize {
         let source = &self.sources[place.source];
         let (line, start) = source.line_around(place.span.start);
         let excerpt = Excerpt::new(line, place.span.start - start, place.span.end.saturating_sub(start));
-        let arrow = tone.paint(Ink::Place, "-->");
-        let caret = tone.paint(Ink::Error, &"^".repeat(excerpt.caret));
+        let arrow = tone.paint(TextRole::Place, "-->");
+        let caret = tone.paint(TextRole::Error, &"^".repeat(excerpt.caret));
         let indent = excerpt.indent;
         let Some(name) = source.file_name() else {
             text.push_str(&format!(" {arrow} {}\n     {:indent$}{caret}\n", excerpt.text, ""));
@@ -112,8 +112,8 @@ impl Problems {
         };
         let (number, column) = source.position(place.span.start);
         let gutter = number.to_string().len();
-        let bar = tone.paint(Ink::Place, "|");
-        let shown = tone.paint(Ink::Place, &number.to_string());
+        let bar = tone.paint(TextRole::Place, "|");
+        let shown = tone.paint(TextRole::Place, &number.to_string());
         text.push_str(&format!("{:gutter$}{arrow} {name}:{number}:{column}\n", ""));
         text.push_str(&format!("{:gutter$} {bar}\n{shown} {bar} {}\n", "", excerpt.text));
         text.push_str(&format!("{:gutter$} {bar} {:indent$}{caret}\n", "", ""));
@@ -162,7 +162,7 @@ mod tests {
 
     fn render(text: &str, span: std::ops::Range<usize>) -> String {
         let problem = Problem::at(Place::new(0, span), "this is wrong").remedy("write it right");
-        Problems::new(vec![Source::file("drive.toml", text)], vec![problem]).render(Tone::Plain)
+        Problems::new(vec![Source::file("drive.toml", text)], vec![problem]).render(ColorMode::Plain)
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         let problem = Problem::at(Place::new(0, 11..13), "this is wrong");
         let problems = Problems::new(vec![Source::argument("--set read=80")], vec![problem]);
         let want = "error: this is wrong\n --> --set read=80\n                ^^\n";
-        assert_eq!(problems.render(Tone::Plain), want);
+        assert_eq!(problems.render(ColorMode::Plain), want);
     }
 
     #[test]

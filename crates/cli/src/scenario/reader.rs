@@ -5,10 +5,10 @@ use super::keys;
 use super::nearest::{enumerate, nearest};
 use super::problem::Problem;
 use super::source::Place;
-use super::spelling::{self, Spelled};
+use super::spelling::{self, RangeValue};
 use std::ops::RangeInclusive;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Names, Visit};
+use tailcut_base::config::{Configure, KeyVisitor, Names};
 use tailcut_base::quantity::{self, BadQuantity};
 
 /// How the message about a key begins that no part has.
@@ -182,7 +182,11 @@ fn quantity<T>(
     Ok(parse(text)?)
 }
 
-fn within<T: Spelled>(value: T, range: &RangeInclusive<T>, show: impl Fn(T) -> String) -> Result<T, Refusal> {
+fn within<T: RangeValue>(
+    value: T,
+    range: &RangeInclusive<T>,
+    show: impl Fn(T) -> String,
+) -> Result<T, Refusal> {
     if range.contains(&value) {
         return Ok(value);
     }
@@ -251,7 +255,7 @@ fn read_choice(value: &Value, names: Names) -> Result<usize, Refusal> {
     Err(Refusal::new(format!("there is no '{text}'"), remedy))
 }
 
-impl Visit for Reader<'_> {
+impl KeyVisitor for Reader<'_> {
     fn section(&mut self, key: &'static str, _doc: &'static str, part: &mut dyn Configure) {
         let item = self.find(key);
         let path = self.level().path_of(key);

@@ -5,36 +5,36 @@ use tailcut_base::Nanos;
 use tailcut_base::quantity::{exact_bytes, exact_rate, exact_time};
 
 /// A kind of value with an order: how it is spelled, where its range ends by itself.
-pub trait Spelled: Copy + PartialOrd {
+pub trait RangeValue: Copy + PartialOrd {
     /// Below this there is nothing, so that a range from here has no lower end worth saying.
     const LEAST: Self;
     /// Above this there is nothing.
     const MOST: Self;
 }
 
-impl Spelled for Nanos {
+impl RangeValue for Nanos {
     const LEAST: Nanos = Nanos(0);
     const MOST: Nanos = Nanos(u64::MAX);
 }
 
-impl Spelled for u64 {
+impl RangeValue for u64 {
     const LEAST: u64 = 0;
     const MOST: u64 = u64::MAX;
 }
 
 /// Parts per million.
-impl Spelled for u32 {
+impl RangeValue for u32 {
     const LEAST: u32 = 0;
     const MOST: u32 = 1_000_000;
 }
 
-impl Spelled for f64 {
+impl RangeValue for f64 {
     const LEAST: f64 = f64::NEG_INFINITY;
     const MOST: f64 = f64::INFINITY;
 }
 
 /// `10us to 10ms`, `at least 1`, `at most 4GiB`, or `any`; `show` spells one end.
-pub fn range<T: Spelled>(range: &RangeInclusive<T>, show: impl Fn(T) -> String) -> String {
+pub fn range<T: RangeValue>(range: &RangeInclusive<T>, show: impl Fn(T) -> String) -> String {
     let (low, high) = (*range.start(), *range.end());
     match (low > T::LEAST, high < T::MOST) {
         _ if low == high => show(low),

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 tailcut_base::choice! {
     /// How a victim is chosen.
@@ -85,7 +85,7 @@ impl Default for TestConfiguration {
 const CELL: RangeInclusive<Nanos> = Nanos::micros(1)..=Nanos::millis(50);
 
 impl Configure for TestConfiguration {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.section("device", "The SSD.", &mut self.device);
         visit.count("seed", "Seed of every random stream.", &mut self.seed, 0..=u64::MAX);
         visit.text("title", "Name of this scenario in reports.", &mut self.title);
@@ -94,7 +94,7 @@ impl Configure for TestConfiguration {
 }
 
 impl Configure for Device {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.bytes("page", "Bytes of a page, a power of two.", &mut self.page, 512..=64 << 10);
         visit.section("flash", "The medium.", &mut self.flash);
         visit.flag("buffer", "Whether writes are answered from a buffer.", &mut self.buffer);
@@ -110,7 +110,7 @@ impl Configure for Device {
 }
 
 impl Configure for Flash {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.times("read", "Sensing time of each page type.", &mut self.read, CELL);
         visit.time("program", "Program time of a page.", &mut self.program, CELL);
         visit.rate("bus", "Rate of a channel; 0 is infinitely fast.", &mut self.bus, 0..=10_000_000_000);
@@ -119,7 +119,7 @@ impl Configure for Flash {
 }
 
 impl Configure for Load {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.share("reads", "Share of reads.", &mut self.reads, 0..=1_000_000);
         visit.number("skew", "Exponent of the Zipf distribution.", &mut self.skew, 0.0..=4.0);
         visit.count("depth", "Requests in flight.", &mut self.depth, 1..=u64::MAX);

@@ -4,7 +4,7 @@ use super::spelling;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Names, Visit};
+use tailcut_base::config::{Configure, KeyVisitor, Names};
 
 /// Whether the meaning of each key is printed above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ fn comment(text: &mut String, doc: &str) {
 /// Columns of a comment.
 const PAGE: usize = 96;
 
-impl Visit for Writer {
+impl KeyVisitor for Writer {
     fn section(&mut self, key: &'static str, doc: &'static str, part: &mut dyn Configure) {
         let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         let mut below =

@@ -1,7 +1,7 @@
 //! Reports changes of a block server's array to the operator: that it is degraded, and that it no longer
 //! is.
 
-use crate::terminal::{Ink, Tone};
+use crate::terminal::{ColorMode, TextRole};
 use std::path::PathBuf;
 
 /// The condition of the array that is served, as it was last reported.
@@ -23,8 +23,8 @@ impl ConditionLog {
         // A server that does not answer is heard of elsewhere.
         let Ok(status) = tailcut_rt::ctl::ask(&self.control, "status") else { return };
         if let Some(line) = self.change(&status) {
-            let ink = if self.last == OPTIMAL { Ink::Heading } else { Ink::Warning };
-            eprintln!("{}", Tone::of_stderr().paint(ink, &line));
+            let ink = if self.last == OPTIMAL { TextRole::Heading } else { TextRole::Warning };
+            eprintln!("{}", ColorMode::of_stderr().paint(ink, &line));
         }
     }
 

@@ -12,9 +12,9 @@ use tailcut_base::quantity::exact_bytes;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent};
-use tailcut_rt::any::{BuildError, Making, Placement, Plan};
+use tailcut_rt::any::{ArrayMode, BuildError, Placement, Plan};
 use tailcut_rt::file::FileOptions;
-use tailcut_rt::probe::{DeviceUse, Objection, Purpose, Remedy};
+use tailcut_rt::probe::{DeviceUse, Objection, OpenPurpose, Remedy};
 use tailcut_rt::{AnyDrive, Clock, MemoryDrive};
 
 /// The storage behind one export.
@@ -212,7 +212,7 @@ impl Served {
                 is_exclusive: !*is_read_only,
                 ..FileOptions::default()
             },
-            making: if *is_new { Making::Create } else { Making::Open },
+            making: if *is_new { ArrayMode::Create } else { ArrayMode::Open },
             consent,
             placement: Placement::fitting(drives as usize, SPIN),
         };
@@ -226,14 +226,14 @@ impl Served {
     ///
     /// # Errors
     /// The objections to all of the devices, and how to resolve them.
-    pub fn check_devices(&self, on_single: Purpose, is_forced: bool) -> Result<(), Failure> {
+    pub fn check_devices(&self, on_single: OpenPurpose, is_forced: bool) -> Result<(), Failure> {
         let Served::Drives { scenario, devices, is_new, is_read_only: false, .. } = self else {
             return Ok(());
         };
         let purpose = match (scenario.array.drives > 0, is_new) {
             (false, _) => on_single,
-            (true, true) => Purpose::NewArray,
-            (true, false) => Purpose::OpenArray,
+            (true, true) => OpenPurpose::NewArray,
+            (true, false) => OpenPurpose::OpenArray,
         };
         let object = |device: &PathBuf| {
             // A device that cannot be examined cannot be opened either; opening it reports why.

@@ -6,7 +6,7 @@
 
 use crate::failure::Failure;
 use crate::output::{self, OutputError};
-use crate::terminal::Tone;
+use crate::terminal::ColorMode;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -108,7 +108,7 @@ impl History {
     /// standard error: the server keeps serving.
     pub fn go_on_or_end(history: &mut Option<History>) {
         if let Some(Err(why)) = history.as_mut().map(History::go_on) {
-            eprint!("{}", why.render(Tone::of_stderr()));
+            eprint!("{}", why.render(ColorMode::of_stderr()));
             *history = None;
         }
     }

@@ -11,7 +11,7 @@ use crate::arguments::is_stdout;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::write_json;
-use crate::terminal::{Ink, Tone, Waiting};
+use crate::terminal::{ColorMode, TextRole, Waiting};
 use arguments::{BlockArguments, ServeCommand, TlsMode};
 use condition::ConditionLog;
 use drive::Served;
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tailcut_rt::any::BuildError;
 use tailcut_rt::ctl::{ControlSocket, MetricsPage};
 use tailcut_rt::kv::finding;
-use tailcut_rt::probe::Purpose;
+use tailcut_rt::probe::OpenPurpose;
 use tailcut_rt::serve::{
     Access, Address, CannotAttach, CannotListen, CannotServe, Certificates, Encryption, Limits, Name, Server,
     Windows,
@@ -45,7 +45,7 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     let (mut what, mut drives) = (Vec::new(), Vec::new());
     let mut condition = None;
     for (place, (name, served)) in Served::read(arguments)?.into_iter().enumerate() {
-        served.check_devices(Purpose::Serve, arguments.force)?;
+        served.check_devices(OpenPurpose::Serve, arguments.force)?;
         let (description, ublk) = (served.to_string(), arguments.ublk(place));
         what.push((name.clone(), description.clone()));
         if served.is_array() {
@@ -71,7 +71,7 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     watch(&server, &interrupt, (history, condition), arguments.quiet);
     let served = server.stop();
     if !is_json_only {
-        out.write_all(page::report(&served, Tone::of_stdout()).as_bytes())?;
+        out.write_all(page::report(&served, ColorMode::of_stdout()).as_bytes())?;
     }
     if let Some(file) = &arguments.json {
         write_json(&page::to_json(&served), file, out)?;
@@ -93,8 +93,8 @@ fn made(served: &Served, is_forced: bool, mut clock: Clock) -> Result<AnyDrive, 
                    --read-only, or with --force if that may be overwritten";
         return Err(BuildError::Plan(why.into()));
     }
-    let tone = Tone::of_stderr();
-    drive.left_out().iter().for_each(|text| eprintln!("{}", tone.paint(Ink::Warning, text)));
+    let tone = ColorMode::of_stderr();
+    drive.left_out().iter().for_each(|text| eprintln!("{}", tone.paint(TextRole::Warning, text)));
     Ok(drive)
 }
 
@@ -157,7 +157,7 @@ fn watch(
     quiet: bool,
 ) {
     let waiting = Waiting::new("waiting for clients", quiet);
-    let mut before = page::Glance::of(server);
+    let mut before = page::ServerState::of(server);
     condition.iter_mut().for_each(ConditionLog::report);
     History::go_on_or_end(&mut history);
     let (mut exhausted, mut is_exhausted) = (0, false);
@@ -171,7 +171,7 @@ fn watch(
         if is_exhausted && !was_exhausted {
             eprintln!("warning: {OUT_OF_DESCRIPTORS}");
         }
-        let now = page::Glance::of(server);
+        let now = page::ServerState::of(server);
         waiting.say(now.line(&before, GLANCE_EVERY));
         before = now;
     }

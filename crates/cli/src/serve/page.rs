@@ -3,7 +3,7 @@
 use super::arguments::{BlockArguments, TlsMode};
 use crate::ctl::DEFAULT_CONTROL;
 use crate::show::{per_second, short_time};
-use crate::terminal::{Align, Ink, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -72,16 +72,16 @@ fn encrypted_attempts(address: &Address, name: &str, folder: &Path) -> String {
 
 /// The state of a server at a moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Glance {
+pub struct ServerState {
     requests: u64,
     bytes: u64,
     connections: u64,
 }
 
-impl Glance {
+impl ServerState {
     /// A look at it.
-    pub fn of(server: &Server<AnyDrive>) -> Glance {
-        let mut glance = Glance { requests: 0, bytes: 0, connections: 0 };
+    pub fn of(server: &Server<AnyDrive>) -> ServerState {
+        let mut glance = ServerState { requests: 0, bytes: 0, connections: 0 };
         for live in server.live() {
             glance.requests += live.requests.load(Ordering::Relaxed);
             glance.bytes += live.bytes.load(Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Glance {
     }
 
     /// In words, with the rates since `before`.
-    pub fn line(&self, before: &Glance, passed: Duration) -> String {
+    pub fn line(&self, before: &ServerState, passed: Duration) -> String {
         let rate = |now: u64, before: u64| (now - before) as f64 / passed.as_secs_f64();
         format!(
             "{} connections, {} requests/s, {}, {} requests in all",
@@ -104,10 +104,10 @@ impl Glance {
 }
 
 /// The final statistics of a server.
-pub fn report(served: &Served<AnyDrive>, tone: Tone) -> String {
+pub fn report(served: &Served<AnyDrive>, tone: ColorMode) -> String {
     let mut text = String::new();
     for (name, figures, drive) in &served.drives {
-        text += &format!("\n{}\n", tone.paint(Ink::Heading, &format!("served '{name}'")));
+        text += &format!("\n{}\n", tone.paint(TextRole::Heading, &format!("served '{name}'")));
         text += &table(figures, tone);
         text += &remarks(figures, served.turned_away);
         text += &punctuality(drive, tone);
@@ -125,7 +125,7 @@ fn encryption(handshakes: &Handshakes) -> String {
     text + "\n"
 }
 
-fn table(figures: &Figures, tone: Tone) -> String {
+fn table(figures: &Figures, tone: ColorMode) -> String {
     if figures.requests() == 0 {
         return String::from("no requests\n");
     }
@@ -166,7 +166,7 @@ fn remarks(figures: &Figures, turned_away: u64) -> String {
 }
 
 /// How late emulated drives were.
-fn punctuality(drive: &AnyDrive, tone: Tone) -> String {
+fn punctuality(drive: &AnyDrive, tone: ColorMode) -> String {
     let mut text = String::new();
     let latenesses = drive.latenesses();
     let is_alone = latenesses.len() == 1;
@@ -175,7 +175,7 @@ fn punctuality(drive: &AnyDrive, tone: Tone) -> String {
             if is_alone { String::from("emulated drive") } else { format!("emulated drive {member}") };
         text += &format!("{which}: {lateness}\n");
         if let Some(warning) = lateness.warning() {
-            text += &format!("{}\n", tone.paint(Ink::Warning, &warning));
+            text += &format!("{}\n", tone.paint(TextRole::Warning, &warning));
         }
     }
     text

@@ -1,12 +1,12 @@
 //! An array of drives at work.
 
 use super::{per_cent, per_second};
-use crate::terminal::{Align, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_rate, show_time};
 use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 
 /// The reads of an array by how they were served, and the work of each drive.
-pub fn tables(array: &ArrayReport, tone: Tone) -> String {
+pub fn tables(array: &ArrayReport, tone: ColorMode) -> String {
     let log = array.log.as_ref().map_or(String::new(), |log| log_lines(log, array.groups));
     let epochs = array.epochs.as_ref().map_or(String::new(), epoch_lines);
     format!("{}{log}{epochs}\n{}", reads(array), members(array, tone))
@@ -135,7 +135,7 @@ fn share(count: u64, of: u64) -> String {
     per_cent(count as f64 / of.max(1) as f64)
 }
 
-fn members(array: &ArrayReport, tone: Tone) -> String {
+fn members(array: &ArrayReport, tone: ColorMode) -> String {
     let head = [
         ("drive", Align::Right),
         ("written/s", Align::Right),

@@ -1,13 +1,13 @@
 //! The drive at work.
 
 use super::per_cent;
-use crate::terminal::{Align, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
 /// The statistics of the drive, each figure with the least that the work needs.
-pub fn table(report: &Report, tone: Tone) -> String {
+pub fn table(report: &Report, tone: ColorMode) -> String {
     let head =
         [("figure", Align::Left), ("measured", Align::Right), ("least", Align::Right), ("", Align::Left)];
     let mut table = Table::new(&head, tone);

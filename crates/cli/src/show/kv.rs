@@ -1,12 +1,12 @@
 //! A key-value server at work.
 
 use super::per_cent;
-use crate::terminal::{Align, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::report::{Curve, KvReport};
 
 /// What clients had of it, and what it had to do.
-pub fn part(server: &KvReport, tone: Tone) -> String {
+pub fn part(server: &KvReport, tone: ColorMode) -> String {
     let head = [
         ("command", Align::Left),
         ("number", Align::Right),

@@ -1,12 +1,12 @@
 //! The latency curve, by kind of request.
 
 use super::short_time;
-use crate::terminal::{Align, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table};
 use tailcut_sim::Report;
 use tailcut_sim::report::{Curve, PERCENTILES, Point};
 
 /// One row for each kind, the limit of its latency first.
-pub fn table(report: &Report, tone: Tone) -> String {
+pub fn table(report: &Report, tone: ColorMode) -> String {
     let percentiles = PERCENTILES.map(|p| p.to_string());
     let mut head = vec![("kind", Align::Left), ("bare", Align::Right), ("mean", Align::Right)];
     head.extend(percentiles.iter().map(|p| (p.as_str(), Align::Right)));

@@ -14,7 +14,7 @@ pub mod waits;
 pub use brief::{per_cent, per_second, short_time};
 
 use crate::run::{REPORT, Scenario};
-use crate::terminal::{Ink, Tone};
+use crate::terminal::{ColorMode, TextRole};
 use std::path::Path;
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::Report;
@@ -24,7 +24,7 @@ use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::precondition::PreparedState;
 
 /// The whole report, `width` columns wide.
-pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) -> String {
+pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: ColorMode) -> String {
     let mut page = Page { text: String::new(), tone };
     page.text += &what_ran(report, scenario, tone);
     page.part("throughput", &throughput::kinds(report, tone));
@@ -42,7 +42,7 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: Tone) ->
 }
 
 /// The machines behind the requests: a section with its heading for each that took part.
-pub fn machinery(report: &Report, tone: Tone) -> Vec<(&'static str, String)> {
+pub fn machinery(report: &Report, tone: ColorMode) -> Vec<(&'static str, String)> {
     let drive = if report.array.is_some() { "drive 0" } else { "drive" };
     let parts = [
         report.store.as_ref().map(|store| ("store", store::table(store, tone))),
@@ -57,17 +57,17 @@ pub fn machinery(report: &Report, tone: Tone) -> Vec<(&'static str, String)> {
 /// Sections under headings.
 struct Page {
     text: String,
-    tone: Tone,
+    tone: ColorMode,
 }
 
 impl Page {
     fn part(&mut self, heading: &str, content: &str) {
-        self.text += &format!("\n{}\n{content}", self.tone.paint(Ink::Heading, heading));
+        self.text += &format!("\n{}\n{content}", self.tone.paint(TextRole::Heading, heading));
     }
 }
 
 /// What ran, and for how long.
-pub fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
+pub fn what_ran(report: &Report, scenario: &Scenario, tone: ColorMode) -> String {
     let drive =
         format!("{}, {}, {}", drives(report), show_bytes(report.capacity_bytes as f64), prepared(scenario));
     let measured = format!(
@@ -82,7 +82,7 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: Tone) -> String {
         steady(report.steady.as_ref())
     );
     let overload = report.overload.map_or_else(String::new, |overload| overloaded(report, overload));
-    format!("{overload}{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(Ink::Faint, &measured))
+    format!("{overload}{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(TextRole::Faint, &measured))
 }
 
 /// What stands on top of the report of a drive that could not keep up: its latencies grow with the length of
@@ -165,12 +165,12 @@ fn steady(steady: Option<&SteadyReport>) -> String {
     }
 }
 
-fn slow_ones(report: &Report, width: usize, tone: Tone) -> String {
+fn slow_ones(report: &Report, width: usize, tone: ColorMode) -> String {
     let tails: Vec<String> = report.all().slowest.iter().map(|tail| slow(tail, width, tone)).collect();
     tails.concat()
 }
 
-fn slow(tail: &Tail, width: usize, tone: Tone) -> String {
+fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
     let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();
     let title = format!(
         "slowest {} %: {} requests from {} on, mean {}",
@@ -179,17 +179,17 @@ fn slow(tail: &Tail, width: usize, tone: Tone) -> String {
         show_time(tail.from_ns as f64),
         show_time(mean)
     );
-    format!("{}\n{}", tone.paint(Ink::Faint, &title), waits::bars(&tail.waits, width, tone))
+    format!("{}\n{}", tone.paint(TextRole::Faint, &title), waits::bars(&tail.waits, width, tone))
 }
 
 /// The digest, and where the files are.
-pub fn whereabouts(report: &Report, folder: &Path, tone: Tone) -> String {
+pub fn whereabouts(report: &Report, folder: &Path, tone: ColorMode) -> String {
     let folder = folder.display();
     format!(
         "\ntailcut {}, seed {}, digest {}\n{}",
         report.version,
         report.seed,
         report.digest,
-        tone.paint(Ink::Faint, &format!("more in {folder}/{REPORT} and by: tailcut explain {folder}"))
+        tone.paint(TextRole::Faint, &format!("more in {folder}/{REPORT} and by: tailcut explain {folder}"))
     )
 }

@@ -1,12 +1,12 @@
 //! A log-structured merge store at work.
 
 use super::{latency, per_cent, per_second};
-use crate::terminal::{Align, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count, show_time};
 use tailcut_sim::report::{Curve, OperationReport, StoreReport};
 
 /// The statistics of the store, each figure with its limit.
-pub fn table(store: &StoreReport, tone: Tone) -> String {
+pub fn table(store: &StoreReport, tone: ColorMode) -> String {
     let head =
         [("figure", Align::Left), ("measured", Align::Right), ("least", Align::Right), ("", Align::Left)];
     let mut table = Table::new(&head, tone);

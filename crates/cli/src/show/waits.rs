@@ -1,6 +1,6 @@
 //! What requests waited for, as bars.
 
-use crate::terminal::{Bars, Tone};
+use crate::terminal::{Bars, ColorMode};
 use tailcut_base::Cause;
 use tailcut_base::quantity::show_time;
 use tailcut_sim::report::Wait;
@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 const MOST: usize = 6;
 
 /// The largest parts, and the others together; times are means per request.
-pub fn bars(waits: &[Wait], width: usize, tone: Tone) -> String {
+pub fn bars(waits: &[Wait], width: usize, tone: ColorMode) -> String {
     let shown = if waits.len() == MOST + 1 { MOST + 1 } else { MOST.min(waits.len()) };
     let (large, small) = waits.split_at(shown);
     let mut bars = Bars::new();
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn the_smallest_parts_share_a_bar() {
         let wait = |i: usize| Wait { cause: format!("cause {i}"), mean_ns: 10.0, share: 0.1 };
-        let shown = |count: usize| bars(&(0..count).map(wait).collect::<Vec<_>>(), 60, Tone::Plain);
+        let shown = |count: usize| bars(&(0..count).map(wait).collect::<Vec<_>>(), 60, ColorMode::Plain);
         assert_eq!(shown(7).lines().count(), 7);
         assert!(shown(10).ends_with('\n') && shown(10).contains("4 others"));
     }

@@ -4,7 +4,7 @@ mod page;
 
 use crate::arguments::SizeArguments;
 use crate::failure::Failure;
-use crate::terminal::{Tone, window};
+use crate::terminal::{ColorMode, window};
 use std::io::Write;
 use tailcut_base::Nanos;
 use tailcut_sim::sizing::{Costs, SEGMENT_BLOCKS, Sizing};
@@ -17,7 +17,7 @@ pub fn size(arguments: &SizeArguments, out: &mut dyn Write) -> Result<(), Failur
     let text = if arguments.json {
         serde_json::to_string_pretty(&sizing).expect("plain data") + "\n"
     } else {
-        page::page(&sizing, arguments, usize::from(window()), Tone::of_stdout())
+        page::page(&sizing, arguments, usize::from(window()), ColorMode::of_stdout())
     };
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)

@@ -3,13 +3,13 @@
 use crate::arguments::SizeArguments;
 use crate::show::waits::wrapped;
 use crate::show::{per_cent, short_time};
-use crate::terminal::{Align, Ink, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table, TextRole};
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{show_bytes, show_rate};
 use tailcut_sim::sizing::{BLOCK, Sizing};
 
 /// The whole page, at most `width` columns wide below the table.
-pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: Tone) -> String {
+pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: ColorMode) -> String {
     let title = format!(
         "{} drives: {} groups of {}, for {} at {} full, RAID {}",
         sizing.drives,
@@ -25,9 +25,9 @@ pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: Tone
         ("groups", groups(sizing)),
         ("what collection does behind the front end", collection(sizing)),
     ];
-    let mut text = format!("{}\n", tone.paint(Ink::Heading, &title));
+    let mut text = format!("{}\n", tone.paint(TextRole::Heading, &title));
     for (heading, rows) in parts {
-        text += &format!("\n{}\n{}", tone.paint(Ink::Heading, heading), table(&rows, tone));
+        text += &format!("\n{}\n{}", tone.paint(TextRole::Heading, heading), table(&rows, tone));
     }
     text.push('\n');
     for note in NOTES {
@@ -53,7 +53,7 @@ fn row(what: &str, figure: String, why: impl Into<String>) -> Row {
     [what.into(), figure, why.into()]
 }
 
-fn table(rows: &[Row], tone: Tone) -> String {
+fn table(rows: &[Row], tone: ColorMode) -> String {
     let head = [("step", Align::Left), ("figure", Align::Right), ("because", Align::Left)];
     let mut table = Table::new(&head, tone);
     for row in rows {

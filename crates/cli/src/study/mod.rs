@@ -17,7 +17,7 @@ use crate::pts::Watcher;
 use crate::run::write_json;
 use crate::scenario;
 use crate::scenario::nearest::{enumerate, nearest};
-use crate::terminal::{Tone, window};
+use crate::terminal::{ColorMode, window};
 use pool::ThreadPool;
 use serde_json::Value;
 use std::io::Write;
@@ -37,7 +37,7 @@ fn list(as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     if as_json {
         writeln!(out, "{:#}", all.into_iter().map(Entry::to_json).collect::<Value>())?;
     } else {
-        out.write_all(page::list(&all, Tone::of_stdout()).as_bytes())?;
+        out.write_all(page::list(&all, ColorMode::of_stdout()).as_bytes())?;
     }
     Ok(out.flush()?)
 }
@@ -103,7 +103,7 @@ pub fn finished(tables: &[Table]) -> Vec<html::Study> {
 fn print(entry: Entry, tables: &[Table], out: &mut dyn Write) -> Result<(), Failure> {
     let Some(table) = tables.last() else { return Ok(()) };
     let gap = if tables.len() > 1 { "\n" } else { "" };
-    let text = page::table(entry, table, usize::from(window()), Tone::of_stdout());
+    let text = page::table(entry, table, usize::from(window()), ColorMode::of_stdout());
     out.write_all(format!("{gap}{text}").as_bytes())?;
     Ok(out.flush()?)
 }
@@ -206,7 +206,7 @@ pub fn chosen(ids: &[String]) -> Result<Vec<Entry>, Failure> {
     if unknown.is_empty() {
         return Ok(found);
     }
-    let list = page::list(&all, Tone::of_stderr());
+    let list = page::list(&all, ColorMode::of_stderr());
     Err(Failure::Input(format!("{}\n\n{list}", unknown.join("\n"))))
 }
 

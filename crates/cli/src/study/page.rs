@@ -2,16 +2,16 @@
 
 use super::Entry;
 use crate::show::waits::wrapped;
-use crate::terminal::{self, Align, Ink, Tone};
+use crate::terminal::{self, Align, ColorMode, TextRole};
 use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
 use tailcut_sim::study::{Basis, Row, Table};
 
 /// The studies with their titles and sources.
-pub fn list(studies: &[Entry], tone: Tone) -> String {
+pub fn list(studies: &[Entry], tone: ColorMode) -> String {
     let mut text = String::new();
     for entry in studies {
-        let id = tone.paint(Ink::Heading, entry.id());
-        let source = tone.paint(Ink::Faint, entry.source());
+        let id = tone.paint(TextRole::Heading, entry.id());
+        let source = tone.paint(TextRole::Faint, entry.source());
         text += &format!("{id}\n  {}\n  {source}\n", entry.title());
     }
     text
@@ -19,7 +19,7 @@ pub fn list(studies: &[Entry], tone: Tone) -> String {
 
 /// A finished study: title and source, the rows, and the notes below them. A drive test also has
 /// instructions for other drives.
-pub fn table(entry: Entry, table: &Table, width: usize, tone: Tone) -> String {
+pub fn table(entry: Entry, table: &Table, width: usize, tone: ColorMode) -> String {
     let width = width.min(PAGE);
     let notes = notes(&table.rows);
     let mut text = format!("{}\n{}\n", head(entry, table, width, tone), rows(&table.rows, &notes, tone));
@@ -36,15 +36,15 @@ pub fn table(entry: Entry, table: &Table, width: usize, tone: Tone) -> String {
 }
 
 /// What stands above the rows.
-fn head(entry: Entry, table: &Table, width: usize, tone: Tone) -> String {
+fn head(entry: Entry, table: &Table, width: usize, tone: ColorMode) -> String {
     let form = if table.quick { ", quick form" } else { "" };
-    let heading = tone.paint(Ink::Heading, &format!("{}: {}", entry.id(), entry.title()));
+    let heading = tone.paint(TextRole::Heading, &format!("{}: {}", entry.id(), entry.title()));
     let source = format!("{}; seed {}{form}", entry.source(), table.seed);
     let notes: String = table.notes.iter().map(|note| wrapped("- ", note, width)).collect();
-    format!("{heading}\n{}\n{notes}", tone.paint(Ink::Faint, &source))
+    format!("{heading}\n{}\n{notes}", tone.paint(TextRole::Faint, &source))
 }
 
-fn rows(rows: &[Row], notes: &[&str], tone: Tone) -> String {
+fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let left = |title| (title, Align::Left);
     let head = [
@@ -178,14 +178,14 @@ case      quantity      paper  measured  ratio    limit  note
  [1] the queue is deeper than
      the paper's
 ";
-        let shown = table(Entry::Paper(&Empty), &Table::new("empty-1", 7, true, all), 30, Tone::Plain);
+        let shown = table(Entry::Paper(&Empty), &Table::new("empty-1", 7, true, all), 30, ColorMode::Plain);
         assert_eq!(shown, want, "\n{shown}");
     }
 
     #[test]
     fn columns_without_a_figure_are_left_out() {
         let rows = vec![Row::new("a", "bandwidth", "B/s", 2.5e9)];
-        let shown = table(Entry::Paper(&Empty), &Table::new("empty-1", 1, false, rows), 80, Tone::Plain);
+        let shown = table(Entry::Paper(&Empty), &Table::new("empty-1", 1, false, rows), 80, ColorMode::Plain);
         assert!(shown.contains("case  quantity    measured\n"), "\n{shown}");
     }
 

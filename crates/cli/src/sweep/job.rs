@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_line_of_another_version_is_refused() {
         let mut records = Records::default();
-        let line = records::line("a", crate::sweep::Ended::Failed("stuck".into()));
+        let line = records::line("a", crate::sweep::RunResult::Failed("stuck".into()));
         records.keep_line(&line).expect("of this version");
         let other = line.replace(env!("CARGO_PKG_VERSION"), "9.9.9");
         assert!(records.keep_line(&other).is_err() && records.keep_line("{}").is_err());

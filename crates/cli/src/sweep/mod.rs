@@ -10,7 +10,7 @@ pub mod records;
 pub mod unit;
 
 pub use job::Job;
-pub use outcome::{Ended, Outcome};
+pub use outcome::{Outcome, RunResult};
 pub use point::Point;
 pub use pool::{Progress, ThreadPool};
 pub use quantity::{Misread, Quantity};

@@ -19,12 +19,12 @@ pub struct Outcome {
     /// The report, as `report.json` has it.
     pub report: Value,
     /// The percentiles of [`FINER`], by kind of request.
-    pub percentiles: BTreeMap<String, Vec<Finer>>,
+    pub percentiles: BTreeMap<String, Vec<FinePercentile>>,
 }
 
 /// One percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finer {
+pub struct FinePercentile {
     /// Per cent of the requests that were no slower.
     pub percentile: f64,
     /// Their latency; at most 0.1 % too high.
@@ -36,7 +36,7 @@ pub struct Finer {
 /// How a run ended. A run that failed is also a result: it fails again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ended {
+pub enum RunResult {
     /// With a result.
     Outcome(Box<Outcome>),
     /// Without; why.
@@ -60,7 +60,7 @@ impl Outcome {
     }
 
     /// A percentile of the requests of one kind, if it is kept.
-    pub fn finer(&self, kind: &str, percentile: f64) -> Option<Finer> {
+    pub fn finer(&self, kind: &str, percentile: f64) -> Option<FinePercentile> {
         self.percentiles.get(kind)?.iter().find(|point| point.percentile == percentile).copied()
     }
 
@@ -70,44 +70,44 @@ impl Outcome {
     }
 }
 
-impl Ended {
+impl RunResult {
     /// How `result` ended; none for a run that was broken off.
-    pub fn of(result: Result<Measured, NotMeasured>) -> Option<Ended> {
+    pub fn of(result: Result<Measured, NotMeasured>) -> Option<RunResult> {
         match result {
             Ok(Measured { read_only: Some(why), report, .. }) if report.all().errors > 0 => {
-                Some(Ended::Failed(format!("the drive became read-only and refused writes: {why}")))
+                Some(RunResult::Failed(format!("the drive became read-only and refused writes: {why}")))
             }
             Ok(measured) => Some(match measured.report.unmeasured() {
-                Some(why) => Ended::Failed(why.into()),
-                None => Ended::Outcome(Box::new(Outcome::of(&measured))),
+                Some(why) => RunResult::Failed(why.into()),
+                None => RunResult::Outcome(Box::new(Outcome::of(&measured))),
             }),
             Err(NotMeasured::Interrupted) => None,
-            Err(NotMeasured::Input { error, .. }) => Some(Ended::Failed(error.in_full())),
-            Err(NotMeasured::Failed { error, .. }) => Some(Ended::Failed(error.to_string())),
-            Err(NotMeasured::Broken { why, .. }) => Some(Ended::Failed(why)),
+            Err(NotMeasured::Input { error, .. }) => Some(RunResult::Failed(error.in_full())),
+            Err(NotMeasured::Failed { error, .. }) => Some(RunResult::Failed(error.to_string())),
+            Err(NotMeasured::Broken { why, .. }) => Some(RunResult::Failed(why)),
         }
     }
 
     /// The result, if there is one.
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {
-            Ended::Outcome(outcome) => Some(outcome),
-            Ended::Failed(_) => None,
+            RunResult::Outcome(outcome) => Some(outcome),
+            RunResult::Failed(_) => None,
         }
     }
 
     /// Why there is none.
     pub fn error(&self) -> Option<&str> {
         match self {
-            Ended::Outcome(_) => None,
-            Ended::Failed(why) => Some(why),
+            RunResult::Outcome(_) => None,
+            RunResult::Failed(why) => Some(why),
         }
     }
 }
 
-fn finer(curve: &LatencyHistogram) -> Vec<Finer> {
+fn finer(curve: &LatencyHistogram) -> Vec<FinePercentile> {
     let slower = |percentile: f64| curve.count() as f64 * (100.0 - percentile) / 100.0;
-    let point = |&percentile: &f64| Finer {
+    let point = |&percentile: &f64| FinePercentile {
         percentile,
         ns: curve.percentile(percentile).0,
         // As in a report, with forgiveness for the rounding of 1 - 0.999999.

@@ -1,6 +1,6 @@
 //! Runs points on all cores.
 
-use super::outcome::Ended;
+use super::outcome::RunResult;
 use super::point::Point;
 use super::records::Records;
 use crate::failure::Failure;
@@ -95,7 +95,7 @@ impl Queue<'_> {
     }
 
     /// The work of each thread: one point after another, until there are no more.
-    fn work(&self, found: &Sender<(usize, Ended)>) {
+    fn work(&self, found: &Sender<(usize, RunResult)>) {
         while !self.is_over() {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(point) = self.open.get(index) else { return };
@@ -109,8 +109,8 @@ impl Queue<'_> {
 
 /// Records results until all threads have ended, and reports progress.
 fn collect(
-    results: &Receiver<(usize, Ended)>,
-    keep: &mut dyn FnMut(usize, Ended) -> Result<(), OutputError>,
+    results: &Receiver<(usize, RunResult)>,
+    keep: &mut dyn FnMut(usize, RunResult) -> Result<(), OutputError>,
     progress: &mut Progress,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<(), OutputError> {
@@ -128,9 +128,9 @@ fn collect(
 }
 
 /// Runs one point; `None` when the user asked to stop.
-pub(super) fn run(point: &Point, is_over: &dyn Fn() -> bool) -> Option<Ended> {
+pub(super) fn run(point: &Point, is_over: &dyn Fn() -> bool) -> Option<RunResult> {
     let run = Run { label: point.digest.clone(), scenario: point.scenario.clone() };
-    Ended::of(study::measure(&run, is_over))
+    RunResult::of(study::measure(&run, is_over))
 }
 
 /// How often the progress is looked at.

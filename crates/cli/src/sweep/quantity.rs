@@ -25,13 +25,13 @@ use tailcut_sim::report::PERCENTILES;
 /// A figure that every run with the right kind of requests has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    what: What,
+    what: QuantityKind,
     /// Requests of which kind, as a report calls it; `all` where a quantity is of none.
     kind: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum What {
+enum QuantityKind {
     Percentile(f64),
     Named(Name),
     Path { steps: Vec<String>, more_is_better: bool },
@@ -109,24 +109,24 @@ impl Quantity {
     /// Its unit.
     pub fn unit(&self) -> Unit {
         match &self.what {
-            What::Percentile(_) | What::Named(Name::Mean | Name::Max) => Unit::Nanos,
-            What::Named(Name::Bandwidth) => Unit::BytesPerSecond,
-            What::Named(Name::Iops) => Unit::PerSecond,
-            What::Named(Name::Life) => Unit::Years,
-            What::Named(Name::Waf) => Unit::Times,
-            What::Named(_) => Unit::Plain,
-            What::Path { steps, .. } => unit_of(steps.last().map_or("", String::as_str)),
+            QuantityKind::Percentile(_) | QuantityKind::Named(Name::Mean | Name::Max) => Unit::Nanos,
+            QuantityKind::Named(Name::Bandwidth) => Unit::BytesPerSecond,
+            QuantityKind::Named(Name::Iops) => Unit::PerSecond,
+            QuantityKind::Named(Name::Life) => Unit::Years,
+            QuantityKind::Named(Name::Waf) => Unit::Times,
+            QuantityKind::Named(_) => Unit::Plain,
+            QuantityKind::Path { steps, .. } => unit_of(steps.last().map_or("", String::as_str)),
         }
     }
 
     /// Whether more of it is better.
     pub fn more_is_better(&self) -> bool {
         match &self.what {
-            What::Percentile(_) => false,
-            What::Named(name) => {
+            QuantityKind::Percentile(_) => false,
+            QuantityKind::Named(name) => {
                 matches!(name, Name::Iops | Name::Bandwidth | Name::Requests | Name::Life | Name::Dwpd)
             }
-            What::Path { more_is_better, .. } => *more_is_better,
+            QuantityKind::Path { more_is_better, .. } => *more_is_better,
         }
     }
 
@@ -138,36 +138,38 @@ impl Quantity {
     /// Of a percentile, how many per cent.
     pub fn percentile(&self) -> Option<f64> {
         match self.what {
-            What::Percentile(percentile) => Some(percentile),
+            QuantityKind::Percentile(percentile) => Some(percentile),
             _ => None,
         }
     }
 
     /// Whether it is the largest latency of all, which more requests only raise.
     pub fn is_maximum(&self) -> bool {
-        self.what == What::Named(Name::Max)
+        self.what == QuantityKind::Named(Name::Max)
     }
 
     /// Whether it is a drive's lifetime, which is unknown until a block is erased.
     pub fn is_lifetime(&self) -> bool {
-        matches!(self.what, What::Named(Name::Life | Name::Dwpd))
+        matches!(self.what, QuantityKind::Named(Name::Life | Name::Dwpd))
     }
 
     /// Its value in a run; none where the run had no such requests, or its report no such number.
     pub fn of(&self, outcome: &Outcome) -> Option<Figure> {
         let report = &outcome.report;
         match &self.what {
-            What::Percentile(percentile) => self.percentile_of(outcome, *percentile),
-            What::Path { steps, .. } => number(report, steps).map(Figure::sure),
-            What::Named(Name::Waf) => waf(report).map(Figure::sure),
-            What::Named(Name::Life) => {
+            QuantityKind::Percentile(percentile) => self.percentile_of(outcome, *percentile),
+            QuantityKind::Path { steps, .. } => number(report, steps).map(Figure::sure),
+            QuantityKind::Named(Name::Waf) => waf(report).map(Figure::sure),
+            QuantityKind::Named(Name::Life) => {
                 life(report).map(|value| Figure { value, resolved: is_steady(report) })
             }
-            What::Named(Name::Dwpd) => {
+            QuantityKind::Named(Name::Dwpd) => {
                 let value = report["drive"]["lifetime"]["drive_writes_per_day"].as_f64();
                 value.map(|value| Figure { value, resolved: is_steady(report) })
             }
-            What::Named(name) => self.of_kind(report).and_then(|kind| by_name(*name, kind)).map(Figure::sure),
+            QuantityKind::Named(name) => {
+                self.of_kind(report).and_then(|kind| by_name(*name, kind)).map(Figure::sure)
+            }
         }
     }
 
@@ -196,9 +198,9 @@ impl fmt::Display for Quantity {
     /// As it is read again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::Percentile(percentile) => write!(f, "p{percentile}")?,
-            What::Named(name) => f.write_str(spelled(*name))?,
-            What::Path { steps, more_is_better } => {
+            QuantityKind::Percentile(percentile) => write!(f, "p{percentile}")?,
+            QuantityKind::Named(name) => f.write_str(spelled(*name))?,
+            QuantityKind::Path { steps, more_is_better } => {
                 let sign = if *more_is_better { "+" } else { "" };
                 return write!(f, "{sign}{}", steps.join("."));
             }
@@ -218,11 +220,11 @@ fn parse_trimmed(text: &str) -> Result<Quantity, Misread> {
     let (name, kind) = split(text)?;
     let name_span = 0..name.len();
     if let Some(percentile) = percentile(name, &name_span)? {
-        return Ok(Quantity { what: What::Percentile(percentile), kind: kind.unwrap_or(ALL.into()) });
+        return Ok(Quantity { what: QuantityKind::Percentile(percentile), kind: kind.unwrap_or(ALL.into()) });
     }
     let plain = name.to_ascii_lowercase().replace('_', "-");
     if plain == "median" {
-        return Ok(Quantity { what: What::Percentile(50.0), kind: kind.unwrap_or(ALL.into()) });
+        return Ok(Quantity { what: QuantityKind::Percentile(50.0), kind: kind.unwrap_or(ALL.into()) });
     }
     let known = NAMES.iter().find(|(_, usual, others)| *usual == plain || others.contains(&plain.as_str()));
     match (known, kind) {
@@ -231,7 +233,7 @@ fn parse_trimmed(text: &str) -> Result<Quantity, Misread> {
             format!("'{name}' is of a drive and has no kind of request"),
         )),
         (Some((known, ..)), kind) => {
-            Ok(Quantity { what: What::Named(*known), kind: kind.unwrap_or(ALL.into()) })
+            Ok(Quantity { what: QuantityKind::Named(*known), kind: kind.unwrap_or(ALL.into()) })
         }
         (None, None) if name.contains(['.', '_']) => path(name),
         (None, _) => Err(Misread::new(name_span, unknown_quantity(name))),
@@ -289,7 +291,7 @@ fn path(name: &str) -> Result<Quantity, Misread> {
     if !steps.iter().all(is_step) {
         return Err(Misread::new(0..name.len(), unknown_quantity(name)));
     }
-    Ok(Quantity { what: What::Path { steps, more_is_better }, kind: ALL.into() })
+    Ok(Quantity { what: QuantityKind::Path { steps, more_is_better }, kind: ALL.into() })
 }
 
 fn unknown_quantity(name: &str) -> String {

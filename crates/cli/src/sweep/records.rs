@@ -1,6 +1,6 @@
 //! The file of finished runs: a line for each, appended as soon as it is finished.
 
-use super::outcome::Ended;
+use super::outcome::RunResult;
 use crate::failure::Failure;
 use crate::output::OutputError;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ struct Line {
     digest: String,
     version: String,
     #[serde(flatten)]
-    ended: Ended,
+    ended: RunResult,
 }
 
 impl Records {
@@ -58,7 +58,7 @@ impl Records {
     /// How the run of that digest ended, if it is finished. It is read from its line, even in the process
     /// that wrote it: the last digit of a float may differ, and a comparison that was resumed shall give the
     /// results of one that was not.
-    pub fn get(&self, digest: &str) -> Option<Ended> {
+    pub fn get(&self, digest: &str) -> Option<RunResult> {
         let line: Line = serde_json::from_str(self.known.get(digest)?).expect("only whole lines are kept");
         Some(line.ended)
     }
@@ -67,7 +67,7 @@ impl Records {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn keep(&mut self, digest: &str, ended: Ended) -> Result<(), OutputError> {
+    pub fn keep(&mut self, digest: &str, ended: RunResult) -> Result<(), OutputError> {
         self.append(digest.to_owned(), line(digest, ended))
     }
 
@@ -96,7 +96,7 @@ impl Records {
 }
 
 /// The line of a run that has ended, with its line end.
-pub(super) fn line(digest: &str, ended: Ended) -> String {
+pub(super) fn line(digest: &str, ended: RunResult) -> String {
     let line = Line { digest: digest.to_owned(), version: VERSION.to_owned(), ended };
     serde_json::to_string(&line).expect("records are plain data") + "\n"
 }
@@ -137,8 +137,8 @@ mod tests {
     use crate::sweep::Outcome;
     use serde_json::json;
 
-    fn ended(value: f64) -> Ended {
-        Ended::Outcome(Box::new(Outcome::bare(json!({ "value": value }))))
+    fn ended(value: f64) -> RunResult {
+        RunResult::Outcome(Box::new(Outcome::bare(json!({ "value": value }))))
     }
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
         let mut records = Records::open(folder.path(), |_| true).expect("a new file");
         records.keep("a", ended(0.1)).expect("it is written");
         let first = fs::read(&path).expect("it is there").len();
-        records.keep("b", Ended::Failed("stuck".into())).expect("it is written");
+        records.keep("b", RunResult::Failed("stuck".into())).expect("it is written");
         let whole = fs::read(&path).expect("it is there");
         for torn in 0..=whole.len() {
             fs::write(&path, &whole[..torn]).expect("the folder is writable");

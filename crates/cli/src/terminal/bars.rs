@@ -1,6 +1,6 @@
 //! Horizontal bars for shares of a whole, such as what the slowest requests waited for.
 
-use super::tone::{Ink, Tone};
+use super::tone::{ColorMode, TextRole};
 use tailcut_base::quantity::show_time;
 use unicode_width::UnicodeWidthStr;
 
@@ -47,7 +47,7 @@ impl Bars {
 
     /// The chart, `width` columns wide at most, each line with its end. The longest bar fills the
     /// place that labels and figures leave; nothing is shown for no parts.
-    pub fn render(&self, width: usize, tone: Tone) -> String {
+    pub fn render(&self, width: usize, tone: ColorMode) -> String {
         let widest = |text: fn(&Part) -> &str| {
             self.parts.iter().map(|part| text(part).width()).max().unwrap_or_default()
         };
@@ -63,7 +63,7 @@ impl Bars {
             let line = format!(
                 "{left}  {:>PERCENT$} %  {right}  {}",
                 percent(part.share),
-                tone.paint(Ink::Place, &bar)
+                tone.paint(TextRole::Place, &bar)
             );
             text.push_str(line.trim_end());
             text.push('\n');
@@ -110,14 +110,14 @@ mod tests {
   bus         10.0 %  1.00 us  ██
   tag         <0.1 %     1 ns  ▏
 ";
-        let shown = bars.render(43, Tone::Plain);
+        let shown = bars.render(43, ColorMode::Plain);
         assert_eq!(shown, want, "\n{shown}");
         assert!(shown.lines().all(|line| line.width() <= 43));
     }
 
     #[test]
     fn a_chart_without_parts_is_empty() {
-        assert_eq!(Bars::of_times([("link", 0.0)]).render(80, Tone::Plain), "");
-        assert!(Bars::new().add("a", 0.0, "").render(80, Tone::Plain).contains("0.0 %"));
+        assert_eq!(Bars::of_times([("link", 0.0)]).render(80, ColorMode::Plain), "");
+        assert!(Bars::new().add("a", 0.0, "").render(80, ColorMode::Plain).contains("0.0 %"));
     }
 }

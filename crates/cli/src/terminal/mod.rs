@@ -11,5 +11,5 @@ pub mod waiting;
 pub use bars::Bars;
 pub use progress::Progress;
 pub use table::{Align, Table, window};
-pub use tone::{Ink, Tone};
+pub use tone::{ColorMode, TextRole};
 pub use waiting::Waiting;

@@ -1,6 +1,6 @@
 //! Tables of figures: no borders, a rule under the head, numbers to the right.
 
-use super::tone::Tone;
+use super::tone::ColorMode;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
 use std::fmt;
 use std::io::IsTerminal;
@@ -23,13 +23,13 @@ pub struct Table {
 impl Table {
     /// An empty table with a head. On a terminal it fits the width of the window, wrapping words;
     /// in a file or pipe it is as wide as its content.
-    pub fn new(head: &[(&str, Align)], tone: Tone) -> Table {
+    pub fn new(head: &[(&str, Align)], tone: ColorMode) -> Table {
         let width = std::io::stdout().is_terminal().then(window);
         Table::with_width(head, tone, width)
     }
 
     /// Like [`Table::new`] for a window of `width` columns; `None` for no limit.
-    pub fn with_width(head: &[(&str, Align)], tone: Tone, width: Option<u16>) -> Table {
+    pub fn with_width(head: &[(&str, Align)], tone: ColorMode, width: Option<u16>) -> Table {
         let columns: Vec<Align> = head.iter().map(|&(_, align)| align).collect();
         let mut inner = comfy_table::Table::new();
         inner.load_style(STYLE);
@@ -38,12 +38,12 @@ impl Table {
             None => inner.set_content_arrangement(ContentArrangement::Disabled),
         };
         match tone {
-            Tone::Coloured => inner.enforce_styling(),
-            Tone::Plain => inner.force_no_tty(),
+            ColorMode::Coloured => inner.enforce_styling(),
+            ColorMode::Plain => inner.force_no_tty(),
         };
         let bold = |cell: Cell| match tone {
-            Tone::Coloured => cell.add_attribute(Attribute::Bold),
-            Tone::Plain => cell,
+            ColorMode::Coloured => cell.add_attribute(Attribute::Bold),
+            ColorMode::Plain => cell,
         };
         inner.set_header(head.iter().map(|&(title, align)| bold(cell(title, align))).collect::<Vec<Cell>>());
         let last = columns.len().saturating_sub(1);
@@ -98,7 +98,7 @@ const GAP: u16 = 2;
 mod tests {
     use super::*;
 
-    fn figures(width: Option<u16>, tone: Tone) -> String {
+    fn figures(width: Option<u16>, tone: ColorMode) -> String {
         let mut table = Table::with_width(
             &[("percentile", Align::Left), ("latency", Align::Right), ("waited most for", Align::Left)],
             tone,
@@ -116,25 +116,25 @@ percentile  latency  waited most for
 ─────────────────────────────────────────────────────────
 mean        98.1 us  cell
 99.99 %     4.02 ms  a page program of garbage collection";
-        assert_eq!(figures(None, Tone::Plain), want, "\n{}", figures(None, Tone::Plain));
+        assert_eq!(figures(None, ColorMode::Plain), want, "\n{}", figures(None, ColorMode::Plain));
     }
 
     #[test]
     fn a_table_fits_its_window() {
-        let table = figures(Some(44), Tone::Plain);
+        let table = figures(Some(44), ColorMode::Plain);
         assert!(table.lines().all(|line| line.chars().count() <= 44), "\n{table}");
         assert!(table.contains("4.02 ms"), "\n{table}");
     }
 
     #[test]
     fn colours_appear_only_where_they_may() {
-        assert!(!figures(None, Tone::Plain).contains('\x1b'));
-        assert!(figures(None, Tone::Coloured).contains('\x1b'));
+        assert!(!figures(None, ColorMode::Plain).contains('\x1b'));
+        assert!(figures(None, ColorMode::Coloured).contains('\x1b'));
     }
 
     #[test]
     #[should_panic(expected = "as many cells as the head")]
     fn a_row_with_a_gap_is_a_bug() {
-        Table::with_width(&[("a", Align::Left)], Tone::Plain, None).row(&["1", "2"]);
+        Table::with_width(&[("a", Align::Left)], ColorMode::Plain, None).row(&["1", "2"]);
     }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 /// Whether text is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub enum ColorMode {
     /// No escape sequences: files, pipes, `NO_COLOR`, and terminals that call themselves dumb.
     Plain,
     /// ANSI colours.
@@ -13,7 +13,7 @@ pub enum Tone {
 
 /// The role of a piece of text; the colour follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ink {
+pub enum TextRole {
     /// The word that marks an error.
     Error,
     /// A warning.
@@ -28,43 +28,43 @@ pub enum Ink {
     Faint,
 }
 
-impl Tone {
+impl ColorMode {
     /// The tone for standard output.
-    pub fn of_stdout() -> Tone {
-        Tone::of(std::io::stdout().is_terminal())
+    pub fn of_stdout() -> ColorMode {
+        ColorMode::of(std::io::stdout().is_terminal())
     }
 
     /// The tone for standard error.
-    pub fn of_stderr() -> Tone {
-        Tone::of(std::io::stderr().is_terminal())
+    pub fn of_stderr() -> ColorMode {
+        ColorMode::of(std::io::stderr().is_terminal())
     }
 
     /// Asks the environment too: `NO_COLOR` with any value but the empty one forbids colours.
-    fn of(terminal: bool) -> Tone {
+    fn of(terminal: bool) -> ColorMode {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        if terminal && !refused && !dumb { Tone::Coloured } else { Tone::Plain }
+        if terminal && !refused && !dumb { ColorMode::Coloured } else { ColorMode::Plain }
     }
 
     /// The text in the colour of `ink`, or as it is.
-    pub fn paint(self, ink: Ink, text: &str) -> String {
+    pub fn paint(self, ink: TextRole, text: &str) -> String {
         match self {
-            Tone::Plain => text.to_owned(),
-            Tone::Coloured => format!("\x1b[{}m{text}\x1b[0m", ink.code()),
+            ColorMode::Plain => text.to_owned(),
+            ColorMode::Coloured => format!("\x1b[{}m{text}\x1b[0m", ink.code()),
         }
     }
 }
 
-impl Ink {
+impl TextRole {
     /// The parameters of the ANSI sequence; only the eight colours that every theme defines.
     fn code(self) -> &'static str {
         match self {
-            Ink::Error => "1;31",
-            Ink::Warning => "33",
-            Ink::Place => "34",
-            Ink::Remedy => "36",
-            Ink::Heading => "1",
-            Ink::Faint => "2",
+            TextRole::Error => "1;31",
+            TextRole::Warning => "33",
+            TextRole::Place => "34",
+            TextRole::Remedy => "36",
+            TextRole::Heading => "1",
+            TextRole::Faint => "2",
         }
     }
 }
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn plain_text_stays_as_it_is() {
-        assert_eq!(Tone::Plain.paint(Ink::Error, "error"), "error");
-        assert_eq!(Tone::Coloured.paint(Ink::Error, "error"), "\x1b[1;31merror\x1b[0m");
-        assert_eq!(Tone::of(false), Tone::Plain);
+        assert_eq!(ColorMode::Plain.paint(TextRole::Error, "error"), "error");
+        assert_eq!(ColorMode::Coloured.paint(TextRole::Error, "error"), "\x1b[1;31merror\x1b[0m");
+        assert_eq!(ColorMode::of(false), ColorMode::Plain);
     }
 }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::write_json;
 use crate::scenario::nearest::{enumerate, nearest};
-use crate::terminal::{Tone, Waiting};
+use crate::terminal::{ColorMode, Waiting};
 use pool::{Plans, Search, SearchResults};
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tailcut_base::config::Choice;
 use tailcut_sim::torture::seeds::{self, Target};
 use tailcut_sim::torture::{Canary, EveryStep, Plan};
-use verdict::Effort;
+use verdict::ShrinkBudget;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -99,14 +99,14 @@ impl Bench<'_> {
         let arguments = self.arguments;
         let to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
         let name = if arguments.plan.is_some() { "plan" } else { &arguments.subject };
-        let tone = Tone::of_stdout();
+        let tone = ColorMode::of_stdout();
         if !to_stdout {
             self.out.write_all(page::summary(results, name, tone).as_bytes())?;
             self.out.flush()?;
         }
         let verdict = results.found.as_ref().map(|(_, wrong)| {
             let _waiting = Waiting::new(String::from("looking for a smaller plan"), arguments.quiet);
-            let effort = Effort { tries: TRIES, events: arguments.events };
+            let effort = ShrinkBudget { tries: TRIES, events: arguments.events };
             verdict::judge(plan, wrong, self.canary, effort, &self.interrupt)
         });
         if let Some(verdict) = verdict.as_ref().filter(|_| !to_stdout) {

@@ -2,13 +2,13 @@
 
 use super::pool::SearchResults;
 use super::verdict::Verdict;
-use crate::terminal::{Align, Ink, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::{Map, Value, json};
 use tailcut_base::config::Choice;
 use tailcut_sim::torture::{FaultKind, Reached, Tally};
 
 /// The results of a search, in tables.
-pub fn summary(results: &SearchResults, subject: &str, tone: Tone) -> String {
+pub fn summary(results: &SearchResults, subject: &str, tone: ColorMode) -> String {
     let mut table = Table::new(&[("torture", Align::Left), (subject, Align::Right)], tone);
     for (name, value) in figures(results) {
         table.row(&[name, &value]);
@@ -32,7 +32,7 @@ fn figures(results: &SearchResults) -> Vec<(&'static str, String)> {
     figures
 }
 
-fn faults(tally: &Tally, tone: Tone) -> String {
+fn faults(tally: &Tally, tone: ColorMode) -> String {
     let mut table = Table::new(&[("fault", Align::Left), ("injected", Align::Right)], tone);
     for &kind in FaultKind::all() {
         table.row(&[kind.name(), &tally.faults(kind).to_string()]);
@@ -40,7 +40,7 @@ fn faults(tally: &Tally, tone: Tone) -> String {
     table.to_string()
 }
 
-fn reached(tally: &Tally, tone: Tone) -> String {
+fn reached(tally: &Tally, tone: ColorMode) -> String {
     let mut table = Table::new(&[("reached", Align::Left), ("times", Align::Right)], tone);
     for &what in Reached::all() {
         table.row(&[what.name(), &tally.reached(what).to_string()]);
@@ -49,16 +49,16 @@ fn reached(tally: &Tally, tone: Tone) -> String {
 }
 
 /// A broken promise with everything that is needed to see it again.
-pub fn verdict(verdict: &Verdict, replay: &str, canary: &str, tone: Tone) -> String {
+pub fn verdict(verdict: &Verdict, replay: &str, canary: &str, tone: ColorMode) -> String {
     let events: String = verdict.events.iter().map(|event| format!("  {event}\n")).collect();
     let plan: String = verdict.plan.to_string().lines().map(|line| format!("  {line}\n")).collect();
     format!(
         "\n{}\n  {}\n\n{}\n{events}\n{}\n{plan}\n{}\n  {replay}\n  tailcut torture{canary} --plan '{}'\n",
-        tone.paint(Ink::Error, "violation"),
+        tone.paint(TextRole::Error, "violation"),
         verdict.wrong,
-        tone.paint(Ink::Heading, "the last events of the smallest plan that shows it"),
-        tone.paint(Ink::Heading, "the plan"),
-        tone.paint(Ink::Heading, "to see it again, in full and small"),
+        tone.paint(TextRole::Heading, "the last events of the smallest plan that shows it"),
+        tone.paint(TextRole::Heading, "the plan"),
+        tone.paint(TextRole::Heading, "to see it again, in full and small"),
         verdict.plan.in_line(),
     )
 }

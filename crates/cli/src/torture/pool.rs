@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tailcut_base::random::mix64;
 use tailcut_sim::torture::seeds::Target;
-use tailcut_sim::torture::{Canary, EveryStep, Outcome, Plan, Tally, Wrong, run};
+use tailcut_sim::torture::{Canary, EveryStep, Outcome, Plan, Tally, Violation, run};
 
 /// Where plans come from.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub struct SearchResults {
     /// The states and events that the runs reached.
     pub tally: Tally,
     /// The lowest seed that broke a promise.
-    pub found: Option<(u64, Wrong)>,
+    pub found: Option<(u64, Violation)>,
     /// The user asked to stop.
     pub interrupted: bool,
 }
@@ -73,7 +73,7 @@ struct Shared {
     started: Instant,
 }
 
-enum Told {
+enum WorkerMessage {
     Ran(u64, Box<Outcome>),
     Ended,
 }
@@ -91,19 +91,19 @@ impl Shared {
         (search.count.is_none_or(|count| index < count)).then(|| search.first.wrapping_add(index))
     }
 
-    fn work(&self, tell: &Sender<Told>) {
+    fn work(&self, tell: &Sender<WorkerMessage>) {
         while let Some(seed) = self.next() {
             let panicked = tell.clone();
             let report = move |message| {
-                let _ = panicked.send(Told::Ran(seed, Box::new(Outcome::panicked(message))));
-                let _ = panicked.send(Told::Ended);
+                let _ = panicked.send(WorkerMessage::Ran(seed, Box::new(Outcome::panicked(message))));
+                let _ = panicked.send(WorkerMessage::Ended);
             };
             let search = &self.search;
             let outcome = guarded(report, || run(&search.plans.plan(seed), search.canary, None));
             let Some(outcome) = outcome else { return };
-            let _ = tell.send(Told::Ran(seed, Box::new(outcome)));
+            let _ = tell.send(WorkerMessage::Ran(seed, Box::new(outcome)));
         }
-        let _ = tell.send(Told::Ended);
+        let _ = tell.send(WorkerMessage::Ended);
     }
 }
 
@@ -134,8 +134,8 @@ pub fn search(search: &Search, quiet: bool, interrupt: &Interrupt) -> SearchResu
     // A run may take long: an interrupt does not wait for those under way, which end with the process.
     while working > 0 && !results.interrupted {
         match told.recv_timeout(TICK) {
-            Ok(Told::Ran(seed, outcome)) => results.take(seed, *outcome),
-            Ok(Told::Ended) => working -= 1,
+            Ok(WorkerMessage::Ran(seed, outcome)) => results.take(seed, *outcome),
+            Ok(WorkerMessage::Ended) => working -= 1,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }

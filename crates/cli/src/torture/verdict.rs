@@ -5,13 +5,13 @@ use crate::interrupt::Interrupt;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tailcut_base::Time;
-use tailcut_sim::torture::{Canary, Outcome, Plan, Wrong, run, shrink};
+use tailcut_sim::torture::{Canary, Outcome, Plan, Violation, run, shrink};
 
 /// A broken promise.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The broken promise.
-    pub wrong: Wrong,
+    pub wrong: Violation,
     /// The smallest plan that was found to break it.
     pub plan: Plan,
     /// The last events before.
@@ -27,7 +27,7 @@ pub fn attempt(plan: &Plan, canary: Option<Canary>, interrupt: &Interrupt) -> Op
 
 /// The budget of a search for a smaller plan, and what the search keeps.
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct ShrinkBudget {
     /// Runs at most.
     pub tries: u32,
     /// The last events before the violation that are shown.
@@ -38,9 +38,9 @@ pub struct Effort {
 /// interrupt ends that with the smallest plan so far.
 pub fn judge(
     plan: &Plan,
-    wrong: &Wrong,
+    wrong: &Violation,
     canary: Option<Canary>,
-    effort: Effort,
+    effort: ShrinkBudget,
     interrupt: &Interrupt,
 ) -> Verdict {
     let plan = shrink(plan, effort.tries, &mut |plan| {

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::trace_failure;
 use crate::show::{per_cent, per_second, short_time};
-use crate::terminal::{Align, Ink, Progress, Table, Tone, Waiting};
+use crate::terminal::{Align, ColorMode, Progress, Table, TextRole, Waiting};
 use std::io::Write;
 use std::path::Path;
 use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
@@ -31,14 +31,14 @@ pub fn show(file: &Path, options: &Options, json: bool, out: &mut dyn Write) -> 
     let text = if json {
         serde_json::to_string_pretty(&info).expect("plain data") + "\n"
     } else {
-        describe(&info, Tone::of_stdout())
+        describe(&info, ColorMode::of_stdout())
     };
     out.write_all(text.as_bytes())?;
     out.flush()?;
     if interrupt.asked() { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-fn describe(info: &Info, tone: Tone) -> String {
+fn describe(info: &Info, tone: ColorMode) -> String {
     let mut text = format!(
         "{}\n{}, {} requests, {} in {}, {} disks, addresses up to {}\n",
         info.file,
@@ -55,7 +55,7 @@ fn describe(info: &Info, tone: Tone) -> String {
         }
     }
     let mut part = |heading: &str, content: String| {
-        text += &format!("\n{}\n{content}", tone.paint(Ink::Heading, heading));
+        text += &format!("\n{}\n{content}", tone.paint(TextRole::Heading, heading));
     };
     part("mix", mix(info, tone));
     part("sizes", sizes(info, tone));
@@ -77,7 +77,7 @@ fn long_time(nanos: f64) -> String {
     }
 }
 
-fn mix(info: &Info, tone: Tone) -> String {
+fn mix(info: &Info, tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [("kind", Align::Left), right("requests"), right("share"), right("data"), right("fua")];
     let mut table = Table::new(&head, tone);
@@ -93,7 +93,7 @@ fn mix(info: &Info, tone: Tone) -> String {
     format!("{table}\n")
 }
 
-fn sizes(info: &Info, tone: Tone) -> String {
+fn sizes(info: &Info, tone: ColorMode) -> String {
     let titles = ["mean", "min", "50", "90", "99", "max"].map(|title| (title, Align::Right));
     let mut head = vec![("kind", Align::Left)];
     head.extend(titles);
@@ -130,7 +130,7 @@ fn size_row(kind: &str, s: &Sizes) -> Vec<String> {
     row
 }
 
-fn pace(info: &Info, tone: Tone) -> String {
+fn pace(info: &Info, tone: ColorMode) -> String {
     let r = &info.rates;
     let right = |title| (title, Align::Right);
     let mut table = Table::new(&[("rate", Align::Left), right("requests/s"), right("bandwidth")], tone);
@@ -164,7 +164,7 @@ fn time_row(what: &str, t: &Times) -> Vec<String> {
     row
 }
 
-fn places(info: &Info, tone: Tone) -> String {
+fn places(info: &Info, tone: ColorMode) -> String {
     let (f, s) = (&info.footprint, &info.sequence);
     let share = |part: u64, whole: u64| per_cent(part as f64 / whole.max(1) as f64);
     let bytes = |pages: u64| show_bytes(pages as f64 * Footprint::PAGE_BYTES as f64);
@@ -216,7 +216,7 @@ fn places(info: &Info, tone: Tone) -> String {
 }
 
 /// Every other window, so that it fits a screen.
-fn windows(info: &Info, tone: Tone) -> String {
+fn windows(info: &Info, tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let mut table =
         Table::new(&[right("from"), right("requests"), right("data"), right("working set")], tone);
@@ -234,7 +234,7 @@ fn windows(info: &Info, tone: Tone) -> String {
     format!("{table}\n")
 }
 
-fn disks(info: &Info, tone: Tone) -> String {
+fn disks(info: &Info, tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head =
         [("disk", Align::Left), right("reads"), right("writes"), right("random"), right("addresses up to")];

@@ -7,7 +7,7 @@ use tailcut::interrupt::Interrupt;
 use tailcut::pts::Watcher;
 use tailcut::study::pool::ThreadPool;
 use tailcut::study::{Entry, page};
-use tailcut::terminal::Tone;
+use tailcut::terminal::ColorMode;
 use tailcut_host::pts::Procedure;
 use tailcut_sim::Scenario;
 use tailcut_sim::study::{self, Measured, Options, Row, Run, Study, find};
@@ -91,7 +91,7 @@ fn rows_do_not_depend_on_the_number_of_jobs() {
     let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(text.contains(&version), "{text}");
     golden("study.json", &text.replace(&version, "\"version\": \"…\""));
-    golden("study.txt", &page::table(Entry::Paper(&Tiny { requests: 0 }), &one, 100, Tone::Plain));
+    golden("study.txt", &page::table(Entry::Paper(&Tiny { requests: 0 }), &one, 100, ColorMode::Plain));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::raid::RaidConfig;
 use super::record::Record;
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 tailcut_base::choice! {
     /// How an array lays data out.
@@ -323,7 +323,7 @@ impl ArrayConfig {
 }
 
 impl Configure for ArrayConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         count_u32(
             visit,
             "drives",
@@ -415,7 +415,7 @@ impl Configure for ArrayConfig {
 }
 
 /// Checks a size in bytes that must be a whole number of blocks.
-pub(crate) fn whole_blocks(visit: &mut dyn Visit, key: &'static str, bytes: u64) {
+pub(crate) fn whole_blocks(visit: &mut dyn KeyVisitor, key: &'static str, bytes: u64) {
     if !bytes.is_multiple_of(BLOCK_BYTES) {
         visit.problem(key, format!("{bytes} bytes are no whole number of blocks of {BLOCK_BYTES} bytes"));
     }

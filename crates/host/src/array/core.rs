@@ -1,9 +1,9 @@
 //! State common to all layouts: drives, reads, host requests, and the superblock.
 
 use super::config::{ArrayConfig, ReadPolicy};
-use super::drives::{Answered, Ask, Drives, Owner, Presence, Urgency};
+use super::drives::{Answered, Ask, Drives, Owner, Presence, Priority};
 use super::integrity::{Area, Integrity};
-use super::reads::{Around, Reads, Redundancy};
+use super::reads::{Reads, ReconstructWhen, Redundancy};
 use super::record::{CHECKSUMS, MemberId, RECORD_BLOCKS, Record};
 use super::requests::Requests;
 use super::token_scheduling::{EpochFigures, Tokens};
@@ -34,7 +34,7 @@ pub struct Core<B: Block> {
     /// Drives that do not support windows, in ascending order.
     without_turns: Vec<DriveId>,
     /// The superblock, if the array keeps one.
-    record: Option<Kept>,
+    record: Option<SuperblockState>,
     /// Blocks of each drive that the array uses.
     drive_blocks: u64,
     /// Completed writes of the host that must not be acknowledged before the superblock is written.
@@ -45,7 +45,7 @@ pub struct Core<B: Block> {
 
 /// The superblock and the progress of its writes.
 #[derive(Debug)]
-struct Kept {
+struct SuperblockState {
     record: Record,
     /// State of the members according to the superblock that all of them have.
     durable: IdVec<DriveId, Presence>,
@@ -57,10 +57,10 @@ struct Kept {
     written: bool,
 }
 
-impl Kept {
-    fn new(record: Record) -> Kept {
+impl SuperblockState {
+    fn new(record: Record) -> SuperblockState {
         let durable = record.presence.clone();
-        Kept { record, durable, pending: 0, again: false, written: false }
+        SuperblockState { record, durable, pending: 0, again: false, written: false }
     }
 }
 
@@ -115,7 +115,7 @@ impl<B: Block> Core<B> {
             requests: Requests::default(),
             turns: Turns::new(config.turns, config.turn_pause, config.width()),
             without_turns: Vec::new(),
-            record: record.map(Kept::new),
+            record: record.map(SuperblockState::new),
             drive_blocks,
             held: Vec::new(),
             unflushed: None,
@@ -188,12 +188,12 @@ impl<B: Block> Core<B> {
     }
 
     /// How a read of a complete stripe treats a drive under the array's read policy.
-    pub fn around(&self, now: Time, drive: DriveId) -> Around {
+    pub fn around(&self, now: Time, drive: DriveId) -> ReconstructWhen {
         match self.config.reads {
-            ReadPolicy::Direct => Around::AtNeed,
-            ReadPolicy::AroundCollection if self.is_in_turn(now, drive) => Around::Now,
-            ReadPolicy::AroundCollection => Around::AtNeed,
-            ReadPolicy::FailFast => Around::WhenContended,
+            ReadPolicy::Direct => ReconstructWhen::AtNeed,
+            ReadPolicy::AroundCollection if self.is_in_turn(now, drive) => ReconstructWhen::Now,
+            ReadPolicy::AroundCollection => ReconstructWhen::AtNeed,
+            ReadPolicy::FailFast => ReconstructWhen::WhenContended,
         }
     }
 
@@ -288,7 +288,7 @@ impl<B: Block> Core<B> {
         let (class, block) = (Class::DEFAULT, record.generation % RECORD_BLOCKS);
         let data = vec![B::encode(&record.encode())];
         let ask = Ask { op: Op::Write, fua: true, fail_fast: false, class, block, blocks: 1, data };
-        self.drives.ask(now, drive, Urgency::Read, Owner::Record, ask);
+        self.drives.ask(now, drive, Priority::Read, Owner::Record, ask);
     }
 
     /// Writes the superblock to all present drives.

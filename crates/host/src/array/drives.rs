@@ -20,7 +20,7 @@ use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 
 /// Priority of a request to a drive: more urgent requests go first, equally urgent ones in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Urgency {
+pub enum Priority {
     /// A read that a host request waits for (SWAN, section 3.3: reads have the highest priority).
     Read,
     /// A write that a host request waits for.
@@ -154,7 +154,7 @@ struct Member<B> {
     /// Holds heavy requests back, if drives share a token.
     gate: Option<Box<Gate<B>>>,
     /// Writes that wait for their regions to be marked dirty.
-    unmarked: VecDeque<(Urgency, Waiting<B>)>,
+    unmarked: VecDeque<(Priority, Waiting<B>)>,
     /// It is working with the token: reads should avoid it.
     is_at_work: bool,
 }
@@ -299,15 +299,15 @@ impl<B> Drives<B> {
     }
 
     /// Number of requests of this urgency waiting for a drive.
-    pub fn waiting(&self, drive: DriveId, urgency: Urgency) -> usize {
+    pub fn waiting(&self, drive: DriveId, urgency: Priority) -> usize {
         self.members[drive].lanes[urgency as usize].len()
     }
 }
 
 impl<B: Block> Drives<B> {
     /// Sends a request to a drive; `owner` gets the completion. Writes wait for the token, if there is one.
-    pub fn ask(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
-        self.met += u64::from(urgency == Urgency::Read && ask.op == Op::Read && self.is_taken(drive));
+    pub fn ask(&mut self, now: Time, drive: DriveId, urgency: Priority, owner: Owner, ask: Ask<B>) {
+        self.met += u64::from(urgency == Priority::Read && ask.op == Op::Read && self.is_taken(drive));
         let is_heavy = ask.op != Op::Read && owner != Owner::Record;
         let waiting = Waiting { since: now, is_heavy, epoch: NO_EPOCH, owner, ask };
         if self.integrity.is_some() {
@@ -319,7 +319,7 @@ impl<B: Block> Drives<B> {
 
 impl<B> Drives<B> {
     /// Sends a read that waits for the token, if there is one.
-    pub fn ask_in_turn(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
+    pub fn ask_in_turn(&mut self, now: Time, drive: DriveId, urgency: Priority, owner: Owner, ask: Ask<B>) {
         self.ask_at_gate(
             now,
             drive,
@@ -329,7 +329,7 @@ impl<B> Drives<B> {
     }
 
     /// Sends a held request to a drive that may now be written.
-    pub fn ask_kept(&mut self, now: Time, drive: DriveId, urgency: Urgency, owner: Owner, ask: Ask<B>) {
+    pub fn ask_kept(&mut self, now: Time, drive: DriveId, urgency: Priority, owner: Owner, ask: Ask<B>) {
         self.ask_now(
             now,
             drive,
@@ -338,7 +338,7 @@ impl<B> Drives<B> {
         );
     }
 
-    fn ask_now(&mut self, now: Time, drive: DriveId, urgency: Urgency, mut waiting: Waiting<B>) {
+    fn ask_now(&mut self, now: Time, drive: DriveId, urgency: Priority, mut waiting: Waiting<B>) {
         let (member, ask) = (&self.members[drive], &waiting.ask);
         let has_limit = matches!(ask.op, Op::Read | Op::Write);
         assert!(!has_limit || ask.blocks <= member.disk.most_blocks, "a drive takes no more than it says");

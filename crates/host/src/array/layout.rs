@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::drives::Answered;
-use super::reads::Done;
+use super::reads::ReadResult;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::ids::numbers;
@@ -88,7 +88,7 @@ pub trait Layout<B: Block> {
     fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32);
 
     /// A read started with [`Reads::begin`](super::reads::Reads::begin) has completed.
-    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>);
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: ReadResult<B>);
 
     /// A drive request issued under `token` has completed.
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>);

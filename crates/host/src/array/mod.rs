@@ -51,7 +51,7 @@ use ids::numbers;
 pub use ids::{Column, DriveId, GroupId, RGroups};
 pub use layout::{Condition, Layout};
 pub use membership::{Stale, StaleCause};
-pub use opening::{Consent, Found, OpenError, Opening};
+pub use opening::{Consent, FoundArray, OpenError, Opening};
 pub use reads::MOST_COPIES;
 pub use record::{MEMBERS_MAX, MemberId};
 
@@ -123,7 +123,7 @@ impl<B: Block> Array<B> {
     /// Opens the array that `found` describes, over drives in its order. It recovers from a power loss and
     /// accepts requests once [`Array::is_ready`]. Only the settings in `config` that can change between
     /// openings apply; the others are in the superblock.
-    pub fn open(now: Time, config: &ArrayConfig, disks: &[Disk], found: &Found) -> Array<B> {
+    pub fn open(now: Time, config: &ArrayConfig, disks: &[Disk], found: &FoundArray) -> Array<B> {
         let core = Core::opened(config, disks, &found.record);
         let mut array = Array::new(core, false);
         // The superblock must record the missing drives before recovery writes anything without them.

@@ -1,7 +1,7 @@
 //! Finds the array that a set of drives belongs to. Read-only.
 
 use super::config::ArrayConfig;
-use super::drives::{Ask, Drives, Owner, Presence, Urgency};
+use super::drives::{Ask, Drives, Owner, Presence, Priority};
 use super::epoch::copies_of;
 use super::membership::{self, Own, Stale};
 use super::record::{FORMAT, MEMBERS_MAX, NoRecord, RECORD_BLOCKS, Record};
@@ -14,7 +14,7 @@ use tailcut_base::{Class, Op, Status, Time};
 
 /// An array found on drives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundArray {
     /// Its latest superblock; absent drives count as missing in it.
     pub record: Record,
     /// For each member, the index of its drive among those given.
@@ -27,7 +27,7 @@ pub struct Found {
     pub(super) behind: Vec<DriveId>,
 }
 
-impl Found {
+impl FoundArray {
     /// `config` for this array: what is fixed when an array is created is as its superblock has it.
     pub fn as_created(&self, config: &ArrayConfig) -> ArrayConfig {
         config.as_created(&self.record)
@@ -194,7 +194,7 @@ impl<B: Block> Opening<B> {
                 let class = Class::DEFAULT;
                 let data = Vec::new();
                 let ask = Ask { op: Op::Read, fua: false, fail_fast: false, class, block, blocks: 1, data };
-                drives.ask(now, drive, Urgency::Read, Owner::Layout(0), ask);
+                drives.ask(now, drive, Priority::Read, Owner::Layout(0), ask);
             }
         }
         let records = vec![Vec::new(); disks.len()];
@@ -221,7 +221,7 @@ impl<B: Block> Opening<B> {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn found(&self) -> Option<Result<Found, OpenError>> {
+    pub fn found(&self) -> Option<Result<FoundArray, OpenError>> {
         self.is_done().then(|| self.judge())
     }
 
@@ -238,7 +238,7 @@ impl<B: Block> Opening<B> {
         self.records.iter().map(array).collect()
     }
 
-    fn judge(&self) -> Result<Found, OpenError> {
+    fn judge(&self) -> Result<FoundArray, OpenError> {
         let mut latest: Vec<Own<'_>> = Vec::new();
         for (drive, records) in self.records.iter().enumerate() {
             if let Some(record) = self.latest_of(drive, records)? {
@@ -288,7 +288,7 @@ impl<B: Block> Opening<B> {
         }
     }
 
-    fn assemble(&self, newest: &Record, latest: &[Own<'_>]) -> Result<Found, OpenError> {
+    fn assemble(&self, newest: &Record, latest: &[Own<'_>]) -> Result<FoundArray, OpenError> {
         let mut order: IdVec<DriveId, Option<usize>> = IdVec::filled(newest.presence.len(), None);
         let (mut stale, mut behind) = (Vec::new(), Vec::new());
         for &(drive, record) in latest {
@@ -317,7 +317,7 @@ impl<B: Block> Opening<B> {
         }
         enough(&record, &stale)?;
         self.is_alone(newest, &order, &stale)?;
-        Ok(Found { record, order, stale, newest: newest.clone(), behind })
+        Ok(FoundArray { record, order, stale, newest: newest.clone(), behind })
     }
 
     /// An error if the missing members could be in use elsewhere, unless the operator has ruled that out.

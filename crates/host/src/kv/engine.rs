@@ -50,7 +50,7 @@ pub struct Engine {
 
 /// Result of a lookup in index and memory.
 #[derive(Clone, Copy, Debug)]
-pub enum Found<'a> {
+pub enum Lookup<'a> {
     /// The item, which is in memory.
     Item(Item<'a>),
     /// The item is probably on flash; see [`Engine::fetch`].
@@ -233,20 +233,20 @@ impl Engine {
     /// Looks up an item. `counts` is true for a client's read, which updates heat and hit counters, and false
     /// for a lookup before a change. The result describes the item before that update.
     #[inline]
-    pub fn find(&mut self, key: &[u8], counts: bool) -> Found<'_> {
+    pub fn find(&mut self, key: &[u8], counts: bool) -> Lookup<'_> {
         let hash = self.hash(key);
         let entry = if counts { self.index.ask(hash) } else { self.index.find(hash) };
         let Some(entry) = entry else {
-            return if self.is_unknown(hash) { Found::Unknown } else { Found::Nothing };
+            return if self.is_unknown(hash) { Lookup::Unknown } else { Lookup::Nothing };
         };
-        let Place::Front { unit } = entry.place else { return Found::OnFlash };
+        let Place::Front { unit } = entry.place else { return Lookup::OnFlash };
         let header = self.front.header(unit);
         if header.is_expired(self.unix) {
             self.drop_expired(hash, entry);
-            return Found::Nothing;
+            return Lookup::Nothing;
         }
         if self.front.item_with(unit, header).key != key {
-            return Found::Nothing;
+            return Lookup::Nothing;
         }
         if counts {
             self.figures.hits_in_memory += 1;
@@ -255,7 +255,7 @@ impl Engine {
                 self.front.set_header(unit, &Header { state, accessed, ..header });
             }
         }
-        Found::Item(self.front.item_with(unit, header))
+        Lookup::Item(self.front.item_with(unit, header))
     }
 
     /// Changes the item with this key. For an item on flash, `fetched` is its result from

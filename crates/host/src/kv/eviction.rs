@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::front::{Queue, Victim};
 use super::hash::KeyHash;
 use super::index::Entry;
-use super::log::Purpose;
+use super::log::AppendPurpose;
 use super::place::{Place, UNIT};
 use super::settings::Keep;
 
@@ -87,7 +87,7 @@ impl Engine {
             return;
         }
         let is_admitted = victim.queue == Queue::Main || entry.heat > 0 || self.has_unused_flash();
-        if is_admitted && let Some(place) = self.append_from_front(hash, victim.unit, Purpose::User) {
+        if is_admitted && let Some(place) = self.append_from_front(hash, victim.unit, AppendPurpose::User) {
             self.index.set(hash, Entry { place, heat: 0 });
             self.figures.moved_to_flash += 1;
             return;

@@ -37,7 +37,7 @@ pub(super) struct Fetching {
 
 /// A request for an item on flash.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct FetchRequest {
     ticket: u32,
     key: Vec<u8>,
     counts: bool,
@@ -92,7 +92,7 @@ impl Fetched {
     }
 }
 
-impl Asking {
+impl FetchRequest {
     fn in_vain(self, is_lost: bool) -> Fetched {
         let (place, header, blocks) = (Place::Front { unit: 0 }, Header::default(), Vec::new());
         Fetched { ticket: self.ticket, is_lost, key: self.key, place, header, blocks }
@@ -119,7 +119,7 @@ impl Engine {
         let hash = self.hash(key);
         let mut kept = self.spare_keys.pop().unwrap_or_default();
         kept.extend_from_slice(key);
-        let asking = Asking { ticket, key: kept, counts };
+        let asking = FetchRequest { ticket, key: kept, counts };
         if self.is_unknown(hash) {
             self.ask_later(hash, asking);
             return self.settings.most_item;
@@ -135,13 +135,13 @@ impl Engine {
     }
 
     /// Starts reading an item whose key is known.
-    pub(super) fn fetch_for(&mut self, hash: KeyHash, asking: Asking) {
+    pub(super) fn fetch_for(&mut self, hash: KeyHash, asking: FetchRequest) {
         let place = self.index.find(hash).map(|entry| entry.place);
         let (Some(flash), Some(place @ Place::Log { unit, pages })) = (&mut self.flash, place) else {
             // By now it is in memory or gone: the requester looks it up again.
             return self.fetched.push_back(asking.in_vain(false));
         };
-        let Asking { ticket, key, counts } = asking;
+        let FetchRequest { ticket, key, counts } = asking;
         let segment = flash.log.segment_of(unit);
         let blocks = self.pool.list();
         let (copy, tries, versions) = (None, 0, Versions::default());
@@ -151,7 +151,7 @@ impl Engine {
     }
 
     /// Fails a request: recovery cannot decide whether the item exists.
-    pub(super) fn give_up_asking(&mut self, asking: Asking) {
+    pub(super) fn give_up_asking(&mut self, asking: FetchRequest) {
         self.fetched.push_back(asking.in_vain(true));
     }
 

@@ -43,10 +43,10 @@ mod versions;
 mod writing;
 
 pub use damage::{Damage, DamageKind, Doubt, MOST_DAMAGES};
-pub use engine::{Change, Content, Engine, Figures, Found, PREFETCH_MAX, Put, Refused};
+pub use engine::{Change, Content, Engine, Figures, Lookup, PREFETCH_MAX, Put, Refused};
 pub use fetch::{Fetched, MOST_KEY};
 pub use item::{Item, Value};
-pub use opening::{CannotOpen, Making, Opening};
+pub use opening::{CannotOpen, OpenMode, Opening};
 pub use place::{Place, UNIT};
 pub use record::{Header, State};
 pub use settings::{Append, Keep, Settings};

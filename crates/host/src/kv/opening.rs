@@ -24,7 +24,7 @@ use super::jobs::{Haste, Jobs};
 use super::log::format::{End, Head, NotOurs, Part, Superblock};
 use super::log::{Log, SegmentId, run_of};
 use super::reclaim::Reclaims;
-use super::recovery::{Found, Recovery};
+use super::recovery::{Recovery, UsedSegment};
 use super::settings::{Keep, Settings};
 use crate::block::Bytes;
 use crate::disk::{Disk, Request, Response};
@@ -34,7 +34,7 @@ use tailcut_base::{Status, Time};
 
 /// Whether to create a store or open an existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Making {
+pub enum OpenMode {
     /// Create a store from these random numbers. Fails if the disk holds a store already.
     Create {
         /// Unique name of the store.
@@ -53,7 +53,7 @@ pub enum Making {
 pub struct Opening {
     settings: Settings,
     disk: Disk,
-    making: Making,
+    making: OpenMode,
     part: Part,
     jobs: Jobs<Job>,
     superblocks: [Option<Result<Superblock, NotOurs>>; 2],
@@ -61,7 +61,7 @@ pub struct Opening {
     /// Block of the newest superblock, 0 or 1.
     newest: u64,
     /// Used segments by sequence.
-    found: BTreeMap<u64, Found>,
+    found: BTreeMap<u64, UsedSegment>,
     next_head: u32,
     /// Segments with zeros at both ends.
     blank: Vec<SegmentId>,
@@ -134,7 +134,7 @@ struct Endless {
 
 impl Opening {
     /// Starts to open or create a store.
-    pub fn new(settings: Settings, disk: Disk, making: Making) -> Opening {
+    pub fn new(settings: Settings, disk: Disk, making: OpenMode) -> Opening {
         let mut jobs = Jobs::new(&disk);
         for block in 0..2 {
             jobs.read(Job::Superblock(block, Reread::default()), Haste::Urgent, block as u64, 1, Vec::new());
@@ -264,7 +264,7 @@ impl Opening {
                 self.read_whole(1);
                 return;
             }
-            Job::Superblock(..) if status == Status::MediaError && self.making == Making::Open => {}
+            Job::Superblock(..) if status == Status::MediaError && self.making == OpenMode::Open => {}
             _ if !is_readable => return self.fail(CannotOpen::Disk(self.block_of(&job))),
             _ => {}
         }
@@ -303,8 +303,8 @@ impl Opening {
     fn note_superblock(&mut self, number: usize, reread: Reread, block: Option<Bytes>) {
         let read = |block: Option<&Bytes>| block.map_or(Err(NotOurs::Foreign), Superblock::decode);
         let chosen = match self.making {
-            Making::Create { .. } => Ok(block),
-            Making::Open => self.choose(number as u64, reread, block, |block| match read(block) {
+            OpenMode::Create { .. } => Ok(block),
+            OpenMode::Open => self.choose(number as u64, reread, block, |block| match read(block) {
                 Ok(_) => Judgement::Right,
                 Err(_) => Judgement::Damaged,
             }),
@@ -346,11 +346,11 @@ impl Opening {
         };
         match (self.making, newest) {
             // Without the first part, other parts are leftovers of an interrupted creation.
-            (Making::Create { .. }, Ok(_)) if self.part.number == 0 => self.fail(CannotOpen::Taken),
-            (Making::Create { .. }, Err(newer @ NotOurs::Newer(_))) => self.fail(newer.into()),
-            (Making::Create { store, seed }, there) => self.create(store, seed, there.ok()),
-            (Making::Open, Err(error)) => self.fail(error.into()),
-            (Making::Open, Ok(superblock)) => self.open(superblock),
+            (OpenMode::Create { .. }, Ok(_)) if self.part.number == 0 => self.fail(CannotOpen::Taken),
+            (OpenMode::Create { .. }, Err(newer @ NotOurs::Newer(_))) => self.fail(newer.into()),
+            (OpenMode::Create { store, seed }, there) => self.create(store, seed, there.ok()),
+            (OpenMode::Open, Err(error)) => self.fail(error.into()),
+            (OpenMode::Open, Ok(superblock)) => self.open(superblock),
         }
     }
 
@@ -413,7 +413,7 @@ impl Opening {
         superblock.run += 1;
         let superblock = *superblock;
         let run = superblock.run;
-        let found: Vec<Found> = std::mem::take(&mut self.found).into_values().collect();
+        let found: Vec<UsedSegment> = std::mem::take(&mut self.found).into_values().collect();
         let mut log = Log::new(&superblock, &self.disk);
         log.disbelieve(superblock.flushed);
         log.note_heads(found.iter().map(|found| (found.number, found.sequence)));
@@ -440,7 +440,7 @@ impl Opening {
             let used = found.iter().find(|found| found.number == number);
             // A segment that is searched gets both ends when the search ends.
             if used.is_none_or(|found| found.foot.is_some()) {
-                let end = used.map_or(End::Free(freed), Found::head);
+                let end = used.map_or(End::Free(freed), UsedSegment::head);
                 flash.repair_ends(number, end, first);
             }
         }

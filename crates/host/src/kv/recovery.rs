@@ -19,7 +19,7 @@
 
 use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
-use super::fetch::Asking;
+use super::fetch::FetchRequest;
 use super::flash::{Flash, Job};
 use super::hash::KeyHash;
 use super::index::{Entry as Known, Index};
@@ -40,13 +40,13 @@ use tailcut_base::Status;
 #[derive(Debug)]
 pub(super) struct Recovery {
     /// Segments whose summaries have not been requested, oldest first.
-    left: Vec<Found>,
+    left: Vec<UsedSegment>,
     /// Segments being read, newest first; the first one is processed.
     reading: VecDeque<Reading>,
     /// Keys that are gone: no older record of them is valid.
     gone: Index,
     /// Reads of unknown keys that wait.
-    asking: VecDeque<(KeyHash, Asking)>,
+    asking: VecDeque<(KeyHash, FetchRequest)>,
     /// Last write of a summary for a segment that had none. No segment is reused before it has completed,
     /// since it could be that one.
     sealed: u64,
@@ -63,7 +63,7 @@ pub(super) struct Recovery {
 
 /// A used segment found by the opening.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+pub(super) struct UsedSegment {
     pub number: SegmentId,
     pub sequence: u64,
     /// None if the segment has no valid foot.
@@ -74,7 +74,7 @@ pub(super) struct Found {
     pub is_durable: bool,
 }
 
-impl Found {
+impl UsedSegment {
     /// The head to replace a damaged one.
     pub fn head(&self) -> End {
         End::Head(Head { sequence: self.sequence, durable: 0, is_cut: self.is_cut })
@@ -84,7 +84,7 @@ impl Found {
 /// A segment of which the summary is being read, or all blocks if it has none.
 #[derive(Debug)]
 struct Reading {
-    found: Found,
+    found: UsedSegment,
     /// The blocks read, up to the end of the segment.
     blocks: Vec<Bytes>,
     /// Reads in flight.
@@ -119,7 +119,7 @@ pub(super) struct Stretch {
 impl Recovery {
     /// Starts from the used segments in ascending order of their sequences. The table of gone keys has the
     /// precision of an index of 2^`bits` partitions.
-    pub fn new(found: Vec<Found>, bits: u32) -> Recovery {
+    pub fn new(found: Vec<UsedSegment>, bits: u32) -> Recovery {
         Recovery {
             all: found.len() as u32,
             left: found,
@@ -145,7 +145,7 @@ impl Recovery {
 
     /// True if all of a segment was durable: a later segment of the same run states that it was, and writes
     /// become durable in order.
-    fn is_durable(&self, found: &Found) -> bool {
+    fn is_durable(&self, found: &UsedSegment) -> bool {
         let is_same_run = run_of(found.sequence) == run_of(self.durable_below);
         found.is_durable || is_same_run && found.sequence < self.durable_below
     }
@@ -258,7 +258,7 @@ impl Engine {
     }
 
     /// Queues a read of an unknown key.
-    pub(super) fn ask_later(&mut self, hash: KeyHash, asking: Asking) {
+    pub(super) fn ask_later(&mut self, hash: KeyHash, asking: FetchRequest) {
         match &mut self.recovery {
             Some(recovery) if recovery.unreadable.is_none() => recovery.asking.push_back((hash, asking)),
             _ => self.give_up_asking(asking),
@@ -346,7 +346,7 @@ impl Engine {
                 let next = reading.copy.map_or(0, |copy| copy + 1);
                 *reading = match next < flash.jobs.copies() {
                     true => flash.begin_reading(found, list, Some(next)),
-                    false => flash.begin_reading(Found { foot: None, ..found }, list, None),
+                    false => flash.begin_reading(UsedSegment { foot: None, ..found }, list, None),
                 };
             }
             None => self.search_first(),
@@ -359,7 +359,7 @@ impl Engine {
     fn search_first(&mut self) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         let Some(found) = recovery.reading.front().map(|reading| reading.found) else { return };
-        let Found { number, sequence, is_cut, .. } = found;
+        let UsedSegment { number, sequence, is_cut, .. } = found;
         let is_durable = recovery.is_durable(&found) && !is_cut;
         let Some(reading) = recovery.reading.front_mut() else { return };
         let search = Search { seed: self.seed, salt: flash.log.salt(number), sequence, is_durable };
@@ -468,7 +468,7 @@ impl Engine {
 
 impl Flash {
     /// Starts reading the summary of a segment, or all of it if it has none.
-    fn begin_reading(&mut self, found: Found, mut blocks: Vec<Bytes>, copy: Option<u8>) -> Reading {
+    fn begin_reading(&mut self, found: UsedSegment, mut blocks: Vec<Bytes>, copy: Option<u8>) -> Reading {
         let all = u64::from(self.log.segment_blocks());
         let end = self.log.first_block(found.number) + all;
         let count = found.foot.map_or(all, |foot| summary_blocks(foot.entries as usize).min(all));
@@ -513,7 +513,7 @@ impl Flash {
     }
 
     /// First block of a segment's summary.
-    fn first_summary_block(&self, found: &Found) -> u64 {
+    fn first_summary_block(&self, found: &UsedSegment) -> u64 {
         let blocks = found.foot.map_or(0, |foot| summary_blocks(foot.entries as usize));
         self.log.end_block(found.number) - blocks
     }

@@ -7,7 +7,7 @@ use super::front::Queue;
 use super::hash::KeyHash;
 use super::index::Entry;
 use super::item::Value;
-use super::log::{Purpose, Record};
+use super::log::{AppendPurpose, Record};
 use super::place::Place;
 use super::record::{Header, State};
 use super::settings::Keep;
@@ -120,7 +120,7 @@ impl Engine {
     fn establish(&mut self, hash: KeyHash, unit: u32, before: Option<Entry>) -> Result<(), Refused> {
         if self.settings.writes_at_once() && self.flash.is_some() {
             let place =
-                self.append_from_front(hash, unit, Purpose::User).ok_or_else(|| self.why_no_room())?;
+                self.append_from_front(hash, unit, AppendPurpose::User).ok_or_else(|| self.why_no_room())?;
             let header = self.front.header(unit);
             self.front.set_header(unit, &Header { home: place.encode(), ..header });
         }
@@ -145,7 +145,12 @@ impl Engine {
     }
 
     /// Appends a record that is in memory to the log.
-    pub(super) fn append_from_front(&mut self, hash: KeyHash, unit: u32, purpose: Purpose) -> Option<Place> {
+    pub(super) fn append_from_front(
+        &mut self,
+        hash: KeyHash,
+        unit: u32,
+        purpose: AppendPurpose,
+    ) -> Option<Place> {
         let flash = self.flash.as_mut()?;
         if self.settings.keep == Keep::WhatIsUsed && flash.log.is_busy() {
             return None;
@@ -174,7 +179,7 @@ impl Engine {
     pub(super) fn write_tombstone(&mut self, hash: KeyHash, buried: u64) {
         let Some(flash) = self.flash.as_mut().filter(|_| holds(Rule::TombstonesAreWritten)) else { return };
         self.figures.tombstones += 1;
-        if !flash.log.write_tombstone(self.now, hash, buried, Purpose::Tombstone, &mut self.pool) {
+        if !flash.log.write_tombstone(self.now, hash, buried, AppendPurpose::Tombstone, &mut self.pool) {
             assert_eq!(
                 self.settings.keep,
                 Keep::WhatIsUsed,

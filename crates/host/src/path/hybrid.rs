@@ -19,7 +19,7 @@
 
 mod measure;
 
-pub use measure::{Took, Used};
+pub use measure::{ReadTiming, Used};
 
 use super::strategy::{Strategy, StrategyName};
 use measure::{Measure, SAME_LOAD};
@@ -189,7 +189,7 @@ impl Hybrid {
 
     /// A read that began in `mode` has ended.
     #[inline]
-    pub fn observe(&mut self, mode: Mode, took: Took) {
+    pub fn observe(&mut self, mode: Mode, took: ReadTiming) {
         if mode == self.mode && self.from.is_some() {
             self.sums.reads += 1;
             self.sums.latency += took.latency.0;

@@ -22,7 +22,7 @@ pub mod window;
 
 pub use ahci::Ahci;
 pub use hal::{Controller, CoreId, LowLevelDriver, QueueId, RequestId, Tag, Vector};
-pub use hybrid::{Hybrid, Mode, Took, Used};
+pub use hybrid::{Hybrid, Mode, ReadTiming, Used};
 pub use nvme::Nvme;
 pub use queue::{Fetched, PathQueue};
 pub use strategy::{Drain, Finisher, Hints, Issuer, Layers, Strategy, StrategyName, Wait};

@@ -8,7 +8,7 @@ const BLOCKS: u64 = 40;
 const BYTES: usize = (BLOCKS * BLOCK_BYTES) as usize;
 
 /// A disk that completes requests in any order and executes each at any time before its completion.
-struct Whim {
+struct ReorderingDisk {
     blocks: Vec<Bytes>,
     under_way: Vec<Request<Bytes>>,
     depth: usize,
@@ -19,7 +19,7 @@ struct Whim {
     broken: Option<u64>,
 }
 
-impl Whim {
+impl ReorderingDisk {
     fn take(&mut self, request: Request<Bytes>) {
         assert!(self.under_way.len() < self.depth, "more requests than the disk takes");
         assert!(self.under_way.iter().all(|other| other.id != request.id));
@@ -64,14 +64,20 @@ impl Whim {
     }
 }
 
-fn rig(random: &mut Stream, trims_to_zeros: bool) -> (Unaligned, Whim) {
+fn rig(random: &mut Stream, trims_to_zeros: bool) -> (Unaligned, ReorderingDisk) {
     let depth = 1 + random.below(8) as u32;
     let most_blocks = 1 + random.below(6) as u32;
     let disk = Disk { blocks: BLOCKS, depth, most_blocks, volatile_cache: true, copies: 1 };
     let blocks = vec![Bytes::default(); BLOCKS as usize];
     let volatile = vec![false; BLOCKS as usize];
-    let whim =
-        Whim { blocks, under_way: Vec::new(), depth: depth as usize, most_blocks, volatile, broken: None };
+    let whim = ReorderingDisk {
+        blocks,
+        under_way: Vec::new(),
+        depth: depth as usize,
+        most_blocks,
+        volatile,
+        broken: None,
+    };
     (Unaligned::new(disk, trims_to_zeros), whim)
 }
 
@@ -122,7 +128,7 @@ type Expected = std::collections::BTreeMap<u32, (usize, Vec<u8>)>;
 
 fn settle(
     machine: &mut Unaligned,
-    whim: &mut Whim,
+    whim: &mut ReorderingDisk,
     pool: &mut Pool,
     random: &mut Stream,
     reads: &mut Expected,

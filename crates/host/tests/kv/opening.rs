@@ -3,26 +3,26 @@
 use crate::disk::TestDisk;
 use crate::rig::{open, settings};
 use tailcut_host::kv::log::format::NotOurs;
-use tailcut_host::kv::{CannotOpen, Keep, Making, Opening};
+use tailcut_host::kv::{CannotOpen, Keep, OpenMode, Opening};
 
-const NEW: Making = Making::Create { store: 7, seed: 9 };
+const NEW: OpenMode = OpenMode::Create { store: 7, seed: 9 };
 
 #[test]
 fn what_is_not_ours_is_not_written() {
     let mut disk = TestDisk::new(16 * 20, false, 1);
     let settings = settings(Keep::Everything);
-    assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(NotOurs::Foreign.into()));
+    assert_eq!(open(settings, &mut disk, OpenMode::Open).err(), Some(NotOurs::Foreign.into()));
     assert!(disk.read(0).is_hole() && disk.read(1).is_hole());
     open(settings, &mut disk, NEW).expect("a new store");
     assert_eq!(open(settings, &mut disk, NEW).err(), Some(CannotOpen::Taken));
     disk.shape.blocks = 16 * 10;
     let larger = NotOurs::Larger { store: 16 * 20, disk: 16 * 10 };
-    assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(larger.into()));
+    assert_eq!(open(settings, &mut disk, OpenMode::Open).err(), Some(larger.into()));
     // Both superblocks are of an unsupported version.
     disk.shape.blocks = 16 * 20;
-    open(settings, &mut disk, Making::Open).expect("it is ours");
+    open(settings, &mut disk, OpenMode::Open).expect("it is ours");
     (0..2).for_each(|block| disk.flip(block, 8));
-    assert_eq!(open(settings, &mut disk, Making::Open).err(), Some(NotOurs::Newer(5).into()));
+    assert_eq!(open(settings, &mut disk, OpenMode::Open).err(), Some(NotOurs::Newer(5).into()));
 }
 
 #[test]
@@ -38,12 +38,12 @@ fn one_superblock_is_enough() {
     let mut disk = TestDisk::new(16 * 20, false, 1);
     let settings = settings(Keep::Everything);
     open(settings, &mut disk, NEW).expect("a new store");
-    open(settings, &mut disk, Making::Open).expect("it is there");
+    open(settings, &mut disk, OpenMode::Open).expect("it is there");
     for block in 0..2 {
         disk.flip(block, 100);
-        open(settings, &mut disk, Making::Open).expect("bytes behind it are none of it");
+        open(settings, &mut disk, OpenMode::Open).expect("bytes behind it are none of it");
         disk.flip(block, 20);
-        open(settings, &mut disk, Making::Open).expect("the other one is good");
+        open(settings, &mut disk, OpenMode::Open).expect("the other one is good");
     }
 }
 
@@ -52,7 +52,7 @@ fn progress_counts_segments_up_to_all_of_them() {
     let mut disk = TestDisk::new(16 * 20, false, 1);
     let settings = settings(Keep::Everything);
     open(settings, &mut disk, NEW).expect("a new store");
-    let mut opening = Opening::new(settings, disk.shape.clone(), Making::Open);
+    let mut opening = Opening::new(settings, disk.shape.clone(), OpenMode::Open);
     let mut seen = vec![opening.progress()];
     while !opening.is_done() {
         while let Some(request) = opening.next_request() {

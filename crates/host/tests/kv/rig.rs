@@ -5,7 +5,8 @@ use crate::model::{Content, Model};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::{
-    self, Append, Change, Engine, Fetched, Found, Item, Keep, Making, Opening, Put, Refused, Settings, State,
+    self, Append, Change, Engine, Fetched, Item, Keep, Lookup, OpenMode, Opening, Put, Refused, Settings,
+    State,
 };
 
 pub const KEYS: u64 = 400;
@@ -51,7 +52,7 @@ pub fn settings(keep: Keep) -> Settings {
 }
 
 /// Creates or opens a store. Recovery may still be pending.
-pub fn open(settings: Settings, disk: &mut TestDisk, making: Making) -> Result<Engine, kv::CannotOpen> {
+pub fn open(settings: Settings, disk: &mut TestDisk, making: OpenMode) -> Result<Engine, kv::CannotOpen> {
     open_within(settings, disk, making, u64::MAX).expect("it comes to an end")
 }
 
@@ -59,7 +60,7 @@ pub fn open(settings: Settings, disk: &mut TestDisk, making: Making) -> Result<E
 fn open_within(
     settings: Settings,
     disk: &mut TestDisk,
-    making: Making,
+    making: OpenMode,
     answers: u64,
 ) -> Option<Result<Engine, kv::CannotOpen>> {
     let mut opening = Opening::new(settings, disk.shape.clone(), making);
@@ -92,7 +93,7 @@ fn content_of(item: &Item<'_>) -> Content {
 impl Rig {
     pub fn new(settings: Settings, blocks: u64, volatile_cache: bool, seed: u64) -> Rig {
         let mut disk = TestDisk::new(blocks, volatile_cache, seed);
-        let making = Making::Create { store: u128::from(seed) + 1, seed };
+        let making = OpenMode::Create { store: u128::from(seed) + 1, seed };
         let engine = open(settings, &mut disk, making).expect("a new store");
         let (model, random) = (Model::default(), Stream::new(seed, "user"));
         let mut rig = Rig {
@@ -207,7 +208,7 @@ impl Rig {
         for _ in 0..self.random.below(3) {
             self.engine.find(&key(number), true);
         }
-        if let Found::Unknown | Found::OnFlash = self.engine.find(&key(number), true) {
+        if let Lookup::Unknown | Lookup::OnFlash = self.engine.find(&key(number), true) {
             let ticket = self.random.bits() as u32;
             self.asked.push((ticket, number));
             self.engine.fetch(&key(number), ticket, true);
@@ -222,14 +223,14 @@ impl Rig {
         self.was_lost = false;
         loop {
             match self.engine.find(&key(number), counts) {
-                Found::Nothing => return (None, None),
-                Found::Item(item) => return (Some(content_of(&item)), None),
-                Found::Unknown if !self.waits => {
+                Lookup::Nothing => return (None, None),
+                Lookup::Item(item) => return (Some(content_of(&item)), None),
+                Lookup::Unknown if !self.waits => {
                     assert!(!self.model.has_changed(number), "what was changed is known");
                     self.was_unknown = true;
                     return (None, None);
                 }
-                Found::OnFlash | Found::Unknown => {}
+                Lookup::OnFlash | Lookup::Unknown => {}
             }
             let fetched = self.fetch(number, counts);
             assert!(!fetched.is_lost || self.disk.bad_reads.is_some(), "nothing is lost");
@@ -334,7 +335,7 @@ impl Rig {
         if fetched.as_ref().is_some_and(|fetched| fetched.is_lost) {
             return;
         }
-        if matches!(self.engine.find(&key(number), false), Found::Unknown) {
+        if matches!(self.engine.find(&key(number), false), Lookup::Unknown) {
             return;
         }
         let Some((mut value, flags)) = self.model.now(number).cloned() else { return };
@@ -432,7 +433,7 @@ impl Rig {
         self.asked.clear();
         self.engine = loop {
             let answers = [self.random.below(200), u64::MAX][self.random.below(2) as usize];
-            match open_within(self.settings, &mut self.disk, Making::Open, answers) {
+            match open_within(self.settings, &mut self.disk, OpenMode::Open, answers) {
                 Some(engine) => break engine.expect("it is found again"),
                 // Power is lost again before the store is open.
                 None => self.disk.lose_power(),

@@ -11,7 +11,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::latency::{Kind, Source};
 use tailcut_host::kv::session::{Service, ServiceSettings};
-use tailcut_host::kv::{Append, Engine, Keep, Making, Opening, Settings};
+use tailcut_host::kv::{Append, Engine, Keep, OpenMode, Opening, Settings};
 use tailcut_host::wire::memcached::Reason;
 
 /// A service with one client and an optional disk.
@@ -57,7 +57,7 @@ impl Client {
             Where::Memory => (Engine::in_memory(settings, seed), None),
             _ => {
                 let mut disk = TestDisk::new(1024 * 40, true, seed);
-                (open(settings, &mut disk, Making::Create { store: 1, seed }), Some(disk))
+                (open(settings, &mut disk, OpenMode::Create { store: 1, seed }), Some(disk))
             }
         };
         let mut service = Service::new(
@@ -81,7 +81,7 @@ impl Client {
     fn start_again(&mut self) {
         self.make_durable();
         let disk = self.disk.as_mut().expect("it has one");
-        let engine = open(*self.service.engine().settings(), disk, Making::Open);
+        let engine = open(*self.service.engine().settings(), disk, OpenMode::Open);
         let settings =
             ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 64 << 20, process: 1 };
         self.service = Service::new(engine, settings);
@@ -153,7 +153,7 @@ impl Client {
     }
 }
 
-fn open(settings: Settings, disk: &mut TestDisk, making: Making) -> Engine {
+fn open(settings: Settings, disk: &mut TestDisk, making: OpenMode) -> Engine {
     let mut opening = Opening::new(settings, disk.shape.clone(), making);
     while !opening.is_done() {
         while let Some(request) = opening.next_request() {

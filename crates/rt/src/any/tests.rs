@@ -9,14 +9,14 @@ use tailcut_ssd::Preset;
 use tailcut_ssd::precondition::PreparedState;
 
 /// Builds an array of `members` members on these files.
-fn build(members: u32, paths: &[PathBuf], making: Making) -> Result<AnyDrive, BuildError> {
+fn build(members: u32, paths: &[PathBuf], making: ArrayMode) -> Result<AnyDrive, BuildError> {
     build_with(members, paths, making, InPlaceChecksums::Off)
 }
 
 fn build_with(
     members: u32,
     paths: &[PathBuf],
-    making: Making,
+    making: ArrayMode,
     checksums: InPlaceChecksums,
 ) -> Result<AnyDrive, BuildError> {
     let mut device = Preset::G.config();
@@ -47,8 +47,8 @@ fn build_with(
 
 #[test]
 fn without_files_drives_are_emulated() {
-    assert!(matches!(build(0, &[], Making::Open), Ok(AnyDrive::Emulated(_))));
-    let array = build(4, &[], Making::Open).expect("a new array");
+    assert!(matches!(build(0, &[], ArrayMode::Open), Ok(AnyDrive::Emulated(_))));
+    let array = build(4, &[], ArrayMode::Open).expect("a new array");
     assert!(array.identify().model.starts_with("raid5 over 4 x"), "{}", array.identify().model);
 }
 
@@ -57,16 +57,17 @@ fn an_array_on_files_is_made_once_and_opened_from_then_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let paths: Vec<PathBuf> = (0..4).map(|number| folder.path().join(number.to_string())).collect();
     paths.iter().for_each(|path| FileDrive::create(path, 2000).expect("a file"));
-    assert!(build(4, &paths, Making::Open).is_err());
-    for making in [Making::OpenOrCreate, Making::OpenOrCreate, Making::Open] {
+    assert!(build(4, &paths, ArrayMode::Open).is_err());
+    for making in [ArrayMode::OpenOrCreate, ArrayMode::OpenOrCreate, ArrayMode::Open] {
         assert!(matches!(build(4, &paths, making), Ok(AnyDrive::Array(..))));
     }
-    let AnyDrive::Array(array, _) = build(4, &paths[1..], Making::Open).expect("one may be missing") else {
+    let AnyDrive::Array(array, _) = build(4, &paths[1..], ArrayMode::Open).expect("one may be missing")
+    else {
         panic!("it is an array")
     };
     assert!(array.member(0).is_none());
     drop(array);
-    let taken = build(4, &paths, Making::Create);
+    let taken = build(4, &paths, ArrayMode::Create);
     assert!(matches!(taken, Err(BuildError::Members { why: ArrayError::Taken { .. }, .. })));
 }
 
@@ -103,7 +104,7 @@ fn a_wrong_byte_in_a_file_is_never_served() {
         let folder = tempfile::tempdir().expect("a folder");
         let paths: Vec<PathBuf> = (0..4).map(|number| folder.path().join(number.to_string())).collect();
         paths.iter().for_each(|path| FileDrive::create(path, 2000).expect("a file"));
-        let mut drive = build_with(4, &paths, Making::Create, checksums).expect("a new array");
+        let mut drive = build_with(4, &paths, ArrayMode::Create, checksums).expect("a new array");
         let content = |block: u64| Bytes::encode(&[SIGN, &block.to_le_bytes()].concat());
         for first in (0..300).step_by(6) {
             let written = ask(
@@ -121,7 +122,7 @@ fn a_wrong_byte_in_a_file_is_never_served() {
         drop(drive);
         assert!(spoil(&paths[1]) > 50);
         // The settings from its creation count.
-        let mut drive = build(4, &paths, Making::Open).expect("the array");
+        let mut drive = build(4, &paths, ArrayMode::Open).expect("the array");
         let mut wrong = 0;
         for block in 0..300 {
             let read = ask(&mut drive, clock, Op::Read, block..block + 1, Vec::new());
@@ -132,7 +133,7 @@ fn a_wrong_byte_in_a_file_is_never_served() {
         drop(drive);
         let bytes = || paths.iter().map(|path| std::fs::read(path).expect("a file")).collect::<Vec<_>>();
         let before = bytes();
-        let again = build_with(4, &paths, Making::Open, InPlaceChecksums::On);
+        let again = build_with(4, &paths, ArrayMode::Open, InPlaceChecksums::On);
         match checksums {
             InPlaceChecksums::On => assert!(again.is_ok()),
             InPlaceChecksums::Off => {
@@ -146,8 +147,8 @@ fn a_wrong_byte_in_a_file_is_never_served() {
 #[test]
 fn what_does_not_fit_together_is_told() {
     let paths = vec![PathBuf::from("a"), PathBuf::from("b")];
-    let why = build(0, &paths, Making::Open).expect_err("two files and no array").to_string();
+    let why = build(0, &paths, ArrayMode::Open).expect_err("two files and no array").to_string();
     assert!(why.contains("array.drives = 2"), "{why}");
-    let why = build(4, &paths, Making::Create).expect_err("two files for four").to_string();
+    let why = build(4, &paths, ArrayMode::Create).expect_err("two files for four").to_string();
     assert!(why.contains("2 files are given for an array of 4"), "{why}");
 }

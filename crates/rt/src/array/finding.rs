@@ -7,7 +7,7 @@ use std::io;
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Status, Time};
 use tailcut_host::array::log::BlockChecksums;
-use tailcut_host::array::{ArrayConfig, Consent, DriveId, Found, MEMBERS_MAX, OpenError, Opening};
+use tailcut_host::array::{ArrayConfig, Consent, DriveId, FoundArray, MEMBERS_MAX, OpenError, Opening};
 use tailcut_host::{Bytes, Disk};
 
 /// A source of time that can wait.
@@ -132,7 +132,7 @@ pub fn member_of<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Option<u128> 
 }
 
 /// Finds the array of these drives.
-fn find<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> Result<Found, OpenError> {
+fn find<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> Result<FoundArray, OpenError> {
     look(drives, consent, pace).found().expect("all drives have answered")
 }
 

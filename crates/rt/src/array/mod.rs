@@ -24,7 +24,7 @@ use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::drives::Presence;
 use tailcut_host::array::{
-    Array, ArrayConfig, Condition, DriveId, Found, MemberId, Stale, TooSmall, epoch, raid,
+    Array, ArrayConfig, Condition, DriveId, FoundArray, MemberId, Stale, TooSmall, epoch, raid,
 };
 use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Mirror, Request, Response};
 
@@ -97,7 +97,7 @@ impl<D: Drive> ServedArray<D> {
         now: Time,
         config: &ArrayConfig,
         drives: Vec<D>,
-        found: &Found,
+        found: &FoundArray,
     ) -> io::Result<ServedArray<D>> {
         let mut drives: Vec<Option<D>> = drives.into_iter().map(Some).collect();
         let pick = |place: &Option<usize>| place.and_then(|drive| drives[drive].take());

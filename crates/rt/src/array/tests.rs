@@ -25,20 +25,20 @@ impl Pace for Fake {
 
 /// A drive that fails on command, and may keep no protection information.
 #[derive(Debug)]
-struct Mortal<D> {
+struct FailingDrive<D> {
     drive: D,
     is_dead: Rc<Cell<bool>>,
     keeps_seals: bool,
     asked: Vec<u32>,
 }
 
-impl<D: Drive> Mortal<D> {
-    fn new(drive: D, keeps_seals: bool) -> Mortal<D> {
-        Mortal { drive, is_dead: Rc::default(), keeps_seals, asked: Vec::new() }
+impl<D: Drive> FailingDrive<D> {
+    fn new(drive: D, keeps_seals: bool) -> FailingDrive<D> {
+        FailingDrive { drive, is_dead: Rc::default(), keeps_seals, asked: Vec::new() }
     }
 }
 
-impl<D: Drive> Drive for Mortal<D> {
+impl<D: Drive> Drive for FailingDrive<D> {
     fn identify(&self) -> Identify {
         self.drive.identify()
     }
@@ -106,7 +106,7 @@ fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Reques
 
 /// An array, its user, and its expected content.
 struct Rig<D> {
-    array: ServedArray<Mortal<D>>,
+    array: ServedArray<FailingDrive<D>>,
     pace: Fake,
     model: Vec<Bytes>,
     expected: Vec<Option<Vec<Bytes>>>,
@@ -116,7 +116,7 @@ struct Rig<D> {
 }
 
 impl<D: Drive> Rig<D> {
-    fn new(layout: LayoutKind, drives: Vec<Mortal<D>>) -> Rig<D> {
+    fn new(layout: LayoutKind, drives: Vec<FailingDrive<D>>) -> Rig<D> {
         let mut pace = Fake(Time(1));
         let array = create(&config(layout), drives, 77, &mut pace).expect("the drives fit");
         let (model, depth) = (vec![Bytes::ZEROS; array.disk().blocks.min(600) as usize], array.disk().depth);
@@ -213,7 +213,7 @@ impl<D: Drive> Rig<D> {
     /// Flushes and drops the array, and assembles it again.
     fn reopen(mut self, layout: LayoutKind) -> Rig<D> {
         self.ask(flush(0));
-        let mut drives: Vec<Mortal<D>> = self.array.into_drives().into_iter().flatten().collect();
+        let mut drives: Vec<FailingDrive<D>> = self.array.into_drives().into_iter().flatten().collect();
         drives.rotate_left(1);
         let array =
             open(&config(layout), drives, Consent::Refuse, |_| Ok(()), &mut self.pace).expect("it is there");
@@ -224,7 +224,7 @@ impl<D: Drive> Rig<D> {
 /// The life of an array: requests, a restart, a drive failure and a replacement, without data loss.
 fn live<D: Drive>(keeps_seals: bool, fresh: impl Fn() -> D) {
     for &layout in LayoutKind::all() {
-        let drives = (0..config(layout).drives).map(|_| Mortal::new(fresh(), keeps_seals)).collect();
+        let drives = (0..config(layout).drives).map(|_| FailingDrive::new(fresh(), keeps_seals)).collect();
         let mut rig = Rig::new(layout, drives);
         assert_eq!(rig.array.status().condition, Condition::Optimal, "{layout}");
         rig.work(400);
@@ -244,7 +244,8 @@ fn live<D: Drive>(keeps_seals: bool, fresh: impl Fn() -> D) {
         );
         rig.read_all();
         rig = rig.reopen(layout);
-        let replaced = rig.array.replace(rig.pace.0, 1, Mortal::new(fresh(), keeps_seals), MemberId::new(8));
+        let replaced =
+            rig.array.replace(rig.pace.0, 1, FailingDrive::new(fresh(), keeps_seals), MemberId::new(8));
         replaced.map_err(|(why, _)| why).expect("it is large enough");
         rig.work(200);
         while rig.array.status().condition != Condition::Optimal {
@@ -276,7 +277,7 @@ fn every_layout_lives_over_emulated_drives() {
 
 #[test]
 fn a_drive_of_an_array_is_not_taken_for_another() {
-    let fresh = || (0..4).map(|_| Mortal::new(MemoryDrive::new(2000, 8), true)).collect::<Vec<_>>();
+    let fresh = || (0..4).map(|_| FailingDrive::new(MemoryDrive::new(2000, 8), true)).collect::<Vec<_>>();
     let config = config(LayoutKind::Raid5);
     let mut pace = Fake(Time(1));
     let array = create(&config, fresh(), 1, &mut pace).expect("new drives");
@@ -294,7 +295,7 @@ fn a_drive_of_an_array_is_not_taken_for_another() {
 
 #[test]
 fn what_is_too_small_is_told_before_anything_is_written() {
-    let drives = (0..4).map(|_| Mortal::new(MemoryDrive::new(10, 8), true)).collect();
+    let drives = (0..4).map(|_| FailingDrive::new(MemoryDrive::new(10, 8), true)).collect();
     let refused = create(&config(LayoutKind::Raid5), drives, 1, &mut Fake(Time(1))).expect_err("too small");
     assert!(matches!(refused, ArrayError::Invalid { .. }), "{refused}");
 }

@@ -3,7 +3,7 @@
 use super::{Health, figures};
 use crate::array::CannotCall;
 use crate::drive::Drive;
-use crate::probe::{DeviceUse, Purpose};
+use crate::probe::{DeviceUse, OpenPurpose};
 use crate::{AnyDrive, EmulatedSsd, FailStop, MemoryDrive, system};
 use std::path::Path;
 use tailcut_base::Time;
@@ -130,8 +130,8 @@ impl Steered for AnyDrive {
         }
         // The array itself decides about its own members.
         let device_use = path.and_then(|path| Some((path, DeviceUse::of(path).ok()?)));
-        if let Some((path, objection)) =
-            device_use.and_then(|(path, device_use)| Some((path, device_use.objection(Purpose::NewArray)?)))
+        if let Some((path, objection)) = device_use
+            .and_then(|(path, device_use)| Some((path, device_use.objection(OpenPurpose::NewArray)?)))
         {
             return Err(format!(
                 "{} is not taken: {}; take it out of use, or if that may be lost, erase it first (wipefs --all, or zeros over \

@@ -51,7 +51,7 @@ mod store;
 mod worker;
 
 pub use error::{CannotOpen, Error, NotTaken};
-pub use operation::{Completion, Operation, Outcome, Value, When};
+pub use operation::{Completion, Operation, Outcome, PutCondition, Value};
 pub use options::{Options, Place};
 pub use queue::{Queue, Wait};
 pub use statistics::Statistics;

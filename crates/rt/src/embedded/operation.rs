@@ -23,7 +23,7 @@ pub(super) struct Data {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Get,
-    Set { flags: u32, lifetime: Lifetime, when: When },
+    Set { flags: u32, lifetime: Lifetime, when: PutCondition },
     Touch { lifetime: Lifetime },
     Delete,
     Flush,
@@ -36,7 +36,7 @@ pub(super) struct Lifetime(pub u32);
 
 /// Condition for writing an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum When {
+pub enum PutCondition {
     /// Write in any case.
     #[default]
     Always,
@@ -122,7 +122,7 @@ impl Operation {
     /// # Errors
     /// [`Error::Key`].
     pub fn set_in(buffer: Vec<u8>, key: &[u8], value: &[u8]) -> Result<Operation, Error> {
-        let verb = Verb::Set { flags: 0, lifetime: Lifetime(0), when: When::Always };
+        let verb = Verb::Set { flags: 0, lifetime: Lifetime(0), when: PutCondition::Always };
         Operation::of(verb, buffer, key, value)
     }
 
@@ -178,7 +178,7 @@ impl Operation {
 
     /// Writes the item only under this condition.
     #[must_use]
-    pub fn only(mut self, case: When) -> Operation {
+    pub fn only(mut self, case: PutCondition) -> Operation {
         if let Verb::Set { when, .. } = &mut self.verb {
             *when = case;
         }

@@ -153,7 +153,7 @@ impl Options {
             let engine = finding::in_memory(self.engine(), 1).map_err(CannotOpen::Store)?.pop();
             return Ok((engine.expect("one part has one engine"), None));
         };
-        let making = if self.create { finding::Making::Create } else { finding::Making::OpenOrCreate };
+        let making = if self.create { finding::StoreMode::Create } else { finding::StoreMode::OpenOrCreate };
         match finding::find_whole(&mut drive, self.engine(), making, &mut clock, |_, _| {}) {
             Ok(engine) => Ok((engine, Some(drive))),
             Err(CannotFind::NotEmpty) => Err(CannotOpen::NotEmpty(self.place.name())),
@@ -165,7 +165,7 @@ impl Options {
         let precondition = Precondition { state: PreparedState::Empty, fill: 0 };
         let files = FileOptions { is_exclusive: true, ..FileOptions::default() };
         let none = Preset::G.config();
-        let making = if self.create { any::Making::Create } else { any::Making::OpenOrCreate };
+        let making = if self.create { any::ArrayMode::Create } else { any::ArrayMode::OpenOrCreate };
         let consent = if self.degraded { Consent::Degraded } else { Consent::Refuse };
         let plan = |device, array: &ArrayConfig, seed, paths, drives| {
             let placement = Placement::fitting(drives, SPIN);

@@ -215,13 +215,13 @@ impl Drop for Requester {
 /// A batch of completions for one queue: a lock for each of them would be taken just when threads that submit
 /// or take completions want it.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct CompletionBatch {
     /// The queue of the batch; `None` if the batch is empty.
     core: Option<Arc<Core>>,
     completions: Vec<Completion>,
 }
 
-impl News {
+impl CompletionBatch {
     /// Adds a completion. A full batch is delivered first, so the first completion waits only for a few
     /// others.
     pub fn add(&mut self, mut requester: Requester, result: Result<Outcome, Error>, data: Data) {
@@ -242,7 +242,7 @@ impl News {
     }
 }
 
-impl Drop for News {
+impl Drop for CompletionBatch {
     fn drop(&mut self) {
         self.tell();
     }

@@ -2,11 +2,11 @@
 
 use super::error::{CannotOpen, Error};
 use super::inbox::Inbox;
-use super::operation::{Completion, Operation, Outcome, Value, When};
+use super::operation::{Completion, Operation, Outcome, PutCondition, Value};
 use super::options::Options;
 use super::queue::{Queue, Wait};
 use super::statistics::Statistics;
-use super::worker::{AdminRequest, Ended, Message, Worker};
+use super::worker::{AdminRequest, Message, Worker, WorkerResult};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::system;
@@ -29,7 +29,7 @@ pub struct Store {
     /// Idle queues of callers that wait for their operations; they are reused.
     idle: Mutex<Vec<Queue>>,
     /// `None` once it is closed.
-    thread: Option<JoinHandle<Option<Ended>>>,
+    thread: Option<JoinHandle<Option<WorkerResult>>>,
 }
 
 /// Settings of a store's thread.
@@ -110,7 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`Store::set`], and [`Error::Unreadable`].
-    pub fn set_only(&self, when: When, key: &[u8], value: &[u8]) -> Result<Option<u64>, Error> {
+    pub fn set_only(&self, when: PutCondition, key: &[u8], value: &[u8]) -> Result<Option<u64>, Error> {
         let completion = self.carry_out(Operation::set(key, value)?.only(when))?;
         Ok(match completion.result? {
             Outcome::Stored { version } => Some(version),
@@ -194,7 +194,7 @@ impl Store {
         let Some(thread) = self.thread.take() else { return Err(Error::Closed) };
         self.inbox.close();
         match thread.join() {
-            Ok(Some(Ended { statistics, is_durable: true })) => Ok(statistics),
+            Ok(Some(WorkerResult { statistics, is_durable: true })) => Ok(statistics),
             Ok(_) => Err(Error::DriveFailed),
             // A panic of the store's thread must not end the application.
             Err(_) => Err(Error::Bug),
@@ -222,7 +222,7 @@ fn said_by(panic: Option<Box<dyn Any + Send>>) -> String {
 fn serve<D: Steered>(
     begin: impl FnOnce() -> Result<Worker<D>, CannotOpen>,
     says: &Sender<Result<(), CannotOpen>>,
-) -> Option<Ended> {
+) -> Option<WorkerResult> {
     let (worker, begun) = match begin() {
         Ok(worker) => (Some(worker), Ok(())),
         Err(why) => (None, Err(why)),

@@ -35,7 +35,7 @@ use tailcut_base::ids::Slab;
 use tailcut_base::{Cause, Class, CommandId, Completion, Nanos, Op, Spans, Status, Time, id};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 use tailcut_ssd::Ssd;
-use timing::{Ask, Timing, Told};
+use timing::{Ask, DriveOutput, Timing};
 
 /// An emulated SSD.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub struct EmulatedSsd {
     contents: Contents,
     flights: Slab<FlightId, Flight>,
     model: Model,
-    told: Vec<Told>,
+    told: Vec<DriveOutput>,
 }
 
 /// Where the model runs.
@@ -149,10 +149,10 @@ impl EmulatedSsd {
         u64::from(self.identity.max_sectors) / BLOCK_SECTORS
     }
 
-    fn told(&mut self, now: Time, told: Told, answers: &mut Answers) {
+    fn told(&mut self, now: Time, told: DriveOutput, answers: &mut Answers) {
         let completion = match told {
-            Told::Reply(call, reply) => return answers.replies.push((call, reply)),
-            Told::Completion(completion) => completion,
+            DriveOutput::Reply(call, reply) => return answers.replies.push((call, reply)),
+            DriveOutput::Completion(completion) => completion,
         };
         if let Model::Inline(_, lateness) = &mut self.model {
             lateness.record(&completion, now);

@@ -6,7 +6,7 @@
 
 use super::Account;
 use super::lateness::{Late, Lateness};
-use super::timing::{Ask, Timing, Told};
+use super::timing::{Ask, DriveOutput, Timing};
 use super::wake_event::{WakeEvent, Waker};
 use crate::Clock;
 use crate::system;
@@ -50,7 +50,7 @@ const CALLS: usize = 64;
 #[derive(Debug)]
 pub struct OwnCore {
     asks: Option<Producer<Ask>>,
-    told: Consumer<Told>,
+    told: Consumer<DriveOutput>,
     /// Calls that wait for calls in flight.
     waiting_calls: VecDeque<Ask>,
     calls_in_flight: usize,
@@ -128,10 +128,10 @@ impl OwnCore {
 
     /// Appends the drive's completions and replies.
     #[inline]
-    pub fn poll(&mut self, told: &mut Vec<Told>) {
+    pub fn poll(&mut self, told: &mut Vec<DriveOutput>) {
         self.event.disarm();
         while let Ok(next) = self.told.pop() {
-            if matches!(next, Told::Reply(..)) {
+            if matches!(next, DriveOutput::Reply(..)) {
                 self.calls_in_flight -= 1;
             }
             told.push(next);
@@ -201,7 +201,7 @@ struct Device {
     clock: Clock,
     waiting: Waiting,
     asks: Consumer<Ask>,
-    told: Producer<Told>,
+    told: Producer<DriveOutput>,
     event: WakeEvent,
     user: Waker,
     shared: Arc<Shared>,
@@ -235,7 +235,7 @@ impl Device {
         }
     }
 
-    fn post(&mut self, told: &mut Vec<Told>) {
+    fn post(&mut self, told: &mut Vec<DriveOutput>) {
         for next in told.drain(..) {
             let late = self.late(&next);
             self.told.push(next).expect("there is room for all that is in flight");
@@ -247,8 +247,8 @@ impl Device {
         }
     }
 
-    fn late(&self, told: &Told) -> Option<Late> {
-        let Told::Completion(completion) = told else { return None };
+    fn late(&self, told: &DriveOutput) -> Option<Late> {
+        let DriveOutput::Completion(completion) = told else { return None };
         Some(Late { by: self.clock.now().since(completion.at), modelled: completion.spans.total() })
     }
 

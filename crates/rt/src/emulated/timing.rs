@@ -31,7 +31,7 @@ pub enum Ask {
     reason = "nearly all are completions, and a box would be an allocation for each"
 )]
 #[derive(Clone, Copy, Debug)]
-pub enum Told {
+pub enum DriveOutput {
     /// A command has completed.
     Completion(Completion),
     /// The reply to a call.
@@ -64,7 +64,7 @@ impl Timing {
     /// submission, but never before the time up to which the model has advanced: the transfer between threads
     /// is not part of the modelled latency.
     #[inline]
-    pub fn ask(&mut self, ask: Ask, told: &mut Vec<Told>) {
+    pub fn ask(&mut self, ask: Ask, told: &mut Vec<DriveOutput>) {
         match ask {
             Ask::Command { asked, command } => {
                 self.serve(asked, told);
@@ -73,21 +73,21 @@ impl Timing {
             }
             Ask::Control { asked, call } => {
                 self.serve(asked, told);
-                told.push(Told::Reply(call, self.ssd.control(self.served, call)));
+                told.push(DriveOutput::Reply(call, self.ssd.control(self.served, call)));
             }
         }
     }
 
     /// Processes all events up to `until`.
     #[inline]
-    pub fn serve(&mut self, until: Time, told: &mut Vec<Told>) {
+    pub fn serve(&mut self, until: Time, told: &mut Vec<DriveOutput>) {
         if until < self.served {
             return;
         }
         self.served = until;
         if self.ssd.next_event() <= until {
             while !self.ssd.advance(until, &mut self.completions) {}
-            told.extend(self.completions.drain(..).map(Told::Completion));
+            told.extend(self.completions.drain(..).map(DriveOutput::Completion));
             self.ssd.take_predictions(&mut self.predictions);
             self.predictions.clear();
         }

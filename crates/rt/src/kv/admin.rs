@@ -3,7 +3,7 @@
 use super::figures::Traffic;
 use super::shards::{Common, Message};
 use crate::ctl::{AdminRequest, Answer, histogram};
-use crate::serve::control_server::{Asked, wait_for};
+use crate::serve::control_server::{AdminTarget, wait_for};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -23,7 +23,7 @@ pub struct Store {
 
 /// Counters that a thread reports.
 #[derive(Debug)]
-pub struct Told {
+pub struct ThreadReport {
     /// Command latencies since the previous report.
     pub latencies: Latencies,
     /// Traffic on its sockets.
@@ -40,7 +40,7 @@ impl Store {
     fn collect(&self) -> Result<Traffic, String> {
         let mut all = Traffic::default();
         for thread in 0..self.common.threads() {
-            let post = |answer: Sender<Told>| self.common.post(thread, Message::Report(answer));
+            let post = |answer: Sender<ThreadReport>| self.common.post(thread, Message::Report(answer));
             let told = wait_for(NAME, post)?;
             all.add(&told.traffic);
             self.common.latencies().merge(told.latencies);
@@ -109,7 +109,7 @@ impl Store {
     }
 }
 
-impl Asked for Store {
+impl AdminTarget for Store {
     fn what(&self) -> &'static str {
         "store"
     }

@@ -46,7 +46,7 @@ pub struct Client {
 
 /// Result of receiving or sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moved {
+pub enum Transfer {
     /// Number of bytes transferred.
     Bytes(usize),
     /// The call would block.
@@ -78,28 +78,28 @@ impl Client {
     }
 
     /// Receives into `room`, with one call.
-    pub fn receive(&mut self, room: &mut [u8]) -> Moved {
+    pub fn receive(&mut self, room: &mut [u8]) -> Transfer {
         let offered = room.len();
         match net::recv(&self.socket, room, RecvFlags::empty()) {
             Ok((_, 0)) => {
                 (self.has_ended, self.is_readable) = (true, false);
-                Moved::Nothing
+                Transfer::Nothing
             }
             Ok((_, count)) => {
                 self.is_readable = count == offered || self.is_hung;
-                Moved::Bytes(count)
+                Transfer::Bytes(count)
             }
             Err(Errno::AGAIN) => {
                 self.is_readable = false;
-                Moved::Nothing
+                Transfer::Nothing
             }
-            Err(Errno::INTR) => Moved::Nothing,
-            Err(_) => Moved::Gone,
+            Err(Errno::INTR) => Transfer::Nothing,
+            Err(_) => Transfer::Gone,
         }
     }
 
     /// Sends as much from the front of the queue as the socket takes.
-    pub fn send(&mut self, send_queue: &SendQueue) -> Moved {
+    pub fn send(&mut self, send_queue: &SendQueue) -> Transfer {
         let mut sent = 0;
         let mut pieces = send_queue.pieces().peekable();
         while self.is_writable
@@ -115,10 +115,10 @@ impl Client {
                     self.is_writable = count == wanted;
                 }
                 Err(Errno::AGAIN) => self.is_writable = false,
-                Err(_) => return Moved::Gone,
+                Err(_) => return Transfer::Gone,
             }
         }
-        Moved::Bytes(sent)
+        Transfer::Bytes(sent)
     }
 
     /// Sends a piece and those behind it with one call. Returns their bytes, and how many were sent.

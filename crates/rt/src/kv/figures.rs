@@ -17,7 +17,7 @@ pub struct Figures {
 
 /// Current counters of a running server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Glance {
+pub struct CurrentCounters {
     /// Number of open connections.
     pub connections: u64,
     /// Counters so far.

@@ -12,7 +12,7 @@ use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Mirror, Request, Response};
 
 /// Whether a store is created or opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Making {
+pub enum StoreMode {
     /// Create a store, whatever the drive holds, unless that is a store.
     Create,
     /// Open the store on the drive; create one if the drive holds only zeros.
@@ -60,7 +60,7 @@ pub enum CannotFind {
 pub fn find<D: Drive>(
     drive: &mut D,
     settings: impl Fn(u32) -> Settings,
-    (making, parts): (Making, u32),
+    (making, parts): (StoreMode, u32),
     pace: &mut impl Pace,
     progress: impl FnMut(u32, u32),
 ) -> Result<Vec<Engine>, CannotFind> {
@@ -74,7 +74,7 @@ pub fn find<D: Drive>(
 pub fn find_whole<D: Drive>(
     drive: &mut D,
     settings: Settings,
-    making: Making,
+    making: StoreMode,
     pace: &mut impl Pace,
     progress: impl FnMut(u32, u32),
 ) -> Result<Engine, CannotFind> {
@@ -89,7 +89,7 @@ pub fn find_whole<D: Drive>(
 fn find_if<D: Drive>(
     drive: &mut D,
     settings: impl Fn(u32) -> Result<Settings, CannotFind>,
-    (making, parts): (Making, u32),
+    (making, parts): (StoreMode, u32),
     pace: &mut impl Pace,
     mut progress: impl FnMut(u32, u32),
 ) -> Result<Vec<Engine>, CannotFind> {
@@ -100,16 +100,16 @@ fn find_if<D: Drive>(
     }
     let there = read_beginning(drive, pace)?;
     let of = match (making, &there) {
-        (Making::OpenOrCreate, Beginning::Store(superblock)) => superblock.part.of,
-        (Making::Create, Beginning::Store(_)) => return Err(CannotOpen::Taken.into()),
+        (StoreMode::OpenOrCreate, Beginning::Store(superblock)) => superblock.part.of,
+        (StoreMode::Create, Beginning::Store(_)) => return Err(CannotOpen::Taken.into()),
         (_, Beginning::Other(newer @ NotOurs::Newer(_))) => return Err(CannotOpen::from(*newer).into()),
-        (Making::OpenOrCreate, Beginning::Other(NotOurs::Foreign)) => return Err(CannotFind::NotEmpty),
-        (Making::OpenOrCreate, Beginning::Other(other)) => return Err(CannotOpen::from(*other).into()),
-        (Making::OpenOrCreate, Beginning::Zeros) | (Making::Create, _) => parts,
+        (StoreMode::OpenOrCreate, Beginning::Other(NotOurs::Foreign)) => return Err(CannotFind::NotEmpty),
+        (StoreMode::OpenOrCreate, Beginning::Other(other)) => return Err(CannotOpen::from(*other).into()),
+        (StoreMode::OpenOrCreate, Beginning::Zeros) | (StoreMode::Create, _) => parts,
     };
     let settings = settings(of)?;
     check(&settings)?;
-    if let (Making::OpenOrCreate, Beginning::Zeros) = (making, &there) {
+    if let (StoreMode::OpenOrCreate, Beginning::Zeros) = (making, &there) {
         check_blank(drive, &settings, of, pace)?;
     }
     let parts = match &there {
@@ -126,10 +126,10 @@ fn find_if<D: Drive>(
     for part in (0..of).rev() {
         let mut slice = Slice { drive, parts, part };
         let disk = slice.disk();
-        let (mut settings, mut making) = (settings, kv::Making::Open);
+        let (mut settings, mut making) = (settings, kv::OpenMode::Open);
         if !matches!(there, Beginning::Store(_)) {
             settings.segment_blocks = segment_blocks(&settings, &disk);
-            making = kv::Making::Create { store, seed };
+            making = kv::OpenMode::Create { store, seed };
         }
         let opening = Opening::new(settings, disk, making).of_part(Part { number: part, of });
         engines.push(ready(settle(&mut slice, opening, pace, &mut progress)?));

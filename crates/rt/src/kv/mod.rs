@@ -22,7 +22,7 @@ pub mod throttle;
 mod worker;
 
 pub use events::{Event, Events, Fault};
-pub use figures::{Figures, Glance, Traffic};
-pub use finding::{CannotFind, Making};
+pub use figures::{CurrentCounters, Figures, Traffic};
+pub use finding::{CannotFind, StoreMode};
 pub use server::{CannotServe, Limits, ListenOptions, Served, Server};
 pub use throttle::Peer;

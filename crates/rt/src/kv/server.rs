@@ -2,9 +2,9 @@
 
 use super::admin::Store;
 use super::events::Events;
-use super::figures::{Figures, Glance};
+use super::figures::{CurrentCounters, Figures};
 use super::shards::{Common, Message};
-use super::worker::{Acceptor, Datagrams, Ended, Entries, Worker};
+use super::worker::{Acceptor, Datagrams, Entries, Worker, WorkerResult};
 use crate::Clock;
 use crate::ctl::Steered;
 use crate::serve::address::Listener;
@@ -105,7 +105,7 @@ pub struct Server<D> {
     addresses: Vec<Address>,
     datagrams: Vec<SocketAddr>,
     common: Arc<Common>,
-    threads: Vec<JoinHandle<Option<Ended<D>>>>,
+    threads: Vec<JoinHandle<Option<WorkerResult<D>>>>,
     /// The control server's thread, and the mailbox that stops it.
     control_server: Option<(JoinHandle<()>, Arc<Mailbox<()>>)>,
 }
@@ -213,9 +213,9 @@ impl<D: Steered + Send + 'static> Server<D> {
     }
 
     /// Current connections and counters.
-    pub fn glance(&self) -> Glance {
+    pub fn glance(&self) -> CurrentCounters {
         let connections = self.common.connections.load(Ordering::Relaxed) as u64;
-        Glance { connections, sums: self.common.sums() }
+        CurrentCounters { connections, sums: self.common.sums() }
     }
 
     /// True if all threads have made progress since the previous call. No further heartbeat is requested from
@@ -261,7 +261,7 @@ type Beginning<E> = Result<Arc<Common>, NotBegun<E>>;
 fn serve<D: Steered, E>(
     begin: impl FnOnce() -> Result<(Worker<D>, Arc<Common>), NotBegun<E>>,
     says: Sender<Beginning<E>>,
-) -> Option<Ended<D>> {
+) -> Option<WorkerResult<D>> {
     let (worker, beginning) = match begin() {
         Ok((worker, common)) => (Some(worker), Ok(common)),
         Err(error) => (None, Err(error)),

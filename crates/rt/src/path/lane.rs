@@ -24,7 +24,7 @@ pub struct Lane {
     pair: HostView,
     /// Number of completion entries that have been handled, modulo 2^32; written while the lane is held.
     served: AtomicU32,
-    held: Mutex<Held>,
+    held: Mutex<LaneState>,
 }
 
 /// The stage of a slot's request, and the event its thread waits on.
@@ -46,7 +46,7 @@ const FETCHED: u32 = 3;
 const FINISHED: u32 = 4;
 
 #[derive(Debug)]
-struct Held {
+struct LaneState {
     path: PathQueue,
     pair: HostEnd,
     /// Requests that have not been issued, by slot.
@@ -58,7 +58,7 @@ struct Held {
 /// Wakeups to deliver once the lane is released. Each thread has one, so that nothing is allocated per
 /// request.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct PendingWakeups {
     slots: Vec<RequestId>,
     device: bool,
 }
@@ -81,7 +81,7 @@ impl Lane {
                 .collect(),
             pair: pair.view(),
             served: AtomicU32::new(0),
-            held: Mutex::new(Held {
+            held: Mutex::new(LaneState {
                 path: PathQueue::new(controller, slots),
                 pair,
                 asked: (0..slots).map(none).collect(),
@@ -96,7 +96,7 @@ impl Lane {
     }
 
     /// The thread of a slot enters the path with a request, and serves another's completion if it cooperates.
-    pub fn enter(&self, now: Time, slot: RequestId, request: Request<Bytes>, told: &mut Told) {
+    pub fn enter(&self, now: Time, slot: RequestId, request: Request<Bytes>, told: &mut PendingWakeups) {
         self.hold(told, |held, told| {
             self.ask(held, now, slot, request, told);
             if self.plan.cooperates {
@@ -107,13 +107,18 @@ impl Lane {
 
     /// Enters a batch of requests, each for the slot given by its `id`, for one thread that owns all slots;
     /// see [`Lane::reap`].
-    pub fn enter_many(&self, now: Time, requests: impl Iterator<Item = Request<Bytes>>, told: &mut Told) {
+    pub fn enter_many(
+        &self,
+        now: Time,
+        requests: impl Iterator<Item = Request<Bytes>>,
+        told: &mut PendingWakeups,
+    ) {
         self.hold(told, |held, told| requests.for_each(|it| self.ask(held, now, it.id, it, told)));
     }
 
     /// Appends responses that have arrived, post-processed; for one thread that owns all slots and never
     /// sleeps.
-    pub fn reap(&self, now: Time, answers: &mut Vec<Response<Bytes>>, told: &mut Told) {
+    pub fn reap(&self, now: Time, answers: &mut Vec<Response<Bytes>>, told: &mut PendingWakeups) {
         self.hold(told, |held, told| {
             self.absorb(held, told);
             while let Some(fetched) = held.path.fetch(QUEUE) {
@@ -124,7 +129,7 @@ impl Lane {
     }
 
     /// Waits for the request of a slot as the strategy specifies.
-    pub fn wait(&self, clock: impl Fn() -> Time, slot: RequestId, told: &mut Told) {
+    pub fn wait(&self, clock: impl Fn() -> Time, slot: RequestId, told: &mut PendingWakeups) {
         let place = &self.slots[slot as usize];
         let stage = || place.stage.load(Ordering::Acquire);
         match self.plan.wait {
@@ -138,7 +143,7 @@ impl Lane {
     }
 
     /// Polls for the completion of one request, which other threads may find as well.
-    fn spin(&self, clock: impl Fn() -> Time, slot: RequestId, told: &mut Told) {
+    fn spin(&self, clock: impl Fn() -> Time, slot: RequestId, told: &mut PendingWakeups) {
         while self.slots[slot as usize].stage.load(Ordering::Acquire) < FETCHED {
             if self.has_news() {
                 self.hold(told, |held, told| {
@@ -154,7 +159,7 @@ impl Lane {
 
     /// The thread of a slot leaves the path with its response, and serves another's completion if it
     /// cooperates.
-    pub fn leave(&self, now: Time, slot: RequestId, told: &mut Told) -> Response<Bytes> {
+    pub fn leave(&self, now: Time, slot: RequestId, told: &mut PendingWakeups) -> Response<Bytes> {
         self.hold(told, |held, told| {
             let response = self.take(held, now, slot);
             if self.plan.cooperates {
@@ -166,7 +171,7 @@ impl Lane {
 
     /// Serves at most `most` completions of any slots, for threads that do nothing else. Returns the number
     /// served.
-    pub fn serve(&self, now: Time, most: u32, told: &mut Told) -> u32 {
+    pub fn serve(&self, now: Time, most: u32, told: &mut PendingWakeups) -> u32 {
         self.hold(told, |held, told| self.serve_held(held, now, most, told))
     }
 
@@ -191,7 +196,11 @@ impl Lane {
 
     /// Runs `work` with the lane held, and delivers wakeups after its release.
     #[inline]
-    fn hold<T>(&self, told: &mut Told, work: impl FnOnce(&mut Held, &mut Told) -> T) -> T {
+    fn hold<T>(
+        &self,
+        told: &mut PendingWakeups,
+        work: impl FnOnce(&mut LaneState, &mut PendingWakeups) -> T,
+    ) -> T {
         let result = work(&mut self.held.lock().expect(POISONED), told);
         if std::mem::take(&mut told.device) {
             self.pair.ring_device();
@@ -202,7 +211,14 @@ impl Lane {
         result
     }
 
-    fn ask(&self, held: &mut Held, now: Time, slot: RequestId, mut request: Request<Bytes>, told: &mut Told) {
+    fn ask(
+        &self,
+        held: &mut LaneState,
+        now: Time,
+        slot: RequestId,
+        mut request: Request<Bytes>,
+        told: &mut PendingWakeups,
+    ) {
         let before = self.slots[slot as usize].stage.swap(PENDING, Ordering::AcqRel);
         assert_eq!(before, EMPTY, "a slot has one request at a time");
         request.id = slot;
@@ -213,7 +229,7 @@ impl Lane {
 
     /// Issues the first queued request, if a tag is free.
     #[inline]
-    fn issue(&self, held: &mut Held, now: Time, told: &mut Told) {
+    fn issue(&self, held: &mut LaneState, now: Time, told: &mut PendingWakeups) {
         let Some(request) = held.path.issue(now, QUEUE) else { return };
         let request = held.asked[request as usize].take().expect("what waits has been asked for");
         held.pair.submit(request);
@@ -221,7 +237,7 @@ impl Lane {
     }
 
     /// Takes the response of a slot, and post-processes it unless that has been done.
-    fn take(&self, held: &mut Held, now: Time, slot: RequestId) -> Response<Bytes> {
+    fn take(&self, held: &mut LaneState, now: Time, slot: RequestId) -> Response<Bytes> {
         let place = &self.slots[slot as usize].stage;
         match place.load(Ordering::Relaxed) {
             FETCHED => _ = held.path.end(slot, now),
@@ -232,7 +248,7 @@ impl Lane {
         held.answers[slot as usize].take().expect("a completion has its answer")
     }
 
-    fn serve_held(&self, held: &mut Held, now: Time, most: u32, told: &mut Told) -> u32 {
+    fn serve_held(&self, held: &mut LaneState, now: Time, most: u32, told: &mut PendingWakeups) -> u32 {
         self.absorb(held, told);
         for served in 0..most {
             let Some(fetched) = held.path.fetch(QUEUE) else { return served };
@@ -244,7 +260,7 @@ impl Lane {
 
     /// Takes all entries from the ring; completions then wait in the controller to be fetched.
     #[inline]
-    fn absorb(&self, held: &mut Held, told: &mut Told) {
+    fn absorb(&self, held: &mut LaneState, told: &mut PendingWakeups) {
         while let Some(posting) = held.pair.take() {
             match posting {
                 CompletionEntry::Soon(slot) => {
@@ -266,7 +282,7 @@ impl Lane {
 
     /// Records a fetched completion; its tag is free.
     #[inline]
-    fn fetched(&self, held: &mut Held, now: Time, slot: RequestId, told: &mut Told) {
+    fn fetched(&self, held: &mut LaneState, now: Time, slot: RequestId, told: &mut PendingWakeups) {
         let stage = if self.plan.fetcher_finishes {
             held.path.end(slot, now);
             FINISHED

@@ -1,7 +1,7 @@
 //! Submitting threads: those that wait for each read, and those that keep many reads in flight.
 
 use super::control::{BenchControl, Meter};
-use super::lane::{Lane, Told};
+use super::lane::{Lane, PendingWakeups};
 use super::placement::Usage;
 use super::sync::pause;
 use tailcut_base::histogram::LatencyHistogram;
@@ -24,7 +24,7 @@ const BLOCKS: u64 = 1 << 10;
 
 /// A thread with one slot: reads block after block, and waits for each.
 pub fn ask(lane: &Lane, control: &BenchControl, slot: RequestId) -> Share {
-    let (clock, mut told, mut data) = (control.clock(), Told::default(), Vec::new());
+    let (clock, mut told, mut data) = (control.clock(), PendingWakeups::default(), Vec::new());
     let (mut share, mut meter) = (Share::default(), Meter::default());
     let mut blocks = Stream::new(u64::from(slot), "blocks");
     let mut done = 0;
@@ -48,7 +48,7 @@ pub fn ask(lane: &Lane, control: &BenchControl, slot: RequestId) -> Share {
 
 /// A reaper: keeps all of its `slots` slots in flight, and never sleeps.
 pub fn reap(lane: &Lane, control: &BenchControl, slots: u32) -> Share {
-    let (clock, mut told, mut meter) = (control.clock(), Told::default(), Meter::default());
+    let (clock, mut told, mut meter) = (control.clock(), PendingWakeups::default(), Meter::default());
     let mut reaper = Reaper::new(slots);
     let mut answers = Vec::with_capacity(slots as usize);
     control.wait_for_start();

@@ -3,7 +3,7 @@
 //!
 //! Each belongs to a lane and runs on its core, so that a thread it wakes runs on the core where it slept.
 
-use super::lane::{Lane, Told};
+use super::lane::{Lane, PendingWakeups};
 use super::placement;
 use super::plan::{Poller, Watch};
 use super::sync::pause;
@@ -24,7 +24,7 @@ pub fn watch(lane: &Lane, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()
 
 /// Sleeps until the device has posted entries that have not been served.
 fn notify(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
-    let mut told = Told::default();
+    let mut told = PendingWakeups::default();
     while !stop.load(Ordering::Acquire) {
         lane.event().wait_for(|| lane.has_news() || stop.load(Ordering::Acquire));
         on_look();
@@ -34,7 +34,7 @@ fn notify(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut(
 
 /// "After a single poll cycle, the poll thread releases the CPU" (Shin 2017, section 3.3.4).
 fn poll_on_timer(lane: &Lane, clock: Clock, period: Nanos, stop: &AtomicBool, mut on_look: impl FnMut()) {
-    let mut told = Told::default();
+    let mut told = PendingWakeups::default();
     while !stop.load(Ordering::Acquire) {
         placement::sleep(period);
         on_look();
@@ -45,7 +45,7 @@ fn poll_on_timer(lane: &Lane, clock: Clock, period: Nanos, stop: &AtomicBool, mu
 }
 
 /// Serves the completions found at first, or until none is left, as the plan specifies.
-fn cycle(lane: &Lane, clock: Clock, told: &mut Told) {
+fn cycle(lane: &Lane, clock: Clock, told: &mut PendingWakeups) {
     let found = lane.news().max(1);
     while lane.serve(clock.now(), found, told) != 0 && lane.plan().until_empty {}
 }
@@ -53,7 +53,7 @@ fn cycle(lane: &Lane, clock: Clock, told: &mut Told) {
 /// Serves one completion at a time: a thread that it wakes preempts it, and a second completion that it holds
 /// would be delayed until the core is idle.
 fn poll_when_idle(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
-    let mut told = Told::default();
+    let mut told = PendingWakeups::default();
     while !stop.load(Ordering::Acquire) {
         on_look();
         if lane.has_news() {

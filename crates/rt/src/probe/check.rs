@@ -3,7 +3,7 @@
 use super::estimate::Estimate;
 use super::measured::Measured;
 use super::pace::VirtualTime;
-use super::plan::{Effort, Part, Prober};
+use super::plan::{MeasurementLimits, Part, Prober};
 use super::{End, Tally, Watch};
 use crate::emulated::EmulatedSsd;
 use tailcut_base::Nanos;
@@ -42,7 +42,7 @@ impl Comparison {
 }
 
 /// Effort for a simulated drive: enough I/Os for each point to be accurate.
-const EFFORT: Effort = Effort {
+const EFFORT: MeasurementLimits = MeasurementLimits {
     point: Nanos::secs(2),
     ios: 10_000,
     bytes: 256 << 20,
@@ -79,7 +79,7 @@ pub fn simulate(estimate: &Estimate, of: &Measured, watch: &dyn Watch) -> Measur
 }
 
 /// What reads alone measure on the simulated drive when it is full.
-pub fn reads(estimate: &Estimate, effort: Effort, watch: &dyn Watch) -> Measured {
+pub fn reads(estimate: &Estimate, effort: MeasurementLimits, watch: &dyn Watch) -> Measured {
     let mut prober = prober(estimate, PreparedState::Sequential, 1.0, effort, watch);
     let mut measured = prober.nothing();
     prober.measure(&[Part::Reads], &mut measured);
@@ -91,7 +91,7 @@ fn prober<'a>(
     estimate: &Estimate,
     state: PreparedState,
     filled: f64,
-    effort: Effort,
+    effort: MeasurementLimits,
     watch: &'a dyn Watch,
 ) -> Prober<'a, EmulatedSsd, VirtualTime> {
     let mut ssd = Ssd::new(&estimate.config, 1, false);

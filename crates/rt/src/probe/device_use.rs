@@ -42,7 +42,7 @@ pub enum Own {
 
 /// Purpose of opening a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum OpenPurpose {
     /// Its content is exported as is, for reads and writes.
     Serve,
     /// It becomes a member of a new array.
@@ -156,7 +156,7 @@ impl DeviceUse {
 
     /// The objection to opening it for a purpose, other than to read it. A new array or store over one of the
     /// same kind is refused by the code that creates it.
-    pub fn objection(&self, purpose: Purpose) -> Option<Objection> {
+    pub fn objection(&self, purpose: OpenPurpose) -> Option<Objection> {
         if !self.users.is_empty() {
             // The kernel refuses a device that it uses itself; it does not protect files.
             let remedy = if self.is_device { Remedy::Release } else { Remedy::Force };
@@ -165,15 +165,15 @@ impl DeviceUse {
         let is_foreign = self.signatures.len() > self.own.len();
         let has = |own| self.own.contains(&own);
         let is_lost = match purpose {
-            Purpose::Serve => has(Own::Member) || has(Own::Store),
-            Purpose::OpenArray => false,
-            Purpose::NewArray => !has(Own::Member) && (is_foreign || has(Own::Store)),
-            Purpose::NewStore => !has(Own::Store) && (is_foreign || has(Own::Member)),
-            Purpose::OpenStore => !has(Own::Store) && (is_foreign || has(Own::Member)),
+            OpenPurpose::Serve => has(Own::Member) || has(Own::Store),
+            OpenPurpose::OpenArray => false,
+            OpenPurpose::NewArray => !has(Own::Member) && (is_foreign || has(Own::Store)),
+            OpenPurpose::NewStore => !has(Own::Store) && (is_foreign || has(Own::Member)),
+            OpenPurpose::OpenStore => !has(Own::Store) && (is_foreign || has(Own::Member)),
         };
         let why = || format!("it holds {}", self.signatures.join(" and "));
-        let is_member = purpose == Purpose::OpenStore && has(Own::Member);
-        let is_new = matches!(purpose, Purpose::NewArray | Purpose::NewStore);
+        let is_member = purpose == OpenPurpose::OpenStore && has(Own::Member);
+        let is_new = matches!(purpose, OpenPurpose::NewArray | OpenPurpose::NewStore);
         let remedy = match () {
             () if is_member => Remedy::GiveAllMembers,
             () if is_new && !self.own.is_empty() => Remedy::Erase,
@@ -411,10 +411,10 @@ mod tests {
             is_written: true,
             users: Vec::new(),
         };
-        use Purpose::{NewArray, NewStore, OpenArray, OpenStore, Serve};
-        let refusals = |device_use: &DeviceUse| -> Vec<Purpose> {
+        use OpenPurpose::{NewArray, NewStore, OpenArray, OpenStore, Serve};
+        let refusals = |device_use: &DeviceUse| -> Vec<OpenPurpose> {
             let all = [Serve, NewArray, OpenArray, NewStore, OpenStore];
-            let is_refused = |purpose: &Purpose| {
+            let is_refused = |purpose: &OpenPurpose| {
                 let objection = device_use.objection(*purpose);
                 assert!(objection.as_ref().is_none_or(|objection| objection.remedy != Remedy::Release));
                 objection.is_some()
@@ -437,7 +437,7 @@ mod tests {
             let (path, signatures) = (PathBuf::from("/dev/sdx"), Vec::new());
             let (own, users) = (Vec::new(), users.clone());
             let used = DeviceUse { path, is_device, bytes: 0, signatures, own, is_written: false, users };
-            for purpose in [Purpose::Serve, Purpose::OpenArray, Purpose::NewStore] {
+            for purpose in [OpenPurpose::Serve, OpenPurpose::OpenArray, OpenPurpose::NewStore] {
                 let objection = used.objection(purpose).expect("it is in use");
                 assert_eq!(objection.why, "it is mounted at /home");
                 assert_eq!(objection.remedy == Remedy::Force, !is_device);

@@ -23,11 +23,11 @@ mod tests;
 
 pub use bench::Failed;
 pub use check::{Comparison, Unit, compare, simulate};
-pub use device_use::{DeviceUse, Objection, Own, Purpose, Remedy};
-pub use estimate::{Estimate, How, Origin};
+pub use device_use::{DeviceUse, Objection, OpenPurpose, Own, Remedy};
+pub use estimate::{Estimate, Origin, Provenance};
 pub use measured::{End, Identity, Measured, Writes};
 pub use pace::{Pace, RealTime, VirtualTime};
-pub use plan::{Effort, Part, Prober};
+pub use plan::{MeasurementLimits, Part, Prober};
 pub use tally::{SAMPLES, Tally};
 
 /// Observer of a probe.

@@ -13,7 +13,7 @@ use tailcut_host::BLOCK_BYTES;
 
 /// Upper bounds on the effort per measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effort {
+pub struct MeasurementLimits {
     /// Time per point of a curve.
     pub point: Nanos,
     /// I/Os per point of a curve.
@@ -32,9 +32,9 @@ pub struct Effort {
     pub unsteady: u64,
 }
 
-impl Effort {
+impl MeasurementLimits {
     /// Takes some minutes, most of them for writes.
-    pub const FULL: Effort = Effort {
+    pub const FULL: MeasurementLimits = MeasurementLimits {
         point: Nanos::secs(2),
         ios: 1 << 20,
         bytes: u64::MAX,
@@ -45,12 +45,12 @@ impl Effort {
     };
 
     /// Takes half a minute: enough for the curves, and for the cliff of a small drive.
-    pub const QUICK: Effort = Effort {
+    pub const QUICK: MeasurementLimits = MeasurementLimits {
         point: Nanos::millis(250),
         ios: 1 << 16,
         fill: Nanos::secs(10),
         overwrite: Nanos::secs(20),
-        ..Effort::FULL
+        ..MeasurementLimits::FULL
     };
 
     /// Upper bound of the time of a whole probe, without draining I/Os at the end of each measurement.
@@ -60,11 +60,11 @@ impl Effort {
     }
 
     /// The effort with times scaled down or up, so that a whole probe takes at most `total`.
-    pub fn within(self, total: Nanos, is_destroying: bool) -> Effort {
+    pub fn within(self, total: Nanos, is_destroying: bool) -> MeasurementLimits {
         let most = u128::from(self.most(is_destroying).0);
         let scaled = |time: Nanos| Nanos((u128::from(time.0) * u128::from(total.0) / most) as u64);
         let (point, fill, overwrite) = (scaled(self.point), scaled(self.fill), scaled(self.overwrite));
-        Effort { point, fill, overwrite, ..self }
+        MeasurementLimits { point, fill, overwrite, ..self }
     }
 }
 
@@ -127,13 +127,19 @@ impl Part {
 /// Measures a drive.
 pub struct Prober<'a, D, P> {
     bench: Bench<'a, D, P>,
-    effort: Effort,
+    effort: MeasurementLimits,
     depth: u32,
 }
 
 impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
     /// A prober of the whole drive.
-    pub fn new(drive: D, pace: P, effort: Effort, seed: u64, watch: &'a dyn Watch) -> Prober<'a, D, P> {
+    pub fn new(
+        drive: D,
+        pace: P,
+        effort: MeasurementLimits,
+        seed: u64,
+        watch: &'a dyn Watch,
+    ) -> Prober<'a, D, P> {
         let depth = drive.disk().depth;
         Prober { bench: Bench::new(drive, pace, seed, watch), effort, depth }
     }
@@ -192,7 +198,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
     }
 
     fn point(&mut self, load: Load) -> Result<Tally, Failed> {
-        let Effort { point, ios, bytes, .. } = self.effort;
+        let MeasurementLimits { point, ios, bytes, .. } = self.effort;
         // Few writes, so that the cliff is still ahead when it is measured.
         let region = (self.bench.region.end - self.bench.region.start) * BLOCK_BYTES;
         let bytes = if load.has_writes() { (region / 100).max(LEAST_WRITTEN) } else { bytes };
@@ -295,7 +301,7 @@ impl<'a, D: Drive, P: Pace> Prober<'a, D, P> {
         let gap = rate.map_or(0.0, |rate| BLOCK_BYTES as f64 * 1e9 * 100.0 / (FEW as f64 * rate.max(1.0)));
         let writes =
             Load { gap: Nanos(gap as u64), ..Load::random(Op::Write, OVERWRITE_DEPTH.min(self.depth), 1) };
-        let Effort { point, ios, .. } = self.effort;
+        let MeasurementLimits { point, ios, .. } = self.effort;
         let bound = Bound { time: point * 2, ios, bytes: u64::MAX, settles: 0, warms: true };
         Ok(self.bench.run(&[Load::random(Op::Read, 1, 1), writes], bound)?.remove(0))
     }

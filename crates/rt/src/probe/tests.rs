@@ -13,7 +13,7 @@ use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, Ssd};
 
-const EFFORT: Effort = Effort { ios: 4000, bytes: 64 << 20, ..Effort::FULL };
+const EFFORT: MeasurementLimits = MeasurementLimits { ios: 4000, bytes: 64 << 20, ..MeasurementLimits::FULL };
 
 fn drive(config: &SsdConfig, state: PreparedState) -> EmulatedSsd {
     assert_eq!(config.check_space(), Ok(()));
@@ -115,7 +115,7 @@ fn writing_shows_buffer_programs_erases_and_spare_space() {
 
 #[test]
 fn what_was_not_filled_says_nothing_of_spare_space() {
-    let effort = Effort { fill: Nanos::secs(2), ..EFFORT };
+    let effort = MeasurementLimits { fill: Nanos::secs(2), ..EFFORT };
     let drive = drive(&Preset::G.config(), PreparedState::Empty);
     let mut prober = Prober::new(drive, VirtualTime::default(), effort, 3, &Unwatched);
     let mut measured = prober.nothing();
@@ -123,7 +123,7 @@ fn what_was_not_filled_says_nothing_of_spare_space() {
     assert!((0.1..0.9).contains(&measured.filled()), "{}", measured.filled());
     let estimate = Estimate::of(&measured).expect("it was read");
     let spare = estimate.origins.iter().find(|origin| origin.key == "ftl.spare").expect("it is named");
-    assert!(spare.how == How::Assumed && spare.why.contains("was filled in its time"), "{spare:?}");
+    assert!(spare.how == Provenance::Assumed && spare.why.contains("was filled in its time"), "{spare:?}");
     assert!(!estimate.config.gc.ideal);
 }
 
@@ -276,7 +276,7 @@ fn a_drive_of_a_block_is_measured_and_estimated() {
     assert_eq!(estimate.config.check_space(), Ok(()));
 }
 
-const TINY: Effort = Effort {
+const TINY: MeasurementLimits = MeasurementLimits {
     point: Nanos::millis(20),
     ios: 100,
     bytes: 1 << 20,
@@ -290,9 +290,9 @@ const TINY: Effort = Effort {
 fn an_effort_fits_into_its_time() {
     for is_destroying in [false, true] {
         for total in [Nanos::secs(5), Nanos::secs(3600)] {
-            let effort = Effort::FULL.within(total, is_destroying);
+            let effort = MeasurementLimits::FULL.within(total, is_destroying);
             near("total", effort.most(is_destroying).0 as f64, total.0 as f64, 1e-6);
         }
     }
-    assert_eq!(Effort::QUICK.most(false), Nanos::secs(4));
+    assert_eq!(MeasurementLimits::QUICK.most(false), Nanos::secs(4));
 }

@@ -33,7 +33,7 @@ fn carried_out(test: Test, form: Form, minute: Nanos) -> Procedure {
     let drive = erased();
     let bytes = drive.disk().blocks * BLOCK_BYTES;
     let purge = Purge::Anew(Box::new(erased));
-    let mut tester = Tester::new(drive, VirtualTime::default(), form, u64::MAX, purge, 1, &Unwatched);
+    let mut tester = DriveTester::new(drive, VirtualTime::default(), form, u64::MAX, purge, 1, &Unwatched);
     let settings = Settings { minute, ..Settings::quick(form, bytes) };
     let mut procedure = Procedure::new(test, settings);
     let mut steps = 0;
@@ -98,7 +98,7 @@ fn a_failure_and_a_stop_keep_what_was_before() {
     let watch = After(Cell::new(60_000));
     let purge = Purge::Anew(Box::new(erased));
     let form = Form::Client;
-    let mut tester = Tester::new(erased(), VirtualTime::default(), form, 8 << 20, purge, 1, &watch);
+    let mut tester = DriveTester::new(erased(), VirtualTime::default(), form, 8 << 20, purge, 1, &watch);
     assert_eq!(tester.active_bytes(), 6 << 20);
     let mut test = Procedure::new(Test::Iops, Settings::quick(form, 8 << 20));
     assert_eq!(tester.carry_out(&mut test, |_| {}), End::Stopped);
@@ -110,13 +110,13 @@ fn a_failure_and_a_stop_keep_what_was_before() {
 type Asked = (Op, u64, u32, bool);
 
 /// A drive that records its requests.
-struct Noting<D> {
+struct RecordingDrive<D> {
     drive: D,
     asked: Rc<RefCell<Vec<Asked>>>,
     is_volatile: bool,
 }
 
-impl<D: Drive> Drive for Noting<D> {
+impl<D: Drive> Drive for RecordingDrive<D> {
     fn identify(&self) -> Identify {
         Identify { volatile_cache: self.is_volatile, ..self.drive.identify() }
     }
@@ -145,10 +145,11 @@ impl<D: Drive> Drive for Noting<D> {
 fn the_forms_differ_in_range_and_write_cache() {
     for (form, fua) in [(Form::Client, false), (Form::Enterprise, true)] {
         let asked = Rc::new(RefCell::new(Vec::new()));
-        let drive = Noting { drive: erased(), asked: Rc::clone(&asked), is_volatile: true };
+        let drive = RecordingDrive { drive: erased(), asked: Rc::clone(&asked), is_volatile: true };
         let blocks = drive.disk().blocks;
         let purge = Purge::Trim;
-        let mut tester = Tester::new(drive, VirtualTime::default(), form, u64::MAX, purge, 1, &Unwatched);
+        let mut tester =
+            DriveTester::new(drive, VirtualTime::default(), form, u64::MAX, purge, 1, &Unwatched);
         assert_eq!(tester.is_write_through(), fua);
         let settings = Settings { rounds: 5, ..Settings::quick(form, blocks * BLOCK_BYTES) };
         let mut test = Procedure::new(Test::CompositeBlockSize, settings);
@@ -171,7 +172,7 @@ fn the_forms_differ_in_range_and_write_cache() {
 #[test]
 fn writes_of_parts_of_a_block_read_it_first() {
     let asked = Rc::new(RefCell::new(Vec::new()));
-    let drive = Noting { drive: erased(), asked: Rc::clone(&asked), is_volatile: false };
+    let drive = RecordingDrive { drive: erased(), asked: Rc::clone(&asked), is_volatile: false };
     let mut bench = Bench::new(drive, VirtualTime::default(), 1, &Unwatched);
     let half = tailcut_host::pts::Cell::random(0, 512, (1, 1)).load();
     let bound = Bound { time: Nanos::secs(1), ios: 10, bytes: u64::MAX, settles: 0, warms: false };

@@ -81,7 +81,7 @@ struct PendingConnection {
 }
 
 /// What becomes of a pending connection.
-enum Fate {
+enum HandshakeState {
     Stays,
     Goes,
     /// It continues behind the TLS relay.
@@ -213,14 +213,14 @@ impl Acceptor {
     fn attend(&mut self, id: PendingConnectionId) {
         let Some(pending) = self.pending.get_mut(id) else { return };
         match pending.attend(&self.offer, &mut self.buffer) {
-            Fate::Stays => {
+            HandshakeState::Stays => {
                 let flags = if pending.waits_for_room { EventFlags::OUT } else { EventFlags::IN };
                 epoll::modify(&self.epoll, &pending.socket, id.event(), flags)
                     .expect("a socket that is watched can be watched otherwise");
             }
-            Fate::Goes => self.release(id),
-            Fate::Encrypts => self.encrypt(id),
-            Fate::Enters(terms) => self.hand_over(id, terms),
+            HandshakeState::Goes => self.release(id),
+            HandshakeState::Encrypts => self.encrypt(id),
+            HandshakeState::Enters(terms) => self.hand_over(id, terms),
         }
     }
 
@@ -314,28 +314,28 @@ impl Acceptor {
 
 impl PendingConnection {
     /// Advances the handshake as far as possible without blocking.
-    fn attend(&mut self, offer: &Offer, buffer: &mut [u8]) -> Fate {
+    fn attend(&mut self, offer: &Offer, buffer: &mut [u8]) -> HandshakeState {
         loop {
             match self.send() {
                 Ok(true) => {}
-                Ok(false) => return Fate::Stays,
-                Err(_) => return Fate::Goes,
+                Ok(false) => return HandshakeState::Stays,
+                Err(_) => return HandshakeState::Goes,
             }
             match self.verdict {
-                Step::Close => return Fate::Goes,
+                Step::Close => return HandshakeState::Goes,
                 // Plaintext that follows the request for TLS may have been injected by an attacker.
-                Step::Encrypt if !self.input.is_empty() => return Fate::Goes,
-                Step::Encrypt => return Fate::Encrypts,
-                Step::Go(terms) => return Fate::Enters(terms),
+                Step::Encrypt if !self.input.is_empty() => return HandshakeState::Goes,
+                Step::Encrypt => return HandshakeState::Encrypts,
+                Step::Go(terms) => return HandshakeState::Enters(terms),
                 Step::More => {}
             }
             if self.input.is_empty() {
                 match rustix::io::read(&self.socket, &mut *buffer) {
-                    Ok(0) => return Fate::Goes,
+                    Ok(0) => return HandshakeState::Goes,
                     Ok(count) => self.input.extend_from_slice(&buffer[..count]),
-                    Err(Errno::AGAIN) => return Fate::Stays,
+                    Err(Errno::AGAIN) => return HandshakeState::Stays,
                     Err(Errno::INTR) => continue,
-                    Err(_) => return Fate::Goes,
+                    Err(_) => return HandshakeState::Goes,
                 }
             }
             let mut input = &self.input[..];

@@ -41,7 +41,7 @@ impl Windows {
 }
 
 /// A recipient of administrative requests.
-pub trait Asked: Send + fmt::Debug {
+pub trait AdminTarget: Send + fmt::Debug {
     /// Its kind, for users and as a label of its counters, such as `export`.
     fn what(&self) -> &'static str;
 
@@ -64,7 +64,7 @@ pub struct Exported {
     pub mailbox: Arc<Mailbox<Message>>,
 }
 
-impl Asked for Exported {
+impl AdminTarget for Exported {
     fn what(&self) -> &'static str {
         "export"
     }
@@ -89,7 +89,7 @@ pub struct ControlServer {
 
 #[derive(Debug)]
 struct Services {
-    asked: Vec<Box<dyn Asked>>,
+    asked: Vec<Box<dyn AdminTarget>>,
     clock: Clock,
 }
 
@@ -97,7 +97,7 @@ impl ControlServer {
     /// A control server that listens at `windows`.
     pub fn new(
         windows: Windows,
-        asked: Vec<Box<dyn Asked>>,
+        asked: Vec<Box<dyn AdminTarget>>,
         stop: Arc<Mailbox<()>>,
         clock: Clock,
     ) -> io::Result<ControlServer> {
@@ -147,7 +147,7 @@ impl Services {
     }
 
     /// The drive with this name, or all drives without a name.
-    fn meant(&mut self, drive: Option<&str>) -> Result<&mut [Box<dyn Asked>], String> {
+    fn meant(&mut self, drive: Option<&str>) -> Result<&mut [Box<dyn AdminTarget>], String> {
         let Some(drive) = drive else { return Ok(&mut self.asked) };
         match self.asked.iter().position(|asked| asked.name() == drive) {
             Some(place) => Ok(&mut self.asked[place..=place]),
@@ -155,7 +155,7 @@ impl Services {
         }
     }
 
-    fn the_one(&mut self, drive: Option<&str>) -> Result<&mut dyn Asked, String> {
+    fn the_one(&mut self, drive: Option<&str>) -> Result<&mut dyn AdminTarget, String> {
         let (names, first) = (self.names(), self.asked[0].name().to_string());
         match self.meant(drive)? {
             [asked] => Ok(&mut **asked),
@@ -187,7 +187,7 @@ impl Services {
     }
 }
 
-fn ask_text(asked: &mut dyn Asked, ask: Ask) -> Result<String, String> {
+fn ask_text(asked: &mut dyn AdminTarget, ask: Ask) -> Result<String, String> {
     match asked.ask(ask)? {
         Answer::Text(text) => Ok(text),
         Answer::Metrics(metrics) => Ok(metrics.to_string()),

@@ -2,7 +2,7 @@
 
 use super::acceptor::{Acceptor, Route};
 use super::address::{Access, Address, CannotListen, Listener};
-use super::control_server::{Asked, ControlServer, Exported, Windows};
+use super::control_server::{AdminTarget, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
 use super::mailbox::Mailbox;
@@ -207,7 +207,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         let acceptor = Acceptor::new(listener, offer, routes, gate, stops, open_connections, limits, clock)?;
         let exhausted = acceptor.exhausted();
         let acceptor = Builder::new().name("acceptor".into()).spawn(|| acceptor.run())?;
-        let asked = |service: &Running<D>| -> Box<dyn Asked> {
+        let asked = |service: &Running<D>| -> Box<dyn AdminTarget> {
             Box::new(Exported { name: service.name.clone(), mailbox: Arc::clone(&service.mailbox) })
         };
         let stop_control_server = Arc::new(Mailbox::new()?);

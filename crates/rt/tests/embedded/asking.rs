@@ -5,7 +5,9 @@ use std::time::Duration;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_host::array::LayoutKind;
 use tailcut_host::array::epoch::EpochMode;
-use tailcut_rt::embedded::{CannotOpen, Error, Keep, Operation, Options, Outcome, Place, Store, When};
+use tailcut_rt::embedded::{
+    CannotOpen, Error, Keep, Operation, Options, Outcome, Place, PutCondition, Store,
+};
 
 #[test]
 fn what_is_set_is_had_until_it_is_deleted() {
@@ -27,13 +29,20 @@ fn what_is_set_is_had_until_it_is_deleted() {
 #[test]
 fn what_is_set_only_in_a_case_is_left_alone_in_others() {
     let store = on_memory();
-    assert_eq!(store.set_only(When::IfPresent, b"k", b"1"), Ok(None));
-    let version = store.set_only(When::IfAbsent, b"k", b"2").expect("it can be set").expect("there is none");
-    assert_eq!(store.set_only(When::IfAbsent, b"k", b"3"), Ok(None));
-    assert_eq!(store.set_only(When::IfVersion(version + 1), b"k", b"4"), Ok(None));
-    let next = store.set_only(When::IfVersion(version), b"k", b"5").expect("it can be set").expect("it is");
-    assert_eq!(store.set_only(When::IfVersion(version), b"k", b"6"), Ok(None));
-    assert!(store.set_only(When::IfPresent, b"k", b"7").expect("it can be set").is_some_and(|it| it > next));
+    assert_eq!(store.set_only(PutCondition::IfPresent, b"k", b"1"), Ok(None));
+    let version =
+        store.set_only(PutCondition::IfAbsent, b"k", b"2").expect("it can be set").expect("there is none");
+    assert_eq!(store.set_only(PutCondition::IfAbsent, b"k", b"3"), Ok(None));
+    assert_eq!(store.set_only(PutCondition::IfVersion(version + 1), b"k", b"4"), Ok(None));
+    let next =
+        store.set_only(PutCondition::IfVersion(version), b"k", b"5").expect("it can be set").expect("it is");
+    assert_eq!(store.set_only(PutCondition::IfVersion(version), b"k", b"6"), Ok(None));
+    assert!(
+        store
+            .set_only(PutCondition::IfPresent, b"k", b"7")
+            .expect("it can be set")
+            .is_some_and(|it| it > next)
+    );
     assert_eq!(store.get(b"k").expect("it can be asked").as_deref(), Some(&b"7"[..]));
     assert_eq!(store.statistics().map(|all| (all.sets, all.not_stored)), Ok((3, 4)));
 }

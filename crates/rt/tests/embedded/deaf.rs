@@ -10,7 +10,7 @@ use tailcut_host::kv::{Keep, Settings as EngineSettings};
 use tailcut_host::{Bytes, Request, Response};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::embedded::{Place, Settings, Store};
-use tailcut_rt::kv::{Making, finding};
+use tailcut_rt::kv::{StoreMode, finding};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
 
 /// A drive in memory that stops completing requests on command.
@@ -36,7 +36,7 @@ pub fn opened(mut drive: impl Steered + Send + 'static, is_durable: bool) -> Sto
     let make = move || {
         let settings =
             EngineSettings { memory, most_item, keep: Keep::Everything, ..EngineSettings::default() };
-        let engine = finding::find_whole(&mut drive, settings, Making::Create, &mut clock, |_, _| {});
+        let engine = finding::find_whole(&mut drive, settings, StoreMode::Create, &mut clock, |_, _| {});
         Ok((engine.expect("it answers so far"), Some(drive)))
     };
     Store::over(make, Settings { is_durable, patience: Nanos::millis(20) }, clock).expect("it is made")

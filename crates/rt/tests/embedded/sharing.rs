@@ -3,7 +3,7 @@
 use super::{on_memory, value};
 use std::collections::HashMap;
 use tailcut_base::random::Stream;
-use tailcut_rt::embedded::{Store, When};
+use tailcut_rt::embedded::{PutCondition, Store};
 
 /// Compares a store with a map, in a thread with its own keys.
 fn compare(store: &Store, thread: u64, steps: u64) {
@@ -19,7 +19,7 @@ fn compare(store: &Store, thread: u64, steps: u64) {
             }
             3 => assert_eq!(store.delete(&name), Ok(map.remove(&key).is_some())),
             4 => {
-                let stored = store.set_only(When::IfAbsent, &name, &value(key, step));
+                let stored = store.set_only(PutCondition::IfAbsent, &name, &value(key, step));
                 assert_eq!(stored.expect("there is room").is_some(), !map.contains_key(&key));
                 map.entry(key).or_insert_with(|| value(key, step));
             }
@@ -57,7 +57,7 @@ fn one_of_several_threads_that_compare_versions_wins_each_time() {
     let add = || loop {
         let found = store.get(b"count").expect("it can be read").expect("it is there");
         let count = u64::from_le_bytes((*found).try_into().expect("eight bytes"));
-        let case = When::IfVersion(found.version);
+        let case = PutCondition::IfVersion(found.version);
         let stored = store.set_only(case, b"count", &(count + 1).to_le_bytes());
         if stored.expect("there is room").is_some() {
             return;

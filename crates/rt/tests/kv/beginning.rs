@@ -7,11 +7,11 @@ use tailcut_host::kv::CannotOpen;
 use tailcut_host::kv::log::SegmentId;
 use tailcut_host::kv::log::format::{End, EndOf, Head};
 use tailcut_host::{Block, Bytes, Mirror, Request};
-use tailcut_rt::kv::Making;
+use tailcut_rt::kv::StoreMode;
 use tailcut_rt::kv::finding::{CannotFind, find, find_whole};
 use tailcut_rt::{Answers, Clock, Drive, MemoryDrive};
 
-fn attempt(drive: &mut MemoryDrive, making: Making) -> Result<(), CannotFind> {
+fn attempt(drive: &mut MemoryDrive, making: StoreMode) -> Result<(), CannotFind> {
     attempt_parts(drive, making, 1).map(|_| ())
 }
 
@@ -36,25 +36,25 @@ fn read(drive: &mut MemoryDrive, block: u64, blocks: u32) -> Vec<Bytes> {
 }
 
 /// Opens or creates a store; returns its number of parts.
-fn attempt_parts<D: Drive>(drive: &mut D, making: Making, parts: u32) -> Result<usize, CannotFind> {
+fn attempt_parts<D: Drive>(drive: &mut D, making: StoreMode, parts: u32) -> Result<usize, CannotFind> {
     find(drive, |_| SMALL, (making, parts), &mut Clock::start(), |_, _| {}).map(|engines| engines.len())
 }
 
 #[test]
 fn a_store_has_the_parts_that_it_was_made_with() {
     let mut drive = memory_drive();
-    assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 4).expect("a new one"), 4);
-    assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 1).expect("the same"), 4);
-    let taken = attempt_parts(&mut drive, Making::Create, 2);
+    assert_eq!(attempt_parts(&mut drive, StoreMode::OpenOrCreate, 4).expect("a new one"), 4);
+    assert_eq!(attempt_parts(&mut drive, StoreMode::OpenOrCreate, 1).expect("the same"), 4);
+    let taken = attempt_parts(&mut drive, StoreMode::Create, 2);
     assert!(matches!(taken, Err(CannotFind::Open(CannotOpen::Taken))), "{taken:?}");
 }
 
 #[test]
 fn who_wants_it_whole_is_told_of_parts() {
     let mut drive = memory_drive();
-    attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
+    attempt_parts(&mut drive, StoreMode::OpenOrCreate, 2).expect("a new one");
     let before = read(&mut drive, 0, 2);
-    let whole = find_whole(&mut drive, SMALL, Making::OpenOrCreate, &mut Clock::start(), |_, _| {});
+    let whole = find_whole(&mut drive, SMALL, StoreMode::OpenOrCreate, &mut Clock::start(), |_, _| {});
     assert!(matches!(whole, Err(CannotFind::InParts(2))), "{whole:?}");
     assert!(read(&mut drive, 0, 2) == before, "nothing was written");
 }
@@ -62,19 +62,19 @@ fn who_wants_it_whole_is_told_of_parts() {
 #[test]
 fn a_store_that_was_not_made_to_the_end_is_made_again() {
     let mut drive = memory_drive();
-    attempt_parts(&mut drive, Making::OpenOrCreate, 3).expect("a new one");
+    attempt_parts(&mut drive, StoreMode::OpenOrCreate, 3).expect("a new one");
     write(&mut drive, 0, vec![Bytes::ZEROS, Bytes::ZEROS]);
-    assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one"), 2);
-    assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 3).expect("the same"), 2);
+    assert_eq!(attempt_parts(&mut drive, StoreMode::OpenOrCreate, 2).expect("a new one"), 2);
+    assert_eq!(attempt_parts(&mut drive, StoreMode::OpenOrCreate, 3).expect("the same"), 2);
 }
 
 #[test]
 fn parts_that_do_not_belong_together_are_refused() {
     let mut drive = memory_drive();
-    attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
+    attempt_parts(&mut drive, StoreMode::OpenOrCreate, 2).expect("a new one");
     let (first, disk) = (read(&mut drive, 0, 2), drive.disk());
     write(&mut drive, disk.blocks / 2, first);
-    let why = attempt_parts(&mut drive, Making::OpenOrCreate, 2)
+    let why = attempt_parts(&mut drive, StoreMode::OpenOrCreate, 2)
         .expect_err("the second part is the first")
         .to_string();
     assert!(why.contains("part 1 of 2") && why.contains("part 2 of 2"), "{why}");
@@ -83,9 +83,9 @@ fn parts_that_do_not_belong_together_are_refused() {
 #[test]
 fn an_empty_drive_gets_a_store_that_is_found_from_then_on() {
     let mut drive = memory_drive();
-    attempt(&mut drive, Making::OpenOrCreate).expect("a new one");
-    attempt(&mut drive, Making::OpenOrCreate).expect("the same");
-    let taken = attempt(&mut drive, Making::Create);
+    attempt(&mut drive, StoreMode::OpenOrCreate).expect("a new one");
+    attempt(&mut drive, StoreMode::OpenOrCreate).expect("the same");
+    let taken = attempt(&mut drive, StoreMode::Create);
     assert!(matches!(taken, Err(CannotFind::Open(CannotOpen::Taken))), "{taken:?}");
 }
 
@@ -98,15 +98,15 @@ fn a_store_without_superblocks_is_not_taken_for_a_blank_drive() {
         let end = End::Head(Head { sequence: 1, durable: 0, is_cut: false });
         let head = end.encode(EndOf { store: 7, number });
         write(&mut drive, number.first_block(SMALL.segment_blocks), vec![Bytes::encode(&head)]);
-        let refused = attempt(&mut drive, Making::OpenOrCreate);
+        let refused = attempt(&mut drive, StoreMode::OpenOrCreate);
         assert!(matches!(refused, Err(CannotFind::NoSuperblocks(_))), "{refused:?}");
         assert!(drive.extent(0, 2).is_zero, "nothing was written");
-        attempt(&mut drive, Making::Create).expect("a new one");
+        attempt(&mut drive, StoreMode::Create).expect("a new one");
     }
     let mut drive = memory_drive();
     // A file system that reserves the first 64 KiB, such as btrfs.
     write(&mut drive, 16, vec![Bytes::encode(b"_BHRfS_M")]);
-    let refused = attempt(&mut drive, Making::OpenOrCreate);
+    let refused = attempt(&mut drive, StoreMode::OpenOrCreate);
     assert!(matches!(refused, Err(CannotFind::NotEmpty)), "{refused:?}");
 }
 
@@ -114,18 +114,18 @@ fn a_store_without_superblocks_is_not_taken_for_a_blank_drive() {
 fn what_is_something_else_is_left_alone_unless_somebody_says_so() {
     let mut drive = memory_drive();
     write(&mut drive, 1, vec![Bytes::encode(b"photographs")]);
-    let refused = attempt(&mut drive, Making::OpenOrCreate);
+    let refused = attempt(&mut drive, StoreMode::OpenOrCreate);
     assert!(matches!(refused, Err(CannotFind::NotEmpty)), "{refused:?}");
     assert!(drive.extent(0, 2).is_zero && !drive.extent(1, 1).is_zero, "nothing was written");
-    attempt(&mut drive, Making::Create).expect("a new one");
+    attempt(&mut drive, StoreMode::Create).expect("a new one");
 }
 
 #[test]
 fn a_drive_that_is_too_small_is_told() {
-    let refused = attempt(&mut MemoryDrive::new(100, 16), Making::OpenOrCreate);
+    let refused = attempt(&mut MemoryDrive::new(100, 16), StoreMode::OpenOrCreate);
     let why = refused.expect_err("twelve segments have no room").to_string();
     assert!(why.contains("KiB are needed"), "{why}");
-    attempt(&mut MemoryDrive::new(12 * 32, 16), Making::OpenOrCreate).expect("small segments");
+    attempt(&mut MemoryDrive::new(12 * 32, 16), StoreMode::OpenOrCreate).expect("small segments");
 }
 
 /// Copies the content of a drive to one of another size.
@@ -143,12 +143,12 @@ fn moved(drive: &mut MemoryDrive, blocks: u64) -> MemoryDrive {
 #[test]
 fn a_store_in_parts_is_where_it_was_when_its_drive_has_grown_and_refused_when_it_has_shrunk() {
     let mut drive = memory_drive();
-    attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
+    attempt_parts(&mut drive, StoreMode::OpenOrCreate, 2).expect("a new one");
     let blocks = drive.disk().blocks;
     let mut grown = moved(&mut drive, blocks + 11 * 1024);
-    assert_eq!(attempt_parts(&mut grown, Making::OpenOrCreate, 2).expect("the same"), 2);
+    assert_eq!(attempt_parts(&mut grown, StoreMode::OpenOrCreate, 2).expect("the same"), 2);
     let mut shrunk = moved(&mut drive, blocks - 1);
-    let why = attempt_parts(&mut shrunk, Making::OpenOrCreate, 2).expect_err("it has shrunk").to_string();
+    let why = attempt_parts(&mut shrunk, StoreMode::OpenOrCreate, 2).expect_err("it has shrunk").to_string();
     let sizes = "a disk of at least 24576 blocks (96 MiB), and this one has only 24575 (95 MiB)";
     assert!(why.contains(sizes), "{why}");
 }
@@ -158,17 +158,17 @@ fn one_superblock_that_can_be_read_is_enough() {
     for block in 0..2 {
         let mut drive = memory_drive();
         // The second superblock is written when the store is opened again.
-        attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("a new one");
-        attempt_parts(&mut drive, Making::OpenOrCreate, 2).expect("the same");
+        attempt_parts(&mut drive, StoreMode::OpenOrCreate, 2).expect("a new one");
+        attempt_parts(&mut drive, StoreMode::OpenOrCreate, 2).expect("the same");
         let reads_it = move |request: &Request<Bytes>| {
             let blocks = request.block..request.block + u64::from(request.blocks);
             request.op == Op::Read && blocks.contains(&block)
         };
         let mut drive = Failing::new(drive, reads_it);
-        assert_eq!(attempt_parts(&mut drive, Making::OpenOrCreate, 1).expect("the same"), 2);
+        assert_eq!(attempt_parts(&mut drive, StoreMode::OpenOrCreate, 1).expect("the same"), 2);
         // Without a readable superblock, the drive may hold a store.
         drive.drive = memory_drive();
-        let refused = attempt_parts(&mut drive, Making::OpenOrCreate, 1);
+        let refused = attempt_parts(&mut drive, StoreMode::OpenOrCreate, 1);
         assert!(matches!(refused, Err(CannotFind::Open(CannotOpen::Disk(at))) if at == block), "{refused:?}");
     }
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::{Nanos, Op};
 use tailcut_host::kv::{Keep, Settings};
 use tailcut_rt::ctl::Steered;
-use tailcut_rt::kv::{Glance, Limits, ListenOptions, Served};
+use tailcut_rt::kv::{CurrentCounters, Limits, ListenOptions, Served};
 
 impl<D: Steered + Send + 'static> Rig<D> {
     /// Stops the server as soon as its counters meet a condition.
-    pub fn stop_when(self, is_time: impl Fn(&Glance) -> bool) -> Served<D> {
+    pub fn stop_when(self, is_time: impl Fn(&CurrentCounters) -> bool) -> Served<D> {
         while !is_time(&self.server.glance()) {
             std::thread::yield_now();
         }

@@ -23,7 +23,7 @@ use tailcut_host::kv::session::ServiceSettings;
 use tailcut_host::kv::{Append, Keep, Settings};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::finding::{self, CannotFind};
-use tailcut_rt::kv::{Events, Limits, ListenOptions, Making, Served, Server};
+use tailcut_rt::kv::{Events, Limits, ListenOptions, Served, Server, StoreMode};
 use tailcut_rt::serve::{Address, Windows};
 use tailcut_rt::{Clock, EmulatedSsd, MemoryDrive};
 use tailcut_ssd::{Preset, Ssd};
@@ -83,7 +83,7 @@ impl<D: Steered + Send + 'static> Rig<D> {
         let make = move || match drive {
             None => Ok::<_, CannotFind>((finding::in_memory(each_of(parts), parts)?, None)),
             Some(mut drive) => {
-                let making = (Making::OpenOrCreate, parts);
+                let making = (StoreMode::OpenOrCreate, parts);
                 let engines = finding::find(&mut drive, each_of, making, &mut clock, |_, _| {})?;
                 Ok((engines, Some(drive)))
             }

@@ -16,7 +16,7 @@ mod plan;
 #[path = "../../src/path/wake_event.rs"]
 mod wake_event;
 
-use lane::{Lane, Told};
+use lane::{Lane, PendingWakeups};
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use pair::{CompletionEntry, DeviceEnd, queue_pair};
@@ -130,7 +130,7 @@ impl Scene {
 /// The completion thread. A poll thread differs only in that it polls without a wakeup, so it is not
 /// modelled.
 fn notify(lane: &Lane, stop: &AtomicU32) {
-    let mut told = Told::default();
+    let mut told = PendingWakeups::default();
     let is_over = || stop.load(Ordering::Acquire) != 0;
     while !is_over() {
         lane.event().wait_for(|| lane.has_news() || is_over());
@@ -139,7 +139,7 @@ fn notify(lane: &Lane, stop: &AtomicU32) {
 }
 
 fn ask(lane: &Lane, slot: u32) {
-    let mut told = Told::default();
+    let mut told = PendingWakeups::default();
     let (class, fua, fail_fast, block) = (Class::DEFAULT, false, false, 100 + u64::from(slot));
     let data: Vec<Bytes> = Vec::new();
     let request = Request {

@@ -4,7 +4,7 @@ use crate::{header, use_it};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};
-use tailcut_rt::any::{BuildError, Making, Placement, Plan};
+use tailcut_rt::any::{ArrayMode, BuildError, Placement, Plan};
 use tailcut_rt::ctl::{ControlSocket, ask};
 use tailcut_rt::file::FileOptions;
 use tailcut_rt::serve::{Access, Address, Limits, Name, Server, Windows};
@@ -35,7 +35,7 @@ fn make(members: u32, paths: &[PathBuf], clock: Clock) -> Result<AnyDrive, Build
         seed: 1,
         paths,
         files: FileOptions { is_hasty: true, ..FileOptions::default() },
-        making: Making::OpenOrCreate,
+        making: ArrayMode::OpenOrCreate,
         consent: Consent::Refuse,
         placement: Placement::Inline,
     };

@@ -11,7 +11,7 @@ mod volume;
 
 pub use members::{Member, Members};
 pub use preparation::Fill;
-pub use volume::{Taken, Volume};
+pub use volume::{Admission, Volume};
 
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -131,12 +131,12 @@ impl<P: Probe> Device for SimulatedArray<P> {
 
     fn submit(&mut self, now: Time, command: &Command) -> Submit {
         match self.volume.submit(now, command) {
-            Taken::Accepted => self.pump(now),
-            Taken::Done => {
+            Admission::Accepted => self.pump(now),
+            Admission::Done => {
                 self.ready_at = now;
                 self.ready.push(Volume::nothing_to_do(now, command));
             }
-            Taken::Busy => return Submit::Busy,
+            Admission::Busy => return Submit::Busy,
         }
         Submit::Accepted
     }

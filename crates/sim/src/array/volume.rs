@@ -26,7 +26,7 @@ pub struct Volume {
 
 /// What becomes of a command for the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Admission {
     /// It will be answered.
     Accepted,
     /// There is nothing to be done for it: a trim that covers no whole block.
@@ -77,13 +77,13 @@ impl Volume {
     }
 
     /// A command of the host.
-    pub fn submit(&mut self, now: Time, command: &Command) -> Taken {
-        let Some(request) = self.request(command) else { return Taken::Done };
+    pub fn submit(&mut self, now: Time, command: &Command) -> Admission {
+        let Some(request) = self.request(command) else { return Admission::Done };
         match self.array.submit(now, request) {
-            Ok(()) => Taken::Accepted,
+            Ok(()) => Admission::Accepted,
             Err(request) => {
                 self.recycle(request.data);
-                Taken::Busy
+                Admission::Busy
             }
         }
     }

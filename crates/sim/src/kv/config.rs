@@ -3,7 +3,7 @@
 use super::content::{KEY_BYTES, LEAST_VALUE};
 use crate::workload::Problem;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::quantity::exact_bytes;
 use tailcut_host::kv::{Append, Header, Keep, Settings, UNIT};
 use tailcut_host::{BLOCK_BYTES, Disk};
@@ -84,7 +84,7 @@ impl Default for KvConfig {
 }
 
 impl Configure for KvConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.flag(
             "enabled",
             "The workload is that of clients of a key-value server: each read gets an item, each write sets one. The device that the workload \
@@ -105,7 +105,7 @@ impl Configure for KvConfig {
 }
 
 impl KvConfig {
-    fn visit_items(&mut self, visit: &mut dyn Visit) {
+    fn visit_items(&mut self, visit: &mut dyn KeyVisitor) {
         visit.count("items", "Items that the server holds at the start.", &mut self.items, 1..=1 << 32);
         let values = LEAST_VALUE as u64..=1 << 19;
         visit.bytes("value", "Size of a value.", &mut self.value, values);
@@ -136,7 +136,7 @@ impl KvConfig {
         );
     }
 
-    fn visit_machine(&mut self, visit: &mut dyn Visit) {
+    fn visit_machine(&mut self, visit: &mut dyn KeyVisitor) {
         count_u32(
             visit,
             "connections",

@@ -1,7 +1,7 @@
 //! A client with its connection, and the account of its command.
 
 use super::content::{append_key, append_value, version_of};
-use super::history::{History, Wrong};
+use super::history::{History, WrongAnswer};
 use tailcut_base::{Cause, Op, Spans, Time};
 
 /// A connection. Its client has one command at a time.
@@ -112,8 +112,10 @@ impl Connection {
         let Some(version) = version else { panic!("item {}: another content came back", self.item) };
         match history.check(self.item, version, self.from) {
             Ok(()) => version,
-            Err(Wrong::OutOfDate) => panic!("item {}: what was replaced came back", self.item),
-            Err(Wrong::Unknown) => panic!("item {}: a version that nobody has set came back", self.item),
+            Err(WrongAnswer::OutOfDate) => panic!("item {}: what was replaced came back", self.item),
+            Err(WrongAnswer::Unknown) => {
+                panic!("item {}: a version that nobody has set came back", self.item)
+            }
         }
     }
 }

@@ -24,7 +24,7 @@ struct Version {
 
 /// Why an answer is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum WrongAnswer {
     /// The value was replaced before it was asked for.
     OutOfDate,
     /// This version was never set.
@@ -71,10 +71,10 @@ impl History {
     ///
     /// # Errors
     /// Why the answer is wrong.
-    pub fn check(&self, item: u64, number: u64, from: Time) -> Result<(), Wrong> {
+    pub fn check(&self, item: u64, number: u64, from: Time) -> Result<(), WrongAnswer> {
         let found = self.items[item as usize].iter().find(|version| version.number == number);
-        let version = found.ok_or(Wrong::Unknown)?;
-        if version.replaced < from { Err(Wrong::OutOfDate) } else { Ok(()) }
+        let version = found.ok_or(WrongAnswer::Unknown)?;
+        if version.replaced < from { Err(WrongAnswer::OutOfDate) } else { Ok(()) }
     }
 }
 
@@ -97,9 +97,9 @@ mod tests {
         assert_eq!(history.check(0, 10, Time(50)), Ok(()), "it was asked for when it was set");
         history.end_set(0, 10, Time(200), || Time::ZERO);
         assert_eq!(history.check(0, 1, Time(150)), Ok(()), "it was asked for before that");
-        assert_eq!(history.check(0, 1, Time(201)), Err(Wrong::OutOfDate));
+        assert_eq!(history.check(0, 1, Time(201)), Err(WrongAnswer::OutOfDate));
         assert_eq!(history.check(0, 10, Time(201)), Ok(()));
-        assert_eq!(history.check(0, 2, Time(201)), Err(Wrong::Unknown), "the value of another item");
+        assert_eq!(history.check(0, 2, Time(201)), Err(WrongAnswer::Unknown), "the value of another item");
     }
 
     #[test]
@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(history.check(0, 11, Time(500)), Ok(()));
         history.begin_set(0, 12, Time(600));
         history.end_set(0, 12, Time(610), || Time::ZERO);
-        assert_eq!(history.check(0, 10, Time(700)), Err(Wrong::OutOfDate));
-        assert_eq!(history.check(0, 11, Time(700)), Err(Wrong::OutOfDate));
+        assert_eq!(history.check(0, 10, Time(700)), Err(WrongAnswer::OutOfDate));
+        assert_eq!(history.check(0, 11, Time(700)), Err(WrongAnswer::OutOfDate));
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let mut history = history();
         history.begin_set(1, 10, Time(1));
         history.refuse_set(1, 10);
-        assert_eq!(history.check(1, 10, Time(2)), Err(Wrong::Unknown));
+        assert_eq!(history.check(1, 10, Time(2)), Err(WrongAnswer::Unknown));
         assert_eq!(history.check(1, 2, Time(2)), Ok(()));
     }
 

@@ -37,7 +37,7 @@ enum Notice {
 /// The software interrupt of a core.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Soft {
-    doing: Option<Doing>,
+    doing: Option<InterruptWork>,
     /// Requests that the disk has ended.
     ended: VecDeque<u32>,
     /// The hardware interrupt has read the controller's status.
@@ -45,7 +45,7 @@ pub(super) struct Soft {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum InterruptWork {
     /// A client's message goes through the network stack.
     Packets(u32),
     /// A request of the disk is ended.
@@ -118,21 +118,21 @@ impl<S: Storage> SimulatedServer<S> {
     pub(super) fn soft_goes_on(&mut self, now: Time, cpu: usize) {
         match self.soft[cpu].doing.take() {
             None => {}
-            Some(Doing::Packets(client)) => {
+            Some(InterruptWork::Packets(client)) => {
                 self.connections[client as usize].lap(now, Cause::SoftInterrupt);
                 self.worker.readable.push_back(client);
                 if self.wakes(now, cpu) {
                     return;
                 }
             }
-            Some(Doing::Ending(request)) => {
+            Some(InterruptWork::Ending(request)) => {
                 self.traces.of(request).finished = now;
                 self.worker.answered.push_back(request);
                 if self.wakes(now, cpu) {
                     return;
                 }
             }
-            Some(Doing::Waking) => drop(self.machine.wake(now, self.worker.thread)),
+            Some(InterruptWork::Waking) => drop(self.machine.wake(now, self.worker.thread)),
         }
         self.serve_next(now, cpu);
     }
@@ -141,12 +141,12 @@ impl<S: Storage> SimulatedServer<S> {
     fn wakes(&mut self, now: Time, cpu: usize) -> bool {
         let is_asleep = self.machine.is_blocked(self.worker.thread);
         if is_asleep {
-            self.soft_does(now, cpu, Doing::Waking, cores::WAKE);
+            self.soft_does(now, cpu, InterruptWork::Waking, cores::WAKE);
         }
         is_asleep
     }
 
-    fn soft_does(&mut self, now: Time, cpu: usize, doing: Doing, work: Nanos) {
+    fn soft_does(&mut self, now: Time, cpu: usize, doing: InterruptWork, work: Nanos) {
         self.soft[cpu].doing = Some(doing);
         self.machine.run(now, cpu, Level::Soft, Piece::kernel(work, Spent::SoftInterrupt));
     }
@@ -155,7 +155,7 @@ impl<S: Storage> SimulatedServer<S> {
     fn serve_next(&mut self, now: Time, cpu: usize) {
         if let Some(request) = self.soft[cpu].ended.pop_front() {
             self.traces.of(request).fetched = now;
-            return self.soft_does(now, cpu, Doing::Ending(request), self.path.end());
+            return self.soft_does(now, cpu, InterruptWork::Ending(request), self.path.end());
         }
         for link in 0..self.ports.len() {
             let port = &mut self.ports[link];
@@ -166,7 +166,7 @@ impl<S: Storage> SimulatedServer<S> {
                 let connection = &mut self.connections[client as usize];
                 connection.lap(now, Cause::Interrupt);
                 let work = costs::PACKET * costs::packets(connection.sent.len() as u64);
-                return self.soft_does(now, cpu, Doing::Packets(client), work);
+                return self.soft_does(now, cpu, InterruptWork::Packets(client), work);
             }
             port.notice = Notice::None;
         }

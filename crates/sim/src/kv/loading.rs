@@ -8,7 +8,7 @@ use super::content::{append_key, append_value};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::kv::session::{Service, ServiceSettings};
-use tailcut_host::kv::{Change, Content, Engine, Making, Opening, Put, Refused, State};
+use tailcut_host::kv::{Change, Content, Engine, OpenMode, Opening, Put, Refused, State};
 use tailcut_host::{BLOCK_BYTES, Bytes, Disk, Request, Response};
 
 /// A server with its items, and what is on its disk.
@@ -42,7 +42,7 @@ pub fn load(config: &KvConfig, disk: &Disk, seed: u64) -> Loaded {
 /// A new store on a disk of zeros.
 fn make(config: &KvConfig, disk: &Disk, blocks: &mut [Bytes], random: &mut Stream) -> Engine {
     let store = u128::from(random.bits()) << 64 | u128::from(random.bits());
-    let making = Making::Create { store, seed: random.bits() };
+    let making = OpenMode::Create { store, seed: random.bits() };
     let mut opening = Opening::new(config.settings(), disk.clone(), making);
     while let Some(request) = opening.next_request() {
         opening.respond(answer_at_once(request, blocks));

@@ -17,7 +17,7 @@ use super::duty::{Duty, Step};
 use super::flight::Flight;
 use super::irq;
 use super::worker::Stage;
-use crate::array::{Taken, Volume};
+use crate::array::{Admission, Volume};
 use crate::cpu::{Level, ThreadId};
 use crate::world::Checker;
 use std::collections::VecDeque;
@@ -95,9 +95,9 @@ impl HostArray {
     fn submit(&mut self, now: Time, thread: ThreadId) -> bool {
         let command = &self.asked[thread as usize];
         match self.volume.submit(now, command) {
-            Taken::Accepted => {}
-            Taken::Done => self.answers.push(Volume::nothing_to_do(now, command)),
-            Taken::Busy => return false,
+            Admission::Accepted => {}
+            Admission::Done => self.answers.push(Volume::nothing_to_do(now, command)),
+            Admission::Busy => return false,
         }
         self.expected[thread as usize] = self.checker.submitted(command);
         true

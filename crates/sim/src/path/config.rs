@@ -1,7 +1,7 @@
 //! The host as a part of a scenario.
 
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_host::path::{Strategy, ahci};
 
 tailcut_base::choice! {
@@ -112,7 +112,7 @@ impl HostConfig {
 }
 
 impl Configure for HostConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.text(
             "strategy",
             "How the host issues requests and sees their ends, with all that costs on its cores: scsi, nvme, nonblocking, lazy, \
@@ -203,7 +203,7 @@ impl Configure for HostConfig {
 }
 
 impl HostConfig {
-    fn check(&self, visit: &mut dyn Visit) {
+    fn check(&self, visit: &mut dyn KeyVisitor) {
         if !self.is_on() {
             return;
         }

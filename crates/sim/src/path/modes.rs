@@ -7,7 +7,7 @@ use super::irq;
 use super::worker::Stage;
 use crate::cpu::{Piece, Spent, costs};
 use tailcut_base::{Nanos, Op, Time};
-use tailcut_host::path::{Hybrid, LowLevelDriver, Mode, RequestId, Strategy, Took, Used, Vector};
+use tailcut_host::path::{Hybrid, LowLevelDriver, Mode, ReadTiming, RequestId, Strategy, Used, Vector};
 use tailcut_ssd::Probe;
 
 /// When a handler looks even though its interrupt rests: cooperating threads keep up with completions "even
@@ -85,7 +85,7 @@ impl<P: Probe> SimulatedHost<P> {
         let owed = self.machine.owes(now, id);
         let before = std::mem::replace(&mut worker.owed, owed);
         let Some(mode) = worker.mode.filter(|_| worker.op == Op::Read) else { return };
-        let took = Took {
+        let took = ReadTiming {
             latency: now.since(worker.submitted),
             wait: worker.visible_at.since(worker.entered_at),
             owed: owed.0 as i64 - before.0 as i64,

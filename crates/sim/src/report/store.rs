@@ -1,7 +1,7 @@
 //! A log-structured merge store in a report.
 
 use super::{Bare, Curve};
-use crate::workload::lsm::figures::Done;
+use crate::workload::lsm::figures::OperationFigures;
 use crate::workload::lsm::tree::LEVELS;
 use crate::workload::lsm::{Operation, Store};
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,13 @@ pub struct OperationReport {
 }
 
 impl OperationReport {
-    fn new(operation: Operation, done: &Done, store: &Store, bare: &Bare, seconds: f64) -> OperationReport {
+    fn new(
+        operation: Operation,
+        done: &OperationFigures,
+        store: &Store,
+        bare: &Bare,
+        seconds: f64,
+    ) -> OperationReport {
         let plan = store.plan();
         let block_ns = bare.latency_ns(Op::Read, plan.block as f64);
         // Cached blocks are read without the disk, and put back without it.

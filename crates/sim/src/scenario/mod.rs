@@ -18,7 +18,7 @@ use crate::workload::datacenter::{DatacenterConfig, Workload};
 use crate::workload::{BesideConfig, LsmConfig, SyntheticConfig};
 use crate::world::Limits;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Choice, Configure, Names, Visit, choose, count_u32};
+use tailcut_base::config::{Choice, Configure, KeyVisitor, Names, choose, count_u32};
 use tailcut_host::array::ArrayConfig;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
@@ -71,7 +71,7 @@ const FORMATS: Names = {
 };
 
 impl Configure for TraceConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.text("file", "The trace to replay; empty for none.", &mut self.file);
         let mut format = self.format.map_or(0, |format| format.index() + 1);
         visit.choice("format", "Its format; auto detects it from the content.", &mut format, FORMATS);
@@ -115,13 +115,13 @@ pub struct FioConfig {
 }
 
 impl Configure for FioConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.text("file", "The fio job file to run; empty for none.", &mut self.file);
     }
 }
 
 impl Configure for Limits {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         let day = Nanos::secs(86_400);
         visit.time("ramp", "Time at the start that does not count.", &mut self.ramp, Nanos(0)..=day);
         visit.time(
@@ -237,7 +237,7 @@ impl Default for Scenario {
 }
 
 impl Configure for Scenario {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.count(
             "seed",
             "Seed of all random streams: one seed, one result.",

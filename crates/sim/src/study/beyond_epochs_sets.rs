@@ -76,7 +76,7 @@ impl Drive {
 
 /// How reads and writes share the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Sharing {
     /// The whole drive, readers only.
     Alone,
     /// The whole drive, readers and writers mixed.
@@ -86,36 +86,36 @@ enum Way {
 }
 
 /// All ways.
-fn ways() -> Vec<Way> {
-    let mut ways = vec![Way::Alone, Way::Mixed];
+fn ways() -> Vec<Sharing> {
+    let mut ways = vec![Sharing::Alone, Sharing::Mixed];
     for sets in [2, 4] {
         for by in [SetsBy::Channels, SetsBy::Chips] {
             let modes = [EpochMode::Epoch, EpochMode::GcControl];
-            ways.extend(modes.map(|mode| Way::Epochs { mode, sets, by }));
+            ways.extend(modes.map(|mode| Sharing::Epochs { mode, sets, by }));
         }
     }
     ways
 }
 
-impl Way {
+impl Sharing {
     fn name(self) -> String {
         match self {
-            Way::Alone => "readers only".into(),
-            Way::Mixed => "MIX".into(),
-            Way::Epochs { mode, sets, by } => format!("{} over {sets} sets by {by}", word(mode)),
+            Sharing::Alone => "readers only".into(),
+            Sharing::Mixed => "MIX".into(),
+            Sharing::Epochs { mode, sets, by } => format!("{} over {sets} sets by {by}", word(mode)),
         }
     }
 
     fn id(self) -> String {
         match self {
-            Way::Alone => "alone".into(),
-            Way::Mixed => "mix".into(),
-            Way::Epochs { mode, sets, by } => format!("{}/{sets}-{by}", word(mode)),
+            Sharing::Alone => "alone".into(),
+            Sharing::Mixed => "mix".into(),
+            Sharing::Epochs { mode, sets, by } => format!("{}/{sets}-{by}", word(mode)),
         }
     }
 
     fn array(self) -> ArrayConfig {
-        let Way::Epochs { mode, sets, .. } = self else { return ArrayConfig::default() };
+        let Sharing::Epochs { mode, sets, .. } = self else { return ArrayConfig::default() };
         let (layout, members) = (LayoutKind::Epochs, Members::Sets);
         let mut array =
             ArrayConfig { drives: sets, members, layout, groups: GROUPS, ..ArrayConfig::default() };
@@ -126,11 +126,11 @@ impl Way {
     fn scenario(self, options: &Options, drive: Drive) -> Scenario {
         let seconds = if options.quick { 2 } else { 100 };
         let load = match self {
-            Way::Alone => Mode::Mix.readers(options, READERS, seconds),
+            Sharing::Alone => Mode::Mix.readers(options, READERS, seconds),
             _ => Mode::Mix.mixed(options, READERS, seconds),
         };
         let mut device = drive.config();
-        if let Way::Epochs { sets: count, by, .. } = self {
+        if let Sharing::Epochs { sets: count, by, .. } = self {
             device.sets = SetsConfig { count, by };
         }
         Scenario { device, array: self.array(), ..load }
@@ -138,11 +138,11 @@ impl Way {
 
     fn note(self) -> &'static str {
         match self {
-            Way::Alone => ALONE,
-            Way::Mixed => MIXED,
-            Way::Epochs { mode: EpochMode::Epoch, .. } => EPOCH,
-            Way::Epochs { by: SetsBy::Channels, .. } => CHANNELS,
-            Way::Epochs { by: SetsBy::Chips, .. } => CHIPS,
+            Sharing::Alone => ALONE,
+            Sharing::Mixed => MIXED,
+            Sharing::Epochs { mode: EpochMode::Epoch, .. } => EPOCH,
+            Sharing::Epochs { by: SetsBy::Channels, .. } => CHANNELS,
+            Sharing::Epochs { by: SetsBy::Chips, .. } => CHIPS,
         }
     }
 }
@@ -154,21 +154,21 @@ fn word(mode: EpochMode) -> &'static str {
     }
 }
 
-fn label(drive: Drive, way: Way) -> String {
+fn label(drive: Drive, way: Sharing) -> String {
     format!("{}/{}", drive.id(), way.id())
 }
 
 /// The runs of each drive, as a whole and in sets.
 pub fn runs(options: &Options) -> Vec<Run> {
     let run =
-        |drive: Drive, way: Way| Run { label: label(drive, way), scenario: way.scenario(options, drive) };
+        |drive: Drive, way: Sharing| Run { label: label(drive, way), scenario: way.scenario(options, drive) };
     DRIVES.into_iter().flat_map(|drive| ways().into_iter().map(move |way| run(drive, way))).collect()
 }
 
 /// Their rows.
 pub fn rows(done: &[Measured]) -> Vec<Row> {
     let rows = |drive: Drive| {
-        let alone = find(done, &label(drive, Way::Alone));
+        let alone = find(done, &label(drive, Sharing::Alone));
         ways().into_iter().flat_map(move |way| {
             let case = format!("{}: {}", drive.name(), way.name());
             rows_of(&case, way, find(done, &label(drive, way)), alone)
@@ -177,7 +177,7 @@ pub fn rows(done: &[Measured]) -> Vec<Row> {
     DRIVES.into_iter().flat_map(rows).collect()
 }
 
-fn rows_of(case: &str, way: Way, measured: &Measured, alone: &Measured) -> Vec<Row> {
+fn rows_of(case: &str, way: Sharing, measured: &Measured, alone: &Measured) -> Vec<Row> {
     let row = |quantity: &str, unit, value: f64| Row::new(case, quantity, unit, value);
     let latency = |percentile: f64| {
         let seconds = |measured: &Measured| measured.read_percentile_ns(percentile) / 1e9;
@@ -188,7 +188,7 @@ fn rows_of(case: &str, way: Way, measured: &Measured, alone: &Measured) -> Vec<R
     rows.push(row("read latency, highest", "s", measured.reads.max().as_secs_f64()).note(way.note()));
     let total = row("bandwidth, reads and writes", "B/s", measured.bandwidth());
     rows.push(if measured.epochs.is_some() { total.note(TWICE) } else { total });
-    if way != Way::Alone {
+    if way != Sharing::Alone {
         rows.push(row("write bandwidth", "B/s", bandwidth(measured, Op::Write)));
         rows.push(row("write latency, highest", "s", measured.writes.max().as_secs_f64()));
     }

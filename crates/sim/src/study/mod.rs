@@ -223,7 +223,7 @@ mod tests {
 
     type Range<T> = std::ops::RangeInclusive<T>;
 
-    impl tailcut_base::config::Visit for Problems {
+    impl tailcut_base::config::KeyVisitor for Problems {
         fn section(&mut self, _: &'static str, _: &'static str, part: &mut dyn Configure) {
             part.configure(self);
         }

@@ -9,7 +9,7 @@ mod requests;
 mod slots;
 
 pub use devices::{DeviceSlot, Devices, DriveCounts, ROWS_MOST, Roles, Row};
-pub use requests::{Ended, RequestSlot, Requests};
+pub use requests::{RequestSlot, Requests, SlotTotals};
 pub use slots::{FIRST_WIDTH, MOST, Slot, Slots};
 
 use serde::{Deserialize, Serialize};

@@ -11,7 +11,7 @@ const BUCKETS: usize = 61 * PER_OCTAVE;
 
 /// Requests of one kind that ended in a slot.
 #[derive(Clone, Debug, Default)]
-pub struct Ended {
+pub struct SlotTotals {
     /// How many.
     pub requests: u64,
     /// Bytes that they moved.
@@ -26,7 +26,7 @@ pub struct Ended {
     buckets: Vec<u64>,
 }
 
-impl Ended {
+impl SlotTotals {
     #[inline]
     fn record(&mut self, request: &Finished<&Spans>) {
         self.requests += 1;
@@ -40,7 +40,7 @@ impl Ended {
         self.buckets[bucket_of(request.latency)] += 1;
     }
 
-    fn merge(&mut self, later: &Ended) {
+    fn merge(&mut self, later: &SlotTotals) {
         self.requests += later.requests;
         self.bytes += later.bytes;
         self.errors += later.errors;
@@ -79,7 +79,7 @@ impl Ended {
 #[derive(Clone, Debug, Default)]
 pub struct RequestSlot {
     /// Each kind.
-    pub ops: [Ended; 4],
+    pub ops: [SlotTotals; 4],
 }
 
 impl Slot for RequestSlot {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_never_too_low_and_at_most_a_sixteenth_too_high() {
-        let mut ended = Ended { buckets: vec![0; BUCKETS], ..Ended::default() };
+        let mut ended = SlotTotals { buckets: vec![0; BUCKETS], ..SlotTotals::default() };
         let latencies: Vec<u64> = (1..=2_000).map(|n| n * n * 37).collect();
         for &latency in &latencies {
             ended.requests += 1;

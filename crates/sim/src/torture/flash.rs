@@ -78,7 +78,7 @@ impl Written {
 
 /// The end of a command.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct FlashCompletion {
     /// Where the drive keeps it.
     pub slot: u32,
     /// The status of the command.
@@ -156,7 +156,7 @@ impl Flash {
     }
 
     /// What ends now.
-    pub fn advance(&mut self, now: Time) -> Vec<Ended> {
+    pub fn advance(&mut self, now: Time) -> Vec<FlashCompletion> {
         self.clock = now + self.lead;
         while !self.ssd.advance(self.clock, &mut self.completions) {}
         let expected = &mut self.expected;
@@ -166,7 +166,7 @@ impl Flash {
                 let is_right = end.status != Status::Success || end.content == folded;
                 assert!(is_right, "the SSD returned something else than was in it when the read came");
             }
-            Ended { slot: end.id.0, status: end.status, busy_for: end.busy_for }
+            FlashCompletion { slot: end.id.0, status: end.status, busy_for: end.busy_for }
         };
         self.completions.drain(..).map(ended).collect()
     }

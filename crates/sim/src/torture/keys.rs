@@ -22,7 +22,7 @@ use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::random::mix64;
 use tailcut_base::{Nanos, Op, Status, Time};
 use tailcut_host::kv::{
-    Append, Change, Content, Engine, Fetched, Found, Item, Keep, Making, Opening, Put, Refused, Settings,
+    Append, Change, Content, Engine, Fetched, Item, Keep, Lookup, OpenMode, Opening, Put, Refused, Settings,
     State,
 };
 use tailcut_host::{Bytes, Disk, Request, Response};
@@ -32,7 +32,7 @@ use tailcut_host::{Bytes, Disk, Request, Response};
 pub struct Keys {
     below: Below,
     settings: Settings,
-    making: Making,
+    making: OpenMode,
     /// Keys that the plan asks for; there are fewer where they would not fit.
     most_keys: u64,
     phase: Phase,
@@ -89,7 +89,7 @@ impl Phase {
 }
 
 impl Keys {
-    fn new(plan: &Plan, below: Below, making: Making) -> Keys {
+    fn new(plan: &Plan, below: Below, making: OpenMode) -> Keys {
         let keep = if plan.keep == KvKeep::Store { Keep::Everything } else { Keep::WhatIsUsed };
         let append = if plan.keep == KvKeep::CacheAtOnce { Append::AtOnce } else { Append::OnLeaving };
         let settings = Settings {
@@ -271,7 +271,7 @@ impl Task {
                 let value = value(stamp, engine.settings().most_item);
                 return changed(put(engine, &key, stamp, &value));
             }
-            Op::Trim if number % 3 == 1 && matches!(engine.find(&key, false), Found::Item(_)) => {
+            Op::Trim if number % 3 == 1 && matches!(engine.find(&key, false), Lookup::Item(_)) => {
                 Change::Amend { expires: LONG_AGO, state: State::default() }
             }
             Op::Trim => Change::Remove,
@@ -283,7 +283,7 @@ impl Task {
     fn look(&mut self, engine: &mut Engine, key: &[u8], tickets: &mut u32) -> Progress {
         let (most, may_miss) = (engine.settings().most_item, engine.settings().keep == Keep::WhatIsUsed);
         let block = match engine.find(key, true) {
-            Found::Item(item) => {
+            Lookup::Item(item) => {
                 let (block, header) = (content(&item, most), item.header);
                 if header.expires != 0 {
                     // A disk that is behind, or full, leaves it as it was.
@@ -292,9 +292,9 @@ impl Task {
                 }
                 block
             }
-            Found::Nothing => Bytes::default(),
-            Found::Unknown if may_miss => Bytes::default(),
-            Found::Unknown | Found::OnFlash => {
+            Lookup::Nothing => Bytes::default(),
+            Lookup::Unknown if may_miss => Bytes::default(),
+            Lookup::Unknown | Lookup::OnFlash => {
                 *tickets += 1;
                 self.ticket = Some(*tickets);
                 engine.fetch(key, *tickets, true);
@@ -390,12 +390,12 @@ fn unix(now: Time) -> u32 {
 
 impl Subject for Keys {
     fn create(now: Time, plan: &Plan, drives: &[Disk]) -> Keys {
-        let making = Making::Create { store: u128::from(plan.seed) + 1, seed: plan.seed };
+        let making = OpenMode::Create { store: u128::from(plan.seed) + 1, seed: plan.seed };
         Keys::new(plan, Below::create(now, plan, drives), making)
     }
 
     fn open(now: Time, plan: &Plan, drives: &[(usize, Disk)]) -> Keys {
-        Keys::new(plan, Below::open(now, plan, drives), Making::Open)
+        Keys::new(plan, Below::open(now, plan, drives), OpenMode::Open)
     }
 
     fn refused(&self) -> Option<String> {

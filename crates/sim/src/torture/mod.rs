@@ -107,4 +107,4 @@ pub use run::{Outcome, attempt, run};
 pub use shrink::shrink;
 pub use subject::Subject;
 pub use tally::{Reached, Tally};
-pub use wrong::{Wrong, WrongKind};
+pub use wrong::{Violation, ViolationKind};

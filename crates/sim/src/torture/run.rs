@@ -11,7 +11,7 @@ use super::plan::{Plan, Step, SubjectKind};
 use super::rig::{End, Fuse, Rig, Watch};
 use super::subject::{Subject, SubjectHealth};
 use super::tally::{Reached, Tally};
-use super::wrong::{Wrong, WrongKind};
+use super::wrong::{Violation, ViolationKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::Op;
 
@@ -19,7 +19,7 @@ use tailcut_base::Op;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The promise that was broken, if one was.
-    pub wrong: Option<Wrong>,
+    pub wrong: Option<Violation>,
     /// Over all events: two runs of one plan have equal digests.
     pub digest: u64,
     /// The states and events that the run reached.
@@ -61,7 +61,11 @@ pub fn attempt(plan: &Plan, canary: Option<Canary>) -> Outcome {
 impl Outcome {
     /// Of a run that ended with a panic.
     pub fn panicked(message: String) -> Outcome {
-        Outcome { wrong: Some(Wrong { kind: WrongKind::Panic, message }), digest: 0, tally: Tally::default() }
+        Outcome {
+            wrong: Some(Violation { kind: ViolationKind::Panic, message }),
+            digest: 0,
+            tally: Tally::default(),
+        }
     }
 }
 
@@ -155,7 +159,7 @@ impl<S: Subject> Rig<'_, S> {
     }
 
     fn not_repaired(&self, message: String) -> Result<(), End> {
-        Err(End::Wrong(Wrong { kind: WrongKind::NotRepaired, message }))
+        Err(End::Wrong(Violation { kind: ViolationKind::NotRepaired, message }))
     }
 
     /// Data that has been compared once is right: comparing it once more finds nothing.

@@ -4,16 +4,16 @@ use std::fmt;
 
 /// A promise that was broken, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct Violation {
     /// The kind of broken promise.
-    pub kind: WrongKind,
+    pub kind: ViolationKind,
     /// What was seen and what would have been allowed.
     pub message: String,
 }
 
 tailcut_base::choice! {
     /// Promises.
-    pub enum WrongKind {
+    pub enum ViolationKind {
         /// A read returned what nobody wrote, or two versions in one block.
         Invented = "a value that nobody wrote",
         /// A read returned what was written to another block.
@@ -41,7 +41,7 @@ tailcut_base::choice! {
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind, self.message)
     }

@@ -118,13 +118,13 @@ pub struct Replay {
     /// From the first record of the trace to the last.
     duration: Nanos,
     /// Where it is opened again, while it is to be replayed again.
-    again: Option<Again>,
+    again: Option<RepeatedReplay>,
     /// How long all replays took that are over.
     passed: Nanos,
 }
 
 /// A trace that is replayed several times.
-struct Again {
+struct RepeatedReplay {
     path: PathBuf,
     options: Options,
     left: u32,
@@ -144,7 +144,7 @@ impl Replay {
         let left = replay.times.max(1) - 1;
         let mut replay = Replay::new(Trace::open(path, &options)?, &scan, replay)?;
         let pause = scan.duration / scan.tally.records.saturating_sub(1).max(1);
-        replay.again = Some(Again { path: path.to_path_buf(), options, left, pause });
+        replay.again = Some(RepeatedReplay { path: path.to_path_buf(), options, left, pause });
         Ok(replay)
     }
 

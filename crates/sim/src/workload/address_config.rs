@@ -3,7 +3,7 @@
 use super::address::{Pattern, Place, WHOLE, Zone};
 use super::size::parse_percent;
 use tailcut_base::choice;
-use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::config::{Configure, KeyVisitor, choose};
 
 choice! {
     /// How a source decides where requests go.
@@ -93,7 +93,7 @@ impl AddressConfig {
 }
 
 impl Configure for AddressConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(
             visit,
             "distribution",

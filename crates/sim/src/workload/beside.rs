@@ -1,7 +1,7 @@
 //! A second synthetic source, beside the first.
 
 use super::SyntheticConfig;
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, KeyVisitor};
 
 /// A source beside `[workload]`: what one source does not make wait for the other.
 ///
@@ -16,7 +16,7 @@ pub struct BesideConfig {
 }
 
 impl Configure for BesideConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.flag("enabled", "A second source runs beside the synthetic one.", &mut self.enabled);
         self.source.configure(visit);
     }

@@ -8,7 +8,7 @@ use super::lane::LanePlan;
 use super::recipe::{Problem, Recipe};
 use super::size::{Sizes, sectors_of};
 use super::synthetic::Synthetic;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::quantity::exact_bytes;
 use tailcut_base::{Class, Nanos, SECTOR_BYTES, choice};
 
@@ -140,7 +140,7 @@ impl Default for SyntheticConfig {
 }
 
 impl Configure for SyntheticConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         self.visit_mix(visit);
         self.visit_places(visit);
         self.visit_pace(visit);
@@ -149,7 +149,7 @@ impl Configure for SyntheticConfig {
 }
 
 impl SyntheticConfig {
-    fn visit_mix(&mut self, visit: &mut dyn Visit) {
+    fn visit_mix(&mut self, visit: &mut dyn KeyVisitor) {
         visit.count(
             "requests",
             "Requests in all, not counting flushes; 0 for no end.",
@@ -194,7 +194,7 @@ impl SyntheticConfig {
         );
     }
 
-    fn visit_places(&mut self, visit: &mut dyn Visit) {
+    fn visit_places(&mut self, visit: &mut dyn KeyVisitor) {
         visit.bytes("align", "Random requests start at multiples of this from the start of the region; 0 for their smallest size.", &mut self.align, 0..=1 << 30);
         visit.bytes(
             "region_offset",
@@ -224,7 +224,7 @@ impl SyntheticConfig {
         );
     }
 
-    fn visit_pace(&mut self, visit: &mut dyn Visit) {
+    fn visit_pace(&mut self, visit: &mut dyn KeyVisitor) {
         choose(
             visit,
             "pace",
@@ -275,7 +275,7 @@ impl SyntheticConfig {
 
 impl SyntheticConfig {
     /// Reports what can be known to be wrong without a device.
-    fn check(&self, visit: &mut dyn Visit) {
+    fn check(&self, visit: &mut dyn KeyVisitor) {
         // Large enough for every region that has been given in bytes, and for the largest request.
         let device = (self.region_offset.saturating_add(self.region_size) / SECTOR_BYTES).max(1 << 40);
         for problem in self.recipe(device).err().into_iter().flatten() {

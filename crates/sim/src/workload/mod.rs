@@ -81,7 +81,7 @@ pub enum Pace {
 
 /// A request of a [`Pace::Driven`] source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct DrivenRequest {
     /// The request; its latency counts from its `due`, which is not later than the moment at which
     /// it was asked for.
     pub request: Request,
@@ -120,7 +120,7 @@ pub trait Source {
     /// requests in the order in which they are to be submitted. All moments count from the start of the
     /// source. A device that is full delays requests, not the source: it is called at its moments
     /// nevertheless.
-    fn advance(&mut self, _now: Time, _asked: &mut Vec<Asked>) {}
+    fn advance(&mut self, _now: Time, _asked: &mut Vec<DrivenRequest>) {}
 
     /// Of a [`Pace::Driven`] source: when it next has something to do by itself; [`Time::NEVER`]
     /// while it only waits for answers. It has ended when it waits for nothing.

@@ -1,7 +1,7 @@
 //! An issuer: one source at work, with the requests drawn ahead of their time.
 
 use super::command_of;
-use crate::workload::{Asked, Pace, Request, Schedule, Source};
+use crate::workload::{DrivenRequest, Pace, Request, Schedule, Source};
 use std::collections::VecDeque;
 use tailcut_base::{Command, Nanos, Op, Status, Time};
 
@@ -63,7 +63,7 @@ struct Driven {
     waiting: Vec<u64>,
     /// Tokens of those in flight, by slot.
     in_flight: Vec<u64>,
-    asked: Vec<Asked>,
+    asked: Vec<DrivenRequest>,
 }
 
 impl Issuer {
@@ -245,7 +245,7 @@ impl Issuer {
             return Due::At(self.start);
         }
         self.source.advance(Time(now.since(self.start).0), &mut self.driven.asked);
-        for Asked { request, token } in self.driven.asked.drain(..) {
+        for DrivenRequest { request, token } in self.driven.asked.drain(..) {
             assert!(self.start + Nanos(request.due.0) <= now, "a request is asked for when it is due");
             self.commands.push(command_of(&request, content_of(self.number)));
             self.number += 1;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 use tailcut_sim::Scenario;
-use tailcut_sim::workload::{Asked, Pace, Request, Source};
+use tailcut_sim::workload::{DrivenRequest, Pace, Request, Source};
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::{Preset, Ssd};
 
@@ -46,7 +46,7 @@ impl Source for Threads {
         None
     }
 
-    fn advance(&mut self, now: Time, asked: &mut Vec<Asked>) {
+    fn advance(&mut self, now: Time, asked: &mut Vec<DrivenRequest>) {
         for thread in 0..self.wakes.len() {
             let due = self.wakes[thread];
             if due > now {
@@ -67,7 +67,7 @@ impl Source for Threads {
                 sector: (self.left % 1000) * 8,
                 sectors: 8,
             };
-            asked.push(Asked { request, token: thread as u64 });
+            asked.push(DrivenRequest { request, token: thread as u64 });
         }
     }
 

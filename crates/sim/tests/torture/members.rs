@@ -3,7 +3,7 @@
 
 use crate::cases;
 use tailcut_host::array::planted::{Rule, broken};
-use tailcut_sim::torture::{FaultKind, Plan, Reached, Step, Tally, Wrong, WrongKind, attempt, seeds};
+use tailcut_sim::torture::{FaultKind, Plan, Reached, Step, Tally, Violation, ViolationKind, attempt, seeds};
 
 /// Runs the seeds whose plans contain one of these faults.
 fn holds(subject: &str, faults: &[FaultKind], count: u64) -> Tally {
@@ -72,7 +72,7 @@ fn two_parts_of_an_array_without_copies_never_serve_both() {
 
 /// The first seed for which the array is not refused, and that shows nothing without the bug. Other seeds
 /// show lost data first.
-fn first(subject: &str, rule: Rule, fault: FaultKind) -> Option<(u64, Wrong)> {
+fn first(subject: &str, rule: Rule, fault: FaultKind) -> Option<(u64, Violation)> {
     let layouts = seeds::layouts(subject).expect("it is there");
     (1..=300).find_map(|seed| {
         let plan = seeds::plan(seed, &layouts);
@@ -80,7 +80,7 @@ fn first(subject: &str, rule: Rule, fault: FaultKind) -> Option<(u64, Wrong)> {
             return None;
         }
         let wrong = broken(rule, || attempt(&plan, None).wrong)?;
-        if wrong.kind != WrongKind::NotRefused {
+        if wrong.kind != ViolationKind::NotRefused {
             return None;
         }
         assert_eq!(attempt(&plan, None).wrong, None, "{subject}, seed {seed}");

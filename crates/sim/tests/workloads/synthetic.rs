@@ -1,7 +1,7 @@
 //! Synthetic sources match their configuration.
 
 use proptest::prelude::*;
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, KeyVisitor};
 use tailcut_base::{Nanos, Op};
 use tailcut_sim::workload::address_config::Distribution;
 use tailcut_sim::workload::config::{ArrivalKind, PaceKind};
@@ -131,7 +131,7 @@ fn bursts_have_their_rate_within_and_on_average() {
 struct Complaints(Vec<String>);
 
 #[rustfmt::skip]
-impl Visit for Complaints {
+impl KeyVisitor for Complaints {
     fn section(&mut self, _: &'static str, _: &'static str, part: &mut dyn Configure) { part.configure(self); }
     fn time(&mut self, _: &'static str, _: &'static str, v: &mut Nanos, r: std::ops::RangeInclusive<Nanos>) { assert!(r.contains(v)); }
     fn times(&mut self, _: &'static str, _: &'static str, _: &mut Vec<Nanos>, _: std::ops::RangeInclusive<Nanos>) {}

@@ -1,6 +1,6 @@
 //! The end of a victim: it is erased when it has no valid page and no pending read.
 
-use super::job::{Job, Purpose};
+use super::job::{CollectionPurpose, Job};
 use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::request::{Lane, RequestId, Role};
@@ -19,7 +19,7 @@ impl<P: Probe> Ssd<P> {
             return;
         }
         assert_eq!(self.ftl.valid_pages(victim), 0, "a victim is empty before it is erased");
-        if purpose == Purpose::Evacuate {
+        if purpose == CollectionPurpose::Evacuate {
             self.ftl.retire(victim);
             return self.job_ended(now, plane);
         }

@@ -6,7 +6,7 @@ use crate::flash::BlockId;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub(super) victim: BlockId,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: CollectionPurpose,
     /// The next page of the victim to look at.
     pub(super) next: u32,
     /// Pages on their way.
@@ -25,7 +25,7 @@ pub(crate) struct Job {
 
 /// Why a block is emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum CollectionPurpose {
     /// To get erased pages.
     Space,
     /// To put its little-worn cells to work.

@@ -13,7 +13,7 @@ use crate::flash::{BlockId, Geometry, LunId, PlaneId};
 use crate::probe::Probe;
 use crate::sets::SetId;
 use crate::ssd::Ssd;
-use job::{Job, Purpose};
+use job::{CollectionPurpose, Job};
 use tailcut_base::Time;
 use tailcut_base::control::GcThresholds;
 use tailcut_base::ids::IdVec;
@@ -90,7 +90,8 @@ impl Collection {
     /// its erase has not been committed. `None` for evacuations, which end without one.
     pub(crate) fn unfinished(&self, plane: PlaneId) -> Option<(BlockId, u32)> {
         let job = self.jobs[plane].as_ref()?;
-        let goes_on = !job.erasing && !job.paused && !job.deferred && job.purpose != Purpose::Evacuate;
+        let goes_on =
+            !job.erasing && !job.paused && !job.deferred && job.purpose != CollectionPurpose::Evacuate;
         goes_on.then_some((job.victim, job.moving))
     }
 
@@ -237,15 +238,15 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The block of a plane that should be emptied next: a bad one first, then a victim.
-    pub(crate) fn next_victim(&mut self, now: Time, plane: PlaneId) -> Option<(BlockId, Purpose)> {
+    pub(crate) fn next_victim(&mut self, now: Time, plane: PlaneId) -> Option<(BlockId, CollectionPurpose)> {
         if let Some(block) = self.collection.bad[plane].pop() {
-            return Some((block, Purpose::Evacuate));
+            return Some((block, CollectionPurpose::Evacuate));
         }
         let victim = self.ftl.choose_victim(plane, now, &mut self.collection.random)?;
-        Some((victim, Purpose::Space))
+        Some((victim, CollectionPurpose::Space))
     }
 
-    fn empty(&mut self, now: Time, plane: PlaneId, victim: BlockId, purpose: Purpose) {
+    fn empty(&mut self, now: Time, plane: PlaneId, victim: BlockId, purpose: CollectionPurpose) {
         if self.ftl.state(victim) != BlockState::Victim {
             self.ftl.begin_emptying(victim);
         }

@@ -1,6 +1,6 @@
 //! Wear levelling.
 
-use super::job::Purpose;
+use super::job::CollectionPurpose;
 use crate::flash::{BlockId, PlaneId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
@@ -16,7 +16,7 @@ impl<P: Probe> Ssd<P> {
         if self.steering.lets_collect(now, self.sets.of_plane(plane))
             && let Some(coldest) = self.block_to_level(plane)
         {
-            self.empty(now, plane, coldest, Purpose::Wear);
+            self.empty(now, plane, coldest, CollectionPurpose::Wear);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::planted::{Rule, holds};
 use crate::request::{EntryId, RequestId, Tag};
 use crate::sets::SetId;
 use std::collections::VecDeque;
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, KeyVisitor};
 use tailcut_base::device::content::Change;
 use tailcut_base::ids::{IdVec, Pool};
 
@@ -28,7 +28,7 @@ pub struct BufferConfig {
 }
 
 impl Configure for BufferConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.bytes(
             "size",
             "Write-back buffer; 0 makes writes complete when they are on flash.",

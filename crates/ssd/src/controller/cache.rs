@@ -14,7 +14,7 @@ mod check;
 use crate::flash::LogicalPage;
 use crate::request::{RequestId, SlotId};
 use crate::sets::SetId;
-use tailcut_base::config::{Configure, Visit, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, count_u32};
 use tailcut_base::ids::{Id, IdVec, Pool};
 use tailcut_base::table::Table;
 
@@ -35,7 +35,7 @@ impl CacheConfig {
 }
 
 impl Configure for CacheConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.bytes(
             "size",
             "DRAM in which pages stay that have been read, the least recently used goes first; 0 for none.",
@@ -134,7 +134,7 @@ struct Share {
 
 /// Where a page that is wanted stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum CacheLookup {
     /// The page is in the cache, with this content.
     Kept(u32),
     /// A chip is reading it into this slot.
@@ -188,8 +188,8 @@ impl ReadCache {
     }
 
     /// The host wants a page.
-    pub fn look_up(&mut self, logical: LogicalPage) -> Found {
-        let Some(slot) = self.find(logical) else { return Found::No(None) };
+    pub fn look_up(&mut self, logical: LogicalPage) -> CacheLookup {
+        let Some(slot) = self.find(logical) else { return CacheLookup::No(None) };
         let Slot { state, content, request, .. } = self.slots[slot];
         match state {
             State::Kept => {
@@ -197,15 +197,15 @@ impl ReadCache {
                 self.counts.used += u64::from(self.is_asked_for(slot));
                 self.unlink(slot);
                 self.link(slot);
-                Found::Kept(content)
+                CacheLookup::Kept(content)
             }
             State::UnderWay => {
                 self.counts.met += u64::from(self.is_asked_for(slot));
-                Found::UnderWay(slot)
+                CacheLookup::UnderWay(slot)
             }
             State::Planned => {
                 self.release(slot);
-                Found::No(Some(request))
+                CacheLookup::No(Some(request))
             }
             State::Outdated => unreachable!("nobody finds a page that is outdated"),
         }
@@ -427,8 +427,8 @@ mod tests {
                 _ => {
                     let expected = at.map(|at| model[at].1);
                     match cache.look_up(LogicalPage::new(page)) {
-                        Found::Kept(content) => assert_eq!(Some(content), expected),
-                        found => assert_eq!((found, expected), (Found::No(None), None)),
+                        CacheLookup::Kept(content) => assert_eq!(Some(content), expected),
+                        found => assert_eq!((found, expected), (CacheLookup::No(None), None)),
                     }
                     cache.keep(SetId::new(0), LogicalPage::new(page), step);
                     let content = at.map_or(step, |at| model.remove(at).1);
@@ -451,11 +451,11 @@ mod tests {
         let slots: Vec<Option<SlotId>> =
             (0..3).map(|page| cache.plan(SetId::new(0), LogicalPage::new(page))).collect();
         assert!(slots[0].is_some() && slots[1].is_some() && slots[2].is_none());
-        assert_eq!(cache.look_up(LogicalPage::new(10)), Found::No(None), "it made room");
-        assert_eq!(cache.look_up(LogicalPage::new(13)), Found::Kept(13));
+        assert_eq!(cache.look_up(LogicalPage::new(10)), CacheLookup::No(None), "it made room");
+        assert_eq!(cache.look_up(LogicalPage::new(13)), CacheLookup::Kept(13));
         slots.iter().flatten().for_each(|&slot| cache.begin(slot));
         cache.arrived(slots[0].expect("there was room"), 7);
-        assert_eq!(cache.look_up(LogicalPage::new(0)), Found::Kept(7));
+        assert_eq!(cache.look_up(LogicalPage::new(0)), CacheLookup::Kept(7));
         assert!(cache.plan(SetId::new(0), LogicalPage::new(2)).is_some(), "one has been asked for");
     }
 
@@ -470,17 +470,17 @@ mod tests {
         let late = plan(&mut cache, LogicalPage::new(1));
         assert_eq!(
             cache.look_up(LogicalPage::new(1)),
-            Found::No(Some(RequestId::new(101))),
+            CacheLookup::No(Some(RequestId::new(101))),
             "it had not begun"
         );
         let met = plan(&mut cache, LogicalPage::new(2));
         cache.begin(met);
-        assert_eq!(cache.look_up(LogicalPage::new(2)), Found::UnderWay(met));
+        assert_eq!(cache.look_up(LogicalPage::new(2)), CacheLookup::UnderWay(met));
         assert_eq!(cache.wait(met, RequestId::new(55)), RequestId::NONE);
         assert_eq!(cache.forget(LogicalPage::new(2)), None);
         assert_eq!(
             cache.look_up(LogicalPage::new(2)),
-            Found::No(None),
+            CacheLookup::No(None),
             "what a chip still reads of it is for older reads"
         );
         assert_eq!(cache.arrived(met, 9), RequestId::new(55));

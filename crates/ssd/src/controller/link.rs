@@ -3,7 +3,7 @@
 use crate::request::RequestId;
 use crate::request::Tag;
 use std::collections::VecDeque;
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, KeyVisitor};
 use tailcut_base::{Nanos, Time};
 
 /// Link configuration.
@@ -19,7 +19,7 @@ pub struct LinkConfig {
 }
 
 impl Configure for LinkConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.rate(
             "rate",
             "Bandwidth of the host link, in each direction.",

@@ -3,7 +3,7 @@
 use crate::flash::LogicalPage;
 use crate::planted::{Rule, holds};
 use crate::request::Tag;
-use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::config::{Configure, KeyVisitor, choose};
 use tailcut_base::ids::Pool;
 use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 
@@ -38,7 +38,7 @@ pub const AHCI_DEPTH: u32 = 32;
 pub const SECTORS_MAX: u32 = 65_536;
 
 impl Configure for QueueConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(visit, "protocol", "Protocol of the device queue: ahci or nvme.", &mut self.protocol);
         tailcut_base::config::count_u32(
             visit,

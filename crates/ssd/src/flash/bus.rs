@@ -9,7 +9,7 @@
 //! for that as long as no such chip asks: the end of what is under way is brought forward when one does.
 
 use super::geometry::{ChannelId, Geometry, LunId};
-use tailcut_base::config::{Configure, Visit, choose};
+use tailcut_base::config::{Configure, KeyVisitor, choose};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
@@ -70,7 +70,7 @@ pub struct BusConfig {
 }
 
 impl Configure for BusConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(visit, "arbitration", "Who gets a channel's bus next.", &mut self.arbitration);
     }
 }
@@ -104,7 +104,7 @@ impl Channel {
 
 /// The use of a bus that has come to an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct BusRelease {
     /// The unit that had the bus.
     pub unit: LunId,
     /// Pages that it has still to carry: another chip goes first.
@@ -234,13 +234,13 @@ impl Buses {
 
     /// The use that was on the bus until now, if its end is an event.
     #[inline]
-    pub fn end_of_use(&mut self, channel: ChannelId) -> Option<Ended> {
+    pub fn end_of_use(&mut self, channel: ChannelId) -> Option<BusRelease> {
         let channel = &mut self.channels[channel];
         if !std::mem::take(&mut channel.is_event) {
             return None;
         }
         let unit = std::mem::replace(&mut channel.user, LunId::NONE);
-        Some(Ended { unit, left: std::mem::take(&mut channel.left) })
+        Some(BusRelease { unit, left: std::mem::take(&mut channel.left) })
     }
 
     /// Puts a chip back whose pages were put off: it is the next of its line.

@@ -4,7 +4,7 @@
 //! block, the blocks of a plane and the planes of a chip are each a contiguous range, and a part's
 //! number divided by the size of the range is the number of what contains it.
 
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::divisor::Divisor;
 use tailcut_base::id;
 use tailcut_base::ids::Id;
@@ -96,7 +96,7 @@ pub struct Geometry {
 pub const PLACES_MAX: usize = 16;
 
 impl Configure for Geometry {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         count_u32(visit, "channels", "Channels, each with one bus.", &mut self.channels, 1..=256);
         count_u32(visit, "chips", "Chips per channel.", &mut self.chips, 1..=256);
         count_u32(visit, "dies", "Dies per chip.", &mut self.dies, 1..=16);

@@ -2,7 +2,7 @@
 //! and which operations fail. The rules of the medium are asserted here, always.
 
 use super::geometry::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage};
-use tailcut_base::config::{Configure, Visit};
+use tailcut_base::config::{Configure, KeyVisitor};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
@@ -19,7 +19,7 @@ pub struct Faults {
 }
 
 impl Configure for Faults {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.number(
             "factory_bad",
             "Probability that a block is bad when the drive is new.",

@@ -2,7 +2,7 @@
 
 use super::geometry::Geometry;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::divisor::Divisor;
 
 tailcut_base::choice! {
@@ -69,7 +69,7 @@ pub struct Timing {
 }
 
 impl Configure for Timing {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         let cells = Nanos(1)..=Nanos::secs(1);
         choose(visit, "cell", "Bits per cell: slc, mlc, tlc or qlc.", &mut self.cell);
         visit.times(

@@ -12,9 +12,9 @@ mod show;
 use crate::arguments::PathBench;
 use crate::failure::Failure;
 use crate::run::write_json;
-use crate::terminal::{Tone, Waiting};
+use crate::terminal::{ColorMode, Waiting};
 use form::Form;
-use rounds::{Cell, Ground};
+use rounds::{Cell, RoundSetup};
 use std::io::Write;
 use std::time::Instant;
 use tailcut_base::Nanos;
@@ -29,7 +29,7 @@ pub fn path(arguments: &PathBench, out: &mut dyn Write) -> Result<(), Failure> {
     let patience = arguments.patience.unwrap_or(Nanos::secs(if arguments.quick { 60 } else { 600 }));
     let cells = measure(&ground, patience);
     if !arguments.json.as_deref().is_some_and(crate::arguments::is_stdout) {
-        write!(out, "{}", show::text(&ground, &cells, Tone::of_stdout()))?;
+        write!(out, "{}", show::text(&ground, &cells, ColorMode::of_stdout()))?;
         out.flush()?;
     }
     match &arguments.json {
@@ -38,7 +38,7 @@ pub fn path(arguments: &PathBench, out: &mut dyn Write) -> Result<(), Failure> {
     }
 }
 
-fn ground(arguments: &PathBench) -> Result<Ground, Failure> {
+fn ground(arguments: &PathBench) -> Result<RoundSetup, Failure> {
     if arguments.real_time {
         let may = std::thread::spawn(|| placement::go_before_others(1)).join().expect("it only asks");
         may.map_err(|why| Failure::Input(format!("--real-time: {why}; run as root, or leave it away")))?;
@@ -62,7 +62,7 @@ fn ground(arguments: &PathBench) -> Result<Ground, Failure> {
             "--threads {wrong}: write numbers from 1 to 4096, such as 1,8,32"
         )));
     }
-    Ok(Ground {
+    Ok(RoundSetup {
         forms: Form::chosen(&arguments.strategies, arguments.quick)?,
         threads,
         waiting: cores[..waiting].to_vec(),
@@ -74,7 +74,7 @@ fn ground(arguments: &PathBench) -> Result<Ground, Failure> {
 }
 
 /// Round after round, until enough counts or patience is at its end.
-fn measure(ground: &Ground, patience: Nanos) -> Vec<Cell> {
+fn measure(ground: &RoundSetup, patience: Nanos) -> Vec<Cell> {
     let mut cells = ground.cells();
     let begun = Instant::now();
     for round in 1.. {

@@ -5,19 +5,19 @@ use tailcut_rt::path::Usage;
 
 /// A moment from which on the load of others is counted.
 #[derive(Debug)]
-pub struct Since {
+pub struct LoadBaseline {
     at: Instant,
     own: Duration,
     idle: Duration,
     cores: Vec<usize>,
 }
 
-impl Since {
+impl LoadBaseline {
     /// From now on, on these cores. None where the system does not tell.
-    pub fn now(cores: &[usize]) -> Option<Since> {
+    pub fn now(cores: &[usize]) -> Option<LoadBaseline> {
         let stat = std::fs::read_to_string("/proc/stat").ok()?;
         let cores = cores.to_vec();
-        Some(Since { at: Instant::now(), own: own(), idle: idle(&stat, &cores)?, cores })
+        Some(LoadBaseline { at: Instant::now(), own: own(), idle: idle(&stat, &cores)?, cores })
     }
 
     /// The share of those cores, 0 … 1, that was neither idle nor this process's: other processes,

@@ -2,14 +2,14 @@
 
 use super::form::{Form, Goal, Quantity};
 use super::interval::Interval;
-use super::others::Since;
+use super::others::LoadBaseline;
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_rt::path::{FixedDrive, Length, Outcome, Rest, placement};
 
 /// The forms to measure, and where.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct RoundSetup {
     /// Forms.
     pub forms: Vec<Form>,
     /// Numbers of threads, in ascending order.
@@ -55,7 +55,7 @@ const DISTURBED: f64 = 0.05;
 /// Before a measurement counts, threads are made and memory is touched.
 const RAMP: Nanos = Nanos::millis(20);
 
-impl Ground {
+impl RoundSetup {
     /// A cell for each form and number of threads that it is measured with.
     pub fn cells(&self) -> Vec<Cell> {
         let most = *self.threads.last().expect("there are threads");
@@ -76,7 +76,7 @@ impl Ground {
             // Half of the time is left to other processes.
             placement::sleep(RAMP + self.length);
         }
-        let since = Since::now(&self.cores_that_matter(&self.forms[cell.form]));
+        let since = LoadBaseline::now(&self.cores_that_matter(&self.forms[cell.form]));
         let (outcome, drive) = rig.run(drive, Length::Time { ramp: RAMP, measured: self.length });
         let others = since.and_then(|since| since.share());
         let counts = others.is_none_or(|share| share < DISTURBED) && outcome.latency.count() > 0;
@@ -148,7 +148,7 @@ impl Cell {
 
 impl Goal {
     /// The comparisons that it asks for: number of threads, and the ratio.
-    pub fn ratios(&self, ground: &Ground, cells: &[Cell]) -> Vec<(u32, Option<Interval>)> {
+    pub fn ratios(&self, ground: &RoundSetup, cells: &[Cell]) -> Vec<(u32, Option<Interval>)> {
         let find = |name: &str, threads: u32| {
             cells.iter().find(|cell| cell.threads == threads && ground.forms[cell.form].to_string() == name)
         };

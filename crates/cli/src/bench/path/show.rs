@@ -2,10 +2,10 @@
 
 use super::form::{GOALS, Goal, Quantity, REAPED};
 use super::interval::Interval;
-use super::rounds::{Cell, Ground, Sample};
+use super::rounds::{Cell, RoundSetup, Sample};
 use crate::show::short_time;
 use crate::study::figure;
-use crate::terminal::{Align, Ink, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::Value;
 use std::fmt::Write;
 use tailcut_sim::study::{self, Row};
@@ -14,18 +14,18 @@ use tailcut_sim::study::{self, Row};
 const CURVE: [f64; 4] = [50.0, 99.0, 99.9, 100.0];
 
 /// Everything for a person.
-pub fn text(ground: &Ground, cells: &[Cell], tone: Tone) -> String {
+pub fn text(ground: &RoundSetup, cells: &[Cell], tone: ColorMode) -> String {
     let mut text = String::new();
     for &threads in &ground.threads {
         let plural = if threads == 1 { "thread" } else { "threads" };
         let title = format!("{threads} {plural}, a device of {}", short_time(ground.latency.0 as f64));
         let these = || cells.iter().filter(move |cell| cell.threads == threads);
-        _ = writeln!(text, "{}\n{}", tone.paint(Ink::Heading, &title), table(ground, these(), tone));
+        _ = writeln!(text, "{}\n{}", tone.paint(TextRole::Heading, &title), table(ground, these(), tone));
     }
     _ = writeln!(
         text,
         "{}\n{}",
-        tone.paint(Ink::Heading, "what is to be reached"),
+        tone.paint(TextRole::Heading, "what is to be reached"),
         goals(ground, cells, tone)
     );
     _ = writeln!(text, "{}", what_counts(cells));
@@ -33,13 +33,13 @@ pub fn text(ground: &Ground, cells: &[Cell], tone: Tone) -> String {
         _ = writeln!(
             text,
             "{} the device shares its core with those who wait: give this program two",
-            tone.paint(Ink::Warning, "one core:")
+            tone.paint(TextRole::Warning, "one core:")
         );
     }
     text + READING
 }
 
-fn table<'a>(ground: &Ground, cells: impl Iterator<Item = &'a Cell>, tone: Tone) -> Table {
+fn table<'a>(ground: &RoundSetup, cells: impl Iterator<Item = &'a Cell>, tone: ColorMode) -> Table {
     let right = |title| (title, Align::Right);
     let head = [
         ("form", Align::Left),
@@ -95,7 +95,7 @@ fn switches(sample: &Sample) -> f64 {
     sample.per_request(sample.outcome.usage.voluntary + sample.outcome.usage.involuntary)
 }
 
-fn goals(ground: &Ground, cells: &[Cell], tone: Tone) -> Table {
+fn goals(ground: &RoundSetup, cells: &[Cell], tone: ColorMode) -> Table {
     let right = |title| (title, Align::Right);
     let head = [
         ("comparison", Align::Left),
@@ -157,7 +157,7 @@ fn what_counts(cells: &[Cell]) -> String {
 }
 
 /// The results as JSON.
-pub fn json(ground: &Ground, cells: &[Cell], is_quick: bool) -> Value {
+pub fn json(ground: &RoundSetup, cells: &[Cell], is_quick: bool) -> Value {
     let mut rows = Vec::new();
     for cell in cells {
         let form = &ground.forms[cell.form];

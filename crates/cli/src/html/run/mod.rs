@@ -10,7 +10,7 @@ use super::markup::{escape, folded};
 use super::page::Page;
 use crate::run::{Saved, Scenario};
 use crate::show;
-use crate::terminal::Tone;
+use crate::terminal::ColorMode;
 
 /// The page of a run that was kept.
 pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
@@ -25,7 +25,7 @@ pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
         None => page.section("Over time", String::from(WITHOUT_TIMELINE)),
     }
     page.section("Limits", limits::section(report));
-    for (heading, text) in show::machinery(report, Tone::Plain) {
+    for (heading, text) in show::machinery(report, ColorMode::Plain) {
         page.section(&capital(heading), preformatted(heading, &text));
     }
     if !report.notes.is_empty() {

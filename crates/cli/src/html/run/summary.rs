@@ -3,7 +3,7 @@
 use crate::html::markup::{escape, figure};
 use crate::run::Scenario;
 use crate::show::{self, per_cent, per_second};
-use crate::terminal::Tone;
+use crate::terminal::ColorMode;
 use tailcut_base::quantity::{show_rate, show_time};
 use tailcut_sim::Report;
 
@@ -19,7 +19,7 @@ pub fn title(report: &Report) -> String {
 
 /// What ran, and figures in tiles.
 pub fn lead(report: &Report, scenario: &Scenario) -> String {
-    let ran = show::what_ran(report, scenario, Tone::Plain);
+    let ran = show::what_ran(report, scenario, ColorMode::Plain);
     let lines: Vec<String> = ran.lines().map(escape).collect();
     let tiles: String = tiles(report)
         .iter()

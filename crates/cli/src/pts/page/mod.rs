@@ -5,13 +5,13 @@ mod steady;
 
 use super::{Report, Tested};
 use crate::show::waits::wrapped;
-use crate::terminal::{Align, Ink, Table, Tone, window};
+use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use tailcut_base::quantity::{exact_time, show_bytes, show_count, show_rate, show_time};
 use tailcut_host::pts::Work;
 use tailcut_sim::study::Row;
 
 /// The whole report.
-pub fn page(report: &Report, tone: Tone) -> String {
+pub fn page(report: &Report, tone: ColorMode) -> String {
     let pages: Vec<String> = report.tests.iter().map(|tested| test(report, tested, tone)).collect();
     pages.join("\n")
 }
@@ -23,12 +23,12 @@ fn width() -> usize {
     usize::from(window()).min(WIDTH)
 }
 
-fn test(report: &Report, tested: &Tested, tone: Tone) -> String {
+fn test(report: &Report, tested: &Tested, tone: ColorMode) -> String {
     let procedure = &tested.procedure;
     let mut text = head(report, tested, tone);
     let mut part = |title: &str, body: String| {
         if !body.is_empty() {
-            text += &format!("\n{}\n{body}", tone.paint(Ink::Heading, title));
+            text += &format!("\n{}\n{body}", tone.paint(TextRole::Heading, title));
         }
     };
     for convergence in procedure.convergences() {
@@ -46,12 +46,12 @@ fn test(report: &Report, tested: &Tested, tone: Tone) -> String {
     text
 }
 
-fn head(report: &Report, tested: &Tested, tone: Tone) -> String {
+fn head(report: &Report, tested: &Tested, tone: ColorMode) -> String {
     let (platform, settings, test) = (&report.platform, &report.settings, &tested.procedure);
     let title = format!("SNIA SSS PTS 2.0, {}: {}", settings.form.name(), test.test);
-    let mut text = format!("{}\n", tone.paint(Ink::Heading, &title));
+    let mut text = format!("{}\n", tone.paint(TextRole::Heading, &title));
     if let Some(departure) = report.departure() {
-        text += &wrapped("", &tone.paint(Ink::Warning, &departure), width());
+        text += &wrapped("", &tone.paint(TextRole::Warning, &departure), width());
     }
     let mut line = |name: &str, value: &str| text += &wrapped(&format!("{name:<18}"), value, width());
     line(
@@ -122,7 +122,7 @@ fn figure(value: Option<f64>, unit: &str) -> String {
 }
 
 /// Rows that both have; the others are counted.
-fn beside(rows: &[Row], tone: Tone) -> String {
+fn beside(rows: &[Row], tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [("", Align::Left), ("", Align::Left), right("here"), right("there"), right("ratio")];
     let mut table = Table::new(&head, tone);

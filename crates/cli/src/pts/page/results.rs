@@ -1,13 +1,13 @@
 //! The results of a test: matrices, courses over time, and histograms.
 
 use super::super::rows::{PERCENTILES, matrix_stages, quantities};
-use crate::terminal::{Align, Bars, Table, Tone};
+use crate::terminal::{Align, Bars, ColorMode, Table};
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
 use tailcut_host::pts::{Averages, Cell, Convergence, Procedure, Record, Test, Work};
 
 /// The parts of the results, each with its title.
-pub fn results(test: &Procedure, tone: Tone) -> Vec<(String, String)> {
+pub fn results(test: &Procedure, tone: ColorMode) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     for (convergence, cells) in matrix_stages(test) {
         parts.extend(matrices(test, convergence, cells, tone));
@@ -50,7 +50,7 @@ fn matrices(
     test: &Procedure,
     convergence: &Convergence,
     cells: &[Cell],
-    tone: Tone,
+    tone: ColorMode,
 ) -> Vec<(String, String)> {
     let (what, row_of, column_of) = axes(test.test);
     let averages: Vec<(Cell, Averages)> = cells
@@ -86,7 +86,7 @@ fn matrix(
     row_of: Axis,
     column_of: Axis,
     figure: impl Fn(&Averages) -> String,
-    tone: Tone,
+    tone: ColorMode,
 ) -> String {
     let columns = names(averages, column_of);
     let mut head = vec![("", Align::Right)];
@@ -107,7 +107,7 @@ fn matrix(
 const LINES: usize = 16;
 
 /// How a load went on over time: some of its samples, evenly spaced, with the first and the last.
-fn course(records: &[&Record], tone: Tone) -> String {
+fn course(records: &[&Record], tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [
         right("sample"),
@@ -140,7 +140,7 @@ fn course(records: &[&Record], tone: Tone) -> String {
 }
 
 /// Percentiles, and how many response times lie between powers of two.
-fn histogram(record: &Record, latency: &LatencyHistogram, tone: Tone) -> String {
+fn histogram(record: &Record, latency: &LatencyHistogram, tone: ColorMode) -> String {
     let right = |title: String| (title, Align::Right);
     let mut head = vec![right("IOPS".into()), right("average".into())];
     head.extend(PERCENTILES.iter().map(|percent| right(format!("{percent}%"))));

@@ -1,13 +1,13 @@
 //! How rounds became steady, as tables: the data of the plots.
 
-use crate::terminal::{Align, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table};
 use tailcut_host::pts::{Convergence, Ending, Track};
 
 /// Rounds that are shown at the most; of more of them the last ones.
 const SHOWN: usize = 30;
 
 /// One line for each round, one column for each tracked figure.
-pub fn convergence(convergence: &Convergence, tone: Tone) -> String {
+pub fn convergence(convergence: &Convergence, tone: ColorMode) -> String {
     let count = convergence.tracks.first().map_or(0, |track| track.values.len());
     if count == 0 {
         return String::new();
@@ -43,7 +43,7 @@ fn shown(track: &Track, value: f64) -> String {
 }
 
 /// The steady-state criteria over the last five rounds: mean, excursion, and the fitted line.
-pub fn window(convergence: &Convergence, tone: Tone) -> String {
+pub fn window(convergence: &Convergence, tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let head = [
         ("", Align::Left),

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::write_json;
 use crate::serve::history::History;
-use crate::terminal::{Tone, Waiting};
+use crate::terminal::{ColorMode, Waiting};
 use arguments::{KvArguments, Listen};
 use log::Log;
 use options::Options;
@@ -95,7 +95,7 @@ fn serve_with(
     let Served { figures, latencies, .. } = server.stop();
     reporter.stopped(&figures);
     if !is_json_only {
-        out.write_all(page::report(&figures, &latencies, Tone::of_stdout()).as_bytes())?;
+        out.write_all(page::report(&figures, &latencies, ColorMode::of_stdout()).as_bytes())?;
     }
     if let Some(file) = &arguments.json {
         write_json(&page::to_json(&figures, &latencies), file, out)?;

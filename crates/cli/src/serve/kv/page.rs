@@ -3,7 +3,7 @@
 use super::store::Store;
 use super::windows::Open;
 use crate::show::{per_second, short_time};
-use crate::terminal::{Align, Ink, Table, Tone};
+use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_host::kv::session::Sums;
 use tailcut_host::kv::session::latency::{Kind, Latencies, Source};
 use tailcut_rt::AnyDrive;
-use tailcut_rt::kv::{Figures, Glance, Server};
+use tailcut_rt::kv::{CurrentCounters, Figures, Server};
 use tailcut_rt::serve::Address;
 
 /// Where it is and how to connect.
@@ -41,8 +41,8 @@ pub fn places(server: &Server<AnyDrive>) -> Vec<String> {
 }
 
 /// A server's status in words, with the rates since `before`.
-pub fn line(now: &Glance, before: &Glance, passed: Duration) -> String {
-    let commands = |glance: &Glance| glance.sums.statistics.cmd_get + glance.sums.statistics.cmd_set;
+pub fn line(now: &CurrentCounters, before: &CurrentCounters, passed: Duration) -> String {
+    let commands = |glance: &CurrentCounters| glance.sums.statistics.cmd_get + glance.sums.statistics.cmd_set;
     // Less than before after `stats reset`.
     let rate = commands(now).saturating_sub(commands(before)) as f64 / passed.as_secs_f64();
     let items = show_count(now.sums.items as f64);
@@ -58,8 +58,8 @@ pub fn line(now: &Glance, before: &Glance, passed: Duration) -> String {
 }
 
 /// The final statistics of a server.
-pub fn report(figures: &Figures, latencies: &Latencies, tone: Tone) -> String {
-    let mut text = format!("\n{}\n", tone.paint(Ink::Heading, "served"));
+pub fn report(figures: &Figures, latencies: &Latencies, tone: ColorMode) -> String {
+    let mut text = format!("\n{}\n", tone.paint(TextRole::Heading, "served"));
     let mut table = Table::new(&[("what", Align::Left), ("how much", Align::Right)], tone);
     for (name, value) in rows(figures) {
         table.row(&[name.to_string(), value]);
@@ -67,17 +67,17 @@ pub fn report(figures: &Figures, latencies: &Latencies, tone: Tone) -> String {
     text += &format!("{table}\n{}\n", times(latencies, tone));
     if let Some(block) = figures.unreadable {
         let warning = format!("block {block} of the drive cannot be read: what is on it could not be found");
-        text += &format!("{}\n", tone.paint(Ink::Warning, &warning));
+        text += &format!("{}\n", tone.paint(TextRole::Warning, &warning));
     }
     if !figures.is_durable {
         let warning = "the drive has failed or does not answer: what was changed last may not be on it";
-        text += &format!("{}\n", tone.paint(Ink::Warning, warning));
+        text += &format!("{}\n", tone.paint(TextRole::Warning, warning));
     }
     text
 }
 
 /// How long commands took.
-fn times(latencies: &Latencies, tone: Tone) -> Table {
+fn times(latencies: &Latencies, tone: ColorMode) -> Table {
     let head = [("command", Align::Left), ("item", Align::Left), ("commands", Align::Right)];
     let head = [&head[..], &[("p50", Align::Right), ("p99", Align::Right), ("p99.9", Align::Right)]].concat();
     let mut table = Table::new(&head, tone);

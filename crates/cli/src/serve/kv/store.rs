@@ -7,9 +7,9 @@ use crate::serve::drive::{Served, consent, load, refuse_duplicates};
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::kv::{Append, Engine, Keep, Settings};
-use tailcut_rt::kv::Making;
+use tailcut_rt::kv::StoreMode;
 use tailcut_rt::kv::finding;
-use tailcut_rt::probe::Purpose;
+use tailcut_rt::probe::OpenPurpose;
 use tailcut_rt::{AnyDrive, Clock};
 use tailcut_ssd::precondition::PreparedState;
 
@@ -19,7 +19,7 @@ pub struct Store {
     settings: Settings,
     /// None if in memory only.
     drive: Option<Served>,
-    making: Making,
+    making: StoreMode,
     /// Of a store that is made.
     parts: u32,
 }
@@ -33,7 +33,7 @@ impl Store {
         let settings = settings(arguments)?;
         let parts = parts(arguments, &settings);
         if arguments.memory_only {
-            return Ok(Store { settings, drive: None, making: Making::Create, parts });
+            return Ok(Store { settings, drive: None, making: StoreMode::Create, parts });
         }
         refuse_duplicates(&arguments.devices)?;
         let mut scenario = Box::<Scenario>::default();
@@ -42,7 +42,8 @@ impl Store {
         }
         let is_emulated = arguments.devices.is_empty();
         let written = load(&mut scenario, arguments.scenario.as_deref(), &arguments.sets, is_emulated)?;
-        let making = if is_emulated || arguments.create { Making::Create } else { Making::OpenOrCreate };
+        let making =
+            if is_emulated || arguments.create { StoreMode::Create } else { StoreMode::OpenOrCreate };
         let drive = Served::alone(
             scenario,
             written,
@@ -50,7 +51,7 @@ impl Store {
             arguments.create,
             consent(arguments.degraded),
         );
-        let purpose = if arguments.create { Purpose::NewStore } else { Purpose::OpenStore };
+        let purpose = if arguments.create { OpenPurpose::NewStore } else { OpenPurpose::OpenStore };
         drive.check_devices(purpose, arguments.force)?;
         Ok(Store { settings, drive: Some(drive), making, parts })
     }

@@ -8,7 +8,7 @@
 //! A drive that is being rebuilt serves no reads that need protection: it has no gate before it is in sync.
 //! The array's superblock passes any gate: it records which drives are reliable.
 
-use super::{Answered, Ask, Drives, Flight, Owner, Presence, Urgency, Waiting};
+use super::{Answered, Ask, Drives, Flight, Owner, Presence, Priority, Waiting};
 use crate::array::DriveId;
 use crate::array::token_scheduling::{Calls, Pace, Progress, Stage, StageTimes};
 use crate::planted::{Rule, holds};
@@ -196,7 +196,7 @@ impl<B> Drives<B> {
     }
 
     /// Sends a request to a drive, or holds it until the token arrives.
-    pub(super) fn ask_at_gate(&mut self, now: Time, drive: DriveId, urgency: Urgency, waiting: Waiting<B>) {
+    pub(super) fn ask_at_gate(&mut self, now: Time, drive: DriveId, urgency: Priority, waiting: Waiting<B>) {
         if !waiting.is_heavy || !self.is_gated(drive) {
             return self.ask_now(now, drive, urgency, waiting);
         }
@@ -290,7 +290,7 @@ impl<B> Drives<B> {
             let gate = self.gate_mut(drive);
             gate.quota -= 1;
             let waiting = gate.held.pop_front().expect("it was there when the epoch began");
-            self.ask_now(now, drive, Urgency::Write, waiting);
+            self.ask_now(now, drive, Priority::Write, waiting);
         }
     }
 
@@ -306,7 +306,7 @@ impl<B> Drives<B> {
         let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
         let owner = Owner::Epoch(gate.epoch);
         let waiting = Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask };
-        self.ask_now(now, drive, Urgency::Write, waiting);
+        self.ask_now(now, drive, Priority::Write, waiting);
         true
     }
 

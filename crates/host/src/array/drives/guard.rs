@@ -1,7 +1,7 @@
 //! Checksums of drives whose layout writes in place: a write waits here until its regions are marked dirty.
 
 use super::gate::NO_EPOCH;
-use super::{Answered, Drives, Owner, Presence, Urgency, Waiting};
+use super::{Answered, Drives, Owner, Presence, Priority, Waiting};
 use crate::Block;
 use crate::array::integrity::Integrity;
 use crate::array::{DriveId, MemberId};
@@ -123,7 +123,7 @@ impl<B: Block> Drives<B> {
     }
 
     /// Sends a request to a drive, or holds a write until its regions are durably marked dirty.
-    pub(super) fn ask_guarded(&mut self, now: Time, drive: DriveId, urgency: Urgency, waiting: Waiting<B>) {
+    pub(super) fn ask_guarded(&mut self, now: Time, drive: DriveId, urgency: Priority, waiting: Waiting<B>) {
         let integrity = self.integrity.as_mut().expect("checksums are kept");
         let is_write = matches!(waiting.ask.op, Op::Write | Op::Trim);
         let is_there = self.members[drive].presence != Presence::Missing;

@@ -9,7 +9,7 @@
 //! writes too fast is slowed down evenly, and never stopped for an epoch.
 
 use super::Epochs;
-use super::cache::{CopyId, Held};
+use super::cache::{CachedContent, CopyId};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
@@ -86,8 +86,8 @@ impl<B: Block> Epochs<B> {
         for index in 0..u64::from(request.blocks) {
             let id = self.cache.enter(request.block + index);
             let held = match is_trim {
-                true => Held::Zeros,
-                false => Held::Data(std::mem::take(&mut request.data[index as usize])),
+                true => CachedContent::Zeros,
+                false => CachedContent::Data(std::mem::take(&mut request.data[index as usize])),
             };
             self.cache.change(id, held);
             self.cache.get_mut(id).holds += 1;
@@ -150,7 +150,7 @@ impl<B: Block> Epochs<B> {
             return core.part_done(now, slot, Status::Success, &Spans::new());
         }
         let blocks = request.block..request.block + u64::from(request.blocks);
-        let id = self.waiter(super::waiting::Who::Host(slot));
+        let id = self.waiter(super::waiting::WaitReason::Host(slot));
         for block in blocks {
             for place in self.shape.places(block).iter() {
                 self.wait_for(now, id, place.drive);

@@ -5,7 +5,7 @@ use crate::array::DriveId;
 
 /// Purpose of a request: packed into the token that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum RequestPurpose {
     /// A part of a host read: its slot among the requests.
     Read(u32),
     /// A part of a host read on a drive that had the token already: its epoch does not wait for it.
@@ -26,36 +26,36 @@ pub enum Asked {
     Clear(DriveId),
 }
 
-impl Asked {
+impl RequestPurpose {
     /// Packs the purpose into a token.
     pub fn pack(self) -> u64 {
         let (kind, id) = match self {
-            Asked::Read(id) => (0, id),
-            Asked::Descriptor(id) => (1, id),
-            Asked::BatchWrite(id) => (2, id),
-            Asked::Flush(drive) => (3, drive.get()),
-            Asked::Recovery => (4, 0),
-            Asked::Compare(id) => (5, id.0),
-            Asked::Work(id) => (6, id),
-            Asked::Clear(drive) => (7, drive.get()),
-            Asked::Met(id) => (8, id),
+            RequestPurpose::Read(id) => (0, id),
+            RequestPurpose::Descriptor(id) => (1, id),
+            RequestPurpose::BatchWrite(id) => (2, id),
+            RequestPurpose::Flush(drive) => (3, drive.get()),
+            RequestPurpose::Recovery => (4, 0),
+            RequestPurpose::Compare(id) => (5, id.0),
+            RequestPurpose::Work(id) => (6, id),
+            RequestPurpose::Clear(drive) => (7, drive.get()),
+            RequestPurpose::Met(id) => (8, id),
         };
         kind << 32 | u64::from(id)
     }
 
     /// Unpacks a token.
-    pub fn unpack(number: u64) -> Asked {
+    pub fn unpack(number: u64) -> RequestPurpose {
         let id = number as u32;
         match number >> 32 {
-            0 => Asked::Read(id),
-            1 => Asked::Descriptor(id),
-            2 => Asked::BatchWrite(id),
-            3 => Asked::Flush(DriveId::new(id)),
-            4 => Asked::Recovery,
-            5 => Asked::Compare(CopyId(id)),
-            6 => Asked::Work(id),
-            7 => Asked::Clear(DriveId::new(id)),
-            8 => Asked::Met(id),
+            0 => RequestPurpose::Read(id),
+            1 => RequestPurpose::Descriptor(id),
+            2 => RequestPurpose::BatchWrite(id),
+            3 => RequestPurpose::Flush(DriveId::new(id)),
+            4 => RequestPurpose::Recovery,
+            5 => RequestPurpose::Compare(CopyId(id)),
+            6 => RequestPurpose::Work(id),
+            7 => RequestPurpose::Clear(DriveId::new(id)),
+            8 => RequestPurpose::Met(id),
             kind => unreachable!("kind {kind} was never given out"),
         }
     }

@@ -1,14 +1,14 @@
 //! Writes of copies to their drive, some at a time: listed in a descriptor first, then written.
 
-use super::cache::{CopyId, Held, Listing};
-use super::descriptor::{Descriptor, ENTRIES_MOST, Listed, Mark};
+use super::cache::{CachedContent, CopyId, Listing};
+use super::descriptor::{Descriptor, DescriptorEntry, ENTRIES_MOST, Mark};
 use super::line::Written;
 use super::planted::{Rule, holds};
-use super::{Asked, Epochs};
+use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -35,7 +35,7 @@ struct Part<B> {
     /// Block on the drive.
     block: u64,
     mark: Mark,
-    content: Held<B>,
+    content: CachedContent<B>,
     is_listed: bool,
 }
 
@@ -143,16 +143,20 @@ impl<B: Block> Epochs<B> {
         let parts = self.batches[id as usize].parts.iter().filter(|part| part.is_listed);
         let listed = |part: &Part<B>| {
             let entry = self.cache.get(part.copy.entry());
-            Listed { block: entry.block, mark: part.mark, before: entry.copies[part.copy.copy()].durable }
+            DescriptorEntry {
+                block: entry.block,
+                mark: part.mark,
+                before: entry.copies[part.copy.copy()].durable,
+            }
         };
-        let entries: Vec<Listed> = parts.map(listed).collect();
+        let entries: Vec<DescriptorEntry> = parts.map(listed).collect();
         self.send_descriptor(now, core, id, entries);
         if !holds(Rule::ListFirst) {
             self.write_parts(now, core, id);
         }
     }
 
-    fn send_descriptor(&mut self, now: Time, core: &mut Core<B>, id: u32, entries: Vec<Listed>) {
+    fn send_descriptor(&mut self, now: Time, core: &mut Core<B>, id: u32, entries: Vec<DescriptorEntry>) {
         self.sequence += 1;
         self.figures.descriptors += 1;
         let batch = &self.batches[id as usize];
@@ -162,8 +166,8 @@ impl<B: Block> Epochs<B> {
         data.push(B::encode(&descriptor.encode()));
         let (op, class, block) = (Op::Write, Class::DEFAULT, self.first_slot + u64::from(slot));
         let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
-        let owner = Owner::Layout(Asked::Descriptor(id).pack());
-        core.drives.ask(now, batch.drive, Urgency::Write, owner, ask);
+        let owner = Owner::Layout(RequestPurpose::Descriptor(id).pack());
+        core.drives.ask(now, batch.drive, Priority::Write, owner, ask);
     }
 
     /// Merges the entries of several slots into one.
@@ -181,7 +185,7 @@ impl<B: Block> Epochs<B> {
                 if let Some(Listing { slot, mark, before }) = entry.copies[copy.copy()].listing
                     && slot == from
                 {
-                    entries.push(Listed { block: entry.block, mark, before });
+                    entries.push(DescriptorEntry { block: entry.block, mark, before });
                 }
             }
         }
@@ -273,9 +277,10 @@ impl<B: Block> Epochs<B> {
         let parts = std::mem::take(&mut batch.parts);
         let mut rest = &parts[..];
         while let Some(first) = rest.first() {
-            let is_trim = first.content == Held::Zeros;
+            let is_trim = first.content == CachedContent::Zeros;
             let goes_on = |(offset, part): &(usize, &Part<B>)| {
-                part.block == first.block + *offset as u64 && (part.content == Held::Zeros) == is_trim
+                part.block == first.block + *offset as u64
+                    && (part.content == CachedContent::Zeros) == is_trim
             };
             let count = rest.iter().enumerate().take(self.most).take_while(goes_on).count();
             self.write_run(now, core, id, &rest[..count], is_trim);
@@ -293,20 +298,26 @@ impl<B: Block> Epochs<B> {
         let mut data = core.drives.memory();
         for part in parts {
             match &part.content {
-                Held::Data(block) => {
+                CachedContent::Data(block) => {
                     let mut block = block.clone();
                     block.seal(seal_of(drive, part.block, 0));
                     data.push(block);
                 }
-                Held::Lost => data.push(B::encode(b"lost")),
-                Held::Zeros | Held::Unknown => {}
+                CachedContent::Lost => data.push(B::encode(b"lost")),
+                CachedContent::Zeros | CachedContent::Unknown => {}
             }
         }
         self.batches[id as usize].pending += 1;
         let op = if is_trim { Op::Trim } else { Op::Write };
         let (block, blocks, class) = (parts[0].block, parts.len() as u32, Class::DEFAULT);
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
-        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Asked::BatchWrite(id).pack()), ask);
+        core.drives.ask(
+            now,
+            drive,
+            Priority::Write,
+            Owner::Layout(RequestPurpose::BatchWrite(id).pack()),
+            ask,
+        );
     }
 
     /// A write of a batch has completed, successfully or not.

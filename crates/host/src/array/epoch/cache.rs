@@ -29,7 +29,7 @@ impl CopyId {
 
 /// The content of a block.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Held<B> {
+pub enum CachedContent<B> {
     /// Unknown: the drives have the content, and a read is in flight.
     Unknown,
     /// Zeros: it was trimmed.
@@ -40,22 +40,22 @@ pub enum Held<B> {
     Lost,
 }
 
-impl<B: Block> Held<B> {
+impl<B: Block> CachedContent<B> {
     /// Checksum of the content.
     pub fn checksum(&self) -> u32 {
         match self {
-            Held::Data(block) => block.checksum(),
-            Held::Lost => 1,
-            Held::Unknown | Held::Zeros => B::default().checksum(),
+            CachedContent::Data(block) => block.checksum(),
+            CachedContent::Lost => 1,
+            CachedContent::Unknown | CachedContent::Zeros => B::default().checksum(),
         }
     }
 
     /// The content as returned by a read, if known.
     pub fn known(&self) -> Option<B> {
         match self {
-            Held::Unknown | Held::Lost => None,
-            Held::Zeros => Some(B::default()),
-            Held::Data(block) => Some(block.clone()),
+            CachedContent::Unknown | CachedContent::Lost => None,
+            CachedContent::Zeros => Some(B::default()),
+            CachedContent::Data(block) => Some(block.clone()),
         }
     }
 }
@@ -92,7 +92,7 @@ pub struct Entry<B> {
     /// Version; versions count the changes of all blocks.
     pub version: u64,
     /// Its content.
-    pub held: Held<B>,
+    pub held: CachedContent<B>,
     /// Number of holds that keep it in the cache.
     pub holds: u32,
     /// Outstanding reads of its content on drives: it must not be overwritten meanwhile.
@@ -170,7 +170,7 @@ impl<B: Block> Cache<B> {
                 id
             }
             None => {
-                let (copies, held) = ([Copy::default(); MOST_COPIES], Held::Unknown);
+                let (copies, held) = ([Copy::default(); MOST_COPIES], CachedContent::Unknown);
                 self.entries.push(Entry {
                     block,
                     version: 0,
@@ -188,7 +188,7 @@ impl<B: Block> Cache<B> {
     }
 
     /// Sets new content for an entry.
-    pub fn change(&mut self, id: u32, held: Held<B>) {
+    pub fn change(&mut self, id: u32, held: CachedContent<B>) {
         self.version += 1;
         let entry = &mut self.entries[id as usize];
         (entry.held, entry.version) = (held, self.version);
@@ -209,7 +209,8 @@ impl<B: Block> Cache<B> {
         );
         if entry.version > 0 {
             // Most entries have only been read: nothing to reset.
-            (entry.version, entry.held, entry.copies) = (0, Held::Unknown, [Copy::default(); MOST_COPIES]);
+            (entry.version, entry.held, entry.copies) =
+                (0, CachedContent::Unknown, [Copy::default(); MOST_COPIES]);
         }
         self.index[entry.block as usize] = 0;
         self.free.push(id);

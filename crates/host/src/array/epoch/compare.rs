@@ -5,11 +5,11 @@ use super::descriptor::Mark;
 use super::geometry::Place;
 use super::planted::{Rule, holds};
 use super::recovery::Stage;
-use super::{Asked, Epochs};
+use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{MOST_COPIES, seal_of};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
@@ -83,8 +83,8 @@ impl<B: Block> Epochs<B> {
         let place = self.shape.places(comparison.block)[copy];
         let (class, block) = (Class::DEFAULT, place.block);
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
-        let owner = Owner::Layout(Asked::Compare(CopyId::new(id, copy)).pack());
-        core.drives.ask(now, place.drive, Urgency::Write, owner, ask);
+        let owner = Owner::Layout(RequestPurpose::Compare(CopyId::new(id, copy)).pack());
+        core.drives.ask(now, place.drive, Priority::Write, owner, ask);
     }
 
     /// The read or write of a copy has completed.

@@ -4,7 +4,7 @@ use crate::array::config::whole_blocks;
 use crate::array::reads::MOST_COPIES;
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::Nanos;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 tailcut_base::choice! {
     /// Isolation of reads from a drive's own work (Shin 2017, section 5.4.2; its third mode, MIX, is the
@@ -97,7 +97,7 @@ pub(super) fn copies_in(shape: u64) -> u32 {
 }
 
 impl Configure for EpochConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(visit, "mode", "What is done so that reads do not meet a drive's own work.", &mut self.mode);
         count_u32(
             visit,

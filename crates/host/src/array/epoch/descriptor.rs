@@ -27,7 +27,7 @@ pub struct Mark {
 
 /// A block that a drive is about to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct DescriptorEntry {
     /// Block number of the host.
     pub block: u64,
     /// The new version.
@@ -46,7 +46,7 @@ pub struct Descriptor {
     /// Counts the descriptors of the array.
     pub sequence: u64,
     /// The blocks.
-    pub entries: Vec<Listed>,
+    pub entries: Vec<DescriptorEntry>,
 }
 
 impl Descriptor {
@@ -61,7 +61,7 @@ impl Descriptor {
         bytes.extend(self.slot.to_le_bytes());
         bytes.extend(FORMAT.to_le_bytes());
         bytes.extend(self.sequence.to_le_bytes());
-        for Listed { block, mark, before } in &self.entries {
+        for DescriptorEntry { block, mark, before } in &self.entries {
             for number in [*block, mark.version, before.version] {
                 bytes.extend(number.to_le_bytes());
             }
@@ -88,9 +88,10 @@ impl Descriptor {
         let entry = |at: usize| {
             let mark = Mark { version: u64_at(at + 8)?, sum: u32_at(at + 24)? };
             let before = Mark { version: u64_at(at + 16)?, sum: u32_at(at + 28)? };
-            Some(Listed { block: u64_at(at)?, mark, before })
+            Some(DescriptorEntry { block: u64_at(at)?, mark, before })
         };
-        let entries: Option<Vec<Listed>> = (0..count).map(|index| entry(HEAD + ENTRY * index)).collect();
+        let entries: Option<Vec<DescriptorEntry>> =
+            (0..count).map(|index| entry(HEAD + ENTRY * index)).collect();
         Some(Descriptor { array, slot: u32_at(32)?, sequence: u64_at(40)?, entries: entries? })
     }
 }
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     fn descriptor(entries: usize) -> Descriptor {
-        let entry = |n: u64| Listed {
+        let entry = |n: u64| DescriptorEntry {
             block: n * 7,
             mark: Mark { version: n + 9, sum: n as u32 },
             before: Mark { version: n, sum: !n as u32 },

@@ -55,14 +55,14 @@ use super::core::Core;
 use super::drives::{Answered, Presence};
 use super::layout::{Condition, Layout};
 use super::raid::ScrubReport;
-use super::reads::Done;
+use super::reads::ReadResult;
 use super::record::{RECORD_BLOCKS, Record};
-use super::token_scheduling::{EpochFigures, StageTimes, Turn};
+use super::token_scheduling::{EpochFigures, StageTimes, TokenRotation};
 use crate::Block;
 use crate::array::{DriveId, numbers};
 use crate::disk::{BLOCK_BYTES, Disk};
 use admission::Admission;
-use asked::Asked;
+use asked::RequestPurpose;
 use batch::Batch;
 use cache::Cache;
 use geometry::Geometry;
@@ -84,7 +84,7 @@ pub struct Epochs<B: Block> {
     most: usize,
     cache: Cache<B>,
     lines: IdVec<DriveId, Line>,
-    turn: Turn,
+    turn: TokenRotation,
     /// Blocks that could leave the cache once the superblock is written.
     unrecorded: Vec<u32>,
     batches: Vec<Batch<B>>,
@@ -149,7 +149,7 @@ impl<B: Block> Epochs<B> {
             most: core.drives.most_blocks() as usize,
             cache: Cache::new(&shape, version),
             lines: (0..drives).map(|_| Line::new(slots)).collect(),
-            turn: Turn::new(shape.members()),
+            turn: TokenRotation::new(shape.members()),
             shape,
             unrecorded: Vec::new(),
             batches: Vec::new(),
@@ -303,27 +303,27 @@ impl<B: Block> Layout<B> for Epochs<B> {
         self.run(now, core);
     }
 
-    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>) {
-        match Asked::unpack(done.wanted.token) {
-            Asked::Read(slot) => {
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: ReadResult<B>) {
+        match RequestPurpose::unpack(done.wanted.token) {
+            RequestPurpose::Read(slot) => {
                 self.drained(now, core, done.wanted.drive);
                 self.part_read(now, core, slot, done);
             }
-            Asked::Met(slot) => self.part_read(now, core, slot, done),
-            Asked::Work(id) => self.work_read(now, core, id, done),
+            RequestPurpose::Met(slot) => self.part_read(now, core, slot, done),
+            RequestPurpose::Work(id) => self.work_read(now, core, id, done),
             asked => unreachable!("nothing is read for {asked:?}"),
         }
         self.run(now, core);
     }
 
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
-        match Asked::unpack(token) {
-            Asked::Descriptor(id) => self.listed(now, core, id, answer),
-            Asked::BatchWrite(id) => self.batch_written(now, core, id, answer),
-            Asked::Flush(drive) => self.flushed(now, core, drive, answer),
-            Asked::Recovery => self.recovery_answered(now, core, answer),
-            Asked::Compare(id) => self.compare_answered(now, core, id, answer),
-            Asked::Clear(drive) => self.cleared(now, core, drive, answer),
+        match RequestPurpose::unpack(token) {
+            RequestPurpose::Descriptor(id) => self.listed(now, core, id, answer),
+            RequestPurpose::BatchWrite(id) => self.batch_written(now, core, id, answer),
+            RequestPurpose::Flush(drive) => self.flushed(now, core, drive, answer),
+            RequestPurpose::Recovery => self.recovery_answered(now, core, answer),
+            RequestPurpose::Compare(id) => self.compare_answered(now, core, id, answer),
+            RequestPurpose::Clear(drive) => self.cleared(now, core, drive, answer),
             asked => unreachable!("no drive is asked for {asked:?}"),
         }
         self.run(now, core);

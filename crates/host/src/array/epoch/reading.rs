@@ -2,12 +2,12 @@
 
 use super::geometry::Place;
 use super::planted::{Rule, holds};
-use super::work::Purpose;
-use super::{Asked, Epochs};
+use super::work::WorkPurpose;
+use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::Urgency;
-use crate::array::reads::{Around, Done, Wanted};
+use crate::array::drives::Priority;
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
 use crate::disk::Mirror;
 use std::ops::Range;
 use tailcut_base::{Class, Spans, Status, Time};
@@ -67,16 +67,17 @@ impl<B: Block> Epochs<B> {
             Some(copy) => self.shape.places(run.start)[copy],
             None => self.choose(core, class, run.start, blocks),
         };
-        let around = if mirror == Mirror::Any { core.around(now, drive) } else { Around::Later };
+        let around = if mirror == Mirror::Any { core.around(now, drive) } else { ReconstructWhen::Later };
         let token = match core.drives.is_at_work(drive) {
-            true => Asked::Met(slot).pack(),
+            true => RequestPurpose::Met(slot).pack(),
             false => {
                 self.lines[drive].reads += 1;
-                Asked::Read(slot).pack()
+                RequestPurpose::Read(slot).pack()
             }
         };
-        let urgency = Urgency::Read;
-        let wanted = Wanted { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
+        let urgency = Priority::Read;
+        let wanted =
+            BlockRead { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
         core.requests.expect(slot, 1);
         core.reads.begin(now, &mut core.drives, wanted);
     }
@@ -109,7 +110,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A part of a read has completed, successfully or not.
-    pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: Done<B>) {
+    pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: ReadResult<B>) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (first, _) = self.shape.host_block(place).expect("it holds data");
         let run = first..first + u64::from(done.wanted.blocks);
@@ -127,7 +128,7 @@ impl<B: Block> Epochs<B> {
             run.clone().for_each(|block| self.read_stored(now, core, slot, block..block + 1));
         }
         if done.damaged && self.is_serving() {
-            self.look_after(now, core, Purpose::Repair, run.clone());
+            self.look_after(now, core, WorkPurpose::Repair, run.clone());
         }
         core.drives.recycle(done.data);
         core.part_done(now, slot, status, &done.spans);

@@ -10,11 +10,11 @@ use super::compare::Comparison;
 use super::descriptor::{Descriptor, Mark};
 use super::planted::{Rule, holds};
 use super::walk::Task;
-use super::{Asked, Epochs};
+use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use std::collections::BTreeMap;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
@@ -115,7 +115,7 @@ impl<B: Block> Epochs<B> {
         self.recovery.pending += 1;
         let (class, data) = (Class::DEFAULT, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
-        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Asked::Recovery.pack()), ask);
+        core.drives.ask(now, drive, Priority::Write, Owner::Layout(RequestPurpose::Recovery.pack()), ask);
     }
 
     /// Starts reading the descriptors of an array being opened.

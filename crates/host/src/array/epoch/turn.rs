@@ -1,11 +1,11 @@
 //! The token: which group holds it, when an epoch starts, and when it ends.
 
 use super::planted::{Rule, holds};
-use super::{Asked, Epochs};
+use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::token_scheduling::Stage;
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -126,9 +126,9 @@ impl<B: Block> Epochs<B> {
         }
         let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
-        let owner = Owner::Layout(Asked::Flush(drive).pack());
+        let owner = Owner::Layout(RequestPurpose::Flush(drive).pack());
         line.flushed_life = line.life;
-        core.drives.ask(now, drive, Urgency::Write, owner, ask);
+        core.drives.ask(now, drive, Priority::Write, owner, ask);
     }
 
     /// The flush of a drive has completed, successfully or not.

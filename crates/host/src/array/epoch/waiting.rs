@@ -10,14 +10,14 @@ use tailcut_base::{Spans, Status, Time};
 /// A wait for durability.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter {
-    who: Who,
+    reason: WaitReason,
     /// Dirty lists that have not advanced far enough yet.
     pending: u32,
 }
 
-/// The object of a wait.
+/// What is waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum WaitReason {
     /// A request of the host.
     Host(u32),
     /// Blocks under scrub or repair.
@@ -28,7 +28,7 @@ impl<B: Block> Epochs<B> {
     /// A flush of the host waits for all dirty copies: about an epoch of each group.
     pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
         core.requests.expect(slot, 1);
-        let id = self.waiter(Who::Host(slot));
+        let id = self.waiter(WaitReason::Host(slot));
         for drive in self.lines.ids() {
             if holds(Rule::FlushBoth) || self.shape.group(drive) == 0 {
                 self.wait_for(now, id, drive);
@@ -38,8 +38,8 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Creates a waiter with one pending count; [`Epochs::pass`] completes its setup.
-    pub(super) fn waiter(&mut self, who: Who) -> u32 {
-        let waiter = Waiter { who, pending: 1 };
+    pub(super) fn waiter(&mut self, reason: WaitReason) -> u32 {
+        let waiter = Waiter { reason, pending: 1 };
         match self.free_waiters.pop() {
             Some(id) => {
                 self.waiters[id as usize] = waiter;
@@ -67,14 +67,14 @@ impl<B: Block> Epochs<B> {
         if waiter.pending > 0 {
             return;
         }
-        let who = waiter.who;
+        let who = waiter.reason;
         self.free_waiters.push(id);
         match who {
-            Who::Host(slot) => {
+            WaitReason::Host(slot) => {
                 let status = if self.has_failed { Status::MediaError } else { Status::Success };
                 core.part_done(now, slot, status, &Spans::new());
             }
-            Who::Work(id) => self.end_work(now, core, id),
+            WaitReason::Work(id) => self.end_work(now, core, id),
         }
     }
 

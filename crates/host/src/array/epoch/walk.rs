@@ -3,12 +3,12 @@
 
 use super::geometry::Place;
 use super::planted::{Rule, holds};
-use super::work::Purpose;
-use super::{Asked, Epochs};
+use super::work::WorkPurpose;
+use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::raid::ScrubReport;
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
@@ -80,9 +80,9 @@ impl<B: Block> Epochs<B> {
             let blocks = (end - block).min(self.most as u64) as u32;
             let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
             let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
-            let owner = Owner::Layout(Asked::Clear(drive).pack());
+            let owner = Owner::Layout(RequestPurpose::Clear(drive).pack());
             self.lines[drive].clearing += 1;
-            core.drives.ask(now, drive, Urgency::Write, owner, ask);
+            core.drives.ask(now, drive, Priority::Write, owner, ask);
         }
     }
 
@@ -149,7 +149,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// The next extent of a pass, if one may start.
-    fn next_run(&mut self, now: Time, core: &Core<B>, at: usize) -> Option<(Purpose, Range<u64>)> {
+    fn next_run(&mut self, now: Time, core: &Core<B>, at: usize) -> Option<(WorkPurpose, Range<u64>)> {
         let most = RUN_MOST.min(self.most as u64);
         let is_clearing = self.is_clearing(self.walks[at].task);
         let walk = &mut self.walks[at];
@@ -157,11 +157,11 @@ impl<B: Block> Epochs<B> {
             return None;
         }
         let (purpose, host) = match walk.task {
-            Task::Scrub => (Purpose::Scrub(walk.id), walk.next),
+            Task::Scrub => (WorkPurpose::Scrub(walk.id), walk.next),
             Task::Rebuild(drive) => {
                 walk.next = self.shape.used_from(Place { drive, block: walk.next });
                 let place = Place { drive, block: walk.next };
-                (Purpose::Fill(walk.id, drive), self.shape.host_block(place)?.0)
+                (WorkPurpose::Fill(walk.id, drive), self.shape.host_block(place)?.0)
             }
         };
         let first = walk.next;

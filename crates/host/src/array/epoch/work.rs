@@ -2,22 +2,22 @@
 //! Meanwhile they are held in the cache, so that writes of the host take precedence and nothing else writes
 //! them.
 
-use super::cache::{CopyId, Held};
+use super::cache::{CachedContent, CopyId};
 use super::geometry::Place;
 use super::planted::{Rule, holds};
-use super::waiting::Who;
-use super::{Asked, Epochs};
+use super::waiting::WaitReason;
+use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::Urgency;
-use crate::array::reads::{Around, Done, MOST_COPIES, Wanted};
+use crate::array::drives::Priority;
+use crate::array::reads::{BlockRead, MOST_COPIES, ReadResult, ReconstructWhen};
 use std::ops::Range;
 use tailcut_base::{Class, Status, Time};
 
 /// Why blocks are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum WorkPurpose {
     /// A read has found an error.
     Repair,
     /// Scrub: the pass.
@@ -29,7 +29,7 @@ pub enum Purpose {
 /// Blocks being processed.
 #[derive(Debug)]
 pub struct Work<B> {
-    purpose: Purpose,
+    purpose: WorkPurpose,
     /// First block of the host.
     first: u64,
     blocks: usize,
@@ -47,7 +47,13 @@ pub struct Work<B> {
 
 impl<B: Block> Epochs<B> {
     /// Starts processing contiguous blocks of the host, at most as many as fit in a drive request.
-    pub(super) fn look_after(&mut self, now: Time, core: &mut Core<B>, purpose: Purpose, run: Range<u64>) {
+    pub(super) fn look_after(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        purpose: WorkPurpose,
+        run: Range<u64>,
+    ) {
         let id = self.free_works.pop().unwrap_or_else(|| {
             let (found, versions) = (Default::default(), Default::default());
             let (entries, is_asked) = (Vec::new(), [false; MOST_COPIES]);
@@ -81,7 +87,7 @@ impl<B: Block> Epochs<B> {
             work.entries.push(entry);
         }
         for (copy, &place) in self.shape.places(run.start).iter().enumerate() {
-            let is_target = matches!(purpose, Purpose::Fill(_, drive) if drive == place.drive);
+            let is_target = matches!(purpose, WorkPurpose::Fill(_, drive) if drive == place.drive);
             let blocks = (run.end - run.start) as u32;
             if !is_target && core.drives.serves(place.drive, place.block..place.block + u64::from(blocks)) {
                 self.works[id as usize].is_asked[copy] = true;
@@ -93,9 +99,10 @@ impl<B: Block> Epochs<B> {
 
     fn read_copy(&mut self, now: Time, core: &mut Core<B>, id: u32, place: Place, blocks: u32) {
         let Place { drive, block } = place;
-        let (class, urgency, around) = (Class::DEFAULT, Urgency::Background, Around::Later);
-        let token = Asked::Work(id).pack();
-        let wanted = Wanted { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
+        let (class, urgency, around) = (Class::DEFAULT, Priority::Background, ReconstructWhen::Later);
+        let token = RequestPurpose::Work(id).pack();
+        let wanted =
+            BlockRead { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
         let work = &mut self.works[id as usize];
         let first = (block - work.first) as usize;
@@ -108,7 +115,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// The read of some blocks from a drive has completed.
-    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: u32, mut done: Done<B>) {
+    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: u32, mut done: ReadResult<B>) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
         let first = (block - self.works[id as usize].first) as usize;
@@ -133,15 +140,15 @@ impl<B: Block> Epochs<B> {
         let (first, blocks, purpose) = (work.first, work.blocks, work.purpose);
         for index in 0..blocks {
             match purpose {
-                Purpose::Fill(_, drive) => self.fill(now, core, id, index, drive),
-                Purpose::Repair | Purpose::Scrub(_) => self.compare(now, core, id, index),
+                WorkPurpose::Fill(_, drive) => self.fill(now, core, id, index, drive),
+                WorkPurpose::Repair | WorkPurpose::Scrub(_) => self.compare(now, core, id, index),
             }
             let entry = self.works[id as usize].entries[index];
             self.cache.get_mut(entry).holds -= 1;
             self.leave_if_done(now, core, entry);
         }
         // It ends when its changes are durable.
-        let waiter = self.waiter(Who::Work(id));
+        let waiter = self.waiter(WaitReason::Work(id));
         for place in self.shape.places(first).iter() {
             self.wait_for(now, waiter, place.drive);
         }
@@ -154,7 +161,7 @@ impl<B: Block> Epochs<B> {
         let (entry, block) = (work.entries[index], work.first + index as u64);
         let places = self.shape.places(block);
         let target = places.iter().position(|place| place.drive == drive).expect("it has a copy");
-        if self.cache.get(entry).held == Held::Unknown || !holds(Rule::FillInCache) {
+        if self.cache.get(entry).held == CachedContent::Unknown || !holds(Rule::FillInCache) {
             let is_source = |&copy: &usize| {
                 copy != target && places.get(copy).is_some_and(|place| core.drives.is_in_sync(place.drive))
             };
@@ -189,9 +196,9 @@ impl<B: Block> Epochs<B> {
         let is_right: [bool; MOST_COPIES] =
             std::array::from_fn(|copy| is_same_as_right(&found[copy]) || spared(copy));
         let held = match right {
-            Some(content) if *content == B::default() => Held::Zeros,
-            Some(content) => Held::Data(content.clone()),
-            None => Held::Lost,
+            Some(content) if *content == B::default() => CachedContent::Zeros,
+            Some(content) => CachedContent::Data(content.clone()),
+            None => CachedContent::Lost,
         };
         let sum = held.checksum();
         self.cache.change(entry, held);
@@ -204,12 +211,12 @@ impl<B: Block> Epochs<B> {
     /// Compares the copies of a block that has not been written meanwhile. The majority counts.
     fn compare(&mut self, now: Time, core: &mut Core<B>, id: u32, index: usize) {
         let work = &mut self.works[id as usize];
-        let (entry, is_scrub) = (work.entries[index], work.purpose != Purpose::Repair);
+        let (entry, is_scrub) = (work.entries[index], work.purpose != WorkPurpose::Repair);
         let is_asked = work.is_asked;
         let places = self.shape.places(work.first + index as u64);
         let found: [Option<B>; MOST_COPIES] = std::array::from_fn(|copy| work.found[copy][index].take());
         let serves = |copy: usize| is_asked[copy] && core.drives.is_in_sync(places[copy].drive);
-        if self.cache.get(entry).held != Held::Unknown {
+        if self.cache.get(entry).held != CachedContent::Unknown {
             // Copies still to be written become right anyway; durable ones do not. A read that overlapped a write
             // shows nothing: its checksum may be that of the other version.
             let cached = self.cache.get(entry);
@@ -278,7 +285,7 @@ impl<B: Block> Epochs<B> {
     ) {
         for (block, content) in (first..).zip(content) {
             let entry = self.cache.enter(block);
-            if self.cache.get(entry).held != Held::Unknown {
+            if self.cache.get(entry).held != CachedContent::Unknown {
                 continue;
             }
             let places = self.shape.places(block);
@@ -298,8 +305,8 @@ impl<B: Block> Epochs<B> {
         let Work { purpose, first, blocks, .. } = self.works[id as usize];
         self.free_works.push(id);
         match purpose {
-            Purpose::Repair => {}
-            Purpose::Scrub(walk) | Purpose::Fill(walk, _) => {
+            WorkPurpose::Repair => {}
+            WorkPurpose::Scrub(walk) | WorkPurpose::Fill(walk, _) => {
                 self.unit_done(now, core, walk, first..first + blocks as u64)
             }
         }

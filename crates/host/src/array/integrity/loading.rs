@@ -5,7 +5,7 @@ use super::area::RegionId;
 use super::{Integrity, Wish};
 use crate::Block;
 use crate::array::DriveId;
-use crate::array::drives::{Answered, Ask, Urgency};
+use crate::array::drives::{Answered, Ask, Priority};
 use std::ops::Range;
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Status, Time};
@@ -109,5 +109,5 @@ fn one(block: u64) -> Range<u64> {
 fn read<B>(drive: DriveId, range: Range<u64>) -> Wish<B> {
     let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
     let (block, blocks) = (range.start, (range.end - range.start) as u32);
-    (drive, Urgency::Read, Ask { op, fua: false, fail_fast: false, class, block, blocks, data })
+    (drive, Priority::Read, Ask { op, fua: false, fail_fast: false, class, block, blocks, data })
 }

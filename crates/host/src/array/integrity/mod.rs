@@ -26,7 +26,7 @@ mod regions;
 pub use area::{Area, RegionId};
 
 use crate::Block;
-use crate::array::drives::{Answered, Ask, Urgency};
+use crate::array::drives::{Answered, Ask, Priority};
 use crate::array::reads::Checksums;
 use crate::array::{DriveId, MemberId};
 use crate::planted::{Rule, holds};
@@ -38,7 +38,7 @@ use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
 /// A request to a drive, with its urgency.
-pub(super) type Wish<B> = (DriveId, Urgency, Ask<B>);
+pub(super) type Wish<B> = (DriveId, Priority, Ask<B>);
 
 /// Maximum dirty regions per drive before the oldest are cleaned early: 4096, or 16 GiB.
 const MOST_DIRTY: usize = 4096;
@@ -297,10 +297,10 @@ impl<B: Block> Integrity<B> {
         let Some(mark) = member.regions.next_mark(&self.area) else { return };
         let block = member.regions.owner().marks(mark, member.regions.marks(&self.area, mark));
         self.marked += 1;
-        self.write(drive, Urgency::Read, self.area.mark_at(mark), true, &block);
+        self.write(drive, Priority::Read, self.area.mark_at(mark), true, &block);
     }
 
-    fn write(&mut self, drive: DriveId, urgency: Urgency, block: u64, fua: bool, bytes: &[u8]) {
+    fn write(&mut self, drive: DriveId, urgency: Priority, block: u64, fua: bool, bytes: &[u8]) {
         let (op, class, data) = (Op::Write, Class::DEFAULT, vec![B::encode(bytes)]);
         self.wishes.push((drive, urgency, Ask { op, fua, fail_fast: false, class, block, blocks: 1, data }));
     }
@@ -332,7 +332,7 @@ impl<B: Block> Integrity<B> {
             let first = self.area.first_of(region);
             let sums = self.sums.dump(drive, first..first + codec::SUMS as u64);
             let block = regions.owner().sums(region, regions.generation(region), sums);
-            self.write(drive, Urgency::Background, self.area.sums_at(region), false, &block);
+            self.write(drive, Priority::Background, self.area.sums_at(region), false, &block);
         }
     }
 
@@ -367,7 +367,7 @@ impl<B: Block> Integrity<B> {
             member.pending = 1;
             let (class, data) = (Class::DEFAULT, Vec::new());
             let ask = Ask { op: Op::Flush, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
-            return self.wishes.push((drive, Urgency::Background, ask));
+            return self.wishes.push((drive, Priority::Background, ask));
         }
         let is_good = !member.has_failed;
         self.cleaned += member.regions.cleaned(now, self.idle, &self.area, is_good);

@@ -23,7 +23,7 @@ use super::token::Token;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
 use crate::disk::BLOCK_BYTES;
 use crate::planted::{Rule, holds};
@@ -353,7 +353,7 @@ impl<B: Block> Log<B> {
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
         let ask = Ask { op, fua, fail_fast: false, class, block, blocks: 1, data };
         let is_late = self.rows.closed() >= 2 * self.checkpoint.every;
-        let urgency = if is_late || self.needs_cover() { Urgency::Write } else { Urgency::Background };
+        let urgency = if is_late || self.needs_cover() { Priority::Write } else { Priority::Background };
         core.drives.ask(now, drive, urgency, Owner::Layout(Token::Checkpoint.into()), ask);
         self.checkpoint.in_flight += 1;
         self.figures.checkpoint_blocks += 1;

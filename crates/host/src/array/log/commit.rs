@@ -10,7 +10,7 @@ use super::token::Token;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
 
 /// A waiter for a commit.
@@ -114,7 +114,7 @@ impl<B: Block> Log<B> {
         let class = Class::DEFAULT;
         let (op, data) = (Op::Flush, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
-        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(token.into()), ask);
+        core.drives.ask(now, drive, Priority::Write, Owner::Layout(token.into()), ask);
     }
 
     /// The flush of a drive has completed.

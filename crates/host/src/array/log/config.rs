@@ -2,7 +2,7 @@
 
 use crate::array::config::whole_blocks;
 use crate::disk::BLOCK_BYTES;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 tailcut_base::choice! {
     /// Which row of segments is collected next.
@@ -102,7 +102,7 @@ impl LogConfig {
 }
 
 impl Configure for LogConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.bytes(
             "segment",
             "Size of a segment on one drive, the unit of collection.",

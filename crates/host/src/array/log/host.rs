@@ -9,8 +9,8 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
-use crate::array::drives::{Ask, Owner, Urgency};
-use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::array::drives::{Ask, Owner, Priority};
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
 use crate::planted::{Rule, holds};
 use tailcut_base::ids::IdVec;
 use tailcut_base::ids::Slab;
@@ -240,18 +240,18 @@ impl<B: Block> Log<B> {
         let info = self.rows.get_mut(run.row);
         info.readers += 1;
         let age = info.age;
-        let wanted = Wanted {
+        let wanted = BlockRead {
             drive: run.drive,
             block: run.block,
             blocks: run.blocks,
             age: self.age(age),
             unwritten: false,
             class: core.requests.get(run.slot).class,
-            urgency: Urgency::Read,
+            urgency: Priority::Read,
             around: match core.requests.get(run.slot).mirror.copy() {
                 None => self.around(core, run.row),
-                Some(0) => Around::Later,
-                Some(_) => Around::Always,
+                Some(0) => ReconstructWhen::Later,
+                Some(_) => ReconstructWhen::Always,
             },
             token: Token::Run(self.runs.runs.insert(run)).into(),
         };
@@ -259,17 +259,17 @@ impl<B: Block> Log<B> {
     }
 
     /// When a read of a row may avoid its drive.
-    fn around(&self, core: &Core<B>, row: Row) -> Around {
+    fn around(&self, core: &Core<B>, row: Row) -> ReconstructWhen {
         let group = self.geometry.group_of(row);
         match core.config.reads {
-            ReadPolicy::FailFast => Around::WhenContended,
-            ReadPolicy::AroundCollection if self.is_busy(group) => Around::Now,
-            _ => Around::AtNeed,
+            ReadPolicy::FailFast => ReconstructWhen::WhenContended,
+            ReadPolicy::AroundCollection if self.is_busy(group) => ReconstructWhen::Now,
+            _ => ReconstructWhen::AtNeed,
         }
     }
 
     /// The read of a run has completed, successfully or not.
-    pub(super) fn run_read(&mut self, now: Time, core: &mut Core<B>, id: RunId, done: &Done<B>) {
+    pub(super) fn run_read(&mut self, now: Time, core: &mut Core<B>, id: RunId, done: &ReadResult<B>) {
         let run = self.runs.runs.remove(id);
         self.rows.get_mut(run.row).readers -= 1;
         self.count_read(run.row, done.spans.total());
@@ -299,9 +299,9 @@ impl<B: Block> Log<B> {
     }
 
     /// Rewrites blocks that a drive returned wrong or could not read. The row is kept meanwhile.
-    pub(super) fn repair(&mut self, now: Time, core: &mut Core<B>, done: &Done<B>) {
+    pub(super) fn repair(&mut self, now: Time, core: &mut Core<B>, done: &ReadResult<B>) {
         if done.status == Status::Success {
-            let Wanted { drive, block, age, .. } = done.wanted;
+            let BlockRead { drive, block, age, .. } = done.wanted;
             self.rewrite(now, core, (drive, block, age), &done.data);
         }
     }
@@ -332,6 +332,6 @@ impl<B: Block> Log<B> {
         let blocks = content.len() as u32;
         let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
         let token = Token::Repaired { row };
-        core.drives.ask(now, drive, Urgency::Background, Owner::Layout(token.into()), ask);
+        core.drives.ask(now, drive, Priority::Background, Owner::Layout(token.into()), ask);
     }
 }

@@ -34,7 +34,7 @@ pub use scan::ScrubReport;
 use super::core::Core;
 use super::drives::Answered;
 use super::layout::{Condition, Layout};
-use super::reads::Done;
+use super::reads::ReadResult;
 use crate::Block;
 use crate::array::{DriveId, GroupId, numbers};
 use checkpoint::Checkpoint;
@@ -295,7 +295,7 @@ impl<B: Block> Layout<B> for Log<B> {
         }
     }
 
-    fn read_done(&mut self, now: Time, core: &mut Core<B>, mut done: Done<B>) {
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, mut done: ReadResult<B>) {
         if done.damaged {
             self.repair(now, core, &done);
         }

@@ -18,8 +18,8 @@ use super::stream::{BEGUN_MAX, HOST, MOVED};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
-use crate::array::reads::{Around, Done, Wanted};
+use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
 use crate::array::{Column, DriveId};
 use crate::planted::{Rule, holds};
 use tailcut_base::ids::Id;
@@ -138,7 +138,7 @@ impl<B: Block> Log<B> {
     fn read_raw(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, block: u64, what: u32) {
         let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
-        core.drives.ask(now, drive, Urgency::Read, Owner::Layout(Token::Recovery(what).into()), ask);
+        core.drives.ask(now, drive, Priority::Read, Owner::Layout(Token::Recovery(what).into()), ask);
     }
 
     fn recovering(&mut self) -> &mut Recovery<B> {
@@ -295,20 +295,23 @@ impl<B: Block> Log<B> {
             }
             recovery.asked += 1;
             // However long it takes: a block missing on a drive must be rewritten there.
-            let around =
-                if recovery.looks == 0 { Some(Around::WhenWrong) } else { self.around_again(core, asked) };
+            let around = if recovery.looks == 0 {
+                Some(ReconstructWhen::WhenWrong)
+            } else {
+                self.around_again(core, asked)
+            };
             let Some(around) = around else { continue };
             let recovery = self.recovering();
             recovery.pending += 1;
             recovery.report.blocks_read += 1;
-            let wanted = Wanted {
+            let wanted = BlockRead {
                 drive: self.geometry.drive(here.row, Column::new(asked % width)),
                 block: self.geometry.address(here.row) + u64::from(asked / width),
                 blocks: 1,
                 age: self.age(here.age),
                 unwritten: false,
                 class: Class::DEFAULT,
-                urgency: Urgency::Read,
+                urgency: Priority::Read,
                 around,
                 token: Token::Recovery(asked).into(),
             };
@@ -320,9 +323,9 @@ impl<B: Block> Log<B> {
     }
 
     /// The read of a block of a row has completed, successfully or not.
-    pub(super) fn scanned(&mut self, now: Time, core: &mut Core<B>, at: u32, done: &mut Done<B>) {
+    pub(super) fn scanned(&mut self, now: Time, core: &mut Core<B>, at: u32, done: &mut ReadResult<B>) {
         self.recovering().pending -= 1;
-        if done.wanted.around == Around::Always {
+        if done.wanted.around == ReconstructWhen::Always {
             self.stripe_read(now, core, at, done);
         } else if done.status == Status::Success {
             let recovery = self.recovering();

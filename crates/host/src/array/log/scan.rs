@@ -7,8 +7,8 @@ use super::stream::{HOST, MOVED};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
-use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
 use crate::array::{Column, DriveId};
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
@@ -303,9 +303,9 @@ impl<B: Block> Log<B> {
         };
         let columns: Vec<Column> = self.geometry.columns().filter(|&column| of_drive(column)).collect();
         let around = match task {
-            Task::Rebuild { .. } => Around::AtNeed,
-            Task::Scrub if stripes > 1 => Around::Later,
-            Task::Scrub => Around::WhenWrong,
+            Task::Rebuild { .. } => ReconstructWhen::AtNeed,
+            Task::Scrub if stripes > 1 => ReconstructWhen::Later,
+            Task::Scrub => ReconstructWhen::WhenWrong,
         };
         let mut this = Part::new(stripe..stripe + stripes, columns.len() as u32);
         this.is_repaired = this.pending < self.geometry.width;
@@ -321,16 +321,16 @@ impl<B: Block> Log<B> {
         core: &mut Core<B>,
         part: usize,
         (row, column, stripes): (Row, Column, Range<u32>),
-        around: Around,
+        around: ReconstructWhen,
     ) {
-        let wanted = Wanted {
+        let wanted = BlockRead {
             drive: self.geometry.drive(row, column),
             block: self.geometry.address(row) + u64::from(stripes.start),
             blocks: stripes.len() as u32,
             age: self.age(self.rows.get(row).age),
             unwritten: false,
             class: Class::new(5).expect("a class"),
-            urgency: Urgency::Background,
+            urgency: Priority::Background,
             around,
             token: Token::Scrub(part as u32).into(),
         };
@@ -338,7 +338,7 @@ impl<B: Block> Log<B> {
     }
 
     /// The read of a column of a part has completed, successfully or not.
-    pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, part: usize, done: &mut Done<B>) {
+    pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, part: usize, done: &mut ReadResult<B>) {
         let scan = self.scan.as_mut().expect("a walk is under way");
         let row = scan.row.expect("it is being read");
         let this = scan.parts[part].as_mut().expect("it is being read");
@@ -408,7 +408,7 @@ impl<B: Block> Log<B> {
         }
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
-        core.drives.ask(now, drive, Urgency::Background, Owner::Layout(Token::Rebuild.into()), ask);
+        core.drives.ask(now, drive, Priority::Background, Owner::Layout(Token::Rebuild.into()), ask);
         self.scan_mut().pending += 1;
     }
 

@@ -11,7 +11,7 @@ use super::recovery::Recovery;
 use crate::Block;
 use crate::array::Column;
 use crate::array::core::Core;
-use crate::array::reads::{Around, Done};
+use crate::array::reads::{ReadResult, ReconstructWhen};
 use crate::planted::{Rule, holds};
 use tailcut_base::ids::Id;
 use tailcut_base::{Status, Time};
@@ -39,17 +39,17 @@ impl<B: Block> Log<B> {
     }
 
     /// How a block of the row is read in an extra pass, if at all.
-    pub(super) fn around_again(&self, core: &mut Core<B>, slot: u32) -> Option<Around> {
+    pub(super) fn around_again(&self, core: &mut Core<B>, slot: u32) -> Option<ReconstructWhen> {
         let recovery = self.recovery.as_ref().expect("a recovery is under way");
         let content = recovery.content[slot as usize].as_ref()?;
         let position = self.position_of(recovery, slot)?;
         let (drive, block) = self.geometry.block_at(recovery.here.row, position);
         let checksums = core.reads.checksums()?;
         if !checksums.accept(drive, block, content) {
-            return Some(Around::WhenWrong);
+            return Some(ReconstructWhen::WhenWrong);
         }
         let may_be_next = position >= recovery.reached && !checksums.knows(drive, block);
-        may_be_next.then_some(Around::Always)
+        may_be_next.then_some(ReconstructWhen::Always)
     }
 
     /// Position of a slot, if it holds no parity.
@@ -60,7 +60,7 @@ impl<B: Block> Log<B> {
     }
 
     /// A possible descriptor has been reconstructed from its stripe.
-    pub(super) fn stripe_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: &mut Done<B>) {
+    pub(super) fn stripe_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: &mut ReadResult<B>) {
         let recovery = self.recovery.as_ref().expect("a recovery is under way");
         if done.status != Status::Success {
             return;

@@ -12,7 +12,7 @@ use super::open_row::{NO_BLOCK, NOBODY, OpenRow};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
 use crate::array::{Column, DriveId};
 use crate::planted::{Rule, holds};
@@ -318,7 +318,7 @@ impl<B: Block> Log<B> {
         for (content, address) in data.iter_mut().zip(block..) {
             content.seal(seal_of(drive, address, age));
         }
-        let urgency = if stream == HOST || self.is_short { Urgency::Write } else { Urgency::Background };
+        let urgency = if stream == HOST || self.is_short { Priority::Write } else { Priority::Background };
         let class = Class::new(if stream == HOST { 4 } else { 5 }).expect("a class");
         let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
         let token = Token::Append { slab, column };

@@ -6,7 +6,7 @@ use tailcut_base::Time;
 
 /// State of the reads of the cells of a unit.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct CellReads {
     /// Cells requested.
     pub cells: Cells,
     /// Cells received.
@@ -19,7 +19,7 @@ pub struct Asked {
     until: Vec<Time>,
 }
 
-impl Asked {
+impl CellReads {
     /// Resets the state.
     pub fn clear(&mut self) {
         (self.cells, self.known) = (Cells::NONE, Cells::NONE);

@@ -1,6 +1,6 @@
 //! Batches of writes to one unit: the reads needed for the parity, and the blocks to write.
 
-use super::asked::Asked;
+use super::asked::CellReads;
 use super::cells::Cells;
 use super::geometry::Geometry;
 use super::locks::PieceId;
@@ -24,7 +24,7 @@ pub struct Batch<B> {
     /// Cells of drives that are not in sync, and the bad ones.
     pub unknown: Cells,
     /// State of the reads for the parity.
-    pub asked: Asked,
+    pub asked: CellReads,
     /// For each row, the exclusive or of the old content of written cells and the old parity, as received.
     old: Vec<B>,
     /// New content: of data cells as given by the host, of parity cells the exclusive or of the unwritten
@@ -75,7 +75,7 @@ impl<B: Block> Batch<B> {
             trimmed: Cells::NONE,
             bad: Cells::NONE,
             unknown: Cells::NONE,
-            asked: Asked::default(),
+            asked: CellReads::default(),
             old: Vec::new(),
             content: vec![B::default(); cells],
             writes: Cells::NONE,

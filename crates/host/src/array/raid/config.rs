@@ -2,7 +2,7 @@
 
 use crate::array::config::whole_blocks;
 use crate::disk::BLOCK_BYTES;
-use tailcut_base::config::{Choice, Configure, Visit, choose};
+use tailcut_base::config::{Choice, Configure, KeyVisitor, choose};
 
 tailcut_base::choice! {
     /// Protection against the *write hole*: data and parity of a stripe are written to several drives, and
@@ -76,7 +76,7 @@ impl RaidConfig {
 pub(crate) const JOURNAL_LEAST: u64 = 3;
 
 impl Configure for RaidConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.bytes("chunk", "What lies together on one drive.", &mut self.chunk, BLOCK_BYTES..=1 << 30);
         choose(
             visit,

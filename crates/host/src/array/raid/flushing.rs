@@ -3,7 +3,7 @@
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// A flush of all drives.
@@ -42,7 +42,7 @@ impl<B: Block> Raid<B> {
                 let (op, data) = (Op::Flush, Vec::new());
                 let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
                 let owner = Owner::Layout(Token::Flush(id).pack());
-                core.drives.ask(now, drive, Urgency::Write, owner, ask);
+                core.drives.ask(now, drive, Priority::Write, owner, ask);
             }
         }
         self.flush_part_done(now, core, id, &Spans::new());

@@ -9,7 +9,7 @@
 //! Wanted blocks do not change before the read ends; the rest of their rows is locked only when it is needed.
 //! While a write holds it, the drive is asked to serve after all, and again the first result counts.
 
-use super::asked::Asked;
+use super::asked::CellReads;
 use super::cells::Cells;
 use super::geometry::Geometry;
 use super::locks::PieceId;
@@ -18,8 +18,8 @@ use super::planted::{Rule, holds};
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::Urgency;
-use crate::array::reads::{Around, Done};
+use crate::array::drives::Priority;
+use crate::array::reads::{ReadResult, ReconstructWhen};
 use tailcut_base::{Cause, Class, Spans, Status, Time};
 
 /// State of a fail-fast read: the cells of a piece, and the other cells of their rows.
@@ -31,7 +31,7 @@ pub struct Gather<B> {
     class: Class,
     /// Cells that the piece reads.
     wanted: Cells,
-    asked: Asked,
+    asked: CellReads,
     /// For each row, the exclusive or of the received cells that the piece does not read.
     sums: Vec<B>,
     /// Outstanding reads.
@@ -64,7 +64,7 @@ impl<B: Block> Gather<B> {
             unit: 0,
             class: Class::DEFAULT,
             wanted: Cells::NONE,
-            asked: Asked::default(),
+            asked: CellReads::default(),
             sums: Vec::new(),
             pending: 0,
             is_stable: false,
@@ -157,22 +157,29 @@ impl<B: Block> Raid<B> {
         let class = core.requests.get(piece.slot).class;
         piece.todo = Cells::NONE;
         self.gathers[gather as usize].begin(id, unit, class, cells);
-        self.ask_gathered(now, core, gather, cells, Around::Told);
+        self.ask_gathered(now, core, gather, cells, ReconstructWhen::Told);
     }
 
-    fn ask_gathered(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells, around: Around) {
+    fn ask_gathered(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        id: u32,
+        cells: Cells,
+        around: ReconstructWhen,
+    ) {
         let gather = &mut self.gathers[id as usize];
         gather.asked.ask(cells);
         let (unit, class) = (gather.unit, gather.class);
         for run in self.shape.runs(unit, cells, self.most) {
-            let wanted = run.wanted(class, Urgency::Read, around, Token::Gather(id));
+            let wanted = run.wanted(class, Priority::Read, around, Token::Gather(id));
             self.gathers[id as usize].pending += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }
     }
 
     /// A read for a piece has completed, successfully or not.
-    pub(super) fn gathered(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
+    pub(super) fn gathered(&mut self, now: Time, core: &mut Core<B>, id: u32, done: ReadResult<B>) {
         let gather = &mut self.gathers[id as usize];
         gather.pending -= 1;
         let Some(piece) = gather.piece else {
@@ -268,8 +275,8 @@ impl<B: Block> Raid<B> {
             }
             self.locks.suspend(piece);
         }
-        self.ask_gathered(now, core, id, next.served, Around::Later);
-        self.ask_gathered(now, core, id, next.fast, Around::Told);
+        self.ask_gathered(now, core, id, next.served, ReconstructWhen::Later);
+        self.ask_gathered(now, core, id, next.fast, ReconstructWhen::Told);
     }
 
     /// A drive has failed: once all reads have completed, the piece restarts without that drive.

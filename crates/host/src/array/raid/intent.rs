@@ -10,7 +10,7 @@ use super::geometry::Geometry;
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::crc::crc32c;
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ const LOOKS: usize = 16;
 
 /// The bitmap of an array.
 #[derive(Debug)]
-pub struct Intent {
+pub struct WriteIntentBitmap {
     first: u64,
     region_units: u64,
     array: u128,
@@ -52,13 +52,13 @@ pub struct Intent {
     waiting: VecDeque<u32>,
 }
 
-impl Intent {
+impl WriteIntentBitmap {
     /// A bitmap of all units, in the blocks from `first` of every drive.
-    pub fn new(first: u64, shape: &Geometry, array: u128) -> Intent {
+    pub fn new(first: u64, shape: &Geometry, array: u128) -> WriteIntentBitmap {
         let units = shape.units();
         let region_units = units.div_ceil(WORDS as u64 * 64).max(1);
         let regions = units.div_ceil(region_units) as usize;
-        Intent {
+        WriteIntentBitmap {
             first,
             region_units,
             array,
@@ -206,7 +206,7 @@ impl<B: Block> Raid<B> {
             intent.pending += 1;
             let (op, class) = (Op::Write, Class::DEFAULT);
             let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
-            core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Token::Intent.pack()), ask);
+            core.drives.ask(now, drive, Priority::Write, Owner::Layout(Token::Intent.pack()), ask);
         }
         self.intent_part_written(now, core, &Spans::new());
     }

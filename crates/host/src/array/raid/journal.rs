@@ -11,7 +11,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::ids::Id;
@@ -211,7 +211,7 @@ impl<B: Block> Raid<B> {
                 let blocks = blocks.len() as u32;
                 let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
                 let owner = Owner::Layout(Token::Journal.pack());
-                core.drives.ask(now, drive, Urgency::Write, owner, ask);
+                core.drives.ask(now, drive, Priority::Write, owner, ask);
             }
         }
         self.copy_part_written(now, core, &Spans::new());

@@ -44,7 +44,7 @@ use super::config::{ArrayConfig, LayoutKind};
 use super::core::Core;
 use super::drives::Answered;
 use super::layout::{Condition, Layout};
-use super::reads::Done;
+use super::reads::ReadResult;
 use crate::Block;
 use crate::array::drives::Presence;
 use crate::array::{DriveId, numbers};
@@ -52,7 +52,7 @@ use batch::Batch;
 use flushing::Flush;
 use gather::Gather;
 use geometry::{Geometry, Parity};
-use intent::Intent;
+use intent::WriteIntentBitmap;
 use journal::Journal;
 use locks::{Kind, Locks, Piece, Started};
 use planted::{Rule, holds};
@@ -81,7 +81,7 @@ pub struct Raid<B> {
     gathers: Vec<Gather<B>>,
     free_gathers: Vec<u32>,
     journal: Option<Journal<B>>,
-    intent: Option<Intent>,
+    intent: Option<WriteIntentBitmap>,
     flushes: Vec<Flush>,
     free_flushes: Vec<u32>,
     /// An internal flush is in flight.
@@ -131,7 +131,7 @@ impl<B: Block> Raid<B> {
         let is_marked = is_noted && write_hole == WriteHole::Resync;
         Raid {
             journal: is_journaled.then(|| Journal::new(first..first + reserved, array)),
-            intent: is_marked.then(|| Intent::new(first, &shape, array)),
+            intent: is_marked.then(|| WriteIntentBitmap::new(first, &shape, array)),
             array,
             most: core.drives.most_blocks() as usize,
             locks: Locks::new(shape.has_parity()),
@@ -299,7 +299,7 @@ impl<B: Block> Layout<B> for Raid<B> {
         self.run(now, core);
     }
 
-    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: Done<B>) {
+    fn read_done(&mut self, now: Time, core: &mut Core<B>, done: ReadResult<B>) {
         match Token::unpack(done.wanted.token) {
             Token::Read(id) => self.piece_read(now, core, id, done),
             Token::Gather(id) => self.gathered(now, core, id, done),

@@ -7,8 +7,8 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
-use crate::array::reads::{Around, Done, Wanted, seal_of};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
 use crate::disk::Mirror;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 
@@ -54,19 +54,19 @@ impl<B: Block> Raid<B> {
         let most = if mode == Mode::Single { 1 } else { self.most };
         for run in self.shape.runs(unit, todo, most) {
             let around = match mirror.copy() {
-                Some(0) => Around::Later,
-                Some(_) => Around::Always,
-                None if mode == Mode::Direct => Around::Later,
+                Some(0) => ReconstructWhen::Later,
+                Some(_) => ReconstructWhen::Always,
+                None if mode == Mode::Direct => ReconstructWhen::Later,
                 None => core.around(now, run.drive),
             };
-            let wanted = run.wanted(class, Urgency::Read, around, Token::Read(id));
+            let wanted = run.wanted(class, Priority::Read, around, Token::Read(id));
             self.locks.get(id).pending += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }
     }
 
     /// A read for a piece has completed, successfully or not.
-    pub(super) fn piece_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: Done<B>) {
+    pub(super) fn piece_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: ReadResult<B>) {
         let unit = self.shape.unit_of(done.wanted.block);
         let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
         let slot = self.locks.get(id).slot;
@@ -89,8 +89,8 @@ impl<B: Block> Raid<B> {
     }
 
     /// Rewrites blocks that a drive had lost.
-    fn repair(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: &Done<B>) {
-        let Wanted { drive, block, blocks, class, .. } = done.wanted;
+    fn repair(&mut self, now: Time, core: &mut Core<B>, id: PieceId, done: &ReadResult<B>) {
+        let BlockRead { drive, block, blocks, class, .. } = done.wanted;
         let mut data = core.drives.memory();
         data.extend_from_slice(&done.data);
         for (content, address) in data.iter_mut().zip(block..) {
@@ -100,7 +100,7 @@ impl<B: Block> Raid<B> {
         self.locks.get(id).pending += 1;
         let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
         let owner = Owner::Layout(Token::Repair(id).pack());
-        core.drives.ask(now, drive, Urgency::Write, owner, ask);
+        core.drives.ask(now, drive, Priority::Write, owner, ask);
     }
 
     /// The write of a repair has completed.

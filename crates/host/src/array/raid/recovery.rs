@@ -10,7 +10,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
+use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::seal_of;
 use std::collections::BTreeMap;
 use tailcut_base::ids::{Id, IdVec};
@@ -71,7 +71,7 @@ impl<B> Recovery<B> {
 }
 
 /// A transaction found: its header, its content, and the drives that hold it.
-struct Whole<B> {
+struct FoundTransaction<B> {
     header: Header,
     content: Vec<B>,
     drives: Vec<DriveId>,
@@ -117,7 +117,7 @@ impl<B: Block> Raid<B> {
         self.recovery.pending += 1;
         let class = Class::DEFAULT;
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
-        core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Token::Recovery.pack()), ask);
+        core.drives.ask(now, drive, Priority::Write, Owner::Layout(Token::Recovery.pack()), ask);
     }
 
     /// Starts reading the journal or the bitmap of an array being opened.
@@ -210,7 +210,7 @@ impl<B: Block> Raid<B> {
         journal.ring.go_on_from(next);
         let mut in_place = BTreeMap::new();
         self.recovery.writes.clear();
-        let place = |whole: &Whole<B>| (whole.header.position, whole.header.blocks());
+        let place = |whole: &FoundTransaction<B>| (whole.header.position, whole.header.blocks());
         let together =
             Ring::together(journal.blocks, found.range(tail..).rev().map(|(_, whole)| place(whole)));
         let oldest = found.keys().rev().take(together).next_back().copied().unwrap_or(next);
@@ -251,9 +251,9 @@ impl<B: Block> Raid<B> {
     }
 
     /// All complete transactions on the drives.
-    fn transactions(&self, core: &Core<B>) -> BTreeMap<u64, Whole<B>> {
+    fn transactions(&self, core: &Core<B>) -> BTreeMap<u64, FoundTransaction<B>> {
         let array = self.array;
-        let mut found: BTreeMap<u64, Whole<B>> = BTreeMap::new();
+        let mut found: BTreeMap<u64, FoundTransaction<B>> = BTreeMap::new();
         for (drive, ring) in self.recovery.rings.iter_enumerated() {
             for (position, block) in ring.iter().enumerate() {
                 let Some(header) = block.decode().and_then(Header::decode) else { continue };
@@ -273,7 +273,11 @@ impl<B: Block> Raid<B> {
                     continue;
                 }
                 let content = &ring[position + 1..end];
-                let new = || Whole { header: header.clone(), content: content.to_vec(), drives: Vec::new() };
+                let new = || FoundTransaction {
+                    header: header.clone(),
+                    content: content.to_vec(),
+                    drives: Vec::new(),
+                };
                 found.entry(header.sequence).or_insert_with(new).drives.push(drive);
             }
         }
@@ -287,7 +291,7 @@ impl<B: Block> Raid<B> {
             self.recovery.pending += 1;
             let (op, class, data) = (Op::Write, Class::DEFAULT, content.into_iter().collect());
             let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
-            core.drives.ask(now, drive, Urgency::Write, Owner::Layout(Token::Recovery.pack()), ask);
+            core.drives.ask(now, drive, Priority::Write, Owner::Layout(Token::Recovery.pack()), ask);
         }
         self.recovery_part_done(now, core);
     }

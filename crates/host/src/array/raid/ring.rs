@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// A transaction that occupies space.
 #[derive(Clone, Copy, Debug)]
-struct Taken {
+struct RingTransaction {
     sequence: u64,
     position: u64,
     blocks: u64,
@@ -19,9 +19,9 @@ struct Taken {
     pending: u32,
 }
 
-impl Taken {
-    fn at(place: Range<u64>, sequence: u64, pending: u32) -> Taken {
-        Taken { sequence, position: place.start, blocks: place.end - place.start, pending }
+impl RingTransaction {
+    fn at(place: Range<u64>, sequence: u64, pending: u32) -> RingTransaction {
+        RingTransaction { sequence, position: place.start, blocks: place.end - place.start, pending }
     }
 }
 
@@ -29,7 +29,7 @@ impl Taken {
 #[derive(Debug)]
 pub struct Ring {
     blocks: u64,
-    taken: VecDeque<Taken>,
+    taken: VecDeque<RingTransaction>,
     /// Number of the next transaction.
     next: u64,
     /// All transactions before this one are complete.
@@ -94,7 +94,7 @@ impl Ring {
 
     /// Adds a transaction found by recovery.
     pub fn restore(&mut self, sequence: u64, place: Range<u64>) {
-        self.taken.push_back(Taken::at(place, sequence, 0));
+        self.taken.push_back(RingTransaction::at(place, sequence, 0));
     }
 
     /// Position for a transaction of `blocks` blocks. One block is always kept as a spare, for a transaction
@@ -128,7 +128,7 @@ impl Ring {
     /// Allocates space for the next transaction, which `batches` batches wait for. Returns its number.
     pub fn take(&mut self, place: Range<u64>, batches: u32) -> u64 {
         let sequence = self.next;
-        self.taken.push_back(Taken::at(place, sequence, batches));
+        self.taken.push_back(RingTransaction::at(place, sequence, batches));
         self.next += 1;
         sequence
     }

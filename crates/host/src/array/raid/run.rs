@@ -4,8 +4,8 @@ use super::Token;
 use super::cells::Cells;
 use super::geometry::Geometry;
 use crate::array::DriveId;
-use crate::array::drives::Urgency;
-use crate::array::reads::{Around, Wanted};
+use crate::array::drives::Priority;
+use crate::array::reads::{BlockRead, ReconstructWhen};
 use std::ops::Range;
 use tailcut_base::Class;
 
@@ -27,8 +27,14 @@ impl Run {
     }
 
     /// A read of the run.
-    pub fn wanted(&self, class: Class, urgency: Urgency, around: Around, token: Token) -> Wanted {
-        Wanted {
+    pub fn wanted(
+        &self,
+        class: Class,
+        urgency: Priority,
+        around: ReconstructWhen,
+        token: Token,
+    ) -> BlockRead {
+        BlockRead {
             drive: self.drive,
             block: self.block,
             blocks: self.blocks(),

@@ -10,8 +10,8 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Presence, Urgency};
-use crate::array::reads::{Around, Done, seal_of};
+use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
+use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use tailcut_base::id;
@@ -160,7 +160,7 @@ impl<B: Block> Raid<B> {
             let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
             let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
             let owner = Owner::Layout(Token::Beside(walk).pack());
-            core.drives.ask(now, drive, Urgency::Background, owner, ask);
+            core.drives.ask(now, drive, Priority::Background, owner, ask);
             asked += 1;
         }
         asked
@@ -274,16 +274,17 @@ impl<B: Block> Raid<B> {
 
     fn read_cells(&mut self, now: Time, core: &mut Core<B>, id: WorkId, cells: Cells, most: usize) {
         let Work { task, unit, .. } = self.works[id];
-        let around = if matches!(task, Task::Rebuild(_)) { Around::AtNeed } else { Around::Later };
+        let around =
+            if matches!(task, Task::Rebuild(_)) { ReconstructWhen::AtNeed } else { ReconstructWhen::Later };
         for run in self.shape.runs(unit, cells, most) {
             self.works[id].pending += 1;
-            let wanted = run.wanted(Class::DEFAULT, Urgency::Background, around, Token::Work(id));
+            let wanted = run.wanted(Class::DEFAULT, Priority::Background, around, Token::Work(id));
             core.reads.begin(now, &mut core.drives, wanted);
         }
     }
 
     /// A read of blocks of a unit has completed.
-    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, done: Done<B>) {
+    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, done: ReadResult<B>) {
         let Work { task, unit, .. } = self.works[id];
         let first = self.shape.cell(unit, done.wanted.drive, done.wanted.block);
         let cells = Cells::range(first..first + done.wanted.blocks as usize);
@@ -332,7 +333,7 @@ impl<B: Block> Raid<B> {
             let (op, class) = (Op::Write, Class::DEFAULT);
             let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
             let owner = Owner::Layout(Token::WorkWrite(id).pack());
-            core.drives.ask(now, drive, Urgency::Background, owner, ask);
+            core.drives.ask(now, drive, Priority::Background, owner, ask);
         }
     }
 
@@ -413,7 +414,7 @@ impl<B: Block> Raid<B> {
         for drive in drives {
             let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
             let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
-            core.drives.ask(now, drive, Urgency::Write, owner, ask);
+            core.drives.ask(now, drive, Priority::Write, owner, ask);
         }
         false
     }

@@ -10,8 +10,8 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
-use crate::array::drives::{Answered, Ask, Owner, Urgency};
-use crate::array::reads::{Around, Done, seal_of};
+use crate::array::drives::{Answered, Ask, Owner, Priority};
+use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
 use tailcut_base::{Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
@@ -68,16 +68,23 @@ impl<B: Block> Raid<B> {
             return self.prepared(now, core, id);
         }
         let may_refuse = core.config.reads == ReadPolicy::FailFast;
-        let around = if may_refuse { Around::Told } else { Around::Later };
+        let around = if may_refuse { ReconstructWhen::Told } else { ReconstructWhen::Later };
         self.read_for_parity(now, core, id, plan.reads, around);
     }
 
-    fn read_for_parity(&mut self, now: Time, core: &mut Core<B>, id: u32, cells: Cells, around: Around) {
+    fn read_for_parity(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        id: u32,
+        cells: Cells,
+        around: ReconstructWhen,
+    ) {
         let batch = &mut self.batches[id as usize];
         batch.asked.ask(cells);
         let (unit, class) = (batch.unit, batch.class);
         for run in self.shape.runs(unit, cells, self.most) {
-            let wanted = run.wanted(class, Urgency::Write, around, Token::BatchRead(id));
+            let wanted = run.wanted(class, Priority::Write, around, Token::BatchRead(id));
             self.batches[id as usize].reading += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }
@@ -113,7 +120,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A read for a parity has completed.
-    pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: Done<B>) {
+    pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: ReadResult<B>) {
         let batch = &mut self.batches[id as usize];
         batch.reading -= 1;
         if batch.is_read {
@@ -148,8 +155,8 @@ impl<B: Block> Raid<B> {
             self.prepared(now, core, id);
         } else if !batch.asked.refused.is_empty() {
             let [fast, served] = batch.next(now, &self.shape);
-            self.read_for_parity(now, core, id, served, Around::Later);
-            self.read_for_parity(now, core, id, fast, Around::Told);
+            self.read_for_parity(now, core, id, served, ReconstructWhen::Later);
+            self.read_for_parity(now, core, id, fast, ReconstructWhen::Told);
         }
     }
 
@@ -200,7 +207,7 @@ impl<B: Block> Raid<B> {
                 let ask =
                     Ask { op, fua: fua && op == Op::Write, fail_fast: false, class, block, blocks, data };
                 let owner = Owner::Layout(Token::BatchWrite(id).pack());
-                core.drives.ask(now, drive, Urgency::Write, owner, ask);
+                core.drives.ask(now, drive, Priority::Write, owner, ask);
             }
         }
         self.batch_part_written(now, core, id, Status::Success, &Spans::new());

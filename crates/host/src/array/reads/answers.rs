@@ -2,10 +2,10 @@
 
 use super::read::{Direct, Read};
 use super::wanted::ask;
-use super::{Around, Done, Reads, seal_of};
+use super::{ReadResult, Reads, ReconstructWhen, seal_of};
 use crate::Block;
 use crate::array::DriveId;
-use crate::array::drives::{Answered, Ask, Drives, Owner, Urgency};
+use crate::array::drives::{Answered, Ask, Drives, Owner, Priority};
 use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Op, Status, Time};
 
@@ -164,7 +164,7 @@ impl<B: Block> Reads<B> {
         let (block, blocks) = (wanted.block, wanted.blocks);
         let class = wanted.class;
         let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data: content };
-        drives.ask(now, wanted.drive, Urgency::Background, Owner::Repair, ask);
+        drives.ask(now, wanted.drive, Priority::Background, Owner::Repair, ask);
     }
 
     /// The data cannot be read, or not in this way.
@@ -172,11 +172,13 @@ impl<B: Block> Reads<B> {
     pub(super) fn lose(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
         let Read { wanted, direct, .. } = &self.slots[slot as usize];
         let status = match direct {
-            Direct::Contended(_) if wanted.around == Around::Told => Status::Contended,
+            Direct::Contended(_) if wanted.around == ReconstructWhen::Told => Status::Contended,
             _ => Status::MediaError,
         };
-        self.counts.lost +=
-            u64::from(!matches!(wanted.around, Around::Later | Around::Told | Around::Always));
+        self.counts.lost += u64::from(!matches!(
+            wanted.around,
+            ReconstructWhen::Later | ReconstructWhen::Told | ReconstructWhen::Always
+        ));
         self.tell(now, drives, slot, status, Vec::new());
     }
 
@@ -198,7 +200,7 @@ impl<B: Block> Reads<B> {
             Direct::Contended(busy_for) => busy_for,
             _ => Nanos::ZERO,
         };
-        self.done.push_back(Done { wanted, status, data, busy_for, spans, reconstructed, damaged });
+        self.done.push_back(ReadResult { wanted, status, data, busy_for, spans, reconstructed, damaged });
         drives.recycle(sum);
     }
 }

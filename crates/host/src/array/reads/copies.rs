@@ -7,7 +7,7 @@
 
 use super::read::{Direct, Read};
 use super::wanted::ask;
-use super::{Around, MOST_COPIES, Reads, Redundancy, can_serve};
+use super::{MOST_COPIES, Reads, ReconstructWhen, Redundancy, can_serve};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::drives::{Answered, Drives, Owner};
@@ -94,7 +94,7 @@ impl<B: Block> Reads<B> {
         let has_choice = has_others
             || read.copies.any_refuses()
             || matches!(read.direct, Direct::Unasked | Direct::Pending);
-        let fail_fast = wanted.around == Around::WhenContended && has_choice;
+        let fail_fast = wanted.around == ReconstructWhen::WhenContended && has_choice;
         self.ask_copy(now, drives, slot, index, fail_fast);
     }
 

@@ -19,7 +19,7 @@ pub use checksums::Checksums;
 pub use counts::{DriveFaults, ReadCounts};
 pub use redundancy::{Copies, MOST_COPIES, Redundancy};
 pub use seal::seal_of;
-pub use wanted::{Around, Done, Wanted};
+pub use wanted::{BlockRead, ReadResult, ReconstructWhen};
 
 use super::drives::{Answered, Drives, Owner};
 use crate::Block;
@@ -45,7 +45,7 @@ pub struct Reads<B> {
     counts: ReadCounts,
     /// Faults by drive, up to the highest drive with any.
     faults: IdVec<DriveId, DriveFaults>,
-    done: VecDeque<Done<B>>,
+    done: VecDeque<ReadResult<B>>,
     /// The issuers of reads repair blocks themselves.
     leaves_repairs: bool,
     /// Checksums of blocks, if the layout keeps them here.
@@ -112,7 +112,7 @@ impl<B: Block> Reads<B> {
     }
 
     /// True if a drive has returned the data that was written.
-    fn is_intact(&self, drives: &Drives<B>, wanted: &Wanted, answer: &Answered<B>) -> bool {
+    fn is_intact(&self, drives: &Drives<B>, wanted: &BlockRead, answer: &Answered<B>) -> bool {
         is_intact(wanted, answer) && self.accept(drives, answer.drive, answer.block, &answer.data)
     }
 
@@ -137,7 +137,7 @@ impl<B: Block> Reads<B> {
     }
 
     /// Starts a read.
-    pub fn begin(&mut self, now: Time, drives: &mut Drives<B>, wanted: Wanted) {
+    pub fn begin(&mut self, now: Time, drives: &mut Drives<B>, wanted: BlockRead) {
         self.counts.begun += 1;
         let slot = self.slot(now, wanted);
         self.start(now, drives, slot);
@@ -149,7 +149,7 @@ impl<B: Block> Reads<B> {
         let wanted = self.slots[slot as usize].wanted;
         let can_go_around = self.can_go_around(&wanted);
         self.read_mut(slot).changes = drives.changes();
-        if wanted.around == Around::Always {
+        if wanted.around == ReconstructWhen::Always {
             self.read_mut(slot).direct = Direct::Useless;
             return self.go_around(now, drives, slot);
         }
@@ -161,39 +161,43 @@ impl<B: Block> Reads<B> {
             }
             return self.lose(now, drives, slot);
         }
-        let is_taken = wanted.around == Around::Now
-            || !matches!(wanted.around, Around::WhenWrong | Around::InTurn) && drives.is_taken(wanted.drive);
+        let is_taken = wanted.around == ReconstructWhen::Now
+            || !matches!(wanted.around, ReconstructWhen::WhenWrong | ReconstructWhen::InTurn)
+                && drives.is_taken(wanted.drive);
         if can_go_around && is_taken && self.others_serve(drives, &wanted) {
             self.counts.steered += 1;
             return self.go_around(now, drives, slot);
         }
-        let fail_fast =
-            wanted.around == Around::Told || can_go_around && wanted.around == Around::WhenContended;
+        let fail_fast = wanted.around == ReconstructWhen::Told
+            || can_go_around && wanted.around == ReconstructWhen::WhenContended;
         self.ask_drive(now, drives, slot, fail_fast);
-        let is_patient = matches!(wanted.around, Around::WhenWrong | Around::InTurn);
+        let is_patient = matches!(wanted.around, ReconstructWhen::WhenWrong | ReconstructWhen::InTurn);
         if can_go_around && !is_patient && self.patience > Nanos::ZERO {
             self.deadlines.push_back((now + self.patience, slot, self.slots[slot as usize].life));
         }
     }
 
-    fn can_go_around(&self, wanted: &Wanted) -> bool {
+    fn can_go_around(&self, wanted: &BlockRead) -> bool {
         self.redundancy != Redundancy::None
-            && !matches!(wanted.around, Around::Never | Around::Later | Around::Told)
+            && !matches!(
+                wanted.around,
+                ReconstructWhen::Never | ReconstructWhen::Later | ReconstructWhen::Told
+            )
     }
 
     /// True if the substitutes can serve: all of them, or one in the case of copies.
-    fn others_serve(&self, drives: &Drives<B>, wanted: &Wanted) -> bool {
+    fn others_serve(&self, drives: &Drives<B>, wanted: &BlockRead) -> bool {
         let serves = |place: (DriveId, u64)| can_serve(drives, wanted, place);
         if self.has_copies() { self.others(wanted).any(serves) } else { self.others(wanted).all(serves) }
     }
 
     /// The substitutes for a range: drive, and first block there.
-    fn others(&self, wanted: &Wanted) -> impl Iterator<Item = (DriveId, u64)> + use<B> {
+    fn others(&self, wanted: &BlockRead) -> impl Iterator<Item = (DriveId, u64)> + use<B> {
         let (redundancy, drive, block) = (self.redundancy, wanted.drive, wanted.block);
         (0..redundancy.others()).map(move |index| redundancy.other(drive, block, index))
     }
 
-    fn slot(&mut self, now: Time, wanted: Wanted) -> u32 {
+    fn slot(&mut self, now: Time, wanted: BlockRead) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Read {
                 wanted,
@@ -252,7 +256,7 @@ impl<B: Block> Reads<B> {
         let wanted = read.wanted;
         let (owner, ask) =
             (Owner::Read { read: slot, part: wanted.drive }, ask(&wanted, wanted.block, fail_fast));
-        if wanted.around == Around::InTurn {
+        if wanted.around == ReconstructWhen::InTurn {
             drives.ask_in_turn(now, wanted.drive, wanted.urgency, owner, ask);
         } else {
             drives.ask(now, wanted.drive, wanted.urgency, owner, ask);
@@ -279,7 +283,7 @@ impl<B: Block> Reads<B> {
             return self.all_answered(now, drives, slot);
         }
         // If the drive itself is useless there is no fallback: the others must serve.
-        let fail_fast = wanted.around == Around::WhenContended && read.direct != Direct::Useless;
+        let fail_fast = wanted.around == ReconstructWhen::WhenContended && read.direct != Direct::Useless;
         for (member, block) in others {
             self.read_mut(slot).pending += 1;
             let owner = Owner::Read { read: slot, part: member };
@@ -312,7 +316,7 @@ impl<B: Block> Reads<B> {
     }
 
     /// The next result.
-    pub fn done(&mut self) -> Option<Done<B>> {
+    pub fn done(&mut self) -> Option<ReadResult<B>> {
         self.done.pop_front()
     }
 
@@ -341,14 +345,14 @@ impl<B: Block> Reads<B> {
 
 /// True if this drive can serve the range, from this block on. Since the read started, a drive with a smaller
 /// maximum request may have replaced another.
-fn can_serve<B>(drives: &Drives<B>, wanted: &Wanted, (drive, block): (DriveId, u64)) -> bool {
+fn can_serve<B>(drives: &Drives<B>, wanted: &BlockRead, (drive, block): (DriveId, u64)) -> bool {
     drives.serves(drive, wanted.range_from(block)) && wanted.blocks <= drives.disk(drive).most_blocks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::drives::{Presence, Urgency};
+    use crate::array::drives::{Presence, Priority};
     use crate::{Bytes, Disk, Request, Response};
     use tailcut_base::{Class, Status};
 
@@ -367,15 +371,15 @@ mod tests {
         }
 
         fn begin(&mut self) {
-            let wanted = Wanted {
+            let wanted = BlockRead {
                 drive: DriveId::new(0),
                 block: 5,
                 blocks: 1,
                 age: 0,
                 unwritten: false,
                 class: Class::DEFAULT,
-                urgency: Urgency::Read,
-                around: Around::AtNeed,
+                urgency: Priority::Read,
+                around: ReconstructWhen::AtNeed,
                 token: 0,
             };
             self.reads.begin(self.now, &mut self.drives, wanted);

@@ -1,13 +1,13 @@
 //! One read, from its start to its last completion.
 
-use super::Wanted;
+use super::BlockRead;
 use super::copies::Others;
 use tailcut_base::{Nanos, Spans, Time};
 
 /// State of a read.
 #[derive(Debug)]
 pub(super) struct Read<B> {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: BlockRead,
     /// Time up to which the read's time is attributed.
     pub(super) mark: Time,
     pub(super) spans: Spans,

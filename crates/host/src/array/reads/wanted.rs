@@ -3,13 +3,13 @@
 use super::seal_of;
 use crate::Block;
 use crate::array::DriveId;
-use crate::array::drives::{Answered, Ask, Urgency};
+use crate::array::drives::{Answered, Ask, Priority};
 use std::ops::Range;
 use tailcut_base::{Class, Nanos, Op, Spans, Status};
 
 /// A read of blocks of one drive.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct BlockRead {
     /// The drive.
     pub drive: DriveId,
     /// First block on it.
@@ -23,14 +23,14 @@ pub struct Wanted {
     /// Latency class.
     pub class: Class,
     /// Priority.
-    pub urgency: Urgency,
+    pub urgency: Priority,
     /// When to read from the other members of the group instead.
-    pub around: Around,
+    pub around: ReconstructWhen,
     /// Returned with the result.
     pub token: u64,
 }
 
-impl Wanted {
+impl BlockRead {
     /// The range of this length that starts at `block`.
     #[inline]
     pub(super) fn range_from(&self, block: u64) -> Range<u64> {
@@ -40,7 +40,7 @@ impl Wanted {
 
 /// When to reconstruct a read from the other members of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Around {
+pub enum ReconstructWhen {
     /// Never: the stripe is incomplete, or being changed.
     Never,
     /// Not by this read: if it fails, the issuer retries. The data does not count as lost.
@@ -66,9 +66,9 @@ pub enum Around {
 
 /// Result of a read.
 #[derive(Clone, Debug)]
-pub struct Done<B> {
+pub struct ReadResult<B> {
     /// The request.
-    pub wanted: Wanted,
+    pub wanted: BlockRead,
     /// Success, or why the data cannot be read.
     pub status: Status,
     /// The content of each block.
@@ -85,13 +85,13 @@ pub struct Done<B> {
 }
 
 /// The drive request for this range, starting at `block`.
-pub(super) fn ask<B>(wanted: &Wanted, block: u64, fail_fast: bool) -> Ask<B> {
-    let Wanted { class, blocks, .. } = *wanted;
+pub(super) fn ask<B>(wanted: &BlockRead, block: u64, fail_fast: bool) -> Ask<B> {
+    let BlockRead { class, blocks, .. } = *wanted;
     Ask { op: Op::Read, fua: false, fail_fast, class, block, blocks, data: Vec::new() }
 }
 
 /// True if a drive has returned the data that was written.
-pub(super) fn is_intact<B: Block>(wanted: &Wanted, answer: &Answered<B>) -> bool {
+pub(super) fn is_intact<B: Block>(wanted: &BlockRead, answer: &Answered<B>) -> bool {
     answer.data.iter().zip(answer.block..).all(|(block, address)| {
         let seal = seal_of(answer.drive, address, wanted.age);
         block.is_intact(seal) || (wanted.unwritten && *block == B::default())

@@ -18,4 +18,4 @@ pub use figures::EpochFigures;
 pub use pace::Pace;
 pub use stage::{Progress, Stage, StageTimes};
 pub use tokens::Tokens;
-pub use turn::Turn;
+pub use turn::TokenRotation;

@@ -4,7 +4,7 @@
 //! An epoch takes the requests waiting at its drive's gate when it starts, as far as its share of the
 //! deadline permits, and ends with a flush. Drives without waiting requests are skipped.
 
-use super::{EpochFigures, Next, Stage, Turn, stage_of};
+use super::{EpochFigures, Next, Stage, TokenRotation, stage_of};
 use crate::array::ArrayConfig;
 use crate::array::drives::Drives;
 use crate::array::epoch::EpochMode;
@@ -17,7 +17,7 @@ use tailcut_base::{Nanos, Status, Time};
 /// The tokens: one per R-group.
 #[derive(Debug)]
 pub struct Tokens {
-    turns: IdVec<GroupId, Turn>,
+    turns: IdVec<GroupId, TokenRotation>,
     /// The division of drives into R-groups.
     groups: RGroups,
     /// Timers of the groups.
@@ -37,7 +37,8 @@ impl Tokens {
     pub fn new(array: &ArrayConfig) -> Tokens {
         let (config, groups, width) = (&array.epoch, array.groups as usize, array.width());
         let layout = RGroups::new(width);
-        let turn = |group: GroupId| Turn::new(layout.drives(group).map(|drive| vec![drive]).collect());
+        let turn =
+            |group: GroupId| TokenRotation::new(layout.drives(group).map(|drive| vec![drive]).collect());
         Tokens {
             turns: GroupId::first(groups).map(turn).collect(),
             groups: layout,

@@ -5,7 +5,7 @@ use tailcut_base::{Nanos, Time};
 
 /// The token of a set of groups.
 #[derive(Debug)]
-pub struct Turn {
+pub struct TokenRotation {
     /// The drives of each group.
     members: Vec<Vec<DriveId>>,
     /// Group that holds the token.
@@ -26,10 +26,10 @@ pub struct Turn {
     settled: u64,
 }
 
-impl Turn {
+impl TokenRotation {
     /// A free token for groups of these drives.
-    pub fn new(members: Vec<Vec<DriveId>>) -> Turn {
-        Turn {
+    pub fn new(members: Vec<Vec<DriveId>>) -> TokenRotation {
+        TokenRotation {
             last: members.len() - 1,
             members,
             holder: None,
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn who_comes_later_in_turn_leaves_time_for_those_before() {
-        let mut turn = Turn::new(DriveId::first(4).map(|drive| vec![drive]).collect());
+        let mut turn = TokenRotation::new(DriveId::first(4).map(|drive| vec![drive]).collect());
         turn.begin(Time(0), 2);
         let (deadline, share) = (Nanos(100), Nanos(25));
         assert_eq!(turn.limit(|_| None, deadline, share), Time::NEVER);

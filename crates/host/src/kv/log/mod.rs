@@ -92,7 +92,7 @@ pub struct Write {
 
 /// Purpose of an append: only copies by reclaim may use the last free segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum AppendPurpose {
     /// A user's write.
     User,
     /// A user's delete, or a write that stays in memory.
@@ -150,7 +150,7 @@ impl Log {
         &mut self,
         now: Time,
         record: &Record<'_>,
-        purpose: Purpose,
+        purpose: AppendPurpose,
         pool: &mut Pool,
     ) -> Option<Place> {
         let bytes = record.header.record_bytes() as usize;
@@ -187,7 +187,7 @@ impl Log {
         now: Time,
         hash: KeyHash,
         buried: u64,
-        purpose: Purpose,
+        purpose: AppendPurpose,
         pool: &mut Pool,
     ) -> bool {
         let key = hash.0.to_le_bytes();
@@ -207,26 +207,27 @@ impl Log {
         !self.has_failed && (has_room || self.free.len() > RESERVE && !self.is_full)
     }
 
-    fn room_for(&mut self, bytes: usize, purpose: Purpose, pool: &mut Pool) -> Option<usize> {
-        if self.has_failed || self.is_full && purpose != Purpose::Tombstone {
+    fn room_for(&mut self, bytes: usize, purpose: AppendPurpose, pool: &mut Pool) -> Option<usize> {
+        if self.has_failed || self.is_full && purpose != AppendPurpose::Tombstone {
             return None;
         }
         let spared = match purpose {
-            Purpose::User => RESERVE + self.victims.max(1),
-            Purpose::Tombstone => RESERVE,
-            Purpose::Move => 0,
+            AppendPurpose::User => RESERVE + self.victims.max(1),
+            AppendPurpose::Tombstone => RESERVE,
+            AppendPurpose::Move => 0,
         };
         let is_short = self.free.len() <= spared;
         // A segment that copies opened from the reserve is theirs: user writes in it would use up the space
         // that reclaim needs to free more.
-        let is_theirs = is_short && self.is_for_moves && purpose == Purpose::User;
+        let is_theirs = is_short && self.is_for_moves && purpose == AppendPurpose::User;
         if let Some(at) = self.open.as_ref().and_then(|open| open.room_for(bytes)).filter(|_| !is_theirs) {
             return Some(at);
         }
         if is_short || self.is_full {
             return None;
         }
-        self.is_for_moves = purpose == Purpose::Move && self.free.len() <= RESERVE + self.victims.max(1);
+        self.is_for_moves =
+            purpose == AppendPurpose::Move && self.free.len() <= RESERVE + self.victims.max(1);
         let number = self.free.pop_front()?;
         self.seal(pool);
         let sequence = self.next_sequence;

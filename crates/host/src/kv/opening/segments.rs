@@ -7,7 +7,7 @@ use crate::kv::jobs::Haste;
 use crate::kv::log::SegmentId;
 use crate::kv::log::format::{End, EndOf, Foot, Head, NotOurs, summary_blocks};
 use crate::kv::record::Salt;
-use crate::kv::recovery::Found;
+use crate::kv::recovery::UsedSegment;
 use crate::kv::search::latest_sequence;
 use crate::planted::{Rule, holds};
 
@@ -155,12 +155,12 @@ impl Opening {
         match (head, last) {
             (Ok(Head { sequence, is_cut, .. }), _) => {
                 let foot = foot_of(sequence);
-                self.note_used(Found { number, sequence, foot, is_cut, is_durable: true });
+                self.note_used(UsedSegment { number, sequence, foot, is_cut, is_durable: true });
             }
             (Err(first), End::Open(sequence) | End::Foot(Foot { sequence, .. })) => {
                 if self.is_believed(sequence) {
                     let foot = foot_of(sequence);
-                    self.note_used(Found { number, sequence, foot, is_cut: false, is_durable: true });
+                    self.note_used(UsedSegment { number, sequence, foot, is_cut: false, is_durable: true });
                     // The head of the last segment may have been in flight when the power was lost.
                     self.lost_heads.push((number, sequence, is_empty(&first)));
                     self.repairs.extend(first.map(|first| Repair { number, first, freed: 0 }));
@@ -182,7 +182,7 @@ impl Opening {
         self.read_heads();
     }
 
-    fn note_used(&mut self, found: Found) {
+    fn note_used(&mut self, found: UsedSegment) {
         if self.found.insert(found.sequence, found).is_some() {
             self.fail(NotOurs::Wrong("two segments say that they are the same").into());
         }
@@ -224,7 +224,7 @@ impl Opening {
                 self.doubted = self.doubted.max(sequence);
                 if self.is_believed(sequence) && !self.found.contains_key(&sequence) {
                     let is_cut = false;
-                    self.note_used(Found { number, sequence, foot: None, is_cut, is_durable: true });
+                    self.note_used(UsedSegment { number, sequence, foot: None, is_cut, is_durable: true });
                 }
             }
             None => self.is_all_doubted |= !may_be_new,

@@ -7,7 +7,7 @@ use super::super::hash::KeyHash;
 use super::super::index::Entry as Known;
 use super::super::item::Value;
 use super::super::log::format::Entry;
-use super::super::log::{Purpose, Record};
+use super::super::log::{AppendPurpose, Record};
 use super::super::place::{Place, UNIT};
 use super::super::record::{Header, State};
 use super::super::settings::Keep;
@@ -121,7 +121,7 @@ impl Engine {
                 self.settings.writes_at_once() && self.takes_from_budget(slot, header.record_bytes())
             }
         };
-        let copy = if is_kept { self.append_from_front(hash, unit, Purpose::Move) } else { None };
+        let copy = if is_kept { self.append_from_front(hash, unit, AppendPurpose::Move) } else { None };
         if copy.is_none() && self.settings.keep == Keep::Everything {
             return self.abort(slot);
         }
@@ -142,7 +142,7 @@ impl Engine {
         if !is_elsewhere && flash.log.needs_tombstone(sequence, victim) {
             self.figures.tombstones += 1;
             flash.reclaims[slot].is_aborted |=
-                !flash.log.write_tombstone(self.now, hash, sequence, Purpose::Move, &mut self.pool);
+                !flash.log.write_tombstone(self.now, hash, sequence, AppendPurpose::Move, &mut self.pool);
         }
     }
 
@@ -160,7 +160,7 @@ impl Engine {
         if !is_superseded && flash.log.needs_tombstone(buried, victim) {
             self.figures.tombstones += 1;
             flash.reclaims[slot].is_aborted |=
-                !flash.log.write_tombstone(self.now, hash, buried, Purpose::Move, &mut self.pool);
+                !flash.log.write_tombstone(self.now, hash, buried, AppendPurpose::Move, &mut self.pool);
         }
     }
 
@@ -250,7 +250,7 @@ impl Engine {
         let state = if is_doubted { state.with(State::DOUBTED) } else { state };
         let record = Record { header: Header { state, ..header }, key, value, hash: entry.hash };
         let Some(flash) = &mut self.flash else { return true };
-        let copy = flash.log.append(self.now, &record, Purpose::Move, &mut self.pool);
+        let copy = flash.log.append(self.now, &record, AppendPurpose::Move, &mut self.pool);
         let Some(copy) = copy else {
             flash.reclaims[slot].is_aborted |= self.settings.keep == Keep::Everything;
             return true;
@@ -291,7 +291,7 @@ impl Engine {
         let key = entry.hash.0.to_le_bytes();
         let header = Header { key: 16, state: State::LOST, ..Header::default() };
         let record = Record { header, key: &key, value: Value::Slice(&[]), hash: entry.hash };
-        match flash.log.append(self.now, &record, Purpose::Move, &mut self.pool) {
+        match flash.log.append(self.now, &record, AppendPurpose::Move, &mut self.pool) {
             Some(place) => {
                 flash.log.forget(unit);
                 self.index.set(entry.hash, Known { place, heat: 0 });

@@ -7,22 +7,22 @@ use crate::wire::memcached::{Stats, reply};
 
 /// Server properties in `stats` that are not counters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About {
+pub(super) struct ServerProperties {
     pub unix: u64,
     pub tally: Tally,
     pub settings: ServiceSettings,
 }
 
-impl About {
+impl ServerProperties {
     /// Adds the clients of other threads.
-    pub fn with(&self, elsewhere: &Tally) -> About {
+    pub fn with(&self, elsewhere: &Tally) -> ServerProperties {
         let mut tally = self.tally;
         tally.clients += elsewhere.clients;
         tally.connections += elsewhere.connections;
         tally.bytes_read += elsewhere.bytes_read;
         tally.client_memory += elsewhere.client_memory;
         tally.most_client_memory += elsewhere.most_client_memory;
-        About { tally, ..*self }
+        ServerProperties { tally, ..*self }
     }
 
     /// Writes the reply to one of the `stats` commands.

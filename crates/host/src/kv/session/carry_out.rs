@@ -4,7 +4,7 @@
 use super::latency::Source;
 use super::operation::{Answer, Operation, Store, to_expiry, to_seconds};
 use super::statistics::Statistics;
-use crate::kv::{Change, Content, Engine, Fetched, Found, Header, Item, Keep, Put, Refused, State};
+use crate::kv::{Change, Content, Engine, Fetched, Header, Item, Keep, Lookup, Put, Refused, State};
 use crate::wire::memcached::meta::{self, Deleted};
 use crate::wire::memcached::reply::{self, Counted, Stored};
 use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, number};
@@ -128,13 +128,13 @@ impl Work<'_> {
             return Ok(look(item.as_ref(), self.out));
         }
         match self.engine.find(key.as_bytes(), counts) {
-            Found::Item(item) => Ok(look(Some(&item), self.out)),
-            Found::Unknown if !self.may_miss => Err(NotHere { is_unknown: true }),
-            Found::Nothing | Found::Unknown => {
+            Lookup::Item(item) => Ok(look(Some(&item), self.out)),
+            Lookup::Unknown if !self.may_miss => Err(NotHere { is_unknown: true }),
+            Lookup::Nothing | Lookup::Unknown => {
                 self.source = Source::Miss;
                 Ok(look(None, self.out))
             }
-            Found::OnFlash => Err(NotHere { is_unknown: false }),
+            Lookup::OnFlash => Err(NotHere { is_unknown: false }),
         }
     }
 

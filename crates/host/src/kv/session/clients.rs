@@ -1,6 +1,6 @@
 //! The clients of one thread.
 
-use super::about::About;
+use super::about::ServerProperties;
 use super::latency::{Latencies, Stopwatch};
 use super::pool::{Holding, Pool};
 use super::send_queue::{SendQueue, Texts};
@@ -264,7 +264,7 @@ impl Clients {
         shards: &mut S,
         work: impl FnOnce(&mut Session, &mut Ways<'_, S>),
     ) {
-        let about = About { unix: self.unix, tally: self.tally(), settings: self.settings };
+        let about = ServerProperties { unix: self.unix, tally: self.tally(), settings: self.settings };
         let session =
             self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
         let (watch, texts, room) = (&mut self.watch, &mut self.texts, self.pool.room_beside(session.charged));

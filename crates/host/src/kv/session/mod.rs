@@ -41,7 +41,7 @@ use crate::wire::memcached::refusal::SHARD_FAILED;
 use crate::wire::memcached::{
     Command, Expiry, FlushAll, Key, Reason, Receiver, Refusal, Stats, StoreMode, flush_moment, meta, reply,
 };
-use about::About;
+use about::ServerProperties;
 use carry_out::counted_bytes;
 use latency::{Kind, Stopwatch};
 use operation::{Answer, KeptKey, Operation, Store};
@@ -86,7 +86,7 @@ struct Session {
 /// A pending reply.
 #[derive(Debug)]
 struct Waiting {
-    what: What,
+    what: ReplyState,
     /// The reply, once it is known.
     reply: Vec<u8>,
     /// Replies to the commands behind it.
@@ -94,7 +94,7 @@ struct Waiting {
 }
 
 #[derive(Debug)]
-enum What {
+enum ReplyState {
     /// A reply of this shard of at most `bytes` bytes, to a command of this kind received at `since`.
     Reply { shard: u32, bytes: u64, kind: Kind, since: Time },
     /// The replies before it.
@@ -102,12 +102,12 @@ enum What {
     /// The replies before it; then all items are invalidated.
     Flush(FlushAll),
     /// Replies of `left` shards, of at most `bytes` bytes.
-    All { left: u32, bytes: u64, then: Then },
+    All { left: u32, bytes: u64, then: GatheredReply },
 }
 
 /// The reply once all shards have answered.
 #[derive(Debug)]
-enum Then {
+enum GatheredReply {
     Flushed { noreply: bool, is_refused: bool },
     Reset,
     Told { stats: Stats, sums: Box<Sums> },
@@ -116,7 +116,7 @@ enum Then {
 /// The environment of a session: shards, clock, buffers.
 struct Ways<'a, S> {
     pub shards: &'a mut S,
-    pub about: About,
+    pub about: ServerProperties,
     pub watch: &'a mut Stopwatch,
     /// Identifies the session among all that share the shards, together with `client`.
     pub group: u32,
@@ -234,7 +234,7 @@ impl Session {
     fn begin_answer<S>(&mut self, ways: &mut Ways<'_, S>) {
         match self.waiting.back() {
             None => self.out.begin_part(ways.texts),
-            Some(last) if last.behind.len() >= MOST_PART => self.wait(What::Others, ways),
+            Some(last) if last.behind.len() >= MOST_PART => self.wait(ReplyState::Others, ways),
             Some(_) => {}
         }
     }
@@ -308,18 +308,18 @@ impl Session {
             Command::MetaNoop => meta::noop(self.tail()),
             Command::FlushAll(flush) => {
                 self.is_blocked = true;
-                self.wait(What::Flush(flush), ways);
+                self.wait(ReplyState::Flush(flush), ways);
                 self.advance(ways);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
             Command::Version => reply::version(self.tail(), VERSION),
             // The memory limit is fixed at startup.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
-            Command::Stats(Stats::Reset) => self.ask_all(&ShardRequest::Reset, Then::Reset, ways),
+            Command::Stats(Stats::Reset) => self.ask_all(&ShardRequest::Reset, GatheredReply::Reset, ways),
             Command::Stats(Stats::Detail(_)) => reply::ok(self.tail(), false),
             Command::Stats(stats) => {
                 let sums = Box::default();
-                self.ask_all(&ShardRequest::Tell, Then::Told { stats, sums }, ways);
+                self.ask_all(&ShardRequest::Tell, GatheredReply::Told { stats, sums }, ways);
             }
         }
         Next::Any
@@ -374,7 +374,7 @@ impl Session {
         self.is_blocked |= is_open;
         let (bytes, since) = (u64::from(bytes) + AROUND_OPERATION, ways.watch.received());
         self.awaited += bytes;
-        self.wait(What::Reply { shard, bytes, kind, since }, ways);
+        self.wait(ReplyState::Reply { shard, bytes, kind, since }, ways);
     }
 
     /// Address of a deferred reply to the next request.
@@ -420,15 +420,20 @@ impl Session {
     }
 
     /// Sends a request to all shards.
-    fn ask_all<S: Shards>(&mut self, request: &ShardRequest<'_>, then: Then, ways: &mut Ways<'_, S>) {
+    fn ask_all<S: Shards>(
+        &mut self,
+        request: &ShardRequest<'_>,
+        then: GatheredReply,
+        ways: &mut Ways<'_, S>,
+    ) {
         let requester = self.next_requester(ways);
         let (left, bytes) = ask_all(request, requester, ways);
         self.awaited += bytes;
-        self.wait(What::All { left, bytes, then }, ways);
+        self.wait(ReplyState::All { left, bytes, then }, ways);
         self.advance(ways);
     }
 
-    fn wait<S>(&mut self, what: What, ways: &mut Ways<'_, S>) {
+    fn wait<S>(&mut self, what: ReplyState, ways: &mut Ways<'_, S>) {
         if let Some(last) = self.waiting.back_mut() {
             // No further reply is appended behind this one.
             if last.behind.is_empty() {
@@ -446,32 +451,35 @@ impl Session {
         let waiting = &mut self.waiting[at];
         match (&mut waiting.what, content) {
             (_, Content::Failed) => return self.give_up("the disk has failed"),
-            (What::All { left, then, .. }, content) => {
+            (ReplyState::All { left, then, .. }, content) => {
                 *left -= 1;
                 match (then, content) {
-                    (Then::Told { sums, .. }, Content::Sums(more)) => sums.add(&more),
-                    (Then::Flushed { is_refused, .. }, Content::Refused | Content::NotDurable { .. }) => {
+                    (GatheredReply::Told { sums, .. }, Content::Sums(more)) => sums.add(&more),
+                    (
+                        GatheredReply::Flushed { is_refused, .. },
+                        Content::Refused | Content::NotDurable { .. },
+                    ) => {
                         *is_refused = true;
                     }
                     _ => {}
                 }
             }
             (what, Content::NotDurable { is_silent }) => {
-                if let What::Reply { bytes, .. } = *what {
+                if let ReplyState::Reply { bytes, .. } = *what {
                     self.awaited -= bytes;
                 }
-                *what = What::Others;
+                *what = ReplyState::Others;
                 if !is_silent {
                     reply::server_error(&mut waiting.reply, carry_out::DRIVE_FULL);
                 }
                 self.set_aside += waiting.reply.capacity();
             }
             (what, Content::Text(text, source)) => {
-                if let What::Reply { bytes, kind, since, .. } = *what {
+                if let ReplyState::Reply { bytes, kind, since, .. } = *what {
                     self.awaited -= bytes;
                     ways.watch.note_late(kind, source, since);
                 }
-                *what = What::Others;
+                *what = ReplyState::Others;
                 self.set_aside += text.capacity();
                 waiting.reply = text;
             }
@@ -484,17 +492,17 @@ impl Session {
     fn advance<S: Shards>(&mut self, ways: &mut Ways<'_, S>) {
         while let Some(waiting) = self.waiting.front_mut() {
             match &waiting.what {
-                What::Others => {}
-                What::Flush(flush) => {
+                ReplyState::Others => {}
+                ReplyState::Flush(flush) => {
                     let moment = flush_moment(ways.about.unix, flush.delay);
                     let requester = Requester { group: ways.group, client: ways.client, number: self.first };
                     let (left, bytes) = ask_all(&ShardRequest::Flush(moment), requester, ways);
-                    let then = Then::Flushed { noreply: flush.noreply, is_refused: false };
+                    let then = GatheredReply::Flushed { noreply: flush.noreply, is_refused: false };
                     self.awaited += bytes;
-                    waiting.what = What::All { left, bytes, then };
+                    waiting.what = ReplyState::All { left, bytes, then };
                     continue;
                 }
-                What::All { left: 0, bytes, then } => {
+                ReplyState::All { left: 0, bytes, then } => {
                     self.awaited -= bytes;
                     let about = ways.about.with(&ways.shards.elsewhere());
                     then.tell(&about, |out| ways.shards.tell_of_disk(out), self.out.tail());
@@ -508,7 +516,7 @@ impl Session {
             self.out.push(behind, ways.texts);
             self.first += 1;
         }
-        if self.waiting.iter().all(|waiting| matches!(waiting.what, What::Others)) {
+        if self.waiting.iter().all(|waiting| matches!(waiting.what, ReplyState::Others)) {
             self.is_blocked = false;
         }
     }
@@ -517,9 +525,9 @@ impl Session {
     /// would be out of order.
     pub fn fail_shard(&mut self, failed: u32) {
         let waits = |waiting: &Waiting| match waiting.what {
-            What::Reply { shard, .. } => shard == failed,
-            What::All { .. } => true,
-            What::Others | What::Flush(_) => false,
+            ReplyState::Reply { shard, .. } => shard == failed,
+            ReplyState::All { .. } => true,
+            ReplyState::Others | ReplyState::Flush(_) => false,
         };
         if self.waiting.iter().any(waits) {
             self.give_up(SHARD_FAILED);
@@ -547,13 +555,15 @@ enum Next {
     FailLine,
 }
 
-impl Then {
-    fn tell(&self, about: &About, tell_of_disk: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+impl GatheredReply {
+    fn tell(&self, about: &ServerProperties, tell_of_disk: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
         match self {
-            Then::Flushed { is_refused: true, .. } => reply::server_error(out, carry_out::DRIVE_FAILED),
-            Then::Flushed { noreply, .. } => reply::ok(out, *noreply),
-            Then::Reset => reply::reset(out),
-            Then::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, out),
+            GatheredReply::Flushed { is_refused: true, .. } => {
+                reply::server_error(out, carry_out::DRIVE_FAILED)
+            }
+            GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
+            GatheredReply::Reset => reply::reset(out),
+            GatheredReply::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, out),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::carry_out::{AROUND_VALUE, Outcome, Work};
 use super::latency::Source;
 use super::operation::Operation;
 use super::pool::LEAST_COMMANDS;
-use super::shard_request::{Content, Kept, Progress, Reply, Requester, ShardRequest, Shards};
+use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, ShardRequest, Shards};
 use super::statistics::{Statistics, Sums};
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
@@ -64,7 +64,7 @@ pub struct Shard {
     scratch: Vec<u8>,
     /// Spare memory for pending requests.
     #[expect(clippy::vec_box, reason = "they come in boxes and go on in them")]
-    spare: Vec<Box<Kept>>,
+    spare: Vec<Box<OwnedRequest>>,
     unix: u64,
     flush_at: Option<u64>,
     has_moved: bool,
@@ -81,9 +81,9 @@ struct UnderWay {
 #[derive(Debug)]
 enum Stage {
     /// Waits for an item on flash.
-    Item(Box<Kept>),
+    Item(Box<OwnedRequest>),
     /// Waits because the disk is behind.
-    Disk(Box<Kept>),
+    Disk(Box<OwnedRequest>),
     /// Executed; this reply is sent once the change is durable.
     Durable(Vec<u8>, Source),
 }
@@ -302,7 +302,7 @@ impl Shard {
     }
 
     /// Starts a fetch. Returns an upper bound of its memory in bytes.
-    fn fetch(&mut self, requester: Requester, kept: Box<Kept>, counts: bool) -> u32 {
+    fn fetch(&mut self, requester: Requester, kept: Box<OwnedRequest>, counts: bool) -> u32 {
         self.is_touched = true;
         let id = self.pending.insert(UnderWay { requester, stage: Stage::Item(kept) });
         let UnderWay { stage: Stage::Item(kept), .. } = &self.pending[id] else {
@@ -324,7 +324,7 @@ impl Shard {
     }
 
     /// Retries an operation, with the fetched item if it is current.
-    fn try_again(&mut self, requester: Requester, mut kept: Box<Kept>, fetched: Option<&Fetched>) {
+    fn try_again(&mut self, requester: Requester, mut kept: Box<OwnedRequest>, fetched: Option<&Fetched>) {
         let changes = !kept.operation().only_looks();
         self.is_touched |= changes;
         let mut text = Vec::with_capacity(fetched.map_or(0, Fetched::bytes) + AROUND_VALUE);
@@ -351,17 +351,17 @@ impl Shard {
         }
     }
 
-    fn keep(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Box<Kept> {
+    fn keep(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Box<OwnedRequest> {
         match self.spare.pop() {
             Some(mut kept) => {
                 kept.set(key, operation, data);
                 kept
             }
-            None => Box::new(Kept::new(key, operation, data)),
+            None => Box::new(OwnedRequest::new(key, operation, data)),
         }
     }
 
-    fn wait_for_disk(&mut self, requester: Requester, kept: Box<Kept>) {
+    fn wait_for_disk(&mut self, requester: Requester, kept: Box<OwnedRequest>) {
         self.stuck.push(self.pending.insert(UnderWay { requester, stage: Stage::Disk(kept) }));
         // If the item was evicted to make room for itself, nothing is pending: on an idle disk no completion
         // would trigger a retry.

@@ -50,7 +50,7 @@ impl ShardRequest<'_> {
     pub fn keep(&self) -> OwnedShardRequest {
         match *self {
             ShardRequest::Item { key, operation, data } => {
-                OwnedShardRequest::Item(Box::new(Kept::new(key, operation, data)))
+                OwnedShardRequest::Item(Box::new(OwnedRequest::new(key, operation, data)))
             }
             ShardRequest::Flush(moment) => OwnedShardRequest::Flush(moment),
             ShardRequest::Reset => OwnedShardRequest::Reset,
@@ -63,7 +63,7 @@ impl ShardRequest<'_> {
 #[derive(Debug)]
 pub enum OwnedShardRequest {
     /// See [`ShardRequest::Item`].
-    Item(Box<Kept>),
+    Item(Box<OwnedRequest>),
     /// See [`ShardRequest::Flush`].
     Flush(u64),
     /// See [`ShardRequest::Reset`].
@@ -86,16 +86,16 @@ impl OwnedShardRequest {
 
 /// An owned item operation, to be executed later.
 #[derive(Debug)]
-pub struct Kept {
+pub struct OwnedRequest {
     key: KeptKey,
     operation: Operation,
     data: Vec<u8>,
 }
 
-impl Kept {
+impl OwnedRequest {
     /// An owned copy of an operation.
-    pub fn new(key: Key<'_>, operation: &Operation, data: &[u8]) -> Kept {
-        let mut kept = Kept { key: KeptKey::default(), operation: *operation, data: Vec::new() };
+    pub fn new(key: Key<'_>, operation: &Operation, data: &[u8]) -> OwnedRequest {
+        let mut kept = OwnedRequest { key: KeptKey::default(), operation: *operation, data: Vec::new() };
         kept.set(key, operation, data);
         kept
     }

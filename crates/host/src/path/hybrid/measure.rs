@@ -11,7 +11,7 @@ const FORGOTTEN: u64 = 64;
 
 /// Timing of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Took {
+pub struct ReadTiming {
     /// From the thread's request to the thread's reply.
     pub latency: Nanos,
     /// Part of the latency in which the drive held the request or had no room for it.

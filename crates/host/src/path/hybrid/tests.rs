@@ -70,7 +70,7 @@ impl Plant {
             let (waited, owed) = self.borrow(self.borrows[mode as usize]);
             let latency = Nanos(self.wait + price / 3 * scatter / 100 + waited);
             hybrid.sums.under_way += waited;
-            hybrid.observe(mode, Took { latency, wait: Nanos(self.wait), owed });
+            hybrid.observe(mode, ReadTiming { latency, wait: Nanos(self.wait), owed });
         }
         self.core += reads * (price - price / 3);
     }

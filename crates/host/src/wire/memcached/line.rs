@@ -6,7 +6,7 @@ use super::flags::{MOST_FLAGS, MetaFlags};
 use super::key::Key;
 use super::number;
 use super::refusal::Refusal;
-use super::words::Words;
+use super::words::CommandWords;
 
 /// A parsed line. Lines of `get` and its variants are parsed elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ type Read<'a> = Result<Command<'a>, Refusal>;
 impl<'a> Line<'a> {
     /// Parses a line without its terminator.
     pub fn read(line: &'a [u8], decoded: &mut Decoded) -> Line<'a> {
-        let words = Words::new(line);
+        let words = CommandWords::new(line);
         let &[name, ref rest @ ..] = words.all() else { return Line::Refused(Refusal::Unknown, None) };
         if let [b'm', letter] = *name {
             return meta(letter, rest, decoded);
@@ -122,7 +122,7 @@ fn delete<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
 }
 
 /// Administrative commands.
-fn seldom<'a>(name: &[u8], words: &Words<'a>) -> Line<'a> {
+fn seldom<'a>(name: &[u8], words: &CommandWords<'a>) -> Line<'a> {
     let (rest, noreply) = (&words.all()[1..], words.ask_no_reply());
     let read = match name {
         b"flush_all" => flush_all(rest, noreply),
@@ -147,7 +147,7 @@ fn seldom<'a>(name: &[u8], words: &Words<'a>) -> Line<'a> {
 
 /// True if the last word is that of an HTTP request. Commands that begin with certain letters are recognised
 /// before this check.
-fn is_browser(name: &[u8], words: &Words<'_>) -> bool {
+fn is_browser(name: &[u8], words: &CommandWords<'_>) -> bool {
     let is_asked = name.len() > 1 && !matches!(name[0], b'g' | b's' | b'a' | b'c' | b'i' | b'd' | b't');
     let is_known = matches!(name, b"slabs" | b"lru_crawler" | b"lru" | b"extstore" | b"bget");
     let last = words.all().last();

@@ -4,7 +4,7 @@
 //! password separated by a space. Until these are right, no other command is accepted.
 
 use super::receiver::BUFFER_BYTES;
-use super::{number, words::Words};
+use super::{number, words::CommandWords};
 use memchr::memchr;
 use subtle::{Choice, ConstantTimeEq};
 
@@ -102,7 +102,7 @@ impl Login {
             return Attempt::Refused(b"CLIENT_ERROR bad command line termination\r\n");
         };
         let data = memchr(0, data).map_or(data, |nul| &data[..nul]);
-        let words = Words::new(data);
+        let words = CommandWords::new(data);
         match words.all() {
             [name, password, ..] if users.know(name, password) => Attempt::Welcome,
             [_, _, ..] => Attempt::Refused(AUTHENTICATION_FAILURE),
@@ -118,7 +118,7 @@ impl Login {
         let line = &window[..end];
         let line = memchr(0, line).map_or(line, |nul| &line[..nul]);
         *input = &input[end + 1..];
-        let words = Words::new(line);
+        let words = CommandWords::new(line);
         let length = match *words.all() {
             [b"set", _, _, _, length, ..] => number::narrow(length),
             _ => None,

@@ -3,7 +3,7 @@
 /// The words of one line, separated by spaces. Only the first [`MOST_WORDS`] are kept; only commands with
 /// many keys have that many.
 #[derive(Clone, Copy)]
-pub struct Words<'a> {
+pub struct CommandWords<'a> {
     words: [&'a [u8]; MOST_WORDS],
     count: usize,
 }
@@ -11,10 +11,10 @@ pub struct Words<'a> {
 /// Number of words that memcached parses at once.
 pub const MOST_WORDS: usize = 23;
 
-impl<'a> Words<'a> {
+impl<'a> CommandWords<'a> {
     /// Splits a line.
-    pub fn new(line: &'a [u8]) -> Words<'a> {
-        let mut words = Words { words: [&[]; MOST_WORDS], count: 0 };
+    pub fn new(line: &'a [u8]) -> CommandWords<'a> {
+        let mut words = CommandWords { words: [&[]; MOST_WORDS], count: 0 };
         let mut rest = line;
         while words.count < MOST_WORDS {
             let (word, behind) = split(rest);

@@ -1,7 +1,7 @@
 //! The server side of the handshake: fixed newstyle negotiation.
 
 use super::offer::{Export, MOST_BYTES, Offer, Tls};
-use super::option::{BadOption, ContextQuery, Inquiry};
+use super::option::{BadOption, ContextQuery, InfoRequest};
 use super::standard::*;
 use crate::disk::BLOCK_BYTES;
 
@@ -259,7 +259,7 @@ impl Handshake {
         offer: &Offer,
         out: &mut Vec<u8>,
     ) -> Result<Answer, BadOption> {
-        let inquiry = Inquiry::read(data)?;
+        let inquiry = InfoRequest::read(data)?;
         let Some(found) = offer.find(inquiry.name) else { return Ok(Answer::Unknown) };
         let export = &offer.exports[found];
         facts(option, export, &inquiry, export.flags(self.has_structured_replies), out);
@@ -329,7 +329,7 @@ fn list(data: &[u8], offer: &Offer, out: &mut Vec<u8>) -> Result<Answer, BadOpti
     Ok(Answer::Done)
 }
 
-fn facts(option: u32, export: &Export, inquiry: &Inquiry<'_>, flags: u16, out: &mut Vec<u8>) {
+fn facts(option: u32, export: &Export, inquiry: &InfoRequest<'_>, flags: u16, out: &mut Vec<u8>) {
     let mut fact = |number: u16, content: &[&[u8]]| {
         reply(out, option, NBD_REP_INFO, &[&number.to_be_bytes(), content.concat().as_slice()].concat());
     };

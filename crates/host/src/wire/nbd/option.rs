@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
 
 /// `NBD_OPT_INFO` and `NBD_OPT_GO`: the name of an export, and the facts requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inquiry<'a> {
+pub struct InfoRequest<'a> {
     /// Name of the export.
     pub name: &'a [u8],
     /// `NBD_INFO_NAME` is requested.
@@ -63,12 +63,12 @@ pub struct Inquiry<'a> {
     pub wants_description: bool,
 }
 
-impl<'a> Inquiry<'a> {
+impl<'a> InfoRequest<'a> {
     /// Parses the data of the option.
-    pub fn read(data: &'a [u8]) -> Result<Inquiry<'a>, BadOption> {
+    pub fn read(data: &'a [u8]) -> Result<InfoRequest<'a>, BadOption> {
         use super::standard::{NBD_INFO_DESCRIPTION, NBD_INFO_NAME};
         let mut fields = Fields::new(data);
-        let mut inquiry = Inquiry { name: fields.string()?, wants_name: false, wants_description: false };
+        let mut inquiry = InfoRequest { name: fields.string()?, wants_name: false, wants_description: false };
         for _ in 0..fields.short()? {
             match fields.short()? {
                 NBD_INFO_NAME => inquiry.wants_name = true,

@@ -8,7 +8,7 @@ use super::*;
 fn a_disk_without_room_is_full_until_it_has_some() {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
     store.disk = TestDisk::new(SEGMENT * SEGMENTS, true, 7);
-    let making = Making::Create { store: 5, seed: 7 };
+    let making = OpenMode::Create { store: 5, seed: 7 };
     store.engine = open(store.settings, &mut store.disk, making).expect("a new store");
     (0..60).for_each(|number| store.put(number));
     store.settle();
@@ -82,7 +82,7 @@ fn a_cache_on_a_failed_disk_deletes_from_memory() {
 fn a_store_is_opened_again_without_room() {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 7);
     store.disk = TestDisk::new(SEGMENT * SEGMENTS, false, 7);
-    let making = Making::Create { store: 5, seed: 7 };
+    let making = OpenMode::Create { store: 5, seed: 7 };
     store.engine = open(store.settings, &mut store.disk, making).expect("a new store");
     (0..60).for_each(|number| store.put(number));
     store.settle();

@@ -17,7 +17,7 @@ use tailcut_base::random::Stream;
 use tailcut_host::kv::log::SegmentId;
 use tailcut_host::kv::log::format::{End, EndOf, Head, Superblock};
 use tailcut_host::kv::{
-    Append, CannotOpen, Change, Content, Damage, DamageKind, Engine, Found, Keep, Making, Put, Refused,
+    Append, CannotOpen, Change, Content, Damage, DamageKind, Engine, Keep, Lookup, OpenMode, Put, Refused,
     Settings, State,
 };
 use tailcut_host::planted::{Rule, broken};
@@ -92,7 +92,7 @@ impl Store {
         let mut disk = TestDisk::new(SEGMENT * SEGMENTS, seed.is_multiple_of(2), seed);
         // The disk held other data before.
         (2..SEGMENT * SEGMENTS).for_each(|block| disk.set(block, noise(block)));
-        let making = Making::Create { store: 77 << 64 | u128::from(seed), seed };
+        let making = OpenMode::Create { store: 77 << 64 | u128::from(seed), seed };
         let engine = open(settings, &mut disk, making).expect("a new store");
         let (last, damages) = (BTreeMap::new(), Vec::new());
         let random = Stream::new(seed, "user");
@@ -166,13 +166,13 @@ impl Store {
     fn said(&mut self, number: u64) -> Said {
         self.tick();
         match self.engine.find(&key(number), false) {
-            Found::Nothing => return Said::Nothing,
-            Found::Item(item) => {
+            Lookup::Nothing => return Said::Nothing,
+            Lookup::Item(item) => {
                 let mut value = Vec::new();
                 item.value.append_to(&mut value);
                 return Said::Value(value);
             }
-            Found::OnFlash | Found::Unknown => {}
+            Lookup::OnFlash | Lookup::Unknown => {}
         }
         self.engine.fetch(&key(number), 7, false);
         for _ in 0..100_000 {
@@ -245,7 +245,7 @@ impl Store {
     }
 
     pub fn reopen(&mut self) -> Result<(), CannotOpen> {
-        self.engine = open(self.settings, &mut self.disk, Making::Open)?;
+        self.engine = open(self.settings, &mut self.disk, OpenMode::Open)?;
         self.tick();
         Ok(())
     }

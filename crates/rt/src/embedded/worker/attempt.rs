@@ -3,8 +3,8 @@
 use super::Worker;
 use crate::ctl::Steered;
 use crate::embedded::error::Error;
-use crate::embedded::operation::{Operation, Outcome, Verb, When};
-use tailcut_host::kv::{Change, Content, Fetched, Found, Header, Put, Refused, State};
+use crate::embedded::operation::{Operation, Outcome, PutCondition, Verb};
+use tailcut_host::kv::{Change, Content, Fetched, Header, Lookup, Put, Refused, State};
 
 /// Result of an attempt to execute an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl<D: Steered> Worker<D> {
                     Err(_) => Attempt::Done(Err(Error::DriveFailed)),
                 };
             }
-            Verb::Set { when: When::Always, .. } => return self.set(operation),
+            Verb::Set { when: PutCondition::Always, .. } => return self.set(operation),
             Verb::Set { .. } | Verb::Touch { .. } | Verb::Delete => {}
         }
         // The change applies to the current item, which may have replaced the fetched one.
@@ -81,9 +81,9 @@ impl<D: Steered> Worker<D> {
             Some(fetched) if fetched.is_lost => return Attempt::Done(Err(Error::Unreadable)),
             Some(_) => return Attempt::Done(Ok(Outcome::NotFound)),
             None => match self.engine.find(operation.data.key(), true) {
-                Found::Item(item) => item,
-                Found::OnFlash | Found::Unknown => return Attempt::OnFlash { counts: true },
-                Found::Nothing => return Attempt::Done(Ok(Outcome::NotFound)),
+                Lookup::Item(item) => item,
+                Lookup::OnFlash | Lookup::Unknown => return Attempt::OnFlash { counts: true },
+                Lookup::Nothing => return Attempt::Done(Ok(Outcome::NotFound)),
             },
         };
         operation.data.set_value(item.value.pieces());
@@ -100,9 +100,9 @@ impl<D: Steered> Worker<D> {
             };
         }
         match self.engine.find(operation.key(), false) {
-            Found::Item(item) => Old::Item(item.header),
-            Found::OnFlash | Found::Unknown => Old::OnFlash,
-            Found::Nothing => Old::Nothing,
+            Lookup::Item(item) => Old::Item(item.header),
+            Lookup::OnFlash | Lookup::Unknown => Old::OnFlash,
+            Lookup::Nothing => Old::Nothing,
         }
     }
 
@@ -156,12 +156,14 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-fn fits(when: When, old: &Old) -> Result<bool, Error> {
+fn fits(when: PutCondition, old: &Old) -> Result<bool, Error> {
     match (when, old) {
-        (When::Always, _) => Ok(true),
+        (PutCondition::Always, _) => Ok(true),
         (_, Old::Unknown) => Err(Error::Unreadable),
-        (When::IfAbsent, old) => Ok(matches!(old, Old::Nothing)),
-        (When::IfPresent, old) => Ok(matches!(old, Old::Item(_))),
-        (When::IfVersion(version), old) => Ok(matches!(old, Old::Item(header) if header.cas == version)),
+        (PutCondition::IfAbsent, old) => Ok(matches!(old, Old::Nothing)),
+        (PutCondition::IfPresent, old) => Ok(matches!(old, Old::Item(_))),
+        (PutCondition::IfVersion(version), old) => {
+            Ok(matches!(old, Old::Item(header) if header.cas == version))
+        }
     }
 }

@@ -20,7 +20,7 @@ pub enum Ending {
 
 /// What a worker returns when it stops.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct WorkerResult {
     /// Counters of the store.
     pub statistics: Statistics,
     /// All writes to the drive are durable.

@@ -10,12 +10,12 @@ mod ending;
 mod resting;
 
 pub use admin::AdminRequest;
-pub use ending::Ended;
+pub use ending::WorkerResult;
 
 use super::error::Error;
 use super::inbox::Inbox;
 use super::operation::{Operation, Outcome};
-use super::queue::{News, Requester};
+use super::queue::{CompletionBatch, Requester};
 use super::statistics::Statistics;
 use super::store::Settings;
 use crate::Clock;
@@ -70,7 +70,7 @@ pub struct Worker<D> {
     /// sync.
     undurable: VecDeque<(Option<u64>, Outcome, Operation, Requester)>,
     /// Batch of completions to deliver.
-    news: News,
+    news: CompletionBatch,
     calls: Calls,
     statistics: Statistics,
     ending: Ending,
@@ -114,7 +114,7 @@ impl<D: Steered> Worker<D> {
             waiting: Slab::new(),
             stuck: VecDeque::new(),
             undurable: VecDeque::new(),
-            news: News::default(),
+            news: CompletionBatch::default(),
             calls: Calls::default(),
             statistics: Statistics::default(),
             ending: Ending::Not,
@@ -122,11 +122,11 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Serves until the inbox is closed. Then completes operations in flight, and makes changes durable.
-    pub fn run(mut self) -> Ended {
+    pub fn run(mut self) -> WorkerResult {
         loop {
             self.turn();
             if let Ending::Done { is_durable } = self.ending {
-                return Ended { statistics: self.statistics(), is_durable };
+                return WorkerResult { statistics: self.statistics(), is_durable };
             }
             self.rest();
         }

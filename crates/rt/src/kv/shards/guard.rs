@@ -21,12 +21,12 @@ pub struct ShardGuard<'a> {
     outputs: &'a mut Outputs,
     now: Time,
     unix: u64,
-    held: Option<Held<'a>>,
+    held: Option<HeldShard<'a>>,
 }
 
 /// A shard that this thread holds exclusively.
 #[derive(Debug)]
-struct Held<'a> {
+struct HeldShard<'a> {
     number: u32,
     place: &'a Place,
     shard: Seized<'a>,
@@ -58,12 +58,12 @@ impl<'a> ShardGuard<'a> {
         result
     }
 
-    fn seize(&mut self, number: u32) -> Option<Held<'a>> {
+    fn seize(&mut self, number: u32) -> Option<HeldShard<'a>> {
         let place = &self.common.places[number as usize];
         let mut shard = place.seize()?;
         shard.tick(self.now, self.unix);
         self.outputs.do_what_was_left(place, &mut shard);
-        Some(Held { number, place, shard })
+        Some(HeldShard { number, place, shard })
     }
 
     /// Polls a shard for requests to the drive; false if another thread has it or it has failed.
@@ -89,7 +89,7 @@ impl<'a> ShardGuard<'a> {
     /// Releases the shard.
     #[inline]
     fn let_go(&mut self) {
-        let Some(Held { number, place, mut shard }) = self.held.take() else { return };
+        let Some(HeldShard { number, place, mut shard }) = self.held.take() else { return };
         if std::thread::panicking() {
             // The handler of the panic takes care of earlier outputs.
             return;

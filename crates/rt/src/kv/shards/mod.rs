@@ -16,7 +16,7 @@ mod planted;
 
 pub use handle::ShardHandle;
 
-use super::admin::Told;
+use super::admin::ThreadReport;
 use super::events::{Event, Events};
 use crate::ctl::{AdminRequest, Health};
 use crate::serve::mailbox::Mailbox;
@@ -83,7 +83,7 @@ pub enum Message {
     /// An administrative request about the drive; for the thread that owns it.
     AdminRequest(AdminRequest),
     /// Report the thread's counters.
-    Report(Sender<Told>),
+    Report(Sender<ThreadReport>),
     /// This shard has failed and does not reply any more.
     ShardFailed(u32),
     /// Confirm that the thread is alive.

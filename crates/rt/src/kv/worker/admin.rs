@@ -1,6 +1,6 @@
 //! Administrative requests to a worker, handled between iterations.
 
-use super::super::admin::Told;
+use super::super::admin::ThreadReport;
 use super::super::events::Event;
 use super::Worker;
 use crate::ctl::{AdminRequest, Answer, Health, Steered};
@@ -38,8 +38,8 @@ impl Checkup {
 
 impl<D: Steered> Worker<D> {
     /// Reports the thread's counters to the control server.
-    pub(super) fn tell(&mut self, answer: &Sender<Told>) {
-        let told = Told { latencies: self.clients.take_latencies(), traffic: self.traffic };
+    pub(super) fn tell(&mut self, answer: &Sender<ThreadReport>) {
+        let told = ThreadReport { latencies: self.clients.take_latencies(), traffic: self.traffic };
         if let Err(unheard) = answer.send(told) {
             // The requester has gone; the next report includes these latencies.
             self.shards.common().latencies().merge(unheard.0.latencies);

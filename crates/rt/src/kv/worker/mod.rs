@@ -103,7 +103,7 @@ pub struct Worker<D> {
 }
 
 /// What a worker returns when it stops.
-pub struct Ended<D> {
+pub struct WorkerResult<D> {
     /// Traffic on its sockets.
     pub traffic: Traffic,
     /// Command latencies since they were last collected.
@@ -203,7 +203,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Serves until it receives a stop message. The first thread then makes all writes durable.
-    pub fn run(mut self) -> Ended<D> {
+    pub fn run(mut self) -> WorkerResult<D> {
         self.settle();
         loop {
             self.turn();
@@ -211,7 +211,13 @@ impl<D: Steered> Worker<D> {
                 let unreadable = self.shards.common().unreadable();
                 let unreadable = unreadable.map(|(shard, block)| self.parts.block(shard, block));
                 let latencies = self.clients.take_latencies();
-                return Ended { traffic: self.traffic, latencies, is_durable, unreadable, drive: self.drive };
+                return WorkerResult {
+                    traffic: self.traffic,
+                    latencies,
+                    is_durable,
+                    unreadable,
+                    drive: self.drive,
+                };
             }
             self.rest();
         }

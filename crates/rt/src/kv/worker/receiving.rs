@@ -1,6 +1,6 @@
 //! Input from sockets to the service.
 
-use super::super::client::{Client, Moved};
+use super::super::client::{Client, Transfer};
 use super::super::events::Event;
 use super::super::shards::ShardHandle;
 use super::super::throttle::{Peer, Throttle};
@@ -36,14 +36,14 @@ impl<D: Steered> Worker<D> {
         }
         let is_wanted =
             client.is_readable && client.slowed_until.is_none() && intake.clients.is_willing(client.name);
-        let mut moved = Moved::Nothing;
+        let mut moved = Transfer::Nothing;
         if is_wanted && self.stopping == Stopping::Not {
             // The leftover input of a client that is being served is an incomplete command: there is room for
             // more.
             let before = client.input.len();
             buffer[..before].copy_from_slice(&client.input);
             moved = client.receive(&mut buffer[before..]);
-            if let Moved::Bytes(count) = moved {
+            if let Transfer::Bytes(count) = moved {
                 client.heard = self.clock.now();
                 intake.clients.note_receipt(client.heard);
                 self.traffic.received += count as u64;
@@ -55,7 +55,7 @@ impl<D: Steered> Worker<D> {
         self.traffic.not_let_in += intake.not_let_in;
         self.slowed_check = self.slowed_check.min(client.slowed_until.unwrap_or(Time::NEVER));
         self.buffer = buffer;
-        if moved == Moved::Gone {
+        if moved == Transfer::Gone {
             return self.close(slot);
         }
         self.note_answer(slot);

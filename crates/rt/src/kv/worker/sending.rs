@@ -1,6 +1,6 @@
 //! Replies from the service to sockets.
 
-use super::super::client::Moved;
+use super::super::client::Transfer;
 use super::{ARRIVING, Stopping, Worker, token};
 use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -28,7 +28,7 @@ impl<D: Steered> Worker<D> {
         let Some(client) = &mut self.slots[slot as usize].client else { return };
         client.is_answering = false;
         let send_queue = self.clients.send_queue(client.name);
-        let Moved::Bytes(sent) = client.send(send_queue) else { return self.close(slot) };
+        let Transfer::Bytes(sent) = client.send(send_queue) else { return self.close(slot) };
         let is_sent = sent == send_queue.bytes();
         self.clients.note_sent(client.name, sent);
         self.traffic.sent += sent as u64;

@@ -20,7 +20,7 @@ use tailcut_ssd::{CacheConfig, Preset};
 
 /// How the value of a key was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum Provenance {
     /// Measured.
     Measured,
     /// Derived from measurements, assuming that the drive works like the model.
@@ -35,7 +35,7 @@ pub struct Origin {
     /// The key, below `device`.
     pub key: &'static str,
     /// How the value was determined.
-    pub how: How,
+    pub how: Provenance,
     /// The reason, in one sentence.
     pub why: String,
 }
@@ -86,22 +86,22 @@ impl Estimate {
         Some(estimate)
     }
 
-    fn is(&mut self, key: &'static str, how: How, why: impl Into<String>) {
+    fn is(&mut self, key: &'static str, how: Provenance, why: impl Into<String>) {
         self.origins.retain(|origin| origin.key != key);
         self.origins.push(Origin { key, how, why: why.into() });
     }
 
     fn assume(&mut self, key: &'static str, why: &str) {
         let preset = self.preset.name();
-        self.is(key, How::Assumed, format!("from preset {preset}: {why}"));
+        self.is(key, Provenance::Assumed, format!("from preset {preset}: {why}"));
     }
 
     fn page(&mut self) {
         let geometry = &mut self.config.geometry;
         (geometry.page_bytes, geometry.spare_bytes) = (PAGE, 0);
         let why = "the unit in which it was probed; larger pages cannot be told from several chips that work side by side";
-        self.is("geometry.page", How::Assumed, why);
-        self.is("geometry.spare", How::Assumed, "the rate of the bus is that of user data");
+        self.is("geometry.page", Provenance::Assumed, why);
+        self.is("geometry.spare", Provenance::Assumed, "the rate of the bus is that of user data");
     }
 
     fn interface(&mut self, measured: &Measured) {
@@ -110,10 +110,10 @@ impl Estimate {
         queue.depth = depth;
         queue.protocol = if depth <= AHCI_DEPTH { Protocol::Ahci } else { Protocol::Nvme };
         queue.trim = Nanos::ZERO;
-        self.is("queue.depth", How::Measured, "what the drive, or the way to it, takes at a time");
+        self.is("queue.depth", Provenance::Measured, "what the drive, or the way to it, takes at a time");
         let why = format!("AHCI has {AHCI_DEPTH} tags at the most, NVMe more");
-        self.is("queue.protocol", How::Derived, why);
-        self.is("queue.trim", How::Assumed, "trims are taken for queued ones");
+        self.is("queue.protocol", Provenance::Derived, why);
+        self.is("queue.trim", Provenance::Assumed, "trims are taken for queued ones");
         self.config.cache = CacheConfig::OFF;
         self.cache(measured);
     }
@@ -142,9 +142,10 @@ impl Estimate {
             }
             _ => String::from("not looked at"),
         };
-        let how = if again.is_some() && stream.is_some() { How::Measured } else { How::Assumed };
+        let how =
+            if again.is_some() && stream.is_some() { Provenance::Measured } else { Provenance::Assumed };
         self.is("cache.size", how, why);
-        self.is("cache.ahead", How::Derived, "no cache, no reading ahead");
+        self.is("cache.ahead", Provenance::Derived, "no cache, no reading ahead");
     }
 
     /// Time of a page on the bus of its channel, including its command.

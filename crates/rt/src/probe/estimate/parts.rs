@@ -1,7 +1,7 @@
 //! Estimates link, controller, channels and chips from reads.
 
 use super::writes::is_buffered;
-use super::{Estimate, How, PAGE};
+use super::{Estimate, PAGE, Provenance};
 use crate::probe::Tally;
 use crate::probe::measured::Measured;
 use tailcut_base::Nanos;
@@ -67,8 +67,8 @@ impl Estimate {
                 "the most bytes per second of all measurements, read; the link, or all channels together",
             )
         };
-        self.is("link.rate", How::Measured, why);
-        self.is("link.command", How::Assumed, "none beside what `queue.firmware` holds");
+        self.is("link.rate", Provenance::Measured, why);
+        self.is("link.command", Provenance::Assumed, "none beside what `queue.firmware` holds");
         self.commands(measured);
         self.assume("link.half_duplex", "reads and writes at once were not measured");
     }
@@ -110,10 +110,10 @@ impl Estimate {
             show_count(most),
             show_rate(read * PAGE as f64)
         );
-        self.is("link.command", How::Derived, why);
+        self.is("link.command", Provenance::Derived, why);
         self.is(
             "link.rate",
-            How::Derived,
+            Provenance::Derived,
             "the most bytes per second of all measurements, without the time of commands",
         );
     }
@@ -134,16 +134,16 @@ impl Estimate {
         timing.read_jitter = if is_noise { Nanos::ZERO } else { jitter };
         self.is(
             "timing.cell",
-            How::Assumed,
+            Provenance::Assumed,
             "one time for all pages: which are fast and slow cannot be seen",
         );
         let why = format!(
             "the median read of 4 KiB by itself, {}, without its times on bus, link and in the controller",
             show_time(latency)
         );
-        self.is("timing.read", How::Derived, why);
+        self.is("timing.read", Provenance::Derived, why);
         let why = "what lies between the first and third quartile of these reads; none below 2 %";
-        self.is("timing.read_jitter", How::Measured, why);
+        self.is("timing.read_jitter", Provenance::Measured, why);
     }
 
     /// Channels are visible where they carry less than the link.
@@ -155,8 +155,8 @@ impl Estimate {
             self.config.timing.bus = (least_bus as u64).clamp(1_000_000, 100_000_000_000);
             self.config.timing.cycle = Nanos::ZERO;
             let why = "so that a page takes a quarter of a read on it: that of the preset would take longer";
-            self.is("timing.bus", How::Assumed, why);
-            self.is("timing.cycle", How::Assumed, "part of that");
+            self.is("timing.bus", Provenance::Assumed, why);
+            self.is("timing.cycle", Provenance::Assumed, "part of that");
         } else {
             self.assume("timing.bus", "only the rate of all channels together can be seen");
             self.assume("timing.cycle", "part of the time on the bus");
@@ -167,12 +167,12 @@ impl Estimate {
             self.config.geometry.channels = channels as u32;
             let why =
                 format!("the {} at which it was read at the most, by the rate of a bus", show_rate(read));
-            return self.is("geometry.channels", How::Derived, why);
+            return self.is("geometry.channels", Provenance::Derived, why);
         }
         let channels = (WIDER * link / each).ceil().clamp(1.0, 256.0);
         self.config.geometry.channels = channels as u32;
         let why = "so many that they carry a quarter more than the link, behind which they cannot be seen";
-        self.is("geometry.channels", How::Assumed, why);
+        self.is("geometry.channels", Provenance::Assumed, why);
     }
 
     /// A write into a buffer does not touch flash: beyond the link, its latency is that of the controller and
@@ -189,7 +189,7 @@ impl Estimate {
             "a write of 4 KiB by itself takes {}; that beside the link, and what system and program take",
             show_time(write)
         );
-        self.is("queue.firmware", How::Derived, why);
+        self.is("queue.firmware", Provenance::Derived, why);
     }
 
     /// Number of chips that serve reads independently. If reads saturate below the bandwidth of link and
@@ -224,9 +224,13 @@ impl Estimate {
         }
         let geometry = &mut self.config.geometry;
         (geometry.chips, geometry.dies, geometry.ready_busy) = ((chips as u32).min(256), 1, ReadyBusy::Chip);
-        self.is("geometry.chips", How::Derived, why);
-        self.is("geometry.dies", How::Assumed, "each chip is one die: that dies share a chip cannot be seen");
-        self.is("geometry.ready_busy", How::Assumed, "each chip is one die");
+        self.is("geometry.chips", Provenance::Derived, why);
+        self.is(
+            "geometry.dies",
+            Provenance::Assumed,
+            "each chip is one die: that dies share a chip cannot be seen",
+        );
+        self.is("geometry.ready_busy", Provenance::Assumed, "each chip is one die");
     }
 
     fn narrow(&mut self, channels: f64) {
@@ -234,8 +238,8 @@ impl Estimate {
         let rate = self.config.timing.bus as f64 * before / channels;
         self.config.timing.bus = (rate as u64).min(100_000_000_000);
         self.config.geometry.channels = channels as u32;
-        self.is("geometry.channels", How::Derived, "one for each chip that can be told");
-        self.is("timing.bus", How::Derived, "so that all channels carry what was measured");
+        self.is("geometry.channels", Provenance::Derived, "one for each chip that can be told");
+        self.is("timing.bus", Provenance::Derived, "so that all channels carry what was measured");
     }
 
     /// The number of chips implied by a point of the curve.

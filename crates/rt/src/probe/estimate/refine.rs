@@ -1,12 +1,12 @@
 //! Finds channels and chips by search: their utilization depends on how requests collide, which no formula
 //! captures.
 
-use super::{Estimate, How};
+use super::{Estimate, Provenance};
 use crate::probe::Unwatched;
 use crate::probe::bench::Load;
 use crate::probe::check;
 use crate::probe::measured::Measured;
-use crate::probe::plan::Effort;
+use crate::probe::plan::MeasurementLimits;
 use tailcut_base::Nanos;
 
 /// Factors to try, relative to the formulas: of the number of channels, and of the total number of chips.
@@ -14,7 +14,7 @@ const CHANNELS: [f64; 4] = [1.0, 1.5, 2.0, 3.0];
 const CHIPS: [f64; 3] = [1.0, 1.3, 1.7];
 
 /// Effort per candidate: rates are accurate to a few percent.
-const EFFORT: Effort = Effort {
+const EFFORT: MeasurementLimits = MeasurementLimits {
     point: Nanos::secs(1),
     ios: 1000,
     bytes: 32 << 20,
@@ -51,10 +51,14 @@ impl Estimate {
         let why = before.map_or(String::new(), |origin| origin.why.clone());
         self.is(
             "geometry.channels",
-            How::Derived,
+            Provenance::Derived,
             format!("of {count} ways to divide the drive, all simulated, the one whose reads came nearest"),
         );
-        self.is("geometry.chips", How::Derived, format!("the same, beginning at {units:.0} in all, {why}"));
+        self.is(
+            "geometry.chips",
+            Provenance::Derived,
+            format!("the same, beginning at {units:.0} in all, {why}"),
+        );
     }
 
     /// The drive with other numbers of channels and chips, and just enough capacity to try it.

@@ -1,6 +1,6 @@
 //! Number of blocks and spare space, so that the simulated drive has the size of the measured one.
 
-use super::{Estimate, How};
+use super::{Estimate, Provenance};
 use tailcut_base::quantity::show_bytes;
 use tailcut_host::BLOCK_BYTES;
 
@@ -53,7 +53,7 @@ impl Estimate {
             self.assume("geometry.pages", "the size of a block cannot be seen");
         } else {
             let why = "the preset's do not fit a drive of this size; the size of a block cannot be seen";
-            self.is("geometry.pages", How::Assumed, why);
+            self.is("geometry.pages", Provenance::Assumed, why);
         }
         let offered = u64::from(self.config.ftl.logical_pages(&self.config.geometry));
         let why = if offered > blocks + planes {
@@ -63,7 +63,7 @@ impl Estimate {
         } else {
             format!("so that it holds {}", show_bytes((blocks * BLOCK_BYTES) as f64))
         };
-        self.is("geometry.blocks", How::Derived, why);
+        self.is("geometry.blocks", Provenance::Derived, why);
     }
 
     /// Sets the share of spare space that leaves `wanted` pages to the host.

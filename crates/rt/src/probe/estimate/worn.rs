@@ -1,6 +1,6 @@
 //! Estimates spare space and erase time from the cost of writes during garbage collection.
 
-use super::{Estimate, How, PAGE};
+use super::{Estimate, PAGE, Provenance};
 use crate::probe::measured::Measured;
 use crate::probe::stalls;
 use tailcut_base::Nanos;
@@ -34,7 +34,7 @@ impl Estimate {
                     show_rate(after),
                     100.0 * spare
                 );
-                self.is("ftl.spare", How::Derived, why);
+                self.is("ftl.spare", Provenance::Derived, why);
             }
             Some((None, _)) => self.is_not_seen_to_collect(),
             None => self.assume("ftl.spare", "how fast it writes in the long run is not known"),
@@ -46,7 +46,7 @@ impl Estimate {
     fn is_not_seen_to_collect(&mut self) {
         self.config.gc.ideal = true;
         let why = "collection takes no time here: random writes stayed as fast when as much was written at random as there is";
-        self.is("gc.ideal", How::Derived, why);
+        self.is("gc.ideal", Provenance::Derived, why);
         self.assume("ftl.spare", "random writes never became slower");
     }
 
@@ -69,7 +69,7 @@ impl Estimate {
                     edge.reads,
                     show_time(edge.longest.0 as f64)
                 );
-                self.is("timing.erase", How::Derived, why);
+                self.is("timing.erase", Provenance::Derived, why);
             }
             None if has_fallen && writes.beside_worn.is_some() => {
                 self.assume("timing.erase", "no read has waited longer than for a program");

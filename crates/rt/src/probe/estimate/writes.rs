@@ -1,6 +1,6 @@
 //! Estimates program time and write buffer from writes before garbage collection begins.
 
-use super::{Estimate, How, PAGE};
+use super::{Estimate, PAGE, Provenance};
 use crate::probe::measured::{Measured, Writes};
 use crate::probe::stalls;
 use tailcut_base::Nanos;
@@ -45,12 +45,12 @@ impl Estimate {
         let why = format!("{} were written in order, by chips and planes", show_rate(rate));
         let how =
             if is_by_link { "at most this, as the link limits writes" } else { "so that it writes as fast" };
-        self.is("timing.program", How::Derived, format!("{how}: {why}"));
+        self.is("timing.program", Provenance::Derived, format!("{how}: {why}"));
         match seen {
             Some((time, how)) => {
                 let why =
                     format!("of 1, 2, 4 and 8 what fits a program of {}, which is {how}", show_time(time));
-                self.is("geometry.planes", How::Derived, why);
+                self.is("geometry.planes", Provenance::Derived, why);
             }
             None => self.assume("geometry.planes", "a single program was not seen"),
         }
@@ -86,7 +86,7 @@ impl Estimate {
             self.config.buffer.size = 0;
             self.is(
                 "buffer.size",
-                How::Measured,
+                Provenance::Measured,
                 "a write takes more than twice as long as a read: it ends on flash",
             );
         } else if let Some((rate, bytes)) = writes.buffered() {
@@ -99,7 +99,7 @@ impl Estimate {
                 show_bytes(bytes as f64),
                 show_rate(rate)
             );
-            self.is("buffer.size", How::Derived, why);
+            self.is("buffer.size", Provenance::Derived, why);
         } else {
             self.assume("buffer.size", "there is one, and no burst has filled it");
         }
@@ -110,7 +110,7 @@ impl Estimate {
                     "a flush behind a write takes {} longer than one behind nothing",
                     show_time(cost.max(0.0))
                 );
-                self.is("buffer.capacitor", How::Measured, why);
+                self.is("buffer.capacitor", Provenance::Measured, why);
             }
             None => self.assume("buffer.capacitor", "nothing was flushed"),
         }

@@ -1,6 +1,6 @@
 //! A client behind the relay: decrypts its input, and encrypts the server's output.
 
-use super::side::Side;
+use super::side::WatchedSocket;
 use super::{Crossing, Passage};
 use rustix::net::{Shutdown, shutdown};
 use rustls::ServerConnection;
@@ -15,9 +15,9 @@ use std::io::{ErrorKind, Read, Write};
 #[derive(Debug)]
 pub struct Link {
     /// The client's side.
-    pub outer: Side,
+    pub outer: WatchedSocket,
     /// The server's side.
-    pub inner: Side,
+    pub inner: WatchedSocket,
     session: ServerConnection,
     /// Decrypted bytes that the server has not taken yet.
     kept: Vec<u8>,
@@ -32,7 +32,7 @@ pub struct Link {
 
 /// State of a link after some work.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum LinkState {
     /// There may be more work at once.
     Busy,
     /// No work until an event at one of its sockets.
@@ -67,8 +67,8 @@ impl Link {
     pub fn new(crossing: Crossing, session: ServerConnection) -> Link {
         let Crossing { outer, inner, passage } = crossing;
         Link {
-            outer: Side::new(outer),
-            inner: Side::new(inner),
+            outer: WatchedSocket::new(outer),
+            inner: WatchedSocket::new(inner),
             session,
             kept: Vec::new(),
             client_has_ended: false,
@@ -89,16 +89,16 @@ impl Link {
     }
 
     /// Transfers data in both directions, but only a bounded amount, so that others have their turn.
-    pub fn pump(&mut self, buffers: &mut Buffers) -> Fate {
+    pub fn pump(&mut self, buffers: &mut Buffers) -> LinkState {
         for _ in 0..ROUNDS {
             match self.exchange(buffers) {
                 Ok(true) => {}
-                Ok(false) => return Fate::Rests,
-                Err(End::Done) => return Fate::Ends,
-                Err(End::Failed(why)) => return Fate::Fails(why),
+                Ok(false) => return LinkState::Rests,
+                Err(End::Done) => return LinkState::Ends,
+                Err(End::Failed(why)) => return LinkState::Fails(why),
             }
         }
-        Fate::Busy
+        LinkState::Busy
     }
 
     /// Transfers a piece in each direction; false if nothing could be moved.

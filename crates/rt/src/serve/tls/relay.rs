@@ -6,8 +6,8 @@
 //! part of an iteration.
 
 use super::certificates::Certificates;
-use super::link::{Buffers, Fate, Link};
-use super::side::Side;
+use super::link::{Buffers, Link, LinkState};
+use super::side::WatchedSocket;
 use super::{Crossing, Handshakes, Message};
 use crate::Clock;
 use crate::serve::mailbox::Mailbox;
@@ -203,20 +203,20 @@ impl Links {
         let was_handshaking = link.is_handshaking();
         let fate = link.pump(&mut self.buffers);
         self.handshakes.done += u64::from(was_handshaking && !link.is_handshaking());
-        if link.is_left() && !*is_left && fate != Fate::Ends {
+        if link.is_left() && !*is_left && fate != LinkState::Ends {
             *is_left = true;
             let until = Time(self.clock.now().0 + self.limits.patience.0);
             self.left.push_back((place, *generation, until));
         }
         match fate {
-            Fate::Busy => self.list(place),
-            Fate::Rests => {
+            LinkState::Busy => self.list(place),
+            LinkState::Rests => {
                 let tokens = [token(place, *generation, 0), token(place, *generation, 1)];
                 watch(&self.epoll, &mut link.outer, tokens[0]);
                 watch(&self.epoll, &mut link.inner, tokens[1]);
             }
-            Fate::Ends => self.part(place),
-            Fate::Fails(why) => {
+            LinkState::Ends => self.part(place),
+            LinkState::Fails(why) => {
                 self.handshakes.fail(why);
                 self.part(place);
             }
@@ -255,7 +255,7 @@ impl Handshakes {
 }
 
 /// Watches a socket for writability while it is full.
-fn watch(epoll: &OwnedFd, side: &mut Side, token: u64) {
+fn watch(epoll: &OwnedFd, side: &mut WatchedSocket, token: u64) {
     if side.awaits_room == side.has_room {
         side.awaits_room = !side.has_room;
         epoll::modify(epoll, &side.socket, EventData::new_u64(token), side.interest())

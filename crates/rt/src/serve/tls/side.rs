@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 
 /// A socket and its state. It is watched edge-triggered: readiness lasts until a call would block.
 #[derive(Debug)]
-pub struct Side {
+pub struct WatchedSocket {
     /// Non-blocking.
     pub socket: OwnedFd,
     /// The socket may have data.
@@ -22,10 +22,10 @@ pub struct Side {
     pub awaits_room: bool,
 }
 
-impl Side {
+impl WatchedSocket {
     /// A socket in unknown state.
-    pub fn new(socket: OwnedFd) -> Side {
-        Side { socket, is_readable: true, is_hung: false, has_room: true, awaits_room: false }
+    pub fn new(socket: OwnedFd) -> WatchedSocket {
+        WatchedSocket { socket, is_readable: true, is_hung: false, has_room: true, awaits_room: false }
     }
 
     /// Events to watch for.
@@ -60,7 +60,7 @@ impl Side {
     }
 }
 
-impl Write for Side {
+impl Write for WatchedSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(bytes)])
     }

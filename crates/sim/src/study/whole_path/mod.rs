@@ -12,7 +12,7 @@ mod work;
 use super::{Measured, Options, Row, Run, Study, find};
 use crate::report::{KindReport, class_kind};
 use tailcut_base::Class;
-use way::{FEW, WAYS, Way};
+use way::{Arrangement, FEW, WAYS};
 use work::{Work, works};
 
 /// The techniques of all five papers, alone and together.
@@ -22,30 +22,31 @@ pub struct WholePath;
 const PERCENTILES: [(f64, Option<f64>); 4] =
     [(99.0, None), (99.9, None), (99.99, Some(1.25)), (99.9999, Some(1.5))];
 
-fn ways(options: &Options) -> impl Iterator<Item = Way> + Clone + use<> {
-    let ways: &[Way] = if options.quick { &FEW } else { &WAYS };
+fn ways(options: &Options) -> impl Iterator<Item = Arrangement> + Clone + use<> {
+    let ways: &[Arrangement] = if options.quick { &FEW } else { &WAYS };
     ways.iter().copied()
 }
 
-fn label(kind: &str, work: &Work, way: Way) -> String {
+fn label(kind: &str, work: &Work, way: Arrangement) -> String {
     format!("{kind}/{}/{}", work.name(), way.id())
 }
 
 /// Arrangements of which it is measured how much they sustain.
-const SATURATED: [Way; 4] = [Way::Plain, Way::TwoCopies, Way::ThreeCopies, Way::Combined];
+const SATURATED: [Arrangement; 4] =
+    [Arrangement::Plain, Arrangement::TwoCopies, Arrangement::ThreeCopies, Arrangement::Combined];
 
-fn all_saturated(options: &Options) -> impl Iterator<Item = Way> + Clone + use<> {
+fn all_saturated(options: &Options) -> impl Iterator<Item = Arrangement> + Clone + use<> {
     let measured = ways(options);
     SATURATED.into_iter().filter(move |way| measured.clone().any(|other| other == *way))
 }
 
-fn saturated(options: &Options, work: &Work, way: Way) -> Run {
+fn saturated(options: &Options, work: &Work, way: Arrangement) -> Run {
     let mut scenario = way.scenario(options);
     work.saturate(options, &mut scenario, way);
     Run { label: label("saturated", work, way), scenario }
 }
 
-fn carried(options: &Options, work: &Work, way: Way, sustained: f64) -> Run {
+fn carried(options: &Options, work: &Work, way: Arrangement, sustained: f64) -> Run {
     let mut scenario = way.scenario(options);
     work.carry(options, &mut scenario, way, sustained);
     Run { label: label("carried", work, way), scenario }
@@ -57,8 +58,8 @@ fn bare_label(work: &Work) -> String {
 }
 
 fn bare(options: &Options, work: &Work) -> Run {
-    let mut scenario = Way::Combined.scenario(options);
-    work.alone(options, &mut scenario, Way::Combined);
+    let mut scenario = Arrangement::Combined.scenario(options);
+    work.alone(options, &mut scenario, Arrangement::Combined);
     Run { label: bare_label(work), scenario }
 }
 
@@ -97,7 +98,7 @@ impl Study for WholePath {
             return Vec::new();
         }
         let of = |work: &Work| {
-            let sustained = work.sustained(find(done, &label("saturated", work, Way::Combined)));
+            let sustained = work.sustained(find(done, &label("saturated", work, Arrangement::Combined)));
             ways(options).map(|way| carried(options, work, way, sustained)).collect::<Vec<Run>>()
         };
         works.iter().flat_map(of).collect()
@@ -140,11 +141,11 @@ fn bare_rows(done: &[Measured], work: &Work) -> Vec<Row> {
     [50.0, 99.99].map(row).to_vec()
 }
 
-fn case(work: &Work, way: Way) -> String {
+fn case(work: &Work, way: Arrangement) -> String {
     format!("{}: {}", work.name(), way.name())
 }
 
-fn latencies(done: &[Measured], work: &Work, way: Way) -> Vec<Row> {
+fn latencies(done: &[Measured], work: &Work, way: Arrangement) -> Vec<Row> {
     let measured = find(done, &label("carried", work, way));
     let alone = find(done, &bare_label(work));
     let row = |(percentile, goal): (f64, Option<f64>)| {
@@ -152,7 +153,7 @@ fn latencies(done: &[Measured], work: &Work, way: Way) -> Vec<Row> {
             .zip(percentile_ns(alone, percentile))
             .map(|(ns, bare)| ns / bare);
         let row = Row::new(case(work, way), format!("p{percentile} / bare"), "x", ratio);
-        match goal.filter(|_| way == Way::Combined) {
+        match goal.filter(|_| way == Arrangement::Combined) {
             Some(goal) => {
                 let resolved = if is_resolved(measured, percentile) { "" } else { UNRESOLVED };
                 row.limit(1.0).note(format!("goal {goal}; {resolved}{}", remains(measured)))
@@ -179,7 +180,7 @@ fn remains(measured: &Measured) -> String {
 }
 
 /// The cost of an arrangement: of the host's cores, of space, and of the flash.
-fn costs(done: &[Measured], work: &Work, way: Way) -> Vec<Row> {
+fn costs(done: &[Measured], work: &Work, way: Arrangement) -> Vec<Row> {
     let measured = find(done, &label("carried", work, way));
     let row = |quantity: &str, unit, value: Option<f64>| Row::new(case(work, way), quantity, unit, value);
     let cpu = measured.host.as_ref().map(|host| host.per_request_ns(measured.requests()) / 1e9);
@@ -200,11 +201,12 @@ fn costs(done: &[Measured], work: &Work, way: Way) -> Vec<Row> {
 
 /// How much the combination takes, against the plain path.
 fn sustained(options: &Options, done: &[Measured], work: &Work) -> Vec<Row> {
-    let of = |way: Way| work.sustained(find(done, &label("saturated", work, way)));
-    let row = |way: Way| Row::new(case(work, way), "sustained", "1/s", of(way));
-    let ratio =
-        |way: Way| Row::new(case(work, way), "sustained / none", "x", of(way) / of(Way::Plain)).note(PRICE);
-    let reckoned = all_saturated(options).filter(|way| *way != Way::Plain).map(ratio);
+    let of = |way: Arrangement| work.sustained(find(done, &label("saturated", work, way)));
+    let row = |way: Arrangement| Row::new(case(work, way), "sustained", "1/s", of(way));
+    let ratio = |way: Arrangement| {
+        Row::new(case(work, way), "sustained / none", "x", of(way) / of(Arrangement::Plain)).note(PRICE)
+    };
+    let reckoned = all_saturated(options).filter(|way| *way != Arrangement::Plain).map(ratio);
     all_saturated(options).map(row).chain(reckoned).collect()
 }
 

@@ -24,7 +24,7 @@ pub const THREADS: u32 = 1024;
 
 /// An arrangement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Arrangement {
     /// Drives striped, requests in order, interrupts: none of the techniques.
     Plain,
     /// The cooperative path of HIOPS.
@@ -52,55 +52,61 @@ pub enum Way {
 }
 
 /// All ways.
-pub const WAYS: [Way; 11] = [
-    Way::Plain,
-    Way::Hiops,
-    Way::Precompletion,
-    Way::Sprinkler,
-    Way::PaReset,
-    Way::Swan,
-    Way::Epochs,
-    Way::ControlApi,
-    Way::TwoCopies,
-    Way::ThreeCopies,
-    Way::Combined,
+pub const WAYS: [Arrangement; 11] = [
+    Arrangement::Plain,
+    Arrangement::Hiops,
+    Arrangement::Precompletion,
+    Arrangement::Sprinkler,
+    Arrangement::PaReset,
+    Arrangement::Swan,
+    Arrangement::Epochs,
+    Arrangement::ControlApi,
+    Arrangement::TwoCopies,
+    Arrangement::ThreeCopies,
+    Arrangement::Combined,
 ];
 
 /// The ways of the quick form.
-pub const FEW: [Way; 5] = [Way::Plain, Way::PaReset, Way::ControlApi, Way::TwoCopies, Way::Combined];
+pub const FEW: [Arrangement; 5] = [
+    Arrangement::Plain,
+    Arrangement::PaReset,
+    Arrangement::ControlApi,
+    Arrangement::TwoCopies,
+    Arrangement::Combined,
+];
 
-impl Way {
+impl Arrangement {
     /// Its name in rows.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Plain => "none",
-            Way::Hiops => "HIOPS path",
-            Way::Precompletion => "precompletion",
-            Way::Sprinkler => "Sprinkler",
-            Way::PaReset => "PAReset",
-            Way::Swan => "SWAN",
-            Way::Epochs => "epochs",
-            Way::ControlApi => "epochs + control API",
-            Way::TwoCopies => "combined, 2 copies",
-            Way::ThreeCopies => "combined, 3 copies",
-            Way::Combined => "combined",
+            Arrangement::Plain => "none",
+            Arrangement::Hiops => "HIOPS path",
+            Arrangement::Precompletion => "precompletion",
+            Arrangement::Sprinkler => "Sprinkler",
+            Arrangement::PaReset => "PAReset",
+            Arrangement::Swan => "SWAN",
+            Arrangement::Epochs => "epochs",
+            Arrangement::ControlApi => "epochs + control API",
+            Arrangement::TwoCopies => "combined, 2 copies",
+            Arrangement::ThreeCopies => "combined, 3 copies",
+            Arrangement::Combined => "combined",
         }
     }
 
     /// Its name in labels.
     pub fn id(self) -> &'static str {
         match self {
-            Way::Plain => "none",
-            Way::Hiops => "hiops",
-            Way::Precompletion => "precompletion",
-            Way::Sprinkler => "sprinkler",
-            Way::PaReset => "pareset",
-            Way::Swan => "swan",
-            Way::Epochs => "epochs",
-            Way::ControlApi => "control-api",
-            Way::TwoCopies => "combined-2",
-            Way::ThreeCopies => "combined-3",
-            Way::Combined => "combined",
+            Arrangement::Plain => "none",
+            Arrangement::Hiops => "hiops",
+            Arrangement::Precompletion => "precompletion",
+            Arrangement::Sprinkler => "sprinkler",
+            Arrangement::PaReset => "pareset",
+            Arrangement::Swan => "swan",
+            Arrangement::Epochs => "epochs",
+            Arrangement::ControlApi => "control-api",
+            Arrangement::TwoCopies => "combined-2",
+            Arrangement::ThreeCopies => "combined-3",
+            Arrangement::Combined => "combined",
         }
     }
 
@@ -108,17 +114,17 @@ impl Way {
     pub fn scenario(self, options: &Options) -> Scenario {
         let mut scenario = plain(options);
         match self {
-            Way::Plain => {}
-            Way::Hiops => scenario.host.strategy = "coop".into(),
-            Way::Precompletion => scenario.host.strategy = ANNOUNCED.into(),
-            Way::Sprinkler => scenario.device.schedule.commit = CommitPolicy::Sprinkler,
-            Way::PaReset => reset(&mut scenario),
-            Way::Swan => (scenario.array.layout, scenario.array.groups) = (LayoutKind::Swan0, 2),
-            Way::Epochs => epochs(&mut scenario, EpochMode::Epoch),
-            Way::ControlApi => epochs(&mut scenario, EpochMode::GcControl),
-            Way::TwoCopies => combine(&mut scenario, 2, 2),
-            Way::ThreeCopies => combine(&mut scenario, DRIVES, 3),
-            Way::Combined => combine(&mut scenario, DRIVES, DRIVES),
+            Arrangement::Plain => {}
+            Arrangement::Hiops => scenario.host.strategy = "coop".into(),
+            Arrangement::Precompletion => scenario.host.strategy = ANNOUNCED.into(),
+            Arrangement::Sprinkler => scenario.device.schedule.commit = CommitPolicy::Sprinkler,
+            Arrangement::PaReset => reset(&mut scenario),
+            Arrangement::Swan => (scenario.array.layout, scenario.array.groups) = (LayoutKind::Swan0, 2),
+            Arrangement::Epochs => epochs(&mut scenario, EpochMode::Epoch),
+            Arrangement::ControlApi => epochs(&mut scenario, EpochMode::GcControl),
+            Arrangement::TwoCopies => combine(&mut scenario, 2, 2),
+            Arrangement::ThreeCopies => combine(&mut scenario, DRIVES, 3),
+            Arrangement::Combined => combine(&mut scenario, DRIVES, DRIVES),
         }
         scenario
     }
@@ -126,9 +132,10 @@ impl Way {
     /// The class of urgent reads.
     pub fn read_class(self) -> Class {
         match self {
-            Way::PaReset | Way::TwoCopies | Way::ThreeCopies | Way::Combined => {
-                Class::new(1).expect("it is one")
-            }
+            Arrangement::PaReset
+            | Arrangement::TwoCopies
+            | Arrangement::ThreeCopies
+            | Arrangement::Combined => Class::new(1).expect("it is one"),
             _ => Class::DEFAULT,
         }
     }

@@ -1,6 +1,6 @@
 //! The workloads, at a share of what the array sustains.
 
-use super::way::{FILLED, THREADS, Way};
+use super::way::{Arrangement, FILLED, THREADS};
 use crate::Scenario;
 use crate::study::Options;
 use crate::study::array_loads::{Load, loads};
@@ -77,7 +77,7 @@ impl Work {
     }
 
     /// As much as the array takes.
-    pub fn saturate(&self, options: &Options, scenario: &mut Scenario, way: Way) {
+    pub fn saturate(&self, options: &Options, scenario: &mut Scenario, way: Arrangement) {
         let class = u32::from(way.read_class().number());
         scenario.run = Limits { ramp: RAMP, duration: RAMP + WAVES, ..Limits::NONE };
         match self {
@@ -113,7 +113,7 @@ impl Work {
     }
 
     /// A share of what was sustained: reads and writes come by clocks of their own, or as they were recorded.
-    pub fn carry(&self, options: &Options, scenario: &mut Scenario, way: Way, sustained: f64) {
+    pub fn carry(&self, options: &Options, scenario: &mut Scenario, way: Arrangement, sustained: f64) {
         let rate = sustained * SHARE;
         let (reads, class) = (measured_reads(options), u32::from(way.read_class().number()));
         let by_the_clock = |scenario: &mut Scenario, share: f64, base: SyntheticConfig, on: f64| {
@@ -147,7 +147,7 @@ impl Work {
 
     /// One read at a time, and nothing else; of a recorded trace one request at a time, whose writes no read
     /// meets.
-    pub fn alone(&self, options: &Options, scenario: &mut Scenario, way: Way) {
+    pub fn alone(&self, options: &Options, scenario: &mut Scenario, way: Arrangement) {
         if let Work::Recorded(load) = self {
             load.saturate(options, scenario);
             (scenario.trace.depth, scenario.datacenter.depth) = (1, 1);

@@ -1,7 +1,7 @@
 //! Commands in flight: their blocks arrive little by little, and in any order.
 
 use super::{Drive, Health};
-use crate::torture::flash::Ended;
+use crate::torture::flash::FlashCompletion;
 use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::{Bytes, Request, Response};
@@ -49,7 +49,7 @@ impl Drive {
         if ended.is_empty() {
             return self.some_arrive();
         }
-        for Ended { slot, status, busy_for } in ended {
+        for FlashCompletion { slot, status, busy_for } in ended {
             let working = self.commands[slot as usize].as_mut().expect("it is in flight");
             if status != Status::Success && working.fails.is_none() {
                 (working.fails, working.busy_for) = (Some(status), busy_for);

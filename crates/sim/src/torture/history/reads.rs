@@ -3,7 +3,7 @@
 use super::version::{Version, decide};
 use super::{History, Moment, Pending, Shown};
 use crate::torture::stamp::{Content, Stamp};
-use crate::torture::wrong::{Wrong, WrongKind};
+use crate::torture::wrong::{Violation, ViolationKind};
 use tailcut_host::Bytes;
 
 impl History {
@@ -11,11 +11,11 @@ impl History {
     ///
     /// # Errors
     /// When it may not have.
-    pub fn read(&mut self, pending: &Pending, data: &[Bytes]) -> Result<Shown, Wrong> {
+    pub fn read(&mut self, pending: &Pending, data: &[Bytes]) -> Result<Shown, Violation> {
         let now = self.tick();
         if data.len() != pending.blocks as usize {
             let message = format!("a read of {} blocks returned {}", pending.blocks, data.len());
-            return Err(Wrong { kind: WrongKind::Invented, message });
+            return Err(Violation { kind: ViolationKind::Invented, message });
         }
         let mut shown = Shown::default();
         for (block, content) in (pending.block..).zip(data) {
@@ -31,7 +31,7 @@ impl History {
         since: Moment,
         now: Moment,
         shown: &mut Shown,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), Violation> {
         if self.may_miss && content == Content::Zeros {
             shown.missed += 1;
             return Ok(());
@@ -43,12 +43,12 @@ impl History {
                     "block {block} holds bytes that begin like version {} of block {} and differ at byte {differs_at}",
                     claims.version, claims.block
                 );
-                return Err(Wrong { kind: WrongKind::Invented, message });
+                return Err(Violation { kind: ViolationKind::Invented, message });
             }
             Content::Written(stamp) if stamp.block != block => {
                 let message =
                     format!("block {block} holds version {} of block {}", stamp.version, stamp.block);
-                return Err(Wrong { kind: WrongKind::Misplaced, message });
+                return Err(Violation { kind: ViolationKind::Misplaced, message });
             }
             Content::Written(stamp) => Some(stamp.version),
             Content::Zeros => None,
@@ -106,7 +106,7 @@ impl History {
         self.keeps_order && happens && version.submitted < later.submitted && later.submitted < since
     }
 
-    fn explain(&self, block: u64, number: Option<u32>, since: Moment) -> Wrong {
+    fn explain(&self, block: u64, number: Option<u32>, since: Moment) -> Violation {
         let versions = &self.blocks[block as usize];
         let name = |version: &&Version| match (version.is_zeros, version.number) {
             (true, 0) => String::from("zeros (never written)"),
@@ -121,13 +121,13 @@ impl History {
         let durable = versions.iter().filter(|version| version.is_durable).map(|version| version.number);
         let durable = durable.fold(self.durable[block as usize], u32::max);
         let kind = match number {
-            Some(number) if number > self.versions => WrongKind::Invented,
+            Some(number) if number > self.versions => ViolationKind::Invented,
             Some(_) if allowed.iter().all(|version| version.is_zeros && version.number > 0) => {
-                WrongKind::Resurrected
+                ViolationKind::Resurrected
             }
-            number if number.unwrap_or(0) < durable => WrongKind::Lost,
-            _ => WrongKind::Stale,
+            number if number.unwrap_or(0) < durable => ViolationKind::Lost,
+            _ => ViolationKind::Stale,
         };
-        Wrong { kind, message }
+        Violation { kind, message }
     }
 }

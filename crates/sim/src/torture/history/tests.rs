@@ -2,7 +2,7 @@
 
 use super::{History, Pending, Shown};
 use crate::torture::stamp::Stamp;
-use crate::torture::wrong::{Wrong, WrongKind};
+use crate::torture::wrong::{Violation, ViolationKind};
 use tailcut_base::{Class, Op};
 use tailcut_host::{Bytes, Mirror, Request};
 
@@ -33,7 +33,7 @@ impl Host {
         pending.first
     }
 
-    fn returns(&mut self, pending: &Pending, version: u32) -> Result<Shown, Wrong> {
+    fn returns(&mut self, pending: &Pending, version: u32) -> Result<Shown, Violation> {
         let block = match version {
             0 => Bytes::default(),
             version => Stamp { block: 0, version }.content(),
@@ -44,7 +44,7 @@ impl Host {
     }
 
     /// The violation by a read that returns this version now, if any.
-    fn sees(&mut self, version: u32) -> Option<WrongKind> {
+    fn sees(&mut self, version: u32) -> Option<ViolationKind> {
         let pending = self.begin(Op::Read, false);
         self.returns(&pending, version).err().map(|wrong| wrong.kind)
     }
@@ -55,12 +55,12 @@ fn a_read_returns_the_last_write() {
     let mut host = Host::new();
     assert_eq!(host.sees(0), None);
     let (first, second) = (host.done(Op::Write), host.done(Op::Write));
-    assert_eq!(host.sees(first), Some(WrongKind::Stale));
+    assert_eq!(host.sees(first), Some(ViolationKind::Stale));
     assert_eq!(host.sees(second), None);
-    assert_eq!(host.sees(second + 1), Some(WrongKind::Invented));
+    assert_eq!(host.sees(second + 1), Some(ViolationKind::Invented));
     host.done(Op::Trim);
     assert_eq!(host.sees(0), None);
-    assert_eq!(host.sees(second), Some(WrongKind::Resurrected));
+    assert_eq!(host.sees(second), Some(ViolationKind::Resurrected));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn requests_in_flight_together_have_no_order_until_a_read_shows_one() {
     host.end(&b);
     let late = host.begin(Op::Read, false);
     assert_eq!(host.returns(&late, a.first).err(), None);
-    assert_eq!(host.sees(b.first), Some(WrongKind::Stale), "a came later: it was seen after both");
+    assert_eq!(host.sees(b.first), Some(ViolationKind::Stale), "a came later: it was seen after both");
     assert_eq!(host.returns(&early, 0).err(), None, "it had begun before either was answered");
 }
 
@@ -87,7 +87,7 @@ fn who_keeps_order_returns_what_was_submitted_last() {
         [0, a.first, b.first, later.first].map(sees)
     };
     assert_eq!(overtaken(History::new(4)), [None; 4]);
-    let stale = Some(WrongKind::Stale);
+    let stale = Some(ViolationKind::Stale);
     assert_eq!(overtaken(History::new(4).in_order()), [stale, stale, None, None]);
 }
 
@@ -97,7 +97,7 @@ fn a_power_cut_leaves_what_is_durable_or_something_later() {
     let first = host.done(Op::Write);
     host.done(Op::Flush);
     let (second, third) = (host.done(Op::Write), host.done(Op::Write));
-    for (version, wrong) in [(0, Some(WrongKind::Lost)), (first, None), (second, None), (third, None)] {
+    for (version, wrong) in [(0, Some(ViolationKind::Lost)), (first, None), (second, None), (third, None)] {
         let mut host = Host(host.0.clone());
         host.0.power_cut();
         assert_eq!(host.sees(version), wrong);
@@ -133,7 +133,7 @@ fn force_unit_access_is_durable_when_it_is_answered() {
     let write = host.begin(Op::Write, true);
     host.end(&write);
     host.0.power_cut();
-    assert_eq!(host.sees(0), Some(WrongKind::Lost));
+    assert_eq!(host.sees(0), Some(ViolationKind::Lost));
     assert_eq!(host.sees(write.first), None);
 }
 

@@ -5,7 +5,7 @@ use crate::torture::history::Pending;
 use crate::torture::stamp::{Content, Stamp};
 use crate::torture::subject::Subject;
 use crate::torture::tally::Reached;
-use crate::torture::wrong::{Wrong, WrongKind};
+use crate::torture::wrong::{Violation, ViolationKind};
 use tailcut_base::{Class, Op, Status};
 use tailcut_host::{Bytes, Mirror, Request, Response};
 
@@ -58,7 +58,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     pub(super) fn answered(&mut self, answer: Response<Bytes>) -> Result<(), End> {
         let Some(pending) = self.pending.remove(&answer.id) else {
             let message = format!("request {} was answered, but is not in flight", answer.id);
-            return Err(End::Wrong(Wrong { kind: WrongKind::Invented, message }));
+            return Err(End::Wrong(Violation { kind: ViolationKind::Invented, message }));
         };
         let (id, status) = (answer.id, answer.status);
         self.tally.requests += 1;
@@ -89,7 +89,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
         let (op, block, blocks) = (pending.op, pending.block, pending.blocks);
         let message = format!("{op} {block}+{blocks} was answered with {status:?}, and no fault allows that");
-        Err(End::Wrong(Wrong { kind: WrongKind::Error, message }))
+        Err(End::Wrong(Violation { kind: ViolationKind::Error, message }))
     }
 }
 

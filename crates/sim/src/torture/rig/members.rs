@@ -9,7 +9,7 @@ use crate::torture::history::History;
 use crate::torture::seeds::is_possible;
 use crate::torture::subject::{Subject, SubjectHealth};
 use crate::torture::tally::Reached;
-use crate::torture::wrong::{Wrong, WrongKind};
+use crate::torture::wrong::{Violation, ViolationKind};
 use tailcut_host::array::epoch::has_lost_all;
 
 /// Drives that are not where the array was made with them, and what is to become of them.
@@ -382,5 +382,5 @@ impl<'r, S: Subject> Rig<'r, S> {
 }
 
 fn not_refused(message: String) -> Result<(), End> {
-    Err(End::Wrong(Wrong { kind: WrongKind::NotRefused, message }))
+    Err(End::Wrong(Violation { kind: ViolationKind::NotRefused, message }))
 }

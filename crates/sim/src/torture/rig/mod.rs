@@ -13,7 +13,7 @@ use super::plan::{Metadata, Plan};
 use super::planted::Planted;
 use super::subject::{Subject, SubjectHealth};
 use super::tally::{Reached, Tally};
-use super::wrong::{Wrong, WrongKind};
+use super::wrong::{Violation, ViolationKind};
 use members::Members;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -26,7 +26,7 @@ use tailcut_host::array::ArrayConfig;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// A promise was broken.
-    Wrong(Wrong),
+    Wrong(Violation),
     /// More has failed than the redundancy covers, and the fault model promises nothing for that.
     Over,
 }
@@ -275,7 +275,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             return Ok(());
         }
         let message = format!("a scrub finds {found} blocks that are wrong, and nothing has damaged any");
-        Err(End::Wrong(Wrong { kind: WrongKind::Inconsistent, message }))
+        Err(End::Wrong(Violation { kind: ViolationKind::Inconsistent, message }))
     }
 
     pub(super) fn is_at_rest(&self) -> bool {
@@ -284,7 +284,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     }
 
     fn stuck(&mut self, message: String) -> Result<(), End> {
-        Err(End::Wrong(Wrong { kind: WrongKind::Stuck, message }))
+        Err(End::Wrong(Violation { kind: ViolationKind::Stuck, message }))
     }
 
     /// Counts the flash events of all drives, including those that were taken out.

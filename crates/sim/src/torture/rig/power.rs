@@ -6,7 +6,7 @@ use crate::torture::plan::{KvKeep, SubjectKind};
 use crate::torture::planted::Planted;
 use crate::torture::subject::{Subject, SubjectHealth};
 use crate::torture::tally::Reached;
-use crate::torture::wrong::{Wrong, WrongKind};
+use crate::torture::wrong::{Violation, ViolationKind};
 use tailcut_base::Nanos;
 use tailcut_host::Disk;
 
@@ -73,7 +73,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             if self.restore_sizes() || self.refused_as_promised() || self.retry_after_failed_write() {
                 return Ok(true);
             }
-            return Err(End::Wrong(Wrong { kind: WrongKind::NotOpened, message: why }));
+            return Err(End::Wrong(Violation { kind: ViolationKind::NotOpened, message: why }));
         }
         if !self.is_ready && self.subject.inner().is_ready() {
             self.is_ready = true;

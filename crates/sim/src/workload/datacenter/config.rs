@@ -5,7 +5,7 @@ use super::source::{Datacenter, Plan};
 use crate::workload::address::WHOLE;
 use crate::workload::config::PaceKind;
 use crate::workload::{ArrivalPlan, Problem};
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 /// A workload of table 1, as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Default for DatacenterConfig {
 }
 
 impl Configure for DatacenterConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         choose(
             visit,
             "workload",

@@ -1,6 +1,6 @@
 //! The threads that flush and compact.
 
-use super::job::{Job, NoRoom, Purpose};
+use super::job::{Job, JobPurpose, NoRoom};
 use super::merge::{Span, merge};
 use super::store::{FLUSH, Owner, Store};
 use super::tree::Work;
@@ -87,7 +87,7 @@ impl Store {
             let owner = Owner::Input(thread as u32, piece);
             self.ask(now, Op::Read, self.plan.compaction_read_class, extent, owner);
         }
-        let is_flush = job.purpose == Purpose::Flush;
+        let is_flush = job.purpose == JobPurpose::Flush;
         let class = if is_flush { self.plan.flush_class } else { self.plan.compaction_write_class };
         loop {
             match job.next_write(&mut self.tree, &mut self.space, &self.plan) {
@@ -125,12 +125,12 @@ impl Store {
         let job = self.background[thread].take().expect("it has just been there");
         self.count(&job, now);
         match &job.purpose {
-            Purpose::Flush => {
+            JobPurpose::Flush => {
                 self.tree.add(0, job.outputs[0]);
                 let flushed = self.sealed.pop_front().expect("a memtable was flushed");
                 self.release(flushed.log, now);
             }
-            Purpose::Compaction(work) => {
+            JobPurpose::Compaction(work) => {
                 for file in self.tree.replace(work, &job.outputs) {
                     self.release_file(file, now);
                 }
@@ -147,7 +147,7 @@ impl Store {
             return;
         }
         let written = job.output_blocks() * self.plan.block;
-        if job.purpose == Purpose::Flush {
+        if job.purpose == JobPurpose::Flush {
             self.figures.flushes += 1;
             self.figures.flushed_bytes += written;
         } else {

@@ -2,7 +2,7 @@
 
 use super::mix::Mix;
 use crate::workload::address::WHOLE;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::quantity::exact_bytes;
 use tailcut_base::{Nanos, SECTOR_BYTES};
 
@@ -143,7 +143,7 @@ impl Default for LsmConfig {
 }
 
 impl Configure for LsmConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.flag(
             "enabled",
             "The workload is a log-structured merge store: random gets and puts, flushes, compactions.",
@@ -189,7 +189,7 @@ impl LsmConfig {
         LsmConfig { key_size: RECORD_KEY_BYTES, value_size: RECORD_BYTES, ..store }
     }
 
-    fn visit_mix(&mut self, visit: &mut dyn Visit) {
+    fn visit_mix(&mut self, visit: &mut dyn KeyVisitor) {
         let before = self.mix;
         choose(
             visit,
@@ -221,7 +221,7 @@ impl LsmConfig {
         );
     }
 
-    fn visit_load(&mut self, visit: &mut dyn Visit) {
+    fn visit_load(&mut self, visit: &mut dyn KeyVisitor) {
         visit.count(
             "keys",
             "Keys of the store, all present at the start but of a load; 0 for as many as the region has room for.",
@@ -278,7 +278,7 @@ impl LsmConfig {
         visit.time("put_time", "Processor time of a put.", &mut self.put_time, Nanos(1)..=second);
     }
 
-    fn visit_memory(&mut self, visit: &mut dyn Visit) {
+    fn visit_memory(&mut self, visit: &mut dyn KeyVisitor) {
         visit.bytes("block", "Size of a block, the unit of a get's reads.", &mut self.block, 512..=1 << 20);
         visit.count(
             "bloom_bits",
@@ -313,7 +313,7 @@ impl LsmConfig {
         );
     }
 
-    fn visit_tree(&mut self, visit: &mut dyn Visit) {
+    fn visit_tree(&mut self, visit: &mut dyn KeyVisitor) {
         visit.bytes("target_file", "Size of a file, before scale.", &mut self.target_file, 4 << 10..=1 << 36);
         visit.bytes("base_level", "Size of level 1, before scale.", &mut self.base_level, 4 << 10..=1 << 40);
         visit.count(
@@ -351,7 +351,7 @@ impl LsmConfig {
         );
     }
 
-    fn visit_background(&mut self, visit: &mut dyn Visit) {
+    fn visit_background(&mut self, visit: &mut dyn KeyVisitor) {
         count_u32(
             visit,
             "compactions",
@@ -391,7 +391,7 @@ impl LsmConfig {
         );
     }
 
-    fn visit_classes(&mut self, visit: &mut dyn Visit) {
+    fn visit_classes(&mut self, visit: &mut dyn KeyVisitor) {
         count_u32(
             visit,
             "get_class",

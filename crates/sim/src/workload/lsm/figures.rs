@@ -6,7 +6,7 @@ use tailcut_base::{Nanos, Time};
 
 /// The statistics of one kind of operation.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub struct OperationFigures {
     /// From the beginning of an operation to when its client continues.
     pub latency: LatencyHistogram,
     /// Of the reads of the disk that such operations waited for, each on its own.
@@ -23,7 +23,7 @@ pub struct Figures {
     /// Gets: every block that one waits for, and its processor time.
     pub gets: LatencyHistogram,
     /// Operations of clients: reads, updates, inserts. Their reads are not in `gets`.
-    pub operations: [Done; 3],
+    pub operations: [OperationFigures; 3],
     /// Reads, and updates that read.
     pub searches: u64,
     /// Blocks that were looked for in the page cache, and how many of them were there.
@@ -80,7 +80,7 @@ impl Figures {
     }
 
     /// The statistics of a kind of operation of clients; `None` for a get.
-    pub fn of(&self, operation: Operation) -> Option<&Done> {
+    pub fn of(&self, operation: Operation) -> Option<&OperationFigures> {
         place(operation).map(|place| &self.operations[place])
     }
 

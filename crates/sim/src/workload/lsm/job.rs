@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// The purpose of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum JobPurpose {
     /// The oldest sealed memtable becomes a file.
     Flush,
     /// Files are merged.
@@ -35,7 +35,7 @@ struct Run {
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Its purpose.
-    pub purpose: Purpose,
+    pub purpose: JobPurpose,
     /// The files that it writes.
     pub outputs: Vec<u32>,
     runs: Vec<Run>,
@@ -64,7 +64,7 @@ impl Job {
     /// A flush into the file `output`.
     pub fn flush(output: u32, tree: &Tree) -> Job {
         let blocks = tree.table(output).blocks;
-        Job::new(Purpose::Flush, Vec::new(), blocks, vec![output], tree)
+        Job::new(JobPurpose::Flush, Vec::new(), blocks, vec![output], tree)
     }
 
     /// A compaction into `outputs`.
@@ -78,10 +78,10 @@ impl Job {
         }
         let files = runs.iter().flat_map(|run| &run.files);
         let input = files.map(|&id| tree.table(id).data_blocks).sum();
-        Job::new(Purpose::Compaction(work), runs, input, outputs, tree)
+        Job::new(JobPurpose::Compaction(work), runs, input, outputs, tree)
     }
 
-    fn new(purpose: Purpose, runs: Vec<Run>, input: u64, outputs: Vec<u32>, tree: &Tree) -> Job {
+    fn new(purpose: JobPurpose, runs: Vec<Run>, input: u64, outputs: Vec<u32>, tree: &Tree) -> Job {
         Job {
             purpose,
             runs,
@@ -101,7 +101,7 @@ impl Job {
 
     /// Blocks that it reads.
     pub fn input_blocks(&self) -> u64 {
-        if self.purpose == Purpose::Flush { 0 } else { self.input }
+        if self.purpose == JobPurpose::Flush { 0 } else { self.input }
     }
 
     /// Blocks that it writes.
@@ -151,7 +151,7 @@ impl Job {
         if self.merging.is_some() || self.merged == self.input || backlog {
             return None;
         }
-        let blocks = if self.purpose == Purpose::Flush {
+        let blocks = if self.purpose == JobPurpose::Flush {
             (plan.read_ahead / plan.block).min(self.input - self.merged)
         } else {
             let piece = *self.pieces.front().filter(|piece| piece.has_arrived)?;

@@ -14,7 +14,7 @@ use super::reader::Reader;
 use super::space::{Extent, Space};
 use super::tree::{LEVELS, Tree};
 use super::writer::{State, Writer};
-use crate::workload::{Asked, Pace, Problem, Request, Source};
+use crate::workload::{DrivenRequest, Pace, Problem, Request, Source};
 use std::collections::VecDeque;
 use tailcut_base::quantity::{exact_bytes, show_bytes};
 use tailcut_base::random::Stream;
@@ -50,7 +50,7 @@ pub struct Store {
     pub(super) discards: VecDeque<Extent>,
     /// When each thread next has work of its own: readers, the writer, the background.
     pub(super) timers: Timers,
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<DrivenRequest>,
     pub(super) get_keys: Stream,
     pub(super) figures: Figures,
     /// Blocks that puts leave to flushes and compactions.
@@ -228,7 +228,7 @@ impl Store {
             sector: if op == Op::Flush { 0 } else { self.plan.first + extent.first * of_block },
             sectors: (extent.blocks * of_block) as u32,
         };
-        self.asked.push(Asked { request, token: owner.token() });
+        self.asked.push(DrivenRequest { request, token: owner.token() });
     }
 
     fn has_ended(&self) -> bool {
@@ -342,7 +342,7 @@ impl Source for Store {
         None
     }
 
-    fn advance(&mut self, now: Time, asked: &mut Vec<Asked>) {
+    fn advance(&mut self, now: Time, asked: &mut Vec<DrivenRequest>) {
         while let Some((at, timer)) = self.timers.first().filter(|(at, _)| *at <= now) {
             self.timers.clear(timer);
             if self.has_ended() {

@@ -5,15 +5,15 @@ use std::collections::BinaryHeap;
 use tailcut_base::{Nanos, Status, Time};
 use tailcut_sim::workload::lsm::Store;
 use tailcut_sim::workload::lsm::tree::LEVELS;
-use tailcut_sim::workload::{Asked, Request, Source};
+use tailcut_sim::workload::{DrivenRequest, Request, Source};
 
 /// Runs a store on a device that completes each request after `latency`, and passes each request to `watch`.
 pub fn run(store: &mut Store, latency: Nanos, watch: &mut dyn FnMut(&Store, &Request)) -> Time {
     let mut answers: BinaryHeap<Reverse<(Time, u64, u64)>> = BinaryHeap::new();
-    let (mut asked, mut now, mut number) = (Vec::<Asked>::new(), Time::ZERO, 0);
+    let (mut asked, mut now, mut number) = (Vec::<DrivenRequest>::new(), Time::ZERO, 0);
     loop {
         store.advance(now, &mut asked);
-        for Asked { request, token } in asked.drain(..) {
+        for DrivenRequest { request, token } in asked.drain(..) {
             assert_eq!(request.due, now, "a request is asked for when its moment has come");
             watch(store, &request);
             answers.push(Reverse((now + latency, number, token)));

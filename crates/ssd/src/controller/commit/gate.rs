@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// A request that the gate holds back.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct HeldRequest {
     id: RequestId,
     tag: Tag,
     fua: bool,
@@ -19,7 +19,7 @@ struct Held {
 /// while there is none.
 #[derive(Clone, Debug)]
 pub(super) struct Gate {
-    held: VecDeque<Held>,
+    held: VecDeque<HeldRequest>,
     /// Requests that have passed and have not started.
     outstanding: u32,
     /// The force-unit-access I/O request that has passed and not started entirely.
@@ -46,7 +46,7 @@ impl Gate {
         if passes {
             self.pass(tag, fua);
         } else {
-            self.held.push_back(Held { id, tag, fua });
+            self.held.push_back(HeldRequest { id, tag, fua });
         }
         passes
     }
@@ -87,7 +87,7 @@ impl Gate {
     /// The next request of `tag`, which passes.
     pub(super) fn admit(&mut self, tag: Tag) -> Option<RequestId> {
         looked();
-        let &Held { id, fua, .. } = self.held.front().filter(|held| held.tag == tag)?;
+        let &HeldRequest { id, fua, .. } = self.held.front().filter(|held| held.tag == tag)?;
         self.held.pop_front();
         self.gives_way &= !self.held.is_empty();
         self.pass(tag, fua);

@@ -79,12 +79,12 @@ pub struct Allocator {
     /// Planes of a set.
     each: u32,
     /// Of each set.
-    turns: IdVec<SetId, Turn>,
+    turns: IdVec<SetId, PlaneCursor>,
 }
 
 /// Which of the planes of a set is next, and where they begin and end.
 #[derive(Clone, Copy, Debug)]
-struct Turn {
+struct PlaneCursor {
     next: u32,
     first: u32,
     end: u32,
@@ -99,7 +99,7 @@ impl Allocator {
         let each = sets.planes_each();
         let turn = |set: SetId| {
             let first = set.get() * each;
-            Turn { next: first, first, end: first + each }
+            PlaneCursor { next: first, first, end: first + each }
         };
         Allocator { planes, allocation, each, turns: sets.ids().map(turn).collect() }
     }

@@ -15,7 +15,7 @@ use closed::{ClosedBlocks, VictimPolicy};
 use std::collections::VecDeque;
 use stripes::Stripes;
 use tailcut_base::Time;
-use tailcut_base::config::{Configure, Visit, choose, count_u32};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
@@ -51,7 +51,7 @@ pub struct FtlConfig {
 }
 
 impl Configure for FtlConfig {
-    fn configure(&mut self, visit: &mut dyn Visit) {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
         visit.share(
             "spare",
             "Share of the raw capacity that the host cannot address (over-provisioning).",

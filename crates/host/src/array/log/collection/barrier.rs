@@ -4,7 +4,7 @@
 use super::job::{Job, Phase};
 use crate::Block;
 use crate::array::core::Core;
-use crate::array::drives::{Ask, Owner, Urgency};
+use crate::array::drives::{Ask, Owner, Priority};
 use crate::array::log::Log;
 use crate::array::log::commit::Waiter;
 use crate::array::log::figures::{Collected, RECENT_MAX};
@@ -63,7 +63,7 @@ impl<B: Block> Log<B> {
             let (block, blocks) = (self.geometry.address(row), self.geometry.segment);
             let (op, data) = (Op::Trim, Vec::new());
             let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
-            core.drives.ask(now, drive, Urgency::Background, Owner::Layout(token.into()), ask);
+            core.drives.ask(now, drive, Priority::Background, Owner::Layout(token.into()), ask);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::array::log::open_row::{NO_BLOCK, NOBODY};
 use crate::array::log::space::PARTS;
 use crate::array::log::stream::MOVED;
 use crate::array::log::token::Token;
-use crate::array::reads::Done;
+use crate::array::reads::ReadResult;
 use crate::planted::{Rule, holds};
 use tailcut_base::{Status, Time};
 
@@ -45,7 +45,7 @@ impl<B: Block> Log<B> {
         now: Time,
         core: &mut Core<B>,
         job: usize,
-        done: &mut Done<B>,
+        done: &mut ReadResult<B>,
     ) {
         let this = &mut self.collection.jobs[job];
         let row = this.row;

@@ -4,13 +4,13 @@ use super::job::Phase;
 use crate::Block;
 use crate::array::Column;
 use crate::array::core::Core;
-use crate::array::drives::Urgency;
+use crate::array::drives::Priority;
 use crate::array::log::Log;
 use crate::array::log::descriptor::Summary;
 use crate::array::log::geometry::Row;
 use crate::array::log::open_row::NO_BLOCK;
 use crate::array::log::token::Token;
-use crate::array::reads::{Around, Done, Wanted};
+use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
 use std::ops::Range;
 use tailcut_base::{Class, Time};
 
@@ -40,22 +40,22 @@ impl<B: Block> Log<B> {
         token: Token,
     ) {
         self.rows.get_mut(row).readers += 1;
-        let wanted = Wanted {
+        let wanted = BlockRead {
             drive: self.geometry.drive(row, column),
             block: self.geometry.address(row) + u64::from(stripes.start),
             blocks: stripes.len() as u32,
             age: self.age(self.rows.get(row).age),
             unwritten: false,
             class: Class::new(5).expect("a class"),
-            urgency: if self.is_short { Urgency::Write } else { Urgency::Background },
-            around: if self.has_tokens { Around::InTurn } else { Around::AtNeed },
+            urgency: if self.is_short { Priority::Write } else { Priority::Background },
+            around: if self.has_tokens { ReconstructWhen::InTurn } else { ReconstructWhen::AtNeed },
             token: token.into(),
         };
         core.reads.begin(now, &mut core.drives, wanted);
     }
 
     /// The read of the summary of a data column of a victim has completed, successfully or not.
-    pub(in crate::array::log) fn summary_read(&mut self, job: usize, k: u32, done: &Done<B>) {
+    pub(in crate::array::log) fn summary_read(&mut self, job: usize, k: u32, done: &ReadResult<B>) {
         let array = self.array;
         let row = self.collection.jobs[job].row;
         self.rows.get_mut(row).readers -= 1;
