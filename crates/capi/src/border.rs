@@ -81,7 +81,7 @@ pub fn give<T>(value: T) -> *mut T {
 ///
 /// # Safety
 /// The pointer comes from [`give`], is taken back once, and is no longer used.
-pub unsafe fn take_back<T>(pointer: *mut T) -> Option<Box<T>> {
+pub unsafe fn reclaim<T>(pointer: *mut T) -> Option<Box<T>> {
     if pointer.is_null() {
         return None;
     }

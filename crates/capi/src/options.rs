@@ -1,6 +1,6 @@
 //! The options with which a store is opened.
 
-use crate::border::{behind, behind_mut, cross, give, take_back, text};
+use crate::border::{behind, behind_mut, cross, give, reclaim, text};
 use crate::failure::{Failure, Status};
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
@@ -81,7 +81,7 @@ pub extern "C" fn tailcut_options_new() -> *mut OptionValues {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_options_free(options: *mut OptionValues) {
     // SAFETY: options come from `tailcut_options_new`, and belong to the caller that frees them.
-    drop(unsafe { take_back(options) });
+    drop(unsafe { reclaim(options) });
 }
 
 /// Changes options.

@@ -1,6 +1,6 @@
 //! Asynchronous operations.
 
-use crate::border::{behind, behind_mut, bytes, cross, give, take_back};
+use crate::border::{behind, behind_mut, bytes, cross, give, reclaim};
 use crate::failure::{Failure, Status, status_from};
 use crate::store::{Write, for_a_time, set_in};
 use std::ffi::{c_int, c_void};
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn tailcut_queue_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_queue_close(queue: *mut Handle) {
     // SAFETY: queues come from `tailcut_queue_open`, and belong to the caller that closes them.
-    drop(unsafe { take_back(queue) });
+    drop(unsafe { reclaim(queue) });
 }
 
 /// Submits an operation made from a spare buffer and a key.

@@ -1,6 +1,6 @@
 //! A store, and its synchronous operations.
 
-use crate::border::{behind, behind_mut, bytes, cross, give, take_back};
+use crate::border::{behind, behind_mut, bytes, cross, give, reclaim};
 use crate::failure::{Failure, Status, status_from};
 use crate::options::{self, OptionValues};
 use std::ffi::{c_int, c_void};
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn tailcut_open(options: *const OptionValues, store: *mut 
 pub unsafe extern "C" fn tailcut_close(store: *mut Store) -> c_int {
     cross(|| {
         // SAFETY: stores come from `tailcut_open`, and belong to the caller that closes them.
-        match unsafe { take_back(store) } {
+        match unsafe { reclaim(store) } {
             Some(store) => Ok(store.close().map(|_| Status::Ok)?),
             None => Ok(Status::Ok),
         }

@@ -1,6 +1,6 @@
 //! Values owned by the caller in C.
 
-use crate::border::take_back;
+use crate::border::reclaim;
 use std::ffi::c_void;
 use tailcut_rt::embedded::Value;
 
@@ -61,5 +61,5 @@ pub unsafe extern "C" fn tailcut_value_version(value: *const Value) -> u64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailcut_value_free(value: *mut Value) {
     // SAFETY: values come from this library, and belong to the caller that frees them.
-    drop(unsafe { take_back(value) });
+    drop(unsafe { reclaim(value) });
 }

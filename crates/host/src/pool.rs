@@ -22,7 +22,7 @@ impl Pool {
     }
 
     /// Takes back a list and those of its blocks that are not shared.
-    pub fn take_back(&mut self, mut list: Vec<Bytes>) {
+    pub fn recycle(&mut self, mut list: Vec<Bytes>) {
         for block in list.drain(..) {
             if self.blocks.len() < MOST_BLOCKS
                 && let Some(block) = block.reclaim()

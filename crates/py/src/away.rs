@@ -25,7 +25,7 @@ impl Watch {
     }
 
     /// Reports progress to Python: `tell(done, all)`, with `None` for an unknown `all`.
-    fn tell(&self, tell: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    fn report_progress(&self, tell: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let Some(tell) = tell else { return Ok(()) };
         let all = Some(self.all.load(Ordering::Relaxed)).filter(|&all| all > 0);
         tell.call1((self.done.load(Ordering::Relaxed), all)).map(|_| ())
@@ -56,7 +56,7 @@ pub fn away<T: Send>(
             if waited != Err(RecvTimeoutError::Timeout) {
                 break;
             }
-            heard = py.check_signals().and_then(|()| watch.tell(tell));
+            heard = py.check_signals().and_then(|()| watch.report_progress(tell));
         }
         if heard.is_err() {
             watch.interrupt.flag().store(true, Ordering::Relaxed);

@@ -38,30 +38,30 @@ impl ServiceManager {
 
     /// Reports that startup is complete.
     pub fn is_ready(&self, status: &str) {
-        self.say(&format!("READY=1\nSTATUS={status}\nMAINPID={}", std::process::id()));
+        self.notify(&format!("READY=1\nSTATUS={status}\nMAINPID={}", std::process::id()));
     }
 
     /// Extends the startup timeout: startup continues for up to `patience`.
     pub fn is_starting(&self, status: &str, patience: Duration) {
-        self.say(&format!("STATUS={status}\nEXTEND_TIMEOUT_USEC={}", patience.as_micros()));
+        self.notify(&format!("STATUS={status}\nEXTEND_TIMEOUT_USEC={}", patience.as_micros()));
     }
 
     /// Reports that shutdown has begun.
     pub fn is_stopping(&self) {
-        self.say("STOPPING=1\nSTATUS=finishing what is under way");
+        self.notify("STOPPING=1\nSTATUS=finishing what is under way");
     }
 
     /// Reports a one-line status.
     pub fn status(&self, status: &str) {
-        self.say(&format!("STATUS={status}"));
+        self.notify(&format!("STATUS={status}"));
     }
 
     /// Reports that all threads make progress.
     pub fn is_alive(&self) {
-        self.say("WATCHDOG=1");
+        self.notify("WATCHDOG=1");
     }
 
-    fn say(&self, lines: &str) {
+    fn notify(&self, lines: &str) {
         if let Some((socket, address)) = &self.reached {
             // Ignored: the service manager may not be listening.
             let _ = socket.send_to_addr(lines.as_bytes(), address);
@@ -85,7 +85,7 @@ fn address(name: &[u8]) -> io::Result<SocketAddr> {
 mod tests {
     use super::*;
 
-    fn hear(listener: &UnixDatagram) -> String {
+    fn receive(listener: &UnixDatagram) -> String {
         let mut room = [0; 1024];
         let bytes = listener.recv(&mut room).expect("something was said");
         String::from_utf8(room[..bytes].to_vec()).expect("it is text")
@@ -103,7 +103,7 @@ mod tests {
         let listener = UnixDatagram::bind(&path).expect("a socket");
         let of = |name: &[u8]| with(address(name).expect("an address"));
         of(path.as_os_str().as_encoded_bytes()).is_ready("it serves");
-        let heard = hear(&listener);
+        let heard = receive(&listener);
         assert_eq!(heard.lines().take(2).collect::<Vec<_>>(), ["READY=1", "STATUS=it serves"]);
         let name = format!("tailcut-test-{}", std::process::id());
         let at = SocketAddr::from_abstract_name(&name).expect("a name");
@@ -111,8 +111,8 @@ mod tests {
         let service_manager = of(format!("@{name}").as_bytes());
         service_manager.is_stopping();
         service_manager.is_starting("a quarter", Duration::from_secs(2));
-        assert!(hear(&listener).starts_with("STOPPING=1\n"));
-        assert_eq!(hear(&listener), "STATUS=a quarter\nEXTEND_TIMEOUT_USEC=2000000");
+        assert!(receive(&listener).starts_with("STOPPING=1\n"));
+        assert_eq!(receive(&listener), "STATUS=a quarter\nEXTEND_TIMEOUT_USEC=2000000");
         drop(listener);
         service_manager.is_alive();
     }

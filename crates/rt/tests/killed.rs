@@ -80,7 +80,7 @@ impl User {
                 left -= 1;
             }
             if left > 0 {
-                self.clock.go_on(self.array.next_event().max(Time(1)));
+                self.clock.advance(self.array.next_event().max(Time(1)));
             }
         }
         data

@@ -85,7 +85,7 @@ impl User {
                 assert_eq!(response.status, Status::Success, "{op} {block}");
                 return response.data.into_iter().next().unwrap_or_default();
             }
-            self.clock.go_on(self.array.next_event().max(Time(1)));
+            self.clock.advance(self.array.next_event().max(Time(1)));
         }
     }
 
@@ -111,7 +111,7 @@ impl User {
         while self.array.status().condition != Condition::Optimal {
             let mut answers = Answers::default();
             self.array.poll(self.clock.now(), &mut answers);
-            self.clock.go_on(self.array.next_event().max(Time(1)));
+            self.clock.advance(self.array.next_event().max(Time(1)));
         }
         self.ask(Op::Flush, 0, Vec::new());
     }

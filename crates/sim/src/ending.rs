@@ -96,8 +96,8 @@ impl<S: Storage, O: Observer<S>> Observer<S> for First<'_, O> {
         self.observer.due()
     }
 
-    fn look(&mut self, storage: &S, now: Time) {
-        self.observer.look(storage, now);
+    fn observe(&mut self, storage: &S, now: Time) {
+        self.observer.observe(storage, now);
     }
 
     fn end(&mut self, storage: &S, now: Time) {

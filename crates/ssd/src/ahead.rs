@@ -124,7 +124,7 @@ impl<P: Probe> Ssd<P> {
     /// A read ahead that was void leaves the line of its chip.
     pub(crate) fn drop_plan(&mut self, id: RequestId, slot: SlotId) {
         if slot != SlotId::NONE {
-            self.cache.give_up(slot);
+            self.cache.abandon(slot);
         }
         self.requests.remove(id);
     }

@@ -449,7 +449,7 @@ impl<P: Probe> Ssd<P> {
     #[inline(always)]
     pub(crate) fn give_back(&mut self, now: Time, unit: LunId) {
         self.units[unit].phase = Phase::Idle;
-        self.units.let_go(now, unit);
+        self.units.release(now, unit);
         self.scheduler.released(unit);
         self.commit(now);
         self.wake(now);

@@ -59,7 +59,7 @@ pub fn probe(arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Fail
     let comparison = simulated.map_or(Vec::new(), |simulated| compare(&measured, &simulated));
     drop(watcher);
     let found = ProbeOutcome { name, notes, measured, estimate, comparison };
-    tell(&found, arguments, out)?;
+    print_report(&found, arguments, out)?;
     match found.measured.end {
         End::Complete => Ok(()),
         End::Stopped => Err(Failure::Interrupted),
@@ -69,7 +69,11 @@ pub fn probe(arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Fail
     }
 }
 
-fn tell(found: &ProbeOutcome, arguments: &ProbeArguments, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_report(
+    found: &ProbeOutcome,
+    arguments: &ProbeArguments,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     if !arguments.json.as_deref().is_some_and(is_stdout) {
         out.write_all(page::page(found, arguments, ColorMode::of_stdout()).as_bytes())?;
         out.flush()?;
@@ -158,7 +162,7 @@ struct Watcher {
 
 impl Watch for Watcher {
     fn begins(&self, what: &str) {
-        self.waiting.say(what.to_owned());
+        self.waiting.show(what.to_owned());
     }
 
     fn is_stopped(&self) -> bool {

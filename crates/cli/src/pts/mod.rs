@@ -169,7 +169,7 @@ pub fn pts(arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure>
     let mut told = |report: &mut Report, procedure: &Procedure| keeper.keep(report, procedure);
     let report = measure(arguments, other, &watcher, &mut told)?;
     drop(watcher);
-    tell(&report, arguments, out)?;
+    print_report(&report, arguments, out)?;
     report.ended()
 }
 
@@ -252,7 +252,7 @@ impl Keeper<'_> {
     }
 }
 
-fn tell(report: &Report, arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure> {
+fn print_report(report: &Report, arguments: &PtsArguments, out: &mut dyn Write) -> Result<(), Failure> {
     if !arguments.json.as_deref().is_some_and(is_stdout) {
         out.write_all(page::page(report, ColorMode::of_stdout()).as_bytes())?;
         out.flush()?;

@@ -28,7 +28,7 @@ impl Watcher {
 
     /// Shows the progress of a test.
     pub fn show(&self, procedure: &Procedure) {
-        self.waiting.say(line(procedure, self.since.get().elapsed()));
+        self.waiting.show(line(procedure, self.since.get().elapsed()));
     }
 }
 
@@ -57,7 +57,7 @@ fn patience(seconds: f64) -> String {
 
 impl Watch for Watcher {
     fn begins(&self, what: &str) {
-        self.waiting.say(what.to_owned());
+        self.waiting.show(what.to_owned());
     }
 
     fn is_stopped(&self) -> bool {

@@ -116,13 +116,13 @@ pub fn trace_failure(error: &TraceError) -> Failure {
 /// The failure of a run that did not come to results.
 pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
     match error {
-        NotRun::Input(InputError::Run(problems)) => blame("run", problems, arguments),
-        NotRun::Input(InputError::Workload(problems)) => blame("workload", problems, arguments),
-        NotRun::Input(InputError::Beside(problems)) => blame("beside", problems, arguments),
-        NotRun::Input(InputError::Datacenter(problems)) => blame("datacenter", problems, arguments),
-        NotRun::Input(InputError::Array(problems)) => blame("array", problems, arguments),
-        NotRun::Input(InputError::Kv(problems)) => blame("kv", problems, arguments),
-        NotRun::Input(InputError::Lsm(problems)) => blame("lsm", problems, arguments),
+        NotRun::Input(InputError::Run(problems)) => attribute("run", problems, arguments),
+        NotRun::Input(InputError::Workload(problems)) => attribute("workload", problems, arguments),
+        NotRun::Input(InputError::Beside(problems)) => attribute("beside", problems, arguments),
+        NotRun::Input(InputError::Datacenter(problems)) => attribute("datacenter", problems, arguments),
+        NotRun::Input(InputError::Array(problems)) => attribute("array", problems, arguments),
+        NotRun::Input(InputError::Kv(problems)) => attribute("kv", problems, arguments),
+        NotRun::Input(InputError::Lsm(problems)) => attribute("lsm", problems, arguments),
         NotRun::Input(InputError::Memory(problems)) => {
             let found = problems.into_iter().map(|p| (p.key.to_owned(), p.message)).collect();
             blame_keys(found, arguments)
@@ -138,7 +138,11 @@ pub fn refuse(error: NotRun, arguments: &RunArguments) -> Failure {
 }
 
 /// Problems of a section of the scenario that are known only once the device is.
-fn blame(section: &str, problems: Vec<tailcut_sim::workload::Problem>, arguments: &RunArguments) -> Failure {
+fn attribute(
+    section: &str,
+    problems: Vec<tailcut_sim::workload::Problem>,
+    arguments: &RunArguments,
+) -> Failure {
     let found = problems.into_iter().map(|p| (format!("{section}.{}", p.key), p.message)).collect();
     blame_keys(found, arguments)
 }
@@ -146,5 +150,5 @@ fn blame(section: &str, problems: Vec<tailcut_sim::workload::Problem>, arguments
 /// Problems of keys, by their paths.
 fn blame_keys(found: Vec<(String, String)>, arguments: &RunArguments) -> Failure {
     let settings = arguments.options.settings();
-    scenario::blame(arguments.source().ok().flatten(), &settings, &found).into()
+    scenario::attribute(arguments.source().ok().flatten(), &settings, &found).into()
 }

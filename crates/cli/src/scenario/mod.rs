@@ -81,7 +81,7 @@ pub fn to_be_read_again(part: &mut dyn Configure) -> String {
 
 /// Problems that were found only after the scenario was read, each with the path of the key to
 /// blame: shown where the key is written, if it is.
-pub fn blame(source: Option<Source>, sets: &[String], found: &[(String, String)]) -> Problems {
+pub fn attribute(source: Option<Source>, sets: &[String], found: &[(String, String)]) -> Problems {
     let Written { sources, document, .. } = Written::parse(source, sets);
     let problem = |(path, message): &(String, String)| {
         let place = document.as_ref().and_then(|document| document.place_to_blame(path, message));

@@ -91,7 +91,7 @@ impl History {
     ///
     /// # Errors
     /// When the server does not answer, or the file cannot be written.
-    pub fn go_on(&mut self) -> Result<(), Failure> {
+    pub fn resume(&mut self) -> Result<(), Failure> {
         let now = Instant::now();
         if now < self.due {
             return Ok(());
@@ -107,7 +107,7 @@ impl History {
     /// As [`History::go_on`], for one that may not be there. A history that fails ends with a message on
     /// standard error: the server keeps serving.
     pub fn go_on_or_end(history: &mut Option<History>) {
-        if let Some(Err(why)) = history.as_mut().map(History::go_on) {
+        if let Some(Err(why)) = history.as_mut().map(History::resume) {
             eprint!("{}", why.render(ColorMode::of_stderr()));
             *history = None;
         }

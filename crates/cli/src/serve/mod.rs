@@ -172,7 +172,7 @@ fn watch(
             eprintln!("warning: {OUT_OF_DESCRIPTORS}");
         }
         let now = page::ServerState::of(server);
-        waiting.say(now.line(&before, GLANCE_EVERY));
+        waiting.show(now.line(&before, GLANCE_EVERY));
         before = now;
     }
     History::end(history);

@@ -86,7 +86,7 @@ struct Queue<'q> {
 }
 
 impl Queue<'_> {
-    fn is_over(&self) -> bool {
+    fn is_finished(&self) -> bool {
         (self.pool.is_over)() || self.lost.load(Ordering::Relaxed)
     }
 
@@ -96,10 +96,10 @@ impl Queue<'_> {
 
     /// The work of each thread: one point after another, until there are no more.
     fn work(&self, found: &Sender<(usize, RunResult)>) {
-        while !self.is_over() {
+        while !self.is_finished() {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(point) = self.open.get(index) else { return };
-            if let Some(ended) = run(point, &|| self.is_over()) {
+            if let Some(ended) = run(point, &|| self.is_finished()) {
                 // The collector exits early only when results cannot be recorded.
                 let _ = found.send((index, ended));
             }

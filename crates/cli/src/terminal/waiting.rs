@@ -29,7 +29,7 @@ impl Waiting {
     }
 
     /// Replaces the text.
-    pub fn say(&self, what: String) {
+    pub fn show(&self, what: String) {
         if let Some(bar) = &self.0 {
             bar.set_message(what);
         }

@@ -28,7 +28,7 @@ pub fn convert(
     });
     progress.finish();
     let converted = converted.map_err(|error| trace_failure(&error))?;
-    out.write_all(tell(&converted, output, format).as_bytes())?;
+    out.write_all(report(&converted, output, format).as_bytes())?;
     out.flush()?;
     if interrupt.asked() { Err(Failure::Interrupted) } else { Ok(()) }
 }
@@ -50,7 +50,7 @@ fn unknown(name: &str) -> Failure {
     ))
 }
 
-fn tell(converted: &Converted, output: &Path, format: Format) -> String {
+fn report(converted: &Converted, output: &Path, format: Format) -> String {
     let c = converted;
     let counted = [
         (c.dropped, "trims and flushes were left out: the format has none"),

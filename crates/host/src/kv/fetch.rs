@@ -175,7 +175,7 @@ impl Engine {
     pub(super) fn note_fetched(&mut self, mut fetching: Fetching, is_good: bool, mut data: Vec<Bytes>) {
         if !is_good {
             self.figures.failed_reads += 1;
-            self.pool.take_back(data);
+            self.pool.recycle(data);
             return match self.read_other_copy(fetching) {
                 Ok(()) => {}
                 Err(fetching) => self.end_fetch(fetching, None, true),
@@ -185,7 +185,7 @@ impl Engine {
             fetching.versions.extend(&data);
         }
         fetching.blocks.append(&mut data);
-        self.pool.take_back(data);
+        self.pool.recycle(data);
         self.judge(fetching);
     }
 
@@ -244,7 +244,7 @@ impl Engine {
         if fetching.copy.is_none() {
             fetching.versions.add(None, &blocks, &[]);
         }
-        self.pool.take_back(blocks);
+        self.pool.recycle(blocks);
         let copy = fetching.tries % copies;
         fetching.versions.begin(copy);
         fetching.copy = Some(copy);
@@ -307,7 +307,7 @@ impl Engine {
             flash.log.end_read(segment);
         }
         if header.is_none() {
-            self.pool.take_back(std::mem::take(&mut blocks));
+            self.pool.recycle(std::mem::take(&mut blocks));
         }
         let header = header.unwrap_or_default();
         let fetched = Fetched { ticket, is_lost, key, place, header, blocks };
@@ -352,7 +352,7 @@ impl Engine {
     /// Returns the buffers of a fetched item that is no longer needed.
     pub fn give_back(&mut self, fetched: Fetched) {
         let Fetched { mut key, blocks, .. } = fetched;
-        self.pool.take_back(blocks);
+        self.pool.recycle(blocks);
         if self.spare_keys.len() < MOST_SPARE_KEYS {
             key.clear();
             self.spare_keys.push(key);

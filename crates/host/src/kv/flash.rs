@@ -88,7 +88,7 @@ pub(super) struct Writing {
 impl Engine {
     /// The next request for the disk.
     pub fn next_request(&mut self) -> Option<Request<Bytes>> {
-        self.go_on();
+        self.resume();
         let flash = self.flash.as_mut()?;
         flash.jobs.next()
     }
@@ -101,7 +101,7 @@ impl Engine {
             Job::Fetch(fetching) => self.note_fetched(fetching, is_good, response.data),
             Job::Write(writing) => {
                 flash.note_written(self.now, writing, response.status, &mut self.pool);
-                self.pool.take_back(response.data);
+                self.pool.recycle(response.data);
             }
             Job::Flush(settled) => {
                 flash.is_flushing = false;
@@ -117,13 +117,13 @@ impl Engine {
             Job::Repair(segment) => {
                 flash.log.end_read(segment);
                 self.figures.repaired += u64::from(is_good);
-                self.pool.take_back(response.data);
+                self.pool.recycle(response.data);
             }
         }
     }
 
     /// Queues all requests that are due.
-    fn go_on(&mut self) {
+    fn resume(&mut self) {
         self.advance_reclaim();
         let (now, patience) = (self.now, self.settings.patience);
         let Some(flash) = &mut self.flash else { return };

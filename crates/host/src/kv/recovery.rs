@@ -157,10 +157,10 @@ impl Recovery {
     fn can_go_on(&self, log: &Log) -> bool {
         let is_read = self.reading.front().is_some_and(|reading| reading.under_way == 0);
         let is_settled = self.unread() == 0 || self.unreadable.is_some();
-        is_read || is_settled && !self.asking.is_empty() || self.is_over(log)
+        is_read || is_settled && !self.asking.is_empty() || self.is_finished(log)
     }
 
-    fn is_over(&self, log: &Log) -> bool {
+    fn is_finished(&self, log: &Log) -> bool {
         let is_sealed = log.settled() >= self.sealed || log.has_failed();
         self.unread() == 0 && self.asking.is_empty() && is_sealed
     }
@@ -200,7 +200,7 @@ impl Engine {
         self.look_again(most);
         self.read_ahead(sequence);
         let Some(flash) = &mut self.flash else { return false };
-        if self.recovery.take_if(|recovery| recovery.is_over(&flash.log)).is_some() {
+        if self.recovery.take_if(|recovery| recovery.is_finished(&flash.log)).is_some() {
             flash.log.note_all_recovered();
         }
         self.can_recover()
@@ -302,7 +302,7 @@ impl Engine {
                 return;
             }
         }
-        let Some(reading) = recovery.find(stretch.sequence) else { return self.pool.take_back(data) };
+        let Some(reading) = recovery.find(stretch.sequence) else { return self.pool.recycle(data) };
         if !is_good && !is_given_up {
             reading.under_way += flash.read_apart(stretch, data) - 1;
             return;
@@ -316,7 +316,7 @@ impl Engine {
         let places = reading.blocks[first..].iter_mut();
         places.zip(data.drain(..)).for_each(|(to, from)| *to = from);
         reading.under_way -= 1;
-        self.pool.take_back(data);
+        self.pool.recycle(data);
     }
 
     /// True if the summary of the first segment is read and verified.
@@ -461,7 +461,7 @@ impl Engine {
         if let (0, Some(foot)) = (first, reading.found.foot) {
             flash.log.note_recovered(number, (foot.entries, reading.tombstones), foot.buried);
             let known = segments.pop_front();
-            known.into_iter().for_each(|reading| self.pool.take_back(reading.blocks));
+            known.into_iter().for_each(|reading| self.pool.recycle(reading.blocks));
         }
     }
 }

@@ -128,7 +128,7 @@ impl Engine {
         let is_unknown = self.is_unknown(hash);
         self.index.set(hash, Entry { place: Place::Front { unit }, heat });
         if let Some(before) = before {
-            self.let_go(hash, before, !self.settings.writes_at_once());
+            self.release(hash, before, !self.settings.writes_at_once());
         }
         if is_unknown && !self.settings.writes_at_once() {
             self.write_tombstone_of_unknown(hash);
@@ -165,7 +165,7 @@ impl Engine {
 
     /// Invalidates the record that an index entry pointed to. `needs_tombstone`: if the record is on flash
     /// and no newer one will be, a tombstone is written.
-    pub(super) fn let_go(&mut self, hash: KeyHash, before: Entry, needs_tombstone: bool) {
+    pub(super) fn release(&mut self, hash: KeyHash, before: Entry, needs_tombstone: bool) {
         let (Some(home), Some(flash)) = (self.home(before), &mut self.flash) else { return };
         let Place::Log { unit, .. } = Place::decode(home) else { return };
         flash.log.forget(unit);
@@ -237,7 +237,7 @@ impl Engine {
         if !self.can_replace(hash, Some(entry)) {
             return false;
         }
-        self.let_go(hash, entry, true);
+        self.release(hash, entry, true);
         self.forget(hash);
         true
     }

@@ -273,7 +273,7 @@ impl Procedure {
     }
 
     /// True if no step is left.
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.at.stage >= self.stages.len()
     }
 

@@ -55,7 +55,7 @@ fn a_steady_drive_needs_five_rounds_of_56_minutes() {
     let test = carried_out(Test::Iops, conforming(), |_, _| 10_000);
     assert_eq!(ending(&test), (Some(Ending::Steady), 0..5));
     assert_eq!(test.of_stage(2).count(), 5 * 56);
-    assert!(test.is_over() && test.next().is_none() && test.left() == Nanos::ZERO);
+    assert!(test.is_finished() && test.next().is_none() && test.left() == Nanos::ZERO);
     let averages = test.averages(&test.convergences()[0], 55).expect("it was measured");
     assert_eq!((averages.iops, averages.mean, averages.longest), (10_000.0, 1e6, 2e6));
 }

@@ -261,20 +261,20 @@ impl Entry {
         self.in_flight -= 1;
         if status != Status::Success && self.status == Status::Success {
             self.status = status;
-            self.give_up();
+            self.abandon();
         }
         if status != Status::Success {
-            return pool.take_back(data);
+            return pool.recycle(data);
         }
         match (self.phase, work) {
             (Phase::Edges, Work::Edge(end)) => self.merge(end, data, pool),
             (Phase::Body, Work::Blocks(at)) => self.collect(at, data, pool),
-            _ => pool.take_back(data),
+            _ => pool.recycle(data),
         }
     }
 
     /// Stops issuing disk requests after an error.
-    fn give_up(&mut self) {
+    fn abandon(&mut self) {
         self.issued = u64::MAX;
     }
 
@@ -289,7 +289,7 @@ impl Entry {
         } else {
             self.edges[end] = std::mem::take(&mut data[0]);
         }
-        pool.take_back(data);
+        pool.recycle(data);
     }
 
     /// Zeroes the changed bytes of the blocks at both ends.
@@ -308,17 +308,17 @@ impl Entry {
     fn collect(&mut self, at: u64, mut data: Vec<Bytes>, pool: &mut Pool) {
         let is_whole = data.len() as u64 == self.blocks;
         if self.ask.kind != Kind::Read {
-            return pool.take_back(data);
+            return pool.recycle(data);
         }
         if is_whole {
-            pool.take_back(std::mem::replace(&mut self.ask.data, data));
+            pool.recycle(std::mem::replace(&mut self.ask.data, data));
             return;
         }
         self.ask.data.resize(self.blocks as usize, Bytes::default());
         for (place, block) in self.ask.data[at as usize..].iter_mut().zip(&mut data) {
             *place = std::mem::take(block);
         }
-        pool.take_back(data);
+        pool.recycle(data);
     }
 
     /// The completion of the request.

@@ -146,7 +146,7 @@ fn settle(
         if let Some((offset, want)) = reads.remove(&answer.name) {
             assert!(bytes_of(&answer, offset, want.len()) == want, "read {} is wrong", answer.name);
         }
-        pool.take_back(answer.data);
+        pool.recycle(answer.data);
     }
 }
 
@@ -244,7 +244,7 @@ fn an_error_ends_a_request_and_holds_up_nobody() {
             while let Some(answer) = machine.next_answer() {
                 answered += 1;
                 assert_eq!(answer.status != Status::Success, touches[answer.name as usize], "seed {seed}");
-                pool.take_back(answer.data);
+                pool.recycle(answer.data);
             }
         }
         assert_eq!(answered, 40);

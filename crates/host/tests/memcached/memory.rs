@@ -152,7 +152,7 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
         assert!(!input.is_empty() && clients.waits_for_memory(other) && clients.vacancies() == 0);
         let first = greedy.iter().copied().find(|&client| clients.holding(client).is_some());
         clients.close(first.expect("somebody holds memory"));
-        assert!(clients.is_willing(other) && clients.vacancies() > 0);
+        assert!(clients.can_accept(other) && clients.vacancies() > 0);
         // The line ending follows once the value is sent: until then there is no room for more.
         let mut heard = Vec::new();
         for _ in 0..2 {
@@ -182,7 +182,7 @@ fn values_that_have_come_in_part_are_within_the_limit_and_those_that_were_begun_
     assert!(clients.tally().client_memory <= clients.memory_limit());
     let rest = [&vec![b'y'; LARGE - 1000][..], b"\r\n"].concat();
     for client in begun {
-        assert!(clients.is_willing(client));
+        assert!(clients.can_accept(client));
         clients.receive(client, &mut &rest[..], &mut busy);
         assert_eq!(sent(&mut clients, client), b"STORED\r\n");
     }

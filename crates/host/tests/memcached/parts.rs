@@ -113,11 +113,11 @@ fn times_are_stretches_or_dates() {
     assert_eq!(Expiry::new(NOW, -1), Expiry::Past);
     assert_eq!(Expiry::new(NOW, i64::MIN), Expiry::Past);
     assert!(
-        Expiry::new(NOW, month + 1).is_over(NOW)
-            && Expiry::Past.is_over(0)
-            && !Expiry::Never.is_over(u64::MAX)
+        Expiry::new(NOW, month + 1).is_expired(NOW)
+            && Expiry::Past.is_expired(0)
+            && !Expiry::Never.is_expired(u64::MAX)
     );
-    assert!(Expiry::At(NOW).is_over(NOW) && !Expiry::At(NOW + 1).is_over(NOW));
+    assert!(Expiry::At(NOW).is_expired(NOW) && !Expiry::At(NOW + 1).is_expired(NOW));
     assert_eq!(
         [Expiry::Past, Expiry::At(NOW + 5), Expiry::Never].map(|expiry| expiry.left(NOW)),
         [Some(0), Some(5), None]

@@ -69,7 +69,7 @@ impl Reference {
     /// The item, unless it has expired or was flushed; then it is removed.
     pub fn find(&mut self, key: &[u8]) -> Option<&mut Item> {
         let item = self.items.get(key)?;
-        if self.is_flushed(item) || item.expiry.is_over(self.now) {
+        if self.is_flushed(item) || item.expiry.is_expired(self.now) {
             self.items.remove(key);
         }
         self.items.get_mut(key)

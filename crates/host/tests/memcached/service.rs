@@ -96,7 +96,7 @@ impl Client {
     }
 
     fn work(&mut self) {
-        while self.service.is_willing(self.name) && self.closed.is_none() && !self.input.is_empty() {
+        while self.service.can_accept(self.name) && self.closed.is_none() && !self.input.is_empty() {
             let before = self.input.len();
             let most = self.random.below(3000) as usize + 1;
             let mut input = &self.input[..self.input.len().min(most.max(2100))];
@@ -141,7 +141,7 @@ impl Client {
         for _ in 0..50_000 {
             let is_quiet =
                 self.disk.as_ref().is_none_or(TestDisk::is_idle) && self.service.engine().is_idle();
-            if is_quiet && self.service.is_willing(self.name) && self.service.is_answered(self.name) {
+            if is_quiet && self.service.can_accept(self.name) && self.service.is_answered(self.name) {
                 return;
             }
             if self.closed.is_some() {

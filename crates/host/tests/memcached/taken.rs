@@ -79,7 +79,7 @@ fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
     }
     for _ in 0..100_000 {
         let mut rest = &input[..];
-        if closed.is_none() && clients.is_willing(client) {
+        if closed.is_none() && clients.can_accept(client) {
             clients.receive(client, &mut rest, &mut taken);
         }
         let is_at_rest = rest.len() == input.len() && taken.left.is_empty() && taken.replies.is_empty();
@@ -92,7 +92,7 @@ fn check(requests: &[Vec<u8>], seed: u64) -> Result<(), TestCaseError> {
         }
         clients.send_queue(client).empty_into(&mut received);
         closed = closed.or(clients.closing(client));
-        if is_at_rest && clients.is_answered(client) && (clients.is_willing(client) || closed.is_some()) {
+        if is_at_rest && clients.is_answered(client) && (clients.can_accept(client) || closed.is_some()) {
             return compare((&received, closed), &session);
         }
     }

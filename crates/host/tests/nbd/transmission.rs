@@ -40,7 +40,7 @@ fn feed(stream: &[u8], cuts: &[usize], direct: bool, hesitates: bool) -> (Vec<Se
                     let length = if incoming.data.is_empty() { 0 } else { incoming.header.length as usize };
                     let bytes = bytes.skip(skip).take(length).collect();
                     assert!(incoming.data.len() <= (skip + length).div_ceil(4096));
-                    pool.take_back(incoming.data);
+                    pool.recycle(incoming.data);
                     seen.push((incoming.header, incoming.command.map_err(|refusal| refusal.error), bytes));
                 }
                 Ok(None) if receiver.is_waiting() => {}

@@ -14,14 +14,14 @@ use tailcut_host::{Bytes, Disk};
 pub trait Pace {
     /// Waits, and returns the time at which to poll again: `next` at the latest, and no later than the
     /// drives' next event.
-    fn go_on(&mut self, next: Time) -> Time;
+    fn advance(&mut self, next: Time) -> Time;
 }
 
 /// Interval of polls while drives have work: these waits are as long as those for a whole array.
 const GLANCE: Nanos = Nanos(50_000);
 
 impl Pace for Clock {
-    fn go_on(&mut self, next: Time) -> Time {
+    fn advance(&mut self, next: Time) -> Time {
         let now = self.now();
         let rest = Nanos(next.0.saturating_sub(now.0)).min(GLANCE);
         if rest > Nanos::ZERO {
@@ -85,13 +85,13 @@ pub fn create<D: Drive>(
         return Err(ArrayError::Invalid { key: "drives", why });
     }
     for (number, drive) in drives.iter_mut().enumerate() {
-        let opening = look(std::slice::from_mut(drive), Consent::Refuse, pace);
+        let opening = examine(std::slice::from_mut(drive), Consent::Refuse, pace);
         let is_of_other_format = matches!(opening.found(), Some(Err(OpenError::Format { .. })));
         if is_of_other_format || opening.arrays()[0].is_some() {
             return Err(ArrayError::Taken { drive: number });
         }
     }
-    let now = pace.go_on(Time::ZERO);
+    let now = pace.advance(Time::ZERO);
     let mut array = ServedArray::create(now, &config, drives, identity)?;
     settle(&mut array, pace)?;
     Ok(array)
@@ -112,7 +112,7 @@ pub fn open<D: Drive>(
 ) -> Result<ServedArray<D>, ArrayError> {
     let found = find(&mut drives, consent, pace)?;
     check(&found.as_created(config)).map_err(ArrayError::Contradiction)?;
-    let now = pace.go_on(Time::ZERO);
+    let now = pace.advance(Time::ZERO);
     let mut array = ServedArray::open(now, config, drives, &found)?;
     settle(&mut array, pace)?;
     Ok(array)
@@ -128,18 +128,18 @@ pub fn belong_to_none<D: Drive>(drives: &mut [D], pace: &mut impl Pace) -> bool 
 
 /// The array that a drive is or was a member of, if its superblock is readable.
 pub fn member_of<D: Drive>(drive: &mut D, pace: &mut impl Pace) -> Option<u128> {
-    look(std::slice::from_mut(drive), Consent::Refuse, pace).arrays()[0]
+    examine(std::slice::from_mut(drive), Consent::Refuse, pace).arrays()[0]
 }
 
 /// Finds the array of these drives.
 fn find<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> Result<FoundArray, OpenError> {
-    look(drives, consent, pace).found().expect("all drives have answered")
+    examine(drives, consent, pace).found().expect("all drives have answered")
 }
 
 /// Reads the superblocks of the drives.
-fn look<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> Opening<Bytes> {
+fn examine<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> Opening<Bytes> {
     let disks: Vec<Disk> = drives.iter().map(|drive| drive.disk()).collect();
-    let mut now = pace.go_on(Time::ZERO);
+    let mut now = pace.advance(Time::ZERO);
     let mut opening: Opening<Bytes> = Opening::new(now, &disks, consent);
     let mut answers = Answers::default();
     loop {
@@ -156,13 +156,13 @@ fn look<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -> O
             return opening;
         }
         let next = drives.iter().map(|drive| drive.next_event()).fold(Time::NEVER, Time::min);
-        now = pace.go_on(next);
+        now = pace.advance(next);
     }
 }
 
 /// Waits for the completion of a flush, which is when the array is ready.
 fn settle<D: Drive>(array: &mut ServedArray<D>, pace: &mut impl Pace) -> Result<(), ArrayError> {
-    let mut now = pace.go_on(Time::ZERO);
+    let mut now = pace.advance(Time::ZERO);
     array.submit(now, flush(0));
     let mut answers = Answers::default();
     loop {
@@ -179,6 +179,6 @@ fn settle<D: Drive>(array: &mut ServedArray<D>, pace: &mut impl Pace) -> Result<
         if let tailcut_host::array::Condition::Failed { why } = array.array().condition() {
             return Err(ArrayError::Failed(why));
         }
-        now = pace.go_on(array.next_event());
+        now = pace.advance(array.next_event());
     }
 }

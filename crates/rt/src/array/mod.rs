@@ -306,7 +306,7 @@ impl<D: Drive> ServedArray<D> {
     }
 
     /// Polls a drive and processes its completions; true if there were any.
-    fn hear(&mut self, now: Time, member: usize) -> bool {
+    fn receive(&mut self, now: Time, member: usize) -> bool {
         let Some(drive) = &mut self.drives[member] else { return false };
         let mut heard = std::mem::take(&mut self.heard);
         drive.poll(now, &mut heard);
@@ -386,7 +386,7 @@ impl<D: Drive> Drive for ServedArray<D> {
         loop {
             let mut has_moved = false;
             for member in 0..self.drives.len() {
-                has_moved |= self.hear(now, member);
+                has_moved |= self.receive(now, member);
             }
             has_moved |= self.join(now);
             if self.array.next_event() <= now {

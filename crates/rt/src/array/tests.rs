@@ -16,7 +16,7 @@ use tailcut_ssd::{Preset, Ssd};
 struct Fake(Time);
 
 impl Pace for Fake {
-    fn go_on(&mut self, next: Time) -> Time {
+    fn advance(&mut self, next: Time) -> Time {
         assert_ne!(next, Time::NEVER, "somebody has something to do");
         self.0 = self.0.max(next);
         self.0
@@ -161,8 +161,8 @@ impl<D: Drive> Rig<D> {
     }
 
     /// Advances time to the next event, and checks completions.
-    fn go_on(&mut self) {
-        let now = self.pace.go_on(self.array.next_event());
+    fn advance(&mut self) {
+        let now = self.pace.advance(self.array.next_event());
         self.listen(now);
     }
 
@@ -192,7 +192,7 @@ impl<D: Drive> Rig<D> {
                     left -= 1;
                     self.listen(self.pace.0);
                 }
-                None => self.go_on(),
+                None => self.advance(),
             }
         }
     }
@@ -200,7 +200,7 @@ impl<D: Drive> Rig<D> {
     fn ask(&mut self, request: Request<Bytes>) {
         self.submit(request);
         while !self.is_idle() {
-            self.go_on();
+            self.advance();
         }
     }
 
@@ -249,7 +249,7 @@ fn live<D: Drive>(keeps_seals: bool, fresh: impl Fn() -> D) {
         replaced.map_err(|(why, _)| why).expect("it is large enough");
         rig.work(200);
         while rig.array.status().condition != Condition::Optimal {
-            rig.go_on();
+            rig.advance();
         }
         rig.array.member(2).expect("it serves").is_dead.set(true);
         rig.read_all();

@@ -45,13 +45,13 @@ impl Health {
     }
 
     /// Appends lines of memcached's `stats`, under our own names.
-    pub fn tell(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, out: &mut Vec<u8>) {
         stat_number(out, "drive_failed", u64::from(self.failure.is_some()));
         if let Some(why) = &self.failure {
             stat(out, "drive_failed_because", why);
         }
         if let Some(array) = &self.array {
-            array.tell(out);
+            array.write(out);
         }
     }
 }
@@ -70,7 +70,7 @@ impl ArrayHealth {
         }
     }
 
-    fn tell(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         stat(out, "array_condition", condition_name(&self.condition));
         if let Condition::Failed { why } = &self.condition {
             stat(out, "array_failed_because", why);

@@ -81,7 +81,7 @@ impl MetricsPage {
                 self.connections.push_back(Connection { stream, heard: Vec::new(), says: Vec::new() });
             }
         }
-        self.connections.retain_mut(|connection| connection.attend(&mut page));
+        self.connections.retain_mut(|connection| connection.serve(&mut page));
         for connection in self.connections.iter().filter(|connection| !connection.says.is_empty()) {
             let flags = epoll::EventFlags::OUT;
             epoll::modify(&self.wakes, &connection.stream, epoll::EventData::new_u64(1), flags)
@@ -95,19 +95,19 @@ impl MetricsPage {
 
 impl Connection {
     /// False when the response has been sent, or the client has disconnected.
-    fn attend(&mut self, page: &mut impl FnMut() -> String) -> bool {
+    fn serve(&mut self, page: &mut impl FnMut() -> String) -> bool {
         if self.says.is_empty() {
-            match self.hear() {
+            match self.receive() {
                 Ok(true) => self.says = answer(&self.heard, page),
                 Ok(false) => return true,
                 Err(_) => return false,
             }
         }
-        self.say()
+        self.send()
     }
 
     /// Reads the request; true when it is complete.
-    fn hear(&mut self) -> io::Result<bool> {
+    fn receive(&mut self) -> io::Result<bool> {
         let mut bytes = [0; 4096];
         loop {
             match self.stream.read(&mut bytes) {
@@ -125,7 +125,7 @@ impl Connection {
     }
 
     /// Sends as much as the socket takes; false when all is sent, or the client has disconnected.
-    fn say(&mut self) -> bool {
+    fn send(&mut self) -> bool {
         while !self.says.is_empty() {
             match self.stream.write(&self.says) {
                 Ok(count) => drop(self.says.drain(..count)),

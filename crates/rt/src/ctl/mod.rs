@@ -145,17 +145,17 @@ impl ControlSocket {
                 }
             }
         }
-        self.attend(&mut answer);
+        self.serve_peers(&mut answer);
         if self.reserve.is_none() {
             self.reserve = self.wakes.try_clone().ok();
         }
     }
 
     /// Answers all peers that have sent a line, and moves them to the end: they are disconnected last.
-    fn attend(&mut self, answer: &mut impl FnMut(&str) -> String) {
+    fn serve_peers(&mut self, answer: &mut impl FnMut(&str) -> String) {
         let mut heard = VecDeque::new();
         for mut peer in std::mem::take(&mut self.peers) {
-            match peer.attend(answer) {
+            match peer.serve(answer) {
                 Heard::Nothing => self.peers.push_back(peer),
                 Heard::Something => heard.push_back(peer),
                 Heard::End => {}
@@ -182,14 +182,14 @@ impl ControlSocket {
     /// another has gone. False if there are no peers.
     fn evict(&mut self, answer: &mut impl FnMut(&str) -> String) -> bool {
         let before = self.peers.len();
-        self.attend(answer);
+        self.serve_peers(answer);
         self.peers.len() < before || self.peers.pop_front().is_some()
     }
 }
 
 impl Peer {
     /// Reads what the peer has sent, and answers each complete line.
-    fn attend(&mut self, answer: &mut impl FnMut(&str) -> String) -> Heard {
+    fn serve(&mut self, answer: &mut impl FnMut(&str) -> String) -> Heard {
         let mut bytes = [0; LINE_MAX];
         match self.stream.read(&mut bytes) {
             Ok(0) => return Heard::End,
@@ -199,20 +199,20 @@ impl Peer {
         }
         while let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.heard.drain(..=end).collect();
-            if !self.say(&answer(&String::from_utf8_lossy(&line[..end]))) {
+            if !self.send(&answer(&String::from_utf8_lossy(&line[..end]))) {
                 return Heard::End;
             }
         }
         if self.heard.len() < LINE_MAX {
             return Heard::Something;
         }
-        self.say(&ctl::refusal("that line is too long"));
+        self.send(&ctl::refusal("that line is too long"));
         Heard::End
     }
 
     /// Sends a reply; false if the peer does not read: the socket buffer is larger than any reply, so it is
     /// full only with unread replies.
-    fn say(&mut self, text: &str) -> bool {
+    fn send(&mut self, text: &str) -> bool {
         self.stream.write_all(format!("{text}\n").as_bytes()).is_ok()
     }
 }

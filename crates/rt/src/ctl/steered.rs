@@ -14,7 +14,7 @@ use tailcut_host::wire::metrics::Metrics;
 /// A drive that reports its status and accepts administrative commands.
 pub trait Steered: Drive + Sized {
     /// Identity and status, one item per line.
-    fn tell(&self) -> String {
+    fn describe(&self) -> String {
         figures::name_and_size(self)
     }
 
@@ -73,7 +73,7 @@ impl Steered for MemoryDrive {}
 impl Steered for EmulatedSsd {}
 
 impl<D: Drive> Steered for FailStop<D> {
-    fn tell(&self) -> String {
+    fn describe(&self) -> String {
         let mut text = figures::name_and_size(self);
         figures::tell_failure(self, &mut text);
         text
@@ -86,7 +86,7 @@ impl<D: Drive> Steered for FailStop<D> {
 }
 
 impl Steered for AnyDrive {
-    fn tell(&self) -> String {
+    fn describe(&self) -> String {
         figures::status(self)
     }
 

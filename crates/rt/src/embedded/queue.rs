@@ -228,14 +228,14 @@ impl CompletionBatch {
         let Some(core) = requester.core.take() else { return };
         let is_other = self.core.as_ref().is_some_and(|known| !Arc::ptr_eq(known, &core));
         if is_other || self.completions.len() >= MOST_NEWS {
-            self.tell();
+            self.deliver();
         }
         self.core = Some(core);
         self.completions.push(Completion { user_data: requester.user_data, result, data });
     }
 
     /// Delivers the batch.
-    pub fn tell(&mut self) {
+    pub fn deliver(&mut self) {
         if let Some(core) = self.core.take() {
             core.complete(self.completions.drain(..));
         }
@@ -244,7 +244,7 @@ impl CompletionBatch {
 
 impl Drop for CompletionBatch {
     fn drop(&mut self) {
-        self.tell();
+        self.deliver();
     }
 }
 

@@ -100,7 +100,7 @@ impl Uring {
 
     /// Submits started jobs, and appends completed ones.
     pub fn take(&mut self, ended: &mut Vec<Ended>) {
-        self.look(0).expect("the ring is used by one thread");
+        self.poll(0).expect("the ring is used by one thread");
         let (ring, jobs) = (&mut self.ring, &mut self.jobs);
         for completion in ring.completion() {
             let slot = completion.user_data() as usize;
@@ -126,7 +126,7 @@ impl Uring {
     }
 
     /// Submits started jobs, and waits for `wanted` completions.
-    fn look(&mut self, wanted: u32) -> io::Result<()> {
+    fn poll(&mut self, wanted: u32) -> io::Result<()> {
         if self.in_flight == 0 {
             return Ok(());
         }
@@ -151,7 +151,7 @@ impl Uring {
     pub fn arm(&mut self) -> bool {
         // Completions up to here are seen below; later ones signal again.
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
-        self.look(0).expect("the ring is used by one thread");
+        self.poll(0).expect("the ring is used by one thread");
         self.ring.completion().is_empty()
     }
 }
@@ -161,7 +161,7 @@ impl Drop for Uring {
     fn drop(&mut self) {
         let mut ended = Vec::new();
         while self.in_flight > 0 {
-            if self.look(1).is_err() {
+            if self.poll(1).is_err() {
                 // Dropped by another thread than its user: the memory is leaked.
                 return std::mem::forget(std::mem::take(&mut self.jobs));
             }

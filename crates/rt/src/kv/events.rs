@@ -93,26 +93,26 @@ impl Events {
         Events(Arc::new(listener))
     }
 
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn log(&self, event: Event) {
         (self.0)(event);
     }
 
     /// Reports the changes between two checks of a drive's health.
     pub(super) fn tell_change(&self, before: &Health, now: &Health) {
         if let (None, Some(why)) = (&before.failure, &now.failure) {
-            self.tell(Event::Failed(why.clone()));
+            self.log(Event::Failed(why.clone()));
         }
         let Some(now) = &now.array else { return };
         let Some(before) = &before.array else {
             if now.condition != Condition::Optimal {
-                self.tell(Event::Array(now.condition.clone()));
+                self.log(Event::Array(now.condition.clone()));
             }
             return;
         };
         let pairs = before.members.iter().zip(&now.members).enumerate();
         for (member, ((was, old), (is, new))) in pairs {
             if was != is {
-                self.tell(Event::Drive { member, is: *is });
+                self.log(Event::Drive { member, is: *is });
             }
             for (what, count) in [
                 (Fault::Error, new.errors - old.errors),
@@ -120,12 +120,12 @@ impl Events {
                 (Fault::Slow, new.slow - old.slow),
             ] {
                 if count > 0 {
-                    self.tell(Event::Faults { member, what, count });
+                    self.log(Event::Faults { member, what, count });
                 }
             }
         }
         if before.condition != now.condition {
-            self.tell(Event::Array(now.condition.clone()));
+            self.log(Event::Array(now.condition.clone()));
         }
     }
 }

@@ -173,7 +173,7 @@ fn settle<D: Drive>(
     pace: &mut impl Pace,
     progress: &mut impl FnMut(u32, u32),
 ) -> Result<Engine, CannotOpen> {
-    let mut now = pace.go_on(Time::ZERO);
+    let mut now = pace.advance(Time::ZERO);
     let mut answers = Answers::default();
     while !opening.is_done() {
         while let Some(request) = opening.next_request() {
@@ -184,7 +184,7 @@ fn settle<D: Drive>(
         let (looked_at, all) = opening.progress();
         progress(looked_at, all);
         if !opening.is_done() {
-            now = pace.go_on(drive.next_event());
+            now = pace.advance(drive.next_event());
         }
     }
     opening.end()
@@ -192,7 +192,7 @@ fn settle<D: Drive>(
 
 /// Waits until recovery of a store is complete.
 fn recover<D: Drive>(drive: &mut D, engine: &mut Engine, pace: &mut impl Pace) -> Result<(), CannotOpen> {
-    let mut now = pace.go_on(Time::ZERO);
+    let mut now = pace.advance(Time::ZERO);
     let mut answers = Answers::default();
     while engine.recovered().is_some() {
         let goes_on = engine.recover(usize::MAX);
@@ -206,7 +206,7 @@ fn recover<D: Drive>(drive: &mut D, engine: &mut Engine, pace: &mut impl Pace) -
             return Err(CannotOpen::Disk(block));
         }
         if !goes_on && !is_answered && engine.recovered().is_some() {
-            now = pace.go_on(drive.next_event());
+            now = pace.advance(drive.next_event());
         }
     }
     Ok(())
@@ -221,7 +221,7 @@ enum Beginning {
 
 /// Reads a block.
 fn read<D: Drive>(drive: &mut D, block: u64, pace: &mut impl Pace) -> Response<Bytes> {
-    let mut now = pace.go_on(Time::ZERO);
+    let mut now = pace.advance(Time::ZERO);
     let (class, fua, fail_fast, data) = (Class::DEFAULT, false, false, Vec::new());
     let (op, mirror) = (Op::Read, Mirror::Any);
     drive.submit(now, Request { id: 0, op, fua, class, fail_fast, mirror, block, blocks: 1, data });
@@ -230,7 +230,7 @@ fn read<D: Drive>(drive: &mut D, block: u64, pace: &mut impl Pace) -> Response<B
         drive.poll(now, &mut answers);
         match answers.responses.pop() {
             Some(response) => return response,
-            None => now = pace.go_on(drive.next_event()),
+            None => now = pace.advance(drive.next_event()),
         }
     }
 }

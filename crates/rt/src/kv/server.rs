@@ -178,7 +178,7 @@ impl<D: Steered + Send + 'static> Server<D> {
             match worker.and_then(spawn) {
                 Ok(thread) => server.threads.push(thread),
                 Err(why) => {
-                    server.common.give_up((thread..limits.threads).len());
+                    server.common.abandon((thread..limits.threads).len());
                     server.stop();
                     return Err(wrong(why));
                 }

@@ -88,7 +88,7 @@ pub struct Meter(Option<Usage>);
 impl Meter {
     /// Records the usage at the start of the measured interval; has to be called often.
     #[inline]
-    pub fn look(&mut self, control: &BenchControl) {
+    pub fn sample(&mut self, control: &BenchControl) {
         if self.0.is_none() && control.counts() {
             self.0 = Some(Usage::of_thread());
         }

@@ -205,7 +205,7 @@ impl Run<'_> {
         self.rig.settle(core, if is_idle { Part::IdlePoller } else { Part::Waiting });
         self.control.wait_for_start();
         let mut meter = Meter::default();
-        watch(lane, self.control.clock(), &self.stop, || meter.look(&self.control));
+        watch(lane, self.control.clock(), &self.stop, || meter.sample(&self.control));
         meter.used()
     }
 }

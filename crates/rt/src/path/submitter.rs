@@ -30,7 +30,7 @@ pub fn ask(lane: &Lane, control: &BenchControl, slot: RequestId) -> Share {
     let mut done = 0;
     control.wait_for_start();
     while control.is_running(done) {
-        meter.look(control);
+        meter.sample(control);
         let counts = control.counts();
         let begun = clock.now();
         lane.enter(begun, slot, read(slot, blocks.below(BLOCKS), data), &mut told);
@@ -53,7 +53,7 @@ pub fn reap(lane: &Lane, control: &BenchControl, slots: u32) -> Share {
     let mut answers = Vec::with_capacity(slots as usize);
     control.wait_for_start();
     while reaper.is_running(control) {
-        meter.look(control);
+        meter.sample(control);
         let now = clock.now();
         if reaper.may_ask(control) {
             lane.enter_many(now, std::iter::from_fn(|| reaper.ask(control, now)), &mut told);

@@ -157,13 +157,13 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
             let now = self.pace.now();
             rounds = rounds.wrapping_add(1);
             let stops = rounds.is_multiple_of(ASK_EVERY) && self.watch.is_stopped();
-            if stops || self.is_over(&tallies[0], bound, now.since(begun)) {
+            if stops || self.is_finished(&tallies[0], bound, now.since(begun)) {
                 break;
             }
             for (index, tally) in tallies.iter_mut().enumerate() {
                 self.issue(index, tally, now);
             }
-            self.hear(&mut tallies, begun, &bound)?;
+            self.receive(&mut tallies, begun, &bound)?;
         }
         let end = self.pace.now();
         for tally in &mut tallies {
@@ -174,7 +174,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         self.waiting.clear();
         self.is_closed = true;
         while self.free.len() < self.requests.len() {
-            self.hear(&mut tallies, begun, &bound)?;
+            self.receive(&mut tallies, begun, &bound)?;
         }
         self.ios.clear();
         self.free_ios.clear();
@@ -184,7 +184,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
         Ok(tallies)
     }
 
-    fn is_over(&self, tally: &Tally, bound: Bound, for_long: Nanos) -> bool {
+    fn is_finished(&self, tally: &Tally, bound: Bound, for_long: Nanos) -> bool {
         let (ios, bytes) = (tally.latency.count(), tally.profile.total());
         let settled = bound.settles > 0 && bytes >= bound.settles && tally.profile.is_steady(bound.settles);
         // A slow drive gets more time for its first I/Os, as long as it completes any.
@@ -272,7 +272,7 @@ impl<'a, D: Drive, P: Pace> Bench<'a, D, P> {
     }
 
     /// Processes completions, or waits.
-    fn hear(&mut self, tallies: &mut [Tally], begun: Time, bound: &Bound) -> Result<(), Failed> {
+    fn receive(&mut self, tallies: &mut [Tally], begun: Time, bound: &Bound) -> Result<(), Failed> {
         let now = self.pace.now();
         let mut answers = std::mem::take(&mut self.answers);
         self.drive.poll(now, &mut answers);

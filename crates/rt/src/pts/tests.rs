@@ -38,7 +38,7 @@ fn carried_out(test: Test, form: Form, minute: Nanos) -> Procedure {
     let mut procedure = Procedure::new(test, settings);
     let mut steps = 0;
     assert_eq!(tester.carry_out(&mut procedure, |_| steps += 1), End::Complete);
-    assert!(procedure.is_over() && steps > 1 && tester.purged() == Some(1.0));
+    assert!(procedure.is_finished() && steps > 1 && tester.purged() == Some(1.0));
     procedure
 }
 
@@ -102,7 +102,7 @@ fn a_failure_and_a_stop_keep_what_was_before() {
     assert_eq!(tester.active_bytes(), 6 << 20);
     let mut test = Procedure::new(Test::Iops, Settings::quick(form, 8 << 20));
     assert_eq!(tester.carry_out(&mut test, |_| {}), End::Stopped);
-    assert!(!test.is_over() && test.convergences()[0].ending.is_none());
+    assert!(!test.is_finished() && test.convergences()[0].ending.is_none());
     assert!(test.records().iter().all(|record| record.figures.took > Nanos::ZERO));
 }
 

@@ -142,7 +142,7 @@ impl Acceptor {
                 match data.u64() {
                     STOP => return self.turned_away,
                     LISTENER => self.accept_connections(),
-                    pending => self.attend(PendingConnectionId::new(pending as u32)),
+                    pending => self.serve(PendingConnectionId::new(pending as u32)),
                 }
             }
             self.see_off_the_late();
@@ -207,12 +207,12 @@ impl Acceptor {
         }
         self.served += 1;
         self.order.push_back((id, self.served));
-        self.attend(id);
+        self.serve(id);
     }
 
-    fn attend(&mut self, id: PendingConnectionId) {
+    fn serve(&mut self, id: PendingConnectionId) {
         let Some(pending) = self.pending.get_mut(id) else { return };
-        match pending.attend(&self.offer, &mut self.buffer) {
+        match pending.serve(&self.offer, &mut self.buffer) {
             HandshakeState::Stays => {
                 let flags = if pending.waits_for_room { EventFlags::OUT } else { EventFlags::IN };
                 epoll::modify(&self.epoll, &pending.socket, id.event(), flags)
@@ -314,7 +314,7 @@ impl Acceptor {
 
 impl PendingConnection {
     /// Advances the handshake as far as possible without blocking.
-    fn attend(&mut self, offer: &Offer, buffer: &mut [u8]) -> HandshakeState {
+    fn serve(&mut self, offer: &Offer, buffer: &mut [u8]) -> HandshakeState {
         loop {
             match self.send() {
                 Ok(true) => {}

@@ -155,7 +155,7 @@ impl Connection {
 
     /// True if nothing is left to do for it; a partly received write does not count, since it cannot
     /// complete.
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.is_ending && self.under_way == u32::from(self.receiver.write_under_way().is_some())
     }
 
@@ -224,7 +224,7 @@ impl Connection {
             self.under_way -= 1;
             released = true;
             if let Some((reply, _)) = self.outgoing.pop_front() {
-                pool.take_back(reply.into_data());
+                pool.recycle(reply.into_data());
             }
         }
         released

@@ -2,7 +2,7 @@
 //! client waits for it. The other exports have threads of their own and are not affected.
 
 use super::figures::{Figures, Live};
-use super::look::look;
+use super::look::poll;
 use super::mailbox::Mailbox;
 use super::service::{Message, Service};
 use crate::ctl::{Answer, Steered};
@@ -55,7 +55,7 @@ impl Remains {
                     Message::Stop => return,
                 }
             }
-            look(&epoll, None, &mut [MaybeUninit::uninit(); 1]);
+            poll(&epoll, None, &mut [MaybeUninit::uninit(); 1]);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use tailcut_base::Nanos;
 
 /// Returns events that are pending or occur within `patience`; waits without limit if it is None.
-pub fn look<'a>(
+pub fn poll<'a>(
     epoll: &OwnedFd,
     patience: Option<Nanos>,
     events: &'a mut [MaybeUninit<Event>],

@@ -84,7 +84,7 @@ impl<P: Probe> SimulatedArray<P> {
                 assert_eq!(answer, Submit::Accepted, "the array keeps to what its drives say of themselves");
                 self.timers.set_or_clear(drive, self.drives[drive].next_event());
             }
-            self.tell(now);
+            self.report(now);
             let timers = &mut self.timers;
             let mut called = |drive: usize, ssd: &Ssd<P>| timers.set_or_clear(drive, ssd.next_event());
             if !self.volume.make_calls(now, &mut self.drives, &mut called) {
@@ -95,7 +95,7 @@ impl<P: Probe> SimulatedArray<P> {
     }
 
     /// Collects the array's answers for the host.
-    fn tell(&mut self, now: Time) {
+    fn report(&mut self, now: Time) {
         let before = self.ready.len();
         self.volume.take_answers(now, &mut self.ready);
         if self.ready.len() > before {

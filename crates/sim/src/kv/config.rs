@@ -244,7 +244,7 @@ const MOST_FULL: u64 = 90;
 mod tests {
     use super::*;
 
-    fn blame(config: &KvConfig, prepared: u64) -> Option<&'static str> {
+    fn attribute(config: &KvConfig, prepared: u64) -> Option<&'static str> {
         let disk = Disk { blocks: 1 << 20, depth: 32, most_blocks: 32, volatile_cache: true, copies: 1 };
         config.blocks(prepared, &disk).err().map(|problem| problem.key)
     }
@@ -252,11 +252,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_blamed_on_the_key_that_can_be_changed() {
         let fits = KvConfig { space: 1 << 30, ..KvConfig::default() };
-        assert_eq!(blame(&fits, 1 << 19), None);
-        assert_eq!(blame(&fits, 0), Some("enabled"), "an empty drive");
-        assert_eq!(blame(&fits, 1 << 17), Some("space"), "less is prepared");
-        assert_eq!(blame(&KvConfig { space: 1 << 20, ..fits.clone() }, 1 << 19), Some("space"), "no log");
-        assert_eq!(blame(&KvConfig { items: 1 << 20, ..fits }, 1 << 19), Some("items"));
+        assert_eq!(attribute(&fits, 1 << 19), None);
+        assert_eq!(attribute(&fits, 0), Some("enabled"), "an empty drive");
+        assert_eq!(attribute(&fits, 1 << 17), Some("space"), "less is prepared");
+        assert_eq!(attribute(&KvConfig { space: 1 << 20, ..fits.clone() }, 1 << 19), Some("space"), "no log");
+        assert_eq!(attribute(&KvConfig { items: 1 << 20, ..fits }, 1 << 19), Some("items"));
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl<S: Storage> SimulatedServer<S> {
                 for &client in &self.worker.readable {
                     self.connections[client as usize].lap(now, Cause::Scheduling);
                 }
-                return self.look(now, cpu);
+                return self.poll(now, cpu);
             }
             Stage::Looking => {
                 self.service.tick(now, super::loading::UNIX + now.0 / Nanos::secs(1).0);
@@ -100,7 +100,7 @@ impl<S: Storage> SimulatedServer<S> {
         self.next_piece(now, cpu);
     }
 
-    fn look(&mut self, now: Time, cpu: usize) {
+    fn poll(&mut self, now: Time, cpu: usize) {
         self.begin(now, cpu, Stage::Looking, costs::LOOK, Spent::Poll);
     }
 
@@ -150,7 +150,7 @@ impl<S: Storage> SimulatedServer<S> {
             }
             self.worker.phase = Phase::Over;
         }
-        self.look(now, cpu);
+        self.poll(now, cpu);
     }
 
     /// The service has carried out what a client has sent.

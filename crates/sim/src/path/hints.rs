@@ -42,7 +42,7 @@ impl<P: Probe> SimulatedHost<P> {
     }
 
     /// A drive's prediction about a request has arrived.
-    pub(super) fn hear(&mut self, prediction: Prediction) {
+    pub(super) fn receive(&mut self, prediction: Prediction) {
         let Prediction { id, of, known, ends } = prediction;
         // No thread waits for the array's own commands.
         let Some(owner) = self.flights[id.0 as usize].owner else { return };

@@ -92,7 +92,7 @@ impl<P: Probe> SimulatedHost<P> {
     fn poll_goes_on(&mut self, now: Time, cpu: usize, number: usize) {
         let stage = self.kernel_threads[number].stage;
         match stage {
-            KernelStage::Start => self.look(now, cpu, number),
+            KernelStage::Start => self.poll(now, cpu, number),
             KernelStage::Serving if self.serves_on(now, cpu, number) => {}
             stage => {
                 if stage == KernelStage::Looking {
@@ -134,7 +134,7 @@ impl<P: Probe> SimulatedHost<P> {
         }
     }
 
-    fn look(&mut self, now: Time, cpu: usize, number: usize) {
+    fn poll(&mut self, now: Time, cpu: usize, number: usize) {
         self.kernel_thread(now, cpu, number, KernelStage::Looking, Piece::kernel(costs::CHECK, Spent::Poll));
     }
 
@@ -168,7 +168,7 @@ impl<P: Probe> SimulatedHost<P> {
     fn array_thread_goes_on(&mut self, now: Time, cpu: usize, number: usize) {
         let stage = self.kernel_threads[number].stage;
         match stage {
-            KernelStage::Start => return self.look(now, cpu, number),
+            KernelStage::Start => return self.poll(now, cpu, number),
             KernelStage::Serving if self.serves_on(now, cpu, number) => return,
             KernelStage::Looking => self.array_is_due(now),
             _ => {}
@@ -180,7 +180,7 @@ impl<P: Probe> SimulatedHost<P> {
                 self.kernel_thread(now, cpu, number, KernelStage::Serving, piece);
             }
             // A call made while it was at work has not woken it.
-            None if self.array.as_ref().is_some_and(|array| array.is_called) => self.look(now, cpu, number),
+            None if self.array.as_ref().is_some_and(|array| array.is_called) => self.poll(now, cpu, number),
             None => self.kernel_thread_sleeps(now, cpu, number),
         }
     }

@@ -300,7 +300,7 @@ impl<P: Probe> SimulatedHost<P> {
         }
         let mut predictions = std::mem::take(&mut self.predictions);
         self.drives[drive].take_predictions(&mut predictions);
-        predictions.drain(..).for_each(|prediction| self.hear(prediction));
+        predictions.drain(..).for_each(|prediction| self.receive(prediction));
         self.predictions = predictions;
     }
 

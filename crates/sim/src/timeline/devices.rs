@@ -263,7 +263,7 @@ impl<S: Storage> Observer<S> for Devices {
         self.due
     }
 
-    fn look(&mut self, storage: &S, now: Time) {
+    fn observe(&mut self, storage: &S, now: Time) {
         if self.has_roles {
             self.ask_roles(storage, now);
         }

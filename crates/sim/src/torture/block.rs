@@ -64,7 +64,7 @@ impl BlockServer {
         }
     }
 
-    fn go_on(&mut self, now: Time) {
+    fn resume(&mut self, now: Time) {
         if !self.below.is_ready() {
             return;
         }
@@ -258,16 +258,16 @@ impl Subject for BlockServer {
     }
 
     fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
-        self.go_on(now);
+        self.resume(now);
         let export = self.export.as_mut().expect("it is ready");
         export.take(&request, self.cell);
-        self.go_on(now);
+        self.resume(now);
         Ok(())
     }
 
     fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>) {
         self.below.answered(now, drive, response);
-        self.go_on(now);
+        self.resume(now);
     }
 
     fn next_event(&self) -> Time {
@@ -276,7 +276,7 @@ impl Subject for BlockServer {
 
     fn advance(&mut self, now: Time) {
         self.below.advance(now);
-        self.go_on(now);
+        self.resume(now);
     }
 
     fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
@@ -293,7 +293,7 @@ impl Subject for BlockServer {
 
     fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
         self.below.control_answered(now, drive, call, reply);
-        self.go_on(now);
+        self.resume(now);
     }
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {

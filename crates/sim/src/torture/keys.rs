@@ -125,7 +125,7 @@ impl Keys {
     }
 
     /// Goes on until nothing can be done without time or a drive.
-    fn go_on(&mut self, now: Time) {
+    fn resume(&mut self, now: Time) {
         self.now = now;
         if self.below.is_ready() && matches!(self.phase, Phase::Waiting) {
             let opening = Opening::new(self.settings, self.below.disk(), self.making);
@@ -203,7 +203,7 @@ impl Keys {
             let answer = task.advance(engine, keys, &mut self.tickets);
             has_moved |= (task.done, task.ticket, task.point) != before || answer.is_some();
             self.answers.extend(answer);
-            !task.is_over()
+            !task.is_finished()
         });
         self.tasks = tasks;
         has_moved
@@ -248,7 +248,7 @@ impl Task {
         Some(self.answer(Status::Success))
     }
 
-    fn is_over(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.request.id == OVER
     }
 
@@ -263,7 +263,7 @@ impl Task {
         let number = self.request.block + u64::from(self.done);
         let key = key(number);
         let change = match self.request.op {
-            Op::Read => return self.look(engine, &key, tickets),
+            Op::Read => return self.look_up(engine, &key, tickets),
             Op::Write => {
                 let Block::Written(stamp) = Stamp::read(&self.request.data[self.done as usize]) else {
                     panic!("a write has the content of its version")
@@ -280,7 +280,7 @@ impl Task {
         changed(engine.change(&key, None, change))
     }
 
-    fn look(&mut self, engine: &mut Engine, key: &[u8], tickets: &mut u32) -> Progress {
+    fn look_up(&mut self, engine: &mut Engine, key: &[u8], tickets: &mut u32) -> Progress {
         let (most, may_miss) = (engine.settings().most_item, engine.settings().keep == Keep::WhatIsUsed);
         let block = match engine.find(key, true) {
             Lookup::Item(item) => {
@@ -443,13 +443,13 @@ impl Subject for Keys {
     fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
         let task = Task { request, done: 0, found: Vec::new(), ticket: None, point: None };
         self.tasks.push(task);
-        self.go_on(now);
+        self.resume(now);
         Ok(())
     }
 
     fn answered(&mut self, now: Time, drive: usize, response: Response<Bytes>) {
         self.below.answered(now, drive, response);
-        self.go_on(now);
+        self.resume(now);
     }
 
     fn next_event(&self) -> Time {
@@ -471,7 +471,7 @@ impl Subject for Keys {
         if self.below.next_event() <= now {
             self.below.advance(now);
         }
-        self.go_on(now);
+        self.resume(now);
     }
 
     fn sent(&mut self) -> Vec<(usize, Request<Bytes>)> {
@@ -488,7 +488,7 @@ impl Subject for Keys {
 
     fn control_answered(&mut self, now: Time, drive: usize, call: Control, reply: ControlReply) {
         self.below.control_answered(now, drive, call, reply);
-        self.go_on(now);
+        self.resume(now);
     }
 
     fn replace(&mut self, now: Time, drive: usize, disk: Disk) {

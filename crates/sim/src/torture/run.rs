@@ -41,7 +41,7 @@ fn run_subject<'r, S: Subject>(plan: &'r Plan, canary: Option<Canary>, watch: Op
     let wrong = match rig.carry_out() {
         Ok(()) | Err(End::Over) => None,
         Err(End::Wrong(wrong)) => {
-            rig.say(|| format!("VIOLATION: {wrong}"));
+            rig.trace(|| format!("VIOLATION: {wrong}"));
             Some(wrong)
         }
     };

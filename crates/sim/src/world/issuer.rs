@@ -148,13 +148,13 @@ impl Issuer {
 
     /// True when it issues nothing more.
     #[inline]
-    pub(super) fn is_over(&self, now: Time) -> bool {
+    pub(super) fn is_finished(&self, now: Time) -> bool {
         now >= self.stop || (self.ended && self.start <= now)
     }
 
     /// True when it issues nothing more and all of its requests are answered.
     pub(super) fn has_ended(&self, now: Time) -> bool {
-        self.is_over(now) && self.in_flight == 0
+        self.is_finished(now) && self.in_flight == 0
     }
 
     /// From the start of its group until its requests count; zero without a ramp.

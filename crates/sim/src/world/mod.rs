@@ -266,7 +266,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
                 self.begin_measuring(self.ramp_end, observer);
             }
             while next >= observer.due() {
-                observer.look(&self.device, observer.due());
+                observer.observe(&self.device, observer.due());
             }
             // The device has not reached the moment of the observation yet.
             let stop = self.next_stop(arrival).min(Time(observer.due().0 - 1));
@@ -451,7 +451,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     #[inline]
     fn issue(&mut self, now: Time, issuer: u32) {
         loop {
-            if self.closed || self.is_over(now, issuer) {
+            if self.closed || self.is_finished(now, issuer) {
                 return;
             }
             let l = &mut self.issuers[issuer as usize];
@@ -476,14 +476,14 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         }
     }
 
-    fn is_over(&mut self, now: Time, issuer: u32) -> bool {
+    fn is_finished(&mut self, now: Time, issuer: u32) -> bool {
         if now >= self.end || self.issued >= self.most {
             if !self.closed {
                 self.lateness = self.lateness_at(now);
             }
             self.close();
         }
-        self.closed || self.issuers[issuer as usize].is_over(now)
+        self.closed || self.issuers[issuer as usize].is_finished(now)
     }
 
     /// Nothing more is issued.
@@ -578,7 +578,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         let now = self.now;
         while let Some(&issuer) = self.blocked.front() {
             let due = match self.issuers[issuer as usize].next_due(now) {
-                Due::Now(due) if !self.is_over(now, issuer) => due,
+                Due::Now(due) if !self.is_finished(now, issuer) => due,
                 _ => {
                     self.unblock(issuer);
                     continue;

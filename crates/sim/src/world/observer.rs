@@ -16,7 +16,7 @@ pub trait Observer<D> {
 
     /// Observes the device at a time of its choice: everything before `now` has happened, and nothing of
     /// that moment. Its next moment must be later.
-    fn look(&mut self, _: &D, _now: Time) {}
+    fn observe(&mut self, _: &D, _now: Time) {}
 
     /// The measurement is over.
     fn end(&mut self, _: &D, _now: Time) {}
@@ -49,9 +49,9 @@ impl<D, O: Observer<D>> Observer<D> for Option<O> {
         self.as_ref().map_or(Time::NEVER, Observer::due)
     }
 
-    fn look(&mut self, device: &D, now: Time) {
+    fn observe(&mut self, device: &D, now: Time) {
         if let Some(observer) = self {
-            observer.look(device, now);
+            observer.observe(device, now);
         }
     }
 

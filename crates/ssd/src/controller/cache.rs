@@ -276,7 +276,7 @@ impl ReadCache {
     }
 
     /// A planned read ahead is not carried out.
-    pub fn give_up(&mut self, slot: SlotId) {
+    pub fn abandon(&mut self, slot: SlotId) {
         assert_eq!(self.slots[slot].state, State::Planned, "only what has not begun is given up");
         self.release(slot);
     }

@@ -431,7 +431,7 @@ impl Units {
 
     /// The transaction of a unit leaves it.
     #[inline]
-    pub fn let_go(&mut self, now: Time, unit: LunId) {
+    pub fn release(&mut self, now: Time, unit: LunId) {
         self.units[unit].hold(now, Holder::Idle);
         self.held -= 1;
         self.held_base = self.held_base.wrapping_add(now.0);

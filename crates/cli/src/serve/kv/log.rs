@@ -102,7 +102,7 @@ impl Log {
     }
 
     /// Logs an entry of sufficient level. Never waits.
-    pub fn tell(&self, entry: Entry) {
+    pub fn log(&self, entry: Entry) {
         if entry.level <= self.least && self.ways.try_send(Message::Entry(SystemTime::now(), entry)).is_err()
         {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -282,7 +282,7 @@ mod tests {
     fn written(form: Form, verbose: u8, entries: &[Entry]) -> String {
         let paper = Paper::default();
         let log = Log::start(form, verbose, paper.clone());
-        entries.iter().for_each(|entry| log.tell(entry.clone()));
+        entries.iter().for_each(|entry| log.log(entry.clone()));
         log.flush();
         let bytes = paper.0.lock().expect("a test").clone();
         String::from_utf8(bytes).expect("it is text")

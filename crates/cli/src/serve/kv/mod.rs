@@ -187,7 +187,7 @@ fn watch(
         if before.sums.recovered.is_some() && now.sums.recovered.is_none() {
             reporter.recovered(clock.now().since(Time::ZERO), now.sums.items);
         }
-        waiting.say(line);
+        waiting.show(line);
         before = now;
     }
     // A server that has ended by itself answers no more.

@@ -31,19 +31,19 @@ impl Reporter {
 
     /// Something that the user should know.
     pub fn note(&self, text: &str) {
-        self.log.tell(Entry::new(Level::Note, "note", text));
+        self.log.log(Entry::new(Level::Note, "note", text));
     }
 
     /// Something that the user should change.
     pub fn warn(&self, text: &str) {
-        self.log.tell(Entry::new(Level::Warning, "warning", text));
+        self.log.log(Entry::new(Level::Warning, "warning", text));
     }
 
     /// The start has begun.
     pub fn starting(&self, what: &str) {
         let version = env!("CARGO_PKG_VERSION");
         let text = format!("tailcut {version} starts: {what}");
-        self.log.tell(Entry::new(Level::Note, "start", text).with("version", version));
+        self.log.log(Entry::new(Level::Note, "start", text).with("version", version));
         self.service_manager.status("starting");
     }
 
@@ -56,7 +56,7 @@ impl Reporter {
                 let text = format!("opening: {looked_at} of {all} segments looked at");
                 reporter.service_manager.is_starting(&text, PATIENCE);
                 let entry = Entry::new(Level::Note, "opening", text);
-                reporter.log.tell(entry.with("looked_at", looked_at).with("of", all));
+                reporter.log.log(entry.with("looked_at", looked_at).with("of", all));
             }
         }
     }
@@ -71,7 +71,7 @@ impl Reporter {
             format!("ready after {seconds:.3} s with {items} items{recovery} at {}", places.join(", "));
         self.service_manager.is_ready(&format!("serving at {}", places.join(", ")));
         let entry = Entry::new(Level::Note, "ready", text).with("seconds", seconds);
-        self.log.tell(entry.with("items", items).with("addresses", places));
+        self.log.log(entry.with("items", items).with("addresses", places));
     }
 
     /// Everything that is on flash was found, after it has served for a while.
@@ -79,7 +79,7 @@ impl Reporter {
         let seconds = took.0 as f64 / 1e9;
         let text = format!("everything on flash was found after {seconds:.3} s: {items} items");
         self.log
-            .tell(Entry::new(Level::Note, "recovered", text).with("seconds", seconds).with("items", items));
+            .log(Entry::new(Level::Note, "recovered", text).with("seconds", seconds).with("items", items));
     }
 
     /// Reports the status line, and that the server is alive if `is_alive`.
@@ -94,7 +94,7 @@ impl Reporter {
     pub fn stopping(&self) {
         self.service_manager.is_stopping();
         let text = "stopping: finishing what is under way";
-        self.log.tell(Entry::new(Level::Note, "stopping", text));
+        self.log.log(Entry::new(Level::Note, "stopping", text));
     }
 
     /// Reports that the server has stopped, with its final statistics.
@@ -108,7 +108,7 @@ impl Reporter {
             }
         };
         let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.cmd_get);
-        self.log.tell(entry.with("sets", statistics.cmd_set).with("is_durable", figures.is_durable));
+        self.log.log(entry.with("sets", statistics.cmd_set).with("is_durable", figures.is_durable));
     }
 
     /// Waits until all is written.
@@ -121,7 +121,7 @@ impl Reporter {
         let log = self.log.clone();
         Events::to(move |event| {
             if level_of(&event) <= log.least() {
-                log.tell(entry(&event));
+                log.log(entry(&event));
             }
         })
     }

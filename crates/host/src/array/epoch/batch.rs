@@ -344,7 +344,7 @@ impl<B: Block> Epochs<B> {
         self.free_batches.push(id);
         for Part { copy, mark, .. } in parts.drain(..) {
             if has_failed {
-                self.take_back(now, core, copy);
+                self.undo(now, core, copy);
             } else {
                 self.lines[drive].written.push(Written { copy, mark });
             }
@@ -355,7 +355,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A copy was not written: returns it to the dirty list.
-    pub(super) fn take_back(&mut self, now: Time, core: &Core<B>, copy: CopyId) {
+    pub(super) fn undo(&mut self, now: Time, core: &Core<B>, copy: CopyId) {
         self.cache.copy(copy).sent = 0;
         if !self.cache.copy(copy).is_queued {
             self.queue(now, core, copy);

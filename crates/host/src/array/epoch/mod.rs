@@ -344,7 +344,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
     fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         self.look_at_drives(core);
         self.lose(now, core, drive);
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
         self.run(now, core);
     }
 
@@ -375,7 +375,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
 
     fn advance(&mut self, now: Time, core: &mut Core<B>) {
         self.poll_drives(now, core);
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
         self.run(now, core);
     }
 }

@@ -150,7 +150,7 @@ impl<B: Block> Epochs<B> {
                 (state.sent, state.durable) = (0, done.mark);
                 self.leave_if_done(now, core, done.copy.entry());
             } else {
-                self.take_back(now, core, done.copy);
+                self.undo(now, core, done.copy);
             }
         }
         let line = &mut self.lines[drive];
@@ -175,7 +175,7 @@ impl<B: Block> Epochs<B> {
         let collected = line.calls.take_collected();
         line.pace.end(now, self.share, collected);
         self.working_less(now);
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
     }
 
     fn working_less(&mut self, now: Time) {

@@ -101,7 +101,7 @@ impl<B: Block> Epochs<B> {
         let is_writing = line.progress.stage() == Stage::Writing;
         let written = if is_writing { std::mem::take(&mut line.written) } else { Vec::new() };
         for done in written {
-            self.take_back(now, core, done.copy);
+            self.undo(now, core, done.copy);
         }
         for id in self.cache.ids() {
             if !self.cache.is_in(id) {

@@ -66,7 +66,7 @@ impl<B: Block> Epochs<B> {
         let (id, under_way) = (self.last_walk, VecDeque::new());
         let (next, end) = (range.start, range.end);
         self.walks.push(Walk { id, task, next, end, under_way, due: now, is_cancelled: false });
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
     }
 
     /// Clears the descriptors of a drive to be rebuilt: it may have been part of an array before, whose
@@ -91,7 +91,7 @@ impl<B: Block> Epochs<B> {
         core.drives.recycle(answer.data);
         self.lines[drive].clearing -= 1;
         self.turn.expect(now);
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
     }
 
     /// Completed share of a pass in parts per million; None if it is not running.
@@ -111,7 +111,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Starts the extents that are due, and ends completed passes.
-    pub(super) fn walk_on(&mut self, now: Time, core: &mut Core<B>) {
+    pub(super) fn advance_walk(&mut self, now: Time, core: &mut Core<B>) {
         let mut at = 0;
         while at < self.walks.len() {
             self.cancel_if_vain(core, at);
@@ -121,7 +121,7 @@ impl<B: Block> Epochs<B> {
                     return;
                 }
             }
-            if at < self.walks.len() && self.is_over(at) {
+            if at < self.walks.len() && self.is_finished(at) {
                 let walk = self.walks.swap_remove(at);
                 self.end_walk(now, core, &walk);
             } else {
@@ -189,10 +189,10 @@ impl<B: Block> Epochs<B> {
             Task::Rebuild(drive) if !walk.is_cancelled => core.drives.set_filled(drive, walk.low()),
             Task::Rebuild(_) => {}
         }
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
     }
 
-    fn is_over(&self, at: usize) -> bool {
+    fn is_finished(&self, at: usize) -> bool {
         let walk = &self.walks[at];
         walk.next >= walk.end && walk.under_way.is_empty()
     }

@@ -76,7 +76,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Blocks of a row are about to be sent.
-    pub(super) fn let_go(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
+    pub(super) fn release(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
         let row = &mut self.open_rows[slab as usize];
         let drive = self.geometry.drive(row.here.row, column);
         core.drives.release(drive, row.release(column));

@@ -171,9 +171,9 @@ impl<B: Block> Log<B> {
             match bytes.and_then(|bytes| decode_piece(bytes, &header, index, &self.geometry)) {
                 Some(Piece::Map(entries)) if self.are_possible(index, &entries) => self.load(index, &entries),
                 Some(Piece::Sums(sums)) => self.load_checksums(core, index, sums),
-                Some(_) => self.give_up(format!("piece {index} of checkpoint {number} contradicts itself")),
+                Some(_) => self.abandon(format!("piece {index} of checkpoint {number} contradicts itself")),
                 None if copy + 1 < self.geometry.copies() => self.read_piece(now, core, index, copy + 1),
-                None => self.give_up(format!("piece {index} of checkpoint {number} cannot be read")),
+                None => self.abandon(format!("piece {index} of checkpoint {number} cannot be read")),
             }
             self.read_pieces(now, core);
         }
@@ -182,7 +182,7 @@ impl<B: Block> Log<B> {
 
     /// Recovery has failed: the map is lost.
     #[cold]
-    fn give_up(&mut self, why: String) {
+    fn abandon(&mut self, why: String) {
         self.failed.get_or_insert(why);
         self.is_lost = true;
         self.is_ready = true;
@@ -195,14 +195,14 @@ impl<B: Block> Log<B> {
         recovery.phase = Phase::Pieces;
         let is_disputed = recovery.is_disputed;
         match &recovery.header {
-            None => self.give_up("no checkpoint can be read".into()),
+            None => self.abandon("no checkpoint can be read".into()),
             Some(header) if (header.segment, header.host_blocks) != (segment, host_blocks) => {
                 let why = format!("the checkpoint is of another shape: {header:?}");
-                self.give_up(why);
+                self.abandon(why);
             }
             Some(header) if is_disputed || !header.is_possible(&geometry) => {
                 let why = format!("the checkpoint's header contradicts itself, or others: {header:?}");
-                self.give_up(why);
+                self.abandon(why);
             }
             Some(_) => self.read_pieces(now, core),
         }
@@ -482,7 +482,7 @@ impl<B: Block> Log<B> {
             (std::mem::take(&mut recovery.ages), std::mem::take(&mut recovery.unfinished));
         let last = recovery.last;
         if !self.count_valid(&ages, &unfinished) {
-            return self.give_up(format!("checkpoint {} names rows that nobody has written", header.number));
+            return self.abandon(format!("checkpoint {} names rows that nobody has written", header.number));
         }
         // Ages that were assigned but left no trace are not reused; hops and the like come on top of what a
         // stream may begin without a commit.

@@ -164,7 +164,7 @@ impl<B: Block> Log<B> {
             let Some(scan) = self.scan.as_ref().filter(|scan| !scan.is_given_up) else { return };
             let free = scan.parts.iter().position(Option::is_none);
             let Some(part) = free.filter(|_| now >= scan.not_before && !scan.is_flushing) else { return };
-            if !self.walk_on(now, core, part) && self.scan.is_some() {
+            if !self.advance_scan(now, core, part) && self.scan.is_some() {
                 self.scan_waits = true;
                 return;
             }
@@ -191,7 +191,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Starts the next part; false if there is none at the moment.
-    fn walk_on(&mut self, now: Time, core: &mut Core<B>, part: usize) -> bool {
+    fn advance_scan(&mut self, now: Time, core: &mut Core<B>, part: usize) -> bool {
         let Some(row) = self.scan_mut().row else { return self.next_row_of_walk(now, core) };
         let info = *self.rows.get(row);
         let (segment, most) = (self.geometry.segment, STRIPES.min(core.drives.most_blocks()));

@@ -295,7 +295,7 @@ impl<B: Block> Log<B> {
             }
             let Some(stripes) = row.take(column, most) else { return };
             if self.has_tokens {
-                self.let_go(now, core, slab, column);
+                self.release(now, core, slab, column);
             }
             self.send_blocks(now, core, (slab, column), stripes);
         }

@@ -328,7 +328,7 @@ impl<B: Block> Layout<B> for Raid<B> {
     }
 
     fn drive_lost(&mut self, now: Time, core: &mut Core<B>, _: DriveId) {
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
         self.run(now, core);
     }
 
@@ -358,7 +358,7 @@ impl<B: Block> Layout<B> for Raid<B> {
     }
 
     fn advance(&mut self, now: Time, core: &mut Core<B>) {
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
         self.run(now, core);
     }
 }

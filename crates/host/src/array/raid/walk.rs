@@ -147,7 +147,7 @@ impl<B: Block> Raid<B> {
             Task::Resync => {}
         }
         self.walks.push(walk);
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
     }
 
     /// Clears the journal of a drive to be rebuilt: it may have been part of an array before, whose journal
@@ -172,7 +172,7 @@ impl<B: Block> Raid<B> {
         if let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) {
             walk.beside -= 1;
         }
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
     }
 
     /// Completed share of a pass in parts per million; None if it is not running.
@@ -192,14 +192,14 @@ impl<B: Block> Raid<B> {
     }
 
     /// Starts the units that are due, and ends completed passes.
-    pub(super) fn walk_on(&mut self, now: Time, core: &mut Core<B>) {
+    pub(super) fn advance_walk(&mut self, now: Time, core: &mut Core<B>) {
         let mut at = 0;
         while at < self.walks.len() {
             self.cancel_if_vain(core, at);
             while let Some(unit) = self.next_unit(now, core, at) {
                 self.begin_work(now, core, at, unit);
             }
-            if self.is_over(now, core, at) {
+            if self.is_finished(now, core, at) {
                 let walk = self.walks.swap_remove(at);
                 self.end_walk(now, core, &walk);
             } else {
@@ -377,13 +377,13 @@ impl<B: Block> Raid<B> {
                 core.drives.set_filled(drive, self.shape.base(low));
             }
         }
-        self.walk_on(now, core);
+        self.advance_walk(now, core);
     }
 
     /// True if a pass has ended. A rebuilt drive is flushed before it counts as in sync, and its
     /// predecessor's blocks must have left the journal. After a scrub the drives are flushed, which makes its
     /// repairs durable.
-    fn is_over(&mut self, now: Time, core: &mut Core<B>, at: usize) -> bool {
+    fn is_finished(&mut self, now: Time, core: &mut Core<B>, at: usize) -> bool {
         let walk = &mut self.walks[at];
         if walk.next < walk.end || !walk.under_way.is_empty() || walk.beside > 0 {
             return false;
@@ -441,7 +441,7 @@ impl<B: Block> Raid<B> {
     /// A pass that waits for the journal may continue.
     pub(super) fn drain_on(&mut self, now: Time, core: &mut Core<B>) {
         if self.walks.iter().any(|walk| walk.is_draining) {
-            self.walk_on(now, core);
+            self.advance_walk(now, core);
         }
     }
 

@@ -30,7 +30,7 @@ impl<B: Block> Reads<B> {
             read.account(now, &answer);
         }
         if is_intact {
-            return self.tell(now, drives, slot, Status::Success, answer.data);
+            return self.report(now, drives, slot, Status::Success, answer.data);
         }
         let status = answer.status;
         let has_raced = drives.has_raced(now, &answer);
@@ -119,7 +119,7 @@ impl<B: Block> Reads<B> {
         if !read.is_broken && read.refused == 0 {
             let data = std::mem::take(&mut read.sum);
             self.repair(now, drives, slot, &data);
-            return self.tell(now, drives, slot, Status::Success, data);
+            return self.report(now, drives, slot, Status::Success, data);
         }
         let (direct, refused, longest) = (read.direct, read.refused, read.longest);
         match direct {
@@ -179,10 +179,10 @@ impl<B: Block> Reads<B> {
             wanted.around,
             ReconstructWhen::Later | ReconstructWhen::Told | ReconstructWhen::Always
         ));
-        self.tell(now, drives, slot, status, Vec::new());
+        self.report(now, drives, slot, status, Vec::new());
     }
 
-    pub(super) fn tell(
+    pub(super) fn report(
         &mut self,
         now: Time,
         drives: &mut Drives<B>,

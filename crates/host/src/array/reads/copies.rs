@@ -135,7 +135,7 @@ impl<B: Block> Reads<B> {
         read.account(now, &answer);
         let wanted = read.wanted;
         if answer.status == Status::Success && self.is_intact(drives, &wanted, &answer) {
-            return self.tell(now, drives, slot, Status::Success, answer.data);
+            return self.report(now, drives, slot, Status::Success, answer.data);
         }
         if answer.status == Status::Contended {
             let is_this = |(drive, _): (DriveId, u64)| drive == answer.drive;

@@ -108,7 +108,7 @@ impl Tokens {
     /// layout may hold data.
     pub fn run<B>(&mut self, now: Time, drives: &mut Drives<B>) -> Option<DriveId> {
         while let Some(drive) = drives.next_changed() {
-            let may_begin = self.go_on(now, drives, drive);
+            let may_begin = self.resume(now, drives, drive);
             self.pass_on(now, drives, self.groups.group_of(drive));
             if may_begin {
                 return Some(drive);
@@ -118,7 +118,7 @@ impl Tokens {
     }
 
     /// Advances the epoch of a drive; true if its writes begin.
-    fn go_on<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId) -> bool {
+    fn resume<B>(&mut self, now: Time, drives: &mut Drives<B>, drive: DriveId) -> bool {
         let group = self.groups.group_of(drive);
         let gate = drives.gate(drive);
         match gate.progress.stage() {

@@ -399,7 +399,7 @@ impl Log {
                 at += 1;
                 continue;
             }
-            pool.take_back(self.resting.swap_remove(at).blocks);
+            pool.recycle(self.resting.swap_remove(at).blocks);
         }
     }
 

@@ -167,7 +167,7 @@ impl Engine {
     /// A read of a run, or of a part of it, has completed.
     pub(super) fn note_run(&mut self, slot: usize, mut run: Run, is_good: bool, mut data: Vec<Bytes>) {
         run.blocks.append(&mut data);
-        self.pool.take_back(data);
+        self.pool.recycle(data);
         let Some(flash) = &mut self.flash else { return };
         let needed = run.within.end - run.within.start;
         if is_good && (run.blocks.len() as u64) < needed {
@@ -198,12 +198,12 @@ impl Engine {
         if is_damaged && !is_last {
             let blocks = std::mem::take(&mut run.blocks);
             run.versions.add(run.copy, &blocks, &[]);
-            self.pool.take_back(blocks);
+            self.pool.recycle(blocks);
             run.copy = if next < copies { Some(next) } else { None };
             return flash.read_run(slot, run);
         }
         flash.reclaims[slot].under_way -= 1;
-        self.pool.take_back(run.blocks);
+        self.pool.recycle(run.blocks);
     }
 
     fn note_unreadable(&mut self, slot: usize) {

@@ -197,7 +197,7 @@ impl Engine {
             Part::Run(run) => return self.note_run(slot, run, is_good, data),
             _ => flash.reclaims[slot].failures += 1,
         }
-        self.pool.take_back(data);
+        self.pool.recycle(data);
         let Some(flash) = &mut self.flash else { return };
         flash.reclaims[slot].under_way -= 1;
         if flash.reclaims[slot].under_way > 0 {

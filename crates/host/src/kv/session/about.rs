@@ -26,7 +26,7 @@ impl ServerProperties {
     }
 
     /// Writes the reply to one of the `stats` commands.
-    pub fn tell(
+    pub fn write_stats(
         &self,
         stats: Stats,
         sums: &Sums,

@@ -166,7 +166,7 @@ impl Clients {
     pub fn waits_for_memory(&self, client: u32) -> bool {
         let session = self.sessions[client as usize].as_ref();
         session.is_some_and(|session| {
-            session.charged == 0 && session.is_ready() && !session.is_willing(self.pool.room_beside(0))
+            session.charged == 0 && session.is_ready() && !session.can_accept(self.pool.room_beside(0))
         })
     }
 
@@ -242,9 +242,9 @@ impl Clients {
     }
 
     /// True while a client accepts input.
-    pub fn is_willing(&self, client: u32) -> bool {
+    pub fn can_accept(&self, client: u32) -> bool {
         let session = self.sessions[client as usize].as_ref();
-        session.is_some_and(|session| session.is_willing(self.pool.room_beside(session.charged)))
+        session.is_some_and(|session| session.can_accept(self.pool.room_beside(session.charged)))
     }
 
     /// True if no reply to a client is pending.

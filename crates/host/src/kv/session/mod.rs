@@ -131,7 +131,7 @@ impl Session {
     /// True while the session accepts input, given `room`. Memory for a value being received is reserved
     /// already.
     #[inline]
-    pub fn is_willing(&self, room: Room) -> bool {
+    pub fn can_accept(&self, room: Room) -> bool {
         let replies = self.reply_memory();
         let has_room = || self.storing.is_some() || room.is_enough(self.memory_beside(replies));
         self.is_ready_with(replies) && has_room()
@@ -194,8 +194,8 @@ impl Session {
         // Data in one piece are not copied.
         let mut whole: &[u8] = &[];
         let mut prefetch = Prefetch::new();
-        while self.is_willing(ways.room) {
-            prefetch.look(input, &receiver, ways.shards);
+        while self.can_accept(ways.room) {
+            prefetch.scan(input, &receiver, ways.shards);
             self.begin_answer(ways);
             let front = *input;
             match receiver.next(input) {
@@ -450,7 +450,7 @@ impl Session {
         let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
         let waiting = &mut self.waiting[at];
         match (&mut waiting.what, content) {
-            (_, Content::Failed) => return self.give_up("the disk has failed"),
+            (_, Content::Failed) => return self.abandon("the disk has failed"),
             (ReplyState::All { left, then, .. }, content) => {
                 *left -= 1;
                 match (then, content) {
@@ -505,7 +505,7 @@ impl Session {
                 ReplyState::All { left: 0, bytes, then } => {
                     self.awaited -= bytes;
                     let about = ways.about.with(&ways.shards.elsewhere());
-                    then.tell(&about, |out| ways.shards.tell_of_disk(out), self.out.tail());
+                    then.write_stats(&about, |out| ways.shards.tell_of_disk(out), self.out.tail());
                 }
                 _ => break,
             }
@@ -530,13 +530,13 @@ impl Session {
             ReplyState::Others | ReplyState::Flush(_) => false,
         };
         if self.waiting.iter().any(waits) {
-            self.give_up(SHARD_FAILED);
+            self.abandon(SHARD_FAILED);
         }
     }
 
     /// Ends the session with an error: a requested item is unknown, or a change cannot be made durable, so
     /// neither can be acknowledged.
-    fn give_up(&mut self, why: &str) {
+    fn abandon(&mut self, why: &str) {
         self.first += self.waiting.len() as u64;
         self.waiting.clear();
         (self.set_aside, self.awaited) = (0, 0);
@@ -556,14 +556,19 @@ enum Next {
 }
 
 impl GatheredReply {
-    fn tell(&self, about: &ServerProperties, tell_of_disk: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+    fn write_stats(
+        &self,
+        about: &ServerProperties,
+        tell_of_disk: impl FnOnce(&mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) {
         match self {
             GatheredReply::Flushed { is_refused: true, .. } => {
                 reply::server_error(out, carry_out::DRIVE_FAILED)
             }
             GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
             GatheredReply::Reset => reply::reset(out),
-            GatheredReply::Told { stats, sums } => about.tell(*stats, sums, tell_of_disk, out),
+            GatheredReply::Told { stats, sums } => about.write_stats(*stats, sums, tell_of_disk, out),
         }
     }
 }

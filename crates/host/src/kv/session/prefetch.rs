@@ -23,13 +23,13 @@ impl<'a> Prefetch<'a> {
 
     /// Looks ahead if necessary; `input` is what the receiver has not consumed.
     #[inline]
-    pub fn look<S: Shards>(&mut self, input: &'a [u8], receiver: &Receiver, shards: &mut S) {
+    pub fn scan<S: Shards>(&mut self, input: &'a [u8], receiver: &Receiver, shards: &mut S) {
         if input.len() <= self.until {
-            self.go_on(input, receiver, shards);
+            self.resume(input, receiver, shards);
         }
     }
 
-    fn go_on<S: Shards>(&mut self, input: &'a [u8], receiver: &Receiver, shards: &mut S) {
+    fn resume<S: Shards>(&mut self, input: &'a [u8], receiver: &Receiver, shards: &mut S) {
         let mut ahead = match self.ahead {
             Some(ahead) if ahead.left() <= input.len() => ahead,
             _ if receiver.is_at_line() => Ahead::new(input),

@@ -73,8 +73,8 @@ impl Service {
     }
 
     /// True while a client accepts input.
-    pub fn is_willing(&self, client: u32) -> bool {
-        self.clients.is_willing(client)
+    pub fn can_accept(&self, client: u32) -> bool {
+        self.clients.can_accept(client)
     }
 
     /// True if no reply to a client is pending.

@@ -28,7 +28,7 @@ impl Expiry {
     }
 
     /// True if the item has expired at `now`, in seconds of Unix time.
-    pub fn is_over(self, now: u64) -> bool {
+    pub fn is_expired(self, now: u64) -> bool {
         match self {
             Expiry::Past => true,
             Expiry::At(moment) => moment <= now,

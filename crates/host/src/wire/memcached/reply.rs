@@ -59,7 +59,7 @@ pub fn end(out: &mut Vec<u8>) {
 
 /// Replies to `set` and its variants.
 pub fn stored(out: &mut Vec<u8>, stored: Stored, noreply: bool) {
-    say(out, noreply, stored.line());
+    write_line(out, noreply, stored.line());
 }
 
 /// Replies to `incr` and `decr`.
@@ -70,31 +70,31 @@ pub fn counted(out: &mut Vec<u8>, counted: Counted, noreply: bool) {
             number::append(out, number);
             out.extend_from_slice(TAIL);
         }
-        Counted::NotFound => say(out, noreply, b"NOT_FOUND\r\n"),
-        Counted::NotNumeric => say(out, noreply, NOT_NUMERIC),
-        Counted::NoMemory => say(out, noreply, NO_MEMORY),
+        Counted::NotFound => write_line(out, noreply, b"NOT_FOUND\r\n"),
+        Counted::NotNumeric => write_line(out, noreply, NOT_NUMERIC),
+        Counted::NoMemory => write_line(out, noreply, NO_MEMORY),
     }
 }
 
 /// Replies to `touch`.
 pub fn touched(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
-    say(out, noreply, if was_there { b"TOUCHED\r\n" } else { b"NOT_FOUND\r\n" });
+    write_line(out, noreply, if was_there { b"TOUCHED\r\n" } else { b"NOT_FOUND\r\n" });
 }
 
 /// Replies to `delete`.
 pub fn deleted(out: &mut Vec<u8>, was_there: bool, noreply: bool) {
-    say(out, noreply, if was_there { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
+    write_line(out, noreply, if was_there { b"DELETED\r\n" } else { b"NOT_FOUND\r\n" });
 }
 
 /// Replies to `flush_all`, `verbosity` and `stats detail`.
 pub fn ok(out: &mut Vec<u8>, noreply: bool) {
-    say(out, noreply, b"OK\r\n");
+    write_line(out, noreply, b"OK\r\n");
 }
 
 /// Replies to `cache_memlimit`.
 pub fn memory_limit(out: &mut Vec<u8>, was_set: bool, noreply: bool) {
     let refused = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
-    say(out, noreply, if was_set { b"OK\r\n" } else { refused });
+    write_line(out, noreply, if was_set { b"OK\r\n" } else { refused });
 }
 
 /// Replies to `version`.
@@ -155,7 +155,7 @@ impl Stored {
     }
 }
 
-fn say(out: &mut Vec<u8>, noreply: bool, line: &[u8]) {
+fn write_line(out: &mut Vec<u8>, noreply: bool, line: &[u8]) {
     if !noreply {
         out.extend_from_slice(line);
     }

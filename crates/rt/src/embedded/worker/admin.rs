@@ -50,7 +50,7 @@ impl<D: Steered> Worker<D> {
         match request {
             AdminRequest::Statistics(answer) => drop(answer.send(self.statistics())),
             AdminRequest::Status(answer) => {
-                let status = self.drive.as_ref().map_or_else(|| "memory\n".into(), |drive| drive.tell());
+                let status = self.drive.as_ref().map_or_else(|| "memory\n".into(), |drive| drive.describe());
                 drop(answer.send(status));
             }
             AdminRequest::Call { drive, call, answer } => {

@@ -153,7 +153,7 @@ impl<D: Steered> Worker<D> {
             }
         }
         self.messages = messages;
-        self.news.tell();
+        self.news.deliver();
     }
 
     /// Submits requests to the drive, and processes its completions.
@@ -175,7 +175,7 @@ impl<D: Steered> Worker<D> {
             }
             self.note_replies(now);
             while let Some(fetched) = self.engine.next_fetched() {
-                self.go_on(fetched);
+                self.resume(fetched);
                 has_moved = true;
             }
             if has_moved {
@@ -183,7 +183,7 @@ impl<D: Steered> Worker<D> {
             }
             has_moved |= self.retry(has_moved);
             self.tell_durable();
-            self.news.tell();
+            self.news.deliver();
             if !has_moved {
                 break;
             }
@@ -191,7 +191,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Resumes the operation that waits for a fetched item.
-    fn go_on(&mut self, fetched: Fetched) {
+    fn resume(&mut self, fetched: Fetched) {
         let (operation, requester) = self.waiting.remove(OperationId::new(fetched.ticket));
         self.try_once(operation, requester, Some(&fetched));
         self.engine.give_back(fetched);
@@ -215,7 +215,7 @@ impl<D: Steered> Worker<D> {
     /// Attempts an operation, which completes, or waits for an item or the drive.
     fn try_once(&mut self, mut operation: Operation, requester: Requester, fetched: Option<&Fetched>) {
         match self.attempt(&mut operation, fetched) {
-            Attempt::Done(result) => self.tell(result, operation, requester),
+            Attempt::Done(result) => self.complete(result, operation, requester),
             Attempt::Changed(outcome) => self.undurable.push_back((None, outcome, operation, requester)),
             Attempt::OnFlash { counts } => {
                 let ticket = self.waiting.insert((operation, requester));
@@ -223,7 +223,7 @@ impl<D: Steered> Worker<D> {
             }
             // After a failure the drive accepts no more writes, so there is no room to wait for.
             Attempt::Behind if self.engine.has_failed() => {
-                self.tell(Err(Error::DriveFailed), operation, requester)
+                self.complete(Err(Error::DriveFailed), operation, requester)
             }
             Attempt::Behind => {
                 self.stuck.push_back(self.waiting.insert((operation, requester)));
@@ -231,7 +231,7 @@ impl<D: Steered> Worker<D> {
         }
     }
 
-    fn tell(&mut self, result: Result<Outcome, Error>, operation: Operation, requester: Requester) {
+    fn complete(&mut self, result: Result<Outcome, Error>, operation: Operation, requester: Requester) {
         self.note(&operation, result);
         self.news.add(requester, result, operation.data);
     }
@@ -259,7 +259,7 @@ impl<D: Steered> Worker<D> {
                 false if self.engine.is_full() => Err(Error::Full),
                 false => Err(Error::DriveFailed),
             };
-            self.tell(result, operation, requester);
+            self.complete(result, operation, requester);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Ending, Worker};
 use crate::ctl::Steered;
-use crate::serve::look::look;
+use crate::serve::look::poll;
 use std::mem::MaybeUninit;
 use tailcut_base::{Nanos, Time};
 
@@ -16,7 +16,7 @@ impl<D: Steered> Worker<D> {
         let patience = (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(self.clock.now().0)));
         let mut events = [MaybeUninit::uninit(); 2];
         // The next iteration polls all sources.
-        look(&self.epoll, patience, &mut events);
+        poll(&self.epoll, patience, &mut events);
         self.inbox.0.disarm();
     }
 

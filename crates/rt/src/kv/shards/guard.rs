@@ -43,7 +43,7 @@ impl<'a> ShardGuard<'a> {
     #[inline]
     pub(super) fn with<R>(&mut self, number: u32, work: impl FnOnce(&mut Shard) -> R) -> Option<R> {
         if self.held.as_ref().is_none_or(|held| held.number != number) {
-            self.let_go();
+            self.release();
             self.held = Some(self.seize(number)?);
         }
         let result = self.held.as_mut().map(|held| {
@@ -53,7 +53,7 @@ impl<'a> ShardGuard<'a> {
             result
         });
         if self.common.threads() > 1 {
-            self.let_go();
+            self.release();
         }
         result
     }
@@ -68,7 +68,7 @@ impl<'a> ShardGuard<'a> {
 
     /// Polls a shard for requests to the drive; false if another thread has it or it has failed.
     pub(super) fn ask(&mut self, number: u32) -> bool {
-        self.let_go();
+        self.release();
         let place = &self.common.places[number as usize];
         let Some(mut shard) = place.seize() else { return false };
         self.outputs.ask(place, number, &mut shard);
@@ -80,7 +80,7 @@ impl<'a> ShardGuard<'a> {
 
     /// Defers an operation to a shard that is taken.
     pub(super) fn leave(&mut self, number: u32, left: Deferred) {
-        self.let_go();
+        self.release();
         self.common.places[number as usize].leave(left);
         // If the shard is free by now, the operation is executed at once.
         self.with(number, |_| {});
@@ -88,7 +88,7 @@ impl<'a> ShardGuard<'a> {
 
     /// Releases the shard.
     #[inline]
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         let Some(HeldShard { number, place, mut shard }) = self.held.take() else { return };
         if std::thread::panicking() {
             // The handler of the panic takes care of earlier outputs.
@@ -119,7 +119,7 @@ impl<'a> ShardGuard<'a> {
 impl Drop for ShardGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.let_go();
+        self.release();
     }
 }
 

@@ -107,10 +107,10 @@ impl ShardHandle {
     }
 
     /// Runs the shards whose next event is due.
-    pub fn go_on(&mut self) {
+    pub fn resume(&mut self) {
         for shard in 0..self.common.shards() {
             if self.common.places[shard as usize].next_event() <= self.now
-                && self.with(shard, go_on).is_none()
+                && self.with(shard, resume_shard).is_none()
             {
                 self.leave(shard, Deferred::Tick);
             }
@@ -120,7 +120,7 @@ impl ShardHandle {
     /// Runs all shards, due or not: operations were deferred to them, or the server stops.
     pub fn go_on_everywhere(&mut self) {
         for shard in 0..self.common.shards() {
-            if self.with(shard, go_on).is_none() {
+            if self.with(shard, resume_shard).is_none() {
                 self.leave(shard, Deferred::Tick);
             }
         }
@@ -171,7 +171,7 @@ impl ShardHandle {
     }
 }
 
-fn go_on(shard: &mut Shard) {
+fn resume_shard(shard: &mut Shard) {
     shard.touch();
     shard.turn();
 }
@@ -196,7 +196,7 @@ impl Outputs {
                 shard.respond(*response);
                 shard.turn();
             }
-            Deferred::Tick => go_on(shard),
+            Deferred::Tick => resume_shard(shard),
         }
     }
 

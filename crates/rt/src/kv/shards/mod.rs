@@ -189,8 +189,8 @@ impl Common {
     }
 
     /// Reports an event to the event sink.
-    pub fn tell(&self, event: Event) {
-        self.events.tell(event);
+    pub fn log(&self, event: Event) {
+        self.events.log(event);
     }
 
     /// Reports changes of the drive's health to the event sink.
@@ -219,12 +219,12 @@ impl Common {
         self.panics.fetch_add(1, Ordering::Relaxed);
         let said = panic.downcast_ref::<&str>().copied();
         let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        self.tell(Event::Panicked(said.unwrap_or("without a message").into()));
+        self.log(Event::Panicked(said.unwrap_or("without a message").into()));
         let mut known = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         for shard in 0..self.shards() {
             if self.has_failed(shard) && !known.contains(&shard) {
                 known.push(shard);
-                self.tell(Event::ShardFailed { shard, of: self.shards() });
+                self.log(Event::ShardFailed { shard, of: self.shards() });
                 (0..self.threads()).for_each(|thread| self.post(thread, Message::ShardFailed(shard)));
             }
         }
@@ -258,7 +258,7 @@ impl Common {
     }
 
     /// Counts threads that could not be started as finished.
-    pub fn give_up(&self, threads: usize) {
+    pub fn abandon(&self, threads: usize) {
         self.finished.fetch_add(threads, Ordering::SeqCst);
     }
 

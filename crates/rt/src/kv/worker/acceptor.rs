@@ -65,7 +65,7 @@ impl<D: Steered> Worker<D> {
                 Ok(socket) => self.let_in(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_exhausted(&error) => {
-                    self.shards.common().tell(Event::Exhausted);
+                    self.shards.common().log(Event::Exhausted);
                     return self.acceptor.close_until(&self.epoll, now + PAUSE);
                 }
                 // The peer disconnected before it was accepted.
@@ -88,7 +88,7 @@ impl<D: Steered> Worker<D> {
         let common = self.shards.common();
         if !common.let_in(self.limits.connections) {
             self.traffic.turned_away += 1;
-            common.tell(Event::Refused);
+            common.log(Event::Refused);
             // The connection is closed whether the message can be sent or not.
             let _ = rustix::net::send(&socket, TOO_MANY, SendFlags::NOSIGNAL);
             return;
@@ -107,7 +107,7 @@ impl<D: Steered> Worker<D> {
         // Clients that have disconnected may still wait for replies, and count.
         if self.stopping != Stopping::Not || self.clients.count() >= self.limits.connections {
             self.traffic.turned_away += 1;
-            self.shards.common().tell(Event::Refused);
+            self.shards.common().log(Event::Refused);
             return self.shards.common().let_out();
         }
         let slot = self.vacant.pop().unwrap_or_else(|| {
@@ -123,7 +123,7 @@ impl<D: Steered> Worker<D> {
         let login = self.users.is_some().then(Login::default);
         self.slots[slot as usize].client = Some(Client::new(socket, name, login, now));
         self.traffic.connections += 1;
-        self.shards.common().tell(Event::Connected);
+        self.shards.common().log(Event::Connected);
         if self.limits.idle.is_some() && self.idle_check == Time::NEVER {
             self.idle_check = now + IDLE_EVERY;
         }
@@ -140,7 +140,7 @@ impl<D: Steered> Worker<D> {
         if client.awaits_memory {
             self.pressure.remove(slot);
         }
-        self.shards.common().tell(Event::Disconnected);
+        self.shards.common().log(Event::Disconnected);
         self.shards.common().let_out();
     }
 

@@ -38,7 +38,7 @@ impl Checkup {
 
 impl<D: Steered> Worker<D> {
     /// Reports the thread's counters to the control server.
-    pub(super) fn tell(&mut self, answer: &Sender<ThreadReport>) {
+    pub(super) fn report(&mut self, answer: &Sender<ThreadReport>) {
         let told = ThreadReport { latencies: self.clients.take_latencies(), traffic: self.traffic };
         if let Err(unheard) = answer.send(told) {
             // The requester has gone; the next report includes these latencies.
@@ -50,7 +50,7 @@ impl<D: Steered> Worker<D> {
     pub(super) fn answer_admin(&mut self, request: AdminRequest) {
         let now = self.clock.now();
         let said = match (&request.ask, &mut self.drive) {
-            (Ask::Status, Some(drive)) => Answer::Text(drive.tell()),
+            (Ask::Status, Some(drive)) => Answer::Text(drive.describe()),
             (Ask::Status, None) => Answer::Text(String::new()),
             (Ask::Metrics, drive) => {
                 let mut metrics = Metrics::default();
@@ -77,13 +77,13 @@ impl<D: Steered> Worker<D> {
             .any(|shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false));
         if is_full != self.checkup.is_full {
             self.checkup.is_full = is_full;
-            common.tell(Event::Room { drive: drive.identify().model, is_full });
+            common.log(Event::Room { drive: drive.identify().model, is_full });
         }
         for shard in 0..self.shards.common().shards() {
             let common = self.shards.common();
             while let Some(damage) = common.with(shard, |shard| shard.engine_mut().next_damage()).flatten() {
                 let block = self.parts.block(shard, damage.block);
-                common.tell(Event::Damage(Damage { block, ..damage }));
+                common.log(Event::Damage(Damage { block, ..damage }));
             }
         }
         self.shards.common().tell_change(&self.checkup.health, &health);
@@ -92,7 +92,7 @@ impl<D: Steered> Worker<D> {
         self.checkup = Checkup { health, due: now + CHECK_EVERY, is_stale: false, is_full };
         if !is_the_same {
             let mut text = Vec::new();
-            self.checkup.health.tell(&mut text);
+            self.checkup.health.write(&mut text);
             self.shards.common().set_health(text);
         }
     }

@@ -150,7 +150,7 @@ impl<D: Steered> Worker<D> {
     /// Resumes a request; sends its reply and drops it once it is complete.
     pub(super) fn answer_datagram(&mut self, id: DatagramId) {
         let Some(open) = self.datagram_sockets.open.get_mut(id) else { return };
-        if self.clients.is_willing(open.name) {
+        if self.clients.can_accept(open.name) {
             let mut rest = &open.rest[..];
             self.clients.receive(open.name, &mut rest, &mut self.shards.visit());
             let taken = open.rest.len() - rest.len();
@@ -161,7 +161,7 @@ impl<D: Steered> Worker<D> {
         }
         let is_short_of_memory = self.clients.waits_for_memory(open.name);
         // A reply that is incomplete although nothing is pending exceeds the limit of the service.
-        let is_whole = self.clients.is_willing(open.name) || self.clients.closing(open.name).is_some();
+        let is_whole = self.clients.can_accept(open.name) || self.clients.closing(open.name).is_some();
         let Some(open) = self.datagram_sockets.open.try_remove(id) else { return };
         let mut answer = Vec::new();
         self.clients.send_queue(open.name).empty_into(&mut answer);

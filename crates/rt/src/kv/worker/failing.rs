@@ -35,6 +35,6 @@ impl<D: Steered> Worker<D> {
     pub(super) fn fail_shard(&mut self, shard: u32) {
         let mut movers = Vec::new();
         self.clients.fail_shard(shard, &mut movers);
-        movers.into_iter().for_each(|name| self.go_on(name));
+        movers.into_iter().for_each(|name| self.resume(name));
     }
 }

@@ -161,7 +161,7 @@ impl<D: Steered> Worker<D> {
             _ => Parts::NONE,
         };
         if let Some(disk) = disk.filter(|disk| parts.have_room(disk)) {
-            common.tell(Event::Grown { store: parts.all_blocks(), drive: disk.blocks });
+            common.log(Event::Grown { store: parts.all_blocks(), drive: disk.blocks });
         }
         let Entries { acceptor, datagrams, users } = entries;
         let datagram_sockets = DatagramSockets::new(datagrams);
@@ -259,7 +259,7 @@ impl<D: Steered> Worker<D> {
     /// Submits requests to the drive and passes its completions to the shards.
     fn carry_out(&mut self, now: Time) {
         if self.thread == 0 {
-            self.shards.go_on();
+            self.shards.resume();
         }
         loop {
             self.shards.ask_touched();
@@ -295,7 +295,7 @@ impl<D: Steered> Worker<D> {
             let name = reply.requester.client;
             let is_good = self.guarded(self.origins[name as usize], |worker| {
                 if worker.clients.take(reply, &mut worker.shards.visit()).is_some() {
-                    worker.go_on(name);
+                    worker.resume(name);
                 }
             });
             if !is_good {
@@ -307,7 +307,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// A client has more to send, or accepts more requests.
-    fn go_on(&mut self, name: u32) {
+    fn resume(&mut self, name: u32) {
         match self.origins[name as usize] {
             Origin::Connection(slot) => {
                 self.note_answer(slot);
@@ -335,7 +335,7 @@ impl<D: Steered> Worker<D> {
                 Message::Requests(requests) => self.shards.take_over(requests),
                 Message::Poll => self.shards.go_on_everywhere(),
                 Message::AdminRequest(request) => self.answer_admin(request),
-                Message::Report(answer) => self.tell(&answer),
+                Message::Report(answer) => self.report(&answer),
                 Message::ShardFailed(shard) => self.fail_shard(shard),
                 Message::Beat => self.shards.common().note_beat(self.thread),
                 Message::Stop => self.begin_end(),

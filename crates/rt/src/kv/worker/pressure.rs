@@ -75,7 +75,7 @@ impl<D: Steered> Worker<D> {
             && let Some(slot) = self.longest_hoarder(now)
         {
             self.traffic.hoarding += 1;
-            self.shards.common().tell(Event::Hoarding);
+            self.shards.common().log(Event::Hoarding);
             self.close(slot);
         }
     }

@@ -35,7 +35,7 @@ impl<D: Steered> Worker<D> {
             client.keep(input);
         }
         let is_wanted =
-            client.is_readable && client.slowed_until.is_none() && intake.clients.is_willing(client.name);
+            client.is_readable && client.slowed_until.is_none() && intake.clients.can_accept(client.name);
         let mut moved = Transfer::Nothing;
         if is_wanted && self.stopping == Stopping::Not {
             // The leftover input of a client that is being served is an incomplete command: there is room for
@@ -70,7 +70,7 @@ impl<D: Steered> Worker<D> {
         if !may_go_on || client.is_listed || client.awaits_memory {
             return;
         }
-        if self.clients.is_willing(client.name) {
+        if self.clients.can_accept(client.name) {
             client.is_listed = true;
             self.listed.push_back(slot);
         } else if self.clients.waits_for_memory(client.name) {
@@ -117,7 +117,7 @@ impl Intake<'_> {
     /// Takes complete commands from the input, as far as memory allows.
     fn take(&mut self, client: &mut Client, input: &mut &[u8]) {
         while let (Some(login), Some(users)) = (&mut client.login, self.users) {
-            client.is_held = !self.clients.is_willing(client.name);
+            client.is_held = !self.clients.can_accept(client.name);
             if client.is_held {
                 return;
             }
@@ -138,7 +138,7 @@ impl Intake<'_> {
                     self.not_let_in += 1;
                     if line == AUTHENTICATION_FAILURE {
                         self.throttle.note_failure(&peer, now);
-                        self.shards.common().tell(Event::LoginFailed(peer));
+                        self.shards.common().log(Event::LoginFailed(peer));
                     }
                     self.clients.send_queue(client.name).tail().extend_from_slice(line);
                 }
@@ -150,6 +150,6 @@ impl Intake<'_> {
             }
         }
         self.clients.receive(client.name, input, &mut self.shards.visit());
-        client.is_held = !self.clients.is_willing(client.name);
+        client.is_held = !self.clients.can_accept(client.name);
     }
 }

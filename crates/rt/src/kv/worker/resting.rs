@@ -4,7 +4,7 @@ use super::ending::Stopping;
 use super::{ARRIVING, DATAGRAMS, DRIVE, LISTENERS, LOOK_EVERY, MESSAGE, Worker};
 use crate::ctl::Steered;
 use crate::drive::Drive;
-use crate::serve::look::look;
+use crate::serve::look::poll;
 use crate::serve::spin::{self, Look};
 use rustix::event::epoll::{Event, EventFlags};
 use std::mem::MaybeUninit;
@@ -15,14 +15,14 @@ impl<D: Steered> Worker<D> {
     pub(super) fn rest(&mut self) {
         if self.has_work() {
             if self.turns.is_multiple_of(LOOK_EVERY) {
-                self.look(Some(Nanos::ZERO));
+                self.poll(Some(Nanos::ZERO));
             }
             return;
         }
         let patience = self.spin.patience();
         if patience > Nanos::ZERO {
             let end = spin::look_out(self.clock, patience, || {
-                self.look(Some(Nanos::ZERO));
+                self.poll(Some(Nanos::ZERO));
                 match self.has_work() {
                     true => Look::Work,
                     false if self.slots.len() == self.vacant.len() => Look::Nobody,
@@ -35,7 +35,7 @@ impl<D: Steered> Worker<D> {
             }
         }
         if self.drive.as_mut().is_none_or(Drive::arm) {
-            self.look(self.sleep_for());
+            self.poll(self.sleep_for());
         }
     }
 
@@ -66,9 +66,9 @@ impl<D: Steered> Worker<D> {
     }
 
     /// Handles events that are pending or occur within `patience`.
-    fn look(&mut self, patience: Option<Nanos>) {
+    fn poll(&mut self, patience: Option<Nanos>) {
         let mut events = [MaybeUninit::uninit(); EVENTS];
-        look(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
+        poll(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
     }
 
     fn note_event(&mut self, event: Event) {

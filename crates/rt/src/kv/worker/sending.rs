@@ -32,7 +32,7 @@ impl<D: Steered> Worker<D> {
         let is_sent = sent == send_queue.bytes();
         self.clients.note_sent(client.name, sent);
         self.traffic.sent += sent as u64;
-        if is_sent && self.is_over(slot) {
+        if is_sent && self.is_finished(slot) {
             return self.close(slot);
         }
         self.watch_for_room(slot);
@@ -42,7 +42,7 @@ impl<D: Steered> Worker<D> {
     }
 
     /// True if all its requests are answered, and no more will arrive.
-    fn is_over(&self, slot: u32) -> bool {
+    fn is_finished(&self, slot: u32) -> bool {
         let Some(client) = &self.slots[slot as usize].client else { return false };
         let is_silent = client.has_ended || self.stopping != Stopping::Not;
         let is_closing = self.clients.closing(client.name).is_some();

@@ -20,7 +20,7 @@ impl<D: Steered> Service<D> {
 
     fn status(&self) -> String {
         let requests = self.figures.requests();
-        format!("{}connections {}\nrequests {requests}\n", self.drive.tell(), self.connected())
+        format!("{}connections {}\nrequests {requests}\n", self.drive.describe(), self.connected())
     }
 
     fn metrics(&self) -> Metrics {

@@ -19,7 +19,7 @@ impl<D: Steered> Service<D> {
         {
             self.take_from_kernel(incoming, now);
         }
-        if self.kernel.as_ref().is_some_and(Queue::is_over) {
+        if self.kernel.as_ref().is_some_and(Queue::is_finished) {
             self.kernel = None;
         }
     }
@@ -54,7 +54,7 @@ impl<D: Steered> Service<D> {
             error => error,
         };
         self.commit(header, error.map_or(header.length as i32, |error| -error.raw_os_error()));
-        self.pool.take_back(data);
+        self.pool.recycle(data);
         if error.is_none() { u64::from(header.length) } else { 0 }
     }
 

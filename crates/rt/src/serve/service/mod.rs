@@ -281,7 +281,7 @@ impl<D: Steered> Service<D> {
         let mut has_released = false;
         let is_there = connection.send(&mut self.budget, held, &mut self.pool, now, &mut has_released);
         self.has_released |= has_released;
-        if !is_there || connection.is_over() {
+        if !is_there || connection.is_finished() {
             return self.close(slot);
         }
         if connection.is_stuck() != connection.awaits_room {

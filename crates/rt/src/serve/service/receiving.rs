@@ -19,7 +19,7 @@ impl<D: Steered> Service<D> {
         }
         self.receive_more(slot, now);
         let Some(connection) = &mut self.slots[slot as usize].connection else { return };
-        if connection.is_over() {
+        if connection.is_finished() {
             self.close(slot);
         } else if connection.is_readable && !connection.is_ending && !connection.is_waiting() {
             self.list(slot);

@@ -115,7 +115,7 @@ impl<D: Steered> Service<D> {
         let Answer { name, status, data } = answer;
         let Pending { slot, header, command, charge, since } = self.pending.remove(PendingId::new(name));
         if slot == NOBODY {
-            self.pool.take_back(data);
+            self.pool.recycle(data);
             self.stopping = Stopping::Done;
             return 0;
         }
@@ -132,7 +132,7 @@ impl<D: Steered> Service<D> {
         let Some(connection) = &place.connection else {
             self.budget.give_back(&mut place.held, charge);
             self.has_released = true;
-            self.pool.take_back(data);
+            self.pool.recycle(data);
             self.vacate(slot);
             return 0;
         };
@@ -140,11 +140,11 @@ impl<D: Steered> Service<D> {
         let reply = match (error(status, command), command) {
             (None, Command::Read) => Reply::content(&header, data, is_structured),
             (None, _) => {
-                self.pool.take_back(data);
+                self.pool.recycle(data);
                 Reply::done(&header)
             }
             (Some(refusal), _) => {
-                self.pool.take_back(data);
+                self.pool.recycle(data);
                 Reply::error(&header, refusal, is_structured)
             }
         };

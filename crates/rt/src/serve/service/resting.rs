@@ -1,6 +1,6 @@
 //! Idle service: it busy-polls for a while, and then sleeps.
 
-use super::super::look::look;
+use super::super::look::poll;
 use super::super::spin::{self, AWAY, Look, PollResult};
 use super::{ARRIVING, DRIVE, KERNEL, LOOK_AFTER, LOOK_EVERY, MAILBOX, Service, Stopping};
 use crate::ctl::Steered;
@@ -18,7 +18,7 @@ impl<D: Steered> Service<D> {
         let is_busy = is_asked || self.drive.next_event() <= now;
         if is_busy {
             if self.turns.is_multiple_of(LOOK_EVERY) || now.since(self.looked) > LOOK_AFTER {
-                self.look(Some(Nanos::ZERO));
+                self.poll(Some(Nanos::ZERO));
             }
             return;
         }
@@ -29,13 +29,13 @@ impl<D: Steered> Service<D> {
             self.turn_priority();
             if self.has_work() {
                 if self.turns.is_multiple_of(LOOK_EVERY) {
-                    self.look(Some(Nanos::ZERO));
+                    self.poll(Some(Nanos::ZERO));
                 }
                 return;
             }
         }
         if self.drive.arm() && self.arm_for_kernel() {
-            self.look(self.sleep_for());
+            self.poll(self.sleep_for());
         }
     }
 
@@ -64,7 +64,7 @@ impl<D: Steered> Service<D> {
             if is_alone && self.stopping == Stopping::Not {
                 self.try_all();
             } else {
-                self.look(Some(Nanos::ZERO));
+                self.poll(Some(Nanos::ZERO));
             }
             match self.has_work() {
                 true => Look::Work,
@@ -110,10 +110,10 @@ impl<D: Steered> Service<D> {
     }
 
     /// Handles events that are pending or occur within `patience`.
-    fn look(&mut self, patience: Option<Nanos>) {
+    fn poll(&mut self, patience: Option<Nanos>) {
         let mut events = [MaybeUninit::uninit(); EVENTS];
         self.looked = self.clock.now();
-        look(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
+        poll(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));
     }
 
     fn note_event(&mut self, event: Event) {

@@ -127,7 +127,7 @@ impl<D: Steered> Service<D> {
             // A client that reads no replies gets only as much time as it may need to be scheduled.
             let stuck_since = connection.progress.max(Time(deadline.0 - self.limits.patience.0));
             let is_deaf = connection.is_stuck() && now.0 >= stuck_since.0 + STOP_PATIENCE.0;
-            if connection.is_over() || is_deaf || now >= deadline {
+            if connection.is_finished() || is_deaf || now >= deadline {
                 self.close(slot);
             }
         }

@@ -104,7 +104,7 @@ impl Relay {
 impl Links {
     fn run(mut self) -> Handshakes {
         while !(self.is_stopping && self.vacant.len() == self.places.len()) {
-            self.look();
+            self.poll();
             for _ in 0..self.listed.len() {
                 let Some(place) = self.listed.pop_front() else { break };
                 self.pump(place);
@@ -118,7 +118,7 @@ impl Links {
     }
 
     /// Polls all sockets; sleeps if there is no other work.
-    fn look(&mut self) {
+    fn poll(&mut self) {
         let timeout = self.patience();
         let mut events = [const { std::mem::MaybeUninit::uninit() }; EVENTS];
         match epoll::wait(&self.epoll, &mut events, timeout.as_ref()) {

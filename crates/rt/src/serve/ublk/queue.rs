@@ -49,7 +49,7 @@ impl Queue {
         let mut queue = Queue::over(file, depth, shape).map_err(failed("use io_uring for"))?;
         (0..depth).for_each(|tag| queue.push(UBLK_U_IO_FETCH_REQ, tag, 0));
         while queue.pushed > 0 {
-            queue.look();
+            queue.poll();
         }
         // Rejected commands complete at once, and a device with fewer tags would never start.
         let refused = queue.ring.completion().next();
@@ -87,7 +87,7 @@ impl Queue {
     pub fn look_if_told(&mut self) {
         if self.is_told {
             self.quieten();
-            self.look();
+            self.poll();
         }
     }
 
@@ -97,7 +97,7 @@ impl Queue {
     }
 
     /// Submits commits, and lets the kernel post new requests.
-    fn look(&mut self) {
+    fn poll(&mut self) {
         // SAFETY: no argument is passed, and the entries refer only to the file, which is open as long as the
         // ring.
         let entered = unsafe { self.ring.submitter().enter::<()>(self.pushed, 0, LOOK, None) };
@@ -116,7 +116,7 @@ impl Queue {
     }
 
     /// True if the kernel will deliver no more requests, and none is with this process: the device is gone.
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.ended == self.depth
     }
 
@@ -143,7 +143,7 @@ impl Queue {
             data = pool.list();
             data.extend((0..u64::from(header.length) / BLOCK_BYTES).map(|_| pool.block()));
             if !self.take(&header, &mut data) {
-                pool.take_back(std::mem::take(&mut data));
+                pool.recycle(std::mem::take(&mut data));
                 let text = "its data cannot be had from the kernel";
                 command = Err(Refusal { error: Error::InputOutput, text });
             }
@@ -193,7 +193,7 @@ impl Queue {
     /// Submits commits to the kernel.
     pub fn hand_over(&mut self) {
         if self.pushed > 0 {
-            self.look();
+            self.poll();
         }
     }
 
@@ -202,7 +202,7 @@ impl Queue {
     pub fn arm(&mut self) -> bool {
         // Completions up to here are seen below; later ones signal again.
         self.quieten();
-        self.look();
+        self.poll();
         self.pushed == 0 && !self.has_more()
     }
 }

@@ -272,7 +272,7 @@ impl Machine {
         let irq = self.cpus[cpu].irq;
         let frame = &mut self.cpus[cpu].levels[level as usize];
         if frame.left > 0 {
-            self.go_on(now, cpu);
+            self.resume(now, cpu);
             return None;
         }
         match level {
@@ -311,7 +311,7 @@ impl Machine {
             t.delayed += now.since(t.ready_since);
             c.levels[0].set(t.saved);
             if t.saved.work > Nanos::ZERO {
-                self.go_on(now, cpu);
+                self.resume(now, cpu);
                 return None;
             }
         }
@@ -327,13 +327,13 @@ impl Machine {
         frame.waits = false;
         frame.set(piece);
         if self.top(cpu) == Some(level) {
-            self.go_on(now, cpu);
+            self.resume(now, cpu);
         }
     }
 
     /// The top level of a core continues with its piece; a preemptible thread checks whether to yield.
     #[inline]
-    fn go_on(&mut self, now: Time, cpu: usize) {
+    fn resume(&mut self, now: Time, cpu: usize) {
         if self.top(cpu) == Some(Level::Thread) && self.may_switch(cpu) {
             let c = &self.cpus[cpu];
             if c.should_switch || (!c.queue.is_empty() && c.ran >= self.slice(cpu)) {
@@ -406,7 +406,7 @@ impl Machine {
         }
         match self.top(cpu) {
             None => self.pick(now, cpu),
-            Some(_) => self.go_on(now, cpu),
+            Some(_) => self.resume(now, cpu),
         }
     }
 

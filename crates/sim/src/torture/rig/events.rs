@@ -60,7 +60,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.moments = moments;
         self.take_moments(drive);
         if self.drives[drive].health() != before {
-            self.say(|| format!("drive {drive} has used up its spare blocks and becomes read-only"));
+            self.trace(|| format!("drive {drive} has used up its spare blocks and becomes read-only"));
             self.tally.reach(Reached::WornOut, 1);
         }
     }
@@ -87,7 +87,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         }
         let (id, status) = (response.id, response.status);
         self.tally.reach(Reached::Contended, u64::from(status == Status::Contended));
-        self.say(|| format!("  drive {drive} answers {id}: {status:?}"));
+        self.trace(|| format!("  drive {drive} answers {id}: {status:?}"));
         self.subject.inner_mut().answered(self.now, drive, response);
     }
 
@@ -105,7 +105,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             }
             for (drive, call) in calls {
                 let reply = self.drives[drive].control(call);
-                self.say(|| format!("  drive {drive} {call:?}: {reply:?}"));
+                self.trace(|| format!("  drive {drive} {call:?}: {reply:?}"));
                 self.subject.inner_mut().control_answered(self.now, drive, call, reply);
             }
             for (drive, request) in sent {
@@ -118,7 +118,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     }
 
     fn send(&mut self, drive: usize, request: Request<Bytes>) {
-        self.say(|| {
+        self.trace(|| {
             let fua = if request.fua { " fua" } else { "" };
             format!(
                 "  drive {drive} {}: {} {}+{}{fua}",

@@ -34,7 +34,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         if fault.kind == Twin {
             self.strike_twin(&fault);
         }
-        self.say(|| match struck {
+        self.trace(|| match struck {
             Some(block) if matches!(fault.kind, Flip | Unreadable | Corrupt) => {
                 format!("fault: {fault} (block {block})")
             }
@@ -248,7 +248,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             (self.suspect[drive], self.scarred[drive], self.is_rebuilding) = (true, false, true);
             self.pulled.retain(|&pulled| pulled != drive);
             self.tally.reach(Reached::Replaced, 1);
-            self.say(|| format!("drive {drive} is replaced"));
+            self.trace(|| format!("drive {drive} is replaced"));
             self.subject.inner_mut().replace(self.now, drive, self.model.disk());
             self.hand_over()?;
         }
@@ -258,7 +258,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     /// Everything is to be compared, unless the subject has other worries.
     pub(in crate::torture) fn scrub(&mut self) -> Result<(), End> {
         if self.is_ready && self.subject.inner().health() == SubjectHealth::Whole {
-            self.say(|| String::from("scrub"));
+            self.trace(|| String::from("scrub"));
             self.is_scrubbing = true;
             let may_hold_damage = self.drives.iter().any(|drive| drive.is_armed() || drive.is_weak());
             self.is_scrub_in_vain = !self.scarred.contains(&true) && !may_hold_damage;

@@ -45,7 +45,7 @@ impl<'r, S: Subject> Rig<'r, S> {
                 self.ids += 1;
                 let (pending, is_contested) = self.history.submitted(&marks);
                 self.tally.reach(Reached::WriteDuringWrite, u64::from(is_contested));
-                self.say(|| format!("host {id}: {op} {block}+{blocks}{}", if fua { " fua" } else { "" }));
+                self.trace(|| format!("host {id}: {op} {block}+{blocks}{}", if fua { " fua" } else { "" }));
                 self.pending.insert(id, pending);
                 return self.hand_over();
             }
@@ -63,7 +63,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         let (id, status) = (answer.id, answer.status);
         self.tally.requests += 1;
         self.digest.add(u64::from(id) << 8 ^ status as u64);
-        self.say(|| {
+        self.trace(|| {
             let (op, block, blocks) = (pending.op, pending.block, pending.blocks);
             format!("host {id}: {op} {block}+{blocks} ends: {status:?} {}", names(&answer.data))
         });

@@ -137,7 +137,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         } else {
             return;
         }
-        self.say(|| format!("fault with the next power: {fault}"));
+        self.trace(|| format!("fault with the next power: {fault}"));
     }
 
     /// There is a drive to come back, and what else is wrong in its group is that drives are gone: then the
@@ -225,11 +225,11 @@ impl<'r, S: Subject> Rig<'r, S> {
         self.pulled.retain(|&pulled| pulled != place);
         self.suspect[place] = true;
         self.tally.fault(FaultKind::Return);
-        self.say(|| format!("the drive that was replaced is back in place {place}"));
+        self.trace(|| format!("the drive that was replaced is back in place {place}"));
     }
 
     /// Drives that were replaced go again, and their successors are back.
-    fn take_back(&mut self) {
+    fn reattach(&mut self) {
         for Returned { place, .. } in std::mem::take(&mut self.members.returned) {
             let removed = &mut self.members.removed;
             let last = removed.iter().rposition(|removed| removed.place == place);
@@ -237,7 +237,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             let drive = std::mem::replace(&mut self.drives[place], successor.drive);
             let is_scarred = std::mem::replace(&mut self.scarred[place], successor.is_scarred);
             removed.push(Removed { place, drive, is_scarred, is_succeeded: true, may_return: false });
-            self.say(|| format!("refused: the successor is back in place {place}"));
+            self.trace(|| format!("refused: the successor is back in place {place}"));
         }
     }
 
@@ -249,7 +249,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         let first = 1 + (fault.pick / 2) as usize % (copies - 1);
         let is_first = |&drive: &usize| (drive + count - fault.drive as usize) % count % copies < first;
         let (one, other): (Vec<usize>, Vec<usize>) = (0..count).partition(is_first);
-        self.say(|| format!("the array is in two parts: drives {one:?}, and drives {other:?}"));
+        self.trace(|| format!("the array is in two parts: drives {one:?}, and drives {other:?}"));
         self.members.halves = Some(Box::new(Halves {
             parts: [one, other],
             stage: Stage::Part(0),
@@ -299,7 +299,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             self.part_refused();
         } else {
             self.tally.reach(Reached::PredecessorRefused, 1);
-            self.take_back();
+            self.reattach();
         }
         self.open(self.there());
         true
@@ -312,11 +312,11 @@ impl<'r, S: Subject> Rig<'r, S> {
             halves.stage = Stage::Kept;
             self.history = halves.lines[kept].apart_from(&halves.lines[other]);
             self.tally.reach(Reached::DivergedRefused, 1);
-            return self.say(|| format!("refused: part {kept} is chosen"));
+            return self.trace(|| format!("refused: part {kept} is chosen"));
         };
         halves.ends[part] = PartEnd::Refused;
         self.tally.reach(Reached::PartRefused, 1);
-        self.say(|| format!("refused: part {part} is not enough"));
+        self.trace(|| format!("refused: part {part} is not enough"));
         self.next_part();
     }
 

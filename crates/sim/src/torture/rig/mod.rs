@@ -213,7 +213,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         &self.config
     }
 
-    pub(super) fn say(&mut self, text: impl FnOnce() -> String) {
+    pub(super) fn trace(&mut self, text: impl FnOnce() -> String) {
         if let Some(watch) = &mut self.watch {
             watch(self.now, text());
         }

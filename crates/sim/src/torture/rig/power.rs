@@ -38,7 +38,7 @@ impl<'r, S: Subject> Rig<'r, S> {
 
     pub(in crate::torture) fn power_off(&mut self) {
         let cut = self.tally.cuts;
-        self.say(|| format!("power cut {cut}"));
+        self.trace(|| format!("power cut {cut}"));
         self.fuse.pop_front();
         self.events_before = self.events;
         self.due.clear();
@@ -59,7 +59,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         there.rotate_left(turn);
         let disks: Vec<(usize, Disk)> =
             there.iter().map(|&drive| (drive, self.drives[drive].disk())).collect();
-        self.say(|| format!("power on with drives {there:?}"));
+        self.trace(|| format!("power on with drives {there:?}"));
         self.now += POWER_AWAY;
         self.subject = Planted::new(S::open(self.now, self.plan, &disks), self.canary);
     }
@@ -90,7 +90,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         if shrunk.is_empty() {
             return false;
         }
-        self.say(|| format!("refused: drives {shrunk:?} get their size back"));
+        self.trace(|| format!("refused: drives {shrunk:?} get their size back"));
         self.tally.reach(Reached::ShrunkRefused, 1);
         let there = self.opened.clone();
         self.open(there);
@@ -104,7 +104,7 @@ impl<'r, S: Subject> Rig<'r, S> {
         if !is_store_on_drive || !self.drives[0].has_failed_write() {
             return false;
         }
-        self.say(|| "refused: a write of the opening has failed".into());
+        self.trace(|| "refused: a write of the opening has failed".into());
         self.cut();
         true
     }
@@ -112,7 +112,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     fn ready(&mut self) -> Result<(), End> {
         let blocks = self.subject.inner().disk().blocks;
         let health = self.subject.inner().health();
-        self.say(|| format!("ready: {blocks} blocks, {health:?}"));
+        self.trace(|| format!("ready: {blocks} blocks, {health:?}"));
         if self.tally.cuts == 0 {
             let history = History::new(blocks);
             self.history = if S::KEEPS_ORDER { history.in_order() } else { history };

@@ -44,7 +44,7 @@ impl FioJob {
     /// different names draw different requests. Refused with everything that does not fit.
     pub fn source(&self, sectors: u64, seed: u64) -> Result<Synthetic, FioErrors> {
         let recipe = self.recipe(sectors)?;
-        Synthetic::new(&self.name, &recipe, seed).map_err(|problems| self.blame(problems))
+        Synthetic::new(&self.name, &recipe, seed).map_err(|problems| self.attribute(problems))
     }
 
     /// The job in absolute terms, on a device of `sectors` sectors.
@@ -72,7 +72,7 @@ impl FioJob {
             until: o.runtime.map(|runtime| runtime + o.ramp),
         };
         let problems = recipe.problems();
-        if problems.is_empty() { Ok(recipe) } else { Err(self.blame(problems)) }
+        if problems.is_empty() { Ok(recipe) } else { Err(self.attribute(problems)) }
     }
 
     /// First sector and number of sectors that the job may touch.
@@ -119,7 +119,7 @@ impl FioJob {
     }
 
     /// Problems of the recipe in terms of the job file.
-    fn blame(&self, problems: Vec<Problem>) -> FioErrors {
+    fn attribute(&self, problems: Vec<Problem>) -> FioErrors {
         let place = |problem: Problem| {
             let keys: &[&str] = match problem.key {
                 "read_size" | "write_size" | "trim_size" => &["bs", "bssplit", "bsrange"],

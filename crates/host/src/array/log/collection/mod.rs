@@ -88,7 +88,7 @@ impl<B: Block> Log<B> {
         }
         for job in 0..self.collection.jobs.len() {
             if self.collection.jobs[job].phase == Phase::Moving {
-                self.go_on(now, core, job);
+                self.resume(now, core, job);
             }
             if self.collection.jobs[job].phase == Phase::Read {
                 self.trim(now, core, job);
@@ -128,7 +128,7 @@ impl<B: Block> Log<B> {
             self.read_summaries(now, core, job);
         }
         if self.collection.jobs[job].phase == Phase::Moving {
-            self.go_on(now, core, job);
+            self.resume(now, core, job);
         }
         true
     }

@@ -17,7 +17,7 @@ const RUN_MAX: u32 = 32;
 
 impl<B: Block> Log<B> {
     /// Reads the remaining valid blocks, and ends when all have been moved.
-    pub(super) fn go_on(&mut self, now: Time, core: &mut Core<B>, job: usize) {
+    pub(super) fn resume(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         self.move_held(now, core, job);
         let all = core.config.log.collect_depth * self.geometry.width;
         // Each victim has its share: two of them use more dies than one.
@@ -54,7 +54,7 @@ impl<B: Block> Log<B> {
         self.rows.get_mut(row).readers -= 1;
         if done.status != Status::Success {
             self.collection.jobs[job].is_stuck = true;
-            return self.go_on(now, core, job);
+            return self.resume(now, core, job);
         }
         let first = (done.wanted.block - self.geometry.address(row)) as u32;
         let (_, column) = self.geometry.column_of(done.wanted.drive);
@@ -64,7 +64,7 @@ impl<B: Block> Log<B> {
             let source = self.geometry.place_of(row, column, stripe);
             self.collection.jobs[job].held.push_back((block, source, content));
         }
-        self.go_on(now, core, job);
+        self.resume(now, core, job);
     }
 
     fn move_held(&mut self, now: Time, core: &mut Core<B>, job: usize) {
@@ -111,7 +111,7 @@ impl<B: Block> Log<B> {
         // Blocks overwritten meanwhile need no move.
         self.collection.spend(job, u32::MAX);
         if self.rows.get(self.collection.jobs[job].row).valid > 0 && self.look_again(job) {
-            return self.go_on(now, core, job);
+            return self.resume(now, core, job);
         }
         if self.collection.jobs[job].is_stuck {
             // The row stays as it is: its readable blocks remain readable.
