@@ -67,7 +67,7 @@ impl Numbers<'_> {
     fn wrong(&mut self) -> Wrong {
         let (kind, segment) = (self.byte() & 3, 1 + self.number() % (SEGMENTS - 1));
         match kind {
-            0 => Wrong::Superblock(self.byte() % 12, self.number()),
+            0 => Wrong::Superblock(self.byte() % 13, self.number()),
             1 => Wrong::End(segment, self.end()),
             2 => {
                 let entries = (0..self.byte() % 5)

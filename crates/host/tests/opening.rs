@@ -494,3 +494,33 @@ fn an_array_of_an_earlier_format_is_refused_with_the_remedy() {
         );
     }
 }
+
+/// A superblock of another geometry under a right checksum is damage, whichever drive is given last.
+#[test]
+fn members_of_one_array_have_one_geometry() {
+    for (drive, at) in (0..4).flat_map(|drive| [40, 52, 64, 72].map(|at| (drive, at))) {
+        let mut shelf = Shelf::blank(4);
+        shelf.create(&config(LayoutKind::Raid5), 1);
+        for block in shelf.0[drive][..2].iter_mut().filter(|block| !block.is_hole()) {
+            let bytes = block.as_mut_slice();
+            bytes[at] ^= 1;
+            let sum = crc32c(&bytes[12..]);
+            bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+        }
+        assert!(shelf.find().is_err(), "byte {at} of drive {drive}");
+    }
+}
+
+/// A drive of the past does not stand for the member that has replaced it.
+#[test]
+fn a_stale_drive_is_no_consent() {
+    let (mut shelf, members) = replaced(LayoutKind::Epochs);
+    let successor = members[1];
+    for given in [vec![1, 3], vec![0, 1, 2]] {
+        let with_successor: Vec<usize> = given.iter().map(|&d| if d == 1 { successor } else { d }).collect();
+        let (stale, right) = (shelf.find_among(&given), shelf.find_among(&with_successor));
+        let without: Vec<usize> = given.iter().copied().filter(|&drive| drive != 1).collect();
+        let alone = shelf.find_among(&without);
+        assert_eq!(stale.is_ok(), alone.is_ok(), "{given:?}: {stale:?}, {right:?}");
+    }
+}

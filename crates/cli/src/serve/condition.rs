@@ -1,45 +1,77 @@
-//! Reports changes of a block server's array to the operator: that it is degraded, and that it no longer
-//! is.
+//! Reports what an operator of a block server's array has to know as it happens: that it is degraded, and that it no
+//! longer is; wrong data from a member; the result of a scrub.
 
 use crate::terminal::{ColorMode, TextRole};
 use std::path::PathBuf;
 
-/// The condition of the array that is served, as it was last reported.
+/// The state of the array that is served, as it was last reported.
 #[derive(Debug)]
 pub struct ConditionLog {
-    /// Where the server is asked.
+    /// Control socket of the server.
     control: PathBuf,
-    last: String,
+    condition: String,
+    scrub: String,
+    /// Members with faulty reads.
+    faulty: Vec<String>,
 }
+
+/// A line for the operator.
+type Line = (TextRole, String);
 
 impl ConditionLog {
     /// For a server with this control socket. Its array counts as optimal until a status differs.
     pub fn new(control: PathBuf) -> ConditionLog {
-        ConditionLog { control, last: OPTIMAL.into() }
+        let (scrub, faulty) = (String::new(), Vec::new());
+        ConditionLog { control, condition: OPTIMAL.into(), scrub, faulty }
     }
 
-    /// Asks, and writes a line to standard error when the condition has changed.
+    /// Requests the status, and writes what has changed to standard error.
     pub fn report(&mut self) {
-        // A server that does not answer is heard of elsewhere.
+        // A server that does not respond is reported elsewhere.
         let Ok(status) = tailcut_rt::ctl::ask(&self.control, "status") else { return };
-        if let Some(line) = self.change(&status) {
-            let ink = if self.last == OPTIMAL { TextRole::Heading } else { TextRole::Warning };
-            eprintln!("{}", ColorMode::of_stderr().paint(ink, &line));
+        for (role, line) in self.changes(&status) {
+            eprintln!("{}", ColorMode::of_stderr().paint(role, &line));
         }
     }
 
-    /// The message about a status, if the condition has changed.
-    fn change(&mut self, status: &str) -> Option<String> {
-        let condition = status.lines().find_map(|line| line.strip_prefix("condition "))?;
-        if condition == self.last {
+    /// Lines about what has changed in a status.
+    fn changes(&mut self, status: &str) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for line in status.lines() {
+            if let Some(condition) = line.strip_prefix("condition ") {
+                lines.extend(self.change_of_condition(condition));
+            } else if let Some(scrub) = line.strip_prefix("last scrub: ")
+                && scrub != self.scrub
+            {
+                self.scrub = scrub.into();
+                let is_clean = !scrub.contains(|digit: char| ('1'..='9').contains(&digit));
+                let role = if is_clean { TextRole::Heading } else { TextRole::Warning };
+                lines.push((role, format!("the scrub is complete: {scrub}")));
+            } else if line.starts_with("scrub running") {
+                self.scrub.clear();
+            } else if let Some(warning) = line.strip_prefix("warning: member ")
+                && let Some(member) = warning.split(' ').next()
+                && warning.contains("returned wrong data")
+                && !self.faulty.iter().any(|faulty| faulty == member)
+            {
+                self.faulty.push(member.into());
+                lines.push((TextRole::Warning, format!("member {warning}; 'tailcut status' has the counts")));
+            }
+        }
+        lines
+    }
+
+    fn change_of_condition(&mut self, condition: &str) -> Option<Line> {
+        if condition == self.condition {
             return None;
         }
-        self.last = condition.into();
+        self.condition = condition.into();
         let remedy = match condition.starts_with("degraded; missing [") && !condition.contains("missing []") {
             true => ": replace what is missing with 'tailcut ctl'",
             false => "",
         };
-        Some(format!("the array is {condition}{remedy}"))
+        let role = if condition == OPTIMAL { TextRole::Heading } else { TextRole::Warning };
+        Some((role, format!("the array is {condition}{remedy}")))
     }
 }
 
@@ -49,11 +81,16 @@ const OPTIMAL: &str = "optimal";
 mod tests {
     use super::*;
 
+    fn changes(log: &mut ConditionLog, status: &str) -> Vec<String> {
+        log.changes(status).into_iter().map(|(_, line)| line).collect()
+    }
+
     #[test]
     fn each_change_is_said_once() {
         let mut log = ConditionLog::new(PathBuf::new());
-        let mut change =
-            |condition: &str| log.change(&format!("drive x\nready yes\ncondition {condition}\n"));
+        let mut change = |condition: &str| {
+            changes(&mut log, &format!("drive x\nready yes\ncondition {condition}\n")).pop()
+        };
         assert_eq!(change("optimal"), None);
         let text =
             "the array is degraded; missing [1], rebuilding []: replace what is missing with 'tailcut ctl'";
@@ -62,6 +99,26 @@ mod tests {
         let text = "the array is degraded; missing [], rebuilding [1]";
         assert_eq!(change("degraded; missing [], rebuilding [1]").as_deref(), Some(text));
         assert_eq!(change("optimal").as_deref(), Some("the array is optimal"));
-        assert_eq!(log.change("drive x\nsize 1 GiB\n"), None);
+        assert_eq!(changes(&mut log, "drive x\nsize 1 GiB\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_scrub_has_a_result() {
+        let mut log = ConditionLog::new(PathBuf::new());
+        let (running, done) = ("scrub running: 0 damaged", "last scrub: 0 damaged blocks rewritten");
+        for _ in 0..2 {
+            assert!(changes(&mut log, running).is_empty());
+            assert_eq!(changes(&mut log, done), ["the scrub is complete: 0 damaged blocks rewritten"]);
+            assert!(changes(&mut log, done).is_empty());
+        }
+    }
+
+    #[test]
+    fn wrong_data_of_a_member_is_reported_once() {
+        let mut log = ConditionLog::new(PathBuf::new());
+        let status =
+            |count| format!("warning: member 1 returned wrong data in {count} reads, and an error in 0\n");
+        assert_eq!(changes(&mut log, &status(1)).len(), 1);
+        assert!(changes(&mut log, &status(2)).is_empty());
     }
 }

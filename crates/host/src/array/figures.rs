@@ -2,11 +2,73 @@
 
 use super::log::{Collected, LogFigures, RecoveryReport, ScrubReport};
 use super::token_scheduling::{EpochFigures, StageTimes, Tokens};
-use super::{Array, DriveId, Kind};
+use super::{Array, DriveId, Kind, epoch, raid};
 use crate::Block;
+use std::fmt;
 use tailcut_base::Time;
 
+/// Progress and findings of the current or the last scrub. Shown as `3 damaged blocks rewritten, 0 beyond repair, 1
+/// mismatches`: damaged blocks are wrong or unreadable; mismatches are stripes whose parity, or blocks whose copies
+/// differed although no block of them is known to be damaged. They have been made to agree, except two copies on
+/// drives without protection information.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scrub {
+    is_running: bool,
+    progress: Option<u32>,
+    repaired: u64,
+    unrepairable: u64,
+    mismatches: u64,
+}
+
+impl Scrub {
+    /// True until it ends.
+    pub fn is_running(&self) -> bool {
+        self.is_running
+    }
+
+    /// Progress in parts per million while it runs; `None` if the layout does not report it.
+    pub fn progress(&self) -> Option<u32> {
+        self.progress
+    }
+}
+
+impl fmt::Display for Scrub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scrub { repaired, unrepairable, mismatches, .. } = self;
+        write!(
+            f,
+            "{repaired} damaged blocks rewritten, {unrepairable} beyond repair, {mismatches} mismatches"
+        )
+    }
+}
+
 impl<B: Block> Array<B> {
+    /// The current or the last scrub; without findings before the first.
+    pub fn scrub_status(&self) -> Scrub {
+        let (progress, report) = match &self.layout {
+            Kind::Raid(raid) => (raid.progress(raid::Task::Scrub), raid.scrub_report()),
+            Kind::Epochs(epochs) => (epochs.progress(epoch::Task::Scrub), epochs.scrub_report()),
+            Kind::Log(log) => {
+                let ScrubReport { repaired, parities, unreadable, .. } = log.scrub_report();
+                let (is_running, progress) = (log.is_scrubbing(), None);
+                return Scrub {
+                    is_running,
+                    progress,
+                    repaired,
+                    unrepairable: unreadable,
+                    mismatches: parities,
+                };
+            }
+        };
+        Scrub {
+            is_running: progress.is_some(),
+            progress,
+            repaired: report.repaired,
+            unrepairable: report.unrepairable,
+            mismatches: report.parity_mismatches,
+        }
+    }
+
     /// Figures of the log; `None` for layouts without one.
     pub fn log_figures(&self) -> Option<LogFigures> {
         match &self.layout {

@@ -46,6 +46,7 @@ pub mod token_scheduling;
 pub mod turns;
 
 pub use config::{ArrayConfig, InPlaceChecksums, LayoutKind, Members, ReadPolicy};
+pub use figures::Scrub;
 pub use fit::TooSmall;
 use ids::numbers;
 pub use ids::{Column, DriveId, GroupId, RGroups};

@@ -261,6 +261,10 @@ impl<B: Block> Opening<B> {
                 let why = format!("it has {members} drives, and that of drive {first} has {others}");
                 return Err(OpenError::Impossible { drive: second, why });
             }
+            if let Some(what) = record.fixed_difference(newest) {
+                let why = format!("its {what} is not that of drive {first}, though they are of one array");
+                return Err(OpenError::Impossible { drive: second, why });
+            }
         }
         let (drive, newest) = membership::newest(&latest)?.expect("there is one");
         if let Some(why) = impossible(newest) {
@@ -275,12 +279,15 @@ impl<B: Block> Opening<B> {
         drive: usize,
         records: &'r [Result<Record, NoRecord>],
     ) -> Result<Option<&'r Record>, OpenError> {
+        let newest = records.iter().flatten().max_by_key(|record| record.generation);
         for record in records {
-            if let Err(NoRecord::Format(format)) = record {
+            // A damaged checksum can look like an earlier format.
+            if let Err(NoRecord::Format(format)) = record
+                && (*format > FORMAT || newest.is_none())
+            {
                 return Err(OpenError::Format { drive, format: *format });
             }
         }
-        let newest = records.iter().flatten().max_by_key(|record| record.generation);
         let is_foreign = records.iter().any(|record| matches!(record, Err(NoRecord::Foreign)));
         match newest {
             None if is_foreign => Err(OpenError::Foreign { drive }),
@@ -327,10 +334,9 @@ impl<B: Block> Opening<B> {
         order: &IdVec<DriveId, Option<usize>>,
         stale: &[Stale],
     ) -> Result<(), OpenError> {
-        let is_absent = |&member: &DriveId| {
-            let is_given = order[member].is_some() || stale.iter().any(|stale| stale.member == member);
-            newest.presence[member] != Presence::Missing && !is_given
-        };
+        // A stale drive is not the member that the superblock counts on: that one may be elsewhere.
+        let is_absent =
+            |&member: &DriveId| newest.presence[member] != Presence::Missing && order[member].is_none();
         let missing: Vec<DriveId> = order.ids().filter(is_absent).collect();
         if self.consent == Consent::Degraded || !membership::could_serve(newest, &missing) {
             return Ok(());

@@ -109,6 +109,18 @@ impl Record {
         self.layout.is_in_place() && self.shape[CHECKSUMS] != 0
     }
 
+    /// What differs between superblocks of one array although it is fixed when an array is created.
+    pub(super) fn fixed_difference(&self, other: &Record) -> Option<&'static str> {
+        [
+            (self.layout != other.layout, "layout"),
+            (self.groups != other.groups, "number of R-groups"),
+            (self.drive_blocks != other.drive_blocks, "number of blocks used of each drive"),
+            (self.shape != other.shape, "geometry"),
+        ]
+        .into_iter()
+        .find_map(|(differs, what)| differs.then_some(what))
+    }
+
     /// Encodes the superblock as the bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.presence.len() <= MEMBERS_MAX, "checked when the array is made or opened");

@@ -300,6 +300,7 @@ impl Flash {
         let is_news = durable > self.superblock.durable;
         if is_news {
             self.superblock.durable = durable;
+            self.superblock.used = self.superblock.used.max(self.log.highest().get());
             self.has_dirty_superblock = true;
         }
         is_news

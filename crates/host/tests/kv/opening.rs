@@ -22,7 +22,7 @@ fn what_is_not_ours_is_not_written() {
     disk.shape.blocks = 16 * 20;
     open(settings, &mut disk, OpenMode::Open).expect("it is ours");
     (0..2).for_each(|block| disk.flip(block, 8));
-    assert_eq!(open(settings, &mut disk, OpenMode::Open).err(), Some(NotOurs::Newer(5).into()));
+    assert_eq!(open(settings, &mut disk, OpenMode::Open).err(), Some(NotOurs::Older(4).into()));
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn any_wrong() -> impl Strategy<Value = Wrong> {
     let entry = (any_number(), any_number(), any_number(), any::<bool>());
     let entry = entry.prop_map(|(hash, unit, bytes, is)| (hash, unit as u32, bytes as u32, is));
     prop_oneof![
-        2 => (0u8..12, any_number()).prop_map(|(field, value)| Wrong::Superblock(field, value)),
+        2 => (0u8..13, any_number()).prop_map(|(field, value)| Wrong::Superblock(field, value)),
         3 => (1..SEGMENTS, any_end()).prop_map(|(segment, end)| Wrong::End(segment, end)),
         3 => (1..SEGMENTS, prop::collection::vec(entry, 0..5), any_number())
             .prop_map(|(segment, entries, buried)| Wrong::Summary(segment, entries, buried)),
@@ -114,6 +114,7 @@ fn make_wrong(store: &mut Store, name: u128, wrong: &Wrong) {
                     8 => superblock.doubted = value,
                     9 => superblock.durable = value,
                     10 => superblock.blocks = value,
+                    11 => superblock.used = value as u32,
                     _ => superblock.store = u128::from(value),
                 }
                 store.disk.set(block, superblock.encode());

@@ -24,7 +24,7 @@ use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::drives::Presence;
 use tailcut_host::array::{
-    Array, ArrayConfig, Condition, DriveId, FoundArray, MemberId, Stale, TooSmall, epoch, raid,
+    Array, ArrayConfig, Condition, DriveId, FoundArray, MemberId, Scrub, Stale, TooSmall, epoch, raid,
 };
 use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Mirror, Request, Response};
 
@@ -40,6 +40,8 @@ pub struct ServedArray<D> {
     not_erased: Option<(usize, Status)>,
     /// Drives that were left out at assembly, by their position among those given.
     stale: Vec<Stale>,
+    /// A scrub was started since the array was opened.
+    has_scrubbed: bool,
     /// The drive that executes each request of the array, by request id.
     asked: Vec<usize>,
     in_flight: Vec<bool>,
@@ -64,8 +66,8 @@ pub struct ArrayStatus {
     /// Progress of a rebuild in parts per million; `None` without a rebuild or if the layout does not report
     /// it.
     pub rebuilt: Option<u32>,
-    /// Progress of a scrub in parts per million; `None` without a scrub or if the layout does not report it.
-    pub scrubbed: Option<u32>,
+    /// The current or the last scrub since the array was opened; `None` before the first.
+    pub scrub: Option<Scrub>,
     /// Number of requests that wait for the array to be ready.
     pub waiting: usize,
 }
@@ -123,6 +125,7 @@ impl<D: Drive> ServedArray<D> {
             joining: Vec::new(),
             not_erased: None,
             stale: Vec::new(),
+            has_scrubbed: false,
             calls,
             asked: Vec::new(),
             in_flight: Vec::new(),
@@ -181,10 +184,9 @@ impl<D: Drive> ServedArray<D> {
             let of_raid = raid.and_then(|raid| raid.progress(raid::Task::Rebuild(drive)));
             of_raid.or_else(|| epochs.and_then(|epochs| epochs.progress(epoch::Task::Rebuild(drive))))
         });
-        let scrubbed = raid.and_then(|raid| raid.progress(raid::Task::Scrub));
-        let scrubbed = scrubbed.or_else(|| epochs.and_then(|epochs| epochs.progress(epoch::Task::Scrub)));
         let (is_ready, waiting) = (self.array.is_ready(), self.waiting.len());
-        ArrayStatus { is_ready, condition, rebuilt, scrubbed, waiting }
+        let scrub = self.has_scrubbed.then(|| self.array.scrub_status());
+        ArrayStatus { is_ready, condition, rebuilt, scrub, waiting }
     }
 
     /// Removes a drive; the array continues without it.
@@ -239,6 +241,7 @@ impl<D: Drive> ServedArray<D> {
 
     /// Starts a scrub: reads all stored data and checks its redundancy.
     pub fn scrub(&mut self, now: Time) {
+        self.has_scrubbed = true;
         self.array.scrub(now);
         self.pump(now);
     }

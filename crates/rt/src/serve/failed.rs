@@ -2,7 +2,7 @@
 //! client waits for it. The other exports have threads of their own and are not affected.
 
 use super::figures::{Figures, Live};
-use super::look::poll;
+use super::poll::poll;
 use super::mailbox::Mailbox;
 use super::service::{Message, Service};
 use crate::ctl::{Answer, Steered};

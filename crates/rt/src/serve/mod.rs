@@ -19,7 +19,7 @@ pub mod connection;
 pub mod control_server;
 mod failed;
 pub mod figures;
-pub mod look;
+pub mod poll;
 pub mod mailbox;
 pub mod server;
 pub mod service;

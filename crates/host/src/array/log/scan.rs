@@ -460,6 +460,11 @@ impl<B: Block> Log<B> {
         }
     }
 
+    /// True while a scrub is in progress.
+    pub fn is_scrubbing(&self) -> bool {
+        self.scan.as_ref().is_some_and(|scan| scan.task == Task::Scrub)
+    }
+
     /// Findings of the scrub so far.
     pub fn scrub_report(&self) -> ScrubReport {
         match &self.scan {

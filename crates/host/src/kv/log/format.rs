@@ -45,6 +45,8 @@ pub struct Superblock {
     pub doubted: u64,
     /// Segments with sequences up to this one were durable when the store was closed.
     pub durable: u64,
+    /// Segments up to this number have been used, and were durable then.
+    pub used: u32,
     /// Length of the disk, or of this part's range of it, when the store was created, in blocks.
     pub blocks: u64,
 }
@@ -115,8 +117,9 @@ impl Superblock {
         bytes[72..80].copy_from_slice(&self.doubted.to_le_bytes());
         bytes[80..88].copy_from_slice(&self.durable.to_le_bytes());
         bytes[88..96].copy_from_slice(&self.blocks.to_le_bytes());
-        let sum = crc32c(&bytes[..96]);
-        bytes[96..100].copy_from_slice(&sum.to_le_bytes());
+        bytes[96..100].copy_from_slice(&self.used.to_le_bytes());
+        let sum = crc32c(&bytes[..100]);
+        bytes[100..104].copy_from_slice(&sum.to_le_bytes());
         Bytes::encode(&bytes)
     }
 
@@ -134,7 +137,7 @@ impl Superblock {
             let is_newer = version > VERSION;
             return Err(if is_newer { NotOurs::Newer(version) } else { NotOurs::Older(version) });
         }
-        if crc32c(&bytes[..96]) != word(bytes, 96) {
+        if crc32c(&bytes[..100]) != word(bytes, 100) {
             return Err(NotOurs::Foreign);
         }
         let superblock = Superblock {
@@ -149,6 +152,7 @@ impl Superblock {
             doubted: long(bytes, 72),
             durable: long(bytes, 80),
             blocks: long(bytes, 88),
+            used: word(bytes, 96),
         };
         superblock.problem().map_or(Ok(superblock), |problem| Err(NotOurs::Wrong(problem)))
     }
@@ -163,6 +167,7 @@ impl Superblock {
             (self.segments < LEAST_SEGMENTS, "too few segments"),
             (blocks > MOST_UNITS / UNITS, "more segments than can be addressed"),
             (self.blocks < blocks || self.blocks > 1 << 50, "segments beyond its end"),
+            (self.used >= self.segments, "a used segment beyond its end"),
             (part.of == 0 || part.number >= part.of, "a part that there is not"),
             (run == u32::MAX, "no further run has a number"),
             (is_later(self.flushed.max(self.doubted).max(self.durable)), "segments of a later run"),
@@ -344,8 +349,8 @@ const HEAD: &[u8; 8] = b"segmentK";
 const FOOT: &[u8; 8] = b"summaryK";
 const OPEN: &[u8; 8] = b"openingK";
 const FREE: &[u8; 8] = b"freesegK";
-const VERSION: u32 = 4;
-const BYTES_OF_SUPERBLOCK: usize = 100;
+const VERSION: u32 = 5;
+const BYTES_OF_SUPERBLOCK: usize = 104;
 
 #[cfg(test)]
 mod tests {
@@ -366,6 +371,7 @@ mod tests {
             doubted: 8,
             durable: 11,
             blocks: 25_700,
+            used: 99,
         };
         assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
         assert_eq!(Superblock::decode(&Bytes::ZEROS), Err(NotOurs::Foreign));

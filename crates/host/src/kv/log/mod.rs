@@ -53,10 +53,12 @@ pub struct Log {
     /// Full segments whose writes have not all completed.
     resting: Vec<Resting>,
     next_sequence: u64,
-    /// Full segments that a power loss may still destroy: sequence and last write.
-    undurable: VecDeque<(u64, u64)>,
+    /// Full segments that a power loss may still destroy: number, sequence and last write.
+    undurable: VecDeque<(SegmentId, u64, u64)>,
     /// All segments up to this sequence are durable.
     durable_sequence: u64,
+    /// The durable segment with the highest number.
+    highest: SegmentId,
     /// False once a summary of an older run could not be written: then no head and no superblock states that
     /// older segments are durable.
     vouches: bool,
@@ -136,6 +138,7 @@ impl Log {
             next_sequence: u64::from(run) << 32 | 1,
             undurable: VecDeque::new(),
             durable_sequence: 0,
+            highest: SegmentId::SUPERBLOCKS,
             vouches: true,
             flushed: 0,
             settling: Settling::default(),
@@ -232,7 +235,7 @@ impl Log {
         self.seal(pool);
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        self.segments[number] = Segment { sequence, ..Segment::default() };
+        self.segments[number] = Segment::opened(sequence);
         let head = Head { sequence, durable: self.durable_sequence(), is_cut: false };
         let mut open = Open::new(head, self.end_of(number), self.segment_blocks, pool);
         let at = open.room_for(bytes);
@@ -264,7 +267,7 @@ impl Log {
         self.full.push_back(open.number);
         self.note_tombstones(open.number);
         let last = self.settling.issued();
-        self.undurable.push_back((open.sequence, last));
+        self.undurable.push_back((open.number, open.sequence, last));
         self.resting.push(Resting { number: open.number, blocks: open.blocks, last });
     }
 
@@ -330,6 +333,11 @@ impl Log {
     /// Sequence of the segment that was opened last.
     pub fn last_sequence(&self) -> u64 {
         self.next_sequence - 1
+    }
+
+    /// The durable segment with the highest number: it and all before it have been used.
+    pub fn highest(&self) -> SegmentId {
+        self.highest
     }
 
     /// The sequence up to which all segments are durable with their summaries; 0 after
@@ -423,17 +431,18 @@ impl Log {
     pub fn note_flushed(&mut self, settled: u64) {
         self.settling.note_durable(settled);
         self.open.iter_mut().for_each(|open| open.note_durable(settled));
-        while let Some(&(sequence, last)) = self.undurable.front()
+        while let Some(&(number, sequence, last)) = self.undurable.front()
             && last <= settled
         {
             self.durable_sequence = sequence;
+            self.highest = self.highest.max(number);
             self.undurable.pop_front();
         }
     }
 
     /// Last write of the full segments that a power loss may still destroy; 0 if there are none.
     pub fn undurable(&self) -> u64 {
-        self.undurable.back().map_or(0, |&(_, last)| last)
+        self.undurable.back().map_or(0, |&(.., last)| last)
     }
 
     /// True while too many full segments wait for the disk, so that more writes should wait. Always false

@@ -52,11 +52,18 @@ pub(super) struct Segment {
     /// Number of tombstones.
     pub tombstones: u32,
     /// Its tombstones may still be needed; they then count as valid records.
-    pub needs_tombstones: bool,
+    needs_tombstones: bool,
     /// It is being reclaimed.
-    pub is_victim: bool,
+    is_victim: bool,
     /// For a full segment, its rank by share of valid records.
     pub rank: Option<u8>,
+}
+
+impl Segment {
+    /// A segment that begins to be written with this sequence.
+    pub(super) fn opened(sequence: u64) -> Segment {
+        Segment { sequence, ..Segment::default() }
+    }
 }
 
 impl Segment {
@@ -237,6 +244,7 @@ impl Log {
         for (number, sequence) in found {
             self.segments[number].sequence = sequence;
             self.durable_sequence = sequence;
+            self.highest = self.highest.max(number);
             self.full.push_back(number);
         }
         let numbers = self.segments.ids().skip(1);

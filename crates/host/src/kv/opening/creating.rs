@@ -25,6 +25,7 @@ impl Opening {
                     part,
                     doubted: 0,
                     durable: 0,
+                    used: 0,
                     blocks,
                 });
                 self.read_ends();

@@ -35,19 +35,21 @@ impl Opening {
     }
 
     /// Segments are first used in the order of their numbers. So zeros before a segment that was used, and
-    /// that was durable with all before it, are damage. If the latest segment is missing, it may be the first of
+    /// that was durable with all before it, are damage, and so are those before the last one that the superblock
+    /// knows to be used. If the latest segment is missing, it may be the first of
     /// the others.
     fn judge_blank(&mut self) {
         let used = self.found.range(..=self.durable).map(|(_, found)| found.number).max();
         let last = used.unwrap_or_default().max(self.last_free);
         let any = self.found.values().map(|found| found.number).max().unwrap_or_default();
         let blank = std::mem::take(&mut self.blank);
+        let known = self.superblock.map_or(0, |superblock| superblock.used);
         if self.is_latest_missing() && self.suspect.is_none() {
             self.suspect = blank.iter().copied().filter(|&number| number > last).min();
             self.endless.extend(self.suspect.map(|number| Endless { number, may_be_new: true }));
         }
         for number in blank.into_iter().filter(|&number| self.suspect != Some(number)) {
-            match number < last {
+            match number < last || number.get() <= known {
                 true => self.endless.push(Endless { number, may_be_new: false }),
                 // It was in use when a power loss cut off its first write: it is free, and undamaged if the
                 // segments used after it are durable.

@@ -2,7 +2,7 @@
 
 use super::{Ending, Worker};
 use crate::ctl::Steered;
-use crate::serve::look::poll;
+use crate::serve::poll::poll;
 use std::mem::MaybeUninit;
 use tailcut_base::{Nanos, Time};
 

@@ -4,7 +4,7 @@ use super::ending::Stopping;
 use super::{ARRIVING, DATAGRAMS, DRIVE, LISTENERS, LOOK_EVERY, MESSAGE, Worker};
 use crate::ctl::Steered;
 use crate::drive::Drive;
-use crate::serve::look::poll;
+use crate::serve::poll::poll;
 use crate::serve::spin::{self, Look};
 use rustix::event::epoll::{Event, EventFlags};
 use std::mem::MaybeUninit;

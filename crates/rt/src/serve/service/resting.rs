@@ -1,6 +1,6 @@
 //! Idle service: it busy-polls for a while, and then sleeps.
 
-use super::super::look::poll;
+use super::super::poll::poll;
 use super::super::spin::{self, AWAY, Look, PollResult};
 use super::{ARRIVING, DRIVE, KERNEL, LOOK_AFTER, LOOK_EVERY, MAILBOX, Service, Stopping};
 use crate::ctl::Steered;

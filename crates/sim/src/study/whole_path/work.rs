@@ -5,7 +5,7 @@ use crate::Scenario;
 use crate::study::Options;
 use crate::study::array_loads::{Load, loads};
 use crate::study::measured::Measured;
-use crate::workload::config::PaceKind;
+use crate::workload::config::{ArrivalKind, PaceKind};
 use crate::workload::{BesideConfig, LsmConfig, SyntheticConfig};
 use crate::world::Limits;
 use tailcut_base::Nanos;
@@ -134,7 +134,12 @@ impl Work {
         match self {
             Work::Mixed => by_the_clock(scenario, READS, uniform(), 1.0),
             Work::Bursts => {
-                let base = SyntheticConfig { burst_time: BURST, idle: BURST, ..uniform() };
+                let base = SyntheticConfig {
+                    arrivals: ArrivalKind::Bursts,
+                    burst_time: BURST,
+                    idle: BURST,
+                    ..uniform()
+                };
                 by_the_clock(scenario, GETS, base, 0.5);
             }
             Work::Lsm => self.store(scenario, class, (rate as u64).max(1)),
