@@ -498,7 +498,7 @@ fn an_array_of_an_earlier_format_is_refused_with_the_remedy() {
 /// A superblock of another geometry under a right checksum is damage, whichever drive is given last.
 #[test]
 fn members_of_one_array_have_one_geometry() {
-    for (drive, at) in (0..4).flat_map(|drive| [40, 52, 64, 72].map(|at| (drive, at))) {
+    for (drive, at) in (0..4).flat_map(|drive| [40, 64, 72].map(|at| (drive, at))) {
         let mut shelf = Shelf::blank(4);
         shelf.create(&config(LayoutKind::Raid5), 1);
         for block in shelf.0[drive][..2].iter_mut().filter(|block| !block.is_hole()) {

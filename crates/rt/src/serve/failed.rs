@@ -2,8 +2,8 @@
 //! client waits for it. The other exports have threads of their own and are not affected.
 
 use super::figures::{Figures, Live};
-use super::poll::poll;
 use super::mailbox::Mailbox;
+use super::poll::poll;
 use super::service::{Message, Service};
 use crate::ctl::{Answer, Steered};
 use rustix::event::epoll::{self, EventData, EventFlags};

@@ -71,7 +71,7 @@
 //! | a bit below `kv` on a drive by itself | the item is missed or an error, never older | `flip`, with the log at rest | `host/tests/kv/damage` |
 //! | a block there that becomes another one, zeros or noise | the same, for one block of a segment | `kv-damage`, with the log at rest | `host/tests/kv/damage`, up to a dozen blocks of a stopped store |
 //! | a bit or block below `kv` on copies | nothing is lost: the other copy is read, and the bad one written again | `kv-damage` with `sealed=no`, several of one drive at a time, before power cuts at rest as well | `host/tests/kv/damage` |
-//! | the same, listed in a descriptor when the power goes | recovery keeps a copy whose CRC the descriptor knows; where it does not know the previous content, it may keep the damaged one | no | no |
+//! | the same, listed in a descriptor when the power goes | recovery keeps a copy whose checksum the descriptor has; if it has none of them, the copies stay as they are | `kv-damage` with `sealed=no` | no |
 //! | a block there that keeps or gets back an older version of itself | nothing of a whole segment; of one block it is not stated | no | no |
 //! | a bit below an array that keeps block checksums | repaired, or an error without redundancy; in place only if the last power cut came at rest, or since a scrub | `sealed=no` | `host/tests/{raid,epoch,log}/checksums.rs` |
 //! | a bit below any other array | served, until a scrub or a reader with checksums finds it | no: drives keep seals there | `host/tests/{raid,epoch,log}/copies.rs` |

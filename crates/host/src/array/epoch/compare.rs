@@ -118,10 +118,15 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    /// Overwrites older copies with the newest content; false if they are equal.
+    /// Overwrites older copies with the newest content; false if they are equal, or if nothing tells which of
+    /// them is damaged.
     fn make_equal(&mut self, now: Time, core: &mut Core<B>, id: u32) -> bool {
         let comparison = &mut self.recovery.comparisons[id as usize];
         let places = self.shape.places(comparison.block);
+        let is_listing_whole = places.iter().all(|place| !self.recovery.is_damaged[place.drive]);
+        if is_listing_whole && is_unknown(&comparison.found, &comparison.marks) {
+            return false;
+        }
         let Some(good) = newest(&comparison.found, &comparison.marks, &places, &self.recovery.is_damaged)
         else {
             return false;
@@ -145,6 +150,16 @@ impl<B: Block> Epochs<B> {
         }
         !older.is_empty()
     }
+}
+
+/// True if the copies read differ and none of them is a listed version. Each version is listed before it is
+/// written, until all copies of it are durable. So the listing is an earlier one, and one of the copies was damaged
+/// since.
+fn is_unknown<B: Block>(found: &[Option<B>], marks: &[Mark]) -> bool {
+    let mut there = found.iter().flatten();
+    let Some(first) = there.next() else { return false };
+    there.any(|other| !other.is_same(first))
+        && found.iter().flatten().all(|content| version(marks, content) == 0)
 }
 
 /// The newest of the copies read. Several versions may be unlisted only if a descriptor is lost: then the
