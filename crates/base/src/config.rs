@@ -1,6 +1,6 @@
 //! How a component declares its configuration keys, once for all uses.
 //!
-//! A component implements [`Configure`] by visiting its keys. Depending on the [`Visit`], the same walk reads
+//! A component implements [`Configure`] by visiting its keys. Depending on the [`KeyVisitor`], the same walk reads
 //! a scenario, prints the resolved one, lists the keys for the manual, or finds the nearest key to a misspelt
 //! one. This crate does no file I/O; the scenario reader is part of the command.
 
@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 /// A component with configuration keys.
 pub trait Configure {
     /// Visits every key of this component, in reading order. May check relations between values at the end
-    /// and report violations with [`Visit::problem`].
+    /// and report violations with [`KeyVisitor::problem`].
     fn configure(&mut self, visit: &mut dyn KeyVisitor);
 }
 

@@ -104,7 +104,7 @@ impl History {
         self.add(&page, (at * 1e3).round() / 1e3)
     }
 
-    /// As [`History::go_on`], for one that may not be there. A history that fails ends with a message on
+    /// As [`History::resume`], for one that may not be there. A history that fails ends with a message on
     /// standard error: the server keeps serving.
     pub fn go_on_or_end(history: &mut Option<History>) {
         if let Some(Err(why)) = history.as_mut().map(History::resume) {

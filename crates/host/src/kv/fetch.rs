@@ -110,8 +110,8 @@ impl Place {
 }
 
 impl Engine {
-    /// Starts reading an item for which [`Engine::find`] returned [`Found::OnFlash`](super::Found::OnFlash)
-    /// or [`Found::Unknown`](super::Found::Unknown). [`Engine::next_fetched`] returns the result with the
+    /// Starts reading an item for which [`Engine::find`] returned [`Lookup::OnFlash`](super::Lookup::OnFlash)
+    /// or [`Lookup::Unknown`](super::Lookup::Unknown). [`Engine::next_fetched`] returns the result with the
     /// same `ticket`: the item as of this call, even if it changes in between; for an unknown key, the item
     /// as of its recovery. `counts` is true for a client's read. Returns the largest memory that the fetch
     /// takes, in bytes.

@@ -65,7 +65,7 @@ pub enum Outcome {
         /// Its new version.
         version: u64,
     },
-    /// The item was not written, because the condition [`When`] does not hold.
+    /// The item was not written, because the condition [`PutCondition`] does not hold.
     NotStored,
     /// Any other operation was executed.
     Done,
@@ -86,7 +86,7 @@ pub struct Completion {
 pub struct Value {
     /// The number that was stored with the item.
     pub flags: u32,
-    /// A number that changes with every change of the item; see [`When::IfVersion`].
+    /// A number that changes with every change of the item; see [`PutCondition::IfVersion`].
     pub version: u64,
     pub(super) data: Data,
 }

@@ -11,7 +11,7 @@ pub struct Statistics {
     pub misses: u64,
     /// Items written.
     pub sets: u64,
-    /// Items not written because of their condition [`super::When`].
+    /// Items not written because of their condition [`super::PutCondition`].
     pub not_stored: u64,
     /// Items deleted.
     pub deletes: u64,

@@ -87,7 +87,7 @@ impl TokenRotation {
         limits.min().unwrap_or(Time::NEVER)
     }
 
-    /// Gives the token to a group. It does not pass on before [`Turn::less`] has been called.
+    /// Gives the token to a group. It does not pass on before [`TokenRotation::less`] has been called.
     pub fn begin(&mut self, now: Time, group: usize) {
         (self.holder, self.last, self.began, self.working) = (Some(group), group, now, 1);
         self.settled = 0;

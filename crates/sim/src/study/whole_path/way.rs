@@ -39,14 +39,14 @@ pub enum Arrangement {
     Swan,
     /// Two copies in token groups.
     Epochs,
-    /// As [`Way::Epochs`], with drives that collect on the host's command.
+    /// As [`Arrangement::Epochs`], with drives that collect on the host's command.
     ControlApi,
     /// All of them that have a place beside each other, and reads that go to whichever copy's chip is free
     /// first; with the copies and token groups that Shin describes.
     TwoCopies,
-    /// As [`Way::TwoCopies`], with a third copy, and a token group for each drive.
+    /// As [`Arrangement::TwoCopies`], with a third copy, and a token group for each drive.
     ThreeCopies,
-    /// As [`Way::ThreeCopies`], with a copy on every drive: of each block three are on drives that are not
+    /// As [`Arrangement::ThreeCopies`], with a copy on every drive: of each block three are on drives that are not
     /// being written.
     Combined,
 }
