@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     let (mut is_there, mut answers) = (true, Vec::new());
     for (number, piece) in stream.chunks(usize::from(*cut) + 1).enumerate() {
         let mut rest = piece;
-        while is_there && service.is_willing(bad) && !rest.is_empty() {
+        while is_there && service.can_accept(bad) && !rest.is_empty() {
             let before = rest.len();
             service.receive(bad, &mut rest);
             assert!(service.send_queue(bad).bytes() < (1 << 20) + 10_000, "a client that does not read is not served on and on");
@@ -35,7 +35,7 @@ fuzz_target!(|input: &[u8]| {
             }
         }
         is_there &= service.closing(bad).is_none();
-        if number % 16 == 0 && service.is_willing(good) {
+        if number % 16 == 0 && service.can_accept(good) {
             service.receive(good, &mut &b"set good 0 0 4\r\ngood\r\nget good\r\n"[..]);
         }
         turn(&mut service, &mut disk);
