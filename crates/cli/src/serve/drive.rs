@@ -240,6 +240,7 @@ impl Served {
             let Objection { why, remedy } = DeviceUse::of(device).ok()?.objection(purpose)?;
             let remedy = match remedy {
                 Remedy::Force if is_forced => return None,
+                Remedy::GiveAllMembers if is_forced && purpose == OpenPurpose::Serve => return None,
                 Remedy::Force => "--force if that may be overwritten",
                 Remedy::Release => "take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)",
                 Remedy::Erase => "give another one, or erase its first two blocks if that may be lost",

@@ -172,7 +172,7 @@ impl DeviceUse {
             OpenPurpose::OpenStore => !has(Own::Store) && (is_foreign || has(Own::Member)),
         };
         let why = || format!("it holds {}", self.signatures.join(" and "));
-        let is_member = purpose == OpenPurpose::OpenStore && has(Own::Member);
+        let is_member = matches!(purpose, OpenPurpose::OpenStore | OpenPurpose::Serve) && has(Own::Member);
         let is_new = matches!(purpose, OpenPurpose::NewArray | OpenPurpose::NewStore);
         let remedy = match () {
             () if is_member => Remedy::GiveAllMembers,
