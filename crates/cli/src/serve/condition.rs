@@ -10,7 +10,8 @@ pub struct ConditionLog {
     /// Control socket of the server.
     control: PathBuf,
     condition: String,
-    scrub: String,
+    /// Number of the last scrub that has ended.
+    scrubs: String,
     /// Members with faulty reads.
     faulty: Vec<String>,
 }
@@ -21,8 +22,8 @@ type Line = (TextRole, String);
 impl ConditionLog {
     /// For a server with this control socket. Its array counts as optimal until a status differs.
     pub fn new(control: PathBuf) -> ConditionLog {
-        let (scrub, faulty) = (String::new(), Vec::new());
-        ConditionLog { control, condition: OPTIMAL.into(), scrub, faulty }
+        let (scrubs, faulty) = (String::new(), Vec::new());
+        ConditionLog { control, condition: OPTIMAL.into(), scrubs, faulty }
     }
 
     /// Requests the status, and writes what has changed to standard error.
@@ -36,19 +37,19 @@ impl ConditionLog {
 
     /// Lines about what has changed in a status.
     fn changes(&mut self, status: &str) -> Vec<Line> {
-        let mut lines = Vec::new();
+        let (mut lines, mut started) = (Vec::new(), "");
         for line in status.lines() {
             if let Some(condition) = line.strip_prefix("condition ") {
                 lines.extend(self.change_of_condition(condition));
+            } else if let Some(number) = line.strip_prefix("scrubs ") {
+                started = number;
             } else if let Some(scrub) = line.strip_prefix("last scrub: ")
-                && scrub != self.scrub
+                && started != self.scrubs
             {
-                self.scrub = scrub.into();
+                self.scrubs = started.into();
                 let is_clean = !scrub.contains(|digit: char| ('1'..='9').contains(&digit));
                 let role = if is_clean { TextRole::Heading } else { TextRole::Warning };
                 lines.push((role, format!("the scrub is complete: {scrub}")));
-            } else if line.starts_with("scrub running") {
-                self.scrub.clear();
             } else if let Some(warning) = line.strip_prefix("warning: member ")
                 && let Some(member) = warning.split(' ').next()
                 && warning.contains("returned wrong data")
@@ -105,11 +106,12 @@ mod tests {
     #[test]
     fn each_scrub_has_a_result() {
         let mut log = ConditionLog::new(PathBuf::new());
-        let (running, done) = ("scrub running: 0 damaged", "last scrub: 0 damaged blocks rewritten");
-        for _ in 0..2 {
-            assert!(changes(&mut log, running).is_empty());
-            assert_eq!(changes(&mut log, done), ["the scrub is complete: 0 damaged blocks rewritten"]);
-            assert!(changes(&mut log, done).is_empty());
+        for number in 1..=2 {
+            let running = format!("scrubs {number}\nscrub running: 0 damaged blocks rewritten\n");
+            let done = format!("scrubs {number}\nlast scrub: 0 damaged blocks rewritten\n");
+            assert!(changes(&mut log, &running).is_empty());
+            assert_eq!(changes(&mut log, &done), ["the scrub is complete: 0 damaged blocks rewritten"]);
+            assert!(changes(&mut log, &done).is_empty());
         }
     }
 

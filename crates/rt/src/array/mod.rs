@@ -40,8 +40,8 @@ pub struct ServedArray<D> {
     not_erased: Option<(usize, Status)>,
     /// Drives that were left out at assembly, by their position among those given.
     stale: Vec<Stale>,
-    /// A scrub was started since the array was opened.
-    has_scrubbed: bool,
+    /// Number of scrubs started since the array was opened.
+    scrubs: u64,
     /// The drive that executes each request of the array, by request id.
     asked: Vec<usize>,
     in_flight: Vec<bool>,
@@ -66,8 +66,8 @@ pub struct ArrayStatus {
     /// Progress of a rebuild in parts per million; `None` without a rebuild or if the layout does not report
     /// it.
     pub rebuilt: Option<u32>,
-    /// The current or the last scrub since the array was opened; `None` before the first.
-    pub scrub: Option<Scrub>,
+    /// The current or the last scrub since the array was opened, with its number, from 1; `None` before the first.
+    pub scrub: Option<(u64, Scrub)>,
     /// Number of requests that wait for the array to be ready.
     pub waiting: usize,
 }
@@ -125,7 +125,7 @@ impl<D: Drive> ServedArray<D> {
             joining: Vec::new(),
             not_erased: None,
             stale: Vec::new(),
-            has_scrubbed: false,
+            scrubs: 0,
             calls,
             asked: Vec::new(),
             in_flight: Vec::new(),
@@ -185,7 +185,7 @@ impl<D: Drive> ServedArray<D> {
             of_raid.or_else(|| epochs.and_then(|epochs| epochs.progress(epoch::Task::Rebuild(drive))))
         });
         let (is_ready, waiting) = (self.array.is_ready(), self.waiting.len());
-        let scrub = self.has_scrubbed.then(|| self.array.scrub_status());
+        let scrub = (self.scrubs > 0).then(|| (self.scrubs, self.array.scrub_status()));
         ArrayStatus { is_ready, condition, rebuilt, scrub, waiting }
     }
 
@@ -241,7 +241,7 @@ impl<D: Drive> ServedArray<D> {
 
     /// Starts a scrub: reads all stored data and checks its redundancy.
     pub fn scrub(&mut self, now: Time) {
-        self.has_scrubbed = true;
+        self.scrubs += 1;
         self.array.scrub(now);
         self.pump(now);
     }

@@ -22,15 +22,15 @@ pub fn status(drive: &AnyDrive) -> String {
             let status = array.status();
             let ready = if status.is_ready { "yes" } else { "no" };
             writeln!(text, "ready {ready}\ncondition {}", status.condition).expect(GROWS);
-            let scrubbed = status.scrub.and_then(|scrub| scrub.progress());
+            let scrubbed = status.scrub.and_then(|(_, scrub)| scrub.progress());
             for (what, progress) in [("rebuilt", status.rebuilt), ("scrubbed", scrubbed)] {
                 if let Some(ppm) = progress {
                     writeln!(text, "{what} {:.1} %", f64::from(ppm) / 1e4).expect(GROWS);
                 }
             }
-            if let Some(scrub) = status.scrub {
+            if let Some((number, scrub)) = status.scrub {
                 let state = if scrub.is_running() { "scrub running" } else { "last scrub" };
-                writeln!(text, "{state}: {scrub}").expect(GROWS);
+                writeln!(text, "scrubs {number}\n{state}: {scrub}").expect(GROWS);
             }
             let core = array.array().core();
             for member in core.drives.ids() {
@@ -190,7 +190,11 @@ fn count_array(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
     }
     for (name, help, progress) in [
         ("array_rebuilt_ratio", "What a drive that is rebuilt has by now.", status.rebuilt),
-        ("array_scrubbed_ratio", "What has been scrubbed.", status.scrub.and_then(|scrub| scrub.progress())),
+        (
+            "array_scrubbed_ratio",
+            "What has been scrubbed.",
+            status.scrub.and_then(|(_, scrub)| scrub.progress()),
+        ),
     ] {
         if let Some(ppm) = progress {
             metrics.add(Kind::Gauge, name, help, &[], f64::from(ppm) / 1e6);
