@@ -244,6 +244,10 @@ impl Served {
                 Remedy::Force => "--force if that may be overwritten",
                 Remedy::Release => "take it out of use first (umount, swapoff, mdadm --stop, dmsetup remove)",
                 Remedy::Erase => "give another one, or erase its first two blocks if that may be lost",
+                Remedy::GiveAllMembers if purpose == OpenPurpose::Serve => {
+                    "to open the array, give all of its members, each with --device, and --set array.drives=N for \
+                     their number; --force serves this one as a plain drive, and what it holds may be lost"
+                }
                 Remedy::GiveAllMembers => {
                     "give all members of the array, each with --device, and --set array.drives=N for their number"
                 }
