@@ -511,16 +511,32 @@ fn members_of_one_array_have_one_geometry() {
     }
 }
 
-/// A drive of the past does not stand for the member that has replaced it.
+/// A drive of the past does not stand for the member that has replaced it: with drives 0 and 2, the two members that
+/// are missing hold everything and may be in use.
 #[test]
 fn a_stale_drive_is_no_consent() {
-    let (mut shelf, members) = replaced(LayoutKind::Epochs);
-    let successor = members[1];
-    for given in [vec![1, 3], vec![0, 1, 2]] {
-        let with_successor: Vec<usize> = given.iter().map(|&d| if d == 1 { successor } else { d }).collect();
-        let (stale, right) = (shelf.find_among(&given), shelf.find_among(&with_successor));
-        let without: Vec<usize> = given.iter().copied().filter(|&drive| drive != 1).collect();
-        let alone = shelf.find_among(&without);
-        assert_eq!(stale.is_ok(), alone.is_ok(), "{given:?}: {stale:?}, {right:?}");
+    let (mut shelf, _) = replaced(LayoutKind::Epochs);
+    let member = DriveId::new;
+    let stale = vec![Stale { drive: 1, member: member(1), cause: StaleCause::Replaced }];
+    let missing = vec![member(1), member(3)];
+    assert_eq!(shelf.find_among(&[0, 1, 2]), Err(OpenError::NeedsConsent { missing, stale: stale.clone() }));
+    shelf.1 = Consent::Degraded;
+    assert_eq!(shelf.find_among(&[0, 1, 2]).expect("it was consented to").stale, stale);
+}
+
+/// The checksum field of a damaged superblock may look like an earlier format; the other copy counts.
+#[test]
+fn a_damaged_superblock_is_no_earlier_format_beside_a_whole_one() {
+    let mut shelf = Shelf::blank(4);
+    shelf.create(&config(LayoutKind::Raid5), 1);
+    // The opening writes the second copy.
+    shelf.with(&[0, 1, 2, 3], |_, _, _| {});
+    for copy in 0..2 {
+        let whole = shelf.0[2][copy].clone();
+        assert!(!whole.is_hole(), "copy {copy}");
+        shelf.0[2][copy].as_mut_slice()[8..12].copy_from_slice(&2_u32.to_le_bytes());
+        let found = shelf.find().unwrap_or_else(|why| panic!("copy {copy}: {why}"));
+        assert_eq!(found.order[DriveId::new(2)], Some(2), "copy {copy}");
+        shelf.0[2][copy] = whole;
     }
 }
