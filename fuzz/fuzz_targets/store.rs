@@ -27,7 +27,7 @@ mod wrong;
 use damage::{SEGMENT, SEGMENTS, closed};
 use libfuzzer_sys::fuzz_target;
 use rig::settings;
-use tailcut_host::kv::log::format::{End, Foot, Head};
+use tailcut_host::kv::log::format::{End, Foot, Head, OpenEnd};
 use tailcut_host::kv::{Append, Header, Keep, Settings, State};
 use wrong::{Wrong, use_again};
 
@@ -59,7 +59,7 @@ impl Numbers<'_> {
                 let (entries, checksum, buried) = (self.number() as u32, self.number() as u32, self.number());
                 End::Foot(Foot { sequence, entries, checksum, buried, has_hole: is })
             }
-            2 => End::Open(sequence),
+            2 => End::Open(OpenEnd { sequence, durable: self.number() as u32 }),
             _ => End::Free(sequence),
         }
     }

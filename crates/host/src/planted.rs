@@ -49,6 +49,8 @@ tailcut_base::planted_rules! {
         HolesCastDoubt,
         /// A log at rest says which of its records are durable.
         DurableIsMarked,
+        /// The last block of its segment says the same.
+        DurableIsMarkedTwice,
         /// What was written to a log is flushed within a second, whether anybody waits for that or not.
         WritesAreFlushedInTime,
         /// The other superblock is written, too, once the first one is durable.

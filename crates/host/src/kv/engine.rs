@@ -116,6 +116,10 @@ pub enum Refused {
     /// The disk is behind: retry after a completion from the disk.
     #[error("the disk is behind")]
     Busy,
+    /// Making room evicted the current value, which an append or an amendment continues: look the item up
+    /// again at once.
+    #[error("the item was evicted to make room for its successor")]
+    Evicted,
 }
 
 /// Counters of an engine, since it was opened.

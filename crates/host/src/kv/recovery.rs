@@ -72,6 +72,8 @@ pub(super) struct UsedSegment {
     pub is_cut: bool,
     /// It was durable when the store stopped.
     pub is_durable: bool,
+    /// See [`OpenEnd::durable`](super::log::format::OpenEnd::durable); 0 if its last block does not say.
+    pub durable_blocks: u32,
 }
 
 impl UsedSegment {
@@ -359,10 +361,11 @@ impl Engine {
     fn search_first(&mut self) {
         let (Some(recovery), Some(flash)) = (&mut self.recovery, &mut self.flash) else { return };
         let Some(found) = recovery.reading.front().map(|reading| reading.found) else { return };
-        let UsedSegment { number, sequence, is_cut, .. } = found;
+        let UsedSegment { number, sequence, is_cut, durable_blocks, .. } = found;
         let is_durable = recovery.is_durable(&found) && !is_cut;
         let Some(reading) = recovery.reading.front_mut() else { return };
-        let search = Search { seed: self.seed, salt: flash.log.salt(number), sequence, is_durable };
+        let salt = flash.log.salt(number);
+        let search = Search { seed: self.seed, salt, sequence, is_durable, durable_blocks };
         let right = reading.combine(&search);
         let searched = search.search(&reading.blocks, &reading.unreadable);
         let Searched { entries, buried, has_durable, hole, is_torn } = searched;

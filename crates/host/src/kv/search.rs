@@ -23,6 +23,8 @@ pub(super) struct Search {
     pub sequence: u64,
     /// All of it was durable: anything missing is damage.
     pub is_durable: bool,
+    /// Blocks known to have been durable, counted from the first, if not all were.
+    pub durable_blocks: u32,
 }
 
 /// Result of a search.
@@ -47,7 +49,8 @@ impl Search {
     pub fn search(&self, blocks: &[Bytes], unreadable: &[usize]) -> Searched {
         let end = blocks.len() * BLOCK;
         let (mut entries, mut torn) = (Vec::new(), Vec::new());
-        let (mut buried, mut durable) = (0, if self.is_durable { end } else { 0 });
+        let (mut buried, mut durable) =
+            (0, if self.is_durable { end } else { end.min(self.durable_blocks as usize * BLOCK) });
         let mut holes: Vec<usize> = Vec::new();
         let (mut at, mut last, mut is_in_hole, mut is_ended) = (End::BYTES, End::BYTES, false, false);
         while at + END_BYTES <= end {

@@ -46,8 +46,7 @@ impl Engine {
         self.front.begin(unit, &header, key);
         let is_gone = kept > 0 && fetched.is_none() && self.kept_bytes(before, None, put.content) != kept;
         if is_gone {
-            // The previous record was evicted to make room for its successor.
-            return Err(Refused::Busy);
+            return Err(Refused::Evicted);
         }
         self.fill_value((unit, &header), before, fetched, put.content);
         self.establish(hash, unit, before)?;

@@ -1,7 +1,7 @@
 //! Random operations in any order, with occasional power loss.
 
 use crate::rig::{KEYS, Rig, settings};
-use tailcut_host::kv::{Append, Keep, Settings};
+use tailcut_host::kv::{Append, Change, Content, Engine, Keep, Lookup, Put, Refused, Settings, State};
 
 pub fn cases() -> u32 {
     std::env::var("TAILCUT_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(12)
@@ -143,4 +143,31 @@ fn reads_that_fail_and_bytes_that_change_make_nothing_wrong() {
         (failed, damaged) = (failed + figures.failed_reads, damaged + figures.damaged);
     }
     assert!(failed > 10 * u64::from(cases()) && damaged > 0, "{failed} {damaged}");
+}
+
+/// Making room for the successor of an item may evict the item. Without a disk there is no completion to wait
+/// for, so the change is never refused as [`Refused::Busy`].
+#[test]
+fn an_item_that_makes_room_for_its_successor_is_looked_up_again() {
+    let mut engine = Engine::in_memory(settings(Keep::WhatIsUsed), 1);
+    let key = |number: u32| number.to_le_bytes();
+    let change =
+        |content| Change::Put(Put { content, flags: 0, expires: 0, state: State::default(), cas: None });
+    let mut evicted = 0;
+    for number in 0..20_000u32 {
+        engine.change(&key(number), None, change(Content::New(&[1; 900]))).expect("a cache has room");
+        let older = key(number.saturating_sub(number.wrapping_mul(7919) % 1200));
+        if !matches!(engine.find(&older, false), Lookup::Item(_)) {
+            continue;
+        }
+        match engine.change(&older, None, change(Content::After(b"more"))) {
+            Ok(_) => assert!(matches!(engine.find(&older, false), Lookup::Item(_))),
+            Err(refused) => {
+                assert_eq!(refused, Refused::Evicted);
+                assert!(matches!(engine.find(&older, false), Lookup::Nothing));
+                evicted += 1;
+            }
+        }
+    }
+    assert!(evicted > 0, "no item made room for its own successor");
 }

@@ -307,6 +307,7 @@ impl Rig {
                     self.refused += 1;
                     return false;
                 }
+                Err(Refused::Evicted) => {}
                 Err(Refused::TooLarge) => panic!("it is not that large"),
             }
             if matches!(change, Change::Put(Put { content: kv::Content::New(_), .. })) {

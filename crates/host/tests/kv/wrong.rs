@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::kv::hash::KeyHash;
 use tailcut_host::kv::log::SegmentId;
-use tailcut_host::kv::log::format::{End, EndOf, Entry, Foot, Head, Part, Superblock, summary};
+use tailcut_host::kv::log::format::{End, EndOf, Entry, Foot, Head, OpenEnd, Part, Superblock, summary};
 use tailcut_host::kv::record::{Salt, Stamp, checksum_of, header_checksum};
 use tailcut_host::kv::{Append, Header, Keep, Settings, State};
 
@@ -43,7 +43,7 @@ fn any_end() -> impl Strategy<Value = End> {
             End::Foot(Foot { sequence, entries: entries as u32, checksum, buried, has_hole })
         },
     );
-    prop_oneof![3 => head, 3 => foot, 1 => any_number().prop_map(End::Open), 1 => any_number().prop_map(End::Free)]
+    prop_oneof![3 => head, 3 => foot, 1 => (any_number(), any::<u32>()).prop_map(|(sequence, durable)| End::Open(OpenEnd { sequence, durable })), 1 => any_number().prop_map(End::Free)]
 }
 
 fn any_header() -> impl Strategy<Value = Header> {

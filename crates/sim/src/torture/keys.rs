@@ -75,6 +75,8 @@ enum Progress {
     Done,
     /// The engine is behind, or an item is being fetched.
     Waits,
+    /// The engine evicted the item to make room for its successor: the key is looked up again.
+    Evicted,
     Failed(Status),
 }
 
@@ -226,6 +228,7 @@ impl Task {
             }
             match self.key(engine, tickets) {
                 Progress::Done => self.done += 1,
+                Progress::Evicted => {}
                 // No room comes here, so it must not wait for it.
                 Progress::Waits if engine.is_full() && self.request.op != Op::Read => {
                     return Some(self.answer(Status::WriteProtected));
@@ -327,6 +330,7 @@ fn changed(result: Result<u64, Refused>) -> Progress {
     match result {
         Ok(_) => Progress::Done,
         Err(Refused::Busy) => Progress::Waits,
+        Err(Refused::Evicted) => Progress::Evicted,
         Err(Refused::Full | Refused::TooLarge) => Progress::Failed(Status::WriteProtected),
     }
 }

@@ -57,9 +57,9 @@
 //!
 //! `kv-damage` is `kv` with single blocks that become something else while the store is at rest.
 //!
-//! Four rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of
+//! Five rules are found only by scripts in `crates/host/tests`. Not within 300 seeds: `RecordFirst` of
 //! epochs (the ring of descriptors has to go round between the loss of a drive and the superblocks that
-//! record it) and `LossesAreRecorded` of the key-value log. Two promise a host nothing: `NewestCounts`
+//! record it), `LossesAreRecorded` and `DurableIsMarkedTwice` of the key-value log. Two promise a host nothing: `NewestCounts`
 //! chooses between copies of data that is not durable, where either would do; `ClearDescriptors` spares
 //! comparisons.
 //!
@@ -69,7 +69,7 @@
 //! | what changes | promised | by seed | otherwise |
 //! | --- | --- | --- | --- |
 //! | a bit below `kv` on a drive by itself | the item is missed or an error, never older | `flip`, with the log at rest | `host/tests/kv/damage` |
-//! | a block there that becomes another one, zeros or noise | the same, for one block of a segment | `kv-damage`, with the log at rest | `host/tests/kv/damage`, up to a dozen blocks of a stopped store |
+//! | a block there that becomes another one, zeros or noise | the same, for two blocks of a segment: a record that is not in its summary yet has two marks that it was durable, and one of them must be whole | `kv-damage`, with the log at rest | `host/tests/kv/damage`, up to a dozen blocks of a stopped store |
 //! | a bit or block below `kv` on copies | nothing is lost: the other copy is read, and the bad one written again | `kv-damage` with `sealed=no`, several of one drive at a time, before power cuts at rest as well | `host/tests/kv/damage` |
 //! | the same, listed in a descriptor when the power goes | recovery keeps a copy whose checksum the descriptor has; if it has none of them, the copies stay as they are | `kv-damage` with `sealed=no` | no |
 //! | a block there that keeps or gets back an older version of itself | nothing of a whole segment; of one block it is not stated | no | no |

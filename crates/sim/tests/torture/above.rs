@@ -113,8 +113,10 @@ fn rules_that_are_broken_are_missed() {
 /// Plans that once showed a bug.
 #[test]
 fn what_was_mended_stays_so() {
-    let text = include_str!("plans/store-on-failed-disk.txt");
-    assert_eq!(attempt(&text.parse().expect("a plan"), None).wrong, None);
+    for text in [include_str!("plans/store-on-failed-disk.txt"), include_str!("plans/item-evicts-itself.txt")]
+    {
+        assert_eq!(attempt(&text.parse().expect("a plan"), None).wrong, None);
+    }
 }
 
 #[test]

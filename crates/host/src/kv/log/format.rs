@@ -190,6 +190,17 @@ pub struct Head {
     pub is_cut: bool,
 }
 
+/// The last bytes of a segment that is used but not full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenEnd {
+    /// The sequence in the segment's head.
+    pub sequence: u64,
+    /// Number of blocks, counted from the first of the segment, that were durable when this was written. A
+    /// header of a later block states the same ([`Stamp::durable`](crate::kv::record::Stamp::durable)), so that
+    /// either may be damaged.
+    pub durable: u32,
+}
+
 /// The foot of a full segment: its last bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Foot {
@@ -225,8 +236,8 @@ pub enum End {
     Free(u64),
     /// Head of a used segment.
     Head(Head),
-    /// Last block of a segment with this sequence that is used but not full.
-    Open(u64),
+    /// Last block of a segment that is used but not full.
+    Open(OpenEnd),
     /// Last block of a full segment.
     Foot(Foot),
     /// Damaged, or foreign data.
@@ -243,7 +254,7 @@ impl End {
         let (magic, sequence) = match self {
             End::Free(sequence) => (FREE, sequence),
             End::Head(head) => (HEAD, &head.sequence),
-            End::Open(sequence) => (OPEN, sequence),
+            End::Open(open) => (OPEN, &open.sequence),
             End::Foot(foot) => (FOOT, &foot.sequence),
             End::Blank | End::Damaged => return bytes,
         };
@@ -254,6 +265,7 @@ impl End {
                 bytes[16..24].copy_from_slice(&head.durable.to_le_bytes());
                 bytes[24] = u8::from(head.is_cut);
             }
+            End::Open(open) => bytes[16..20].copy_from_slice(&open.durable.to_le_bytes()),
             End::Foot(foot) => {
                 bytes[16..20].copy_from_slice(&foot.entries.to_le_bytes());
                 bytes[20..24].copy_from_slice(&foot.checksum.to_le_bytes());
@@ -309,7 +321,7 @@ impl End {
             _ if !is_possible => End::Damaged,
             Some(FREE) => End::Free(sequence),
             Some(HEAD) => End::Head(Head { sequence, durable: long(bytes, 16), is_cut: bytes[24] != 0 }),
-            Some(OPEN) => End::Open(sequence),
+            Some(OPEN) => End::Open(OpenEnd { sequence, durable: word(bytes, 16) }),
             Some(FOOT) => End::Foot(Foot {
                 sequence,
                 entries: word(bytes, 16),

@@ -18,8 +18,9 @@ use super::place::{Place, UNIT};
 use super::record::{Header, Salt, State, checksum_of, header_checksum};
 use crate::block::Bytes;
 use crate::disk::Disk;
+use crate::planted::{Rule, holds};
 use crate::pool::Pool;
-use format::{End, EndOf, Entry, Foot, Head, Superblock, UNITS};
+use format::{End, EndOf, Entry, Foot, Head, OpenEnd, Superblock, UNITS};
 use open::Open;
 pub use segments::SegmentId;
 use segments::{RANKS, Segment};
@@ -239,7 +240,7 @@ impl Log {
         let head = Head { sequence, durable: self.durable_sequence(), is_cut: false };
         let mut open = Open::new(head, self.end_of(number), self.segment_blocks, pool);
         let at = open.room_for(bytes);
-        let last = End::Open(sequence).last_block(self.end_of(number));
+        let last = End::Open(OpenEnd { sequence, durable: 0 }).last_block(self.end_of(number));
         let mut data = pool.list();
         data.push(last);
         open.opened = self.write(self.end_block(number) - 1, data, 0);
@@ -361,12 +362,29 @@ impl Log {
         !self.has_failed && !self.is_full && self.open.as_ref().is_some_and(Open::wants_mark)
     }
 
-    /// Appends a header that states that all records of the open segment are durable. False if there is no
-    /// room for it.
+    /// Records on the disk that all records of the open segment are durable: in a header behind them, and in
+    /// the last block of the segment, in case the header gets damaged. False if there is no room for the
+    /// header.
     pub fn mark_durable(&mut self, pool: &mut Pool) -> bool {
-        let is_marked = self.open.as_mut().is_some_and(|open| open.append_durable_mark(pool));
+        let Some(open) = &mut self.open else { return false };
+        if !open.append_durable_mark(pool) {
+            return false;
+        }
+        if holds(Rule::DurableIsMarkedTwice) {
+            self.mark_last_block(pool);
+        }
         self.write_out();
-        is_marked
+        true
+    }
+
+    fn mark_last_block(&mut self, pool: &mut Pool) {
+        let Some(open) = &self.open else { return };
+        let (number, opened) = (open.number, open.opened);
+        let end = End::Open(OpenEnd { sequence: open.sequence, durable: open.stamped() });
+        let mut data = pool.list();
+        data.push(end.last_block(self.end_of(number)));
+        let opened = self.write(self.end_block(number) - 1, data, opened);
+        self.open.iter_mut().for_each(|open| open.opened = opened);
     }
 
     /// Submits everything appended so far. Returns the write number that [`Log::durable`] reaches once it is

@@ -24,7 +24,7 @@ pub struct Open {
     pub entries: Vec<Entry>,
     /// See [`super::format::Foot::buried`].
     pub buried: u64,
-    /// Number of the write that marked its last block as open.
+    /// Number of the latest write that marked its last block as open.
     pub opened: u64,
     /// Number of durable blocks, counted from the first.
     pub durable: usize,
@@ -96,6 +96,11 @@ impl Open {
     /// True if all of its records are durable and no header on disk records that yet.
     pub fn wants_mark(&self) -> bool {
         self.durable >= self.recorded && self.stamped < self.recorded
+    }
+
+    /// Number of durable blocks according to the last header.
+    pub fn stamped(&self) -> u32 {
+        self.stamped as u32
     }
 
     /// Appends a header without a record that states what is durable; false if there is no room.

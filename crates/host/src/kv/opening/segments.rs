@@ -5,7 +5,7 @@ use crate::block::Bytes;
 use crate::kv::damage::{Damage, DamageKind};
 use crate::kv::jobs::Haste;
 use crate::kv::log::SegmentId;
-use crate::kv::log::format::{End, EndOf, Foot, Head, NotOurs, summary_blocks};
+use crate::kv::log::format::{End, EndOf, Foot, Head, NotOurs, OpenEnd, summary_blocks};
 use crate::kv::record::Salt;
 use crate::kv::recovery::UsedSegment;
 use crate::kv::search::latest_sequence;
@@ -151,18 +151,31 @@ impl Opening {
             }
             _ => None,
         };
+        let durable_blocks = |sequence| match last {
+            End::Open(open) if open.sequence == sequence => open.durable,
+            _ => 0,
+        };
         let is_empty = |first: &Option<Bytes>| {
             first.as_ref().is_some_and(|first| first.as_slice()[..End::BYTES] == [0; End::BYTES])
         };
         match (head, last) {
             (Ok(Head { sequence, is_cut, .. }), _) => {
-                let foot = foot_of(sequence);
-                self.note_used(UsedSegment { number, sequence, foot, is_cut, is_durable: true });
+                let (foot, durable_blocks) = (foot_of(sequence), durable_blocks(sequence));
+                let is_durable = true;
+                self.note_used(UsedSegment { number, sequence, foot, is_cut, is_durable, durable_blocks });
             }
-            (Err(first), End::Open(sequence) | End::Foot(Foot { sequence, .. })) => {
+            (Err(first), End::Open(OpenEnd { sequence, .. }) | End::Foot(Foot { sequence, .. })) => {
                 if self.is_believed(sequence) {
-                    let foot = foot_of(sequence);
-                    self.note_used(UsedSegment { number, sequence, foot, is_cut: false, is_durable: true });
+                    let (foot, durable_blocks) = (foot_of(sequence), durable_blocks(sequence));
+                    let (is_cut, is_durable) = (false, true);
+                    self.note_used(UsedSegment {
+                        number,
+                        sequence,
+                        foot,
+                        is_cut,
+                        is_durable,
+                        durable_blocks,
+                    });
                     // The head of the last segment may have been in flight when the power was lost.
                     self.lost_heads.push((number, sequence, is_empty(&first)));
                     self.repairs.extend(first.map(|first| Repair { number, first, freed: 0 }));
@@ -225,8 +238,15 @@ impl Opening {
             Some(sequence) => {
                 self.doubted = self.doubted.max(sequence);
                 if self.is_believed(sequence) && !self.found.contains_key(&sequence) {
-                    let is_cut = false;
-                    self.note_used(UsedSegment { number, sequence, foot: None, is_cut, is_durable: true });
+                    let (foot, is_cut, is_durable, durable_blocks) = (None, false, true, 0);
+                    self.note_used(UsedSegment {
+                        number,
+                        sequence,
+                        foot,
+                        is_cut,
+                        is_durable,
+                        durable_blocks,
+                    });
                 }
             }
             None => self.is_all_doubted |= !may_be_new,

@@ -47,6 +47,8 @@ pub struct Work<'a> {
     pub fetched: Option<&'a Fetched>,
     /// Source of the item, as far as it was looked up.
     pub source: Source,
+    /// A change was refused with [`Refused::Evicted`].
+    pub was_evicted: bool,
 }
 
 /// The item is or may be on flash and has not been fetched.
@@ -58,6 +60,16 @@ struct NotHere {
 impl Work<'_> {
     /// Executes an operation. `data` is its payload, empty for operations without one.
     pub fn carry_out(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
+        loop {
+            let outcome = self.attempt(key, operation, data);
+            // The next lookup finds the evicted item on flash or not at all, so this ends.
+            if !std::mem::take(&mut self.was_evicted) {
+                return outcome;
+            }
+        }
+    }
+
+    fn attempt(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
         let before = self.out.len();
         if self.is_lost() && self.engine.settings().keep == Keep::Everything && says_so(operation) {
             reply::server_error(self.out, DAMAGED);
@@ -142,8 +154,12 @@ impl Work<'_> {
         self.see(key, counts, |item, _| item.map(|item| item.header))
     }
 
+    /// Changes the item. [`Refused::Evicted`] is returned as [`Refused::Busy`]; [`Work::carry_out`] then
+    /// tries again.
     fn change(&mut self, key: Key<'_>, change: Change<'_>) -> Result<u64, Refused> {
-        self.engine.change(key.as_bytes(), self.fetched, change)
+        let result = self.engine.change(key.as_bytes(), self.fetched, change);
+        self.was_evicted = result == Err(Refused::Evicted);
+        if self.was_evicted { Err(Refused::Busy) } else { result }
     }
 
     fn get(&mut self, key: Key<'_>, with_cas: bool, exptime: Option<i64>) -> Result<Option<()>, NotHere> {
@@ -183,8 +199,7 @@ impl Work<'_> {
             }
             Some((item.header.state, seen))
         })?;
-        self.statistics.note_get(seen.is_some(), flags.exptime.is_some());
-        match seen {
+        let done = match seen {
             Some((state, seen)) => {
                 let fetched = seen.fetch(flags, unix);
                 let state = if fetched.is_won { state.with(State::WIN_SENT) } else { state };
@@ -192,14 +207,18 @@ impl Work<'_> {
                 let change = Change::Amend { expires: to_seconds(fetched.expiry), state };
                 let is_the_same = fetched.expiry == seen.expiry && !fetched.is_won;
                 let is_busy = !is_the_same && self.change(key, change) == Err(Refused::Busy);
-                Ok((!is_busy).then_some(()))
+                (!is_busy).then_some(())
             }
-            None if flags.autovivify.is_some() => Ok(self.autovivify(key, flags)),
+            None if flags.autovivify.is_some() => self.autovivify(key, flags),
             None => {
                 meta::miss(self.out, flags, key);
-                Ok(Some(()))
+                Some(())
             }
+        };
+        if done.is_some() {
+            self.statistics.note_get(seen.is_some(), flags.exptime.is_some());
         }
+        Ok(done)
     }
 
     /// Autovivifies an item after a miss; the client is to fill it.
@@ -245,7 +264,7 @@ impl Work<'_> {
         };
         let stored = match put.map(|put| self.change(key, Change::Put(put))) {
             Ok(Ok(cas)) => (Stored::Stored, cas),
-            Ok(Err(Refused::Busy)) => return Ok(None),
+            Ok(Err(Refused::Busy | Refused::Evicted)) => return Ok(None),
             Ok(Err(Refused::Full)) => (Stored::NoMemory, 0),
             Ok(Err(Refused::TooLarge)) => (Stored::TooLarge, 0),
             Err(refused) => (refused, 0),

@@ -363,9 +363,6 @@ impl Shard {
 
     fn wait_for_disk(&mut self, requester: Requester, kept: Box<OwnedRequest>) {
         self.stuck.push(self.pending.insert(UnderWay { requester, stage: Stage::Disk(kept) }));
-        // If the item was evicted to make room for itself, nothing is pending: on an idle disk no completion
-        // would trigger a retry.
-        self.has_moved |= self.engine.is_idle();
     }
 
     /// Replies to requests whose changes have become durable.
@@ -399,7 +396,19 @@ impl Shard {
         let (unix, most_item) = (*unix, settings.most_item);
         let may_miss = operation.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
         let (is_durable, source) = (settings.is_durable, Source::Memory);
-        Work { engine, statistics, out, scratch, unix, most_item, may_miss, is_durable, fetched, source }
+        Work {
+            engine,
+            statistics,
+            out,
+            scratch,
+            unix,
+            most_item,
+            may_miss,
+            is_durable,
+            fetched,
+            source,
+            was_evicted: false,
+        }
     }
 }
 

@@ -124,6 +124,8 @@ impl<D: Steered> Worker<D> {
         match self.engine.change(key, fetched, change) {
             Ok(version) => self.changed(outcome(version)),
             Err(Refused::Busy) => Attempt::Behind,
+            // It is fetched from flash, or found to be gone.
+            Err(Refused::Evicted) => Attempt::OnFlash { counts: false },
             Err(Refused::Full) if self.engine.has_failed() && !self.engine.is_full() => {
                 Attempt::Done(Err(Error::DriveFailed))
             }
