@@ -17,16 +17,16 @@ mod model;
 #[path = "../../crates/host/tests/kv/random.rs"]
 #[allow(dead_code, unused_imports)]
 mod random;
-#[path = "../../crates/host/tests/kv/rig.rs"]
+#[path = "../../crates/host/tests/kv/harness.rs"]
 #[allow(dead_code, unused_imports)]
-mod rig;
+mod harness;
 #[path = "../../crates/host/tests/kv/wrong.rs"]
 #[allow(dead_code, unused_imports)]
 mod wrong;
 
 use damage::{SEGMENT, SEGMENTS, closed};
 use libfuzzer_sys::fuzz_target;
-use rig::settings;
+use harness::settings;
 use tailcut_host::kv::log::format::{End, Foot, Head, OpenEnd};
 use tailcut_host::kv::{Append, Header, Keep, Settings, State};
 use wrong::{Wrong, use_again};

@@ -12,7 +12,7 @@ pub mod digest;
 pub mod divisor;
 pub mod histogram;
 pub mod ids;
-pub mod planted;
+pub mod mutation;
 pub mod plm;
 pub mod quantity;
 pub mod random;

@@ -317,7 +317,7 @@ pub struct TortureArguments {
     pub every_step: bool,
     /// Plant a bug that must be found, such as forgets-fua
     #[arg(long, value_name = "NAME")]
-    pub canary: Option<String>,
+    pub mutant: Option<String>,
     /// How many events before a violation are shown
     #[arg(long, value_name = "COUNT", default_value_t = 60)]
     pub events: usize,

@@ -3,11 +3,11 @@
 
 use tailcut_base::control::ControlReply;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
-use tailcut_host::array::planted::Rule;
+use tailcut_host::array::mutation::Invariant;
 use tailcut_host::array::{
     Array, ArrayConfig, Condition, Consent, DriveId, FoundArray, LayoutKind, MemberId,
 };
-use tailcut_host::array::{OpenError, Opening, Stale, StaleCause, planted};
+use tailcut_host::array::{OpenError, Opening, Stale, StaleCause, mutation};
 use tailcut_host::{Block, Bytes, Disk, Mirror, Request, Response};
 
 const BLOCKS: u64 = 400;
@@ -318,7 +318,7 @@ fn a_replaced_drive_that_returns_is_left_out() {
 #[test]
 fn a_replaced_drive_that_is_taken_for_its_successor_is_noticed() {
     // Blocks of logs have guards that cover their age, and with so few copies, reads go to the other one.
-    let (wrong, _) = planted::broken(Rule::StaleIsLeftOut, || wrong_after_return(LayoutKind::Raid5));
+    let (wrong, _) = mutation::broken(Invariant::StaleIsLeftOut, || wrong_after_return(LayoutKind::Raid5));
     assert!(wrong > 0);
 }
 
@@ -417,7 +417,7 @@ fn halves_that_both_went_on_are_refused_until_one_is_chosen() {
 #[test]
 fn halves_that_are_opened_as_one_are_noticed() {
     let mut shelf = halves();
-    planted::broken(Rule::DivergedIsRefused, || shelf.find()).expect("nobody has looked");
+    mutation::broken(Invariant::DivergedIsRefused, || shelf.find()).expect("nobody has looked");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! `cargo bench -p tailcut-sim --features instructions`. Each case is a whole run; the difference
 //! of the long and the short one, divided by the difference of their requests, is the cost of a
 //! request without the preparation of the drive. The cases of the scheduler serve [`SHORT`] memory
-//! requests each, those of arrays [`SHORT`] requests, and count the rig around it, too; those of
+//! requests each, those of arrays [`SHORT`] requests, and count the harness around it, too; those of
 //! memcached's protocol read [`SHORT`] commands.
 
 #![allow(missing_docs)] // The macros of the bench harness make items without documentation.
@@ -14,13 +14,13 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 use tailcut_base::Nanos;
 use tailcut_host::array::LayoutKind;
-use tailcut_host::array::rig::{Load as ArrayLoad, Rig as ArrayRig};
+use tailcut_host::array::harness::{Harness as ArrayRig, Load as ArrayLoad};
 use tailcut_host::wire::memcached::{Receiver, Step};
 use tailcut_sim::Scenario;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::Preset;
 use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::commit::rig::{Load, Rig};
+use tailcut_ssd::controller::commit::harness::{Harness, Load};
 
 const SHORT: u64 = 50_000;
 const LONG: u64 = 150_000;
@@ -67,25 +67,25 @@ fn writes_under_collection(scenario: Scenario) -> u64 {
     run(black_box(scenario))
 }
 
-fn rig(chips: u32, depth: u32) -> Rig {
-    let mut rig = Rig::new(CommitPolicy::Sprinkler, Load { chips, depth, pages: 1, fua: 0 });
-    rig.settle();
-    rig
+fn harness(chips: u32, depth: u32) -> Harness {
+    let mut harness = Harness::new(CommitPolicy::Sprinkler, Load { chips, depth, pages: 1, fua: 0 });
+    harness.settle();
+    harness
 }
 
 #[library_benchmark]
-#[bench::few_chips_short_queue(rig(64, 32))]
-#[bench::many_chips_long_queue(rig(4096, 65_536))]
-fn scheduling(mut rig: Rig) -> Rig {
-    black_box(&mut rig).serve(SHORT);
-    rig
+#[bench::few_chips_short_queue(harness(64, 32))]
+#[bench::many_chips_long_queue(harness(4096, 65_536))]
+fn scheduling(mut harness: Harness) -> Harness {
+    black_box(&mut harness).serve(SHORT);
+    harness
 }
 
 fn array(layout: LayoutKind, reads: bool) -> ArrayRig {
     let (groups, drives) = if layout == LayoutKind::Swan5 { (2, 6) } else { (1, 4) };
-    let mut rig = ArrayRig::new(ArrayLoad { layout, groups, drives, blocks: 1 << 14, reads });
-    rig.settle();
-    rig
+    let mut harness = ArrayRig::new(ArrayLoad { layout, groups, drives, blocks: 1 << 14, reads });
+    harness.settle();
+    harness
 }
 
 #[library_benchmark]
@@ -95,9 +95,9 @@ fn array(layout: LayoutKind, reads: bool) -> ArrayRig {
 #[bench::swan5_reads(array(LayoutKind::Swan5, true))]
 #[bench::epochs_writes(array(LayoutKind::Epochs, false))]
 #[bench::epochs_reads(array(LayoutKind::Epochs, true))]
-fn array_requests(mut rig: ArrayRig) -> ArrayRig {
-    black_box(&mut rig).serve(SHORT);
-    rig
+fn array_requests(mut harness: ArrayRig) -> ArrayRig {
+    black_box(&mut harness).serve(SHORT);
+    harness
 }
 
 fn commands(command: &str) -> Vec<u8> {

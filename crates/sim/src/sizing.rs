@@ -74,7 +74,7 @@ impl Costs {
         let (read_bus, write_bus) = (bus(phases.read_command.0 as f64), bus(phases.program_command.0 as f64));
         let together = f64::from(pages_together(drive));
         let page_ns = |cell: f64, bus: f64| {
-            let lines = (cell + together * bus) / (together * f64::from(drive.geometry.units()));
+            let lines = (cell + together * bus) / (together * f64::from(drive.geometry.luns()));
             lines.max(bus / f64::from(drive.geometry.channels))
         };
         let link_ns = BLOCK as f64 / drive.link.rate as f64 * 1e9;
@@ -112,7 +112,7 @@ impl Costs {
 /// The most pages that one transaction programs.
 fn pages_together(drive: &SsdConfig) -> u32 {
     let planes = if drive.schedule.plane_sharing { drive.geometry.planes } else { 1 };
-    let dies = if drive.schedule.die_interleaving { drive.geometry.dies_per_unit() } else { 1 };
+    let dies = if drive.schedule.die_interleaving { drive.geometry.dies_per_lun() } else { 1 };
     planes * dies
 }
 

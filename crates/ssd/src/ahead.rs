@@ -9,9 +9,9 @@
 
 use crate::controller::cache::CacheLookup;
 use crate::controller::ftl::Mapping;
-use crate::flash::unit::Transaction;
+use crate::flash::lun::Transaction;
 use crate::flash::{LogicalPage, LunId, PhysicalPage};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
 use crate::request::Tag;
 use crate::request::{Lane, MemoryRequest, RequestId, Role, SlotId};
@@ -72,7 +72,7 @@ impl<P: Probe> Ssd<P> {
     /// A page is written or trimmed.
     #[cold]
     pub(crate) fn forget_page(&mut self, logical: LogicalPage) {
-        if holds(Rule::WriteInvalidates) {
+        if holds(Invariant::WriteInvalidates) {
             let planned = self.cache.forget(logical);
             self.void(planned);
         }
@@ -105,8 +105,8 @@ impl<P: Probe> Ssd<P> {
             return true;
         }
         let Some(slot) = self.cache.plan(set, logical) else { return false };
-        let (unit, place) = self.unit_of(physical);
-        let mut request = self.internal(now, Lane::AHEAD, Role::Ahead(slot), unit, place);
+        let (lun, place) = self.lun_of(physical);
+        let mut request = self.internal(now, Lane::AHEAD, Role::Ahead(slot), lun, place);
         (request.logical, request.physical) = (logical, physical);
         let id = self.requests.add(request);
         self.cache.set_request(slot, id);
@@ -118,7 +118,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn is_plan_void(&self, request: &MemoryRequest, slot: SlotId) -> bool {
         slot == SlotId::NONE
             || self.ftl.lookup(request.logical) != Mapping::Flash(request.physical)
-            || self.steering.is_quiet(self.sets.of_unit(request.unit))
+            || self.steering.is_quiet(self.sets.of_lun(request.lun))
     }
 
     /// A read ahead that was void leaves the line of its chip.
@@ -131,10 +131,10 @@ impl<P: Probe> Ssd<P> {
 
     /// A chip begins to read ahead.
     #[cold]
-    pub(crate) fn ahead_begins(&mut self, unit: LunId) {
-        for index in 0..self.units[unit].transaction.members().len() {
+    pub(crate) fn ahead_begins(&mut self, lun: LunId) {
+        for index in 0..self.luns[lun].transaction.members().len() {
             let MemoryRequest { role, physical, .. } =
-                self.requests[self.units[unit].transaction.member(index)];
+                self.requests[self.luns[lun].transaction.member(index)];
             let Role::Ahead(slot) = role else { unreachable!("all of them are read ahead") };
             self.ftl.pin(physical);
             self.cache.begin(slot);
@@ -149,8 +149,8 @@ impl<P: Probe> Ssd<P> {
     /// A page that was read ahead is in the controller.
     #[cold]
     pub(crate) fn ahead_done(&mut self, now: Time, id: RequestId, slot: SlotId) {
-        let MemoryRequest { physical, unit, .. } = self.requests[id];
-        let content = self.medium.read(physical);
+        let MemoryRequest { physical, lun, .. } = self.requests[id];
+        let content = self.nand.read(physical);
         self.requests.remove(id);
         if self.ftl.unpin(physical) {
             self.resume_erase(now, self.layout.block_of(physical));
@@ -165,7 +165,7 @@ impl<P: Probe> Ssd<P> {
             t.page_done(page);
             if t.remaining == 0 {
                 assert_eq!(t.mark, since, "a read waits from its beginning");
-                rest_of_read(&mut t.spans, &self.units[unit].transaction, since, now);
+                rest_of_read(&mut t.spans, &self.luns[lun].transaction, since, now);
                 t.mark = now;
             }
             self.return_data(now, tag);

@@ -131,7 +131,7 @@ impl<P: Probe> Ssd<P> {
             return self.commit_own(id);
         }
         let request = self.requests[id];
-        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
+        let plane = self.layout.plane_at(request.lun, u32::from(request.place));
         self.plane_work(plane).queue.push_back(id);
         self.work_on(now, plane);
     }
@@ -154,10 +154,10 @@ impl<P: Probe> Ssd<P> {
     fn next_work(&mut self, now: Time, plane: PlaneId) -> bool {
         let Some(id) = self.plane_work(plane).queue.pop_front() else { return false };
         if self.is_void(id) {
-            let unit = self.requests[id].unit;
-            self.left_committed(unit, id);
+            let lun = self.requests[id].lun;
+            self.left_committed(lun, id);
             self.drop_program(now, id);
-            self.scheduler.released(unit);
+            self.scheduler.released(lun);
             self.commit(now);
         } else {
             self.plane_work(plane).work = Work::Program(id);
@@ -172,7 +172,7 @@ impl<P: Probe> Ssd<P> {
         let Some(write) = self.logical_block(logical_block).write else {
             return self.open_block(now, plane, logical_block);
         };
-        let next = self.medium.next_page(write);
+        let next = self.nand.next_page(write);
         if offset < next {
             if !self.logical_block(logical_block).old.is_empty() {
                 return self.step_to_completion(now, plane, logical_block);
@@ -199,7 +199,7 @@ impl<P: Probe> Ssd<P> {
             let Some(write) = self.logical_block(logical_block).write else {
                 return self.open_block(now, plane, logical_block);
             };
-            let next = self.medium.next_page(write);
+            let next = self.nand.next_page(write);
             assert!(next < self.geometry.pages, "a full block has all pages of its logical block");
             self.copy_page(now, plane, logical_block, write, next);
             return true;
@@ -244,10 +244,10 @@ impl<P: Probe> Ssd<P> {
             self.strand_queue(now, plane);
         } else {
             // The read that an erase waits for may stand behind the programs that wait for it.
-            let (unit, place) = self.layout.unit_of_plane(plane);
-            self.units[unit].starved |= 1 << place;
+            let (lun, place) = self.layout.lun_of_plane(plane);
+            self.luns[lun].starved |= 1 << place;
             self.scheduler.give_way();
-            self.scheduler.released(unit);
+            self.scheduler.released(lun);
             self.commit(now);
         }
         false
@@ -272,8 +272,8 @@ impl<P: Probe> Ssd<P> {
             self.strand(now, id);
         }
         // Requests queued behind these programs come to their chip now.
-        let (unit, _) = self.layout.unit_of_plane(plane);
-        self.scheduler.released(unit);
+        let (lun, _) = self.layout.lun_of_plane(plane);
+        self.scheduler.released(lun);
         self.commit(now);
     }
 
@@ -287,15 +287,15 @@ impl<P: Probe> Ssd<P> {
             Mapping::Buffer(entry) => self.buffer[entry].old,
         };
         let lane = if source == PhysicalPage::NONE { Lane::GC_WRITE } else { Lane::GC_READ };
-        let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, lane, Role::BlockCopy(plane), unit, place);
+        let (lun, place) = self.layout.lun_of_plane(plane);
+        let mut request = self.internal(now, lane, Role::BlockCopy(plane), lun, place);
         request.logical = logical;
         request.source = source;
         request.physical =
             if source == PhysicalPage::NONE { self.layout.page_at(write, offset) } else { source };
         request.content = self.layout.page_at(write, offset).get();
         let id = self.requests.add(request);
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.plane_work(plane).is_busy = true;
         self.commit_own(id);
     }
@@ -304,14 +304,14 @@ impl<P: Probe> Ssd<P> {
     /// stands in `content` until then.
     pub(crate) fn block_copy_read(&mut self, now: Time, id: RequestId) {
         let target = PhysicalPage::new(self.requests[id].content);
-        let content = self.medium.read(self.requests[id].source);
+        let content = self.nand.read(self.requests[id].source);
         let r = &mut self.requests[id];
         r.lane = Lane::GC_WRITE;
         r.physical = target;
         r.content = content;
         r.since = now;
-        let unit = r.unit;
-        self.requests.snapshot(id, self.units[unit].account(now));
+        let lun = r.lun;
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.commit_own(id);
     }
 
@@ -321,7 +321,7 @@ impl<P: Probe> Ssd<P> {
         let plane = request.plane();
         self.requests.remove(id);
         self.plane_work(plane).is_busy = false;
-        if self.medium.program(request.physical, request.logical, request.content) {
+        if self.nand.program(request.physical, request.logical, request.content) {
             self.counters.programmed_gc += 1;
             if request.source != PhysicalPage::NONE && self.ftl.is_valid(request.source) {
                 self.move_page(now, request.logical, request.source, request.physical);
@@ -350,7 +350,7 @@ impl<P: Probe> Ssd<P> {
         if !succeeded {
             self.replace_bad(plane, physical);
         }
-        let logical_block = self.ftl.stripes().block_of(self.medium.logical(physical));
+        let logical_block = self.ftl.stripes().block_of(self.nand.logical(physical));
         self.release_old(now, plane, logical_block);
         self.work_on(now, plane);
     }
@@ -366,7 +366,7 @@ impl<P: Probe> Ssd<P> {
     /// A program that failed is the next to be tried again.
     pub(crate) fn requeue_program(&mut self, id: RequestId) {
         let request = self.requests[id];
-        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
+        let plane = self.layout.plane_at(request.lun, u32::from(request.place));
         self.plane_work(plane).queue.push_front(id);
     }
 
@@ -374,7 +374,7 @@ impl<P: Probe> Ssd<P> {
     fn replace_bad(&mut self, plane: PlaneId, physical: PhysicalPage) {
         self.counters.bad_blocks += 1;
         self.lose_room(plane);
-        let logical_block = self.ftl.stripes().block_of(self.medium.logical(physical));
+        let logical_block = self.ftl.stripes().block_of(self.nand.logical(physical));
         let bad = self.layout.block_of(physical);
         let block = self.logical_block(logical_block);
         assert_eq!(block.write.take(), Some(bad), "only the block being written can fail");
@@ -385,7 +385,7 @@ impl<P: Probe> Ssd<P> {
     /// Erases a block without valid data once no read of it is pending, or retires it if it is bad.
     fn release_block(&mut self, now: Time, plane: PlaneId, block: BlockId) {
         self.ftl.begin_emptying(block);
-        if self.medium.is_bad(block) {
+        if self.nand.is_bad(block) {
             return self.ftl.retire(block);
         }
         self.plane_work(plane).erasing += 1;
@@ -397,11 +397,11 @@ impl<P: Probe> Ssd<P> {
     /// Commits the erase of an empty block.
     pub(crate) fn erase_block(&mut self, now: Time, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
-        let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Lane::ERASE, Role::BlockErase(plane), unit, place);
+        let (lun, place) = self.layout.lun_of_plane(plane);
+        let mut request = self.internal(now, Lane::ERASE, Role::BlockErase(plane), lun, place);
         request.physical = self.layout.page_at(block, 0);
         let id = self.requests.add(request);
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.commit_own(id);
         self.wake(now);
     }
@@ -412,12 +412,12 @@ impl<P: Probe> Ssd<P> {
         self.requests.remove(id);
         let block = self.layout.block_of(request.physical);
         self.count_erase(block);
-        if self.medium.is_bad(block) {
+        if self.nand.is_bad(block) {
             self.lose_room(request.plane());
         }
         self.plane_work(request.plane()).erasing -= 1;
-        let (unit, place) = self.layout.unit_of_plane(request.plane());
-        self.units[unit].starved &= !(1 << place);
+        let (lun, place) = self.layout.lun_of_plane(request.plane());
+        self.luns[lun].starved &= !(1 << place);
         self.work_on(now, request.plane());
     }
 

@@ -8,7 +8,7 @@ use crate::controller::ftl::{FtlConfig, MappingLevel, SPARE_MOST};
 use crate::controller::link::LinkConfig;
 use crate::controller::tags::QueueConfig;
 use crate::flash::bus::BusConfig;
-use crate::flash::medium::Faults;
+use crate::flash::nand::Faults;
 use crate::flash::{Geometry, Timing};
 use crate::preemption::{Handling, PreemptConfig};
 use crate::presets::Preset;
@@ -63,7 +63,7 @@ pub struct ScheduleConfig {
     pub chip: ChipPolicy,
     /// What the class of a read is worth.
     pub classes: Classes,
-    /// How long a unit may serve nothing but reads while other work waits or stands suspended.
+    /// How long a LUN may serve nothing but reads while other work waits or stands suspended.
     pub write_patience: Nanos,
     /// Transactions of a chip by which its oldest waiting request may be passed over.
     pub passes: u32,
@@ -273,7 +273,7 @@ pub struct SsdConfig {
     pub timing: Timing,
     /// Bus arbitration.
     pub bus: BusConfig,
-    /// Faults of the medium.
+    /// Faults of the NAND array.
     pub faults: Faults,
     /// Host link.
     pub link: LinkConfig,
@@ -312,7 +312,7 @@ impl Configure for SsdConfig {
         visit.section("geometry", "What the drive is built of.", &mut self.geometry);
         visit.section("timing", "How long cells and bus take.", &mut self.timing);
         visit.section("bus", "Arbitration of the channels.", &mut self.bus);
-        visit.section("faults", "Faults of the medium.", &mut self.faults);
+        visit.section("faults", "Faults of the NAND flash.", &mut self.faults);
         visit.section("link", "The link to the host.", &mut self.link);
         visit.section("queue", "The device queue.", &mut self.queue);
         visit.section("schedule", "What goes first.", &mut self.schedule);

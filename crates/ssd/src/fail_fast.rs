@@ -13,7 +13,7 @@
 
 use crate::config::{ChipPolicy, FailFast};
 use crate::controller::ftl::Mapping;
-use crate::flash::unit::Phase;
+use crate::flash::lun::Phase;
 use crate::flash::{BlockId, LogicalPage, LunId};
 use crate::probe::Probe;
 use crate::request::Tag;
@@ -62,16 +62,16 @@ impl<P: Probe> Ssd<P> {
         if self.cache.is_on() && self.cache.serves(logical) {
             return None;
         }
-        let (unit, _) = self.unit_of(physical);
-        let ahead = self.own_work_ahead(now, unit) + self.reads_ahead(unit, lane);
-        let (under_way, left) = self.under_way(now, unit, lane);
+        let (lun, _) = self.lun_of(physical);
+        let ahead = self.own_work_ahead(now, lun) + self.reads_ahead(lun, lane);
+        let (under_way, left) = self.under_way(now, lun, lane);
         (under_way || ahead > Nanos::ZERO).then_some(left + ahead)
     }
 
-    /// True when a unit is at work on what a read in `lane` does not wait for, and for how long it will be
+    /// True when a LUN is at work on what a read in `lane` does not wait for, and for how long it will be
     /// at work in any case.
-    fn under_way(&self, now: Time, unit: LunId, lane: Lane) -> (bool, Nanos) {
-        let u = &self.units[unit];
+    fn under_way(&self, now: Time, lun: LunId, lane: Lane) -> (bool, Nanos) {
+        let u = &self.luns[lun];
         let t = &u.transaction;
         let out = self.phases.transfer * t.members().len() as u64;
         let left = |end: Time| Nanos(end.0.saturating_sub(now.0));
@@ -83,21 +83,21 @@ impl<P: Probe> Ssd<P> {
                 return (false, Nanos::ZERO);
             }
             Phase::Cell if t.kind.is_read() => left(t.cell_end) + out,
-            Phase::Cell | Phase::AwaitIn => left(self.cells_of(now, unit).1),
+            Phase::Cell | Phase::AwaitIn => left(self.cells_of(now, lun).1),
             Phase::AwaitOut => self.phases.transfer * u64::from(t.left),
             Phase::Out => left(t.out_start + t.gap + out),
         };
         if u.is_preemptible
-            && let Some((_, free)) = self.preemption_by(now, unit, lane)
+            && let Some((_, free)) = self.preemption_by(now, lun, lane)
         {
             return (minds_all, free.since(now));
         }
         (self.config.schedule.fail_fast.includes(t.kind), left)
     }
 
-    /// The time of the reads that go before a read in `lane` which comes to a unit now, where reads mind
+    /// The time of the reads that go before a read in `lane` which comes to a LUN now, where reads mind
     /// that.
-    fn reads_ahead(&self, unit: LunId, lane: Lane) -> Nanos {
+    fn reads_ahead(&self, lun: LunId, lane: Lane) -> Nanos {
         if self.config.schedule.fail_fast != FailFast::Anything {
             return Nanos::ZERO;
         }
@@ -106,36 +106,36 @@ impl<P: Probe> Ssd<P> {
             ChipPolicy::Fifo => Lane::READS.into_iter().fold(0, |mask, lane| mask | lane.mask()),
             _ => before.fold(0, |mask, lane| mask | lane.mask()),
         };
-        self.queued(unit, reads)
+        self.queued(lun, reads)
     }
 
     /// The time of the work, of the kinds that reads need not wait for, that goes before a read which
-    /// comes to a unit now.
-    fn own_work_ahead(&self, now: Time, unit: LunId) -> Nanos {
+    /// comes to a LUN now.
+    fn own_work_ahead(&self, now: Time, lun: LunId) -> Nanos {
         let which = self.config.schedule.fail_fast;
-        let rests = self.steering.rests_programs(self.sets.of_unit(unit));
+        let rests = self.steering.rests_programs(self.sets.of_lun(lun));
         let resting = if rests { Lane::USER_WRITE.mask() } else { 0 };
         if !self.config.gc.preemptible {
             let lanes =
                 if self.config.schedule.chip == ChipPolicy::Fifo { which.lanes() } else { Lane::COLLECTION };
-            return self.queued(unit, lanes & !resting) + self.rest_of_collections(unit);
+            return self.queued(lun, lanes & !resting) + self.rest_of_collections(lun);
         }
         if self.config.schedule.chip == ChipPolicy::Fifo {
-            return self.queued(unit, which.lanes() & !resting);
+            return self.queued(lun, which.lanes() & !resting);
         }
-        if let Some((kind, left)) = self.preemption.suspended(unit) {
-            let goes_on = self.is_held_off_too_long(now, unit) && which.includes(kind);
+        if let Some((kind, left)) = self.preemption.suspended(lun) {
+            let goes_on = self.is_held_off_too_long(now, lun) && which.includes(kind);
             return if goes_on { left } else { Nanos::ZERO };
         }
         // Of what reads have held off for too long, one transaction goes first.
-        let next = if self.is_overdue(now, unit) { self.choose(now, unit) } else { None };
+        let next = if self.is_overdue(now, lun) { self.choose(now, lun) } else { None };
         next.filter(|lane| which.includes(lane.kind())).map_or(Nanos::ZERO, |lane| self.length(lane.kind()))
     }
 
-    /// The time of all that stands in `lanes` of a unit: of each kind as many transactions as the fullest
+    /// The time of all that stands in `lanes` of a LUN: of each kind as many transactions as the fullest
     /// sharing of planes and dies leaves.
-    fn queued(&self, unit: LunId, lanes: u8) -> Nanos {
-        let u = &self.units[unit];
+    fn queued(&self, lun: LunId, lanes: u8) -> Nanos {
+        let u = &self.luns[lun];
         let shares = self.config.schedule.plane_sharing || self.config.schedule.die_interleaving;
         let time = |lane: Lane| {
             let together = if shares { u.places_with(lane).count_ones() } else { 1 };
@@ -144,17 +144,17 @@ impl<P: Probe> Ssd<P> {
         u.lanes_with_work(lanes).map(time).sum()
     }
 
-    /// What collections of a unit that let nothing go between their pages still have to do, beside what
+    /// What collections of a LUN that let nothing go between their pages still have to do, beside what
     /// has come to the chip.
-    fn rest_of_collections(&self, unit: LunId) -> Nanos {
-        let u = &self.units[unit];
+    fn rest_of_collections(&self, lun: LunId) -> Nanos {
+        let u = &self.luns[lun];
         let has_begun =
             !matches!(u.phase, Phase::Idle | Phase::AwaitStart) && u.transaction.kind == Kind::GcRead;
         let reading = if has_begun { u.transaction.members().len() as u64 } else { 0 };
         // Whatever is read is programmed next.
         let reads = u64::from(u.waiting(Lane::GC_READ)) + reading;
         let programs = self.length(Kind::GcWrite) * reads;
-        let places = (0..self.places).map(|place| self.layout.plane_at(unit, place));
+        let places = (0..self.places).map(|place| self.layout.plane_at(lun, place));
         let jobs = places.filter_map(|plane| self.collection.unfinished(plane));
         let copy = self.length(Kind::GcRead) + self.length(Kind::GcWrite);
         let rest = |(victim, moving): (BlockId, u32)| {

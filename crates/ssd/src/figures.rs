@@ -3,7 +3,7 @@
 use crate::controller::cache::CacheCounts;
 use crate::controller::ftl::{BlockState, Mapping};
 use crate::controller::link::Direction;
-use crate::flash::unit::{HOLDERS, Holder, Phase, Transaction};
+use crate::flash::lun::{HOLDERS, Holder, Phase, Transaction};
 use crate::flash::{LogicalPage, LunId, PlaneId};
 use crate::preemption::Handling;
 use crate::probe::Probe;
@@ -103,8 +103,8 @@ impl Counters {
     }
 }
 
-/// What the units did while there was a command in the drive. Buffered writes and collection keep
-/// units at work beyond it.
+/// What the LUNs did while there was a command in the drive. Buffered writes and collection keep
+/// LUNs at work beyond it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Occupancy {
     commands: u32,
@@ -114,12 +114,12 @@ pub(crate) struct Occupancy {
     since: Time,
     /// Time held while there was a command, up to the last moment without one.
     held: Nanos,
-    /// What the units had been held in all when the first command came.
+    /// What the LUNs had been held in all when the first command came.
     before: Nanos,
 }
 
 impl Occupancy {
-    /// A command enters the drive, whose units have been held so long in all.
+    /// A command enters the drive, whose LUNs have been held so long in all.
     #[inline]
     pub(crate) fn enter(&mut self, now: Time, held: Nanos) {
         if self.commands == 0 {
@@ -144,20 +144,20 @@ impl Occupancy {
         self.active + if self.commands == 0 { Nanos::ZERO } else { now.since(self.since) }
     }
 
-    /// Time of all units during which a transaction held them while there was a command.
+    /// Time of all LUNs during which a transaction held them while there was a command.
     fn held(&self, held: Nanos) -> Nanos {
         self.held + if self.commands == 0 { Nanos::ZERO } else { held - self.before }
     }
 }
 
-/// Shares of the time of all units, adding up to 1.
+/// Shares of the time of all LUNs, adding up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Breakdown {
-    /// Command, address and data cycles of the unit's own transactions.
+    /// Command, address and data cycles of the LUN's own transactions.
     pub bus_active: f64,
     /// A transaction, or its sensed data, waits for the bus.
     pub bus_contention: f64,
-    /// The cells of a die at least are at work, and the unit does not use its bus.
+    /// The cells of a die at least are at work, and the LUN does not use its bus.
     pub cell_active: f64,
     /// Everything else.
     pub idle: f64,
@@ -184,18 +184,18 @@ pub struct Figures {
     pub parallelism: [u64; 4],
     /// Memory requests served by these transactions, in the same order.
     pub served_in: [u64; 4],
-    /// Time of all units by holder.
+    /// Time of all LUNs by holder.
     pub holders: [u64; HOLDERS],
     /// The most transactions by which a chip's oldest waiting request was passed over, since the drive
     /// was made.
     pub most_passed: u32,
-    /// Number of units.
-    pub units: u64,
-    /// Places (die and plane) of a unit.
+    /// Number of LUNs.
+    pub luns: u64,
+    /// Places (die and plane) of a LUN.
     pub places: u64,
     /// Time with a command in the drive.
     pub active: Nanos,
-    /// Time of all units during which a transaction held them while there was a command in the drive.
+    /// Time of all LUNs during which a transaction held them while there was a command in the drive.
     pub held_active: Nanos,
     /// Time that sensed data has waited in chips for a bus, summed over chips.
     pub out_wait: Nanos,
@@ -236,7 +236,7 @@ impl Figures {
             served_in: less(self.served_in, earlier.served_in),
             holders: less(self.holders, earlier.holders),
             most_passed: self.most_passed,
-            units: self.units,
+            luns: self.luns,
             places: self.places,
             active: self.active - earlier.active,
             held_active: self.held_active - earlier.held_active,
@@ -269,18 +269,18 @@ impl Figures {
         self.counts.erases + self.counts.erase_resets
     }
 
-    /// The share of the time of all units during which a transaction held them.
-    pub fn unit_utilisation(&self) -> f64 {
-        self.share(self.held(), self.units)
+    /// The share of the time of all LUNs during which a transaction held them.
+    pub fn lun_utilisation(&self) -> f64 {
+        self.share(self.held(), self.luns)
     }
 
-    /// Time of all units during which a transaction held them, from its first cycle to its last.
+    /// Time of all LUNs during which a transaction held them, from its first cycle to its last.
     fn held(&self) -> u64 {
         let idle = [Holder::Idle, Holder::BusWait, Holder::Space];
         Holder::ALL.iter().filter(|holder| !idle.contains(holder)).map(|&h| self.holders[h as usize]).sum()
     }
 
-    /// Inter-chip idleness: the share of the time of all units, while there was a command in the
+    /// Inter-chip idleness: the share of the time of all LUNs, while there was a command in the
     /// drive, during which no transaction held them (Sprinkler, sections 3 and 5.3).
     pub fn inter_chip_idleness(&self) -> f64 {
         self.idleness_within(self.active.0 as f64)
@@ -289,11 +289,11 @@ impl Figures {
     /// The inter-chip idleness that the same transactions would have had, held as long, if they had served
     /// the commands in `time_ns`. At least 0.
     pub fn idleness_within(&self, time_ns: f64) -> f64 {
-        let whole = time_ns * self.units as f64;
+        let whole = time_ns * self.luns as f64;
         if whole == 0.0 { 0.0 } else { (1.0 - self.held_active.0 as f64 / whole).max(0.0) }
     }
 
-    /// Intra-chip idleness: the share of the time of all places (die and plane) of units that a
+    /// Intra-chip idleness: the share of the time of all places (die and plane) of LUNs that a
     /// transaction held during which their cells were not at work (Sprinkler, sections 2.2 and 5.3).
     pub fn intra_chip_idleness(&self) -> f64 {
         let whole = self.held() as f64 * self.places as f64;
@@ -313,13 +313,13 @@ impl Figures {
         if served == 0 { 0.0 } else { 1.0 - transactions as f64 / served as f64 }
     }
 
-    /// Where the time of all units went (Sprinkler, figure 13).
+    /// Where the time of all LUNs went (Sprinkler, figure 13).
     pub fn breakdown(&self) -> Breakdown {
         let contention = self.out_wait.0 + self.holders[Holder::BusWait as usize];
         let cells = self.held().saturating_sub(self.bus_busy.0 + self.out_wait.0);
-        let bus_active = self.share(self.bus_busy.0, self.units);
-        let bus_contention = self.share(contention, self.units);
-        let cell_active = self.share(cells, self.units);
+        let bus_active = self.share(self.bus_busy.0, self.luns);
+        let bus_contention = self.share(contention, self.luns);
+        let cell_active = self.share(cells, self.luns);
         let idle = (1.0 - bus_active - bus_contention - cell_active).max(0.0);
         Breakdown { bus_active, bus_contention, cell_active, idle }
     }
@@ -351,11 +351,11 @@ impl Figures {
 }
 
 impl<P: Probe> Ssd<P> {
-    /// The time of each unit by holder, in the order of [`Holder::ALL`], up to `now`, which must not be
+    /// The time of each LUN by holder, in the order of [`Holder::ALL`], up to `now`, which must not be
     /// before the last event served.
-    pub fn unit_times(&self, now: Time) -> impl Iterator<Item = [u64; HOLDERS]> {
-        self.units.iter().map(move |unit| {
-            let account = unit.account(now);
+    pub fn lun_times(&self, now: Time) -> impl Iterator<Item = [u64; HOLDERS]> {
+        self.luns.iter().map(move |lun| {
+            let account = lun.account(now);
             std::array::from_fn(|holder| account[holder])
         })
     }
@@ -365,8 +365,8 @@ impl<P: Probe> Ssd<P> {
     pub fn figures(&self, now: Time) -> Figures {
         let [dies_ahead, planes_ahead] = self.cells_ahead(now);
         let mut holders = [0; HOLDERS];
-        for unit in self.units.iter() {
-            for (sum, time) in holders.iter_mut().zip(unit.account(now)) {
+        for lun in self.luns.iter() {
+            for (sum, time) in holders.iter_mut().zip(lun.account(now)) {
                 *sum += time;
             }
         }
@@ -377,20 +377,20 @@ impl<P: Probe> Ssd<P> {
             buffer_read_hits: self.buffer.read_hits,
             buffer_write_hits: self.buffer.write_hits,
             cache: self.cache.counts,
-            transactions: self.units.transactions,
-            served: self.units.served,
-            parallelism: self.units.parallelism,
-            served_in: self.units.served_in,
+            transactions: self.luns.transactions,
+            served: self.luns.served,
+            parallelism: self.luns.parallelism,
+            served_in: self.luns.served_in,
             holders,
             most_passed: self.scheduler.most_passed(),
-            units: self.units.len() as u64,
-            places: u64::from(g.places_per_unit()),
+            luns: self.luns.len() as u64,
+            places: u64::from(g.places_per_lun()),
             active: self.occupancy.active(now),
-            held_active: self.occupancy.held(self.units.held(now)),
-            out_wait: self.units.out_wait,
-            die_busy: self.units.die_busy.saturating_sub(dies_ahead),
+            held_active: self.occupancy.held(self.luns.held(now)),
+            out_wait: self.luns.out_wait,
+            die_busy: self.luns.die_busy.saturating_sub(dies_ahead),
             dies: u64::from(g.channels * g.chips * g.dies),
-            plane_busy: self.units.plane_busy.saturating_sub(planes_ahead),
+            plane_busy: self.luns.plane_busy.saturating_sub(planes_ahead),
             planes: u64::from(g.plane_count()),
             bus_busy: g.channel_ids().map(|c| self.buses.busy(c, now)).sum(),
             channels: u64::from(g.channels),
@@ -407,12 +407,12 @@ impl<P: Probe> Ssd<P> {
             ahead[0] += dies;
             ahead[1] += planes;
         };
-        for unit in self.units.ids() {
-            let u = &self.units[unit];
+        for lun in self.luns.ids() {
+            let u = &self.luns[lun];
             let stops = match u.phase {
                 Phase::Idle | Phase::AwaitStart => None,
-                Phase::Suspending => Some(self.stops_at(unit, Handling::Suspend).min(now)),
-                Phase::Resetting => Some(self.stops_at(unit, Handling::Reset).min(now)),
+                Phase::Suspending => Some(self.stops_at(lun, Handling::Suspend).min(now)),
+                Phase::Resetting => Some(self.stops_at(lun, Handling::Reset).min(now)),
                 Phase::Cell | Phase::AwaitIn | Phase::AwaitOut | Phase::Out => Some(now),
             };
             if let Some(stops) = stops {
@@ -421,16 +421,16 @@ impl<P: Probe> Ssd<P> {
                 let put_off = if u.phase == Phase::AwaitIn { usize::from(u.transaction.left) } else { 0 };
                 add(self.cells_left(&u.transaction, left, put_off));
             }
-            if let Some((transaction, left)) = self.preemption.set_aside(unit) {
+            if let Some((transaction, left)) = self.preemption.set_aside(lun) {
                 add(self.cells_left(transaction, left, 0));
             }
         }
         ahead
     }
 
-    /// When the cells of a unit that is being preempted stop, or have stopped.
-    fn stops_at(&self, unit: LunId, handling: Handling) -> Time {
-        let u = &self.units[unit];
+    /// When the cells of a LUN that is being preempted stop, or have stopped.
+    fn stops_at(&self, lun: LunId, handling: Handling) -> Time {
+        let u = &self.luns[lun];
         Time(u.makes_room_at.0.saturating_sub(self.time_to_take(u.transaction.kind, handling).0))
     }
 
@@ -461,9 +461,9 @@ impl<P: Probe> Ssd<P> {
 
     /// The spread of wear: fewest, mean and most erases of a block that is in service.
     pub fn wear(&self) -> (u32, f64, u32) {
-        let good = self.geometry.block_ids().filter(|&b| !self.medium.is_bad(b));
+        let good = self.geometry.block_ids().filter(|&b| !self.nand.is_bad(b));
         let (mut least, mut sum, mut most, mut count) = (u32::MAX, 0u64, 0, 0u64);
-        for erases in good.map(|b| self.medium.erases(b)) {
+        for erases in good.map(|b| self.nand.erases(b)) {
             (least, most) = (least.min(erases), most.max(erases));
             sum += u64::from(erases);
             count += 1;
@@ -482,7 +482,7 @@ impl<P: Probe> Ssd<P> {
     /// blocks.
     pub fn valid_pages_of_full_blocks(&self) -> Vec<u32> {
         let blocks = self.geometry.block_ids();
-        let full = blocks.filter(|&block| self.medium.next_page(block) == self.geometry.pages);
+        let full = blocks.filter(|&block| self.nand.next_page(block) == self.geometry.pages);
         full.map(|block| self.ftl.valid_pages(block)).collect()
     }
 
@@ -498,7 +498,7 @@ impl<P: Probe> Ssd<P> {
     /// of block numbers.
     pub fn pages_left_in_open_blocks(&self, plane: PlaneId) -> Vec<u32> {
         let blocks = self.layout.blocks_of(plane);
-        let left = blocks.map(|block| self.geometry.pages - self.medium.next_page(block));
+        let left = blocks.map(|block| self.geometry.pages - self.nand.next_page(block));
         left.filter(|left| (1..self.geometry.pages).contains(left)).collect()
     }
 

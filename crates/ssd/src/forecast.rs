@@ -60,15 +60,15 @@ impl Forecast {
     /// Nothing has been seen yet.
     pub(crate) fn new(geometry: &Geometry, sets: u32) -> Forecast {
         Forecast {
-            pasts: IdVec::filled(geometry.units() as usize, ReadHistory::SILENT),
+            pasts: IdVec::filled(geometry.luns() as usize, ReadHistory::SILENT),
             all: IdVec::filled(sets as usize, ReadHistory::SILENT),
             due: IdVec::filled(sets as usize, None),
         }
     }
 
-    /// A read that may preempt has come for a unit of a set.
-    pub(crate) fn read(&mut self, now: Time, set: SetId, unit: LunId) {
-        self.pasts[unit].read(now);
+    /// A read that may preempt has come for a LUN of a set.
+    pub(crate) fn read(&mut self, now: Time, set: SetId, lun: LunId) {
+        self.pasts[lun].read(now);
         self.all[set].read(now);
     }
 
@@ -80,20 +80,20 @@ impl Forecast {
         if all.gap() >= needed { all.last } else { all.last + needed }
     }
 
-    /// How long from `now` until a unit's next read is expected.
-    pub(crate) fn silence(&self, now: Time, unit: LunId) -> Nanos {
-        let past = &self.pasts[unit];
+    /// How long from `now` until a LUN's next read is expected.
+    pub(crate) fn silence(&self, now: Time, lun: LunId) -> Nanos {
+        let past = &self.pasts[lun];
         past.gap().max(now.since(past.last))
     }
 
-    /// True when a unit is quiet for an operation of `length`.
-    fn is_quiet(&self, now: Time, unit: LunId, length: Nanos) -> bool {
-        self.silence(now, unit) >= length * QUIET
+    /// True when a LUN is quiet for an operation of `length`.
+    fn is_quiet(&self, now: Time, lun: LunId, length: Nanos) -> bool {
+        self.silence(now, lun) >= length * QUIET
     }
 
-    /// When a unit will be quiet for an operation of `length` at the latest, if no read comes.
-    fn quiet_from(&self, unit: LunId, length: Nanos) -> Time {
-        self.pasts[unit].last + length * QUIET
+    /// When a LUN will be quiet for an operation of `length` at the latest, if no read comes.
+    fn quiet_from(&self, lun: LunId, length: Nanos) -> Time {
+        self.pasts[lun].last + length * QUIET
     }
 }
 
@@ -102,7 +102,7 @@ impl<P: Probe> Ssd<P> {
     #[cold]
     pub(crate) fn plane_with_silence(&mut self, now: Time, logical: LogicalPage, frontier: u8) -> PlaneId {
         let mut best = self.ftl.plane_for(logical, frontier);
-        let silence = |ssd: &Self, plane| ssd.forecast.silence(now, ssd.layout.unit_of_plane(plane).0);
+        let silence = |ssd: &Self, plane| ssd.forecast.silence(now, ssd.layout.lun_of_plane(plane).0);
         for _ in 1..CHOICES {
             let plane = self.ftl.plane_for(logical, frontier);
             if silence(self, plane) > silence(self, best) && self.ftl.can_allocate(plane, frontier) {
@@ -115,11 +115,11 @@ impl<P: Probe> Ssd<P> {
     /// True when an erase should wait: a read of its chip is expected before it would be done, and its
     /// plane has free blocks to spare.
     pub(crate) fn defers_erase(&self, now: Time, plane: PlaneId) -> bool {
-        let (unit, _) = self.layout.unit_of_plane(plane);
+        let (lun, _) = self.layout.lun_of_plane(plane);
         self.config.preempt.time_erases
             && !self.steering.has_windows(self.sets.of_plane(plane))
             && self.ftl.free_blocks(plane) > self.config.gc_reserve() + 1
-            && !self.forecast.is_quiet(now, unit, self.phases.erase)
+            && !self.forecast.is_quiet(now, lun, self.phases.erase)
     }
 
     /// True when what is dirty of a set should stay in the buffer, because reads are about to come, or
@@ -135,7 +135,7 @@ impl<P: Probe> Ssd<P> {
 
     #[cold]
     fn waits_for_silence(&mut self, now: Time, set: SetId) -> bool {
-        let chips = self.sets.units_each();
+        let chips = self.sets.luns_each();
         if self.buffer.pages(set) - self.buffer.dirty(set) >= chips as usize {
             return true;
         }
@@ -157,14 +157,14 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// A unit is at rest: erases that were deferred begin if it has become quiet, or are looked at again
+    /// A LUN is at rest: erases that were deferred begin if it has become quiet, or are looked at again
     /// when it may have. True when one has begun.
     #[cold]
-    pub(crate) fn begin_deferred_erases(&mut self, now: Time, unit: LunId) -> bool {
+    pub(crate) fn begin_deferred_erases(&mut self, now: Time, lun: LunId) -> bool {
         let mut begun = false;
         let mut waits = false;
         for place in 0..self.places {
-            let plane = self.layout.plane_at(unit, place);
+            let plane = self.layout.plane_at(lun, place);
             if self.is_erase_deferred(plane) && self.must_wait(now, plane) {
                 let job = self.job(plane);
                 (job.deferred, job.paused) = (false, true);
@@ -178,19 +178,19 @@ impl<P: Probe> Ssd<P> {
             }
         }
         if waits && !begun {
-            let at = self.forecast.quiet_from(unit, self.phases.erase);
-            self.set_unit_timer(unit, at.max(now + Nanos(1)));
+            let at = self.forecast.quiet_from(lun, self.phases.erase);
+            self.set_lun_timer(lun, at.max(now + Nanos(1)));
         }
         begun
     }
 
-    /// A read of the host has come for a unit. Reads of class 3 preempt nothing where the host sets
+    /// A read of the host has come for a LUN. Reads of class 3 preempt nothing where the host sets
     /// classes.
     #[inline]
-    pub(crate) fn note_read(&mut self, now: Time, unit: LunId, rank: u8) {
+    pub(crate) fn note_read(&mut self, now: Time, lun: LunId, rank: u8) {
         let preempts = rank != REGULAR || self.config.schedule.classes == Classes::Equal;
         if self.config.preempt.predicts_reads() && preempts {
-            self.forecast.read(now, self.sets.of_unit(unit), unit);
+            self.forecast.read(now, self.sets.of_lun(lun), lun);
         }
     }
 

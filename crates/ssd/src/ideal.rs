@@ -57,9 +57,9 @@ impl<P: Probe> Ssd<P> {
 
     /// Moves a page, unless the program fails: then another block is tried next.
     fn move_at_once(&mut self, now: Time, plane: PlaneId, from: PhysicalPage) {
-        let (logical, content) = (self.medium.logical(from), self.medium.read(from));
+        let (logical, content) = (self.nand.logical(from), self.nand.read(from));
         let to = self.ftl.allocate(plane, self.ftl.gc_frontier());
-        if !self.medium.program(to, logical, content) {
+        if !self.nand.program(to, logical, content) {
             self.counters.program_failures += 1;
             return self.lose_block(now, self.layout.block_of(to));
         }
@@ -82,14 +82,14 @@ impl<P: Probe> Ssd<P> {
 
     fn release_at_once(&mut self, block: BlockId) {
         let plane = self.layout.plane_of_block(block);
-        if self.medium.is_bad(block) {
+        if self.nand.is_bad(block) {
             self.ftl.retire(block);
         } else {
             self.erase_victim(plane, block);
         }
-        let (unit, _) = self.layout.unit_of_plane(plane);
-        if self.units[unit].has_work() {
-            self.woken.push(unit);
+        let (lun, _) = self.layout.lun_of_plane(plane);
+        if self.luns[lun].has_work() {
+            self.woken.push(lun);
         }
     }
 }

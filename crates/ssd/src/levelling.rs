@@ -3,7 +3,7 @@
 
 use crate::controller::commit::visits::Visits;
 use crate::controller::ftl::MappingLevel;
-use crate::flash::unit::Phase;
+use crate::flash::lun::Phase;
 use crate::flash::{Geometry, LunId};
 use crate::probe::Probe;
 use crate::request::Tag;
@@ -32,10 +32,10 @@ struct Candidates {
 
 impl Levelling {
     pub(crate) fn new(geometry: &Geometry, sets: Sets) -> Levelling {
-        let none = Visits::new(geometry.channels, geometry.units_per_channel());
+        let none = Visits::new(geometry.channels, geometry.luns_per_channel());
         let candidates = |set| {
             let mut idle = none.clone();
-            sets.units(set).for_each(|unit| idle.add(unit));
+            sets.luns(set).for_each(|lun| idle.add(lun));
             Candidates { idle, busy: none.clone() }
         };
         Levelling { sets: sets.ids().map(candidates).collect() }
@@ -51,16 +51,16 @@ impl<P: Probe> Ssd<P> {
             && self.config.ftl.mapping == MappingLevel::Page
     }
 
-    /// A unit without work takes over a program of the unit where most of them wait, among the next few
+    /// A LUN without work takes over a program of the LUN where most of them wait, among the next few
     /// in turn. False when there is none.
     #[cold]
-    pub(crate) fn take_over(&mut self, now: Time, unit: LunId) -> bool {
-        let set = self.sets.of_unit(unit);
+    pub(crate) fn take_over(&mut self, now: Time, lun: LunId) -> bool {
+        let set = self.sets.of_lun(lun);
         let mut longest = (0, LunId::NONE);
         let mut seen = [LunId::NONE; CANDIDATES];
         for slot in &mut seen {
             let Some(other) = self.levelling.sets[set].busy.next() else { break };
-            let waiting = self.units[other].waiting(Lane::USER_WRITE);
+            let waiting = self.luns[other].waiting(Lane::USER_WRITE);
             if waiting > 0 {
                 *slot = other;
                 longest = longest.max((waiting, other));
@@ -68,9 +68,9 @@ impl<P: Probe> Ssd<P> {
         }
         let busy = &mut self.levelling.sets[set].busy;
         seen.into_iter().filter(|&other| other != LunId::NONE).for_each(|other| busy.add(other));
-        let moved = longest.1 != LunId::NONE && longest.1 != unit && self.move_program(now, longest.1, unit);
+        let moved = longest.1 != LunId::NONE && longest.1 != lun && self.move_program(now, longest.1, lun);
         if !moved {
-            self.levelling.sets[set].idle.add(unit);
+            self.levelling.sets[set].idle.add(lun);
         }
         moved
     }
@@ -78,55 +78,55 @@ impl<P: Probe> Ssd<P> {
     /// Moves the oldest program of the host's data that waits at `from`. False when it cannot move.
     fn move_program(&mut self, now: Time, from: LunId, to: LunId) -> bool {
         let oldest = (0..self.places)
-            .map(|place| self.units.first(from, Lane::USER_WRITE, place))
+            .map(|place| self.luns.first(from, Lane::USER_WRITE, place))
             .filter(|&id| id != RequestId::NONE)
             .min_by_key(|&id| self.requests[id].order);
         let Some(id) = oldest else { return false };
         let Some(place) = self.place_for(to, id) else { return false };
-        self.units.take(&self.requests, from, Lane::USER_WRITE, u32::from(self.requests[id].place));
-        self.change_unit(now, id, to, place);
-        self.units.commit(&mut self.requests, id);
+        self.luns.take(&self.requests, from, Lane::USER_WRITE, u32::from(self.requests[id].place));
+        self.change_lun(now, id, to, place);
+        self.luns.commit(&mut self.requests, id);
         // Requests that the scheduler has held back behind this program can take its place.
         self.scheduler.released(from);
         self.commit(now);
         true
     }
 
-    /// The place of a unit, in turn, that has a page for a program.
-    fn place_for(&self, unit: LunId, id: RequestId) -> Option<u32> {
+    /// The place of a LUN, in turn, that has a page for a program.
+    fn place_for(&self, lun: LunId, id: RequestId) -> Option<u32> {
         let frontier = self.requests[id].frontier;
         (0..self.places)
-            .filter(|&place| self.ftl.can_allocate(self.layout.plane_at(unit, place), frontier))
-            .min_by_key(|&place| self.ftl.next_offset(self.layout.plane_at(unit, place), frontier))
+            .filter(|&place| self.ftl.can_allocate(self.layout.plane_at(lun, place), frontier))
+            .min_by_key(|&place| self.ftl.next_offset(self.layout.plane_at(lun, place), frontier))
     }
 
-    fn change_unit(&mut self, now: Time, id: RequestId, to: LunId, place: u32) {
+    fn change_lun(&mut self, now: Time, id: RequestId, to: LunId, place: u32) {
         self.counters.levelled_queues += 1;
-        let from = self.requests[id].unit;
-        self.requests.change_unit(id, &self.units[from].account(now), &self.units[to].account(now));
+        let from = self.requests[id].lun;
+        self.requests.change_lun(id, &self.luns[from].account(now), &self.luns[to].account(now));
         let tag = self.requests[id].tag;
         if tag != Tag::NONE {
-            self.units[from].uncommit();
-            self.units[to].committed_tag = tag;
-            self.units[to].committed_count += 1;
+            self.luns[from].uncommit();
+            self.luns[to].committed_tag = tag;
+            self.luns[to].committed_count += 1;
         }
-        self.requests[id].unit = to;
+        self.requests[id].lun = to;
         self.requests[id].place = place as u8;
     }
 
     /// A program is about to be committed: to an idle chip, if its own is busy and there is one.
     #[cold]
     pub(crate) fn divert(&mut self, now: Time, id: RequestId) {
-        let own = self.requests[id].unit;
+        let own = self.requests[id].lun;
         if self.is_at_rest(own) {
             return;
         }
-        let set = self.sets.of_unit(own);
-        while let Some(unit) = self.levelling.sets[set].idle.next() {
-            if self.is_at_rest(unit)
-                && let Some(place) = self.place_for(unit, id)
+        let set = self.sets.of_lun(own);
+        while let Some(lun) = self.levelling.sets[set].idle.next() {
+            if self.is_at_rest(lun)
+                && let Some(place) = self.place_for(lun, id)
             {
-                self.change_unit(now, id, unit, place);
+                self.change_lun(now, id, lun, place);
                 self.scheduler.released(own);
                 return self.commit(now);
             }
@@ -134,8 +134,8 @@ impl<P: Probe> Ssd<P> {
         self.levelling.sets[set].busy.add(own);
     }
 
-    fn is_at_rest(&self, unit: LunId) -> bool {
-        let u = &self.units[unit];
+    fn is_at_rest(&self, lun: LunId) -> bool {
+        let u = &self.luns[lun];
         u.phase == Phase::Idle && !u.has_work() && !u.is_suspended && u.committed_count == 0
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::config::SsdConfig;
 use crate::controller::ftl::{self, MappingLevel};
-use crate::flash::medium;
+use crate::flash::nand;
 use crate::precondition::{Precondition, PreparedState};
 
 impl SsdConfig {
@@ -10,7 +10,7 @@ impl SsdConfig {
     /// keep fingerprints. Maps cost nothing where they were never touched, so that an empty drive takes
     /// little, and more as it is written.
     pub fn memory_least(&self, how: &Precondition, content: bool) -> u64 {
-        let block = (ftl::BYTES_PER_BLOCK + medium::BYTES_PER_BLOCK) as u64;
+        let block = (ftl::BYTES_PER_BLOCK + nand::BYTES_PER_BLOCK) as u64;
         let logical = u64::from(self.ftl.logical_pages(&self.geometry));
         let filled = match how.state {
             PreparedState::Empty => 0,

@@ -45,22 +45,22 @@ impl ReadOnly {
 impl<P: Probe> Ssd<P> {
     /// Writes that wait for an erased page on a chip that cannot make any: they move to another
     /// plane, or the drive becomes read-only.
-    pub(crate) fn move_blocked_writes(&mut self, now: Time, unit: LunId) {
+    pub(crate) fn move_blocked_writes(&mut self, now: Time, lun: LunId) {
         for place in 0..self.places {
-            let first = self.units.first(unit, Lane::USER_WRITE, place);
-            if first == RequestId::NONE || self.is_put_off(first) || self.can_recover(now, unit, place) {
+            let first = self.luns.first(lun, Lane::USER_WRITE, place);
+            if first == RequestId::NONE || self.is_put_off(first) || self.can_recover(now, lun, place) {
                 continue;
             }
-            self.relocate_writes(now, unit, place);
+            self.relocate_writes(now, lun, place);
         }
     }
 
-    pub(crate) fn can_recover(&mut self, now: Time, unit: LunId, place: u32) -> bool {
-        let plane = self.layout.plane_at(unit, place);
+    pub(crate) fn can_recover(&mut self, now: Time, lun: LunId, place: u32) -> bool {
+        let plane = self.layout.plane_at(lun, place);
         if self.config.gc.ideal {
             return self.recovers_at_once(now, plane);
         }
-        let copy = self.units.first(unit, Lane::GC_WRITE, place);
+        let copy = self.luns.first(lun, Lane::GC_WRITE, place);
         if copy != RequestId::NONE {
             return self.ftl.can_allocate(plane, self.requests[copy].frontier);
         }
@@ -71,23 +71,23 @@ impl<P: Probe> Ssd<P> {
         self.collection.is_busy(plane) || self.start_collection(now, plane, false)
     }
 
-    pub(crate) fn relocate_writes(&mut self, now: Time, unit: LunId, place: u32) {
-        while self.units.first(unit, Lane::USER_WRITE, place) != RequestId::NONE {
-            let id = self.units.first(unit, Lane::USER_WRITE, place);
-            if self.can_start(id, unit, place) {
+    pub(crate) fn relocate_writes(&mut self, now: Time, lun: LunId, place: u32) {
+        while self.luns.first(lun, Lane::USER_WRITE, place) != RequestId::NONE {
+            let id = self.luns.first(lun, Lane::USER_WRITE, place);
+            if self.can_start(id, lun, place) {
                 // It stood behind a write of another stream, whose block is full.
-                return self.woken.push(unit);
+                return self.woken.push(lun);
             }
             let MemoryRequest { logical, frontier, tag, .. } = self.requests[id];
             let plane = self.ftl.plane_for(logical, frontier);
             if tag != Tag::NONE || !self.ftl.can_allocate(plane, frontier) {
-                return self.become_read_only(now, self.layout.plane_at(unit, place));
+                return self.become_read_only(now, self.layout.plane_at(lun, place));
             }
-            self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
-            let (unit, place) = self.layout.unit_of_plane(plane);
+            self.luns.take(&self.requests, lun, Lane::USER_WRITE, place);
+            let (lun, place) = self.layout.lun_of_plane(plane);
             let r = &mut self.requests[id];
-            (r.unit, r.place) = (unit, place as u8);
-            let account = self.units[self.requests[id].unit].account(now);
+            (r.lun, r.place) = (lun, place as u8);
+            let account = self.luns[self.requests[id].lun].account(now);
             self.requests.snapshot(id, account);
             self.commit_own(id);
         }
@@ -136,9 +136,9 @@ impl<P: Probe> Ssd<P> {
             // A program that has come to its chip has its page.
             return;
         }
-        for unit in self.sets.units(set) {
+        for lun in self.sets.luns(set) {
             for place in 0..self.places {
-                self.strand_writes(now, unit, place);
+                self.strand_writes(now, lun, place);
             }
         }
     }
@@ -153,19 +153,19 @@ impl<P: Probe> Ssd<P> {
         self.complete_over_link(end, tag);
     }
 
-    pub(crate) fn strand_writes(&mut self, now: Time, unit: LunId, place: u32) {
-        while self.units.first(unit, Lane::USER_WRITE, place) != RequestId::NONE {
-            let id = self.units.take(&self.requests, unit, Lane::USER_WRITE, place);
+    pub(crate) fn strand_writes(&mut self, now: Time, lun: LunId, place: u32) {
+        while self.luns.first(lun, Lane::USER_WRITE, place) != RequestId::NONE {
+            let id = self.luns.take(&self.requests, lun, Lane::USER_WRITE, place);
             self.strand(now, id);
         }
-        self.scheduler.released(unit);
+        self.scheduler.released(lun);
         self.commit(now);
     }
 
     /// Gives up a program: its data stays in the buffer, and its waiters are notified.
     pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        self.left_committed(request.unit, id);
+        self.left_committed(request.lun, id);
         if self.is_void(id) {
             return self.drop_program(now, id);
         }

@@ -166,12 +166,12 @@ impl<P: Probe> Ssd<P> {
     }
 
     fn place(&mut self, physical: PhysicalPage, logical: LogicalPage) {
-        self.medium.place(physical, logical, prepared_content(logical.get()));
+        self.nand.place(physical, logical, prepared_content(logical.get()));
         self.ftl.set(logical, Mapping::Flash(physical));
     }
 
     fn finish_block(&mut self, plane: PlaneId, block: BlockId, programmed: u32) {
-        self.medium.prepare_block(block, programmed, 0);
+        self.nand.prepare_block(block, programmed, 0);
         if programmed == self.geometry.pages {
             self.ftl.close(block, Time::ZERO);
         } else {
@@ -198,14 +198,14 @@ impl<P: Probe> Ssd<P> {
             let chosen = &mut offsets[..count as usize];
             sort(chosen, &mut marks);
             let block = self.fill_part(plane, chosen, &mut pages);
-            self.medium.prepare_block(block, all, 0);
+            self.nand.prepare_block(block, all, 0);
             self.ftl.close(block, Time::ZERO);
         }
         let frontiers = [0, self.ftl.gc_frontier()];
         for (open, frontier) in layout.open.iter().zip(frontiers) {
             if let Some(open) = open {
                 let block = self.fill_part(plane, &open.valid, &mut pages);
-                self.medium.prepare_block(block, open.next, 0);
+                self.nand.prepare_block(block, open.next, 0);
                 self.ftl.set_frontier(plane, frontier, block, open.next);
             }
         }
@@ -223,7 +223,7 @@ impl<P: Probe> Ssd<P> {
         for &offset in valid {
             let physical = self.layout.page_at(block, offset);
             let logical = pages.next().expect("the layout has as many valid pages as are mapped");
-            self.medium.place(physical, logical, prepared_content(logical.get()));
+            self.nand.place(physical, logical, prepared_content(logical.get()));
             self.ftl.set(logical, Mapping::Flash(physical));
         }
         self.ftl.set_valid_pages(block, valid.iter().copied());

@@ -14,9 +14,9 @@ use crate::chips::{bits, holder_of};
 use crate::config::Classes;
 use crate::controller::ftl::Mapping;
 use crate::figures::Counters;
-use crate::flash::unit::{Holder, Phase, Transaction};
+use crate::flash::lun::{Holder, Phase, Transaction};
 use crate::flash::{LunId, PhysicalPage};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::probe::{Handover, Outcome, Probe};
 use crate::request::Tag;
 use crate::request::{Kind, Lane, RequestId};
@@ -144,7 +144,7 @@ struct Suspended {
     since: Time,
 }
 
-/// The suspended operations of a drive: a place for each unit, if it suspends at all.
+/// The suspended operations of a drive: a place for each LUN, if it suspends at all.
 #[derive(Debug)]
 pub(crate) struct Preemption {
     suspended: IdVec<LunId, Option<Suspended>>,
@@ -158,8 +158,8 @@ pub(crate) struct Preemption {
 const CREDIT_ERASES: u64 = 64;
 
 impl Preemption {
-    pub(crate) fn new(config: &PreemptConfig, units: u32, pages: u32) -> Preemption {
-        let places = if config.is_on() { units as usize } else { 0 };
+    pub(crate) fn new(config: &PreemptConfig, luns: u32, pages: u32) -> Preemption {
+        let places = if config.is_on() { luns as usize } else { 0 };
         let earned = u64::from(config.wear_budget) * u64::from(pages);
         Preemption { suspended: IdVec::filled(places, None), credit: (earned > 0).then_some(0), earned }
     }
@@ -172,15 +172,15 @@ impl Preemption {
         }
     }
 
-    /// What stands suspended at a unit, and for how long it has to go on.
-    pub(crate) fn suspended(&self, unit: LunId) -> Option<(Kind, Nanos)> {
-        let suspended = self.suspended.get(unit)?.as_ref()?;
+    /// What stands suspended at a LUN, and for how long it has to go on.
+    pub(crate) fn suspended(&self, lun: LunId) -> Option<(Kind, Nanos)> {
+        let suspended = self.suspended.get(lun)?.as_ref()?;
         Some((suspended.transaction.kind, suspended.left))
     }
 
-    /// The transaction that stands suspended at a unit, and the cell time that it has left.
-    pub(crate) fn set_aside(&self, unit: LunId) -> Option<(&Transaction, Nanos)> {
-        let suspended = self.suspended.get(unit)?.as_ref()?;
+    /// The transaction that stands suspended at a LUN, and the cell time that it has left.
+    pub(crate) fn set_aside(&self, lun: LunId) -> Option<(&Transaction, Nanos)> {
+        let suspended = self.suspended.get(lun)?.as_ref()?;
         Some((&suspended.transaction, suspended.left))
     }
 
@@ -199,25 +199,25 @@ impl<P: Probe> Ssd<P> {
     /// A program or erase has begun: may reads preempt it? Those that the scheduler has held back behind
     /// it may, too.
     #[cold]
-    pub(crate) fn open_to_preemption(&mut self, now: Time, unit: LunId) {
-        self.open(unit);
-        if self.units[unit].opens_to_reads {
-            self.scheduler.released(unit);
+    pub(crate) fn open_to_preemption(&mut self, now: Time, lun: LunId) {
+        self.open(lun);
+        if self.luns[lun].opens_to_reads {
+            self.scheduler.released(lun);
             self.commit(now);
         }
     }
 
-    /// Marks what may be done to the operation of a unit.
-    fn open(&mut self, unit: LunId) {
-        let step = self.step(unit, Handling::Reset);
-        let u = &mut self.units[unit];
+    /// Marks what may be done to the operation of a LUN.
+    fn open(&mut self, lun: LunId) {
+        let step = self.step(lun, Handling::Reset);
+        let u = &mut self.luns[lun];
         u.is_preemptible = step != Handling::None;
         u.opens_to_reads = u.is_preemptible && self.config.schedule.classes == Classes::Equal;
     }
 
-    /// What can be done to the operation of a unit for a read that may do up to `most`.
-    fn step(&self, unit: LunId, most: Handling) -> Handling {
-        let transaction = &self.units[unit].transaction;
+    /// What can be done to the operation of a LUN for a read that may do up to `most`.
+    fn step(&self, lun: LunId, most: Handling) -> Handling {
+        let transaction = &self.luns[lun].transaction;
         let wanted = self.config.preempt.of(transaction.kind).min(most);
         let may_reset = |&id: &RequestId| {
             u32::from(self.requests[id].resets) < self.config.preempt.resets
@@ -260,7 +260,7 @@ impl<P: Probe> Ssd<P> {
     /// collection is enough for a victim's pages, not for pages that resets spoil.
     fn can_be_spared(&self, id: RequestId) -> bool {
         let request = &self.requests[id];
-        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
+        let plane = self.layout.plane_at(request.lun, u32::from(request.place));
         request.lane != Lane::GC_WRITE || self.ftl.free_blocks(plane) > self.config.gc_reserve()
     }
 
@@ -273,17 +273,17 @@ impl<P: Probe> Ssd<P> {
         self.start_of_word_line(physical).up_to(physical)
     }
 
-    /// Work has come for a busy unit: has a read come that may preempt what the unit does?
+    /// Work has come for a busy LUN: has a read come that may preempt what the LUN does?
     #[cold]
-    pub(crate) fn consider_preemption(&mut self, now: Time, unit: LunId) {
-        let Some(lane) = self.units[unit].first_reads() else { return };
-        let Some((step, free)) = self.preemption_by(now, unit, lane) else { return };
+    pub(crate) fn consider_preemption(&mut self, now: Time, lun: LunId) {
+        let Some(lane) = self.luns[lun].first_reads() else { return };
+        let Some((step, free)) = self.preemption_by(now, lun, lane) else { return };
         // Pages of a program that have still to cross the bus do so first.
-        let channel = self.layout.channel_of(unit);
-        if self.units[unit].phase != Phase::Cell || !self.buses.hold_together(channel, unit) {
+        let channel = self.layout.channel_of(lun);
+        if self.luns[lun].phase != Phase::Cell || !self.buses.hold_together(channel, lun) {
             return;
         }
-        let u = &mut self.units[unit];
+        let u = &mut self.luns[lun];
         u.hold_off(now);
         (u.is_preemptible, u.opens_to_reads) = (false, false);
         u.makes_room_at = free;
@@ -294,36 +294,36 @@ impl<P: Probe> Ssd<P> {
             u.phase = Phase::Suspending;
             u.hold(now, Holder::Suspend);
         }
-        self.set_unit_timer(unit, free);
+        self.set_lun_timer(lun, free);
     }
 
-    /// What a read in `lane` does to the operation of a unit, and when the unit would be free for it;
+    /// What a read in `lane` does to the operation of a LUN, and when the LUN would be free for it;
     /// `None` when it waits.
-    pub(crate) fn preemption_by(&self, now: Time, unit: LunId, lane: Lane) -> Option<(Handling, Time)> {
+    pub(crate) fn preemption_by(&self, now: Time, lun: LunId, lane: Lane) -> Option<(Handling, Time)> {
         let most = match (self.config.schedule.classes, lane) {
             (Classes::Equal, _) | (_, Lane::URGENT) => Handling::Reset,
             (_, Lane::PROMPT) => Handling::Suspend,
             _ => Handling::None,
         };
-        let step = self.step(unit, most);
+        let step = self.step(lun, most);
         if step == Handling::None {
             return None;
         }
-        let t = &self.units[unit].transaction;
-        let (loaded, end) = self.cells_of(now, unit);
+        let t = &self.luns[lun].transaction;
+        let (loaded, end) = self.cells_of(now, lun);
         // Cells that have not begun cannot be stopped.
         let begin = now.max(loaded);
         let takes = self.time_to_take(t.kind, step);
         let is_slower = self.config.preempt.when_quicker && end.since(begin) <= takes;
-        let waits = is_slower || self.is_in_vain(now, begin + takes, unit, step);
+        let waits = is_slower || self.is_in_vain(now, begin + takes, lun, step);
         (!waits).then_some((step, begin + takes))
     }
 
-    /// When the command phase of the operation of a unit ends, and when its cells are done. The pages of a
+    /// When the command phase of the operation of a LUN ends, and when its cells are done. The pages of a
     /// program that has lost the bus cross it from now on, at the earliest.
-    pub(crate) fn cells_of(&self, now: Time, unit: LunId) -> (Time, Time) {
-        let t = &self.units[unit].transaction;
-        if self.units[unit].phase != Phase::AwaitIn {
+    pub(crate) fn cells_of(&self, now: Time, lun: LunId) -> (Time, Time) {
+        let t = &self.luns[lun].transaction;
+        if self.luns[lun].phase != Phase::AwaitIn {
             return (t.started + t.command, t.cell_end);
         }
         let loaded = now + self.program_page() * u64::from(t.left);
@@ -334,11 +334,11 @@ impl<P: Probe> Ssd<P> {
 
     /// True when the chip, taken for a read at `at`, would go on with the operation, or begin it again or
     /// something else, before it served the read: reads have gone first for long enough by then.
-    fn is_in_vain(&self, now: Time, at: Time, unit: LunId, step: Handling) -> bool {
-        let since = self.units[unit].held_off_since.min(now);
-        let is_needed = self.units[unit].transaction.kind == Kind::UserWrite || self.is_short_of_blocks(unit);
+    fn is_in_vain(&self, now: Time, at: Time, lun: LunId, step: Handling) -> bool {
+        let since = self.luns[lun].held_off_since.min(now);
+        let is_needed = self.luns[lun].transaction.kind == Kind::UserWrite || self.is_short_of_blocks(lun);
         at.since(since) > self.config.schedule.write_patience
-            && (step == Handling::Suspend || is_needed || self.has_waiting_work(unit))
+            && (step == Handling::Suspend || is_needed || self.has_waiting_work(lun))
     }
 
     pub(crate) fn time_to_take(&self, kind: Kind, step: Handling) -> Nanos {
@@ -349,36 +349,36 @@ impl<P: Probe> Ssd<P> {
             (_, Handling::Reset) => times.program_reset,
             _ => times.program_suspend,
         };
-        // An event of a unit cannot set that unit's timer to its own moment.
+        // An event of a LUN cannot set that LUN's timer to its own moment.
         takes.max(Nanos(1))
     }
 
-    /// A unit has been suspended or reset: it is free for the read.
-    pub(crate) fn preempted(&mut self, now: Time, unit: LunId) {
+    /// A LUN has been suspended or reset: it is free for the read.
+    pub(crate) fn preempted(&mut self, now: Time, lun: LunId) {
         if P::WATCHES {
-            self.report_handover(now, unit);
+            self.report_handover(now, lun);
         }
-        if self.units[unit].phase == Phase::Suspending {
-            self.suspend(now, unit);
+        if self.luns[lun].phase == Phase::Suspending {
+            self.suspend(now, lun);
         } else {
-            self.reset(now, unit);
+            self.reset(now, lun);
         }
-        self.give_back(now, unit);
+        self.give_back(now, lun);
     }
 
-    fn report_handover(&mut self, now: Time, unit: LunId) {
-        let u = &self.units[unit];
+    fn report_handover(&mut self, now: Time, lun: LunId) {
+        let u = &self.luns[lun];
         let kind = u.transaction.kind;
         let handling = if u.phase == Phase::Suspending { Handling::Suspend } else { Handling::Reset };
         let oldest = |lane| {
-            let ids = bits(u.places_with(lane)).map(|place| self.units.first(unit, lane, place));
+            let ids = bits(u.places_with(lane)).map(|place| self.luns.first(lun, lane, place));
             ids.min_by_key(|&id| self.requests[id].order)
         };
         let first = u.first_reads().and_then(oldest);
         let tag = first.map(|id| self.requests[id].tag).filter(|&tag| tag != Tag::NONE);
         self.probe.handover(Handover {
-            unit,
-            channel: self.layout.channel_of(unit),
+            lun,
+            channel: self.layout.channel_of(lun),
             kind,
             handling,
             asked: u.held_since(),
@@ -388,16 +388,16 @@ impl<P: Probe> Ssd<P> {
         });
     }
 
-    /// Puts the operation of a unit aside.
-    fn suspend(&mut self, now: Time, unit: LunId) {
-        let takes = self.time_to_take(self.units[unit].transaction.kind, Handling::Suspend);
-        let u = &mut self.units[unit];
+    /// Puts the operation of a LUN aside.
+    fn suspend(&mut self, now: Time, lun: LunId) {
+        let takes = self.time_to_take(self.luns[lun].transaction.kind, Handling::Suspend);
+        let u = &mut self.luns[lun];
         u.is_suspended = true;
         u.transaction.suspensions += 1;
         let since = Time(now.0 - takes.0);
         // Saving the state of the cells takes the time that it takes, and brings them no further.
         let left = Nanos(u.transaction.cell_end.0.saturating_sub(since.0)).max(Nanos(1));
-        self.preemption.suspended[unit] = Some(Suspended { transaction: u.transaction, left, since });
+        self.preemption.suspended[lun] = Some(Suspended { transaction: u.transaction, left, since });
         match u.transaction.kind {
             Kind::Erase => self.counters.erase_suspends += 1,
             _ => self.counters.program_suspends += 1,
@@ -406,46 +406,46 @@ impl<P: Probe> Ssd<P> {
 
     /// The lane of reads that go before what is suspended, unless that has waited long enough.
     #[cold]
-    pub(crate) fn read_before_resuming(&self, now: Time, unit: LunId) -> Option<Lane> {
-        self.units[unit].first_reads().filter(|_| !self.is_held_off_too_long(now, unit))
+    pub(crate) fn read_before_resuming(&self, now: Time, lun: LunId) -> Option<Lane> {
+        self.luns[lun].first_reads().filter(|_| !self.is_held_off_too_long(now, lun))
     }
 
     /// Lets what was suspended go on.
     #[cold]
-    pub(crate) fn resume(&mut self, now: Time, unit: LunId) {
+    pub(crate) fn resume(&mut self, now: Time, lun: LunId) {
         let Suspended { transaction, left, since } =
-            self.preemption.suspended[unit].take().expect("something is suspended");
+            self.preemption.suspended[lun].take().expect("something is suspended");
         let takes = match transaction.kind {
             Kind::Erase => self.config.timing.erase_resume,
             _ => self.config.timing.program_resume,
         };
-        let u = &mut self.units[unit];
+        let u = &mut self.luns[lun];
         u.is_suspended = false;
         u.transaction = transaction;
         u.transaction.suspended += now.since(since) + takes;
         u.transaction.cell_end = now + takes + left;
         u.phase = Phase::Cell;
         let end = u.transaction.cell_end;
-        self.units.seize(now, unit, holder_of(transaction.kind));
-        self.set_unit_timer(unit, end);
-        if self.units[unit].first_reads().is_none() {
-            self.open(unit);
+        self.luns.seize(now, lun, holder_of(transaction.kind));
+        self.set_lun_timer(lun, end);
+        if self.luns[lun].first_reads().is_none() {
+            self.open(lun);
         }
     }
 
-    /// Gives up the operation of a unit: its requests wait again, ahead of all others.
-    fn reset(&mut self, now: Time, unit: LunId) {
+    /// Gives up the operation of a LUN: its requests wait again, ahead of all others.
+    fn reset(&mut self, now: Time, lun: LunId) {
         if P::WATCHES {
-            self.report(now, unit, Outcome::Reset);
+            self.report(now, lun, Outcome::Reset);
         }
-        let transaction = self.units[unit].transaction;
+        let transaction = self.luns[lun].transaction;
         let takes = self.time_to_take(transaction.kind, Handling::Reset);
         let left = Nanos(transaction.cell_end.0.saturating_sub(now.0 - takes.0));
         let dies = transaction.members().iter().fold(0u16, |dies, &id| {
             dies | 1 << self.layout.planes.quotient(u32::from(self.requests[id].place))
         });
         self.preemption.spend(self.cost_of_reset(&transaction));
-        self.units.uncount(&transaction, left, dies.count_ones());
+        self.luns.uncount(&transaction, left, dies.count_ones());
         if transaction.kind == Kind::Erase {
             self.counters.erase_resets += transaction.members().len() as u64;
         } else {
@@ -455,24 +455,24 @@ impl<P: Probe> Ssd<P> {
         for &id in transaction.members().iter().rev() {
             if transaction.kind == Kind::Erase {
                 let block = self.layout.block_of(self.requests[id].physical);
-                self.medium.wear_out(block);
+                self.nand.wear_out(block);
             } else {
                 self.spoil_word_line(now, id);
             }
-            self.wait_again(now, unit, id);
+            self.wait_again(now, lun, id);
         }
     }
 
-    /// A request whose operation was reset waits for its unit again.
-    fn wait_again(&mut self, now: Time, unit: LunId, id: RequestId) {
+    /// A request whose operation was reset waits for its LUN again.
+    fn wait_again(&mut self, now: Time, lun: LunId, id: RequestId) {
         if self.requests[id].tag != Tag::NONE {
-            self.return_to_committed(unit, self.requests[id].tag);
+            self.return_to_committed(lun, self.requests[id].tag);
         }
         let r = &mut self.requests[id];
         r.resets = r.resets.saturating_add(1);
         r.since = now;
-        self.requests.wait_again(id, &self.units[unit].account(now));
-        self.units.commit_again(&mut self.requests, id);
+        self.requests.wait_again(id, &self.luns[lun].account(now));
+        self.luns.commit_again(&mut self.requests, id);
     }
 
     /// The program of a page has been reset: no page of its word line can be read or programmed any
@@ -480,7 +480,7 @@ impl<P: Probe> Ssd<P> {
     fn spoil_word_line(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
         let start = self.start_of_word_line(request.physical);
-        if holds(Rule::RestoreWordLine) {
+        if holds(Invariant::RestoreWordLine) {
             for page in start.up_to(request.physical) {
                 if self.ftl.is_valid(page) {
                     self.restore(now, page);
@@ -490,11 +490,11 @@ impl<P: Probe> Ssd<P> {
         let bits = self.config.timing.cell.bits() as u32;
         let block = self.layout.block_of(request.physical);
         let end = (self.layout.offset_of(start) + bits).min(self.geometry.pages);
-        let is_read = self.ftl.is_pinned(block) && holds(Rule::KeepForReads);
-        self.medium.spoil(start, request.physical, end, is_read);
+        let is_read = self.ftl.is_pinned(block) && holds(Invariant::KeepForReads);
+        self.nand.spoil(start, request.physical, end, is_read);
         self.counters.pages_spoiled += u64::from(end - self.layout.offset_of(request.physical));
-        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
-        if holds(Rule::LeaveWordLine) {
+        let plane = self.layout.plane_at(request.lun, u32::from(request.place));
+        if holds(Invariant::LeaveWordLine) {
             self.ftl.skip_to(plane, request.frontier, end);
         }
         self.requests[id].physical = PhysicalPage::NONE;
@@ -506,7 +506,7 @@ impl<P: Probe> Ssd<P> {
     /// Takes a page of a spoiled word line back into the buffer, from the controller's copy. Its program
     /// must not be reset again: two pages that share word lines could go on spoiling each other for ever.
     fn restore(&mut self, now: Time, page: PhysicalPage) {
-        let logical = self.medium.logical(page);
+        let logical = self.nand.logical(page);
         self.ftl.invalidate(page, now);
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) => {
@@ -516,7 +516,7 @@ impl<P: Probe> Ssd<P> {
             }
             mapping => {
                 assert_eq!(mapping, Mapping::Flash(page), "a valid page is mapped");
-                let (set, content) = (self.sets.of_logical(logical), self.medium.content(page));
+                let (set, content) = (self.sets.of_logical(logical), self.nand.content(page));
                 let entry = self.buffer.create(set, logical, PhysicalPage::NONE, content);
                 self.ftl.set(logical, Mapping::Buffer(entry));
                 self.buffer.make_dirty(entry);

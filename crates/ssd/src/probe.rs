@@ -30,8 +30,8 @@ pub enum Outcome {
 /// A finished transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChipRecord {
-    /// The unit (chip, or die with its own ready/busy line).
-    pub unit: LunId,
+    /// The LUN (chip, or die with its own ready/busy line).
+    pub lun: LunId,
     /// The channel whose bus it used.
     pub channel: ChannelId,
     /// The kind of operation.
@@ -61,8 +61,8 @@ pub struct ChipRecord {
 /// A chip that was taken from a program or erase, so that a read could go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// The unit.
-    pub unit: LunId,
+    /// The LUN.
+    pub lun: LunId,
     /// Its channel.
     pub channel: ChannelId,
     /// The kind of operation that was stopped.

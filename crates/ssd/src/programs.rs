@@ -38,9 +38,9 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn issue_program(&mut self, now: Time, entry: EntryId, resets: u8) {
         let mut request = self.program_request(now, entry);
         request.resets = resets;
-        let unit = request.unit;
+        let lun = request.lun;
         let id = self.requests.add(request);
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.commit_program(now, id);
     }
 
@@ -54,8 +54,8 @@ impl<P: Probe> Ssd<P> {
         } else {
             self.ftl.plane_for(logical, frontier)
         };
-        let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Lane::USER_WRITE, Role::Program(entry), unit, place);
+        let (lun, place) = self.layout.lun_of_plane(plane);
+        let mut request = self.internal(now, Lane::USER_WRITE, Role::Program(entry), lun, place);
         request.logical = logical;
         request.frontier = frontier;
         request
@@ -67,7 +67,7 @@ impl<P: Probe> Ssd<P> {
         now: Time,
         lane: Lane,
         role: Role,
-        unit: LunId,
+        lun: LunId,
         place: u32,
     ) -> MemoryRequest {
         MemoryRequest {
@@ -80,7 +80,7 @@ impl<P: Probe> Ssd<P> {
             physical: PhysicalPage::NONE,
             source: PhysicalPage::NONE,
             content: 0,
-            unit,
+            lun,
             link: 0,
             place: place as u8,
             frontier: 0,
@@ -98,13 +98,13 @@ impl<P: Probe> Ssd<P> {
         let set = self.buffer.set_of(entry);
         self.steering.merge_begins(set);
         self.ftl.pin(physical);
-        let (unit, place) = self.unit_of(physical);
-        let mut request = self.internal(now, Lane::READ, Role::Merge(entry), unit, place);
+        let (lun, place) = self.lun_of(physical);
+        let mut request = self.internal(now, Lane::READ, Role::Merge(entry), lun, place);
         request.logical = self.buffer[entry].logical;
         request.physical = physical;
         request.set_waiting_program(program);
         let id = self.requests.add(request);
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.commit_own(id);
     }
 
@@ -115,7 +115,7 @@ impl<P: Probe> Ssd<P> {
         let program = request.waiting_program();
         let set = self.buffer.set_of(entry);
         self.steering.merge_ends(set);
-        self.medium.read(physical);
+        self.nand.read(physical);
         self.requests.remove(id);
         if self.ftl.unpin(physical) {
             self.resume_erase(now, self.layout.block_of(physical));
@@ -134,8 +134,8 @@ impl<P: Probe> Ssd<P> {
     /// A page of the buffer has been programmed.
     pub(crate) fn program_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        let plane = self.layout.plane_at(request.unit, u32::from(request.place));
-        if !self.medium.program(request.physical, request.logical, request.content) {
+        let plane = self.layout.plane_at(request.lun, u32::from(request.place));
+        if !self.nand.program(request.physical, request.logical, request.content) {
             self.program_failed(now, id);
             return self.block_program_ended(now, plane, request.physical, false);
         }
@@ -167,7 +167,7 @@ impl<P: Probe> Ssd<P> {
         t.page_done(request.page);
         if t.remaining == 0 {
             let link = Nanos(u64::from(request.link));
-            let transaction = &self.units[request.unit].transaction;
+            let transaction = &self.luns[request.lun].transaction;
             let waited = self.requests.waited(id);
             // Of the time before this try, what was not spent on waiting went into tries that were in vain.
             let before = Nanos(waited.iter().sum()) - transaction.started.since(request.since);
@@ -298,14 +298,14 @@ impl<P: Probe> Ssd<P> {
         }
         self.forget(now, request.entry());
         if request.physical != PhysicalPage::NONE {
-            self.block_program_dropped(now, self.layout.plane_at(request.unit, u32::from(request.place)));
+            self.block_program_dropped(now, self.layout.plane_at(request.lun, u32::from(request.place)));
         }
     }
 
     /// A request of I/O request `tag` that had left is committed again.
-    pub(crate) fn return_to_committed(&mut self, unit: LunId, tag: Tag) {
-        self.units[unit].committed_tag = tag;
-        self.units[unit].committed_count += 1;
+    pub(crate) fn return_to_committed(&mut self, lun: LunId, tag: Tag) {
+        self.luns[lun].committed_tag = tag;
+        self.luns[lun].committed_count += 1;
         self.scheduler.returned();
     }
 
@@ -317,13 +317,13 @@ impl<P: Probe> Ssd<P> {
             self.lose_block(now, self.layout.block_of(request.physical));
         }
         if request.tag != Tag::NONE {
-            self.return_to_committed(request.unit, request.tag);
+            self.return_to_committed(request.lun, request.tag);
         }
         let r = &mut self.requests[id];
         r.physical = PhysicalPage::NONE;
         r.since = now;
         r.link = 0;
-        self.requests.snapshot(id, self.units[request.unit].account(now));
+        self.requests.snapshot(id, self.luns[request.lun].account(now));
         match &mut self.block_mapped {
             None => self.commit_own(id),
             Some(_) => self.requeue_program(id),

@@ -5,9 +5,9 @@ use crate::controller::buffer::EntryState;
 use crate::controller::commit::Chips;
 use crate::controller::ftl::Mapping;
 use crate::controller::link::{Arrival, Direction};
-use crate::flash::unit::{Account, Holder, Transaction};
+use crate::flash::lun::{Account, Holder, Transaction};
 use crate::flash::{LogicalPage, LunId, PhysicalPage};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
 use crate::request::Tag;
 use crate::request::{EntryId, Lane, MemoryRequest, REGULAR, RequestId, Role};
@@ -41,7 +41,7 @@ impl<P: Probe> Ssd<P> {
                     self.follow(now, tag, page, entry, rank);
                     continue;
                 }
-                Mapping::Buffer(entry) if holds(Rule::ReadAfterWrite) => {
+                Mapping::Buffer(entry) if holds(Invariant::ReadAfterWrite) => {
                     self.buffer.read_hits += 1;
                     self.buffer[entry].content()
                 }
@@ -88,11 +88,11 @@ impl<P: Probe> Ssd<P> {
         physical: PhysicalPage,
         rank: u8,
     ) -> RequestId {
-        if holds(Rule::WriteAfterRead) {
+        if holds(Invariant::WriteAfterRead) {
             self.ftl.pin(physical);
         }
-        let (unit, place) = self.unit_of(physical);
-        self.note_read(now, unit, rank);
+        let (lun, place) = self.lun_of(physical);
+        self.note_read(now, lun, rank);
         let order = self.requests.next_order();
         let request = MemoryRequest {
             since: now,
@@ -104,7 +104,7 @@ impl<P: Probe> Ssd<P> {
             physical,
             source: PhysicalPage::NONE,
             content: 0,
-            unit,
+            lun,
             link: 0,
             place: place as u8,
             frontier: 0,
@@ -113,7 +113,7 @@ impl<P: Probe> Ssd<P> {
             role: Role::HostRead,
         };
         let id = self.requests.add(request);
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.snapshot(id, self.luns[lun].account(now));
         id
     }
 
@@ -151,21 +151,21 @@ impl<P: Probe> Ssd<P> {
     /// The program that reads have waited for is over: they read its page.
     #[cold]
     pub(crate) fn read_programmed(&mut self, now: Time, mut list: RequestId, physical: PhysicalPage) {
-        let (unit, place) = self.unit_of(physical);
+        let (lun, place) = self.lun_of(physical);
         while list != RequestId::NONE {
             let id = list;
             list = self.requests[id].next;
-            self.steering.follower_ends(self.sets.of_unit(unit));
+            self.steering.follower_ends(self.sets.of_lun(lun));
             self.ftl.pin(physical);
             let r = &mut self.requests[id];
-            (r.unit, r.place, r.physical, r.since) = (unit, place as u8, physical, now);
+            (r.lun, r.place, r.physical, r.since) = (lun, place as u8, physical, now);
             if !r.is_ranked() {
-                self.units[unit].committed_tag = r.tag;
-                self.units[unit].committed_count += 1;
+                self.luns[lun].committed_tag = r.tag;
+                self.luns[lun].committed_count += 1;
             }
-            self.requests.snapshot(id, self.units[unit].account(now));
-            self.units.commit(&mut self.requests, id);
-            self.woken.push(unit);
+            self.requests.snapshot(id, self.luns[lun].account(now));
+            self.luns.commit(&mut self.requests, id);
+            self.woken.push(lun);
         }
     }
 
@@ -190,11 +190,11 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// The unit and place of a physical page.
+    /// The LUN and place of a physical page.
     #[inline]
-    pub(crate) fn unit_of(&self, physical: PhysicalPage) -> (LunId, u32) {
+    pub(crate) fn lun_of(&self, physical: PhysicalPage) -> (LunId, u32) {
         let plane = self.layout.plane_of_block(self.layout.block_of(physical));
-        self.layout.unit_of_plane(plane)
+        self.layout.lun_of_plane(plane)
     }
 
     /// Hands a host memory request to the scheduler.
@@ -203,7 +203,7 @@ impl<P: Probe> Ssd<P> {
         if self.requests[request].is_ranked() && self.promote(request) {
             return;
         }
-        let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+        let chips = Chips { requests: &self.requests, luns: &self.luns, layout: &self.layout };
         let tag = &self.tags[chips.requests[request].tag];
         self.scheduler.arrived(chips, request, tag.pages == 1, tag.command.fua);
     }
@@ -218,8 +218,8 @@ impl<P: Probe> Ssd<P> {
             self.requests[id].lane = Lane::READ;
             return false;
         }
-        self.units.commit(&mut self.requests, id);
-        self.woken.push(self.requests[id].unit);
+        self.luns.commit(&mut self.requests, id);
+        self.woken.push(self.requests[id].lun);
         true
     }
 
@@ -228,18 +228,18 @@ impl<P: Probe> Ssd<P> {
     #[inline(always)]
     pub(crate) fn commit(&mut self, now: Time) {
         loop {
-            let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+            let chips = Chips { requests: &self.requests, luns: &self.luns, layout: &self.layout };
             let Some(id) = self.scheduler.next(chips) else { return };
             let request = &self.requests[id];
-            let (unit, role) = (request.unit, request.role);
-            let u = &mut self.units[unit];
+            let (lun, role) = (request.lun, request.role);
+            let u = &mut self.luns[lun];
             u.committed_tag = request.tag;
             u.committed_count += 1;
             if matches!(role, Role::Program(_)) {
                 self.fetch_page(now, id);
             } else {
-                self.units.commit(&mut self.requests, id);
-                self.woken.push(unit);
+                self.luns.commit(&mut self.requests, id);
+                self.woken.push(lun);
             }
         }
     }
@@ -250,8 +250,8 @@ impl<P: Probe> Ssd<P> {
         if self.composing {
             return;
         }
-        while let Some(unit) = self.woken.pop() {
-            self.kick(now, unit);
+        while let Some(lun) = self.woken.pop() {
+            self.kick(now, lun);
         }
     }
 
@@ -259,11 +259,11 @@ impl<P: Probe> Ssd<P> {
     #[inline(always)]
     pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        let content = self.medium.read(request.physical);
+        let content = self.nand.read(request.physical);
         if self.config.gc.merge {
             self.spare_copy_read(now, request.physical);
         }
-        let emptied = holds(Rule::WriteAfterRead) && self.ftl.unpin(request.physical);
+        let emptied = holds(Invariant::WriteAfterRead) && self.ftl.unpin(request.physical);
         if emptied {
             self.resume_erase(now, self.layout.block_of(request.physical));
         }
@@ -278,7 +278,7 @@ impl<P: Probe> Ssd<P> {
             if request.since != t.mark {
                 t.spans.add(Cause::Hazard, request.since.since(t.mark));
             }
-            let transaction = &self.units[request.unit].transaction;
+            let transaction = &self.luns[request.lun].transaction;
             chip_spans(
                 &mut t.spans,
                 self.requests.waited(id),

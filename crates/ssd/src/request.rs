@@ -1,6 +1,6 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
-use crate::flash::unit::Account;
+use crate::flash::lun::Account;
 use crate::flash::{LogicalPage, LunId, PhysicalPage, PlaneId};
 use std::ops::{Index, IndexMut};
 use tailcut_base::ids::{IdVec, Pool};
@@ -206,11 +206,11 @@ pub struct MemoryRequest {
     pub source: PhysicalPage,
     /// Fingerprint to be programmed.
     pub content: u32,
-    /// The unit that it goes to.
-    pub unit: LunId,
+    /// The LUN that it goes to.
+    pub lun: LunId,
     /// Time of its own data on the link since `since`, in ns (write-through only).
     pub link: u32,
-    /// The place behind the unit.
+    /// The place behind the LUN.
     pub place: u8,
     /// Write frontier of a program: the stream, or the one of garbage collection.
     pub frontier: u8,
@@ -308,13 +308,13 @@ impl Requests {
         self.order
     }
 
-    /// Remembers the account of the unit at the moment when `id` began to wait for it.
+    /// Remembers the account of the LUN at the moment when `id` began to wait for it.
     #[inline]
     pub fn snapshot(&mut self, id: RequestId, account: Account) {
         self.accounts[id] = account;
     }
 
-    /// Turns the remembered account into what the unit did while `id` waited.
+    /// Turns the remembered account into what the LUN did while `id` waited.
     #[inline]
     pub fn settle(&mut self, id: RequestId, account: &Account) {
         for (waited, now) in self.accounts[id].iter_mut().zip(account) {
@@ -322,7 +322,7 @@ impl Requests {
         }
     }
 
-    /// `id`, which had begun, waits again for the unit whose account is `account`: what it has seen before
+    /// `id`, which had begun, waits again for the LUN whose account is `account`: what it has seen before
     /// it began stays counted.
     pub fn wait_again(&mut self, id: RequestId, account: &Account) {
         for (waited, now) in self.accounts[id].iter_mut().zip(account) {
@@ -330,15 +330,15 @@ impl Requests {
         }
     }
 
-    /// `id` keeps waiting at another unit, whose account is `to`: what it has accumulated at the one
+    /// `id` keeps waiting at another LUN, whose account is `to`: what it has accumulated at the one
     /// before, with account `from`, stays counted.
-    pub fn change_unit(&mut self, id: RequestId, from: &Account, to: &Account) {
+    pub fn change_lun(&mut self, id: RequestId, from: &Account, to: &Account) {
         for (remembered, (from, to)) in self.accounts[id].iter_mut().zip(from.iter().zip(to)) {
             *remembered = remembered.wrapping_add(to.wrapping_sub(*from));
         }
     }
 
-    /// The time account of the unit while `id` waited; only after [`Requests::settle`].
+    /// The time account of the LUN while `id` waited; only after [`Requests::settle`].
     #[inline]
     pub fn waited(&self, id: RequestId) -> &Account {
         &self.accounts[id]

@@ -96,7 +96,7 @@ impl SsdConfig {
         let (parts, what) = match by {
             SetsBy::Channels => (self.geometry.channels, "channels (geometry.channels)"),
             SetsBy::Chips => {
-                (self.geometry.units_per_channel(), "ready/busy lines of a channel (geometry.chips)")
+                (self.geometry.luns_per_channel(), "ready/busy lines of a channel (geometry.chips)")
             }
         };
         if parts.is_multiple_of(count) {
@@ -168,7 +168,7 @@ impl Shares {
 pub struct Sets {
     count: u32,
     planes: Shares,
-    units: Shares,
+    luns: Shares,
     /// Logical pages of a set.
     pages: Divisor,
 }
@@ -187,12 +187,12 @@ impl Sets {
 
     fn of_flash(config: &SetsConfig, geometry: &Geometry) -> Sets {
         let SetsConfig { count, by } = *config;
-        let (planes, units) = (geometry.plane_count(), geometry.units());
+        let (planes, luns) = (geometry.plane_count(), geometry.luns());
         let strides = if by == SetsBy::Chips { geometry.channels } else { 1 };
         Sets {
             count,
             planes: Shares::new(planes, planes / strides, count),
-            units: Shares::new(units, units / strides, count),
+            luns: Shares::new(luns, luns / strides, count),
             pages: Divisor::new(u32::MAX),
         }
     }
@@ -228,8 +228,8 @@ impl Sets {
 
     /// The set of a ready/busy line.
     #[inline]
-    pub fn of_unit(&self, unit: LunId) -> SetId {
-        if self.count == 1 { SetId::FIRST } else { self.units.set_of(unit.get()) }
+    pub fn of_lun(&self, lun: LunId) -> SetId {
+        if self.count == 1 { SetId::FIRST } else { self.luns.set_of(lun.get()) }
     }
 
     /// Logical pages of a set.
@@ -250,8 +250,8 @@ impl Sets {
     }
 
     /// Ready/busy lines of a set.
-    pub fn units_each(&self) -> u32 {
-        self.units.each
+    pub fn luns_each(&self) -> u32 {
+        self.luns.each
     }
 
     /// The planes of a set, in ascending order.
@@ -260,14 +260,14 @@ impl Sets {
     }
 
     /// The ready/busy lines of a set, in ascending order.
-    pub fn units(self, set: SetId) -> impl Iterator<Item = LunId> + Clone {
-        (0..self.units.each).map(move |at| LunId::new(self.units.part(set, at)))
+    pub fn luns(self, set: SetId) -> impl Iterator<Item = LunId> + Clone {
+        (0..self.luns.each).map(move |at| LunId::new(self.luns.part(set, at)))
     }
 
     /// One of the ready/busy lines of a set.
     #[inline]
-    pub fn unit(&self, set: SetId, at: u32) -> LunId {
-        LunId::new(self.units.part(set, at))
+    pub fn lun(&self, set: SetId, at: u32) -> LunId {
+        LunId::new(self.luns.part(set, at))
     }
 }
 
@@ -332,8 +332,8 @@ mod tests {
             let mut planes = Vec::new();
             for set in sets.ids() {
                 assert!(sets.planes(set).all(|plane| sets.of_plane(plane) == set));
-                assert!(sets.units(set).all(|unit| sets.of_unit(unit) == set));
-                assert!(sets.planes(set).all(|plane| sets.of_unit(layout.unit_of_plane(plane).0) == set));
+                assert!(sets.luns(set).all(|lun| sets.of_lun(lun) == set));
+                assert!(sets.planes(set).all(|plane| sets.of_lun(layout.lun_of_plane(plane).0) == set));
                 planes.extend(sets.planes(set));
             }
             planes.sort_unstable();
@@ -345,9 +345,9 @@ mod tests {
     fn sets_by_channels_share_no_channel_and_sets_by_chips_share_all() {
         let (by_channels, geometry) = sets(4, SetsBy::Channels);
         let (by_chips, _) = sets(4, SetsBy::Chips);
-        let channel = |unit: LunId| unit.get() / geometry.units_per_channel();
-        assert!(by_channels.units(SetId::new(1)).all(|unit| (2..4).contains(&channel(unit))));
-        let mut channels: Vec<u32> = by_chips.units(SetId::new(1)).map(channel).collect();
+        let channel = |lun: LunId| lun.get() / geometry.luns_per_channel();
+        assert!(by_channels.luns(SetId::new(1)).all(|lun| (2..4).contains(&channel(lun))));
+        let mut channels: Vec<u32> = by_chips.luns(SetId::new(1)).map(channel).collect();
         channels.dedup();
         assert!(channels.into_iter().eq(0..geometry.channels));
     }

@@ -13,9 +13,9 @@ use crate::controller::streams::Streams;
 use crate::controller::tags::{SECTORS_MAX, Tags};
 use crate::figures::{Counters, Occupancy};
 use crate::flash::bus::Buses;
-use crate::flash::medium::Medium;
+use crate::flash::lun::Luns;
+use crate::flash::nand::NandArray;
 use crate::flash::timing::Phases;
-use crate::flash::unit::Units;
 use crate::flash::{ChannelId, Geometry, Layout, LogicalPage, LunId, PhysicalPage, PlaneId};
 use crate::forecast::Forecast;
 use crate::inference::Inference;
@@ -35,14 +35,14 @@ use tailcut_base::ids::Id;
 use tailcut_base::timers::Timers;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
 
-/// The timers: one for each direction of the link, then one for each channel, then one for each unit, then
+/// The timers: one for each direction of the link, then one for each channel, then one for each LUN, then
 /// one for the end of reads (see [`crate::forecast`]) where that is waited for, and one for the windows of
 /// collection (see [`crate::steering`]) once the host has configured them.
 const FIRST_CHANNEL: usize = 2;
 
 /// A simulated SSD.
 ///
-/// Its events are one per unit (its cells are done), one per channel (the bus is free again) and
+/// Its events are one per LUN (its cells are done), one per channel (the bus is free again) and
 /// one per direction of the link (something has arrived); see [`Timers`]. The cost of an event
 /// does not depend on the size of the drive or the depth of its queue.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub struct Ssd<P: Probe = ()> {
     /// User capacity in sectors.
     pub(crate) sectors: u64,
     pub(crate) places: u32,
-    pub(crate) medium: Medium,
-    pub(crate) units: Units,
+    pub(crate) nand: NandArray,
+    pub(crate) luns: Luns,
     pub(crate) buses: Buses,
     pub(crate) link: Link,
     pub(crate) tags: Tags,
@@ -85,7 +85,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) occupancy: Occupancy,
     /// A transaction is being composed: chips are woken when it has been.
     pub(crate) composing: bool,
-    /// Units that have been given work, to be started at the end of the present step.
+    /// LUNs that have been given work, to be started at the end of the present step.
     pub(crate) woken: Woken,
     /// Flush commands that have just become complete; empty between events.
     pub(crate) flushed: Vec<Tag>,
@@ -110,7 +110,7 @@ impl<P: Probe> Ssd<P> {
     /// [`SsdConfig::check_space`].
     pub fn watched(config: &SsdConfig, seed: u64, content: bool, probe: P) -> Ssd<P> {
         let geometry = config.geometry.clone();
-        let medium = Medium::new(&geometry, &config.faults, seed, content);
+        let nand = NandArray::new(&geometry, &config.faults, seed, content);
         let sets = Sets::new(&config.sets, &config.ftl, &geometry);
         let ftl = Ftl::new(
             &config.ftl,
@@ -118,17 +118,17 @@ impl<P: Probe> Ssd<P> {
             config.gc.victim,
             config.gc.choices,
             config.gc_reserve(),
-            &medium,
+            &nand,
             sets,
         );
-        let units = geometry.units();
+        let luns = geometry.luns();
         Ssd {
             layout: Layout::new(&geometry),
             phases: Phases::new(&config.timing, &geometry),
             page_sectors: geometry.page_sectors(),
             sectors: u64::from(ftl.logical_pages()) * u64::from(geometry.page_sectors()),
-            places: geometry.places_per_unit(),
-            units: Units::new(&geometry),
+            places: geometry.places_per_lun(),
+            luns: Luns::new(&geometry),
             buses: Buses::new(&geometry, &config.bus),
             link: Link::new(&config.link),
             non_queued: NonQueued::new(config.queue.protocol),
@@ -147,7 +147,7 @@ impl<P: Probe> Ssd<P> {
             jitter: Jitter::new(config.timing.read_jitter, seed),
             inference: Inference::new(),
             forecast: Forecast::new(&geometry, sets.count()),
-            preemption: Preemption::new(&config.preempt, units, geometry.pages),
+            preemption: Preemption::new(&config.preempt, luns, geometry.pages),
             timers: timers(&geometry, config.preempt.time_programs),
             completions: Vec::new(),
             counters: Counters::default(),
@@ -158,7 +158,7 @@ impl<P: Probe> Ssd<P> {
             config: config.clone(),
             geometry,
             block_mapped: (config.ftl.mapping == MappingLevel::Block).then(|| BlockMapped::new(config, &ftl)),
-            medium,
+            nand,
             ftl,
             probe,
         }
@@ -185,7 +185,7 @@ impl<P: Probe> Ssd<P> {
         match self.ftl.lookup(logical) {
             Mapping::Buffer(entry) if !self.buffer.capacitor => match self.buffer[entry].old {
                 PhysicalPage::NONE => 0,
-                old => self.medium.content(old),
+                old => self.nand.content(old),
             },
             _ => self.peek(logical),
         }
@@ -195,7 +195,7 @@ impl<P: Probe> Ssd<P> {
     pub fn peek(&self, logical: LogicalPage) -> u32 {
         match self.ftl.lookup(logical) {
             Mapping::Unmapped => 0,
-            Mapping::Flash(physical) => self.medium.content(physical),
+            Mapping::Flash(physical) => self.nand.content(physical),
             Mapping::Buffer(entry) => self.buffer[entry].content(),
         }
     }
@@ -204,7 +204,7 @@ impl<P: Probe> Ssd<P> {
     /// drive.
     pub fn check(&self) {
         let old = |entry: EntryId| Some(self.buffer[entry].old).filter(|&p| p != PhysicalPage::NONE);
-        self.ftl.check(&self.medium, old);
+        self.ftl.check(&self.nand, old);
         self.check_machines();
     }
 
@@ -214,13 +214,13 @@ impl<P: Probe> Ssd<P> {
         self.steering.check();
         self.buffer.check();
         self.cache.check();
-        let on_chips = self.units.check(&self.requests);
+        let on_chips = self.luns.check(&self.requests);
         assert!(on_chips <= self.requests.in_flight(), "requests of LUNs are in flight");
     }
 
     /// What keeps a drive busy that has no event left: for the message of a run that is stuck.
     pub fn why_stuck(&self) -> String {
-        let waiting: usize = self.units.iter().filter(|u| u.has_work()).count();
+        let waiting: usize = self.luns.iter().filter(|u| u.has_work()).count();
         let fullest =
             self.geometry.plane_ids().min_by_key(|&p| self.ftl.free_blocks(p)).unwrap_or(PlaneId::new(0));
         format!(
@@ -235,18 +235,18 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    pub(crate) fn set_unit_timer(&mut self, unit: LunId, at: Time) {
-        self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + unit.index(), at);
+    pub(crate) fn set_lun_timer(&mut self, lun: LunId, at: Time) {
+        self.timers.set(FIRST_CHANNEL + self.geometry.channels as usize + lun.index(), at);
     }
 
-    /// The unit has no event until its timer is set again.
-    pub(crate) fn clear_unit_timer(&mut self, unit: LunId) {
-        self.timers.clear(FIRST_CHANNEL + self.geometry.channels as usize + unit.index());
+    /// The LUN has no event until its timer is set again.
+    pub(crate) fn clear_lun_timer(&mut self, lun: LunId) {
+        self.timers.clear(FIRST_CHANNEL + self.geometry.channels as usize + lun.index());
     }
 
     /// Has the buffer looked at again at a moment.
     pub(crate) fn set_silence_timer(&mut self, at: Time) {
-        let slot = FIRST_CHANNEL + self.geometry.channels as usize + self.units.len();
+        let slot = FIRST_CHANNEL + self.geometry.channels as usize + self.luns.len();
         self.timers.set(slot, at);
     }
 
@@ -287,11 +287,11 @@ impl<P: Probe> Ssd<P> {
                 if slot == Direction::ToHost as usize { Direction::ToHost } else { Direction::ToDevice };
             return self.serve_link(now, direction);
         }
-        let first_unit = FIRST_CHANNEL + self.geometry.channels as usize;
-        if slot < first_unit {
+        let first_lun = FIRST_CHANNEL + self.geometry.channels as usize;
+        if slot < first_lun {
             self.serve_bus(now, ChannelId::at(slot - FIRST_CHANNEL));
-        } else if slot - first_unit < self.units.len() {
-            self.cells_done(now, LunId::at(slot - first_unit));
+        } else if slot - first_lun < self.luns.len() {
+            self.cells_done(now, LunId::at(slot - first_lun));
         } else {
             self.serve_drive(now, slot);
         }
@@ -354,7 +354,7 @@ impl<P: Probe> Ssd<P> {
         }
         self.tags.release(tag);
         self.non_queued.leave();
-        self.occupancy.leave(now, self.units.held(now));
+        self.occupancy.leave(now, self.luns.held(now));
     }
 
     /// Sends the completion of a command that has no data for the host and whose work has ended.
@@ -375,37 +375,37 @@ impl<P: Probe> Ssd<P> {
     }
 }
 
-/// Units that have been given work, first in, first out. A few at most stand in it, mostly one.
+/// LUNs that have been given work, first in, first out. A few at most stand in it, mostly one.
 #[derive(Debug, Default)]
 pub(crate) struct Woken {
-    units: Vec<LunId>,
+    luns: Vec<LunId>,
     next: usize,
 }
 
 impl Woken {
     #[inline]
-    pub(crate) fn push(&mut self, unit: LunId) {
-        self.units.push(unit);
+    pub(crate) fn push(&mut self, lun: LunId) {
+        self.luns.push(lun);
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<LunId> {
-        let unit = self.units.get(self.next).copied()?;
+        let lun = self.luns.get(self.next).copied()?;
         self.next += 1;
-        if self.next == self.units.len() {
-            self.units.clear();
+        if self.next == self.luns.len() {
+            self.luns.clear();
             self.next = 0;
         }
-        Some(unit)
+        Some(lun)
     }
 }
 
-/// One timer for each unit and channel, one for each direction of the link and, for drives that wait for
+/// One timer for each LUN and channel, one for each direction of the link and, for drives that wait for
 /// the end of reads, one for that.
 fn timers(geometry: &Geometry, waits_for_silence: bool) -> Timers {
-    let first_unit = FIRST_CHANNEL + geometry.channels as usize;
-    let slots = first_unit + geometry.units() as usize + usize::from(waits_for_silence);
-    Timers::with_small_tree(first_unit, slots)
+    let first_lun = FIRST_CHANNEL + geometry.channels as usize;
+    let slots = first_lun + geometry.luns() as usize + usize::from(waits_for_silence);
+    Timers::with_small_tree(first_lun, slots)
 }
 
 impl<P: Probe> Device for Ssd<P> {
@@ -427,7 +427,7 @@ impl<P: Probe> Device for Ssd<P> {
             return Submit::Refused(status);
         }
         let Some(tag) = self.tags.bind(now, command) else { return Submit::Busy };
-        self.occupancy.enter(now, self.units.held(now));
+        self.occupancy.enter(now, self.luns.held(now));
         if matches!(command.op, Op::Write | Op::Flush) {
             self.write_begins(now, self.set_of_sector(command.sector));
         }
@@ -477,7 +477,7 @@ impl<P: Probe> Device for Ssd<P> {
             Mapping::Flash(physical) => physical,
             _ => PhysicalPage::new(0),
         };
-        sum = commands.iter().fold(sum, |sum, c| sum ^ self.medium.touch(on_flash(c)));
+        sum = commands.iter().fold(sum, |sum, c| sum ^ self.nand.touch(on_flash(c)));
         sum = commands.iter().fold(sum, |sum, c| sum ^ self.ftl.touch_block(on_flash(c)));
         u64::from(sum)
     }

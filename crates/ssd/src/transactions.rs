@@ -17,33 +17,33 @@ impl<P: Probe> Ssd<P> {
     /// Composes a transaction: the oldest request of `lane`, and what can go with it in other
     /// places. Planes of one die share a transaction when their page offsets are equal; dies
     /// interleave freely. Returns the time on the bus, and the time until all cells are done.
-    pub(crate) fn compose(&mut self, now: Time, unit: LunId, lane: Lane) -> (Nanos, Nanos) {
+    pub(crate) fn compose(&mut self, now: Time, lun: LunId, lane: Lane) -> (Nanos, Nanos) {
         let kind = lane.kind();
         let mut offsets = [NO_OFFSET; 16];
-        let mut left = self.units[unit].places_with(lane);
+        let mut left = self.luns[lun].places_with(lane);
         if left.is_power_of_two() && matches!(kind, Kind::UserRead | Kind::GcRead) {
             let place = left.trailing_zeros();
-            let id = self.units.first(unit, lane, place);
-            self.board(now, unit, lane, place, id);
-            return self.durations(unit, kind);
+            let id = self.luns.first(lun, lane, place);
+            self.board(now, lun, lane, place, id);
+            return self.durations(lun, kind);
         }
         let mut first = true;
         let levels = self.config.schedule.level_frontiers && matches!(kind, Kind::UserWrite | Kind::GcWrite);
         while left != 0 {
-            let place = if first { self.oldest_place(unit, lane, left) } else { left.trailing_zeros() };
-            let place = if levels { self.place_behind(unit, lane, left, place, &offsets) } else { place };
+            let place = if first { self.oldest_place(lun, lane, left) } else { left.trailing_zeros() };
+            let place = if levels { self.place_behind(lun, lane, left, place, &offsets) } else { place };
             left &= !(1 << place);
-            let Some(id) = self.first_startable(now, unit, lane, place) else { continue };
+            let Some(id) = self.first_startable(now, lun, lane, place) else { continue };
             let die = self.layout.planes.quotient(place) as usize;
-            let offset = self.offset(id, unit, place);
+            let offset = self.offset(id, lun, place);
             if !first && !self.fits(&offsets, die, offset, kind) {
                 continue;
             }
             first = false;
             offsets[die] = offset;
-            self.board(now, unit, lane, place, id);
+            self.board(now, lun, lane, place, id);
         }
-        self.durations(unit, kind)
+        self.durations(lun, kind)
     }
 
     /// The place to program instead of `place`, if nothing of its die is in the transaction yet: the one of
@@ -51,20 +51,20 @@ impl<P: Probe> Ssd<P> {
     /// of programs only while their frontiers stand at one page offset; random writes let them drift apart,
     /// and this brings them together.
     #[cold]
-    fn place_behind(&self, unit: LunId, lane: Lane, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
+    fn place_behind(&self, lun: LunId, lane: Lane, left: u16, place: u32, offsets: &[u32; 16]) -> u32 {
         let die = self.layout.planes.quotient(place);
         if offsets[die as usize] != NO_OFFSET {
             return place;
         }
         let planes = self.layout.planes.get();
         let of_die = (((1u32 << planes) - 1) << (die * planes)) as u16;
-        let offset = |place| self.offset(self.units.first(unit, lane, place), unit, place);
+        let offset = |place| self.offset(self.luns.first(lun, lane, place), lun, place);
         let pages = self.geometry.pages;
         let mut behind = place;
         for other in bits(left & of_die) {
             let gap = (offset(behind) + pages - offset(other)) % pages;
-            let id = self.units.first(unit, lane, other);
-            if gap > 0 && gap < pages / 2 && self.can_start(id, unit, other) {
+            let id = self.luns.first(lun, lane, other);
+            if gap > 0 && gap < pages / 2 && self.can_start(id, lun, other) {
                 behind = other;
             }
         }
@@ -72,13 +72,13 @@ impl<P: Probe> Ssd<P> {
     }
 
     #[inline]
-    fn oldest_place(&self, unit: LunId, lane: Lane, places: u16) -> u32 {
+    fn oldest_place(&self, lun: LunId, lane: Lane, places: u16) -> u32 {
         if places & (places - 1) == 0 {
             return places.trailing_zeros();
         }
         bits(places)
-            .filter(|&place| self.can_start(self.units.first(unit, lane, place), unit, place))
-            .min_by_key(|&place| self.requests[self.units.first(unit, lane, place)].order)
+            .filter(|&place| self.can_start(self.luns.first(lun, lane, place), lun, place))
+            .min_by_key(|&place| self.requests[self.luns.first(lun, lane, place)].order)
             .unwrap_or(places.trailing_zeros())
     }
 
@@ -104,11 +104,11 @@ impl<P: Probe> Ssd<P> {
 
     /// The page offset that a request has, or would get, in its block.
     #[inline(always)]
-    fn offset(&self, id: RequestId, unit: LunId, place: u32) -> u32 {
+    fn offset(&self, id: RequestId, lun: LunId, place: u32) -> u32 {
         let request = &self.requests[id];
         match request.kind() {
             Kind::UserWrite | Kind::GcWrite if request.physical == PhysicalPage::NONE => {
-                self.ftl.next_offset(self.layout.plane_at(unit, place), request.frontier)
+                self.ftl.next_offset(self.layout.plane_at(lun, place), request.frontier)
             }
             Kind::Erase => 0,
             _ => self.layout.offset_of(request.physical),
@@ -117,33 +117,33 @@ impl<P: Probe> Ssd<P> {
 
     /// The first request of a list that can start; programs and reads ahead that became pointless are
     /// dropped.
-    fn first_startable(&mut self, now: Time, unit: LunId, lane: Lane, place: u32) -> Option<RequestId> {
+    fn first_startable(&mut self, now: Time, lun: LunId, lane: Lane, place: u32) -> Option<RequestId> {
         loop {
-            let id = self.units.first(unit, lane, place);
+            let id = self.luns.first(lun, lane, place);
             if id == RequestId::NONE {
                 return None;
             }
             if !self.is_void(id) {
-                return self.can_start(id, unit, place).then_some(id);
+                return self.can_start(id, lun, place).then_some(id);
             }
-            self.units.take(&self.requests, unit, lane, place);
-            self.left_committed(unit, id);
+            self.luns.take(&self.requests, lun, lane, place);
+            self.left_committed(lun, id);
             self.drop_program(now, id);
         }
     }
 
-    /// A request joins the transaction of its unit.
+    /// A request joins the transaction of its LUN.
     #[inline(always)]
-    fn board(&mut self, now: Time, unit: LunId, lane: Lane, place: u32, id: RequestId) {
+    fn board(&mut self, now: Time, lun: LunId, lane: Lane, place: u32, id: RequestId) {
         let kind = lane.kind();
-        self.units.take(&self.requests, unit, lane, place);
-        self.left_committed(unit, id);
-        let account = self.units[unit].account(now);
+        self.luns.take(&self.requests, lun, lane, place);
+        self.left_committed(lun, id);
+        let account = self.luns[lun].account(now);
         self.requests.settle(id, &account);
         if matches!(kind, Kind::UserWrite | Kind::GcWrite) {
             // Block-level mapping has chosen the page already.
             if self.requests[id].physical == PhysicalPage::NONE {
-                let plane = self.layout.plane_at(unit, place);
+                let plane = self.layout.plane_at(lun, place);
                 self.requests[id].physical = self.ftl.allocate(plane, self.requests[id].frontier);
             }
             if let Role::Program(entry) = self.requests[id].role
@@ -152,41 +152,41 @@ impl<P: Probe> Ssd<P> {
                 self.requests[id].content = self.buffer.begin_program(entry);
             }
         }
-        self.units[unit].transaction.push(id);
+        self.luns[lun].transaction.push(id);
     }
 
     /// A host request is not committed any more, but on its way.
     #[inline(always)]
-    pub(crate) fn left_committed(&mut self, unit: LunId, id: RequestId) {
+    pub(crate) fn left_committed(&mut self, lun: LunId, id: RequestId) {
         if self.requests[id].tag == Tag::NONE || matches!(self.requests[id].role, Role::Merge(_)) {
             return;
         }
         if self.requests[id].is_ranked() {
             return self.scheduler.promoted_left();
         }
-        self.units[unit].uncommit();
-        self.scheduler.left(unit);
+        self.luns[lun].uncommit();
+        self.scheduler.left(lun);
     }
 
     /// Bus time of the command phase, and time until the last cell is done. Dies interleave: each
     /// begins its cell work when its own part of the command phase is over.
     #[inline]
-    fn durations(&mut self, unit: LunId, kind: Kind) -> (Nanos, Nanos) {
+    fn durations(&mut self, lun: LunId, kind: Kind) -> (Nanos, Nanos) {
         let p = &self.phases;
         let command = match kind {
             Kind::UserRead | Kind::GcRead | Kind::ReadAhead => p.read_command,
             Kind::UserWrite | Kind::GcWrite => p.program_command + p.transfer,
             Kind::Erase => p.erase_command,
         };
-        if let &[id] = self.units[unit].transaction.members() {
+        if let &[id] = self.luns[lun].transaction.members() {
             let cell = self.cell_time(id, kind);
             let cell = if kind.is_read() { self.jitter.of(cell) } else { cell };
-            self.units.count(kind, 1, cell, cell, 0);
+            self.luns.count(kind, 1, cell, cell, 0);
             return (command, command + cell);
         }
         let (mut bus, mut end, mut dies, mut shared) = (Nanos::ZERO, Nanos::ZERO, 0u16, false);
         let (mut die_busy, mut plane_busy) = (Nanos::ZERO, Nanos::ZERO);
-        let members = self.units[unit].transaction.members();
+        let members = self.luns[lun].transaction.members();
         // Members stand in the order in which they boarded; those of a die need not be adjacent,
         // but share their page offset and so their cell time.
         for &id in members {
@@ -205,8 +205,8 @@ impl<P: Probe> Ssd<P> {
         }
         let count = members.len() as u64;
         let parallelism = usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0);
-        self.units[unit].transaction.parallelism = parallelism as u8;
-        self.units.count(kind, count, die_busy, plane_busy, parallelism);
+        self.luns[lun].transaction.parallelism = parallelism as u8;
+        self.luns.count(kind, count, die_busy, plane_busy, parallelism);
         (bus, end)
     }
 

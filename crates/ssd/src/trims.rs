@@ -3,7 +3,7 @@
 use crate::controller::buffer::EntryState;
 use crate::controller::ftl::Mapping;
 use crate::flash::{LogicalPage, PhysicalPage};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
 use crate::request::Tag;
 use crate::request::{EntryId, RequestId};
@@ -77,7 +77,7 @@ impl<P: Probe> Ssd<P> {
         if self.buffer.is_write_through() || self.buffer.capacitor {
             return self.complete_over_link(now, tag);
         }
-        let set = if holds(Rule::FlushOfSet) { self.set_of_tag(tag) } else { SetId::FIRST };
+        let set = if holds(Invariant::FlushOfSet) { self.set_of_tag(tag) } else { SetId::FIRST };
         if !self.takes_writes(set) && !self.buffer.is_durable(set) {
             self.tags[tag].status = Status::WriteProtected;
             return self.complete_over_link(now, tag);

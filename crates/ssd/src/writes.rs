@@ -111,7 +111,7 @@ impl<P: Probe> Ssd<P> {
         let whole = t.sectors_of(page, self.page_sectors) == u64::MAX >> (64 - self.page_sectors);
         let (old, base) = match mapping {
             // The old content matters only to a write of a part of the page.
-            Mapping::Flash(physical) => (physical, if whole { 0 } else { self.medium.content(physical) }),
+            Mapping::Flash(physical) => (physical, if whole { 0 } else { self.nand.content(physical) }),
             _ => (PhysicalPage::NONE, 0),
         };
         let entry = self.buffer.create(self.sets.of_logical(logical), logical, old, base);
@@ -229,17 +229,17 @@ impl<P: Probe> Ssd<P> {
         let entry = self.new_entry(tag, page, mapping);
         let mut request = self.program_request(now, entry);
         (request.tag, request.page) = (tag, page);
-        let unit = request.unit;
+        let lun = request.lun;
         let id = self.requests.add(request);
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.arrive(id);
     }
 
     /// Moves the data of a committed write from the host.
     #[inline]
     pub(crate) fn fetch_page(&mut self, now: Time, id: RequestId) {
-        let MemoryRequest { tag, page, unit, place, .. } = self.requests[id];
-        self.units.await_data(unit, u32::from(place));
+        let MemoryRequest { tag, page, lun, place, .. } = self.requests[id];
+        self.luns.await_data(lun, u32::from(place));
         let bytes = self.tags[tag].bytes_of(page, page + 1, self.page_sectors);
         let transfer = self.link.reserve(Direction::ToDevice, now, now, bytes, page == 0);
         self.requests[id].link = transfer.end.since(now).0.min(u64::from(u32::MAX)) as u32;
@@ -249,10 +249,10 @@ impl<P: Probe> Ssd<P> {
     /// The data of a committed write is here: it can go to its chip, once the rest of its page is
     /// known.
     pub(crate) fn page_arrived(&mut self, now: Time, id: RequestId) {
-        let MemoryRequest { unit, place, .. } = self.requests[id];
+        let MemoryRequest { lun, place, .. } = self.requests[id];
         let entry = self.requests[id].entry();
-        self.units.data_arrived(unit, u32::from(place));
-        self.woken.push(unit);
+        self.luns.data_arrived(lun, u32::from(place));
+        self.woken.push(lun);
         self.buffer[entry].state = EntryState::Issued;
         if self.buffer[entry].whole || self.buffer[entry].trimmed {
             self.commit_program(now, id);
@@ -265,9 +265,9 @@ impl<P: Probe> Ssd<P> {
     /// Commits a request of the controller itself, or a write whose data is here.
     #[inline]
     pub(crate) fn commit_own(&mut self, id: RequestId) {
-        let unit = self.requests[id].unit;
+        let lun = self.requests[id].lun;
         self.requests[id].order = self.requests.next_order();
-        self.units.commit(&mut self.requests, id);
-        self.woken.push(unit);
+        self.luns.commit(&mut self.requests, id);
+        self.woken.push(lun);
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;
-use tailcut_host::array::rig::{Load, Rig};
+use tailcut_host::array::harness::{Harness, Load};
 
 const LAYOUTS: [LayoutKind; 4] =
     [LayoutKind::Raid5, LayoutKind::LogRaid5, LayoutKind::Swan5, LayoutKind::Epochs];
@@ -19,7 +19,7 @@ const LAYOUTS: [LayoutKind; 4] =
 /// Blocks of a drive: 64 MiB and 1 GiB. What a request costs must not depend on it.
 const BLOCKS: [u64; 2] = [1 << 14, 1 << 18];
 
-/// Requests that are measured, after [`Rig::settle`].
+/// Requests that are measured, after [`Harness::settle`].
 const COUNT: u64 = 300_000;
 
 const REPETITIONS: usize = 3;
@@ -78,12 +78,12 @@ fn cases() -> impl Iterator<Item = Case> {
 fn measure(case: Case) -> f64 {
     let Case { layout, reads, blocks } = case;
     let (groups, drives) = if layout == LayoutKind::Swan5 { (2, 6) } else { (1, 4) };
-    let mut rig = Rig::new(Load { layout, groups, drives, blocks, reads });
-    rig.settle();
-    let before = rig.done();
+    let mut harness = Harness::new(Load { layout, groups, drives, blocks, reads });
+    harness.settle();
+    let before = harness.done();
     let begun = Instant::now();
-    rig.serve(COUNT);
-    begun.elapsed().as_secs_f64() / (rig.done() - before) as f64
+    harness.serve(COUNT);
+    begun.elapsed().as_secs_f64() / (harness.done() - before) as f64
 }
 
 impl fmt::Display for Case {

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 use tailcut_base::config::Choice;
 use tailcut_rt::emulated::Lateness;
-use tailcut_rt::emulated::rig::{Form, Load, Rig};
+use tailcut_rt::emulated::harness::{Form, Harness, Load};
 
 /// A single request at a time, a queue that keeps the drive about half busy, and one that fills it; reads,
 /// and reads with writes.
@@ -98,9 +98,9 @@ fn cases() -> impl Iterator<Item = Case> {
 }
 
 fn measure(case: Case) -> std::io::Result<Measured> {
-    let mut rig = Rig::new(case.form, case.load)?;
-    rig.run(WARM);
-    let measured = rig.run(MEASURED);
+    let mut harness = Harness::new(case.form, case.load)?;
+    harness.run(WARM);
+    let measured = harness.run(MEASURED);
     let requests = measured.requests as f64;
     Ok(Measured {
         rate: requests / measured.seconds,

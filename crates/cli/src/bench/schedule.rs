@@ -14,13 +14,13 @@ use std::path::Path;
 use std::time::Instant;
 use tailcut_base::config::Choice;
 use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::commit::rig::{Load, Rig};
+use tailcut_ssd::controller::commit::harness::{Harness, Load};
 
 const CHIPS: [u32; 3] = [64, 512, 4096];
 const DEPTHS: [u32; 3] = [32, 1024, 65_536];
 /// Memory requests of an I/O request.
 const PAGES: [u32; 2] = [1, 8];
-/// Memory requests that are measured, after [`Rig::settle`].
+/// Memory requests that are measured, after [`Harness::settle`].
 const COUNT: u64 = 500_000;
 /// How often each case is measured: more often than a whole simulation, because the result is a difference
 /// of two times.
@@ -38,11 +38,11 @@ struct Case {
 /// The results of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
-    /// Wall clock per memory request of the rig with its scheduler, in s.
+    /// Wall clock per memory request of the harness with its scheduler, in s.
     whole: f64,
-    /// Wall clock per memory request of the rig without its scheduler, in s.
-    rig: f64,
-    /// Memory that the rig has added to the process, in bytes; `None` where the system does not report it.
+    /// Wall clock per memory request of the harness without its scheduler, in s.
+    harness: f64,
+    /// Memory that the harness has added to the process, in bytes; `None` where the system does not report it.
     memory: Option<f64>,
 }
 
@@ -101,25 +101,25 @@ fn repeat(case: Case) -> Result<Vec<Measured>, Failure> {
     Ok(runs)
 }
 
-/// A rig with a scheduler, and one that follows the record of its answers: their difference is the
+/// A harness with a scheduler, and one that follows the record of its answers: their difference is the
 /// scheduler.
 fn measure(case: Case) -> Measured {
     let Case { policy, pages, chips, depth } = case;
     let before = peak_bytes();
-    let mut rig = Rig::new(policy, Load { chips, depth, pages, fua: 0 });
-    rig.settle();
+    let mut harness = Harness::new(policy, Load { chips, depth, pages, fua: 0 });
+    harness.settle();
     let memory = peak_bytes().zip(before).map(|(after, before)| (after - before) as f64);
-    let mut bare = rig.clone();
-    bare.follow(rig.clone().record(COUNT));
-    Measured { whole: time(&mut rig), rig: time(&mut bare), memory }
+    let mut bare = harness.clone();
+    bare.follow(harness.clone().record(COUNT));
+    Measured { whole: time(&mut harness), harness: time(&mut bare), memory }
 }
 
 /// Seconds per memory request.
-fn time(rig: &mut Rig) -> f64 {
-    let before = rig.ended();
+fn time(harness: &mut Harness) -> f64 {
+    let before = harness.ended();
     let begun = Instant::now();
-    rig.serve(COUNT);
-    begun.elapsed().as_secs_f64() / (rig.ended() - before) as f64
+    harness.serve(COUNT);
+    begun.elapsed().as_secs_f64() / (harness.ended() - before) as f64
 }
 
 /// Adds the rows of a case.
@@ -128,9 +128,9 @@ fn add(study: &mut Study, case: Case, runs: &[Measured], smallest: Option<f64>) 
     let mut row = |quantity, unit, figure: &dyn Fn(&Measured) -> Option<f64>| {
         study.add_row(case.to_string(), quantity, unit, figures(figure), None)
     };
-    let scheduling = row("scheduling per memory request", "s", &|run| Some(run.whole - run.rig));
-    row("rig per memory request", "s", &|run| Some(run.rig));
-    let memory = row("memory of the rig", "B", &|run| run.memory);
+    let scheduling = row("scheduling per memory request", "s", &|run| Some(run.whole - run.harness));
+    row("harness per memory request", "s", &|run| Some(run.harness));
+    let memory = row("memory of the harness", "B", &|run| run.memory);
     let growth = scheduling.zip(smallest.or(scheduling)).map(|(this, smallest)| this / smallest);
     study.derived(case.to_string(), "growth", "x", growth, "over 64 chips and a queue of 32");
     Medians { case, scheduling, growth, memory }

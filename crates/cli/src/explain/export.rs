@@ -132,13 +132,13 @@ fn names(events: &mut Events<'_>, chips: &Chips) -> io::Result<()> {
         events.put(&json!({"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}}))?;
     }
     let channels: BTreeSet<u32> = chips.records.iter().map(|record| record.channel.get()).collect();
-    let units: BTreeSet<(u32, u32)> =
-        chips.records.iter().map(|record| (record.unit.get(), record.channel.get())).collect();
+    let luns: BTreeSet<(u32, u32)> =
+        chips.records.iter().map(|record| (record.lun.get(), record.channel.get())).collect();
     for channel in channels {
         name(events, BUSES, channel, &format!("channel {channel}"))?;
     }
-    for (unit, channel) in units {
-        name(events, CHIPS, unit, &format!("chip {unit} (channel {channel})"))?;
+    for (lun, channel) in luns {
+        name(events, CHIPS, lun, &format!("chip {lun} (channel {channel})"))?;
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ fn name(events: &mut Events<'_>, process: u32, track: u32, name: &str) -> io::Re
 
 /// A transaction with its phases on its chip, and what it had of the bus.
 fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
-    let (kind, chip, bus) = (r.kind.label(), (CHIPS, r.unit.get()), (BUSES, r.channel.get()));
+    let (kind, chip, bus) = (r.kind.label(), (CHIPS, r.lun.get()), (BUSES, r.channel.get()));
     let pages: Vec<Value> =
         r.members.iter().map(|m| json!({"logical": m.logical.get(), "physical": m.physical.get()})).collect();
     let colour = colour(kind);
@@ -172,10 +172,10 @@ fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
     for (phase, from, until) in phases.into_iter().filter(|(_, from, until)| until > from) {
         events.slice(chip, phase, colour, (from, until), json!({}))?;
     }
-    events.slice(bus, kind, colour, (r.start, r.command_end), json!({"chip": r.unit.get()}))?;
+    events.slice(bus, kind, colour, (r.start, r.command_end), json!({"chip": r.lun.get()}))?;
     if r.kind.is_read() && r.end > r.out_start {
         events.slice(chip, "data out", colour, (r.out_start, r.end), json!({}))?;
-        events.slice(bus, kind, colour, (r.out_start, r.end), json!({"chip": r.unit.get()}))?;
+        events.slice(bus, kind, colour, (r.out_start, r.end), json!({"chip": r.lun.get()}))?;
     }
     Ok(())
 }
@@ -184,7 +184,7 @@ fn transaction(events: &mut Events<'_>, r: &ChipRecord) -> io::Result<()> {
 fn handed_over(events: &mut Events<'_>, h: &Handover) -> io::Result<()> {
     let name = format!("{} of {}", h.handling, h.kind.label());
     let waited = json!({ "asked_us": micros(h.asked.0) });
-    events.slice((CHIPS, h.unit.get()), &name, colour(h.kind.label()), (h.stopped, h.free), waited)
+    events.slice((CHIPS, h.lun.get()), &name, colour(h.kind.label()), (h.stopped, h.free), waited)
 }
 
 fn async_slice(events: &mut Events<'_>, request: &Seen) -> io::Result<()> {

@@ -104,26 +104,26 @@ impl Chips {
         Chips { window, records: Vec::new(), handovers: Vec::new(), left_out: 0, drives: 1 }
     }
 
-    /// What the chips of several equal drives did, each with `units` chips and `channels` channels.
-    pub fn of_drives(window: Window, drives: Vec<Chips>, units: u32, channels: u32) -> Chips {
+    /// What the chips of several equal drives did, each with `luns` chips and `channels` channels.
+    pub fn of_drives(window: Window, drives: Vec<Chips>, luns: u32, channels: u32) -> Chips {
         let mut all = Chips { drives: drives.len() as u32, ..Chips::new(window) };
         for (drive, chips) in (0..).zip(drives) {
-            let (units, channels) = (drive * units, drive * channels);
+            let (luns, channels) = (drive * luns, drive * channels);
             let moved = |r: ChipRecord| ChipRecord {
-                unit: LunId::new(r.unit.get() + units),
+                lun: LunId::new(r.lun.get() + luns),
                 channel: ChannelId::new(r.channel.get() + channels),
                 ..r
             };
             all.records.extend(chips.records.into_iter().map(moved));
             let moved = |h: Handover| Handover {
-                unit: LunId::new(h.unit.get() + units),
+                lun: LunId::new(h.lun.get() + luns),
                 channel: ChannelId::new(h.channel.get() + channels),
                 ..h
             };
             all.handovers.extend(chips.handovers.into_iter().map(moved));
             all.left_out += chips.left_out;
         }
-        all.records.sort_by_key(|record| (record.end, record.unit));
+        all.records.sort_by_key(|record| (record.end, record.lun));
         let excess = all.records.len().saturating_sub(window.most);
         all.records.truncate(window.most);
         all.left_out += excess as u64;

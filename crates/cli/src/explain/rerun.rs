@@ -94,7 +94,7 @@ impl Rerun {
     ) -> (Chips, Requests) {
         let chips = drives.into_iter().map(|drive| drive.probe).collect();
         let geometry = &self.scenario.device.geometry;
-        (Chips::of_drives(window, chips, geometry.units(), geometry.channels), requests)
+        (Chips::of_drives(window, chips, geometry.luns(), geometry.channels), requests)
     }
 
     /// Repeats the run of a key-value server.

@@ -131,7 +131,7 @@ impl Timeline {
         own.sort_by_key(|o| (o.start_ns, o.unit));
         let is_beside = |record: &&ChipRecord| {
             let meanwhile = record.end > request.submitted && record.start < request.completed;
-            meanwhile && own.iter().any(|o| o.unit == record.unit.get())
+            meanwhile && own.iter().any(|o| o.unit == record.lun.get())
         };
         let all = chips.records.iter().filter(|record| own.is_empty() || is_beside(record));
         let mut meanwhile: Vec<Occupation> = all.map(Occupation::new).collect();
@@ -140,7 +140,7 @@ impl Timeline {
         meanwhile.sort_by_key(|o| (Some(o.unit) != last, o.unit, o.start_ns));
         let is_here = |h: &&Handover| {
             let meanwhile = h.free > request.submitted && h.asked < request.completed;
-            meanwhile && (own.is_empty() || own.iter().any(|o| o.unit == h.unit.get()))
+            meanwhile && (own.is_empty() || own.iter().any(|o| o.unit == h.lun.get()))
         };
         let handovers = chips.handovers.iter().filter(is_here).map(|h| Taking::new(h, request)).collect();
         Timeline {
@@ -175,7 +175,7 @@ fn spans(request: &Seen) -> Vec<Span> {
 impl Occupation {
     fn new(record: &ChipRecord) -> Occupation {
         Occupation {
-            unit: record.unit.get(),
+            unit: record.lun.get(),
             channel: record.channel.get(),
             kind: record.kind.label(),
             logical_pages: record.members.iter().map(|member| member.logical.get()).collect(),
@@ -230,7 +230,7 @@ impl Occupation {
 impl Taking {
     fn new(handover: &Handover, request: &Seen) -> Taking {
         Taking {
-            unit: handover.unit.get(),
+            unit: handover.lun.get(),
             kind: handover.kind.label(),
             handling: handover.handling.to_string(),
             asked_ns: handover.asked.0,

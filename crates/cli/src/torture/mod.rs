@@ -17,16 +17,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tailcut_base::config::Choice;
 use tailcut_sim::torture::seeds::{self, Target};
-use tailcut_sim::torture::{Canary, EveryStep, Plan};
+use tailcut_sim::torture::{EveryStep, Mutant, Plan};
 use verdict::ShrinkBudget;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let target = subject(&arguments.subject)?;
-    let canary = arguments.canary.as_deref().map(canary).transpose()?;
-    let marks = arguments.canary.as_ref().map_or(String::new(), |name| format!(" --canary {name}"));
+    let mutant = arguments.mutant.as_deref().map(mutant).transpose()?;
+    let marks = arguments.mutant.as_ref().map_or(String::new(), |name| format!(" --mutant {name}"));
     let plan = arguments.plan.as_deref().map(plan).transpose()?;
-    let mut bench = Bench { arguments, canary, marks, interrupt: listen()?, out };
+    let mut bench = Bench { arguments, mutant, marks, interrupt: listen()?, out };
     if let Some(plan) = plan {
         if arguments.every_step {
             return bench.every_step(&plan);
@@ -35,7 +35,7 @@ pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), 
         let results = bench.alone(&plan);
         return bench.report(&results, &plan, &replay);
     }
-    let search = search(arguments, target.clone(), canary);
+    let search = search(arguments, target.clone(), mutant);
     let results = pool::search(&search, arguments.quiet, &bench.interrupt);
     let seed = results.found.as_ref().map_or(search.first, |&(seed, _)| seed);
     let replay = format!("tailcut torture{} --subject {} --seed {seed}", bench.marks, arguments.subject);
@@ -45,7 +45,7 @@ pub fn torture(arguments: &TortureArguments, out: &mut dyn Write) -> Result<(), 
 /// What all searches of one command share.
 struct Bench<'b> {
     arguments: &'b TortureArguments,
-    canary: Option<Canary>,
+    mutant: Option<Mutant>,
     /// The options of a command that plants the same bug.
     marks: String,
     interrupt: Interrupt,
@@ -73,10 +73,10 @@ impl Bench<'_> {
             let replay = self.replay_given(plan);
             return self.report(&whole, plan, &replay);
         }
-        let (arguments, canary) = (self.arguments, self.canary);
+        let (arguments, mutant) = (self.arguments, self.mutant);
         let steps = EveryStep::new(plan, &whole.tally);
         let (count, jobs) = (Some(steps.events()), arguments.jobs.map(usize::from));
-        let search = Search { first: 0, count, time: None, plans: Plans::Steps(steps), canary, jobs };
+        let search = Search { first: 0, count, time: None, plans: Plans::Steps(steps), mutant, jobs };
         let results = pool::search(&search, arguments.quiet, &self.interrupt);
         let cut = search.plans.plan(results.found.as_ref().map_or(0, |&(event, _)| event));
         let replay = self.replay(&cut);
@@ -86,7 +86,7 @@ impl Bench<'_> {
     /// Runs one plan.
     fn alone(&self, plan: &Plan) -> SearchResults {
         let started = Instant::now();
-        let outcome = verdict::attempt(plan, self.canary, &self.interrupt);
+        let outcome = verdict::attempt(plan, self.mutant, &self.interrupt);
         let (runs, interrupted) = (u64::from(outcome.is_some()), outcome.is_none());
         let (digest, tally, wrong) =
             outcome.map_or_else(Default::default, |outcome| (outcome.digest, outcome.tally, outcome.wrong));
@@ -107,7 +107,7 @@ impl Bench<'_> {
         let verdict = results.found.as_ref().map(|(_, wrong)| {
             let _waiting = Waiting::new(String::from("looking for a smaller plan"), arguments.quiet);
             let effort = ShrinkBudget { tries: TRIES, events: arguments.events };
-            verdict::judge(plan, wrong, self.canary, effort, &self.interrupt)
+            verdict::judge(plan, wrong, self.mutant, effort, &self.interrupt)
         });
         if let Some(verdict) = verdict.as_ref().filter(|_| !to_stdout) {
             self.out.write_all(page::verdict(verdict, replay, &self.marks, tone).as_bytes())?;
@@ -132,7 +132,7 @@ fn listen() -> Result<Interrupt, Failure> {
 }
 
 /// One seed if only one is named; all that come if nothing is.
-fn search(arguments: &TortureArguments, target: Target, canary: Option<Canary>) -> Search {
+fn search(arguments: &TortureArguments, target: Target, mutant: Option<Mutant>) -> Search {
     let is_open = arguments.seeds.is_none() && arguments.time.is_none();
     let count = if is_open && arguments.seed.is_some() { Some(1) } else { arguments.seeds };
     let time = arguments.time.map(|time| Duration::from_nanos(time.0));
@@ -141,7 +141,7 @@ fn search(arguments: &TortureArguments, target: Target, canary: Option<Canary>) 
         count,
         time: if is_open && arguments.seed.is_none() { Some(DEFAULT_TIME) } else { time },
         plans: Plans::Seeds(target),
-        canary,
+        mutant,
         jobs: arguments.jobs.map(usize::from),
     }
 }
@@ -150,8 +150,8 @@ fn subject(name: &str) -> Result<Target, Failure> {
     seeds::target(name).ok_or_else(|| unknown("subject", name, &seeds::subjects()))
 }
 
-fn canary(name: &str) -> Result<Canary, Failure> {
-    Canary::by_name(name).ok_or_else(|| unknown("canary", name, Canary::NAMES))
+fn mutant(name: &str) -> Result<Mutant, Failure> {
+    Mutant::by_name(name).ok_or_else(|| unknown("mutant", name, Mutant::NAMES))
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> Failure {

@@ -49,11 +49,11 @@ fn reached(tally: &Tally, tone: ColorMode) -> String {
 }
 
 /// A broken promise with everything that is needed to see it again.
-pub fn verdict(verdict: &Verdict, replay: &str, canary: &str, tone: ColorMode) -> String {
+pub fn verdict(verdict: &Verdict, replay: &str, mutant: &str, tone: ColorMode) -> String {
     let events: String = verdict.events.iter().map(|event| format!("  {event}\n")).collect();
     let plan: String = verdict.plan.to_string().lines().map(|line| format!("  {line}\n")).collect();
     format!(
-        "\n{}\n  {}\n\n{}\n{events}\n{}\n{plan}\n{}\n  {replay}\n  tailcut torture{canary} --plan '{}'\n",
+        "\n{}\n  {}\n\n{}\n{events}\n{}\n{plan}\n{}\n  {replay}\n  tailcut torture{mutant} --plan '{}'\n",
         tone.paint(TextRole::Error, "violation"),
         verdict.wrong,
         tone.paint(TextRole::Heading, "the last events of the smallest plan that shows it"),

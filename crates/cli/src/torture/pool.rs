@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tailcut_base::random::mix64;
 use tailcut_sim::torture::seeds::Target;
-use tailcut_sim::torture::{Canary, EveryStep, Outcome, Plan, Tally, Violation, run};
+use tailcut_sim::torture::{EveryStep, Mutant, Outcome, Plan, Tally, Violation, run};
 
 /// Where plans come from.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Search {
     /// The plans to run.
     pub plans: Plans,
     /// A bug to be found.
-    pub canary: Option<Canary>,
+    pub mutant: Option<Mutant>,
     /// Threads; one for each core if that is left open.
     pub jobs: Option<usize>,
 }
@@ -99,7 +99,7 @@ impl Shared {
                 let _ = panicked.send(WorkerMessage::Ended);
             };
             let search = &self.search;
-            let outcome = guarded(report, || run(&search.plans.plan(seed), search.canary, None));
+            let outcome = guarded(report, || run(&search.plans.plan(seed), search.mutant, None));
             let Some(outcome) = outcome else { return };
             let _ = tell.send(WorkerMessage::Ran(seed, Box::new(outcome)));
         }

@@ -5,7 +5,7 @@ use crate::interrupt::Interrupt;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tailcut_base::Time;
-use tailcut_sim::torture::{Canary, Outcome, Plan, Violation, run, shrink};
+use tailcut_sim::torture::{Mutant, Outcome, Plan, Violation, run, shrink};
 
 /// A broken promise.
 #[derive(Clone, Debug)]
@@ -19,9 +19,9 @@ pub struct Verdict {
 }
 
 /// Runs a plan; a panic is a broken promise. None if it was interrupted.
-pub fn attempt(plan: &Plan, canary: Option<Canary>, interrupt: &Interrupt) -> Option<Outcome> {
+pub fn attempt(plan: &Plan, mutant: Option<Mutant>, interrupt: &Interrupt) -> Option<Outcome> {
     let plan = plan.clone();
-    let ended = apart(interrupt, move || run(&plan, canary, None))?;
+    let ended = apart(interrupt, move || run(&plan, mutant, None))?;
     Some(ended.unwrap_or_else(Outcome::panicked))
 }
 
@@ -39,12 +39,12 @@ pub struct ShrinkBudget {
 pub fn judge(
     plan: &Plan,
     wrong: &Violation,
-    canary: Option<Canary>,
+    mutant: Option<Mutant>,
     effort: ShrinkBudget,
     interrupt: &Interrupt,
 ) -> Verdict {
     let plan = shrink(plan, effort.tries, &mut |plan| {
-        let outcome = if interrupt.asked() { None } else { attempt(plan, canary, interrupt) };
+        let outcome = if interrupt.asked() { None } else { attempt(plan, mutant, interrupt) };
         outcome.and_then(|outcome| outcome.wrong).is_some_and(|other| other.kind == wrong.kind)
     });
     let kept = effort.events;
@@ -52,7 +52,7 @@ pub fn judge(
     let (watched, list) = (plan.clone(), Arc::clone(&events));
     let outcome = apart(interrupt, move || {
         let mut watch = |now: Time, text: String| keep(&list, kept, now, &text);
-        run(&watched, canary, Some(&mut watch))
+        run(&watched, mutant, Some(&mut watch))
     });
     let wrong_again = outcome.and_then(|ended| ended.unwrap_or_else(Outcome::panicked).wrong);
     // No other thread holds it, unless it panicked or was left behind by an interrupt.

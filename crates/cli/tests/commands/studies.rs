@@ -193,7 +193,7 @@ fn the_scenario_behind_a_row_can_be_run_alone() {
     assert_eq!(alone["digest"], *measured.report.digest);
     // Decimal numbers of JSON may differ in the last bit.
     let utilisation = alone["drive"]["chip_utilisation"].as_f64().expect("a share");
-    assert!((utilisation - measured.figures.unit_utilisation()).abs() < 1e-15, "{utilisation}");
+    assert!((utilisation - measured.figures.lun_utilisation()).abs() < 1e-15, "{utilisation}");
     let report = place.refused(2, &["study", "show", "sprinkler-15", "--case", "64-chips/vas/4kib"]);
     assert!(report.contains("did you mean '64-chips/vas/4KiB'?"), "{report}");
 }

@@ -26,23 +26,23 @@ fn a_search_says_what_it_has_reached_and_is_the_same_every_time() {
 #[test]
 fn a_violation_ends_with_1_and_can_be_seen_again_in_full_and_small() {
     let place = Place::new();
-    let canary = ["torture", "--canary", "forgets-fua", "--subject", "raid0"];
-    let found = place.run(&[&canary[..], &["--seeds", "200"]].concat());
+    let mutant = ["torture", "--mutant", "forgets-fua", "--subject", "raid0"];
+    let found = place.run(&[&mutant[..], &["--seeds", "200"]].concat());
     assert_eq!(found.status.code(), Some(1), "{}", stderr(&found));
     let (text, complaint) = (stdout(&found), stderr(&found));
     assert!(complaint.starts_with("error: durable data lost: block "), "{complaint}");
     let seed =
-        after(&complaint, "see it again with: tailcut torture --canary forgets-fua --subject raid0 --seed ");
-    let again = place.run(&[&canary[..], &["--seed", seed]].concat());
+        after(&complaint, "see it again with: tailcut torture --mutant forgets-fua --subject raid0 --seed ");
+    let again = place.run(&[&mutant[..], &["--seed", seed]].concat());
     assert_eq!(again.status.code(), Some(1));
-    let plan = after(&text, "tailcut torture --canary forgets-fua --plan ").trim_matches('\'');
-    let small = place.run(&["torture", "--canary", "forgets-fua", "--plan", plan]);
+    let plan = after(&text, "tailcut torture --mutant forgets-fua --plan ").trim_matches('\'');
+    let small = place.run(&["torture", "--mutant", "forgets-fua", "--plan", plan]);
     assert_eq!(small.status.code(), Some(1));
     place.put("plan.txt", plan.replace("; ", "\n").as_bytes());
-    let from_file = place.run(&["torture", "--canary", "forgets-fua", "--plan", "plan.txt"]);
+    let from_file = place.run(&["torture", "--mutant", "forgets-fua", "--plan", "plan.txt"]);
     assert_eq!(from_file.status.code(), Some(1));
     let again = after(&stderr(&from_file), "see it again with: ").to_string();
-    assert_eq!(again, "tailcut torture --canary forgets-fua --plan plan.txt", "not its whole text");
+    assert_eq!(again, "tailcut torture --mutant forgets-fua --plan plan.txt", "not its whole text");
     assert!(place.run(&["torture", "--plan", "plan.txt"]).status.success(), "without the bug all is well");
 }
 
@@ -55,13 +55,13 @@ fn a_plan_is_cut_at_every_one_of_its_events() {
     let runs: u64 = line["runs ".len()..].trim().parse().expect("a number");
     assert!(runs > 20, "{text}");
     let plan = "layout=raid0 drives=1 blocks=48; write 0+6 fua; wait; write 7+1; wait";
-    let canary = ["torture", "--canary", "forgets-fua", "--plan", plan];
-    assert!(place.run(&canary).status.success(), "nothing is lost without a power cut");
-    let found = place.run(&[&canary[..], &["--every-step"]].concat());
+    let mutant = ["torture", "--mutant", "forgets-fua", "--plan", plan];
+    assert!(place.run(&mutant).status.success(), "nothing is lost without a power cut");
+    let found = place.run(&[&mutant[..], &["--every-step"]].concat());
     assert_eq!(found.status.code(), Some(1));
     let complaint = stderr(&found);
-    let cut = after(&complaint, "see it again with: tailcut torture --canary forgets-fua --plan ");
-    let again = place.run(&["torture", "--canary", "forgets-fua", "--plan", cut.trim_matches('\'')]);
+    let cut = after(&complaint, "see it again with: tailcut torture --mutant forgets-fua --plan ");
+    let again = place.run(&["torture", "--mutant", "forgets-fua", "--plan", cut.trim_matches('\'')]);
     assert_eq!(again.status.code(), Some(1));
     assert!(place.refused(2, &["torture", "--every-step"]).contains("--plan"));
 }
@@ -70,7 +70,7 @@ fn a_plan_is_cut_at_every_one_of_its_events() {
 fn json_has_everything() {
     let place = Place::new();
     let plan = "layout=raid0 drives=1; write 0+1; wait; trim 0+1; wait; read 0+1";
-    let text = place.run(&["torture", "--canary", "forgets-trims", "--plan", plan, "--json", "-"]);
+    let text = place.run(&["torture", "--mutant", "forgets-trims", "--plan", plan, "--json", "-"]);
     let value: serde_json::Value = serde_json::from_str(&stdout(&text)).expect("JSON");
     assert_eq!(value["violation"]["kind"], "trimmed data came back");
     assert!(value["faults"]["kill"].is_u64() && value["reached"]["recovery"].is_u64());
@@ -80,7 +80,7 @@ fn json_has_everything() {
 fn bad_input_is_told_with_its_remedy() {
     let place = Place::new();
     assert!(place.refused(2, &["torture", "--subject", "raid50"]).contains("raid5"));
-    assert!(place.refused(2, &["torture", "--canary", "forget-fua"]).contains("forgets-fua"));
+    assert!(place.refused(2, &["torture", "--mutant", "forget-fua"]).contains("forgets-fua"));
     assert!(place.refused(2, &["torture", "--plan", "drives=2; rite 4+1"]).contains("statement 2"));
     assert!(place.refused(2, &["torture", "--plan", "nowhere.txt"]).contains("nowhere.txt"));
 }
@@ -111,7 +111,7 @@ fn a_search_that_is_terminated_prints_its_summary() {
 fn a_search_for_a_smaller_plan_can_be_terminated() {
     let place = Place::new();
     let search =
-        ["torture", "--canary", "never-answers", "--subject", "log-raid5", "--seeds", "50", "--quiet"];
+        ["torture", "--mutant", "never-answers", "--subject", "log-raid5", "--seeds", "50", "--quiet"];
     let mut command = place.command(&search);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
     let mut reader = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -124,5 +124,5 @@ fn a_search_for_a_smaller_plan_can_be_terminated() {
     let mut rest = String::new();
     reader.read_to_string(&mut rest).expect("it is text");
     assert_eq!(child.wait().expect("it ends").code(), Some(1));
-    assert!(rest.contains("tailcut torture --canary never-answers --plan "), "{rest}");
+    assert!(rest.contains("tailcut torture --mutant never-answers --plan "), "{rest}");
 }

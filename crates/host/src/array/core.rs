@@ -11,7 +11,7 @@ use super::turns::Turns;
 use crate::Block;
 use crate::array::{DriveId, RGroups};
 use crate::disk::Disk;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use tailcut_base::control::Control;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Spans, Status, Time};
@@ -228,7 +228,7 @@ impl<B: Block> Core<B> {
     /// A flush has failed on a drive without redundancy. A later successful flush proves nothing, so no more
     /// writes are acknowledged until the array is opened again.
     pub(super) fn note_unflushed(&mut self, drive: DriveId) {
-        if !holds(Rule::FailedFlushesAreFinal) {
+        if !holds(Invariant::FailedFlushesAreFinal) {
             return;
         }
         self.unflushed.get_or_insert(drive);

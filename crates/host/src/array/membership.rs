@@ -9,8 +9,8 @@
 use super::DriveId;
 use super::drives::Presence;
 use super::epoch::{copies_of, has_lost_all};
+use super::mutation::{Invariant, holds};
 use super::opening::OpenError;
-use super::planted::{Rule, holds};
 use super::record::Record;
 use std::fmt;
 
@@ -73,7 +73,7 @@ pub(super) fn newest<'r>(all: &[Own<'r>]) -> Result<Option<Own<'r>>, OpenError> 
     let Some(newest) = latest(&mut in_force.iter().copied()) else { return Ok(Some(first)) };
     let has_gone_elsewhere = |&(_, record): &Own<'r>| contradict(record, newest.1);
     match in_force.iter().find(|own| has_gone_elsewhere(own)) {
-        Some(&other) if holds(Rule::DivergedIsRefused) => Err(diverged(newest, other, all)),
+        Some(&other) if holds(Invariant::DivergedIsRefused) => Err(diverged(newest, other, all)),
         _ => Ok(Some(newest)),
     }
 }
@@ -123,7 +123,7 @@ pub(super) fn stale_cause(newest: &Record, own: &Record) -> Option<StaleCause> {
     if newest.presence[member] == Presence::Missing {
         return Some(StaleCause::LeftOut);
     }
-    if !holds(Rule::StaleIsLeftOut) {
+    if !holds(Invariant::StaleIsLeftOut) {
         return None;
     }
     if newest.ids[member] != own.own_id() {

@@ -26,21 +26,21 @@ pub mod drives;
 pub mod epoch;
 mod figures;
 pub mod fit;
+pub mod harness;
 mod ids;
 pub mod integrity;
 pub mod layout;
 pub mod log;
 mod membership;
+#[cfg(feature = "mutation")]
+pub mod mutation;
+#[cfg(not(feature = "mutation"))]
+mod mutation;
 pub mod opening;
-#[cfg(feature = "planted")]
-pub mod planted;
-#[cfg(not(feature = "planted"))]
-mod planted;
 pub mod raid;
 pub mod reads;
 pub mod record;
 pub mod requests;
-pub mod rig;
 mod shape;
 pub mod token_scheduling;
 pub mod turns;

@@ -17,7 +17,7 @@ use super::versions::Versions;
 use super::writing::fill;
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 
 /// A read in flight.
 #[derive(Debug)]
@@ -237,7 +237,7 @@ impl Engine {
         let Some(flash) = &self.flash else { return Err(fetching) };
         let copies = flash.jobs.copies();
         let Place::Log { pages, .. } = fetching.place else { return Err(fetching) };
-        if fetching.tries >= copies * ROUNDS || !holds(Rule::OtherCopiesAreRead) {
+        if fetching.tries >= copies * ROUNDS || !holds(Invariant::OtherCopiesAreRead) {
             return Err(fetching);
         }
         let blocks = std::mem::take(&mut fetching.blocks);

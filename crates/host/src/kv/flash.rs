@@ -10,7 +10,7 @@ use super::record::{Header, State};
 use super::recovery::Stretch;
 use crate::block::Bytes;
 use crate::disk::{Request, Response};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use tailcut_base::{Nanos, Status, Time};
 
@@ -311,7 +311,7 @@ impl Flash {
     /// power loss. The superblock records it for full segments, which therefore need no marker in the open
     /// one. Under load the next record and the head of the next segment record it.
     fn mark_durable(&mut self, now: Time, patience: Nanos, pool: &mut Pool) {
-        if !self.log.wants_mark() || !holds(Rule::DurableIsMarked) {
+        if !self.log.wants_mark() || !holds(Invariant::DurableIsMarked) {
             self.timers.marks_at = Time::NEVER;
             return;
         }
@@ -335,7 +335,7 @@ impl Flash {
     /// cut off.
     fn flush_in_time(&mut self, now: Time, patience: Nanos) {
         let settled = self.log.settled();
-        let is_durable = settled == self.log.durable() || !holds(Rule::WritesAreFlushedInTime);
+        let is_durable = settled == self.log.durable() || !holds(Invariant::WritesAreFlushedInTime);
         if self.log.has_failed() || self.log.is_full() || is_durable {
             self.timers.flushes_at = Time::NEVER;
             return;
@@ -361,7 +361,7 @@ impl Flash {
             self.wanted = self.wanted.max(self.repaired_after);
         }
         let is_dirty = std::mem::take(&mut self.has_dirty_superblock);
-        let may_write = is_dirty || is_mirror && holds(Rule::SuperblocksAreTwo);
+        let may_write = is_dirty || is_mirror && holds(Invariant::SuperblocksAreTwo);
         if !may_write {
             return;
         }
@@ -369,7 +369,7 @@ impl Flash {
         let mut data = pool.list();
         data.push(self.superblock.encode());
         let (before, block) = self.last_superblock;
-        if before <= durable || !holds(Rule::DurableSuperblockStays) {
+        if before <= durable || !holds(Invariant::DurableSuperblockStays) {
             self.durable_superblock = block;
         }
         let place = 1 - self.durable_superblock;

@@ -32,7 +32,7 @@ use super::settings::Keep;
 use super::versions::Versions;
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use std::collections::VecDeque;
 use tailcut_base::Status;
 
@@ -72,7 +72,7 @@ pub(super) struct UsedSegment {
     pub is_cut: bool,
     /// It was durable when the store stopped.
     pub is_durable: bool,
-    /// See [`OpenEnd::durable`](super::log::format::OpenEnd::durable); 0 if its last block does not say.
+    /// See [`OpenEnd::durable`](super::log::format::OpenEnd::durable); 0 if its last block does not record it.
     pub durable_blocks: u32,
 }
 
@@ -365,13 +365,14 @@ impl Engine {
         let is_durable = recovery.is_durable(&found) && !is_cut;
         let Some(reading) = recovery.reading.front_mut() else { return };
         let salt = flash.log.salt(number);
-        let search = Search { seed: self.seed, salt, sequence, is_durable, durable_blocks };
+        let durable_blocks = if is_durable { Search::ALL } else { durable_blocks };
+        let search = Search { seed: self.seed, salt, sequence, durable_blocks };
         let right = reading.combine(&search);
         let searched = search.search(&reading.blocks, &reading.unreadable);
         let Searched { entries, buried, has_durable, hole, is_torn } = searched;
         let next = reading.copy.map_or(0, |copy| copy + 1);
         let is_bad = hole.is_some() || is_torn;
-        if is_bad && next < flash.jobs.copies() && holds(Rule::OtherCopiesAreRead) {
+        if is_bad && next < flash.jobs.copies() && holds(Invariant::OtherCopiesAreRead) {
             if reading.copy.is_none() {
                 reading.versions.add(None, &reading.blocks, &reading.unreadable);
             }

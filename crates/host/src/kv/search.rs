@@ -10,7 +10,7 @@ use super::record::{FlashHeader, Header, Salt, State};
 use super::versions::Versions;
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 
 /// Parameters of a search: identifies one use of a segment.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +21,8 @@ pub(super) struct Search {
     pub salt: Salt,
     /// Sequence of the use.
     pub sequence: u64,
-    /// All of it was durable: anything missing is damage.
-    pub is_durable: bool,
-    /// Blocks known to have been durable, counted from the first, if not all were.
+    /// Number of blocks, counted from the first, that were durable: what is missing there is damage.
+    /// [`Search::ALL`] if all of it was.
     pub durable_blocks: u32,
 }
 
@@ -43,14 +42,16 @@ pub(super) struct Searched {
 }
 
 impl Search {
+    /// See [`Search::durable_blocks`].
+    pub const ALL: u32 = u32::MAX;
+
     /// Finds all records in these blocks, of which `unreadable` could not be read. A record begins right
     /// behind its predecessor, or in the block behind a padding marker. A durable record counts even if its
     /// value is damaged; any other, which a power loss may have cut off, only if it is complete.
     pub fn search(&self, blocks: &[Bytes], unreadable: &[usize]) -> Searched {
         let end = blocks.len() * BLOCK;
         let (mut entries, mut torn) = (Vec::new(), Vec::new());
-        let (mut buried, mut durable) =
-            (0, if self.is_durable { end } else { end.min(self.durable_blocks as usize * BLOCK) });
+        let (mut buried, mut durable) = (0, end.min(self.durable_blocks as usize * BLOCK));
         let mut holes: Vec<usize> = Vec::new();
         let (mut at, mut last, mut is_in_hole, mut is_ended) = (End::BYTES, End::BYTES, false, false);
         while at + END_BYTES <= end {
@@ -87,7 +88,7 @@ impl Search {
             entries.push(entry);
             at += entry.bytes as usize;
         }
-        if self.is_durable && !is_ended && !is_in_hole {
+        if self.durable_blocks == Search::ALL && !is_ended && !is_in_hole {
             holes.push(at);
         }
         let (has_durable, is_torn) = (durable > 0, !torn.is_empty());
@@ -101,7 +102,7 @@ impl Search {
             let until = at + entries[number].bytes as usize;
             let is_unreadable =
                 || unreadable.iter().any(|&block| at < (block + 1) * BLOCK && block * BLOCK < until);
-            let is_kept = (until <= durable || is_unreadable()) && holds(Rule::DamagedRecordsCount);
+            let is_kept = (until <= durable || is_unreadable()) && holds(Invariant::DamagedRecordsCount);
             if !is_kept {
                 entries.remove(number);
             }
@@ -110,7 +111,7 @@ impl Search {
         let is_damage = |&hole: &usize| {
             hole < unread || hole < durable && self.key_end(blocks, hole).is_none_or(|end| end <= durable)
         };
-        let hole = holes.into_iter().rfind(is_damage).filter(|_| holds(Rule::HolesCastDoubt));
+        let hole = holes.into_iter().rfind(is_damage).filter(|_| holds(Invariant::HolesCastDoubt));
         Searched { entries, buried, has_durable, hole, is_torn }
     }
 

@@ -11,7 +11,7 @@ use super::log::{AppendPurpose, Record};
 use super::place::Place;
 use super::record::{Header, State};
 use super::settings::Keep;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 
 impl Engine {
     pub(super) fn put(
@@ -176,7 +176,9 @@ impl Engine {
 
     /// Writes a tombstone that invalidates all records of a key up to sequence `buried`.
     pub(super) fn write_tombstone(&mut self, hash: KeyHash, buried: u64) {
-        let Some(flash) = self.flash.as_mut().filter(|_| holds(Rule::TombstonesAreWritten)) else { return };
+        let Some(flash) = self.flash.as_mut().filter(|_| holds(Invariant::TombstonesAreWritten)) else {
+            return;
+        };
         self.figures.tombstones += 1;
         if !flash.log.write_tombstone(self.now, hash, buried, AppendPurpose::Tombstone, &mut self.pool) {
             assert_eq!(

@@ -5,7 +5,7 @@
 //! work.
 
 use super::hal::{Controller, LowLevelDriver, QueueId, RequestId, Tag, Vector};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use std::collections::VecDeque;
 use tailcut_base::{Nanos, Time};
 
@@ -115,7 +115,7 @@ impl PathQueue {
     #[inline]
     fn release(&mut self, tag: Tag) -> Fetched {
         let request = self.controller.detach_tag_cmd(tag);
-        if holds(Rule::TagsAreReleased) {
+        if holds(Invariant::TagsAreReleased) {
             self.controller.release_tags(&[tag]);
         }
         self.tags[request as usize] = None;
@@ -150,7 +150,7 @@ impl Waiter {
     #[inline]
     pub fn may_wait(self, finisher: super::Finisher) -> bool {
         let mine = self.is_fetched && finisher == super::Finisher::Waiter;
-        !(self.is_finished || mine) || !holds(Rule::LooksBeforeItSleeps)
+        !(self.is_finished || mine) || !holds(Invariant::LooksBeforeItSleeps)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::cell::Cell;
 use super::figures::{Figures, Metric};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use std::ops::Range;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::steady::Window;
@@ -69,14 +69,14 @@ impl Convergence {
     /// True if all tracked metrics are steady.
     pub fn is_steady(&self) -> bool {
         let mut steady = self.tracks.iter().map(Track::is_steady);
-        if holds(Rule::AllTracksAreSteady) { steady.all(|one| one) } else { steady.any(|one| one) }
+        if holds(Invariant::AllTracksAreSteady) { steady.all(|one| one) } else { steady.any(|one| one) }
     }
 }
 
 impl Track {
     /// The rounds that determine steady state; None if there are too few.
     pub fn window(&self) -> Option<Window> {
-        if holds(Rule::TheWindowMoves) {
+        if holds(Invariant::TheWindowMoves) {
             return Window::last(&self.values);
         }
         self.values.first_chunk().map(|&figures| Window { figures })

@@ -1,7 +1,7 @@
 //! Tests of the procedures on scripted devices.
 
 use super::*;
-use crate::planted::{Rule, broken};
+use crate::mutation::{Invariant, broken};
 use tailcut_base::Nanos;
 
 const MINUTE: Nanos = Nanos::secs(60);
@@ -99,7 +99,7 @@ fn all_that_is_tracked_has_to_be_steady() {
     let run = || ending(&carried_out(Test::Iops, conforming(), script)).1;
     // The ninth round matches the ones after it.
     assert_eq!(run(), 8..13);
-    assert_eq!(broken(Rule::AllTracksAreSteady, run), 0..5, "the test sees when one is enough");
+    assert_eq!(broken(Invariant::AllTracksAreSteady, run), 0..5, "the test sees when one is enough");
 }
 
 #[test]
@@ -107,7 +107,11 @@ fn the_window_moves_with_the_rounds() {
     let script = |_: &Cell, round: u32| if round == 0 { 3000 } else { 1000 };
     let run = || ending(&carried_out(Test::Throughput, conforming(), script));
     assert_eq!(run(), (Some(Ending::Steady), 1..6));
-    assert_eq!(broken(Rule::TheWindowMoves, run).0, Some(Ending::Rounds), "the test sees when it stands");
+    assert_eq!(
+        broken(Invariant::TheWindowMoves, run).0,
+        Some(Ending::Rounds),
+        "the test sees when it stands"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::order::Claim;
 use super::{Answer, Ask, Kind};
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror, Request};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use tailcut_base::{Op, Status};
 
@@ -80,7 +80,7 @@ impl Entry {
             issued: 0,
             in_flight: 0,
             trims,
-            flushes: ask.fua && trims && volatile_cache && holds(Rule::TrimsAreFlushed),
+            flushes: ask.fua && trims && volatile_cache && holds(Invariant::TrimsAreFlushed),
             status: Status::Success,
             edges: Default::default(),
             ask,
@@ -282,7 +282,7 @@ impl Entry {
     fn merge(&mut self, end: usize, mut data: Vec<Bytes>, pool: &mut Pool) {
         let Some((from, until)) = self.edge(end) else { panic!("a block that is not whole was read") };
         let at = self.edge_block(end) as usize;
-        if self.ask.kind == Kind::Write && holds(Rule::RestsOfBlocksStay) {
+        if self.ask.kind == Kind::Write && holds(Invariant::RestsOfBlocksStay) {
             let (old, new) = (data[0].as_slice(), self.ask.data[at].as_mut_slice());
             new[..from].copy_from_slice(&old[..from]);
             new[until..].copy_from_slice(&old[until..]);

@@ -16,7 +16,7 @@ pub mod order;
 
 use crate::block::Bytes;
 use crate::disk::{Disk, Request, Response};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use entry::{Entry, Work};
 use order::Order;
@@ -126,7 +126,7 @@ impl Unaligned {
         assert!(claim.first + claim.blocks <= self.disk.blocks, "a request lies within the disk");
         self.widened += u64::from(entry.is_widened());
         let id = self.place(entry);
-        if self.order.admits(claim) || !holds(Rule::OverlapsKeepOrder) {
+        if self.order.admits(claim) || !holds(Invariant::OverlapsKeepOrder) {
             self.order.start(claim);
             self.begin(id);
         } else {

@@ -64,7 +64,7 @@ impl ReorderingDisk {
     }
 }
 
-fn rig(random: &mut Stream, trims_to_zeros: bool) -> (Unaligned, ReorderingDisk) {
+fn harness(random: &mut Stream, trims_to_zeros: bool) -> (Unaligned, ReorderingDisk) {
     let depth = 1 + random.below(8) as u32;
     let most_blocks = 1 + random.below(6) as u32;
     let disk = Disk { blocks: BLOCKS, depth, most_blocks, volatile_cache: true, copies: 1 };
@@ -156,7 +156,7 @@ fn it_is_an_array_of_bytes() {
     for seed in 0..60 {
         let mut random = Stream::new(seed, "unaligned");
         let trims_to_zeros = random.below(2) == 0;
-        let (mut machine, mut whim) = rig(&mut random, trims_to_zeros);
+        let (mut machine, mut whim) = harness(&mut random, trims_to_zeros);
         let (mut pool, mut bytes, mut reads) = (Pool::default(), vec![0u8; BYTES], Expected::new());
         for name in 0..250 {
             let (offset, length) = somewhere(&mut random);
@@ -202,7 +202,7 @@ fn what_is_forced_is_durable_when_it_is_answered() {
     for seed in 0..200 {
         let mut random = Stream::new(seed, "forced");
         let trims_to_zeros = seed % 2 == 0;
-        let (mut machine, mut whim) = rig(&mut random, trims_to_zeros);
+        let (mut machine, mut whim) = harness(&mut random, trims_to_zeros);
         let (mut pool, mut reads) = (Pool::default(), Expected::new());
         let (offset, length) = somewhere(&mut random);
         let kind =
@@ -221,7 +221,7 @@ fn what_is_forced_is_durable_when_it_is_answered() {
 fn an_error_ends_a_request_and_holds_up_nobody() {
     for seed in 0..200 {
         let mut random = Stream::new(seed, "broken");
-        let (mut machine, mut whim) = rig(&mut random, true);
+        let (mut machine, mut whim) = harness(&mut random, true);
         let mut pool = Pool::default();
         whim.broken = Some(random.below(BLOCKS));
         let broken = whim.broken.map(|block| (block * BLOCK_BYTES) as usize);
@@ -255,7 +255,7 @@ fn an_error_ends_a_request_and_holds_up_nobody() {
 #[test]
 fn blocks_go_through_without_a_copy() {
     let mut random = Stream::new(1, "whole");
-    let (mut machine, mut whim) = rig(&mut random, true);
+    let (mut machine, mut whim) = harness(&mut random, true);
     let mut pool = Pool::default();
     machine.submit(ask(5, Kind::Write, 8192, &[3; 4096], &mut pool));
     let request = machine.next_request(&mut pool).expect("one request");

@@ -1,7 +1,7 @@
 //! Arrays for these tests, and checks of them.
 
+use crate::harness::Harness;
 use crate::model::same;
-use crate::rig::Rig;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::DriveId;
 use tailcut_host::array::{Array, ArrayConfig, LayoutKind};
@@ -76,31 +76,31 @@ pub fn without_token(array: &Array<Bytes>, drive: DriveId, request: &Request<Byt
 }
 
 /// A new array with an observer.
-pub fn rig(config: &ArrayConfig, seed: u64) -> Rig {
-    let mut rig = Rig::new(config, seed);
-    rig.watch = Some(without_token);
-    rig
+pub fn harness(config: &ArrayConfig, seed: u64) -> Harness {
+    let mut harness = Harness::new(config, seed);
+    harness.watch = Some(without_token);
+    harness
 }
 
 /// Once the array is idle, all copies of every block are equal.
-pub fn check_copies(rig: &mut Rig, copies: u32) {
-    check_copies_without(rig, copies, &[]);
+pub fn check_copies(harness: &mut Harness, copies: u32) {
+    check_copies_without(harness, copies, &[]);
 }
 
 /// Compares the copies on the remaining drives, excluding `lost`.
-pub fn check_copies_without(rig: &mut Rig, copies: u32, lost: &[usize]) {
-    let (drives, copies) = (rig.drives.len(), u64::from(copies));
-    let rows = (rig.data_end() - DATA) / (copies * CHUNK);
+pub fn check_copies_without(harness: &mut Harness, copies: u32, lost: &[usize]) {
+    let (drives, copies) = (harness.drives.len(), u64::from(copies));
+    let rows = (harness.data_end() - DATA) / (copies * CHUNK);
     let first = |index| DATA + index / CHUNK * copies * CHUNK + index % CHUNK;
-    let is_closed = drives.is_multiple_of(2) || rig.config.groups > 2;
+    let is_closed = drives.is_multiple_of(2) || harness.config.groups > 2;
     for drive in (0..drives).filter(|&drive| is_closed || drive + 1 < drives) {
         for block in (0..rows * CHUNK).map(first) {
             let places = (0..copies).map(|copy| ((drive + copy as usize) % drives, block + copy * CHUNK));
             let mut there = places.filter(|(drive, _)| !lost.contains(drive));
             let Some((one, at)) = there.next() else { continue };
             for (other, at_other) in there {
-                if !same(&rig.drives[one].get(at), &rig.drives[other].get(at_other)) {
-                    rig.wrong.push(format!("block {at} of drive {one} and its copy on {other} differ"));
+                if !same(&harness.drives[one].get(at), &harness.drives[other].get(at_other)) {
+                    harness.wrong.push(format!("block {at} of drive {one} and its copy on {other} differ"));
                 }
             }
         }
@@ -108,8 +108,8 @@ pub fn check_copies_without(rig: &mut Rig, copies: u32, lost: &[usize]) {
 }
 
 /// All violations, including requests sent without the token.
-pub fn wrong(mut rig: Rig) -> Vec<String> {
-    rig.wrong.append(&mut rig.seen);
-    rig.wrong.truncate(5);
-    rig.wrong
+pub fn wrong(mut harness: Harness) -> Vec<String> {
+    harness.wrong.append(&mut harness.seen);
+    harness.wrong.truncate(5);
+    harness.wrong
 }

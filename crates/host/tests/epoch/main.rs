@@ -3,11 +3,11 @@
 #[path = "../raid/drive.rs"]
 #[allow(dead_code)]
 mod drive;
+#[path = "../raid/harness.rs"]
+#[allow(dead_code)]
+mod harness;
 #[path = "../raid/model.rs"]
 mod model;
-#[path = "../raid/rig.rs"]
-#[allow(dead_code)]
-mod rig;
 
 mod bench;
 mod bounds;
@@ -16,5 +16,5 @@ mod control;
 mod copies;
 mod crashes;
 mod faults;
-mod planted;
+mod mutation;
 mod workload;

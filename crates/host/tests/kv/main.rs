@@ -4,9 +4,9 @@
 
 mod damage;
 mod disk;
+mod harness;
 mod model;
 mod opening;
 mod random;
 mod recovering;
-mod rig;
 mod wrong;

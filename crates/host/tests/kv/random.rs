@@ -1,6 +1,6 @@
 //! Random operations in any order, with occasional power loss.
 
-use crate::rig::{KEYS, Rig, settings};
+use crate::harness::{Harness, KEYS, settings};
 use tailcut_host::kv::{Append, Change, Content, Engine, Keep, Lookup, Put, Refused, Settings, State};
 
 pub fn cases() -> u32 {
@@ -10,13 +10,17 @@ pub fn cases() -> u32 {
 #[test]
 fn a_store_keeps_everything_whatever_happens() {
     for seed in 0..u64::from(cases()) {
-        let mut rig = Rig::new(settings(Keep::Everything), 16 * 140, seed % 2 == 0, seed);
+        let mut harness = Harness::new(settings(Keep::Everything), 16 * 140, seed % 2 == 0, seed);
         for round in 0..6 {
-            (0..2000).for_each(|_| rig.step());
-            rig.reopen(round % 3 != 2);
+            (0..2000).for_each(|_| harness.step());
+            harness.reopen(round % 3 != 2);
         }
-        (0..KEYS).for_each(|number| drop(rig.check(number, false)));
-        assert!(rig.engine.figures().reclaimed > 0 || rig.refused == 0, "{:?}", rig.engine.figures());
+        (0..KEYS).for_each(|number| drop(harness.check(number, false)));
+        assert!(
+            harness.engine.figures().reclaimed > 0 || harness.refused == 0,
+            "{:?}",
+            harness.engine.figures()
+        );
     }
 }
 
@@ -24,11 +28,11 @@ fn a_store_keeps_everything_whatever_happens() {
 #[test]
 fn a_store_that_always_makes_room_loses_nothing() {
     for seed in 0..u64::from(cases()) {
-        let mut rig = Rig::new(settings(Keep::Everything), 16 * 50, seed % 2 == 0, 5000 + seed);
+        let mut harness = Harness::new(settings(Keep::Everything), 16 * 50, seed % 2 == 0, 5000 + seed);
         for _ in 0..4 {
-            (0..3000).for_each(|_| rig.step());
-            assert!(rig.engine.figures().reclaimed > 0, "{:?}", rig.engine.figures());
-            rig.reopen(true);
+            (0..3000).for_each(|_| harness.step());
+            assert!(harness.engine.figures().reclaimed > 0, "{:?}", harness.engine.figures());
+            harness.reopen(true);
         }
     }
 }
@@ -40,13 +44,14 @@ fn power_that_is_lost_again_and_again_costs_nothing_that_was_durable() {
         let keep = if seed % 3 == 0 { Keep::WhatIsUsed } else { Keep::Everything };
         let blocks = if seed % 3 == 0 { 16 * 16 } else { 16 * 100 };
         let append = if seed % 6 < 3 { Append::AtOnce } else { Append::OnLeaving };
-        let mut rig = Rig::new(Settings { append, ..settings(keep) }, blocks, seed % 2 == 0, 2000 + seed);
+        let mut harness =
+            Harness::new(Settings { append, ..settings(keep) }, blocks, seed % 2 == 0, 2000 + seed);
         for round in 0..40 {
-            let most = [50, 700][rig.any_below(2) as usize];
-            (0..rig.any_below(most)).for_each(|_| rig.step());
-            rig.reopen(round % 8 != 7);
+            let most = [50, 700][harness.any_below(2) as usize];
+            (0..harness.any_below(most)).for_each(|_| harness.step());
+            harness.reopen(round % 8 != 7);
         }
-        early += rig.early;
+        early += harness.early;
     }
     assert!(early > 200 * u64::from(cases()), "only {early} commands were answered before all was found");
 }
@@ -55,13 +60,13 @@ fn power_that_is_lost_again_and_again_costs_nothing_that_was_durable() {
 fn a_cache_that_writes_at_once_keeps_what_it_has_room_for() {
     for seed in 0..u64::from(cases()) {
         let settings = Settings { append: Append::AtOnce, ..settings(Keep::WhatIsUsed) };
-        let mut rig = Rig::new(settings, 16 * 300, seed % 2 == 0, 3000 + seed);
-        rig.may_lose = false;
+        let mut harness = Harness::new(settings, 16 * 300, seed % 2 == 0, 3000 + seed);
+        harness.may_lose = false;
         for round in 0..10 {
-            (0..rig.any_below(300)).for_each(|_| rig.step());
-            rig.reopen(round % 4 != 3);
+            (0..harness.any_below(300)).for_each(|_| harness.step());
+            harness.reopen(round % 4 != 3);
         }
-        assert_eq!(rig.engine.figures().evicted, 0, "there was room");
+        assert_eq!(harness.engine.figures().evicted, 0, "there was room");
     }
 }
 
@@ -71,59 +76,59 @@ fn a_cache_never_returns_what_is_not_valid() {
     for seed in 0..u64::from(cases()) {
         let append = if seed % 4 < 2 { Append::AtOnce } else { Append::OnLeaving };
         let settings = Settings { append, ..settings(Keep::WhatIsUsed) };
-        let mut rig = Rig::new(settings, 16 * 16, seed % 2 == 0, 1000 + seed);
+        let mut harness = Harness::new(settings, 16 * 16, seed % 2 == 0, 1000 + seed);
         for round in 0..6 {
-            (0..4000).for_each(|_| rig.step());
-            reclaimed += rig.engine.figures().reclaimed;
-            rig.reopen(round % 3 != 2);
+            (0..4000).for_each(|_| harness.step());
+            reclaimed += harness.engine.figures().reclaimed;
+            harness.reopen(round % 3 != 2);
         }
-        hits += rig.hits;
+        hits += harness.hits;
     }
     assert!(reclaimed > 10 * u64::from(cases()) && hits > 1000 * u64::from(cases()), "{reclaimed} {hits}");
 }
 
 #[test]
 fn a_full_store_says_so_and_loses_nothing() {
-    let mut rig = Rig::new(settings(Keep::Everything), 16 * 40, true, 7);
+    let mut harness = Harness::new(settings(Keep::Everything), 16 * 40, true, 7);
     let mut written = 0;
-    while rig.refused == 0 {
-        rig.put(written);
-        rig.run(1);
+    while harness.refused == 0 {
+        harness.put(written);
+        harness.run(1);
         written += 1;
         assert!(written < 100_000, "a disk is full at some time");
     }
-    let (items, bytes) = (rig.engine.items(), 16 * 40 * 4096);
-    assert!(rig.model.bytes() > bytes / 2, "{} of {bytes}", rig.model.bytes());
-    (0..written).for_each(|number| drop(rig.check(number, false)));
-    assert_eq!(rig.misses, 0);
+    let (items, bytes) = (harness.engine.items(), 16 * 40 * 4096);
+    assert!(harness.model.bytes() > bytes / 2, "{} of {bytes}", harness.model.bytes());
+    (0..written).for_each(|number| drop(harness.check(number, false)));
+    assert_eq!(harness.misses, 0);
     // Refused changes were not written; once space is available, writes succeed again.
-    (0..written).step_by(2).for_each(|number| _ = rig.remove(number));
-    assert!(rig.engine.items() <= items / 2 + 1);
-    rig.settle();
-    let refused = rig.refused;
+    (0..written).step_by(2).for_each(|number| _ = harness.remove(number));
+    assert!(harness.engine.items() <= items / 2 + 1);
+    harness.settle();
+    let refused = harness.refused;
     (0..written / 4).for_each(|number| {
-        rig.put(number * 2);
-        rig.run(2);
+        harness.put(number * 2);
+        harness.run(2);
     });
-    assert_eq!(rig.refused, refused);
-    (0..written).for_each(|number| drop(rig.check(number, false)));
-    rig.reopen(false);
-    (0..written).for_each(|number| drop(rig.check(number, false)));
-    assert_eq!(rig.misses, 0);
+    assert_eq!(harness.refused, refused);
+    (0..written).for_each(|number| drop(harness.check(number, false)));
+    harness.reopen(false);
+    (0..written).for_each(|number| drop(harness.check(number, false)));
+    assert_eq!(harness.misses, 0);
 }
 
 /// Users write at full speed: every segment is written again as soon as it is free.
 #[test]
 fn a_store_with_room_never_says_that_it_is_full() {
     for seed in 0..cases() {
-        let mut rig = Rig::new(settings(Keep::Everything), 16 * 28, true, 7000 + u64::from(seed));
-        (0..KEYS).for_each(|number| rig.put(number));
+        let mut harness = Harness::new(settings(Keep::Everything), 16 * 28, true, 7000 + u64::from(seed));
+        (0..KEYS).for_each(|number| harness.put(number));
         for _ in 0..3000 {
-            let number = rig.any_below(KEYS);
-            rig.put(number);
-            assert_eq!(rig.refused, 0, "seed {seed}");
+            let number = harness.any_below(KEYS);
+            harness.put(number);
+            assert_eq!(harness.refused, 0, "seed {seed}");
         }
-        assert!(rig.engine.figures().reclaimed > 10, "seed {seed}: it has been used again and again");
+        assert!(harness.engine.figures().reclaimed > 10, "seed {seed}: it has been used again and again");
     }
 }
 
@@ -132,14 +137,14 @@ fn reads_that_fail_and_bytes_that_change_make_nothing_wrong() {
     let (mut failed, mut damaged) = (0, 0);
     for seed in 0..u64::from(cases()) {
         let keep = if seed % 2 == 0 { Keep::WhatIsUsed } else { Keep::Everything };
-        let mut rig = Rig::new(settings(keep), 16 * 60, false, 4000 + seed);
-        rig.disk.bad_reads = Some(7);
+        let mut harness = Harness::new(settings(keep), 16 * 60, false, 4000 + seed);
+        harness.disk.bad_reads = Some(7);
         for _ in 0..300 {
-            (0..60).for_each(|_| rig.step());
-            let (block, byte) = (2 + rig.any_below(16 * 60 - 2), rig.any_below(4096));
-            rig.disk.flip(block, byte as usize);
+            (0..60).for_each(|_| harness.step());
+            let (block, byte) = (2 + harness.any_below(16 * 60 - 2), harness.any_below(4096));
+            harness.disk.flip(block, byte as usize);
         }
-        let figures = rig.engine.figures();
+        let figures = harness.engine.figures();
         (failed, damaged) = (failed + figures.failed_reads, damaged + figures.damaged);
     }
     assert!(failed > 10 * u64::from(cases()) && damaged > 0, "{failed} {damaged}");

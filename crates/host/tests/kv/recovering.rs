@@ -1,7 +1,7 @@
 //! Commands between arbitrary steps of recovery, and power loss during recovery.
 
+use crate::harness::{Harness, settings};
 use crate::random::cases;
-use crate::rig::{Rig, settings};
 use proptest::prelude::*;
 use tailcut_host::kv::{Append, Keep, Settings};
 
@@ -54,7 +54,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
     (keeps, appends).prop_map(|(keep, append)| Settings { append, ..settings(keep) })
 }
 
-impl Rig {
+impl Harness {
     fn carry_out(&mut self, step: Step) {
         match step {
             Step::Put(key) => self.put(key),
@@ -96,43 +96,43 @@ proptest! {
     ) {
         // A cache's writes before the test reach flash at once in any case.
         let at_once = Settings { append: Append::AtOnce, ..settings };
-        let mut rig = Rig::new(at_once, 16 * 60, volatile_cache, seed);
+        let mut harness = Harness::new(at_once, 16 * 60, volatile_cache, seed);
         (0..before).for_each(|number| {
-            rig.put(number % 12);
-            rig.run(2);
+            harness.put(number % 12);
+            harness.run(2);
         });
-        rig.settings = settings;
-        rig.begin_again(seed % 2 == 0);
+        harness.settings = settings;
+        harness.begin_again(seed % 2 == 0);
         for step in steps {
             // Recovery advances only in steps of its own.
-            rig.recovers_every = u64::MAX;
-            rig.carry_out(step);
+            harness.recovers_every = u64::MAX;
+            harness.carry_out(step);
         }
-        rig.recovers_every = 1;
-        rig.check_all();
-        rig.settle();
-        rig.begin_again(true);
-        rig.check_all();
+        harness.recovers_every = 1;
+        harness.check_all();
+        harness.settle();
+        harness.begin_again(true);
+        harness.check_all();
     }
 }
 
 /// There is room for a tombstone, so the delete must not be refused.
 #[test]
 fn an_item_that_recovery_has_not_found_can_be_deleted() {
-    let mut rig =
-        Rig::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 16 * 60, true, 3);
+    let mut harness =
+        Harness::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 16 * 60, true, 3);
     for number in 0..300 {
-        rig.put(number % 100);
-        rig.run(2);
+        harness.put(number % 100);
+        harness.run(2);
     }
-    rig.sync();
-    rig.settle();
-    rig.recovers_every = u64::MAX;
-    rig.begin_again(true);
-    assert!(rig.engine.recovered().is_some(), "nothing is recovered yet");
+    harness.sync();
+    harness.settle();
+    harness.recovers_every = u64::MAX;
+    harness.begin_again(true);
+    assert!(harness.engine.recovered().is_some(), "nothing is recovered yet");
     for number in 0..100 {
-        assert!(rig.remove(number), "item {number}");
+        assert!(harness.remove(number), "item {number}");
     }
-    rig.recovers_every = 1;
-    rig.check_all();
+    harness.recovers_every = 1;
+    harness.check_all();
 }

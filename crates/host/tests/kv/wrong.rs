@@ -2,8 +2,8 @@
 //! never to a value that was not written for its key.
 
 use crate::damage::{SEGMENT, SEGMENTS, Store, closed};
+use crate::harness::settings;
 use crate::random::cases;
-use crate::rig::settings;
 use proptest::prelude::*;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::kv::hash::KeyHash;

@@ -1,31 +1,31 @@
 //! Power cuts: durable data survives, other data may or may not, and a read never returns anything else.
 
-use crate::rig::{LAYOUTS, Rig, cases, config};
+use crate::harness::{Harness, LAYOUTS, cases, config};
 use tailcut_base::Op;
 use tailcut_host::array::ArrayConfig;
 
 /// Repeatedly runs random requests, cuts power at a random event, reopens and compares; sometimes also cuts
 /// power during recovery.
-pub fn lives(rig: &mut Rig, lives: u64, requests: u64, weights: [u64; 4]) {
+pub fn lives(harness: &mut Harness, lives: u64, requests: u64, weights: [u64; 4]) {
     for _ in 0..lives {
-        let region = rig.blocks();
-        let requests = rig.random.below(requests);
-        rig.run(requests, 16, region, weights);
-        for _ in 0..rig.random.below(30) {
-            rig.step();
+        let region = harness.blocks();
+        let requests = harness.random.below(requests);
+        harness.run(requests, 16, region, weights);
+        for _ in 0..harness.random.below(30) {
+            harness.step();
         }
-        rig.cut();
-        while rig.random.chance_ppm(300_000) {
-            rig.begin_open();
-            for _ in 0..rig.random.below(1500) {
-                if !rig.array.is_ready() {
-                    rig.step();
+        harness.cut();
+        while harness.random.chance_ppm(300_000) {
+            harness.begin_open();
+            for _ in 0..harness.random.below(1500) {
+                if !harness.array.is_ready() {
+                    harness.step();
                 }
             }
-            rig.cut();
+            harness.cut();
         }
-        rig.open();
-        rig.check_survivors();
+        harness.open();
+        harness.check_survivors();
     }
 }
 
@@ -33,9 +33,9 @@ pub fn lives(rig: &mut Rig, lives: u64, requests: u64, weights: [u64; 4]) {
 fn what_was_durable_survives_power_cuts() {
     for (layout, groups, width) in LAYOUTS {
         for seed in cases(3) {
-            let mut rig = Rig::create(config(layout, groups, width), 600, seed);
-            lives(&mut rig, 8, 2500, [60, 5, 10, 5]);
-            assert_eq!(rig.failures, []);
+            let mut harness = Harness::create(config(layout, groups, width), 600, seed);
+            lives(&mut harness, 8, 2500, [60, 5, 10, 5]);
+            assert_eq!(harness.failures, []);
         }
     }
 }
@@ -44,11 +44,11 @@ fn what_was_durable_survives_power_cuts() {
 fn a_full_array_survives_power_cuts_while_it_collects() {
     for (layout, groups, width) in LAYOUTS {
         for seed in cases(2) {
-            let mut rig = Rig::create(config(layout, groups, width), 600, seed);
-            let region = rig.blocks();
-            rig.run(2 * region, 16, region, [1, 0, 0, 0]);
-            lives(&mut rig, 8, 800, [60, 5, 0, 1]);
-            assert_eq!(rig.failures, []);
+            let mut harness = Harness::create(config(layout, groups, width), 600, seed);
+            let region = harness.blocks();
+            harness.run(2 * region, 16, region, [1, 0, 0, 0]);
+            lives(&mut harness, 8, 800, [60, 5, 0, 1]);
+            assert_eq!(harness.failures, []);
         }
     }
 }
@@ -62,9 +62,9 @@ fn a_small_script_survives_a_cut_at_every_step() {
 
 /// Runs a small script once per event of its execution, cutting power at that event.
 pub fn cut_at_every_step(config: &ArrayConfig) {
-    let script = |rig: &mut Rig, stop: u64| {
-        let steps = rig.steps;
-        let done = |rig: &Rig| rig.steps - steps >= stop;
+    let script = |harness: &mut Harness, stop: u64| {
+        let steps = harness.steps;
+        let done = |harness: &Harness| harness.steps - steps >= stop;
         for (op, block, blocks, fua) in [
             (Op::Write, 0, 9, false),
             (Op::Write, 3, 1, true),
@@ -76,20 +76,20 @@ pub fn cut_at_every_step(config: &ArrayConfig) {
             (Op::Flush, 0, 0, false),
             (Op::Write, 8, 2, false),
         ] {
-            rig.submit(op, block, blocks, fua);
+            harness.submit(op, block, blocks, fua);
             for _ in 0..6 {
-                if done(rig) || !rig.step() {
+                if done(harness) || !harness.step() {
                     break;
                 }
             }
         }
-        while !done(rig) && rig.in_flight() > 0 && rig.step() {}
-        done(rig)
+        while !done(harness) && harness.in_flight() > 0 && harness.step() {}
+        done(harness)
     };
     for stop in 0.. {
-        let mut rig = Rig::create(config.clone(), 500, stop);
-        let stopped = script(&mut rig, stop);
-        rig.cut_and_open();
+        let mut harness = Harness::create(config.clone(), 500, stop);
+        let stopped = script(&mut harness, stop);
+        harness.cut_and_open();
         if !stopped {
             break;
         }
@@ -101,12 +101,12 @@ fn recovery_reads_no_more_than_was_written_since_the_checkpoint() {
     for (layout, groups, width) in LAYOUTS {
         let mut config = config(layout, groups, width);
         config.log.checkpoint_every = 100_000;
-        let mut rig = Rig::create(config, 2000, 5);
-        let region = rig.blocks() / 2;
-        rig.run(region, 16, region, [20, 0, 1, 1]);
-        rig.settle();
-        rig.cut_and_open();
-        let report = rig.array.recovery_report().expect("it was opened");
+        let mut harness = Harness::create(config, 2000, 5);
+        let region = harness.blocks() / 2;
+        harness.run(region, 16, region, [20, 0, 1, 1]);
+        harness.settle();
+        harness.cut_and_open();
+        let report = harness.array.recovery_report().expect("it was opened");
         let rows = 2000 / 16 * u64::from(groups);
         // Writes wait for a checkpoint before it is four intervals old; rows being collected and open rows
         // come on top.

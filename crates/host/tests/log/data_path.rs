@@ -1,6 +1,6 @@
 //! Reads and writes without faults.
 
-use crate::rig::{LAYOUTS, Rig, cases, config};
+use crate::harness::{Harness, LAYOUTS, cases, config};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;
@@ -9,14 +9,14 @@ use tailcut_host::array::log::VictimChoice;
 #[test]
 fn a_write_at_low_load_goes_out_at_once_and_alone() {
     for (layout, groups, width) in LAYOUTS {
-        let mut rig = Rig::fresh(config(layout, groups, width), 1000, 1);
-        rig.write(5, 1);
-        let writes: u64 = rig.machines.iter().map(|machine| machine.writes).sum();
+        let mut harness = Harness::fresh(config(layout, groups, width), 1000, 1);
+        harness.write(5, 1);
+        let writes: u64 = harness.machines.iter().map(|machine| machine.writes).sum();
         // With two or more data drives, the stripe is incomplete and its parity waits.
         assert_eq!(writes, 1, "{layout}");
-        rig.settle();
-        assert!(rig.submit(Op::Read, 4, 3, false));
-        rig.settle();
+        harness.settle();
+        assert!(harness.submit(Op::Read, 4, 3, false));
+        harness.settle();
     }
 }
 
@@ -24,12 +24,12 @@ fn a_write_at_low_load_goes_out_at_once_and_alone() {
 fn every_read_returns_the_last_write_under_random_load() {
     for (layout, groups, width) in LAYOUTS {
         for seed in cases(2) {
-            let mut rig = Rig::fresh(config(layout, groups, width), 900, seed);
-            let region = rig.blocks();
-            rig.run(6000, 24, region, [60, 30, 5, 5]);
-            rig.settle();
-            rig.read_all();
-            let figures = rig.figures();
+            let mut harness = Harness::fresh(config(layout, groups, width), 900, seed);
+            let region = harness.blocks();
+            harness.run(6000, 24, region, [60, 30, 5, 5]);
+            harness.settle();
+            harness.read_all();
+            let figures = harness.figures();
             assert!(figures.rows_collected > 20, "{layout}: {figures:?}");
         }
     }
@@ -39,16 +39,16 @@ fn every_read_returns_the_last_write_under_random_load() {
 fn a_full_array_is_overwritten_at_random_for_ever() {
     for (layout, groups, width) in LAYOUTS {
         for seed in cases(2) {
-            let mut rig = Rig::fresh(config(layout, groups, width), 600, seed);
-            let region = rig.blocks();
+            let mut harness = Harness::fresh(config(layout, groups, width), 600, seed);
+            let region = harness.blocks();
             for block in 0..region {
-                while !rig.submit(Op::Write, block, 1, false) {
-                    assert!(rig.step());
+                while !harness.submit(Op::Write, block, 1, false) {
+                    assert!(harness.step());
                 }
             }
-            rig.run(2 * region, 32, region, [100, 0, 0, 1]);
-            rig.settle();
-            rig.read_all();
+            harness.run(2 * region, 32, region, [100, 0, 0, 1]);
+            harness.settle();
+            harness.read_all();
         }
     }
 }
@@ -60,12 +60,12 @@ fn every_choice_of_victims_keeps_a_full_array_going() {
         let mut config = config(LayoutKind::LogRaid5, 1, 3);
         config.log.victim = choice;
         config.log.victim_slack = 0;
-        let mut rig = Rig::fresh(config, 800, 2);
-        let region = rig.blocks();
-        rig.run(4 * region, 32, region, [1, 0, 0, 0]);
-        rig.settle();
-        rig.read_all();
-        moved.push((rig.figures().moved_blocks, choice));
+        let mut harness = Harness::fresh(config, 800, 2);
+        let region = harness.blocks();
+        harness.run(4 * region, 32, region, [1, 0, 0, 0]);
+        harness.settle();
+        harness.read_all();
+        moved.push((harness.figures().moved_blocks, choice));
     }
     moved.sort_unstable();
     // With rows as small as these, few victims gain in any case, and every policy chooses among them, so the

@@ -1,15 +1,15 @@
 //! Log-RAID and SWAN against a naive model: the data that reads return, the data that survives a power cut,
 //! and operations that must never happen.
 
+mod harness;
 mod machine;
 mod model;
-mod rig;
 
 mod checksums;
 mod copies;
 mod crash;
 mod data_path;
 mod failures;
-mod planted;
+mod mutation;
 mod swan;
 mod tokens;

@@ -1,6 +1,6 @@
 //! Contended drives, which decline reads: which other blocks are read instead, and that the data is correct.
 
-use crate::rig::{Rig, config};
+use crate::harness::{Harness, config};
 use crate::workload::{LAYOUTS, seeds};
 use tailcut_base::Op;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
@@ -13,22 +13,22 @@ fn rows() -> ArrayConfig {
 }
 
 /// A written, idle array with these drives contended.
-fn taken(drives: &[usize]) -> Rig {
-    let mut rig = Rig::fresh(&rows(), 1);
-    rig.submit(Op::Write, 0, 12, false);
-    rig.rest();
-    drives.iter().for_each(|&drive| rig.drives[drive].is_taken = true);
-    rig
+fn taken(drives: &[usize]) -> Harness {
+    let mut harness = Harness::fresh(&rows(), 1);
+    harness.submit(Op::Write, 0, 12, false);
+    harness.rest();
+    drives.iter().for_each(|&drive| harness.drives[drive].is_taken = true);
+    harness
 }
 
 /// Number of reads on each drive for one request.
-fn reads(rig: &mut Rig, op: Op, block: u64, blocks: u32) -> Vec<u64> {
-    let before: Vec<u64> = rig.drives.iter().map(|drive| drive.reads).collect();
-    rig.submit(op, block, blocks, false);
-    rig.rest();
-    rig.check_parity();
-    rig.is_right();
-    rig.drives.iter().zip(before).map(|(drive, before)| drive.reads - before).collect()
+fn reads(harness: &mut Harness, op: Op, block: u64, blocks: u32) -> Vec<u64> {
+    let before: Vec<u64> = harness.drives.iter().map(|drive| drive.reads).collect();
+    harness.submit(op, block, blocks, false);
+    harness.rest();
+    harness.check_parity();
+    harness.is_right();
+    harness.drives.iter().zip(before).map(|(drive, before)| drive.reads - before).collect()
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn of_a_row_with_one_drive_taken_only_what_is_missing_is_read_beside() {
 fn of_two_taken_drives_one_is_done_without() {
     for (block, blocks) in [(0, 3), (0, 1), (1, 2), (0, 12)] {
         for other in [1, 3] {
-            let mut rig = taken(&[0, other]);
-            let read = reads(&mut rig, Op::Read, block, blocks);
+            let mut harness = taken(&[0, other]);
+            let read = reads(&mut harness, Op::Read, block, blocks);
             let rows = u64::from(blocks.div_ceil(3));
             assert!(read[0].min(read[other]) == 0 || blocks == 12, "{read:?}");
             assert!(read.iter().sum::<u64>() <= 3 * rows, "no more than a row without one: {read:?}");
@@ -70,26 +70,26 @@ fn writes_read_what_is_free() {
 
 /// Reads rows that are being written while one of their drives is contended.
 pub fn rows_under_way(seed: u64) -> Vec<String> {
-    let mut rig = Rig::fresh(&rows(), seed);
-    rig.submit(Op::Write, 0, 12, false);
-    rig.rest();
-    rig.drives[1].is_taken = true;
+    let mut harness = Harness::fresh(&rows(), seed);
+    harness.submit(Op::Write, 0, 12, false);
+    harness.rest();
+    harness.drives[1].is_taken = true;
     for _ in 0..20 {
-        let block = 3 * rig.stream.below(4);
-        rig.submit(Op::Write, block, 1, false);
-        rig.submit(Op::Read, block + 1, 1, false);
-        rig.submit(Op::Write, block + 2, 1, false);
-        rig.submit(Op::Read, block, 3, false);
-        if rig.stream.below(2) == 0 {
-            rig.submit(Op::Write, block + 1, 1, false);
+        let block = 3 * harness.stream.below(4);
+        harness.submit(Op::Write, block, 1, false);
+        harness.submit(Op::Read, block + 1, 1, false);
+        harness.submit(Op::Write, block + 2, 1, false);
+        harness.submit(Op::Read, block, 3, false);
+        if harness.stream.below(2) == 0 {
+            harness.submit(Op::Write, block + 1, 1, false);
         }
-        while rig.in_flight() > 6 {
-            assert!(rig.step());
+        while harness.in_flight() > 6 {
+            assert!(harness.step());
         }
     }
-    rig.rest();
-    rig.check_parity();
-    rig.wrong
+    harness.rest();
+    harness.check_parity();
+    harness.wrong
 }
 
 #[test]
@@ -106,18 +106,18 @@ fn arrays_whose_drives_are_often_taken_are_right() {
             for (drives, chunk) in [(3, 1), (4, 4), (5, 3)] {
                 let mut config = config(layout, drives);
                 (config.reads, config.raid.chunk) = (ReadPolicy::FailFast, chunk * 4096);
-                let mut rig = Rig::new(&config, seed);
+                let mut harness = Harness::new(&config, seed);
                 for _ in 0..3 {
-                    for drive in &mut rig.drives {
-                        drive.is_often_taken = rig.stream.below(2) == 0;
-                        drive.is_taken = rig.stream.below(3) == 0;
+                    for drive in &mut harness.drives {
+                        drive.is_often_taken = harness.stream.below(2) == 0;
+                        drive.is_taken = harness.stream.below(3) == 0;
                     }
-                    rig.work(120, 1 + (seed as usize * 7) % 40);
+                    harness.work(120, 1 + (seed as usize * 7) % 40);
                 }
-                rig.rest();
-                rig.check_parity();
-                rig.is_right();
-                assert_eq!(rig.array.core().reads.counts().lost, 0);
+                harness.rest();
+                harness.check_parity();
+                harness.is_right();
+                assert_eq!(harness.array.core().reads.counts().lost, 0);
             }
         }
     }
@@ -128,21 +128,21 @@ fn taken_drives_that_are_lost_or_corrupt_are_read_around() {
     for seed in seeds(30) {
         let mut config = rows();
         config.raid.chunk = 4096 << (seed % 3);
-        let mut rig = Rig::new(&config, seed);
-        rig.work(60, 8);
-        rig.rest();
+        let mut harness = Harness::new(&config, seed);
+        harness.work(60, 8);
+        harness.rest();
         let (drive, other) = (seed as usize % 4, (seed as usize + 1) % 4);
-        rig.drives[other].is_taken = true;
-        let start = rig.data_start();
+        harness.drives[other].is_taken = true;
+        let start = harness.data_start();
         if seed % 2 == 0 {
-            (start..start + 8).for_each(|block| rig.drives[drive].corrupt(block));
+            (start..start + 8).for_each(|block| harness.drives[drive].corrupt(block));
         } else {
-            rig.drives[drive].is_gone = true;
+            harness.drives[drive].is_gone = true;
         }
         for block in 0..24 {
-            rig.submit(Op::Read, block, 1 + (block % 5) as u32, false);
+            harness.submit(Op::Read, block, 1 + (block % 5) as u32, false);
         }
-        rig.rest();
-        rig.is_right();
+        harness.rest();
+        harness.is_right();
     }
 }

@@ -1,6 +1,6 @@
 //! Power cuts, with and without drive loss.
 
-use crate::rig::{Rig, config};
+use crate::harness::{Harness, config};
 use crate::workload::{LAYOUTS, seeds};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
@@ -11,34 +11,34 @@ use tailcut_host::array::raid::WriteHole;
 pub fn random_cut(layout: LayoutKind, hole: WriteHole, seed: u64, lose: bool) -> Vec<String> {
     let mut config = config(layout, 3 + (seed % 3) as u32);
     config.raid.write_hole = hole;
-    let mut rig = Rig::new(&config, seed);
+    let mut harness = Harness::new(&config, seed);
     for round in 0..3 {
-        rig.work(10 + (seed as usize * 31) % 90, 1 + seed as usize % 30);
-        for _ in 0..rig.stream.below(40) {
-            rig.step();
+        harness.work(10 + (seed as usize * 31) % 90, 1 + seed as usize % 30);
+        for _ in 0..harness.stream.below(40) {
+            harness.step();
         }
-        let lost = (seed + round) as usize % rig.drives.len();
+        let lost = (seed + round) as usize % harness.drives.len();
         let lost: &[usize] = if lose && round == 2 { &[lost] } else { &[] };
         // The superblock holds the settings with which the array was created.
-        rig.config.raid.chunk = if seed.is_multiple_of(2) { 4 << 12 } else { 1 << 20 };
-        rig = rig.cut(lost);
-        if rig.stream.below(3) == 0 {
+        harness.config.raid.chunk = if seed.is_multiple_of(2) { 4 << 12 } else { 1 << 20 };
+        harness = harness.cut(lost);
+        if harness.stream.below(3) == 0 {
             // Once more, during recovery.
-            for _ in 0..rig.stream.below(60) {
-                rig.step();
+            for _ in 0..harness.stream.below(60) {
+                harness.step();
             }
-            rig = rig.cut(&[]);
+            harness = harness.cut(&[]);
         }
-        rig.until_ready();
-        rig.settle();
+        harness.until_ready();
+        harness.settle();
         if lost.is_empty() {
-            rig.rest();
-            rig.check_parity();
+            harness.rest();
+            harness.check_parity();
         }
     }
-    rig.work(50, 8);
-    rig.rest();
-    rig.wrong
+    harness.work(50, 8);
+    harness.rest();
+    harness.wrong
 }
 
 #[test]
@@ -66,26 +66,26 @@ fn with_a_journal_they_survive_the_loss_of_a_drive_at_the_same_time() {
 /// A short script: flushed data, then overwrites of part of it; `steps` events later the power is cut, and
 /// the drive `lost` fails. Returns all violations; None if the script finished earlier.
 pub fn script(layout: LayoutKind, steps: u64, lost: Option<usize>, seed: u64) -> Option<Vec<String>> {
-    let mut rig = Rig::new(&config(layout, 3), seed);
-    rig.submit(Op::Write, 0, 8, false);
-    rig.rest();
-    rig.submit(Op::Flush, 0, 0, false);
-    rig.rest();
-    rig.submit(Op::Write, 1, 1, false);
-    rig.submit(Op::Write, 2, 5, true);
-    rig.submit(Op::Trim, 6, 1, false);
-    rig.submit(Op::Write, 1, 2, false);
-    rig.submit(Op::Flush, 0, 0, false);
+    let mut harness = Harness::new(&config(layout, 3), seed);
+    harness.submit(Op::Write, 0, 8, false);
+    harness.rest();
+    harness.submit(Op::Flush, 0, 0, false);
+    harness.rest();
+    harness.submit(Op::Write, 1, 1, false);
+    harness.submit(Op::Write, 2, 5, true);
+    harness.submit(Op::Trim, 6, 1, false);
+    harness.submit(Op::Write, 1, 2, false);
+    harness.submit(Op::Flush, 0, 0, false);
     for _ in 0..steps {
-        if !rig.step() {
+        if !harness.step() {
             return None;
         }
     }
-    let mut rig = rig.cut(lost.as_slice());
-    rig.until_ready();
-    rig.settle();
-    rig.rest();
-    Some(rig.wrong)
+    let mut harness = harness.cut(lost.as_slice());
+    harness.until_ready();
+    harness.settle();
+    harness.rest();
+    Some(harness.wrong)
 }
 
 #[test]
@@ -108,16 +108,16 @@ fn a_script_survives_a_power_cut_at_every_step() {
 fn recovery_survives_a_power_cut_at_every_step() {
     for lost in [None, Some(0), Some(2)] {
         for steps in 0.. {
-            let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), 5);
-            rig.work(60, 12);
-            (0..10).for_each(|_| _ = rig.step());
-            let mut rig = rig.cut(&[]);
-            (0..steps).for_each(|_| _ = rig.step());
-            let was_ready = rig.array.is_ready();
-            let mut rig = rig.cut(lost.as_slice());
-            rig.until_ready();
-            rig.settle();
-            rig.is_right();
+            let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), 5);
+            harness.work(60, 12);
+            (0..10).for_each(|_| _ = harness.step());
+            let mut harness = harness.cut(&[]);
+            (0..steps).for_each(|_| _ = harness.step());
+            let was_ready = harness.array.is_ready();
+            let mut harness = harness.cut(lost.as_slice());
+            harness.until_ready();
+            harness.settle();
+            harness.is_right();
             if was_ready {
                 assert!(steps > 10);
                 break;
@@ -131,20 +131,20 @@ fn recovery_survives_a_power_cut_at_every_step() {
 #[test]
 fn a_drive_that_was_left_behind_does_not_count_when_it_is_back() {
     for seed in seeds(60) {
-        let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), seed);
-        rig.work(60, 12);
+        let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), seed);
+        harness.work(60, 12);
         let lost = (seed % 4) as usize;
-        rig.drives[lost].is_gone = true;
-        rig.work(seed as usize % 7 * 3, 12);
-        (0..seed % 11 * 2).for_each(|_| _ = rig.step());
-        rig.drives[lost].is_gone = false;
-        let mut rig = rig.cut(&[]);
-        rig.until_ready();
-        rig.settle();
-        rig.rest();
-        if rig.array.condition() == tailcut_host::array::Condition::Optimal {
-            rig.check_parity();
+        harness.drives[lost].is_gone = true;
+        harness.work(seed as usize % 7 * 3, 12);
+        (0..seed % 11 * 2).for_each(|_| _ = harness.step());
+        harness.drives[lost].is_gone = false;
+        let mut harness = harness.cut(&[]);
+        harness.until_ready();
+        harness.settle();
+        harness.rest();
+        if harness.array.condition() == tailcut_host::array::Condition::Optimal {
+            harness.check_parity();
         }
-        assert!(rig.wrong.is_empty(), "seed {seed}: {:#?}", rig.wrong);
+        assert!(harness.wrong.is_empty(), "seed {seed}: {:#?}", harness.wrong);
     }
 }

@@ -1,6 +1,6 @@
 //! Drives that are lost, return wrong data or refuse writes; rebuilding and scrubbing.
 
-use crate::rig::{Rig, config};
+use crate::harness::{Harness, config};
 use crate::workload::seeds;
 use tailcut_base::ids::Id;
 use tailcut_base::{Op, Status};
@@ -15,20 +15,20 @@ fn a_drive_may_be_lost_at_any_moment() {
     for layout in LAYOUTS {
         for seed in seeds(12) {
             for refuses in [false, true] {
-                let mut rig = Rig::new(&config(layout, 4), seed);
-                rig.work(30 + seed as usize % 50, 20);
+                let mut harness = Harness::new(&config(layout, 4), seed);
+                harness.work(30 + seed as usize % 50, 20);
                 let lost = seed as usize % 4;
-                let drive = &mut rig.drives[lost];
+                let drive = &mut harness.drives[lost];
                 (drive.is_gone, drive.refuses) = (!refuses, refuses);
-                rig.work(200, 20);
-                rig.rest();
-                let all = rig.array.disk().blocks;
+                harness.work(200, 20);
+                harness.rest();
+                let all = harness.array.disk().blocks;
                 (0..all).for_each(|block| {
-                    rig.submit(Op::Read, block, 1, false);
-                    rig.rest();
+                    harness.submit(Op::Read, block, 1, false);
+                    harness.rest();
                 });
-                rig.is_right();
-                assert!(matches!(rig.array.condition(), Condition::Degraded { .. }));
+                harness.is_right();
+                assert!(matches!(harness.array.condition(), Condition::Degraded { .. }));
             }
         }
     }
@@ -38,39 +38,39 @@ fn a_drive_may_be_lost_at_any_moment() {
 pub fn rebuild(layout: LayoutKind, seed: u64) -> Vec<String> {
     let mut config = config(layout, 4);
     config.background_rate = 200_000_000 * (seed % 2);
-    let mut rig = Rig::new(&config, seed);
-    rig.work(60, 16);
+    let mut harness = Harness::new(&config, seed);
+    harness.work(60, 16);
     let lost = (seed / 2) as usize % 4;
-    rig.drives[lost].is_gone = true;
-    rig.work(60, 16);
-    while rig.array.core().drives.is_present(DriveId::at(lost)) {
-        rig.submit(Op::Write, 0, 20, false);
-        rig.step();
+    harness.drives[lost].is_gone = true;
+    harness.work(60, 16);
+    while harness.array.core().drives.is_present(DriveId::at(lost)) {
+        harness.submit(Op::Write, 0, 20, false);
+        harness.step();
     }
-    rig.replace(lost);
-    assert!(rig.array.raid().unwrap().progress(Task::Rebuild(DriveId::at(lost))).is_some());
-    rig.work(100, 16);
-    rig.rest();
-    assert_eq!(rig.array.condition(), Condition::Optimal);
-    rig.check_parity();
-    let all = rig.array.disk().blocks;
+    harness.replace(lost);
+    assert!(harness.array.raid().unwrap().progress(Task::Rebuild(DriveId::at(lost))).is_some());
+    harness.work(100, 16);
+    harness.rest();
+    assert_eq!(harness.array.condition(), Condition::Optimal);
+    harness.check_parity();
+    let all = harness.array.disk().blocks;
     for block in 0..all {
-        rig.submit(Op::Read, block, 1, false);
-        rig.rest();
+        harness.submit(Op::Read, block, 1, false);
+        harness.rest();
     }
-    rig.array.scrub(rig.now);
-    rig.submit(Op::Flush, 0, 0, false);
-    rig.rest();
-    let report = rig.array.raid().unwrap().scrub_report();
+    harness.array.scrub(harness.now);
+    harness.submit(Op::Flush, 0, 0, false);
+    harness.rest();
+    let report = harness.array.raid().unwrap().scrub_report();
     assert_eq!(report.stripes, 6);
     if (report.corrupt_blocks, report.parity_mismatches, report.not_rebuilt) != (0, 0, 0) {
-        rig.wrong.push(format!("{report:?}"));
+        harness.wrong.push(format!("{report:?}"));
     }
     // The drive counts from now on: another one may fail, together with the power.
-    let mut rig = rig.cut(&[(lost + 1) % 4]);
-    rig.until_ready();
-    rig.settle();
-    rig.wrong
+    let mut harness = harness.cut(&[(lost + 1) % 4]);
+    harness.until_ready();
+    harness.settle();
+    harness.wrong
 }
 
 #[test]
@@ -86,23 +86,23 @@ fn a_replaced_drive_is_filled_while_the_array_serves() {
 /// A block is written, its parity drive is lost, the block is written again, and the drive is replaced. Then
 /// power is cut and another drive fails: the journal still has the first write with its parity.
 pub fn journal_of_a_predecessor(seed: u64) -> Vec<String> {
-    let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), seed);
-    rig.submit(Op::Write, 0, 1, true);
-    rig.rest();
+    let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), seed);
+    harness.submit(Op::Write, 0, 1, true);
+    harness.rest();
     // The first stripe has its parity on the last drive.
-    rig.drives[3].is_gone = true;
-    rig.submit(Op::Read, 0, rig.array.disk().blocks as u32, false);
-    rig.rest();
-    assert!(!rig.array.core().drives.is_present(DriveId::new(3)));
-    rig.submit(Op::Write, 0, 1, true);
-    rig.rest();
-    rig.replace(3);
-    rig.rest();
-    assert_eq!(rig.array.condition(), Condition::Optimal);
-    let mut rig = rig.cut(&[1]);
-    rig.until_ready();
-    rig.settle();
-    rig.wrong
+    harness.drives[3].is_gone = true;
+    harness.submit(Op::Read, 0, harness.array.disk().blocks as u32, false);
+    harness.rest();
+    assert!(!harness.array.core().drives.is_present(DriveId::new(3)));
+    harness.submit(Op::Write, 0, 1, true);
+    harness.rest();
+    harness.replace(3);
+    harness.rest();
+    assert_eq!(harness.array.condition(), Condition::Optimal);
+    let mut harness = harness.cut(&[1]);
+    harness.until_ready();
+    harness.settle();
+    harness.wrong
 }
 
 #[test]
@@ -118,22 +118,22 @@ fn a_drive_that_was_filled_is_not_overwritten_from_the_journal() {
 /// which may have held the other copy of the second write.
 pub fn journal_of_one_copy(seed: u64) -> Vec<String> {
     let (spoiled, lost) = ((seed % 4) as usize, (seed % 4 + 1 + seed / 4 % 3) as usize % 4);
-    let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), seed);
+    let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), seed);
     for _ in 0..2 {
-        rig.submit(Op::Write, 0, 1, true);
-        rig.rest();
-        rig.submit(Op::Flush, 0, 0, false);
-        rig.rest();
+        harness.submit(Op::Write, 0, 1, true);
+        harness.rest();
+        harness.submit(Op::Flush, 0, 0, false);
+        harness.rest();
     }
-    for block in rig.array.core().usable().start..rig.data_start() {
-        rig.drives[spoiled].corrupt(block);
+    for block in harness.array.core().usable().start..harness.data_start() {
+        harness.drives[spoiled].corrupt(block);
     }
-    rig.scrub();
-    rig.rest();
-    let mut rig = rig.cut(&[lost]);
-    rig.until_ready();
-    rig.settle();
-    rig.wrong
+    harness.scrub();
+    harness.rest();
+    let mut harness = harness.cut(&[lost]);
+    harness.until_ready();
+    harness.settle();
+    harness.wrong
 }
 
 #[test]
@@ -147,28 +147,28 @@ fn a_scrub_leaves_nothing_to_be_replayed_by_half() {
 #[test]
 fn a_rebuild_survives_power_cuts() {
     for seed in seeds(10) {
-        let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), seed);
-        rig.work(60, 16);
-        rig.drives[1].is_gone = true;
-        rig.submit(Op::Write, 0, 40, false);
-        rig.rest();
-        rig.replace(1);
+        let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), seed);
+        harness.work(60, 16);
+        harness.drives[1].is_gone = true;
+        harness.submit(Op::Write, 0, 40, false);
+        harness.rest();
+        harness.replace(1);
         for _ in 0..20 + seed % 20 * 7 {
-            rig.step();
+            harness.step();
         }
-        let mut rig = rig.cut(&[]);
-        rig.until_ready();
-        rig.settle();
-        rig.rest();
-        if !rig.array.core().drives.is_present(DriveId::new(1)) {
+        let mut harness = harness.cut(&[]);
+        harness.until_ready();
+        harness.settle();
+        harness.rest();
+        if !harness.array.core().drives.is_present(DriveId::new(1)) {
             // Power was cut before the new drive recorded its membership.
-            rig.replace(1);
-            rig.rest();
+            harness.replace(1);
+            harness.rest();
         }
-        rig.is_right();
-        assert_eq!(rig.array.condition(), Condition::Optimal, "seed {seed}");
-        rig.check_parity();
-        rig.is_right();
+        harness.is_right();
+        assert_eq!(harness.array.condition(), Condition::Optimal, "seed {seed}");
+        harness.check_parity();
+        harness.is_right();
     }
 }
 
@@ -176,25 +176,25 @@ fn a_rebuild_survives_power_cuts() {
 fn with_two_drives_lost_nothing_hangs() {
     for layout in LAYOUTS {
         for seed in seeds(12) {
-            let mut rig = Rig::new(&config(layout, 4), seed);
-            rig.work(60, 16);
-            rig.may_fail = true;
-            rig.drives[0].is_gone = true;
-            rig.work(seed as usize % 3 * 10, 16);
-            rig.drives[2].is_gone = true;
-            rig.work(60, 16);
-            rig.rest();
-            assert!(matches!(rig.array.condition(), Condition::Failed { .. }));
-            rig.failed.clear();
-            rig.submit(Op::Write, 0, 1, false);
-            rig.rest();
-            assert_eq!(rig.failed, [(Op::Write, Status::WriteProtected)]);
-            let all = rig.array.disk().blocks;
-            (0..all).for_each(|block| rig.submit(Op::Read, block, 1, false));
-            rig.rest();
-            let reads = rig.failed.len() as u64 - 1;
+            let mut harness = Harness::new(&config(layout, 4), seed);
+            harness.work(60, 16);
+            harness.may_fail = true;
+            harness.drives[0].is_gone = true;
+            harness.work(seed as usize % 3 * 10, 16);
+            harness.drives[2].is_gone = true;
+            harness.work(60, 16);
+            harness.rest();
+            assert!(matches!(harness.array.condition(), Condition::Failed { .. }));
+            harness.failed.clear();
+            harness.submit(Op::Write, 0, 1, false);
+            harness.rest();
+            assert_eq!(harness.failed, [(Op::Write, Status::WriteProtected)]);
+            let all = harness.array.disk().blocks;
+            (0..all).for_each(|block| harness.submit(Op::Read, block, 1, false));
+            harness.rest();
+            let reads = harness.failed.len() as u64 - 1;
             assert!(reads > 0 && reads < all, "{reads} of {all}");
-            assert!(rig.failed[1..].iter().all(|&failed| failed == (Op::Read, Status::MediaError)));
+            assert!(harness.failed[1..].iter().all(|&failed| failed == (Op::Read, Status::MediaError)));
         }
     }
 }
@@ -202,50 +202,50 @@ fn with_two_drives_lost_nothing_hangs() {
 #[test]
 fn corrupt_blocks_are_read_around_and_repaired() {
     for layout in LAYOUTS {
-        let mut rig = Rig::new(&config(layout, 4), 1);
-        let all = rig.array.disk().blocks;
-        rig.submit(Op::Write, 0, all as u32, false);
-        rig.rest();
-        let start = rig.data_start();
+        let mut harness = Harness::new(&config(layout, 4), 1);
+        let all = harness.array.disk().blocks;
+        harness.submit(Op::Write, 0, all as u32, false);
+        harness.rest();
+        let start = harness.data_start();
         // In adjacent rows of different drives: no drive can return the range as a whole.
-        (0..4).for_each(|drive| rig.drives[drive].corrupt(start + drive as u64));
-        rig.drives[1].corrupt(start + 9);
-        rig.submit(Op::Write, 1, 1, false);
-        rig.submit(Op::Read, 0, all as u32, false);
-        rig.rest();
-        assert!(rig.array.raid().unwrap().scrub_report().repaired_on_read > 0);
+        (0..4).for_each(|drive| harness.drives[drive].corrupt(start + drive as u64));
+        harness.drives[1].corrupt(start + 9);
+        harness.submit(Op::Write, 1, 1, false);
+        harness.submit(Op::Read, 0, all as u32, false);
+        harness.rest();
+        assert!(harness.array.raid().unwrap().scrub_report().repaired_on_read > 0);
         // The host never reads parity.
-        rig.array.scrub(rig.now);
-        rig.submit(Op::Flush, 0, 0, false);
-        rig.rest();
-        assert_eq!(rig.array.raid().unwrap().scrub_report().unrepairable, 0);
-        rig.check_parity();
-        rig.is_right();
+        harness.array.scrub(harness.now);
+        harness.submit(Op::Flush, 0, 0, false);
+        harness.rest();
+        assert_eq!(harness.array.raid().unwrap().scrub_report().unrepairable, 0);
+        harness.check_parity();
+        harness.is_right();
     }
 }
 
 #[test]
 fn a_scrub_finds_and_repairs() {
     for layout in LAYOUTS {
-        let mut rig = Rig::new(&config(layout, 4), 1);
-        let all = rig.array.disk().blocks;
-        rig.submit(Op::Write, 0, all as u32, false);
-        rig.rest();
-        let start = rig.data_start();
-        rig.drives[2].corrupt(start + 5);
-        rig.drives[0].corrupt(start + 6);
+        let mut harness = Harness::new(&config(layout, 4), 1);
+        let all = harness.array.disk().blocks;
+        harness.submit(Op::Write, 0, all as u32, false);
+        harness.rest();
+        let start = harness.data_start();
+        harness.drives[2].corrupt(start + 5);
+        harness.drives[0].corrupt(start + 6);
         // The drive has lost a write: an older block with a valid guard.
         let mut old: tailcut_host::Bytes = tailcut_host::Block::encode(b"older");
         let seal = tailcut_host::array::reads::seal_of(DriveId::new(3), start + 1, 0);
         tailcut_host::Block::seal(&mut old, seal);
-        rig.drives[3].plant(start + 1, old);
+        harness.drives[3].plant(start + 1, old);
         // More damage than parity can repair.
-        rig.drives[1].corrupt(start + 20);
-        rig.drives[2].corrupt(start + 20);
-        rig.array.scrub(rig.now);
-        rig.submit(Op::Flush, 0, 0, false);
-        rig.rest();
-        let report = *rig.array.raid().unwrap().scrub_report();
+        harness.drives[1].corrupt(start + 20);
+        harness.drives[2].corrupt(start + 20);
+        harness.array.scrub(harness.now);
+        harness.submit(Op::Flush, 0, 0, false);
+        harness.rest();
+        let report = *harness.array.raid().unwrap().scrub_report();
         assert_eq!((report.stripes, report.corrupt_blocks, report.repaired), (6, 4, 2));
         assert_eq!((report.parity_mismatches, report.unrepairable), (1, 2));
     }
@@ -255,16 +255,16 @@ fn a_scrub_finds_and_repairs() {
 fn a_drive_that_goes_during_a_scrub_is_not_damage() {
     for layout in LAYOUTS {
         for steps in 1..40 {
-            let mut rig = Rig::new(&config(layout, 4), 1);
-            let all = rig.array.disk().blocks;
-            rig.submit(Op::Write, 0, all as u32, false);
-            rig.rest();
-            rig.array.scrub(rig.now);
-            rig.submit(Op::Flush, 0, 0, false);
-            (0..steps).for_each(|_| _ = rig.step());
-            rig.drives[1].is_gone = true;
-            rig.rest();
-            let report = *rig.array.raid().unwrap().scrub_report();
+            let mut harness = Harness::new(&config(layout, 4), 1);
+            let all = harness.array.disk().blocks;
+            harness.submit(Op::Write, 0, all as u32, false);
+            harness.rest();
+            harness.array.scrub(harness.now);
+            harness.submit(Op::Flush, 0, 0, false);
+            (0..steps).for_each(|_| _ = harness.step());
+            harness.drives[1].is_gone = true;
+            harness.rest();
+            let report = *harness.array.raid().unwrap().scrub_report();
             assert_eq!((report.corrupt_blocks, report.unrepairable), (0, 0), "{layout}, step {steps}");
         }
     }
@@ -278,14 +278,14 @@ fn reads_around_taken_and_slow_drives_are_right() {
             let mut config = config(layout, 4);
             config.reads = ReadPolicy::FailFast;
             config.slow_after = tailcut_base::Nanos::micros(40 * (seed % 2));
-            let mut rig = Rig::new(&config, seed);
-            rig.drives.iter_mut().for_each(|drive| drive.is_often_taken = true);
-            rig.work(150, 16);
-            rig.drives[seed as usize % 4].is_gone = seed % 3 == 0;
-            rig.work(150, 16);
-            rig.rest();
-            rig.is_right();
-            let counts = rig.array.core().reads.counts();
+            let mut harness = Harness::new(&config, seed);
+            harness.drives.iter_mut().for_each(|drive| drive.is_often_taken = true);
+            harness.work(150, 16);
+            harness.drives[seed as usize % 4].is_gone = seed % 3 == 0;
+            harness.work(150, 16);
+            harness.rest();
+            harness.is_right();
+            let counts = harness.array.core().reads.counts();
             assert!(counts.contended > 0 && (seed % 2 == 0 || counts.hedged > 0), "{counts:?}");
             assert_eq!(counts.lost, 0);
         }
@@ -300,13 +300,13 @@ fn timing_runs_write_a_journal_if_told_to() {
     {
         let mut config = config(LayoutKind::Raid5, 4);
         (config.raid.journal_always, config.raid.write_hole) = (journal_always, hole);
-        let mut rig = Rig::fresh(&config, 1);
-        rig.submit(Op::Write, 0, 1, false);
-        rig.rest();
-        assert_eq!(rig.drives.iter().map(|drive| drive.writes).sum::<u64>(), written);
-        rig.work(300, 16);
-        rig.rest();
-        rig.check_parity();
-        rig.is_right();
+        let mut harness = Harness::fresh(&config, 1);
+        harness.submit(Op::Write, 0, 1, false);
+        harness.rest();
+        assert_eq!(harness.drives.iter().map(|drive| drive.writes).sum::<u64>(), written);
+        harness.work(300, 16);
+        harness.rest();
+        harness.check_parity();
+        harness.is_right();
     }
 }

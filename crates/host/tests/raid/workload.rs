@@ -1,6 +1,6 @@
 //! Healthy arrays.
 
-use crate::rig::{Rig, config};
+use crate::harness::{Harness, config};
 use tailcut_base::Op;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{Condition, LayoutKind};
@@ -21,12 +21,12 @@ fn reads_return_what_was_written_last() {
             for (drives, write_hole) in [(3, WriteHole::Journal), (5, WriteHole::Resync)] {
                 let mut config = config(layout, drives);
                 config.raid.write_hole = write_hole;
-                let mut rig = Rig::new(&config, seed);
-                rig.work(400, 1 + (seed as usize * 7) % 40);
-                rig.rest();
-                rig.check_parity();
-                rig.is_right();
-                assert_eq!(rig.array.condition(), Condition::Optimal);
+                let mut harness = Harness::new(&config, seed);
+                harness.work(400, 1 + (seed as usize * 7) % 40);
+                harness.rest();
+                harness.check_parity();
+                harness.is_right();
+                assert_eq!(harness.array.condition(), Condition::Optimal);
             }
         }
     }
@@ -36,18 +36,18 @@ fn reads_return_what_was_written_last() {
 fn traffic(layout: LayoutKind, writes: &[(u64, u32)]) -> (u64, u64) {
     let mut config = config(layout, 5);
     config.raid.write_hole = WriteHole::Resync;
-    let mut rig = Rig::new(&config, 1);
+    let mut harness = Harness::new(&config, 1);
     // Writes the bitmap of the only region first.
-    rig.submit(Op::Write, 0, 16, false);
-    rig.rest();
-    let count = |rig: &Rig| rig.drives.iter().map(|d| (d.reads, d.writes)).collect::<Vec<_>>();
-    let before = count(&rig);
+    harness.submit(Op::Write, 0, 16, false);
+    harness.rest();
+    let count = |harness: &Harness| harness.drives.iter().map(|d| (d.reads, d.writes)).collect::<Vec<_>>();
+    let before = count(&harness);
     for &(block, blocks) in writes {
-        rig.submit(Op::Write, block, blocks, false);
+        harness.submit(Op::Write, block, blocks, false);
     }
-    rig.rest();
-    rig.is_right();
-    let after = count(&rig);
+    harness.rest();
+    harness.is_right();
+    let after = count(&harness);
     let sum =
         |of: fn(&(u64, u64)) -> u64| after.iter().map(of).sum::<u64>() - before.iter().map(of).sum::<u64>();
     (sum(|c| c.0), sum(|c| c.1))
@@ -76,33 +76,33 @@ fn writes_that_wait_for_a_stripe_are_taken_together() {
 
 #[test]
 fn unrelated_reads_do_not_wait_for_a_write() {
-    let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), 3);
-    rig.submit(Op::Write, 0, 1, false);
-    let writes = rig.in_flight();
-    rig.submit(Op::Read, 1, 1, false);
-    rig.submit(Op::Read, 4, 1, false);
-    while rig.in_flight() > writes {
-        assert!(rig.step());
+    let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), 3);
+    harness.submit(Op::Write, 0, 1, false);
+    let writes = harness.in_flight();
+    harness.submit(Op::Read, 1, 1, false);
+    harness.submit(Op::Read, 4, 1, false);
+    while harness.in_flight() > writes {
+        assert!(harness.step());
     }
-    assert_eq!(rig.model.acknowledged()[0], 0, "the write is still under way");
-    rig.rest();
-    rig.is_right();
+    assert_eq!(harness.model.acknowledged()[0], 0, "the write is still under way");
+    harness.rest();
+    harness.is_right();
 }
 
 #[test]
 fn trimmed_stripes_are_trimmed_on_all_drives() {
-    let mut rig = Rig::new(&config(LayoutKind::Raid5, 4), 3);
-    rig.submit(Op::Write, 0, 24, false);
-    rig.rest();
-    rig.submit(Op::Trim, 0, 12, false);
-    rig.submit(Op::Trim, 13, 1, false);
-    rig.rest();
-    let start = rig.data_start();
-    for drive in &rig.drives {
+    let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), 3);
+    harness.submit(Op::Write, 0, 24, false);
+    harness.rest();
+    harness.submit(Op::Trim, 0, 12, false);
+    harness.submit(Op::Trim, 13, 1, false);
+    harness.rest();
+    let start = harness.data_start();
+    for drive in &harness.drives {
         (start..start + 4).for_each(|block| assert_eq!(drive.get(block), tailcut_host::Bytes::default()));
     }
-    rig.submit(Op::Read, 0, 24, false);
-    rig.rest();
-    rig.check_parity();
-    rig.is_right();
+    harness.submit(Op::Read, 0, 24, false);
+    harness.rest();
+    harness.check_parity();
+    harness.is_right();
 }

@@ -105,7 +105,7 @@ fn request(id: u32, op: Op, block: u64, blocks: u32, data: Vec<Bytes>) -> Reques
 }
 
 /// An array, its user, and its expected content.
-struct Rig<D> {
+struct Harness<D> {
     array: ServedArray<FailingDrive<D>>,
     pace: Fake,
     model: Vec<Bytes>,
@@ -115,13 +115,13 @@ struct Rig<D> {
     writes: u64,
 }
 
-impl<D: Drive> Rig<D> {
-    fn new(layout: LayoutKind, drives: Vec<FailingDrive<D>>) -> Rig<D> {
+impl<D: Drive> Harness<D> {
+    fn new(layout: LayoutKind, drives: Vec<FailingDrive<D>>) -> Harness<D> {
         let mut pace = Fake(Time(1));
         let array = create(&config(layout), drives, 77, &mut pace).expect("the drives fit");
         let (model, depth) = (vec![Bytes::ZEROS; array.disk().blocks.min(600) as usize], array.disk().depth);
         let random = Stream::new(3, "array");
-        Rig { array, pace, model, expected: vec![None; depth as usize], random, writes: 0 }
+        Harness { array, pace, model, expected: vec![None; depth as usize], random, writes: 0 }
     }
 
     fn draw(&mut self, id: u32) -> Request<Bytes> {
@@ -211,13 +211,13 @@ impl<D: Drive> Rig<D> {
     }
 
     /// Flushes and drops the array, and assembles it again.
-    fn reopen(mut self, layout: LayoutKind) -> Rig<D> {
+    fn reopen(mut self, layout: LayoutKind) -> Harness<D> {
         self.ask(flush(0));
         let mut drives: Vec<FailingDrive<D>> = self.array.into_drives().into_iter().flatten().collect();
         drives.rotate_left(1);
         let array =
             open(&config(layout), drives, Consent::Refuse, |_| Ok(()), &mut self.pace).expect("it is there");
-        Rig { array, ..self }
+        Harness { array, ..self }
     }
 }
 
@@ -225,34 +225,38 @@ impl<D: Drive> Rig<D> {
 fn live<D: Drive>(keeps_seals: bool, fresh: impl Fn() -> D) {
     for &layout in LayoutKind::all() {
         let drives = (0..config(layout).drives).map(|_| FailingDrive::new(fresh(), keeps_seals)).collect();
-        let mut rig = Rig::new(layout, drives);
-        assert_eq!(rig.array.status().condition, Condition::Optimal, "{layout}");
-        rig.work(400);
-        rig.read_all();
-        rig = rig.reopen(layout);
-        rig.read_all();
+        let mut harness = Harness::new(layout, drives);
+        assert_eq!(harness.array.status().condition, Condition::Optimal, "{layout}");
+        harness.work(400);
+        harness.read_all();
+        harness = harness.reopen(layout);
+        harness.read_all();
         if !layout.is_redundant() {
             continue;
         }
-        rig.array.member(1).expect("it serves").is_dead.set(true);
-        rig.work(200);
+        harness.array.member(1).expect("it serves").is_dead.set(true);
+        harness.work(200);
         let missing = Condition::Degraded { missing: vec![DriveId::new(1)], rebuilding: Vec::new() };
         assert_eq!(
-            (rig.array.status().condition, rig.array.member(1).is_some()),
+            (harness.array.status().condition, harness.array.member(1).is_some()),
             (missing, false),
             "{layout}"
         );
-        rig.read_all();
-        rig = rig.reopen(layout);
-        let replaced =
-            rig.array.replace(rig.pace.0, 1, FailingDrive::new(fresh(), keeps_seals), MemberId::new(8));
+        harness.read_all();
+        harness = harness.reopen(layout);
+        let replaced = harness.array.replace(
+            harness.pace.0,
+            1,
+            FailingDrive::new(fresh(), keeps_seals),
+            MemberId::new(8),
+        );
         replaced.map_err(|(why, _)| why).expect("it is large enough");
-        rig.work(200);
-        while rig.array.status().condition != Condition::Optimal {
-            rig.advance();
+        harness.work(200);
+        while harness.array.status().condition != Condition::Optimal {
+            harness.advance();
         }
-        rig.array.member(2).expect("it serves").is_dead.set(true);
-        rig.read_all();
+        harness.array.member(2).expect("it serves").is_dead.set(true);
+        harness.read_all();
     }
 }
 

@@ -1,16 +1,16 @@
 use super::*;
 
 /// A socket served by the test, which echoes each line.
-struct Rig {
+struct Harness {
     folder: tempfile::TempDir,
     socket: ControlSocket,
 }
 
-impl Rig {
-    fn new() -> Rig {
+impl Harness {
+    fn new() -> Harness {
         let folder = tempfile::tempdir().expect("a folder");
         let socket = ControlSocket::bind(&folder.path().join("control")).expect("a socket");
-        Rig { folder, socket }
+        Harness { folder, socket }
     }
 
     fn serve(&mut self) {
@@ -42,36 +42,36 @@ impl Rig {
 
 #[test]
 fn each_line_gets_its_answer() {
-    let mut rig = Rig::new();
-    let mut stream = rig.connect();
-    assert_eq!(rig.talk(&mut stream, b"one\ntwo\n", 2), "you said one\n\nyou said two\n\n");
+    let mut harness = Harness::new();
+    let mut stream = harness.connect();
+    assert_eq!(harness.talk(&mut stream, b"one\ntwo\n", 2), "you said one\n\nyou said two\n\n");
 }
 
 #[test]
 fn garbage_and_endless_lines_disturb_nobody() {
-    let mut rig = Rig::new();
-    let mut loud = rig.connect();
-    let said = rig.talk(&mut loud, &[0xff; 3 * LINE_MAX], 1);
+    let mut harness = Harness::new();
+    let mut loud = harness.connect();
+    let said = harness.talk(&mut loud, &[0xff; 3 * LINE_MAX], 1);
     assert_eq!(said, "refused: that line is too long\n\n");
-    assert_eq!(rig.talk(&mut loud, b"", 1), "", "it is hung up on");
-    let mut many: Vec<UnixStream> = (0..3 * PEERS).map(|_| rig.connect()).collect();
-    rig.serve();
-    assert_eq!(rig.socket.peers.len(), PEERS);
+    assert_eq!(harness.talk(&mut loud, b"", 1), "", "it is hung up on");
+    let mut many: Vec<UnixStream> = (0..3 * PEERS).map(|_| harness.connect()).collect();
+    harness.serve();
+    assert_eq!(harness.socket.peers.len(), PEERS);
     // Silent peers do not lock out others: the one that has been silent longest makes room.
-    let mut good = rig.connect();
-    assert_eq!(rig.talk(&mut good, b"status\n", 1), "you said status\n\n");
-    many.extend((0..PEERS - 1).map(|_| rig.connect()));
-    assert_eq!(rig.talk(&mut good, b"status\n", 1), "you said status\n\n", "who speaks stays longest");
+    let mut good = harness.connect();
+    assert_eq!(harness.talk(&mut good, b"status\n", 1), "you said status\n\n");
+    many.extend((0..PEERS - 1).map(|_| harness.connect()));
+    assert_eq!(harness.talk(&mut good, b"status\n", 1), "you said status\n\n", "who speaks stays longest");
     many.clear();
     // Half a line, then a disconnect.
-    drop(rig.talk(&mut rig.connect(), b"free", 0));
-    assert_eq!(rig.talk(&mut good, b"free-blocks\n", 1), "you said free-blocks\n\n");
+    drop(harness.talk(&mut harness.connect(), b"free", 0));
+    assert_eq!(harness.talk(&mut good, b"free-blocks\n", 1), "you said free-blocks\n\n");
 }
 
 #[test]
 fn a_socket_has_one_listener_and_outlives_none() {
-    let rig = Rig::new();
-    let path = rig.folder.path().join("control");
+    let harness = Harness::new();
+    let path = harness.folder.path().join("control");
     let taken = ControlSocket::bind(&path).expect_err("it is taken").to_string();
     assert!(taken.contains("is in use by a server that answers"), "{taken}");
     // As after kill -9: the file exists, but no process listens.
@@ -113,12 +113,12 @@ fn without_descriptors_the_operator_is_heard_and_nobody_spins() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         return;
     }
-    let mut rig = Rig::new();
+    let mut harness = Harness::new();
     let mut page = MetricsPage::bind("127.0.0.1:0".parse().expect("an address"), false).expect("a port");
     let Address::Tcp(at) = page.address().clone() else { panic!("it is on TCP") };
     let _prometheus = std::net::TcpStream::connect(at).expect("it listens");
-    let silent: Vec<UnixStream> = (0..3).map(|_| rig.connect()).collect();
-    let mut operator = rig.connect();
+    let silent: Vec<UnixStream> = (0..3).map(|_| harness.connect()).collect();
+    let mut operator = harness.connect();
     let limit = rustix::process::Rlimit { current: Some(100), maximum: Some(100) };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).expect("fewer are allowed");
     let mut used = Vec::new();
@@ -129,7 +129,7 @@ fn without_descriptors_the_operator_is_heard_and_nobody_spins() {
     operator.set_nonblocking(true).expect("a socket");
     let mut heard = [0; 100];
     let answered = (0..10).find_map(|_| {
-        rig.serve();
+        harness.serve();
         operator.read(&mut heard).ok()
     });
     assert!(answered.is_some_and(|count| heard[..count].starts_with(b"you said status")));

@@ -12,9 +12,9 @@
 mod account;
 mod arming;
 mod contents;
+pub mod harness;
 mod lateness;
 mod own_core;
-pub mod rig;
 mod timing;
 mod wake_event;
 

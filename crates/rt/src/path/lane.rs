@@ -10,7 +10,7 @@
 
 use super::pair::{CompletionEntry, HostEnd, HostView};
 use super::plan::Plan;
-use super::sync::{AtomicU32, Mutex, Ordering, Rule, holds, pause};
+use super::sync::{AtomicU32, Invariant, Mutex, Ordering, holds, pause};
 use super::wake_event::WakeEvent;
 use tailcut_base::Time;
 use tailcut_host::path::{Controller, LowLevelDriver, Nvme, PathQueue, RequestId, Wait};
@@ -294,7 +294,7 @@ impl Lane {
         assert!(before == PENDING || before == ANNOUNCED, "a completion is fetched once");
         place.store(stage, Ordering::Release);
         self.note_served();
-        if holds(Rule::FreedTagsAreUsed) {
+        if holds(Invariant::FreedTagsAreUsed) {
             self.issue(held, now, told);
         }
     }

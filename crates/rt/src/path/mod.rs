@@ -11,16 +11,16 @@
 //!   posts work;
 //! * [`device`]: the device's thread, which runs any [`Drive`](crate::Drive); [`fixed`] is one;
 //! * [`plan`]: how threads implement a strategy, and which strategies are refused;
-//! * [`rig`]: the benchmark over all of these, timed by [`control`]; [`placement`]: cores and priorities.
+//! * [`harness`]: the benchmark over all of these, timed by [`control`]; [`placement`]: cores and priorities.
 
 pub mod control;
 pub mod device;
 pub mod fixed;
+pub mod harness;
 pub mod lane;
 pub mod pair;
 pub mod placement;
 pub mod plan;
-pub mod rig;
 pub mod submitter;
 pub mod sync;
 pub mod wake_event;
@@ -29,6 +29,6 @@ pub mod watch;
 pub use control::Length;
 pub use device::Rest;
 pub use fixed::FixedDrive;
+pub use harness::{Harness, Outcome, Submitters};
 pub use placement::Usage;
 pub use plan::{Plan, Poller, Watch};
-pub use rig::{Outcome, Rig, Submitters};

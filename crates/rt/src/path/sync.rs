@@ -52,7 +52,7 @@ impl Futex {
 
 /// A rule that the model violates to show that it detects the violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum Invariant {
     /// A thread about to sleep arms its event before it polls for the last time.
     ArmsBeforeItLooks,
     /// A tag that becomes free is used for a queued request.
@@ -61,6 +61,6 @@ pub enum Rule {
 
 /// True; in the model, false for a violated rule.
 #[inline(always)]
-pub const fn holds(_: Rule) -> bool {
+pub const fn holds(_: Invariant) -> bool {
     true
 }

@@ -5,7 +5,7 @@
 //! it is the sleeper, its poll sees the work posted before. So no wake-up is lost, and waking a thread that
 //! is awake makes no system call. Polling before arming would lose a wake-up: `tests/model` shows it.
 
-use super::sync::{Futex, Rule, holds};
+use super::sync::{Futex, Invariant, holds};
 use std::time::Instant;
 
 const QUIET: u32 = 0;
@@ -45,7 +45,7 @@ impl WakeEvent {
     /// Arms the event and polls. Returns true, with the event disarmed again, if there is work.
     #[inline]
     fn arm_and(&self, look: &mut impl FnMut() -> bool) -> bool {
-        let found = if holds(Rule::ArmsBeforeItLooks) {
+        let found = if holds(Invariant::ArmsBeforeItLooks) {
             self.word.swap(ARMED);
             look()
         } else {

@@ -68,7 +68,7 @@ fn a_read_curve_becomes_a_drive_that_has_it() {
             near(&format!("{preset}, {}", row.what), row.simulated, row.measured, within);
         }
         let found = &estimate.config;
-        let units = f64::from(found.geometry.units()) / f64::from(truth.geometry.units());
+        let units = f64::from(found.geometry.luns()) / f64::from(truth.geometry.luns());
         assert!((0.5..2.0).contains(&units), "{preset}: {units} times as many chips");
         near(&format!("{preset}, cells"), found.timing.read[0].0 as f64, truth.timing.read[0].0 as f64, 0.8);
         let blocks =

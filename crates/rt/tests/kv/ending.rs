@@ -1,7 +1,7 @@
 //! Shutdown of a server.
 
 use crate::faulty::{Failing, RestsLate};
-use crate::{Rig, SMALL, emulated, hit, memory_drive, set, value};
+use crate::{Harness, SMALL, emulated, hit, memory_drive, set, value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::{Nanos, Op};
@@ -9,7 +9,7 @@ use tailcut_host::kv::{Keep, Settings};
 use tailcut_rt::ctl::Steered;
 use tailcut_rt::kv::{CurrentCounters, Limits, ListenOptions, Served};
 
-impl<D: Steered + Send + 'static> Rig<D> {
+impl<D: Steered + Send + 'static> Harness<D> {
     /// Stops the server as soon as its counters meet a condition.
     pub fn stop_when(self, is_time: impl Fn(&CurrentCounters) -> bool) -> Served<D> {
         while !is_time(&self.server.glance()) {
@@ -21,8 +21,8 @@ impl<D: Steered + Send + 'static> Rig<D> {
 
 #[test]
 fn what_was_received_is_answered_before_the_end() {
-    let rig = Rig::on(emulated());
-    let mut client = rig.client();
+    let harness = Harness::on(emulated());
+    let mut client = harness.client();
     for number in 0..100 {
         client.say(set(&format!("key{number}"), &value(number, 20_000)), "STORED\r\n");
     }
@@ -30,7 +30,7 @@ fn what_was_received_is_answered_before_the_end() {
     client.send(format!("mn\r\n{gets}set last 0 0 1\r\n1\r\n"));
     // The first reply to a batch that was sent in one piece.
     client.hear("MN\r\n");
-    let stopping = std::thread::spawn(move || rig.stop());
+    let stopping = std::thread::spawn(move || harness.stop());
     for number in 0..100 {
         client.hear([&hit(&format!("key{number}"), &value(number, 20_000))[..], b"END\r\n"].concat());
     }
@@ -44,11 +44,11 @@ fn what_was_received_is_answered_before_the_end() {
 #[test]
 fn who_does_not_read_holds_up_nobody_at_the_end() {
     let limits = Limits { patience: Nanos::millis(1), ..Limits::default() };
-    let rig = Rig::in_memory(limits);
-    let mut client = rig.client();
+    let harness = Harness::in_memory(limits);
+    let mut client = harness.client();
     client.say(set("large", &value(1, 50_000)), "STORED\r\n");
     client.send("get large\r\n".repeat(100));
-    let served = rig.stop_when(|glance| glance.sums.statistics.cmd_get > 10);
+    let served = harness.stop_when(|glance| glance.sums.statistics.cmd_get > 10);
     assert_eq!(served.figures.sums.items, 1);
 }
 
@@ -61,24 +61,24 @@ fn a_full_drive_does_not_hold_up_the_end() {
         Failing::new(memory_drive(), move |request| request.op == Op::Write && told.load(Ordering::SeqCst));
     let settings = Settings { keep: Keep::Everything, ..SMALL };
     let limits = Limits { patience: Nanos::millis(1500), ..Limits::default() };
-    let rig = Rig::with(Some(drive), settings, ListenOptions::default(), limits, false);
-    let mut client = rig.client();
+    let harness = Harness::with(Some(drive), settings, ListenOptions::default(), limits, false);
+    let mut client = harness.client();
     client.say(set("a", b"1"), "STORED\r\n");
     is_full.store(true, Ordering::SeqCst);
     client.say(set("b", b"1"), "STORED\r\n");
-    assert!(!rig.stop().figures.is_durable);
+    assert!(!harness.stop().figures.is_durable);
 }
 
 #[test]
 fn the_drive_comes_to_rest_before_the_end() {
-    let rig = Rig::on(RestsLate { drive: memory_drive(), asked: 0 });
-    rig.client().say(set("a", b"1"), "STORED\r\n");
-    let served = rig.stop();
+    let harness = Harness::on(RestsLate { drive: memory_drive(), asked: 0 });
+    harness.client().say(set("a", b"1"), "STORED\r\n");
+    let served = harness.stop();
     assert!(served.figures.is_durable && served.drive.is_some_and(|drive| drive.asked == 3));
 }
 
 #[test]
 fn an_end_without_clients_comes_at_once() {
-    let served = Rig::on(memory_drive()).stop();
+    let served = Harness::on(memory_drive()).stop();
     assert!(served.figures.is_durable && served.drive.is_some());
 }

@@ -1,7 +1,7 @@
 //! A drive whose flush fails once and drops its cache: acknowledged items must not be lost.
 
 use crate::volatile::Volatile;
-use crate::{Client, Rig, SMALL, hit, set, value};
+use crate::{Client, Harness, SMALL, hit, set, value};
 use std::io::{BufRead, BufReader};
 use std::sync::atomic::Ordering;
 use tailcut_base::Nanos;
@@ -11,9 +11,9 @@ use tailcut_rt::kv::{Limits, ListenOptions};
 const BLOCKS: u64 = 1024 * 24;
 const ITEMS: usize = 200;
 
-fn serve(drive: Volatile, is_durable: bool) -> Rig<FailStop<Volatile>> {
+fn serve(drive: Volatile, is_durable: bool) -> Harness<FailStop<Volatile>> {
     let limits = Limits { threads: 2, patience: Nanos::secs(3600), ..Limits::default() };
-    Rig::with(Some(FailStop::new(drive)), SMALL, ListenOptions::default(), limits, is_durable)
+    Harness::with(Some(FailStop::new(drive)), SMALL, ListenOptions::default(), limits, is_durable)
 }
 
 /// Reads the next line of a reply.
@@ -25,8 +25,8 @@ fn line(client: &Client) -> String {
     text
 }
 
-fn statistics(rig: &Rig<FailStop<Volatile>>) -> Vec<String> {
-    let mut client = rig.client();
+fn statistics(harness: &Harness<FailStop<Volatile>>) -> Vec<String> {
+    let mut client = harness.client();
     client.send("stats\r\n");
     let lines = BufReader::new(client.0).lines().map(|line| line.expect("it is text"));
     lines.take_while(|line| line != "END").collect()
@@ -35,13 +35,13 @@ fn statistics(rig: &Rig<FailStop<Volatile>>) -> Vec<String> {
 #[test]
 fn a_store_acknowledges_nothing_on_the_strength_of_a_later_flush() {
     let (drive, fails) = Volatile::new(BLOCKS);
-    let rig = serve(drive, true);
+    let harness = serve(drive, true);
     let mut stored = Vec::new();
     for number in 0..ITEMS {
         if number == ITEMS / 2 {
             fails.store(true, Ordering::SeqCst);
         }
-        let mut client = rig.client();
+        let mut client = harness.client();
         client.send(set(&format!("key{number}"), &value(number, 5000)));
         let answer = line(&client);
         assert!(answer == "STORED\r\n" || answer.starts_with("SERVER_ERROR"), "{answer:?}");
@@ -51,19 +51,19 @@ fn a_store_acknowledges_nothing_on_the_strength_of_a_later_flush() {
     }
     assert_eq!(stored, (0..ITEMS / 2).collect::<Vec<_>>(), "nothing after the flush that failed");
     // Reads continue.
-    let mut client = rig.client();
+    let mut client = harness.client();
     client.say("get key0\r\n", [&hit("key0", &value(0, 5000))[..], b"END\r\n"].concat());
     // The server checks its drive from time to time while it has work.
-    while !statistics(&rig).contains(&String::from("STAT drive_failed 1")) {}
-    let told = statistics(&rig);
+    while !statistics(&harness).contains(&String::from("STAT drive_failed 1")) {}
+    let told = statistics(&harness);
     let why = told.iter().find_map(|line| line.strip_prefix("STAT drive_failed_because "));
     assert!(why.is_some_and(|why| why.starts_with("volatile: a flush failed")), "{told:?}");
     drop(client);
-    let served = rig.stop();
+    let served = harness.stop();
     assert!(!served.figures.is_durable, "{:?}", served.figures);
     let drive = served.drive.expect("it had one").inner().after_power_cut();
-    let rig = serve(drive, true);
-    let mut client = rig.client();
+    let harness = serve(drive, true);
+    let mut client = harness.client();
     for number in stored {
         let key = format!("key{number}");
         let found = [&hit(&key, &value(number, 5000))[..], b"END\r\n"].concat();

@@ -30,7 +30,7 @@ use tailcut_ssd::{Preset, Ssd};
 use tempfile::TempDir;
 
 /// A server on its own socket.
-pub struct Rig<D> {
+pub struct Harness<D> {
     pub server: Server<D>,
     folder: TempDir,
 }
@@ -48,11 +48,11 @@ pub const SMALL: Settings = Settings {
 /// Maximum size of an item in bytes, as clients count it.
 pub const MOST_ITEM: u64 = 60 << 10;
 
-impl<D: Steered + Send + 'static> Rig<D> {
+impl<D: Steered + Send + 'static> Harness<D> {
     /// A server with two threads over a store on a drive; nothing depends on time.
-    pub fn on(drive: D) -> Rig<D> {
+    pub fn on(drive: D) -> Harness<D> {
         let limits = Limits { threads: 2, patience: Nanos::secs(3600), ..Limits::default() };
-        Rig::with(Some(drive), SMALL, ListenOptions::default(), limits, false)
+        Harness::with(Some(drive), SMALL, ListenOptions::default(), limits, false)
     }
 
     pub fn with(
@@ -61,10 +61,10 @@ impl<D: Steered + Send + 'static> Rig<D> {
         options: ListenOptions,
         limits: Limits,
         is_durable: bool,
-    ) -> Rig<D> {
+    ) -> Harness<D> {
         let service =
             ServiceSettings { most_item: MOST_ITEM, is_durable, client_memory: 64 << 20, process: 1 };
-        Rig::serving(drive, settings, options, limits, service)
+        Harness::serving(drive, settings, options, limits, service)
     }
 
     pub fn serving(
@@ -73,7 +73,7 @@ impl<D: Steered + Send + 'static> Rig<D> {
         mut options: ListenOptions,
         limits: Limits,
         service: ServiceSettings,
-    ) -> Rig<D> {
+    ) -> Harness<D> {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         options.streams.push(Address::Unix(folder.path().join("socket")));
         let mut clock = Clock::start();
@@ -91,7 +91,7 @@ impl<D: Steered + Send + 'static> Rig<D> {
         let server =
             Server::start(options, Windows::default(), Events::default(), make, service, limits, clock)
                 .expect("it listens");
-        Rig { server, folder }
+        Harness { server, folder }
     }
 
     pub fn client(&self) -> Client {
@@ -111,11 +111,11 @@ impl<D: Steered + Send + 'static> Rig<D> {
     }
 }
 
-impl Rig<MemoryDrive> {
+impl Harness<MemoryDrive> {
     /// A server with all items in memory.
-    pub fn in_memory(limits: Limits) -> Rig<MemoryDrive> {
+    pub fn in_memory(limits: Limits) -> Harness<MemoryDrive> {
         let settings = Settings { memory: 16 << 20, ..SMALL };
-        Rig::with(None, settings, ListenOptions::default(), limits, false)
+        Harness::with(None, settings, ListenOptions::default(), limits, false)
     }
 }
 

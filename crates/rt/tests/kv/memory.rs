@@ -1,7 +1,7 @@
 //! Clients that try to make the server use more memory for them than it has.
 
 use crate::threads::told;
-use crate::{Client, Rig, SMALL, hit, memory_drive, set, value};
+use crate::{Client, Harness, SMALL, hit, memory_drive, set, value};
 use std::io::{ErrorKind, Write};
 use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;
@@ -13,13 +13,13 @@ const SERVICE: ServiceSettings =
     ServiceSettings { most_item: 1 << 20, is_durable: false, client_memory: 16 << 20, process: 1 };
 const LARGE: usize = 1_000_000;
 
-fn rig(threads: u32) -> Rig<MemoryDrive> {
+fn harness(threads: u32) -> Harness<MemoryDrive> {
     with_limits(Limits { threads, ..Limits::default() })
 }
 
-fn with_limits(limits: Limits) -> Rig<MemoryDrive> {
+fn with_limits(limits: Limits) -> Harness<MemoryDrive> {
     let settings = Settings { memory: 64 << 20, most_item: (1 << 20) + 1024, ..SMALL };
-    Rig::serving(None, settings, ListenOptions::default(), limits, SERVICE)
+    Harness::serving(None, settings, ListenOptions::default(), limits, SERVICE)
 }
 
 /// Sends as many bytes as the server accepts now.
@@ -53,10 +53,10 @@ fn check_service(client: &mut Client) {
 }
 
 fn check(threads: u32, attack: impl Fn(&mut Client)) {
-    let rig = rig(threads);
-    let mut good: Vec<Client> = (0..threads).map(|_| rig.client()).collect();
+    let harness = harness(threads);
+    let mut good: Vec<Client> = (0..threads).map(|_| harness.client()).collect();
     good[0].say(set("big", &value(1, LARGE)), "STORED\r\n");
-    let mut bad: Vec<Client> = (0..100).map(|_| rig.client()).collect();
+    let mut bad: Vec<Client> = (0..100).map(|_| harness.client()).collect();
     bad.iter_mut().for_each(&attack);
     for round in 0..3 {
         good.iter_mut().for_each(check_service);
@@ -73,7 +73,7 @@ fn check(threads: u32, attack: impl Fn(&mut Client)) {
         looks += 1;
         assert!(looks < 10_000_000, "memory of clients that have gone is free");
     }
-    rig.stop();
+    harness.stop();
 }
 
 #[test]
@@ -87,13 +87,18 @@ fn who_reads_no_large_answers_takes_what_there_is_for_clients_and_others_are_ser
 #[test]
 fn who_reads_no_large_answers_from_a_drive_takes_no_more_than_there_is() {
     let settings = Settings { memory: 17 << 20, most_item: (1 << 20) + 1024, ..SMALL };
-    let rig =
-        Rig::serving(Some(memory_drive()), settings, ListenOptions::default(), Limits::default(), SERVICE);
-    let mut good = rig.client();
+    let harness = Harness::serving(
+        Some(memory_drive()),
+        settings,
+        ListenOptions::default(),
+        Limits::default(),
+        SERVICE,
+    );
+    let mut good = harness.client();
     for item in 0..ITEMS {
         good.say(set(&format!("big{item}"), &value(item, LARGE)), "STORED\r\n");
     }
-    let mut bad: Vec<_> = (0..50).map(|_| rig.client()).collect();
+    let mut bad: Vec<_> = (0..50).map(|_| harness.client()).collect();
     for (number, client) in bad.iter_mut().enumerate() {
         let keys: Vec<u8> =
             (0..1000).flat_map(|item| format!(" big{}", (item + number) % ITEMS).into_bytes()).collect();
@@ -106,7 +111,7 @@ fn who_reads_no_large_answers_from_a_drive_takes_no_more_than_there_is() {
     assert!(most <= limit, "{most} of {limit} bytes");
     assert!(most > limit / 2, "only {most} of {limit} bytes: nobody attacks");
     drop(bad);
-    rig.stop();
+    harness.stop();
 }
 
 /// Number of large items; the memory cache holds fewer than half of them.
@@ -152,14 +157,14 @@ fn the_process_takes_no_more_memory_than_the_formula_says() {
 #[ignore = "is run in a process of its own by another test"]
 fn hostile_clients_of_a_process() {
     let threads = std::env::var("TAILCUT_THREADS").map_or(2, |count| count.parse().expect("a number"));
-    let rig = rig(threads);
-    let mut good = rig.client();
+    let harness = harness(threads);
+    let mut good = harness.client();
     good.say(set("big", &value(1, LARGE)), "STORED\r\n");
     let half = [&b"set half 0 0 1000000\r\n"[..], &vec![b'h'; 900_000]].concat();
     let (readers, senders) = (100, 100);
     let mut bad = Vec::new();
     for number in 0..readers + senders {
-        bad.push(rig.client());
+        bad.push(harness.client());
         let client = bad.last_mut().expect("it was put there");
         match number % 2 {
             0 => push(client, &b"get big\r\n".repeat(1000)),
@@ -174,20 +179,20 @@ fn hostile_clients_of_a_process() {
         let most = most_memory(threads, bad.len() as u64 + 1);
         assert!(resident() <= most, "{} MiB instead of {}", resident() >> 20, most >> 20);
     }
-    rig.stop();
+    harness.stop();
 }
 
 #[test]
 fn who_reads_everything_gets_it_however_many_there_are() {
     // No client is disconnected, however long the machine delays its reads.
     let memory_patience = Nanos::secs(3600);
-    let rig = with_limits(Limits { threads: 2, memory_patience, ..Limits::default() });
+    let harness = with_limits(Limits { threads: 2, memory_patience, ..Limits::default() });
     let content = value(1, LARGE);
-    rig.client().say(set("big", &content), "STORED\r\n");
+    harness.client().say(set("big", &content), "STORED\r\n");
     let answer = [&hit("big", &content)[..], b"END\r\n"].concat();
     std::thread::scope(|scope| {
         for _ in 0..40 {
-            let mut client = rig.client();
+            let mut client = harness.client();
             let answer = &answer;
             scope.spawn(move || {
                 client.send(b"get big\r\n".repeat(8));
@@ -196,5 +201,5 @@ fn who_reads_everything_gets_it_however_many_there_are() {
             });
         }
     });
-    rig.stop();
+    harness.stop();
 }

@@ -1,7 +1,7 @@
 //! Violated invariants: only the connection or the shard concerned fails.
 
 use crate::memory::figure;
-use crate::{Client, Rig, SMALL, emulated, hit, memory_drive, set, value};
+use crate::{Client, Harness, SMALL, emulated, hit, memory_drive, set, value};
 use std::io::Read;
 use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;
@@ -11,10 +11,10 @@ use tailcut_rt::kv::{Limits, ListenOptions};
 
 const FAILED: &str = "SERVER_ERROR this shard of the store has failed, see the server's log\r\n";
 
-fn rig<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Rig<D> {
+fn harness<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Harness<D> {
     let settings = Settings { memory: 16 << 20, ..SMALL };
     let limits = Limits { threads, patience: Nanos::secs(3600), ..Limits::default() };
-    Rig::with(drive, settings, ListenOptions::default(), limits, is_durable)
+    Harness::with(drive, settings, ListenOptions::default(), limits, is_durable)
 }
 
 /// Reads a reply of one line.
@@ -31,15 +31,15 @@ fn line(client: &mut Client) -> String {
 #[test]
 fn a_panic_in_a_session_ends_its_connection_and_nothing_else() {
     for threads in [1, 2] {
-        let rig: Rig<MemoryDrive> = rig(None, threads, false);
-        let mut good: Vec<Client> = (0..4).map(|_| rig.client()).collect();
+        let harness: Harness<MemoryDrive> = harness(None, threads, false);
+        let mut good: Vec<Client> = (0..4).map(|_| harness.client()).collect();
         let content = value(1, 5000);
         for (number, client) in good.iter_mut().enumerate() {
             client.say(set(&format!("key{number}"), &content), "STORED\r\n");
         }
         for round in 0..5 {
-            let mut bad = rig.client();
-            bad.send("get key0\r\nget planted:session\r\nget key1\r\nset half 0 0 10\r\n123");
+            let mut bad = harness.client();
+            bad.send("get key0\r\nget inject:session\r\nget key1\r\nset half 0 0 10\r\n123");
             // Unsent replies are dropped with the connection.
             assert!(bad.rest().is_empty(), "round {round}");
             for (number, client) in good.iter_mut().enumerate() {
@@ -48,19 +48,19 @@ fn a_panic_in_a_session_ends_its_connection_and_nothing_else() {
             }
         }
         assert_eq!((figure(&mut good[0], "panics"), figure(&mut good[0], "failed_shards")), (5, 0));
-        let figures = rig.stop().figures;
+        let figures = harness.stop().figures;
         assert!(figures.is_durable);
         assert_eq!(figures.sums.items, 4);
     }
 }
 
-fn check_shard<D: Steered + Send + 'static>(rig: Rig<D>, shards: u64) {
-    let mut good = rig.client();
+fn check_shard<D: Steered + Send + 'static>(harness: Harness<D>, shards: u64) {
+    let mut good = harness.client();
     for number in 0..100 {
         good.say(set(&format!("key{number}"), &value(number, 100)), "STORED\r\n");
     }
-    let mut bad = rig.client();
-    bad.send("get planted:shard\r\n");
+    let mut bad = harness.client();
+    bad.send("get inject:shard\r\n");
     assert!(bad.rest().is_empty(), "whoever has met the panic is closed");
     let (mut failed, mut served) = (0, 0);
     for number in 0..100 {
@@ -94,30 +94,30 @@ fn check_shard<D: Steered + Send + 'static>(rig: Rig<D>, shards: u64) {
     assert_eq!((figure(&mut good, "panics"), figure(&mut good, "failed_shards")), (1, 1));
     assert_eq!(figure(&mut good, "curr_items"), served, "what is there of the other shards is counted");
     assert!(
-        !rig.stop().figures.is_durable,
+        !harness.stop().figures.is_durable,
         "what the shard had to write may be lost, and the server says so"
     );
 }
 
 #[test]
 fn a_panic_in_a_shard_ends_that_shard_and_nothing_else() {
-    check_shard(rig::<MemoryDrive>(None, 1, false), 1);
-    check_shard(rig::<MemoryDrive>(None, 3, false), 3);
-    check_shard(rig(Some(memory_drive()), 3, false), 3);
+    check_shard(harness::<MemoryDrive>(None, 1, false), 1);
+    check_shard(harness::<MemoryDrive>(None, 3, false), 3);
+    check_shard(harness(Some(memory_drive()), 3, false), 3);
 }
 
 #[test]
 fn whoever_waits_for_a_shard_that_fails_is_told() {
-    let rig = rig(Some(emulated()), 1, true);
-    let mut waits = rig.client();
+    let harness = harness(Some(emulated()), 1, true);
+    let mut waits = harness.client();
     let sets: Vec<u8> =
         (0..100).flat_map(|number| set(&format!("key{number}"), &value(number, 10_000))).collect();
     let mut writer = waits.0.try_clone().expect("a descriptor");
     std::thread::scope(|scope| {
         // The connection may be closed before everything is sent.
         scope.spawn(move || std::io::Write::write_all(&mut writer, &sets).unwrap_or(()));
-        let mut bad = rig.client();
-        bad.send("get planted:shard\r\n");
+        let mut bad = harness.client();
+        bad.send("get inject:shard\r\n");
         assert!(bad.rest().is_empty());
         let said = String::from_utf8(waits.first_answers(100)).expect("it answers in letters");
         let errors = said.lines().filter(|line| format!("{line}\r\n") == FAILED).count();
@@ -126,5 +126,5 @@ fn whoever_waits_for_a_shard_that_fails_is_told() {
         assert!(stored + errors == 100 || errors > 0, "{stored} stored, {errors} errors");
         let _ = waits.0.shutdown(std::net::Shutdown::Both);
     });
-    assert!(!rig.stop().figures.is_durable);
+    assert!(!harness.stop().figures.is_durable);
 }

@@ -1,7 +1,7 @@
 //! A server that serves during recovery.
 
 use crate::faulty::Failing;
-use crate::{Client, Rig, hit, memory_drive, set, value};
+use crate::{Client, Harness, hit, memory_drive, set, value};
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,13 +65,13 @@ fn is_background_read(request: &Request<Bytes>) -> bool {
 
 /// A drive with a store in which some segments are full.
 fn drive_with_items() -> MemoryDrive {
-    let rig = Rig::on(memory_drive());
-    let mut client = rig.client();
+    let harness = Harness::on(memory_drive());
+    let mut client = harness.client();
     for number in 0..ITEMS {
         client.say(set(&format!("key{number}"), &value(number, 50_000)), "STORED\r\n");
     }
     drop(client);
-    rig.stop().drive.expect("it had one")
+    harness.stop().drive.expect("it had one")
 }
 
 fn is_recovering(client: &Client) -> bool {
@@ -88,8 +88,8 @@ fn who_needs_what_was_not_found_yet_waits_and_others_do_not() {
     let held = Arc::clone(&is_holding);
     let drive =
         HeldReads { drive: drive_with_items(), is_holding: held, held: Vec::new(), next: Time::NEVER };
-    let rig = Rig::on(drive);
-    let (mut one, mut other, mut third) = (rig.client(), rig.client(), rig.client());
+    let harness = Harness::on(drive);
+    let (mut one, mut other, mut third) = (harness.client(), harness.client(), harness.client());
     third.say("mn\r\n", "MN\r\n");
     third.send("get key4\r\n");
     one.send("get key0\r\nincr key0 1\r\nadd key1 0 0 1\r\n1\r\ndelete no_such\r\n");
@@ -121,11 +121,11 @@ fn a_drive_that_does_not_give_back_what_is_on_it_is_not_served() {
         has_failed |= is_background_read(request);
         has_failed && request.op == Op::Read
     };
-    let rig = Rig::on(Failing::new(drive_with_items(), fails));
-    let mut client = rig.client();
+    let harness = Harness::on(Failing::new(drive_with_items(), fails));
+    let mut client = harness.client();
     // The write may fail, if the connection is closed already; otherwise the server replies.
     let _ = std::io::Write::write_all(&mut client.0, b"get key0\r\n");
     client.rest();
-    let figures = rig.stop().figures;
+    let figures = harness.stop().figures;
     assert!(figures.unreadable.is_some() && figures.is_durable, "{figures:?}");
 }

@@ -1,6 +1,6 @@
 //! Several threads serve one store.
 
-use crate::{Client, Rig, SMALL, emulated, hit, memory_drive, set, value};
+use crate::{Client, Harness, SMALL, emulated, hit, memory_drive, set, value};
 use std::collections::HashMap;
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;
@@ -12,8 +12,8 @@ fn limits(threads: u32) -> Limits {
     Limits { threads, pinned: true, patience: Nanos::secs(3600), ..Limits::default() }
 }
 
-fn rig<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Rig<D> {
-    Rig::with(drive, SMALL, ListenOptions::default(), limits(threads), is_durable)
+fn harness<D: Steered + Send + 'static>(drive: Option<D>, threads: u32, is_durable: bool) -> Harness<D> {
+    Harness::with(drive, SMALL, ListenOptions::default(), limits(threads), is_durable)
 }
 
 /// A client with its own keys sends many commands at once, and checks all replies.
@@ -62,11 +62,11 @@ fn converse(mut client: Client, number: u64, rounds: u64) {
     }
 }
 
-fn all_converse<D: Steered + Send + 'static>(rig: &Rig<D>, clients: u64, rounds: u64) {
-    rig.client().say("set all 0 0 1\r\n0\r\n", "STORED\r\n");
+fn all_converse<D: Steered + Send + 'static>(harness: &Harness<D>, clients: u64, rounds: u64) {
+    harness.client().say("set all 0 0 1\r\n0\r\n", "STORED\r\n");
     std::thread::scope(|scope| {
         for number in 0..clients {
-            let client = rig.client();
+            let client = harness.client();
             scope.spawn(move || converse(client, number, rounds));
         }
     });
@@ -74,9 +74,9 @@ fn all_converse<D: Steered + Send + 'static>(rig: &Rig<D>, clients: u64, rounds:
 
 #[test]
 fn every_client_is_told_what_it_has_said_before() {
-    let rig = rig(Some(memory_drive()), 3, false);
-    all_converse(&rig, 7, 60);
-    let served = rig.stop();
+    let harness = harness(Some(memory_drive()), 3, false);
+    all_converse(&harness, 7, 60);
+    let served = harness.stop();
     assert!(served.figures.is_durable);
     // The number depends on timing: items on their way to the drive are still in memory.
     assert!(served.figures.sums.engine.hits_on_flash > 0, "{:?}", served.figures.sums.engine);
@@ -84,41 +84,42 @@ fn every_client_is_told_what_it_has_said_before() {
 
 #[test]
 fn the_same_over_an_emulated_drive_and_durably() {
-    let rig = rig(Some(emulated()), 4, true);
-    all_converse(&rig, 5, 12);
-    assert!(rig.stop().figures.is_durable);
+    let harness = harness(Some(emulated()), 4, true);
+    all_converse(&harness, 5, 12);
+    assert!(harness.stop().figures.is_durable);
 }
 
 #[test]
 fn the_same_in_memory_with_more_threads_than_cores() {
     let mut settings = SMALL;
     settings.memory = 16 << 20;
-    let rig: Rig<MemoryDrive> = Rig::with(None, settings, ListenOptions::default(), limits(8), false);
-    all_converse(&rig, 12, 40);
-    rig.stop();
+    let harness: Harness<MemoryDrive> =
+        Harness::with(None, settings, ListenOptions::default(), limits(8), false);
+    all_converse(&harness, 12, 40);
+    harness.stop();
 }
 
 #[test]
 fn nothing_that_is_counted_is_lost() {
-    let rig = rig(Some(memory_drive()), 4, false);
-    rig.client().say("set all 0 0 1\r\n0\r\n", "STORED\r\n");
+    let harness = harness(Some(memory_drive()), 4, false);
+    harness.client().say("set all 0 0 1\r\n0\r\n", "STORED\r\n");
     let (clients, times) = (6, 3000);
     std::thread::scope(|scope| {
         for _ in 0..clients {
-            let mut client = rig.client();
+            let mut client = harness.client();
             scope.spawn(move || client.say("incr all 1 noreply\r\n".repeat(times) + "mn\r\n", "MN\r\n"));
         }
     });
     let all = (clients * times).to_string();
-    rig.client().say("get all\r\n", format!("VALUE all 0 {}\r\n{all}\r\nEND\r\n", all.len()));
-    let statistics = rig.stop().figures.sums.statistics;
+    harness.client().say("get all\r\n", format!("VALUE all 0 {}\r\n{all}\r\nEND\r\n", all.len()));
+    let statistics = harness.stop().figures.sums.statistics;
     assert_eq!(statistics.incr_hits, (clients * times) as u64);
 }
 
 #[test]
 fn what_concerns_all_parts_reaches_them() {
-    let rig = rig(Some(memory_drive()), 3, false);
-    let mut clients: Vec<_> = (0..5).map(|_| rig.client()).collect();
+    let harness = harness(Some(memory_drive()), 3, false);
+    let mut clients: Vec<_> = (0..5).map(|_| harness.client()).collect();
     for number in 0..60 {
         clients[number % 5].say(set(&format!("key{number}"), b"x"), "STORED\r\n");
     }
@@ -132,7 +133,7 @@ fn what_concerns_all_parts_reaches_them() {
     for number in 0..60 {
         clients[number % 5].say(format!("get key{number}\r\n"), "END\r\n");
     }
-    let sums = rig.stop().figures.sums;
+    let sums = harness.stop().figures.sums;
     assert_eq!((sums.items, sums.statistics.cmd_set, sums.statistics.get_misses), (0, 0, 60));
 }
 
@@ -151,13 +152,13 @@ pub fn told(client: &mut Client) -> HashMap<String, String> {
 
 #[test]
 fn other_numbers_of_threads_find_the_same_items() {
-    let first = rig(Some(memory_drive()), 3, false);
+    let first = harness(Some(memory_drive()), 3, false);
     let mut client = first.client();
     (0..200).for_each(|number| client.say(set(&format!("key{number}"), &value(number, 3000)), "STORED\r\n"));
     drop(client);
     let mut drive = first.stop().drive;
     for threads in [1, 5] {
-        let again = rig(drive, threads, false);
+        let again = harness(drive, threads, false);
         let mut client = again.client();
         for number in 0..200 {
             let there = hit(&format!("key{number}"), &value(number, 3000));

@@ -22,7 +22,7 @@ use loom::thread;
 use pair::{CompletionEntry, DeviceEnd, queue_pair};
 use plan::{Plan, Poller};
 use std::sync::Arc;
-use sync::{Rule, loses_a_wake_up};
+use sync::{Invariant, loses_a_wake_up};
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::path::Strategy;
 use tailcut_host::{Bytes, Mirror, Request, Response};
@@ -63,7 +63,7 @@ fn no_wake_up_is_lost() {
 
 #[test]
 fn looking_before_arming_loses_one() {
-    assert!(loses_a_wake_up(Rule::ArmsBeforeItLooks, a_wake_up));
+    assert!(loses_a_wake_up(Invariant::ArmsBeforeItLooks, a_wake_up));
 }
 
 /// Threads of one lane read a block each from a device that sleeps between requests.
@@ -176,12 +176,12 @@ fn a_freed_tag_goes_to_what_waits() {
 
 #[test]
 fn a_tag_that_is_kept_is_noticed() {
-    assert!(loses_a_wake_up(Rule::FreedTagsAreUsed, || Scene { depth: 1, ..SCENE }.check()));
+    assert!(loses_a_wake_up(Invariant::FreedTagsAreUsed, || Scene { depth: 1, ..SCENE }.check()));
 }
 
 #[test]
 fn looking_before_arming_loses_a_wake_up_of_the_path_too() {
-    assert!(loses_a_wake_up(Rule::ArmsBeforeItLooks, || SCENE.check()));
+    assert!(loses_a_wake_up(Invariant::ArmsBeforeItLooks, || SCENE.check()));
 }
 
 #[test]

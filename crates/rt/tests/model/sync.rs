@@ -99,22 +99,22 @@ impl Futex {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum Invariant {
     ArmsBeforeItLooks,
     FreedTagsAreUsed,
 }
 
 thread_local! {
     /// All threads of a model run on the thread that checks it.
-    static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+    static BROKEN: Cell<Option<Invariant>> = const { Cell::new(None) };
 }
 
-pub fn holds(rule: Rule) -> bool {
+pub fn holds(rule: Invariant) -> bool {
     BROKEN.get() != Some(rule)
 }
 
 /// Checks a model in which `rule` is violated; true if it ends with threads that sleep for ever.
-pub fn loses_a_wake_up(rule: Rule, check: impl FnOnce() + std::panic::UnwindSafe) -> bool {
+pub fn loses_a_wake_up(rule: Invariant, check: impl FnOnce() + std::panic::UnwindSafe) -> bool {
     BROKEN.set(Some(rule));
     let result = std::panic::catch_unwind(check);
     BROKEN.set(None);

@@ -43,13 +43,13 @@ fn make(members: u32, paths: &[PathBuf], clock: Clock) -> Result<AnyDrive, Build
 }
 
 /// A server of such drives in a folder, with its socket.
-struct Rig {
+struct Harness {
     server: Server<AnyDrive>,
     folder: tempfile::TempDir,
 }
 
-impl Rig {
-    fn new(drives: &[(&str, u32, usize)]) -> Rig {
+impl Harness {
+    fn new(drives: &[(&str, u32, usize)]) -> Harness {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let clock = Clock::start();
         let makers = drives.iter().map(|&(called, members, files)| {
@@ -62,7 +62,7 @@ impl Rig {
         let address = Address::Unix(folder.path().join("socket"));
         let server =
             Server::start(&address, Access::default(), makers.collect(), windows, Limits::default(), clock);
-        Rig { server: server.expect("it serves"), folder }
+        Harness { server: server.expect("it serves"), folder }
     }
 
     fn ask(&self, line: &str) -> String {
@@ -87,17 +87,17 @@ impl Rig {
 
 #[test]
 fn a_drive_that_serves_is_asked_in_words() {
-    let rig = Rig::new(&[("disk", 0, 0)]);
-    use_it(&mut rig.client("disk"), 4096, 7);
-    assert!(rig.ask("free-blocks").ends_with(" blocks\n"));
-    assert_eq!(rig.ask("is-gc-running"), "no\n");
-    assert!(rig.ask("set-thresholds 9 3").starts_with("refused: the values"));
-    assert!(rig.ask("frees").starts_with("refused: 'frees' is not known"));
-    assert!(rig.ask("scrub").starts_with("refused: it is a single drive"));
-    let status = rig.ask("status");
+    let harness = Harness::new(&[("disk", 0, 0)]);
+    use_it(&mut harness.client("disk"), 4096, 7);
+    assert!(harness.ask("free-blocks").ends_with(" blocks\n"));
+    assert_eq!(harness.ask("is-gc-running"), "no\n");
+    assert!(harness.ask("set-thresholds 9 3").starts_with("refused: the values"));
+    assert!(harness.ask("frees").starts_with("refused: 'frees' is not known"));
+    assert!(harness.ask("scrub").starts_with("refused: it is a single drive"));
+    let status = harness.ask("status");
     assert!(status.starts_with("export disk\ndrive g-1g\nsize "), "{status}");
     assert!(status.contains("\nrequests 2\n") && status.contains("\nerased blocks "), "{status}");
-    let metrics = rig.ask("metrics");
+    let metrics = harness.ask("metrics");
     for line in [
         "# TYPE tailcut_erases_total counter\ntailcut_erases_total{member=\"0\",export=\"disk\"} 0\n",
         "tailcut_request_seconds_count{kind=\"write\",export=\"disk\"} 1\n",
@@ -107,55 +107,55 @@ fn a_drive_that_serves_is_asked_in_words() {
     ] {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
-    rig.server.stop();
+    harness.server.stop();
 }
 
 #[test]
 fn of_several_drives_one_is_meant() {
-    let rig = Rig::new(&[("a", 0, 0), ("b", 0, 0)]);
-    use_it(&mut rig.client("b"), 0, 3);
-    assert_eq!(rig.ask("free-blocks"), "refused: say which drive, as in '@a ...'; there is a, b\n");
-    assert!(rig.ask("@b free-blocks").ends_with(" blocks\n"));
-    assert_eq!(rig.ask("@c free-blocks"), "refused: there is no drive 'c' here; there is a, b\n");
-    let (all, one) = (rig.ask("status"), rig.ask("@b status"));
+    let harness = Harness::new(&[("a", 0, 0), ("b", 0, 0)]);
+    use_it(&mut harness.client("b"), 0, 3);
+    assert_eq!(harness.ask("free-blocks"), "refused: say which drive, as in '@a ...'; there is a, b\n");
+    assert!(harness.ask("@b free-blocks").ends_with(" blocks\n"));
+    assert_eq!(harness.ask("@c free-blocks"), "refused: there is no drive 'c' here; there is a, b\n");
+    let (all, one) = (harness.ask("status"), harness.ask("@b status"));
     assert!(all.contains("export a\n") && all.ends_with(&one), "{all}");
-    let metrics = rig.ask("metrics");
+    let metrics = harness.ask("metrics");
     assert_eq!(metrics.matches("# TYPE tailcut_erases_total").count(), 1);
     let [of_a, of_b] = ["a", "b"].map(|drive| format!("{{kind=\"write\",export=\"{drive}\"}}"));
     assert!(metrics.contains(&format!("tailcut_request_seconds_count{of_a} 0\n")));
     assert!(metrics.contains(&format!("tailcut_request_seconds_count{of_b} 1\n")));
-    rig.server.stop();
+    harness.server.stop();
 }
 
 /// A drive is removed from an array in service and replaced by another; no data is lost.
 fn goes_on_without_a_drive(files: usize, replacement: impl Fn(&Path) -> String) {
-    let rig = Rig::new(&[("disk", 4, files)]);
-    assert!(!rig.ask("status").contains("late by"), "nobody has waited for it yet");
-    let mut client = rig.client("disk");
+    let harness = Harness::new(&[("disk", 4, files)]);
+    assert!(!harness.ask("status").contains("late by"), "nobody has waited for it yet");
+    let mut client = harness.client("disk");
     (0..20).for_each(|part| use_it(&mut client, part * 50_000, part as u8));
-    assert!(rig.ask("replace 2").starts_with("refused: drive 2 serves"));
-    assert!(rig.ask("remove 4").starts_with("refused: the array has drives 0 to 3"));
-    assert_eq!(rig.ask("remove 2"), "done\n");
-    assert!(rig.ask("status").contains("\ncondition degraded; missing [2]"));
-    assert!(rig.ask("remove 1").starts_with("refused: the array is not optimal"));
+    assert!(harness.ask("replace 2").starts_with("refused: drive 2 serves"));
+    assert!(harness.ask("remove 4").starts_with("refused: the array has drives 0 to 3"));
+    assert_eq!(harness.ask("remove 2"), "done\n");
+    assert!(harness.ask("status").contains("\ncondition degraded; missing [2]"));
+    assert!(harness.ask("remove 1").starts_with("refused: the array is not optimal"));
     (0..20).for_each(|part| {
         let data = vec![part as u8; 10_000];
         assert_eq!(client.call(&header(0, part * 50_000, 10_000), &[]).expect("a reply"), (0, data));
     });
     (0..20).for_each(|part| use_it(&mut client, part * 50_000, 100 + part as u8));
-    let replacement = replacement(rig.folder.path());
-    assert_eq!(rig.ask(&format!("replace 2{replacement}")), "done\n");
-    let status = rig.wait_for("status", |status| status.contains("\ncondition optimal\n"));
+    let replacement = replacement(harness.folder.path());
+    assert_eq!(harness.ask(&format!("replace 2{replacement}")), "done\n");
+    let status = harness.wait_for("status", |status| status.contains("\ncondition optimal\n"));
     assert!(!status.contains("missing"), "{status}");
-    assert_eq!(rig.ask("scrub"), "done\n");
-    let status = rig.wait_for("status", |status| status.contains("\nlast scrub: "));
+    assert_eq!(harness.ask("scrub"), "done\n");
+    let status = harness.wait_for("status", |status| status.contains("\nlast scrub: "));
     let clean = "\nlast scrub: 0 damaged blocks rewritten, 0 beyond repair, 0 mismatches\n";
     assert!(status.contains(clean) && !status.contains("scrubbed"), "{status}");
     (0..20).for_each(|part| {
         let data = vec![100 + part as u8; 10_000];
         assert_eq!(client.call(&header(0, part * 50_000, 10_000), &[]).expect("a reply"), (0, data));
     });
-    rig.server.stop();
+    harness.server.stop();
 }
 
 #[test]
@@ -174,16 +174,16 @@ fn an_array_of_files_gets_a_new_one() {
 
 #[test]
 fn a_replacement_that_does_not_fit_changes_nothing() {
-    let rig = Rig::new(&[("disk", 4, 4)]);
-    assert_eq!(rig.ask("remove 0"), "done\n");
-    assert!(rig.ask("replace 0").starts_with("refused: say which file or device"));
-    assert!(rig.ask("replace 0 /nowhere/at/all").starts_with("refused: "));
-    let small = rig.folder.path().join("small");
+    let harness = Harness::new(&[("disk", 4, 4)]);
+    assert_eq!(harness.ask("remove 0"), "done\n");
+    assert!(harness.ask("replace 0").starts_with("refused: say which file or device"));
+    assert!(harness.ask("replace 0 /nowhere/at/all").starts_with("refused: "));
+    let small = harness.folder.path().join("small");
     FileDrive::create(&small, 100).expect("a file");
-    assert!(rig.ask(&format!("replace 0 {}", small.display())).starts_with("refused: "));
-    assert!(rig.ask("status").contains("missing [0]"));
-    use_it(&mut rig.client("disk"), 0, 9);
-    rig.server.stop();
+    assert!(harness.ask(&format!("replace 0 {}", small.display())).starts_with("refused: "));
+    assert!(harness.ask("status").contains("missing [0]"));
+    use_it(&mut harness.client("disk"), 0, 9);
+    harness.server.stop();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::authority::Authority;
 use crate::many::step;
-use crate::{BLOCKS, Rig, header, patient, use_it};
+use crate::{BLOCKS, Harness, header, patient, use_it};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 /// A server, and certificates for it and its clients.
 struct Secure {
-    rig: Rig,
+    harness: Harness,
     folder: TempDir,
 }
 
@@ -39,8 +39,8 @@ impl Secure {
     fn of(folder: TempDir, limits: Limits, is_required: bool, verify_peer: bool) -> Secure {
         let certificates = Certificates::load(folder.path(), verify_peer).expect("they are there");
         let encryption = Some(Encryption { certificates, is_required });
-        let rig = Rig::with(limits, Access { encryption, ..Access::default() });
-        Secure { rig, folder }
+        let harness = Harness::with(limits, Access { encryption, ..Access::default() });
+        Secure { harness, folder }
     }
 
     /// A connection after the exchange of flags.
@@ -49,7 +49,9 @@ impl Secure {
     }
 
     fn try_raw(&self) -> io::Result<UnixStream> {
-        let Address::Unix(path) = self.rig.server.address() else { panic!("it listens on a unix socket") };
+        let Address::Unix(path) = self.harness.server.address() else {
+            panic!("it listens on a unix socket")
+        };
         let mut socket = UnixStream::connect(path)?;
         socket.read_exact(&mut [0; 18])?;
         socket.write_all(&3u32.to_be_bytes())?;
@@ -175,7 +177,7 @@ fn each_finds_what_it_wrote() {
             });
         }
     });
-    let served = secure.rig.server.stop();
+    let served = secure.harness.server.stop();
     assert_eq!(served.drives[0].1.connections, 3);
     let handshakes = served.handshakes.expect("there was TLS");
     assert_eq!((handshakes.done, handshakes.failed), (3, 0));
@@ -207,7 +209,7 @@ fn where_it_is_required_nothing_is_served_before() {
     assert_eq!(ask(&mut socket, NBD_OPT_STARTTLS, &[]), NBD_REP_ACK);
     let stream = StreamOwned::new(session(&secure.folder, &TLS13, false), socket);
     use_it(&mut Client::choose(stream, "disk", true).expect("the export is there"), 0, 1);
-    let refused = Client::connect(secure.rig.server.address(), "disk").err();
+    let refused = Client::connect(secure.harness.server.address(), "disk").err();
     assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::InvalidData), "a name alone ends it");
     let mut socket = secure.raw();
     assert_eq!(ask(&mut socket, NBD_OPT_ABORT, &[]), NBD_REP_ACK);
@@ -217,7 +219,7 @@ fn where_it_is_required_nothing_is_served_before() {
 #[test]
 fn where_it_is_allowed_both_are_served() {
     let secure = Secure::new(patient(), false);
-    let (mut open, mut closed) = (secure.rig.client(), secure.client());
+    let (mut open, mut closed) = (secure.harness.client(), secure.client());
     use_it(&mut open, 0, 1);
     use_it(&mut closed, 20_000, 2);
     assert_eq!(closed.call(&header(0, 0, 10_000), &[]).expect("a reply"), (0, vec![1; 10_000]));
@@ -251,7 +253,7 @@ fn words_slipped_in_behind_the_wish_are_not_heard() {
     let answer = rest(&mut socket);
     assert!(answer.is_empty() || (answer[0] == 21 && answer.len() == 7), "an alert at most: {answer:?}");
     use_it(&mut secure.client(), 0, 1);
-    assert_eq!(secure.rig.server.stop().drives[0].1.connections, 1);
+    assert_eq!(secure.harness.server.stop().drives[0].1.connections, 1);
 }
 
 #[test]
@@ -271,7 +273,7 @@ fn garbage_in_place_of_a_handshake_ends_it() {
         use_it(&mut good, 5000, number as u8);
     }
     drop(secure.consented());
-    let handshakes = secure.rig.server.stop().handshakes.expect("there was TLS");
+    let handshakes = secure.harness.server.stop().handshakes.expect("there was TLS");
     assert!(handshakes.failed >= 5 && handshakes.last_failure.is_some(), "{handshakes:?}");
 }
 
@@ -402,7 +404,7 @@ fn who_reads_nothing_back_is_not_read_from() {
     drop(hogs);
     use_it(&mut good, 40_000, 3);
     drop(back);
-    assert_eq!(secure.rig.server.stop().drives[0].1.expelled, 0);
+    assert_eq!(secure.harness.server.stop().drives[0].1.expelled, 0);
 }
 
 #[test]
@@ -447,7 +449,7 @@ fn a_stop_ends_encrypted_connections_too() {
     let mut writer = secure.client();
     let data = vec![4; 1 << 20];
     assert_eq!(writer.call(&header(1, 0, 1 << 20), &data).expect("a reply").0, 0);
-    let served = secure.rig.server.stop();
+    let served = secure.harness.server.stop();
     let (_, figures, drive) = &served.drives[0];
     assert_eq!(figures.connections, 3);
     assert!(tailcut_rt::Drive::extent(drive, 0, 256).is_allocated, "what was acknowledged is there");
@@ -473,7 +475,7 @@ fn clients_show_who_they_are_where_that_is_asked() {
         let stranger = certified(&Authority::new());
         authority.trust(stranger.path());
         assert!(attempt(&stranger, true).is_err());
-        let handshakes = secure.rig.server.stop().handshakes.expect("there was TLS");
+        let handshakes = secure.harness.server.stop().handshakes.expect("there was TLS");
         assert_eq!((handshakes.done, handshakes.failed), (1, 2));
     }
 }

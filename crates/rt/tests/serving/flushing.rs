@@ -1,7 +1,7 @@
 //! A drive whose flush fails once and drops its cache.
 
 use crate::volatile::Volatile;
-use crate::{Rig, header, patient};
+use crate::{Harness, header, patient};
 use std::sync::atomic::Ordering;
 use tailcut_host::wire::nbd::Header;
 use tailcut_rt::FailStop;
@@ -17,8 +17,8 @@ const EIO: u32 = 5;
 fn after_a_flush_that_failed_none_succeeds_and_reads_go_on() {
     for durable_write_fails in [false, true] {
         let (drive, fails) = Volatile::new(1024);
-        let rig = Rig::over(FailStop::new(drive), patient(), Access::default());
-        let (mut one, mut other) = (rig.client(), rig.client());
+        let harness = Harness::over(FailStop::new(drive), patient(), Access::default());
+        let (mut one, mut other) = (harness.client(), harness.client());
         let (old, new) = (vec![1; 8192], vec![2; 8192]);
         let write = || header(WRITE, 4096, 8192);
         let flush = || header(FLUSH, 0, 0);

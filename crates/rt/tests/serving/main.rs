@@ -26,32 +26,32 @@ use tailcut_rt::{Client, Clock, MemoryDrive};
 use tempfile::TempDir;
 
 /// A server of one drive, on its own socket.
-pub struct Rig<D = MemoryDrive> {
+pub struct Harness<D = MemoryDrive> {
     pub server: Server<D>,
     _folder: TempDir,
 }
 
 pub const BLOCKS: u64 = 16 << 10;
 
-impl Rig {
-    pub fn new(limits: Limits) -> Rig {
-        Rig::with(limits, Access::default())
+impl Harness {
+    pub fn new(limits: Limits) -> Harness {
+        Harness::with(limits, Access::default())
     }
 
-    pub fn with(limits: Limits, access: Access) -> Rig {
-        Rig::over(MemoryDrive::new(BLOCKS, 64), limits, access)
+    pub fn with(limits: Limits, access: Access) -> Harness {
+        Harness::over(MemoryDrive::new(BLOCKS, 64), limits, access)
     }
 }
 
-impl<D: Steered + Send + 'static> Rig<D> {
-    pub fn over(drive: D, limits: Limits, access: Access) -> Rig<D> {
+impl<D: Steered + Send + 'static> Harness<D> {
+    pub fn over(drive: D, limits: Limits, access: Access) -> Harness<D> {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let address = Address::Unix(folder.path().join("socket"));
         let name = Name { name: "disk".into(), description: String::new(), is_read_only: false, ublk: None };
         let drives = vec![(name, move || Ok::<_, Infallible>(drive))];
         let server = Server::start(&address, access, drives, Windows::default(), limits, Clock::start())
             .expect("it listens");
-        Rig { server, _folder: folder }
+        Harness { server, _folder: folder }
     }
 
     pub fn client(&self) -> Client {

@@ -1,6 +1,6 @@
 //! Several clients of one drive, and shutdown of a server.
 
-use crate::{BLOCKS, Rig, header, patient, use_it};
+use crate::{BLOCKS, Harness, header, patient, use_it};
 use std::io::{Read, Write};
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;
@@ -10,12 +10,12 @@ use tailcut_rt::{Client, Drive};
 /// Requests of all kinds from several connections, each in its own range, checked against arrays of bytes.
 #[test]
 fn each_finds_what_it_wrote() {
-    let rig = Rig::new(Limits { busy_poll: Nanos::micros(20), ..patient() });
+    let harness = Harness::new(Limits { busy_poll: Nanos::micros(20), ..patient() });
     let part = (BLOCKS * 4096 / 4) as usize;
     let part_bytes = part.min(300_000);
     std::thread::scope(|scope| {
         for number in 0..4usize {
-            let mut client = rig.client();
+            let mut client = harness.client();
             scope.spawn(move || {
                 let mut random = Stream::new(number as u64, "client");
                 // Ranges that are not aligned to blocks.
@@ -29,7 +29,7 @@ fn each_finds_what_it_wrote() {
             });
         }
     });
-    let served = rig.server.stop();
+    let served = harness.server.stop();
     assert_eq!(served.drives[0].1.connections, 4);
     assert!(served.drives[0].1.widened > 100);
 }
@@ -75,15 +75,15 @@ pub fn step<S: Read + Write>(client: &mut Client<S>, base: u64, bytes: &mut [u8]
 
 #[test]
 fn a_stop_finishes_what_is_under_way() {
-    let rig = Rig::new(patient());
-    let mut client = rig.client();
+    let harness = Harness::new(patient());
+    let mut client = harness.client();
     let data = vec![4; 1 << 20];
     for at in 0..16u64 {
         client.ask(&header(1, at << 20, 1 << 20), &data);
     }
     client.send().expect("the server listens");
     let served = std::thread::scope(|scope| {
-        let stop = scope.spawn(|| rig.server.stop());
+        let stop = scope.spawn(|| harness.server.stop());
         // Writes answered before the connection ended are on the drive.
         let mut answered = 0;
         while client.receive().is_ok() {
@@ -107,8 +107,8 @@ fn a_stop_finishes_what_is_under_way() {
 
 #[test]
 fn a_flush_covers_what_others_wrote() {
-    let rig = Rig::new(patient());
-    let (mut one, mut other) = (rig.client(), rig.client());
+    let harness = Harness::new(patient());
+    let (mut one, mut other) = (harness.client(), harness.client());
     use_it(&mut one, 0, 1);
     assert_eq!(other.call(&header(3, 0, 0), &[]).expect("a reply").0, 0);
     assert_eq!(other.call(&header(0, 0, 10_000), &[]).expect("a reply"), (0, vec![1; 10_000]));

@@ -34,7 +34,7 @@ impl ChipLayout {
         let numbering = Layout::new(geometry);
         let allocator = Allocator::new(Allocation::Static, order, geometry, Sets::one(geometry));
         ChipLayout {
-            turns: allocator.planes().iter().map(|&plane| numbering.unit_of_plane(plane)).collect(),
+            turns: allocator.planes().iter().map(|&plane| numbering.lun_of_plane(plane)).collect(),
             pages: u64::from(geometry.pages),
             page_bytes: geometry.page_bytes,
             planes: geometry.planes,

@@ -256,7 +256,7 @@ impl MemberReport {
             written_per_s: per_s(figures.counts.host_pages_written as f64 * page_bytes),
             reads_per_s: per_s(figures.counts.host_reads as f64),
             write_amplification: figures.write_amplification(),
-            chip_utilisation: figures.unit_utilisation(),
+            chip_utilisation: figures.lun_utilisation(),
             erases: figures.counts.erases,
             // A lifetime in years does not depend on the capacity that the host sees.
             years: Lifetime::new(config, figures, 1, seconds).years,

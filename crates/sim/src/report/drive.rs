@@ -5,7 +5,7 @@ use super::{Demand, Resource, limits};
 use serde::{Deserialize, Serialize};
 use tailcut_base::{Device, SECTOR_BYTES};
 use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::flash::unit::Holder;
+use tailcut_ssd::flash::lun::Holder;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{Breakdown, CacheCounts, Figures, Probe, Ssd};
 
@@ -222,10 +222,10 @@ impl DriveReport {
             levelled_queues: f.counts.levelled_queues,
             merged_reads: f.counts.merged_reads,
             resources: demand.resources(requests_per_s),
-            chip_utilisation: f.unit_utilisation(),
+            chip_utilisation: f.lun_utilisation(),
             chip_time: HOLDERS
                 .iter()
-                .map(|&(h, name)| (name.to_string(), share(f.holders[h as usize]) / f.units.max(1) as f64))
+                .map(|&(h, name)| (name.to_string(), share(f.holders[h as usize]) / f.luns.max(1) as f64))
                 .collect(),
             breakdown: breakdown(f),
             inter_chip_idleness: f.inter_chip_idleness(),

@@ -50,9 +50,9 @@ impl Demand {
         let bus = sum(&|kind| bus_ns(&phases, kind)).min(figures.bus_busy.0 as f64);
         let used = |share: f64| share * figures.at.0 as f64;
         let [to_host, to_device] = figures.link_busy.map(|busy| busy.0 as f64);
-        let chips = (cells / members + bus) / f64::from(g.units());
+        let chips = (cells / members + bus) / f64::from(g.luns());
         let mut needs = vec![
-            ("chips", chips.min(used(figures.unit_utilisation()))),
+            ("chips", chips.min(used(figures.lun_utilisation()))),
             ("buses", bus / f64::from(g.channels)),
         ];
         if config.link.half_duplex {
@@ -127,7 +127,7 @@ pub(super) fn of_drives(config: &SsdConfig, figures: &[Figures], requests_per_s:
 /// The most memory requests that one transaction can serve.
 fn members_max(config: &SsdConfig) -> u32 {
     let planes = if config.schedule.plane_sharing { config.geometry.planes } else { 1 };
-    let dies = if config.schedule.die_interleaving { config.geometry.dies_per_unit() } else { 1 };
+    let dies = if config.schedule.die_interleaving { config.geometry.dies_per_lun() } else { 1 };
     planes * dies
 }
 
@@ -250,7 +250,7 @@ mod tests {
     use tailcut_base::Time;
     use tailcut_ssd::Preset;
     use tailcut_ssd::flash::geometry::ReadyBusy;
-    use tailcut_ssd::flash::unit::Holder;
+    use tailcut_ssd::flash::lun::Holder;
 
     fn resource<'r>(resources: &'r [Resource], name: &str) -> &'r Resource {
         resources.iter().find(|resource| resource.name == name).expect("it was used")
@@ -270,7 +270,7 @@ mod tests {
         let config = Preset::M.config();
         let mut figures = Figures {
             at: Time(1_000_000_000),
-            units: 64,
+            luns: 64,
             channels: 8,
             plane_busy: Nanos::micros(100_000 * 75),
             bus_busy: Nanos::micros(1_247_600),
@@ -292,7 +292,7 @@ mod tests {
         let config = Preset::M.config();
         let mut figures = Figures {
             at: Time(1_000_000),
-            units: 64,
+            luns: 64,
             channels: 8,
             dies: 64,
             bus_busy: Nanos(250),
@@ -332,7 +332,7 @@ mod tests {
         // Two lines of two places. A plane's cells worked 100 us, another's not; 30 us of bus.
         let figures = Figures {
             at: Time(1_000_000),
-            units: 2,
+            luns: 2,
             places: 2,
             plane_busy: Nanos::micros(100),
             bus_busy: Nanos::micros(30),
@@ -351,7 +351,7 @@ mod tests {
     fn chips_are_as_idle_as_the_busiest_resource_makes_them() {
         let figures = Figures {
             at: Time(1_000_000),
-            units: 2,
+            luns: 2,
             active: Nanos::micros(800),
             held_active: Nanos::micros(400),
             ..Figures::default()

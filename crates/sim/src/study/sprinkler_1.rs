@@ -75,7 +75,7 @@ fn mean_row(done: &[Measured], sizes: &[u64], chips: u32, quantity: &str, figure
 type Figure = fn(&Measured) -> f64;
 
 fn utilisation(measured: &Measured) -> f64 {
-    measured.figures.unit_utilisation()
+    measured.figures.lun_utilisation()
 }
 
 /// The share of the time of all planes during which their cells do nothing: the paper's

@@ -122,7 +122,7 @@ impl Curve {
     }
 
     fn utilisation(&self, done: &[Measured], chips: u32, size: u64) -> f64 {
-        find(done, &self.label(chips, size)).figures.unit_utilisation()
+        find(done, &self.label(chips, size)).figures.lun_utilisation()
     }
 
     fn single(&self, done: &[Measured], chips: u32, size: u64) -> Row {

@@ -39,9 +39,9 @@ impl Study for Potential {
         let mut rows = Vec::new();
         let shares = |load: &Load, chips| {
             [
-                load.saturated(done, Vas, chips).figures.unit_utilisation(),
-                load.saturated(done, Pas, chips).figures.unit_utilisation(),
-                load.deep(done, Sprinkler, chips).figures.unit_utilisation(),
+                load.saturated(done, Vas, chips).figures.lun_utilisation(),
+                load.saturated(done, Pas, chips).figures.lun_utilisation(),
+                load.deep(done, Sprinkler, chips).figures.lun_utilisation(),
             ]
         };
         for load in loads(options) {

@@ -11,7 +11,7 @@ use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;
 use tailcut_host::array::token_scheduling::StageTimes;
 use tailcut_ssd::Figures;
-use tailcut_ssd::flash::unit::HOLDERS;
+use tailcut_ssd::flash::lun::HOLDERS;
 
 /// Rows of the map of chips at most, but for one of each drive.
 pub const ROWS_MOST: usize = 64;
@@ -203,7 +203,7 @@ impl Devices {
     }
 
     fn row_times<S: Storage>(&self, storage: &S, now: Time) -> Vec<[u64; HOLDERS]> {
-        let mut times = storage.drives().iter().map(|drive| drive.unit_times(now));
+        let mut times = storage.drives().iter().map(|drive| drive.lun_times(now));
         let mut of_drive = times.next();
         let mut drive = 0;
         let sum_row = |row: &Row| {
@@ -251,7 +251,7 @@ impl<S: Storage> Observer<S> for Devices {
     fn begin(&mut self, storage: &S, now: Time) {
         self.slots = Slots::new(now);
         self.rows =
-            rows(&storage.drives().iter().map(|drive| drive.unit_times(now).count()).collect::<Vec<_>>());
+            rows(&storage.drives().iter().map(|drive| drive.lun_times(now).count()).collect::<Vec<_>>());
         self.has_roles =
             storage.array().and_then(Array::log_figures).is_some_and(|log| log.free_rows.len() > 1);
         self.known = self.cumulative(storage, now);

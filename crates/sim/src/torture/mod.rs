@@ -19,8 +19,8 @@
 //! | `ssd` | [`flash`]: a simulated SSD with its content, with a capacitor, without, and without a write buffer | |
 //!
 //! A plan that shows a violation is made smaller ([`mod@shrink`]) and can be run again from its text.
-//! [`Canary`]s are bugs that the checkers must find, beside rules that the code itself can be made to break
-//! (`planted` in `tailcut_host`, its arrays and layouts). The numbers are the first seeds that find them,
+//! [`Mutant`]s are bugs that the checkers must find, beside rules that the code itself can be made to break
+//! (`mutation` in `tailcut_host`, its arrays and layouts). The numbers are the first seeds that find them,
 //! from 1 on; the tests in `sim/tests/torture` look for them within 300.
 //!
 //! | planted bug | in place: `raid0`, `raid4`, `raid5` | `log-raid0`, `log-raid4`, `log-raid5` | `swan0`, `swan4`, `swan5` | `epochs` | `kv` | `block` | `ssd` |
@@ -80,16 +80,16 @@
 pub mod arrays;
 pub mod below;
 pub mod block;
-pub mod canary;
 pub mod drive;
 pub mod every_step;
 pub mod fault;
 pub mod flash;
+pub mod harness;
 pub mod history;
 pub mod keys;
+pub mod mutant;
+pub mod mutated;
 pub mod plan;
-pub mod planted;
-pub mod rig;
 pub mod run;
 pub mod seeds;
 pub mod shrink;
@@ -98,10 +98,10 @@ pub mod subject;
 pub mod tally;
 pub mod wrong;
 
-pub use canary::Canary;
 pub use every_step::EveryStep;
 pub use fault::{Fault, FaultKind};
 pub use flash::Backend;
+pub use mutant::Mutant;
 pub use plan::{KvKeep, Metadata, Plan, PlanError, Step, SubjectKind};
 pub use run::{Outcome, attempt, run};
 pub use shrink::shrink;

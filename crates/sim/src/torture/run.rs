@@ -3,12 +3,12 @@
 use super::arrays::Arrays;
 use super::below::Below;
 use super::block::BlockServer;
-use super::canary::Canary;
 use super::drive::Drive;
 use super::fault::FaultKind;
+use super::harness::{End, Fuse, Harness, Watch};
 use super::keys::Keys;
+use super::mutant::Mutant;
 use super::plan::{Plan, Step, SubjectKind};
-use super::rig::{End, Fuse, Rig, Watch};
 use super::subject::{Subject, SubjectHealth};
 use super::tally::{Reached, Tally};
 use super::wrong::{Violation, ViolationKind};
@@ -27,31 +27,31 @@ pub struct Outcome {
 }
 
 /// Carries a plan out. The subject's own assertions panic.
-pub fn run<'r>(plan: &'r Plan, canary: Option<Canary>, watch: Option<Watch<'r>>) -> Outcome {
+pub fn run<'r>(plan: &'r Plan, mutant: Option<Mutant>, watch: Option<Watch<'r>>) -> Outcome {
     match plan.subject {
-        SubjectKind::Arrays => run_subject::<Arrays>(plan, canary, watch),
-        SubjectKind::Kv => run_subject::<Keys>(plan, canary, watch),
-        SubjectKind::Block => run_subject::<BlockServer>(plan, canary, watch),
-        SubjectKind::Ssd => run_subject::<Below>(plan, canary, watch),
+        SubjectKind::Arrays => run_subject::<Arrays>(plan, mutant, watch),
+        SubjectKind::Kv => run_subject::<Keys>(plan, mutant, watch),
+        SubjectKind::Block => run_subject::<BlockServer>(plan, mutant, watch),
+        SubjectKind::Ssd => run_subject::<Below>(plan, mutant, watch),
     }
 }
 
-fn run_subject<'r, S: Subject>(plan: &'r Plan, canary: Option<Canary>, watch: Option<Watch<'r>>) -> Outcome {
-    let mut rig: Rig<'r, S> = Rig::new(plan, canary, watch);
-    let wrong = match rig.carry_out() {
+fn run_subject<'r, S: Subject>(plan: &'r Plan, mutant: Option<Mutant>, watch: Option<Watch<'r>>) -> Outcome {
+    let mut harness: Harness<'r, S> = Harness::new(plan, mutant, watch);
+    let wrong = match harness.carry_out() {
         Ok(()) | Err(End::Over) => None,
         Err(End::Wrong(wrong)) => {
-            rig.trace(|| format!("VIOLATION: {wrong}"));
+            harness.trace(|| format!("VIOLATION: {wrong}"));
             Some(wrong)
         }
     };
-    let (digest, tally) = rig.done();
+    let (digest, tally) = harness.done();
     Outcome { wrong, digest, tally }
 }
 
 /// As [`run`]; a panic is a broken promise like any other. Only where panics unwind.
-pub fn attempt(plan: &Plan, canary: Option<Canary>) -> Outcome {
-    catch_unwind(AssertUnwindSafe(|| run(plan, canary, None))).unwrap_or_else(|panic| {
+pub fn attempt(plan: &Plan, mutant: Option<Mutant>) -> Outcome {
+    catch_unwind(AssertUnwindSafe(|| run(plan, mutant, None))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let message = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
         Outcome::panicked(message.unwrap_or_default())
@@ -69,9 +69,9 @@ impl Outcome {
     }
 }
 
-impl<S: Subject> Rig<'_, S> {
+impl<S: Subject> Harness<'_, S> {
     fn carry_out(&mut self) -> Result<(), End> {
-        self.until("ready", |rig| rig.subject.inner().is_ready())?;
+        self.until("ready", |harness| harness.subject.inner().is_ready())?;
         let (plan, before) = (self.plan, self.events);
         for step in &plan.steps {
             self.carry_out_step(step)?;
@@ -89,7 +89,7 @@ impl<S: Subject> Rig<'_, S> {
     fn carry_out_step(&mut self, step: &Step) -> Result<(), End> {
         match step {
             Step::Io { op, block, blocks, fua } => self.submit(*op, *block, *blocks, *fua),
-            Step::Wait => self.until("all answered", |rig| rig.pending.is_empty()),
+            Step::Wait => self.until("all answered", |harness| harness.pending.is_empty()),
             Step::Fault(fault) => {
                 // Until a log at rest records what is durable, damage in the last writes cannot be
                 // distinguished from a write that was cut off.
@@ -99,7 +99,7 @@ impl<S: Subject> Rig<'_, S> {
                 {
                     // It records this when all of it is durable.
                     self.submit(Op::Flush, 0, 0, false)?;
-                    self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty())?;
+                    self.until("at rest", |harness| harness.is_at_rest() && harness.pending.is_empty())?;
                 }
                 self.fault(fault);
                 Ok(())
@@ -108,12 +108,12 @@ impl<S: Subject> Rig<'_, S> {
             Step::Scrub => self.scrub(),
             Step::Rest => self.settle(),
             Step::Cut { after, again } => {
-                self.until("without power", |rig| rig.fuse.is_empty())?;
+                self.until("without power", |harness| harness.fuse.is_empty())?;
                 self.fuse.extend(std::iter::once(after).chain(again).copied().map(Fuse::events));
                 Ok(())
             }
             &Step::CutAfter { what, writes, after: events } => {
-                self.until("without power", |rig| rig.fuse.is_empty())?;
+                self.until("without power", |harness| harness.fuse.is_empty())?;
                 self.fuse.push_back(Fuse::after(writes, what, events));
                 Ok(())
             }
@@ -215,7 +215,7 @@ impl<S: Subject> Rig<'_, S> {
         let spare = if self.config().layout.is_mirrored() { self.plan.copies as usize - 1 } else { 1 };
         let is_away = |drive: usize| (drive % width + width - away) % width < spare;
         let is_left =
-            |rig: &Self, drive: usize| rig.drives[drive].is_there() && !(is_taken && is_away(drive));
+            |harness: &Self, drive: usize| harness.drives[drive].is_there() && !(is_taken && is_away(drive));
         let left: Vec<usize> = (0..drives).filter(|&drive| is_left(self, drive)).collect();
         self.open(left);
         self.look_at_all()?;

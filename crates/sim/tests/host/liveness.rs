@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op};
-use tailcut_host::planted::{Rule, broken};
+use tailcut_host::mutation::{Invariant, broken};
 use tailcut_sim::Scenario;
 use tailcut_sim::path::{Background, ControllerKind, HostConfig};
 use tailcut_sim::study::{Measured, NotMeasured, Run, measure};
@@ -154,7 +154,7 @@ fn one_seed_gives_one_history() {
 }
 
 /// Number of hosts, of some without background load, that a broken rule stops.
-fn struck(rule: Rule) -> usize {
+fn struck(rule: Invariant) -> usize {
     let stops = |seed: &u64| {
         // Without spinning and background load, a lost wake-up leaves no event, which ends the run.
         let mut scenario = scenario(*seed, &INTERRUPTED[..5]);
@@ -167,10 +167,10 @@ fn struck(rule: Rule) -> usize {
 
 #[test]
 fn a_thread_that_sleeps_without_looking_is_found() {
-    assert!(struck(Rule::LooksBeforeItSleeps) > 0);
+    assert!(struck(Invariant::LooksBeforeItSleeps) > 0);
 }
 
 #[test]
 fn a_tag_that_is_not_released_is_found() {
-    assert!(struck(Rule::TagsAreReleased) > 0);
+    assert!(struck(Invariant::TagsAreReleased) > 0);
 }

@@ -3,7 +3,7 @@
 
 use crate::{all_hold, reaches};
 use tailcut_base::config::Choice;
-use tailcut_sim::torture::{Canary, Plan, Reached, Tally, attempt, seeds};
+use tailcut_sim::torture::{Mutant, Plan, Reached, Tally, attempt, seeds};
 
 fn holds(subject: &str, count: u64) -> Tally {
     let target = seeds::target(subject).expect("it is there");
@@ -46,11 +46,11 @@ fn first(subject: &str, with_bug: impl Fn(&Plan) -> bool) -> Option<u64> {
 const RARE: [u64; 6] = [45, 99, 101, 130, 137, 165];
 
 /// The table is in the documentation of `torture`.
-fn finds_canaries(subject: &str, promised: impl Fn(Canary) -> bool) {
-    for &canary in Canary::all().iter().filter(|&&canary| promised(canary)) {
-        let seed = first(subject, |plan| attempt(plan, Some(canary)).wrong.is_some());
-        println!("{subject}: {canary} is found by seed {seed:?}");
-        assert!(seed.is_some(), "{canary} was not found in {subject} within 300 seeds");
+fn finds_mutants(subject: &str, promised: impl Fn(Mutant) -> bool) {
+    for &mutant in Mutant::all().iter().filter(|&&mutant| promised(mutant)) {
+        let seed = first(subject, |plan| attempt(plan, Some(mutant)).wrong.is_some());
+        println!("{subject}: {mutant} is found by seed {seed:?}");
+        assert!(seed.is_some(), "{mutant} was not found in {subject} within 300 seeds");
     }
 }
 
@@ -63,45 +63,45 @@ fn the_key_value_log_withstands_torn_blocks() {
     let plans: Vec<Plan> = on_a_drive.collect();
     assert!(plans.len() > 50, "{} plans", plans.len());
     for plan in &plans {
-        assert_eq!(attempt(plan, Some(Canary::TearsBlocks)).wrong, None, "seed {}", plan.seed);
+        assert_eq!(attempt(plan, Some(Mutant::TearsBlocks)).wrong, None, "seed {}", plan.seed);
     }
 }
 
 /// Except for torn blocks, which the log survives.
 #[test]
 fn planted_bugs_are_found_in_the_key_value_engine() {
-    finds_canaries("kv", |canary| canary != Canary::TearsBlocks);
+    finds_mutants("kv", |mutant| mutant != Mutant::TearsBlocks);
 }
 
 #[test]
 fn planted_bugs_are_found_in_the_block_server() {
-    finds_canaries("block", |_| true);
+    finds_mutants("block", |_| true);
 }
 
 /// The behaviour of an SSD with its content is determined by the SSD itself, not by the drive model.
 #[test]
 fn planted_bugs_are_found_in_an_ssd() {
-    let of_drives = [Canary::LiesAboutFlush, Canary::TearsBlocks, Canary::DropsWrites];
-    finds_canaries("ssd", |canary| !of_drives.contains(&canary));
+    let of_drives = [Mutant::LiesAboutFlush, Mutant::TearsBlocks, Mutant::DropsWrites];
+    finds_mutants("ssd", |mutant| !of_drives.contains(&mutant));
 }
 
 #[test]
 fn rules_that_are_broken_are_missed() {
-    use tailcut_host::planted::{Rule, broken};
+    use tailcut_host::mutation::{Invariant, broken};
     let rules = [
-        ("block", Rule::OverlapsKeepOrder),
-        ("block", Rule::RestsOfBlocksStay),
-        ("block", Rule::TrimsAreFlushed),
-        ("kv", Rule::TombstonesAreWritten),
-        ("kv", Rule::CopiesAreDurable),
-        ("kv-damage", Rule::DamagedHeadsAreNotFree),
-        ("kv-damage", Rule::DamagedRecordsCount),
-        ("kv-damage", Rule::HolesCastDoubt),
-        ("kv-damage", Rule::DurableIsMarked),
-        ("kv-damage", Rule::WritesAreFlushedInTime),
-        ("kv-damage", Rule::OtherCopiesAreRead),
-        ("kv-damage", Rule::SuperblocksAreTwo),
-        ("kv-damage", Rule::DurableSuperblockStays),
+        ("block", Invariant::OverlapsKeepOrder),
+        ("block", Invariant::RestsOfBlocksStay),
+        ("block", Invariant::TrimsAreFlushed),
+        ("kv", Invariant::TombstonesAreWritten),
+        ("kv", Invariant::CopiesAreDurable),
+        ("kv-damage", Invariant::DamagedHeadsAreNotFree),
+        ("kv-damage", Invariant::DamagedRecordsCount),
+        ("kv-damage", Invariant::HolesCastDoubt),
+        ("kv-damage", Invariant::DurableIsMarked),
+        ("kv-damage", Invariant::WritesAreFlushedInTime),
+        ("kv-damage", Invariant::OtherCopiesAreRead),
+        ("kv-damage", Invariant::SuperblocksAreTwo),
+        ("kv-damage", Invariant::DurableSuperblockStays),
     ];
     for (subject, rule) in rules {
         let seed = first(subject, |plan| broken(rule, || attempt(plan, None).wrong.is_some()));

@@ -4,7 +4,7 @@
 use crate::{all_hold, reaches};
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
-use tailcut_sim::torture::{Canary, FaultKind, Plan, Reached, Tally, attempt, run, seeds, shrink};
+use tailcut_sim::torture::{FaultKind, Mutant, Plan, Reached, Tally, attempt, run, seeds, shrink};
 
 fn holds(subject: &str, count: u64) -> Tally {
     let layouts = seeds::layouts(subject).expect("it is there");
@@ -59,8 +59,8 @@ fn a_flush_that_failed_is_not_made_good_by_the_next() {
         let tally = holds(subject, 40);
         assert!(tally.faults(FaultKind::FailFlush) > 0, "{subject}");
     }
-    use tailcut_host::planted::{Rule, broken};
-    let seed = broken(Rule::FailedFlushesAreFinal, || first("raid0", 300, None));
+    use tailcut_host::mutation::{Invariant, broken};
+    let seed = broken(Invariant::FailedFlushesAreFinal, || first("raid0", 300, None));
     println!("a flush that is believed after one that failed: found by seed {seed:?}");
     assert!(seed.is_some(), "not found within 300 seeds");
 }
@@ -73,10 +73,10 @@ fn drives_with_flash_are_reached() {
 }
 
 /// The first seed that shows a violation.
-fn first(subject: &str, most: u64, canary: Option<Canary>) -> Option<u64> {
+fn first(subject: &str, most: u64, mutant: Option<Mutant>) -> Option<u64> {
     let layouts = seeds::layouts(subject).expect("it is there");
     let mut all = (1..=20).chain(RARE).chain(21..=300).filter(|&seed| seed <= most);
-    all.find(|&seed| attempt(&seeds::plan(seed, &layouts), canary).wrong.is_some())
+    all.find(|&seed| attempt(&seeds::plan(seed, &layouts), mutant).wrong.is_some())
 }
 
 /// First seeds of bugs that few seeds find: tried early, to save time.
@@ -101,36 +101,36 @@ const HURT_BY_TORN_BLOCKS: [&str; 3] = ["raid0", "raid4", "epochs"];
 #[test]
 fn every_planted_bug_of_drives_and_hosts_is_found() {
     let is_hurt = |layout| HURT_BY_TORN_BLOCKS.contains(&layout);
-    let of_layout = |layout| Canary::all().iter().map(move |&canary| (layout, canary));
-    let planted: Vec<(&str, Canary)> = LAYOUTS
+    let of_layout = |layout| Mutant::all().iter().map(move |&mutant| (layout, mutant));
+    let planted: Vec<(&str, Mutant)> = LAYOUTS
         .into_iter()
         .flat_map(of_layout)
-        .filter(|&(layout, canary)| canary != Canary::TearsBlocks || is_hurt(layout))
+        .filter(|&(layout, mutant)| mutant != Mutant::TearsBlocks || is_hurt(layout))
         .collect();
-    all_are_found(&planted, |(layout, canary)| first(layout, 300, Some(canary)));
+    all_are_found(&planted, |(layout, mutant)| first(layout, 300, Some(mutant)));
 }
 
 #[test]
 fn logs_withstand_torn_blocks() {
     for layout in ["log-raid0", "log-raid5", "swan0", "swan5"] {
-        assert_eq!(first(layout, 30, Some(Canary::TearsBlocks)), None, "{layout}");
+        assert_eq!(first(layout, 30, Some(Mutant::TearsBlocks)), None, "{layout}");
     }
 }
 
 /// Rules of `epochs` arrays, each broken in turn.
 #[test]
 fn every_planted_bug_of_epochs_is_found() {
-    use tailcut_host::array::epoch::planted::{Rule, broken};
+    use tailcut_host::array::epoch::mutation::{Invariant, broken};
     let rules = [
-        Rule::ReadFromCache,
-        Rule::ListFirst,
-        Rule::Reconcile,
-        Rule::FlushBoth,
-        Rule::FlushEpochs,
-        Rule::WriteWhileRebuilding,
-        Rule::FillInCache,
-        Rule::ListEverywhere,
-        Rule::ListedUntilAgreed,
+        Invariant::ReadFromCache,
+        Invariant::ListFirst,
+        Invariant::Reconcile,
+        Invariant::FlushBoth,
+        Invariant::FlushEpochs,
+        Invariant::WriteWhileRebuilding,
+        Invariant::FillInCache,
+        Invariant::ListEverywhere,
+        Invariant::ListedUntilAgreed,
     ];
     all_are_found(&rules, |rule| broken(rule, || first("epochs", 300, None)));
 }
@@ -138,20 +138,20 @@ fn every_planted_bug_of_epochs_is_found() {
 /// Rules of in-place arrays, each broken in turn.
 #[test]
 fn every_planted_bug_of_arrays_in_place_is_found() {
-    use tailcut_host::array::raid::planted::{Rule, broken};
+    use tailcut_host::array::raid::mutation::{Invariant, broken};
     let rules = [
-        Rule::ReadAfterWrite,
-        Rule::ParityFollows,
-        Rule::Replay,
-        Rule::WriteWhileRebuilding,
-        Rule::RebuildUnderLock,
-        Rule::JournalFirst,
-        Rule::ReclaimWhenDurable,
-        Rule::ParityOfIntact,
-        Rule::WholeWay,
-        Rule::DrainBeforeInSync,
-        Rule::ScrubTheJournal,
-        Rule::RowHeld,
+        Invariant::ReadAfterWrite,
+        Invariant::ParityFollows,
+        Invariant::Replay,
+        Invariant::WriteWhileRebuilding,
+        Invariant::RebuildUnderLock,
+        Invariant::JournalFirst,
+        Invariant::ReclaimWhenDurable,
+        Invariant::ParityOfIntact,
+        Invariant::WholeWay,
+        Invariant::DrainBeforeInSync,
+        Invariant::ScrubTheJournal,
+        Invariant::RowHeld,
     ];
     all_are_found(&rules, |rule| broken(rule, || first("raid5", 300, None)));
 }
@@ -159,9 +159,9 @@ fn every_planted_bug_of_arrays_in_place_is_found() {
 /// Rules of block checksums of in-place arrays, each broken in turn.
 #[test]
 fn every_planted_bug_of_checksums_in_place_is_found() {
-    use tailcut_host::planted::{Rule, broken};
+    use tailcut_host::mutation::{Invariant, broken};
     for layout in ["raid0", "raid5", "epochs"] {
-        let rules = [Rule::DirtyBeforeWrite, Rule::DataBeforeClean];
+        let rules = [Invariant::DirtyBeforeWrite, Invariant::DataBeforeClean];
         all_are_found(&rules, |rule| broken(rule, || first(layout, 300, None)));
     }
 }
@@ -169,27 +169,27 @@ fn every_planted_bug_of_checksums_in_place_is_found() {
 /// Rules of logs, each broken in turn.
 #[test]
 fn every_planted_bug_of_logs_is_found() {
-    use tailcut_host::planted::{Rule, broken};
+    use tailcut_host::mutation::{Invariant, broken};
     let rules = [
-        Rule::BarrierBeforeTrim,
-        Rule::BarrierBeforeHeader,
-        Rule::TrimsAreLogged,
-        Rule::VictimsAreCovered,
-        Rule::ReadFromMemory,
-        Rule::BatchesAreWhole,
-        Rule::ReadersKeepRows,
-        Rule::MovesAreConditional,
+        Invariant::BarrierBeforeTrim,
+        Invariant::BarrierBeforeHeader,
+        Invariant::TrimsAreLogged,
+        Invariant::VictimsAreCovered,
+        Invariant::ReadFromMemory,
+        Invariant::BatchesAreWhole,
+        Invariant::ReadersKeepRows,
+        Invariant::MovesAreConditional,
     ];
     all_are_found(&rules, |rule| broken(rule, || first("log-raid0", 300, None)));
-    let of_copies = [Rule::CopiesAreRebuilt, Rule::EpochsAreFlushed];
+    let of_copies = [Invariant::CopiesAreRebuilt, Invariant::EpochsAreFlushed];
     all_are_found(&of_copies, |rule| broken(rule, || first("log-raid5", 300, None)));
     let of_checksums = [
-        Rule::ChecksumsAreCompared,
-        Rule::ChecksumsAreRestored,
-        Rule::OldChecksumsAreForgotten,
-        Rule::DamageIsNoEnd,
-        Rule::ParitiesAreRepaired,
-        Rule::DescriptorsAreChecked,
+        Invariant::ChecksumsAreCompared,
+        Invariant::ChecksumsAreRestored,
+        Invariant::OldChecksumsAreForgotten,
+        Invariant::DamageIsNoEnd,
+        Invariant::ParitiesAreRepaired,
+        Invariant::DescriptorsAreChecked,
     ];
     all_are_found(&of_checksums, |rule| broken(rule, || first("log-raid5", 300, None)));
 }
@@ -230,8 +230,8 @@ fn bad_plans_say_where_and_what_would_be_right() {
 #[test]
 fn a_plan_that_fails_is_made_small() {
     let layouts = seeds::layouts("raid0").expect("there is raid0");
-    let canary = Some(Canary::ForgetsFua);
-    let fails = |plan: &Plan| attempt(plan, canary).wrong.is_some();
+    let mutant = Some(Mutant::ForgetsFua);
+    let fails = |plan: &Plan| attempt(plan, mutant).wrong.is_some();
     let plan = (1..300).map(|seed| seeds::plan(seed, &layouts)).find(&fails).expect("it is found");
     let small = shrink(&plan, 1500, &mut |plan| fails(plan));
     assert!(fails(&small));

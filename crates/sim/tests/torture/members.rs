@@ -2,7 +2,7 @@
 //! The guarantees are in `docs/decisions/array-membership.md`.
 
 use crate::cases;
-use tailcut_host::array::planted::{Rule, broken};
+use tailcut_host::array::mutation::{Invariant, broken};
 use tailcut_sim::torture::{FaultKind, Plan, Reached, Step, Tally, Violation, ViolationKind, attempt, seeds};
 
 /// Runs the seeds whose plans contain one of these faults.
@@ -72,7 +72,7 @@ fn two_parts_of_an_array_without_copies_never_serve_both() {
 
 /// The first seed for which the array is not refused, and that shows nothing without the bug. Other seeds
 /// show lost data first.
-fn first(subject: &str, rule: Rule, fault: FaultKind) -> Option<(u64, Violation)> {
+fn first(subject: &str, rule: Invariant, fault: FaultKind) -> Option<(u64, Violation)> {
     let layouts = seeds::layouts(subject).expect("it is there");
     (1..=300).find_map(|seed| {
         let plan = seeds::plan(seed, &layouts);
@@ -91,7 +91,7 @@ fn first(subject: &str, rule: Rule, fault: FaultKind) -> Option<(u64, Violation)
 #[test]
 fn identities_that_are_ignored_are_noticed() {
     for subject in REDUNDANT {
-        let found = first(subject, Rule::StaleIsLeftOut, FaultKind::Return);
+        let found = first(subject, Invariant::StaleIsLeftOut, FaultKind::Return);
         println!("{subject}: a drive that was replaced is taken back: found by {found:?}");
         assert!(found.is_some(), "{subject}");
     }
@@ -99,7 +99,7 @@ fn identities_that_are_ignored_are_noticed() {
 
 #[test]
 fn halves_that_are_opened_as_one_are_noticed() {
-    let found = first("epochs", Rule::DivergedIsRefused, FaultKind::Halves);
+    let found = first("epochs", Invariant::DivergedIsRefused, FaultKind::Halves);
     println!("epochs: halves are opened as one: found by {found:?}");
     assert!(found.is_some());
 }

@@ -144,11 +144,11 @@ fn what_was_mended_stays_so() {
 /// between the move of a block and its overwrite.
 #[test]
 fn moved_blocks_that_count_whatever_the_map_says() {
-    use tailcut_host::planted::{Rule, broken};
+    use tailcut_host::mutation::{Invariant, broken};
     let shape = |seed| format!("layout=log-raid0 drives=1 {LOG} collect=1 seed={seed}");
     let found = |seed: &u64| cut_everywhere(&shape(*seed), CHURN).1.is_some();
     assert!(!found(&1), "the rule holds");
-    let seed = broken(Rule::MovesAreConditional, || (1..=20).find(found));
+    let seed = broken(Invariant::MovesAreConditional, || (1..=20).find(found));
     println!("found by the script of seed {seed:?}");
     assert!(seed.is_some(), "it was not found");
 }

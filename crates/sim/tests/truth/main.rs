@@ -4,7 +4,7 @@ mod conservation;
 #[path = "../../../ssd/tests/truth/drives.rs"]
 #[allow(dead_code, reason = "shared with the tests of the drive, which use all of it")]
 mod drives;
-mod planted;
+mod mutation;
 mod queueing;
 mod runs;
 mod stalls;

@@ -60,10 +60,10 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    /// No program under way yet, in a drive of `units` chips in `sets` sets.
-    pub fn new(units: usize, sets: usize) -> Drain {
+    /// No program under way yet, in a drive of `LUNs` chips in `sets` sets.
+    pub fn new(luns: usize, sets: usize) -> Drain {
         Drain {
-            programs: IdVec::filled(units, NO_PROGRAM),
+            programs: IdVec::filled(luns, NO_PROGRAM),
             lists: IdVec::filled(sets, [List { first: LunId::NONE, last: LunId::NONE }; KINDS]),
             pages: IdVec::filled(sets, 0),
             times: Default::default(),
@@ -71,30 +71,30 @@ impl Drain {
     }
 
     /// A chip of a set begins to program `pages` pages, the slowest of which is of this kind.
-    pub fn began(&mut self, now: Time, unit: LunId, set: SetId, kind: usize, pages: u32) {
+    pub fn began(&mut self, now: Time, lun: LunId, set: SetId, kind: usize, pages: u32) {
         let list = &mut self.lists[set][kind];
-        let last = std::mem::replace(&mut list.last, unit);
+        let last = std::mem::replace(&mut list.last, lun);
         match last {
-            LunId::NONE => list.first = unit,
-            last => self.programs[last].next = unit,
+            LunId::NONE => list.first = lun,
+            last => self.programs[last].next = lun,
         }
         let program =
             Program { is_on: true, began: now, pages, kind: kind as u8, set, prev: last, next: LunId::NONE };
-        self.programs[unit] = program;
+        self.programs[lun] = program;
         self.pages[set] += pages;
     }
 
     /// The program of a chip, if one is known, is over.
-    pub fn over(&mut self, now: Time, unit: LunId) {
-        if let Some((kind, began)) = self.leave(unit) {
+    pub fn over(&mut self, now: Time, lun: LunId) {
+        if let Some((kind, began)) = self.leave(lun) {
             self.times[kind].add(now.since(began));
         }
     }
 
     /// Forgets the program of a chip, if one is known, because its end is unknown from now on. Returns its
     /// kind and when it began.
-    pub fn leave(&mut self, unit: LunId) -> Option<(usize, Time)> {
-        let Program { is_on, prev, next, kind, set, pages, began } = self.programs[unit];
+    pub fn leave(&mut self, lun: LunId) -> Option<(usize, Time)> {
+        let Program { is_on, prev, next, kind, set, pages, began } = self.programs[lun];
         if !is_on {
             return None;
         }
@@ -107,7 +107,7 @@ impl Drain {
             LunId::NONE => list.last = prev,
             next => self.programs[next].prev = prev,
         }
-        self.programs[unit].is_on = false;
+        self.programs[lun].is_on = false;
         self.pages[set] -= pages;
         Some((usize::from(kind), began))
     }
@@ -131,8 +131,8 @@ impl Drain {
         let (mut freed, mut end) = (0, None);
         for _ in 0..LOOKS {
             let mut next: Option<(Time, usize)> = None;
-            for (kind, &unit) in at.iter().enumerate().filter(|(_, unit)| **unit != LunId::NONE) {
-                let ends = self.programs[unit].began + self.times[kind].mean()?;
+            for (kind, &lun) in at.iter().enumerate().filter(|(_, lun)| **lun != LunId::NONE) {
+                let ends = self.programs[lun].began + self.times[kind].mean()?;
                 next = next.filter(|&(sooner, _)| sooner <= ends).or(Some((ends, kind)));
             }
             let Some((ends, kind)) = next else { break };
@@ -211,16 +211,16 @@ mod tests {
         let mut random = Stream::new(2, "test.drain");
         for step in 1..3000u64 {
             let now = 10_000 + step * 10;
-            let unit = LunId::new(random.below(32) as u32);
-            match model.iter().position(|&(_, other, _)| other == unit) {
+            let lun = LunId::new(random.below(32) as u32);
+            match model.iter().position(|&(_, other, _)| other == lun) {
                 Some(at) => {
                     model.remove(at);
-                    drain.leave(unit);
+                    drain.leave(lun);
                 }
                 None => {
                     let kind = random.below(4) as usize;
-                    model.push((now, unit, kind));
-                    drain.began(Time(now), unit, SetId::new(0), kind, 1);
+                    model.push((now, lun, kind));
+                    drain.began(Time(now), lun, SetId::new(0), kind, 1);
                 }
             }
             let mut ends: Vec<u64> = model.iter().map(|&(at, _, kind)| at + 50 * (kind as u64 + 1)).collect();

@@ -190,7 +190,7 @@ impl<P: Probe> Ssd<P> {
     /// Turns predictions on: see the head of this file.
     pub fn track_behaviour(&mut self) {
         self.tracker.is_on = true;
-        self.tracker.drain = Drain::new(self.units.len(), self.sets.count() as usize);
+        self.tracker.drain = Drain::new(self.luns.len(), self.sets.count() as usize);
     }
 
     /// Moves the predictions made since the last call to `predictions`.
@@ -213,19 +213,19 @@ impl<P: Probe> Ssd<P> {
         self.config.queue.firmware
     }
 
-    /// The command sequence of a unit's transaction has begun.
+    /// The command sequence of a LUN's transaction has begun.
     #[cold]
-    pub(crate) fn track_start(&mut self, now: Time, unit: LunId, kind: Kind) {
-        self.tracker.drain.leave(unit);
+    pub(crate) fn track_start(&mut self, now: Time, lun: LunId, kind: Kind) {
+        self.tracker.drain.leave(lun);
         match kind {
-            Kind::UserRead => self.track_reads(now, unit),
-            Kind::UserWrite => self.track_programs(now, unit),
+            Kind::UserRead => self.track_reads(now, lun),
+            Kind::UserWrite => self.track_programs(now, lun),
             _ => {}
         }
     }
 
-    fn track_reads(&mut self, now: Time, unit: LunId) {
-        for &id in self.units[unit].transaction.members() {
+    fn track_reads(&mut self, now: Time, lun: LunId) {
+        for &id in self.luns[lun].transaction.members() {
             let request = &self.requests[id];
             if request.role != Role::HostRead {
                 continue;
@@ -237,21 +237,21 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn track_programs(&mut self, now: Time, unit: LunId) {
-        let members = self.units[unit].transaction.members();
+    fn track_programs(&mut self, now: Time, lun: LunId) {
+        let members = self.luns[lun].transaction.members();
         let bits = self.config.timing.cell.bits();
         let kind = |&id: &RequestId| self.layout.offset_of(self.requests[id].physical) as usize % bits;
         let (kind, pages) = (members.iter().map(kind).max().unwrap_or(0), members.len() as u32);
-        self.tracker.drain.began(now, unit, self.sets.of_unit(unit), kind, pages);
+        self.tracker.drain.began(now, lun, self.sets.of_lun(lun), kind, pages);
     }
 
-    /// A unit's transaction has ended.
+    /// A LUN's transaction has ended.
     #[cold]
-    pub(crate) fn track_end_of(&mut self, now: Time, unit: LunId, kind: Kind) {
+    pub(crate) fn track_end_of(&mut self, now: Time, lun: LunId, kind: Kind) {
         match kind {
-            Kind::UserWrite => self.tracker.drain.over(now, unit),
+            Kind::UserWrite => self.tracker.drain.over(now, lun),
             Kind::ReadAhead => {
-                let took = now.since(self.units[unit].transaction.started);
+                let took = now.since(self.luns[lun].transaction.started);
                 self.tracker.times[Service::Ahead as usize].add(took);
             }
             _ => {}
@@ -272,7 +272,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn track_meeting(&mut self, now: Time, tag: Tag, ahead: &MemoryRequest) {
         let t = &self.tags[tag];
         if t.pages == 1 && t.command.sectors < SMALL {
-            let began = self.units[ahead.unit].transaction.started;
+            let began = self.luns[ahead.lun].transaction.started;
             self.tracker.meets(now, now + self.time_to_know(), tag, self.tags[tag].command.id, began);
         }
     }

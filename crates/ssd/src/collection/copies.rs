@@ -25,21 +25,21 @@ impl<P: Probe> Ssd<P> {
         let job = self.job(plane);
         job.next = offset + 1;
         job.moving += 1;
-        let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Lane::GC_READ, Role::Copy(plane), unit, place);
+        let (lun, place) = self.layout.lun_of_plane(plane);
+        let mut request = self.internal(now, Lane::GC_READ, Role::Copy(plane), lun, place);
         request.physical = physical;
         request.source = physical;
-        request.logical = self.medium.logical(physical);
+        request.logical = self.nand.logical(physical);
         request.frontier = self.ftl.gc_frontier();
         let id = self.requests.add(request);
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.commit_own(id);
     }
 
     /// A page of a victim has been read: it is programmed elsewhere, unless it died meanwhile.
     pub(crate) fn copy_read_done(&mut self, now: Time, id: RequestId) {
         let source = self.requests[id].source;
-        let content = self.medium.read(source);
+        let content = self.nand.read(source);
         if !self.ftl.is_valid(source) {
             return self.copy_dropped(now, id);
         }
@@ -48,8 +48,8 @@ impl<P: Probe> Ssd<P> {
         r.physical = PhysicalPage::NONE;
         r.content = content;
         r.since = now;
-        let unit = r.unit;
-        self.requests.snapshot(id, self.units[unit].account(now));
+        let lun = r.lun;
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.commit_own(id);
     }
 
@@ -60,9 +60,9 @@ impl<P: Probe> Ssd<P> {
         if self.ftl.state(self.layout.block_of(physical)) != BlockState::Victim {
             return;
         }
-        let (unit, place) = self.unit_of(physical);
+        let (lun, place) = self.lun_of(physical);
         let is_same = |request: &MemoryRequest| request.source == physical;
-        let copy = self.units.take_where(&mut self.requests, unit, Lane::GC_READ, place, is_same);
+        let copy = self.luns.take_where(&mut self.requests, lun, Lane::GC_READ, place, is_same);
         if let Some(id) = copy {
             self.counters.merged_reads += 1;
             self.copy_read_done(now, id);
@@ -79,7 +79,7 @@ impl<P: Probe> Ssd<P> {
     /// A page of a victim has been programmed elsewhere.
     pub(crate) fn copy_program_done(&mut self, now: Time, id: RequestId) {
         let request = self.requests[id];
-        if !self.medium.program(request.physical, request.logical, request.content) {
+        if !self.nand.program(request.physical, request.logical, request.content) {
             return self.copy_failed(now, id);
         }
         self.counters.programmed_gc += 1;
@@ -120,15 +120,15 @@ impl<P: Probe> Ssd<P> {
     fn readdress(&mut self, from: PhysicalPage, to: PhysicalPage) {
         // Every read that waits has pinned its block; most blocks that move have none.
         while self.ftl.is_pinned(self.layout.block_of(from)) {
-            let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+            let chips = Chips { requests: &self.requests, luns: &self.luns, layout: &self.layout };
             let Some(id) = self.scheduler.reader_of(chips, from) else { return };
-            assert_eq!(self.unit_of(from), self.unit_of(to), "pages move within their plane");
+            assert_eq!(self.lun_of(from), self.lun_of(to), "pages move within their plane");
             self.scheduler.leave(chips, id);
             self.requests[id].physical = to;
             // The copy that moves the page checks the old block's pins when it ends.
             self.ftl.unpin(from);
             self.ftl.pin(to);
-            let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+            let chips = Chips { requests: &self.requests, luns: &self.luns, layout: &self.layout };
             self.scheduler.enter(chips, id);
             self.counters.readdressed += 1;
         }
@@ -140,8 +140,8 @@ impl<P: Probe> Ssd<P> {
         self.lose_block(now, self.layout.block_of(physical));
         let r = &mut self.requests[id];
         r.physical = PhysicalPage::NONE;
-        let unit = r.unit;
-        self.requests.snapshot(id, self.units[unit].account(now));
+        let lun = r.lun;
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.commit_own(id);
     }
 

@@ -29,7 +29,7 @@ impl<P: Probe> Ssd<P> {
         }
         if self.defers_erase(now, plane) {
             self.job(plane).deferred = true;
-            return self.woken.push(self.layout.unit_of_plane(plane).0);
+            return self.woken.push(self.layout.lun_of_plane(plane).0);
         }
         self.commit_erase(now, plane, victim);
     }
@@ -48,11 +48,11 @@ impl<P: Probe> Ssd<P> {
     fn commit_erase(&mut self, now: Time, plane: PlaneId, victim: BlockId) {
         let job = self.job(plane);
         (job.erasing, job.deferred) = (true, false);
-        let (unit, place) = self.layout.unit_of_plane(plane);
-        let mut request = self.internal(now, Lane::ERASE, Role::Erase(plane), unit, place);
+        let (lun, place) = self.layout.lun_of_plane(plane);
+        let mut request = self.internal(now, Lane::ERASE, Role::Erase(plane), lun, place);
         request.physical = self.layout.page_at(victim, 0);
         let id = self.requests.add(request);
-        self.requests.snapshot(id, self.units[unit].account(now));
+        self.requests.snapshot(id, self.luns[lun].account(now));
         self.commit_own(id);
     }
 
@@ -90,7 +90,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn count_erase(&mut self, block: BlockId) {
         self.counters.erases += 1;
         self.preemption.earn();
-        if self.medium.erase(block) {
+        if self.nand.erase(block) {
             self.ftl.free(block);
         } else {
             self.counters.erase_failures += 1;

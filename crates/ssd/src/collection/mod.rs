@@ -203,15 +203,15 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Starts collections of an idle unit that has less than the high mark.
-    pub(crate) fn collect_in_background(&mut self, now: Time, unit: LunId) {
-        let set = self.sets.of_unit(unit);
+    /// Starts collections of an idle LUN that has less than the high mark.
+    pub(crate) fn collect_in_background(&mut self, now: Time, lun: LunId) {
+        let set = self.sets.of_lun(lun);
         if self.block_mapped.is_some() || self.steering.rests_collection(set) {
             return;
         }
         let high = self.collection.thresholds(set).high;
         for place in 0..self.places {
-            let plane = self.layout.plane_at(unit, place);
+            let plane = self.layout.plane_at(lun, place);
             if self.config.gc.ideal {
                 self.collect_at_once(now, plane, high);
                 continue;
@@ -291,8 +291,8 @@ impl<P: Probe> Ssd<P> {
         if !self.collection.is_busy(plane) {
             self.go_on_collecting(now, plane);
         }
-        let (unit, _) = self.layout.unit_of_plane(plane);
-        self.woken.push(unit);
+        let (lun, _) = self.layout.lun_of_plane(plane);
+        self.woken.push(lun);
         self.wake(now);
     }
 

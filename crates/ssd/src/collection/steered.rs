@@ -7,7 +7,7 @@
 //! drives collect then (`gc.background`).
 
 use crate::flash::PlaneId;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
 use crate::sets::SetId;
 use crate::ssd::Ssd;
@@ -89,13 +89,13 @@ impl<P: Probe> Ssd<P> {
         if resumed == Resumed::All {
             self.window_opens(now, set);
         }
-        self.wake_all_units(set);
+        self.wake_all_luns(set);
         self.write_back(now, set);
     }
 
-    fn wake_all_units(&mut self, set: SetId) {
-        for unit in self.sets.units(set) {
-            self.woken.push(unit);
+    fn wake_all_luns(&mut self, set: SetId) {
+        for lun in self.sets.luns(set) {
+            self.woken.push(lun);
         }
     }
 
@@ -103,7 +103,7 @@ impl<P: Probe> Ssd<P> {
     /// that are at rest begin in an event of their own, because the present one is in the midst of a plane.
     pub(crate) fn window_exceeded(&mut self, now: Time, set: SetId) {
         if self.steering.exceed(set) {
-            self.wake_all_units(set);
+            self.wake_all_luns(set);
             self.aim(now, set);
             self.steering.wait_all(set, self.sets.planes(set));
             self.steering.look_soon(now, set);
@@ -174,13 +174,13 @@ impl<P: Probe> Ssd<P> {
         let set = self.sets.of_plane(plane);
         let stays_hosted = self.collection.is_hosted(plane)
             && !self.steering.collects_ahead(now, set)
-            && holds(Rule::EndRun);
+            && holds(Invariant::EndRun);
         if self.steering.lets_collect(now, set) && !stays_hosted
             || self.collection.cannot_stop(plane, self.config.gc.preemptible)
         {
             return false;
         }
-        if self.is_below_low(plane) || !holds(Rule::CollectInWindows) {
+        if self.is_below_low(plane) || !holds(Invariant::CollectInWindows) {
             self.force_collection(plane);
             return false;
         }
@@ -266,6 +266,6 @@ impl<P: Probe> Ssd<P> {
 
     /// Counts a collection that could not wait.
     pub(crate) fn count_forced(&mut self) {
-        self.counters.forced_collections += u64::from(holds(Rule::CountForced));
+        self.counters.forced_collections += u64::from(holds(Invariant::CountForced));
     }
 }

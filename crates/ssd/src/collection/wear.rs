@@ -28,9 +28,9 @@ impl<P: Probe> Ssd<P> {
         }
         self.collection.erases_since_check[plane] = 0;
         let all = self.layout.blocks_of(plane);
-        let most = all.map(|b| self.medium.erases(b)).max().unwrap_or(0);
-        let coldest = self.ftl.least_worn(plane, &self.medium)?;
-        if most - self.medium.erases(coldest) <= self.collection.spread {
+        let most = all.map(|b| self.nand.erases(b)).max().unwrap_or(0);
+        let coldest = self.ftl.least_worn(plane, &self.nand)?;
+        if most - self.nand.erases(coldest) <= self.collection.spread {
             return None;
         }
         self.counters.levelled += 1;

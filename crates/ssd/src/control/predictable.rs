@@ -95,14 +95,14 @@ impl<P: Probe> Ssd<P> {
 
     /// The deterministic window begins when what is under way has ended.
     fn window_state(&mut self, now: Time, set: SetId) -> State {
-        let mut units = self.sets.units(set);
+        let mut luns = self.sets.luns(set);
         match (self.steering.is_predictable(set), self.steering.is_deterministic(set)) {
             (false, _) => State::Off,
             (true, false) => State::NonDeterministic,
             (true, true) if self.steering.is_quiet(set) && !self.has_come_to_rest(now, set) => {
                 State::NonDeterministic
             }
-            (true, true) if units.all(|unit| self.rests_from_collection(now, unit)) => State::Deterministic,
+            (true, true) if luns.all(|lun| self.rests_from_collection(now, lun)) => State::Deterministic,
             (true, true) => State::NonDeterministic,
         }
     }

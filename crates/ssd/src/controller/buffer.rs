@@ -8,7 +8,7 @@
 mod check;
 
 use crate::flash::{LogicalPage, PhysicalPage};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::request::{EntryId, RequestId, Tag};
 use crate::sets::SetId;
 use std::collections::VecDeque;
@@ -304,7 +304,7 @@ impl Buffer {
             self.entries[id].epoch = epoch;
         }
         let entry = &mut self.entries[id];
-        entry.change = if entry.sectors == 0 || holds(Rule::WriteAfterWrite) {
+        entry.change = if entry.sectors == 0 || holds(Invariant::WriteAfterWrite) {
             entry.change.then(change)
         } else {
             change.then(entry.change)

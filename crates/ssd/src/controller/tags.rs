@@ -1,7 +1,7 @@
 //! The device queue: a tag for each command in the device, with the state of its pages.
 
 use crate::flash::LogicalPage;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::request::Tag;
 use tailcut_base::config::{Configure, KeyVisitor, choose};
 use tailcut_base::ids::Pool;
@@ -216,7 +216,7 @@ impl TaggedCommand {
             return self.returned..1 - self.remaining;
         }
         let mut end = self.returned;
-        if !holds(Rule::InOrderReturn) {
+        if !holds(Invariant::InOrderReturn) {
             // Whatever number of pages is here, as if they were the first.
             return self.returned..self.pages - self.remaining;
         }

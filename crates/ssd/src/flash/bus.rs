@@ -78,7 +78,7 @@ impl Configure for BusConfig {
 #[derive(Clone, Debug)]
 struct Channel {
     free_at: Time,
-    /// The unit whose pages are on the bus; [`LunId::NONE`] for nothing, and for what is never interrupted.
+    /// The LUN whose pages are on the bus; [`LunId::NONE`] for nothing, and for what is never interrupted.
     user: LunId,
     /// The line that the user has come from.
     line: u8,
@@ -98,15 +98,15 @@ struct Channel {
 impl Channel {
     #[inline]
     fn has_waiting(&self) -> bool {
-        self.first.iter().any(|&unit| unit != LunId::NONE)
+        self.first.iter().any(|&lun| lun != LunId::NONE)
     }
 }
 
 /// The use of a bus that has come to an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusRelease {
-    /// The unit that had the bus.
-    pub unit: LunId,
+    /// The LUN that had the bus.
+    pub lun: LunId,
     /// Pages that it has still to carry: another chip goes first.
     pub left: u32,
 }
@@ -136,7 +136,7 @@ impl Buses {
         };
         Buses {
             channels: IdVec::filled(geometry.channels as usize, idle),
-            next: IdVec::filled(geometry.units() as usize, LunId::NONE),
+            next: IdVec::filled(geometry.luns() as usize, LunId::NONE),
             arbitration: config.arbitration,
         }
     }
@@ -151,15 +151,15 @@ impl Buses {
     /// Puts a chip at the end of its waiting line. Returns the moment at which the channel must be
     /// served, unless its timer is set for that anyway.
     #[inline]
-    pub fn wait(&mut self, channel: ChannelId, unit: LunId, now: Time, wanted: BusUse) -> Option<Time> {
+    pub fn wait(&mut self, channel: ChannelId, lun: LunId, now: Time, wanted: BusUse) -> Option<Time> {
         let line = self.arbitration.line(wanted);
         let channel = &mut self.channels[channel];
-        self.next[unit] = LunId::NONE;
+        self.next[lun] = LunId::NONE;
         match channel.last[line] {
-            LunId::NONE => channel.first[line] = unit,
-            last => self.next[last] = unit,
+            LunId::NONE => channel.first[line] = lun,
+            last => self.next[last] = lun,
         }
-        channel.last[line] = unit;
+        channel.last[line] = lun;
         let is_interrupted = line < usize::from(channel.line) && channel.user != LunId::NONE;
         if is_interrupted && Self::interrupt(channel, now) {
             return Some(channel.free_at);
@@ -185,11 +185,11 @@ impl Buses {
         true
     }
 
-    /// Lets the pages that a unit has on the bus pass as a whole from now on. False when some have been put
+    /// Lets the pages that a LUN has on the bus pass as a whole from now on. False when some have been put
     /// off already.
-    pub fn hold_together(&mut self, channel: ChannelId, unit: LunId) -> bool {
+    pub fn hold_together(&mut self, channel: ChannelId, lun: LunId) -> bool {
         let channel = &mut self.channels[channel];
-        if channel.user != unit {
+        if channel.user != lun {
             return true;
         }
         if channel.left == 0 && !channel.is_event {
@@ -208,13 +208,13 @@ impl Buses {
         channel.busy += time;
     }
 
-    /// Takes the bus for `pages` pages of a unit, `page` each. Returns their end, which is an event for data
+    /// Takes the bus for `pages` pages of a LUN, `page` each. Returns their end, which is an event for data
     /// of reads.
     #[inline]
     pub fn carry(
         &mut self,
         channel: ChannelId,
-        unit: LunId,
+        lun: LunId,
         now: Time,
         pages: u64,
         page: Nanos,
@@ -225,7 +225,7 @@ impl Buses {
         assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
         let time = page * pages;
         channel.free_at = now + time;
-        (channel.user, channel.line) = (unit, line as u8);
+        (channel.user, channel.line) = (lun, line as u8);
         (channel.page, channel.since, channel.left) = (page, now, 0);
         channel.is_event = what == BusUse::ReadData;
         channel.busy += time;
@@ -239,18 +239,18 @@ impl Buses {
         if !std::mem::take(&mut channel.is_event) {
             return None;
         }
-        let unit = std::mem::replace(&mut channel.user, LunId::NONE);
-        Some(BusRelease { unit, left: std::mem::take(&mut channel.left) })
+        let lun = std::mem::replace(&mut channel.user, LunId::NONE);
+        Some(BusRelease { lun, left: std::mem::take(&mut channel.left) })
     }
 
     /// Puts a chip back whose pages were put off: it is the next of its line.
-    pub fn wait_again(&mut self, channel: ChannelId, unit: LunId, wanted: BusUse) {
+    pub fn wait_again(&mut self, channel: ChannelId, lun: LunId, wanted: BusUse) {
         let line = self.arbitration.line(wanted);
         let channel = &mut self.channels[channel];
-        self.next[unit] = channel.first[line];
-        channel.first[line] = unit;
+        self.next[lun] = channel.first[line];
+        channel.first[line] = lun;
         if channel.last[line] == LunId::NONE {
-            channel.last[line] = unit;
+            channel.last[line] = lun;
         }
     }
 
@@ -262,12 +262,12 @@ impl Buses {
             return None;
         }
         let line = (0..LINES).find(|&line| channel.first[line] != LunId::NONE)?;
-        let unit = channel.first[line];
-        channel.first[line] = self.next[unit];
+        let lun = channel.first[line];
+        channel.first[line] = self.next[lun];
         if channel.first[line] == LunId::NONE {
             channel.last[line] = LunId::NONE;
         }
-        Some(unit)
+        Some(lun)
     }
 
     /// When the channel must be served next: someone waits and the present user is a command

@@ -117,10 +117,10 @@ impl Configure for Geometry {
                 format!("a page of {} bytes is no power of two; write 4KiB, say", self.page_bytes),
             );
         }
-        if self.places_per_unit() as usize > PLACES_MAX {
+        if self.places_per_lun() as usize > PLACES_MAX {
             visit.problem("planes", format!(
                 "{} places behind one ready/busy line; at most {PLACES_MAX}: fewer planes or dies, or ready_busy = \"die\"",
-                self.places_per_unit()
+                self.places_per_lun()
             ));
         }
         if self.page_count() >= 1 << 31 {
@@ -129,8 +129,8 @@ impl Configure for Geometry {
                 format!("{} pages in all; at most 2^31 - 1: larger pages or fewer blocks", self.page_count()),
             );
         }
-        if self.units() > 1 << 15 {
-            visit.problem("chips", format!("{} chips or dies to schedule; at most 32768", self.units()));
+        if self.luns() > 1 << 15 {
+            visit.problem("chips", format!("{} chips or dies to schedule; at most 32768", self.luns()));
         }
     }
 }
@@ -157,7 +157,7 @@ impl Geometry {
     }
 
     /// Dies behind one ready/busy line, which a transaction can occupy together.
-    pub fn dies_per_unit(&self) -> u32 {
+    pub fn dies_per_lun(&self) -> u32 {
         match self.ready_busy {
             ReadyBusy::Chip => self.dies,
             ReadyBusy::Die => 1,
@@ -165,8 +165,8 @@ impl Geometry {
     }
 
     /// Places (die and plane) behind one ready/busy line.
-    pub fn places_per_unit(&self) -> u32 {
-        self.dies_per_unit() * self.planes
+    pub fn places_per_lun(&self) -> u32 {
+        self.dies_per_lun() * self.planes
     }
 
     /// All channels.
@@ -186,17 +186,17 @@ impl Geometry {
 
     /// All ready/busy lines.
     pub fn lun_ids(&self) -> impl Iterator<Item = LunId> + Clone + use<> {
-        LunId::first(self.units() as usize)
+        LunId::first(self.luns() as usize)
     }
 
     /// How many ready/busy lines there are: chips, or dies where each has its own.
-    pub fn units(&self) -> u32 {
-        self.plane_count() / self.places_per_unit()
+    pub fn luns(&self) -> u32 {
+        self.plane_count() / self.places_per_lun()
     }
 
     /// Ready/busy lines per channel.
-    pub fn units_per_channel(&self) -> u32 {
-        self.units() / self.channels
+    pub fn luns_per_channel(&self) -> u32 {
+        self.luns() / self.channels
     }
 
     /// Sectors of 512 B in a page.
@@ -217,7 +217,7 @@ pub struct Layout {
     /// Planes of a die.
     pub planes: Divisor,
     /// Ready/busy lines of a channel.
-    pub units: Divisor,
+    pub luns: Divisor,
 }
 
 impl Layout {
@@ -226,9 +226,9 @@ impl Layout {
         Layout {
             pages: Divisor::new(geometry.pages),
             blocks: Divisor::new(geometry.blocks),
-            places: Divisor::new(geometry.places_per_unit()),
+            places: Divisor::new(geometry.places_per_lun()),
             planes: Divisor::new(geometry.planes),
-            units: Divisor::new(geometry.units_per_channel()),
+            luns: Divisor::new(geometry.luns_per_channel()),
         }
     }
 
@@ -271,19 +271,19 @@ impl Layout {
 
     /// The ready/busy line and the place behind it of a plane.
     #[inline]
-    pub fn unit_of_plane(&self, plane: PlaneId) -> (LunId, u32) {
+    pub fn lun_of_plane(&self, plane: PlaneId) -> (LunId, u32) {
         (LunId::new(self.places.quotient(plane.get())), self.places.remainder(plane.get()))
     }
 
     /// The channel of a ready/busy line.
     #[inline]
-    pub fn channel_of(&self, unit: LunId) -> ChannelId {
-        ChannelId::new(self.units.quotient(unit.get()))
+    pub fn channel_of(&self, lun: LunId) -> ChannelId {
+        ChannelId::new(self.luns.quotient(lun.get()))
     }
 
     /// The plane at a place behind a ready/busy line.
     #[inline]
-    pub fn plane_at(&self, unit: LunId, place: u32) -> PlaneId {
-        PlaneId::new(unit.get() * self.places.get() + place)
+    pub fn plane_at(&self, lun: LunId, place: u32) -> PlaneId {
+        PlaneId::new(lun.get() * self.places.get() + place)
     }
 }

@@ -80,7 +80,7 @@ impl<P: Probe> Ssd<P> {
             self.place(self.layout.page_at(block, offset), stripes.page_at(logical_block, offset));
         }
         self.ftl.set_valid_pages(block, valid);
-        self.medium.prepare_block(block, programmed, 0);
+        self.nand.prepare_block(block, programmed, 0);
         block
     }
 }

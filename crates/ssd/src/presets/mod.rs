@@ -14,7 +14,7 @@ use crate::controller::link::LinkConfig;
 use crate::controller::tags::{Protocol, QueueConfig};
 use crate::flash::bus::{Arbitration, BusConfig};
 use crate::flash::geometry::ReadyBusy;
-use crate::flash::medium::Faults;
+use crate::flash::nand::Faults;
 use crate::flash::timing::CellKind;
 use crate::flash::{Geometry, Timing};
 use crate::preemption::{Handling, PreemptConfig};
@@ -236,7 +236,7 @@ mod tests {
             (Preset::QlcNvme, 128, 128, 15_360_000_000_000),
         ] {
             let config = preset.config();
-            assert_eq!(config.geometry.units(), dies, "{preset}");
+            assert_eq!(config.geometry.luns(), dies, "{preset}");
             let spare = 1_000_000 - sold * 1_000_000 / ((u64::from(dies) * die_gib) << 30);
             assert!(config.ftl.spare.abs_diff(spare as u32) <= 100, "{preset}: {spare}");
             assert!((24 << 30..=96 << 30).contains(&config.geometry.raw_bytes()), "{preset}");

@@ -17,7 +17,7 @@ mod quiet;
 mod windows;
 
 use crate::flash::PlaneId;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::sets::SetId;
 use plm::PredictableLatency;
 use quiet::{Quiet, Rest};
@@ -126,7 +126,7 @@ impl Steering {
     /// True when the time of a set's run is over and [`Steering::end_run`] has not been called.
     pub(crate) fn run_is_over(&self, now: Time, set: SetId) -> bool {
         let until = self.sets[set].run_until;
-        until != Time::ZERO && now >= until && holds(Rule::EndRun)
+        until != Time::ZERO && now >= until && holds(Invariant::EndRun)
     }
 
     /// From now on a set collects for the host.

@@ -14,7 +14,7 @@
 //! holds; reads and trims do not. So does a run of collection, or a threshold that is raised above what a
 //! plane has. In a deterministic window ([`super::plm`]) a write lets programs begin and nothing else.
 
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 
 /// The held work of a set, and the work that has to end before it is quiet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +59,7 @@ impl Quiet {
     /// True while collection rests.
     #[inline]
     pub(super) fn rests_collection(&self) -> bool {
-        self.rest != Rest::None && holds(Rule::RestCollection)
+        self.rest != Rest::None && holds(Invariant::RestCollection)
     }
 
     /// True when no request waits for a program.

@@ -9,7 +9,7 @@ use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
 use tailcut_ssd::flash::bus::Arbitration;
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::flash::timing::{CellKind, PROGRAM_CYCLES, Phases, READ_CYCLES};
-use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Preset, SsdConfig};
 
@@ -43,14 +43,14 @@ fn bound(config: &SsdConfig, op: Op) -> f64 {
         _ => (config.timing.program[0], PROGRAM_CYCLES),
     };
     let planes = if config.schedule.plane_sharing { g.planes } else { 1 };
-    let dies = if config.schedule.die_interleaving { g.dies_per_unit() } else { 1 };
+    let dies = if config.schedule.die_interleaving { g.dies_per_lun() } else { 1 };
     let members = f64::from(planes * dies);
     let bus = (config.timing.cycle * cycles + Nanos::for_bytes(g.page_bytes, config.timing.bus)).0 as f64;
     let transaction = members * bus + cell.0 as f64;
-    let cells = f64::from(g.units_per_channel()) * members / transaction;
+    let cells = f64::from(g.luns_per_channel()) * members / transaction;
     let ratio = cells * bus;
     // Where the two bounds are close, neither is reached: lines wait for a bus that other lines occupy.
-    let one_line = g.units_per_channel() == 1;
+    let one_line = g.luns_per_channel() == 1;
     assert!(one_line || !(0.6..1.5).contains(&ratio), "the case shows neither bound: {ratio}");
     f64::from(g.channels) * cells.min(1.0 / bus) * 1e9
 }
@@ -137,7 +137,7 @@ fn writes_that_come_page_by_page_saturate_the_cells_too() {
     let mut config = drive(1, 1, 2, 2);
     write_through(&mut config);
     config.geometry.ready_busy = ReadyBusy::Chip;
-    let hasty = broken(Rule::HoldForData, || measure(&config, Op::Write));
+    let hasty = broken(Invariant::HoldForData, || measure(&config, Op::Write));
     let share = hasty / bound(&config, Op::Write);
     assert!(share < 0.6, "a chip that does not wait for its data reaches {share} of the bound");
 }

@@ -7,7 +7,7 @@ use crate::host::{command, prepared, serve};
 use crate::script::{Played, play, read, write};
 use tailcut_base::{Cause, Command, Completion, Nanos, Op, Time};
 use tailcut_ssd::config::ChipPolicy;
-use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{CacheConfig, CacheCounts, SetsBy, SetsConfig, SsdConfig};
@@ -230,7 +230,7 @@ fn a_drive_with_a_cache_that_wears_out_returns_what_was_written_last() {
 fn a_write_that_leaves_the_cache_alone_is_noticed() {
     let search = || swarm("cache-planted", 100, false).fails(cached);
     assert_eq!(search(), None);
-    let failure = broken(Rule::WriteInvalidates, search);
+    let failure = broken(Invariant::WriteInvalidates, search);
     assert!(failure.is_some_and(|text| text.contains("content of")), "a stale page was returned");
 }
 

@@ -8,7 +8,7 @@ use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
 use tailcut_base::plm::{Config, Window};
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, Precondition, Preset, Ssd, SsdConfig};
@@ -314,7 +314,7 @@ fn late_copies() -> usize {
 #[test]
 fn a_run_that_does_not_end_is_noticed() {
     assert_eq!(late_copies(), 0);
-    assert!(broken(Rule::EndRun, late_copies) > 0);
+    assert!(broken(Invariant::EndRun, late_copies) > 0);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn programs_behind_buffered_writes_do_not_count_as_chips_held_for_a_command() {
     }
     let figures = ssd.figures(end);
     let program = COMMAND + TRANSFER + 100_000;
-    equal(figures.unit_utilisation(), program, program + LINK);
+    equal(figures.lun_utilisation(), program, program + LINK);
     assert_eq!((figures.active.0, figures.inter_chip_idleness()), (LINK, 1.0));
     // A read that waits for a program of another page finds its chip busy.
     let mut ssd = prepared(&config, PreparedState::Sequential);

@@ -11,7 +11,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::{Command, CommandId, Completion, Device, Op, Submit, Time};
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::flash::geometry::ReadyBusy;
-use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::probe::Member;
 use tailcut_ssd::request::Kind;
@@ -22,7 +22,7 @@ const POLICIES: [CommitPolicy; 4] =
     [CommitPolicy::Pas, CommitPolicy::Faro, CommitPolicy::Rios, CommitPolicy::Sprinkler];
 
 /// Random loads on random drives detect an unguarded hazard, and report nothing otherwise.
-fn swarm_notices(rule: Rule) {
+fn swarm_notices(rule: Invariant) {
     let tune = |drive: &mut SsdConfig, seed: u64| {
         drive.schedule.commit = POLICIES[(seed % 4) as usize];
         drive.buffer.size = 0;
@@ -35,17 +35,17 @@ fn swarm_notices(rule: Rule) {
 
 #[test]
 fn a_read_after_a_write_gets_what_was_written() {
-    swarm_notices(Rule::ReadAfterWrite);
+    swarm_notices(Invariant::ReadAfterWrite);
 }
 
 #[test]
 fn of_two_writes_the_later_one_stays() {
-    swarm_notices(Rule::WriteAfterWrite);
+    swarm_notices(Invariant::WriteAfterWrite);
 }
 
 #[test]
 fn a_write_after_a_read_does_not_take_its_page_away() {
-    swarm_notices(Rule::WriteAfterRead);
+    swarm_notices(Invariant::WriteAfterRead);
 }
 
 /// Everything that a drive did, in order.
@@ -161,7 +161,7 @@ proptest! {
         config.schedule.hit_manager = hit_manager;
         let commands = random_commands(seed, &config, 150, 10);
         prop_assert_eq!(reordered(&watch(&config, 32, &commands), &commands), 0);
-        let careless = broken(Rule::FuaInPlace, || watch(&config, 32, &commands));
+        let careless = broken(Invariant::FuaInPlace, || watch(&config, 32, &commands));
         prop_assert!(reordered(&careless, &commands) > 0);
     }
 
@@ -171,7 +171,7 @@ proptest! {
         let commands: Vec<Command> =
             random_commands(seed, &config, 100, 0).into_iter().map(|c| Command { op: Op::Read, ..c }).collect();
         prop_assert_eq!(watch(&config, 32, &commands).early, 0);
-        let careless = broken(Rule::InOrderReturn, || watch(&config, 32, &commands));
+        let careless = broken(Invariant::InOrderReturn, || watch(&config, 32, &commands));
         prop_assert!(careless.early > 0);
     }
 }
@@ -202,6 +202,6 @@ fn no_request_is_passed_over_for_ever() {
         // The transaction in progress when it arrived also counts.
         assert_eq!(passed_over(passes), passes.max(1) as usize);
     }
-    let starved = broken(Rule::BoundedWait, || passed_over(5));
+    let starved = broken(Invariant::BoundedWait, || passed_over(5));
     assert!(starved > 100, "without the bound it went after {starved} transactions");
 }

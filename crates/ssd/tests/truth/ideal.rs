@@ -6,7 +6,7 @@ use crate::writer::{Writer, hot_and_cold, uniform};
 use tailcut_ssd::Figures;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
-use tailcut_ssd::flash::unit::Holder;
+use tailcut_ssd::flash::lun::Holder;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 

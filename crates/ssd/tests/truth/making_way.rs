@@ -8,7 +8,7 @@ use tailcut_base::random::Stream;
 use tailcut_ssd::config::{ChipPolicy, Classes};
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::flash::timing::CellKind;
-use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Counters, SsdConfig};
 
@@ -90,7 +90,7 @@ fn a_worn_drive_that_makes_way_for_reads_returns_what_was_written_last() {
 
 /// With random drives that reset programs of several bits per cell, checks detect a broken word-line rule,
 /// and report nothing otherwise.
-fn swarm_notices(rule: Rule) {
+fn swarm_notices(rule: Invariant) {
     let tune = |drive: &mut SsdConfig, seed: u64| {
         tune(drive, seed);
         drive.ftl.mapping = MappingLevel::Page;
@@ -109,15 +109,15 @@ fn swarm_notices(rule: Rule) {
 
 #[test]
 fn what_a_reset_has_spoiled_is_taken_back() {
-    swarm_notices(Rule::RestoreWordLine);
+    swarm_notices(Invariant::RestoreWordLine);
 }
 
 #[test]
 fn reads_that_wait_for_a_spoiled_page_get_the_copy() {
-    swarm_notices(Rule::KeepForReads);
+    swarm_notices(Invariant::KeepForReads);
 }
 
 #[test]
 fn no_page_of_a_spoiled_word_line_is_programmed() {
-    swarm_notices(Rule::LeaveWordLine);
+    swarm_notices(Invariant::LeaveWordLine);
 }

@@ -7,7 +7,7 @@ use crate::drives;
 use tailcut_base::control::{Control, ControlReply, GcThresholds};
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Time};
-use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::probe::Member;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, Probe, Sets, SsdConfig};
@@ -57,7 +57,7 @@ impl Probe for Watch {
     const WATCHES: bool = true;
 
     fn transaction(&mut self, record: ChipRecord) {
-        let set = self.sets.of_unit(record.unit);
+        let set = self.sets.of_lun(record.lun);
         let is_own = |member: &Member| self.sets.of_logical(member.logical) == set;
         let stays = record.kind == Kind::Erase || record.members.iter().all(is_own);
         assert!(stays, "a chip of set {set} has worked for another: {record:?}");
@@ -198,7 +198,7 @@ const STEERED: Swarm = Swarm { name: "quiet", cases: 400, length: 300, reads: fa
 
 #[test]
 fn what_does_not_rest_is_noticed() {
-    for rule in [Rule::RestPrograms, Rule::RestCollection, Rule::AwaitRest] {
+    for rule in [Invariant::RestPrograms, Invariant::RestCollection, Invariant::AwaitRest] {
         assert!(broken(rule, || STEERED.fails(|_, _| {})).is_some(), "{rule:?}");
     }
 }

@@ -92,9 +92,9 @@ fn shares_of_time_and_of_requests_add_up() {
             assert!((sum - 1.0).abs() < 1e-9, "{policy:?}: {b:?}");
             assert!((figures.parallelism_shares().iter().sum::<f64>() - 1.0).abs() < 1e-9);
             let busy = b.bus_active + b.cell_active + b.bus_contention;
-            assert!(figures.unit_utilisation() <= busy + 1e-9, "{policy:?}");
+            assert!(figures.lun_utilisation() <= busy + 1e-9, "{policy:?}");
             // The drive always had a command.
-            let idle = 1.0 - figures.unit_utilisation();
+            let idle = 1.0 - figures.lun_utilisation();
             assert!((figures.inter_chip_idleness() - idle).abs() < 1e-3, "{policy:?}");
             assert!((0.0..1.0).contains(&figures.intra_chip_idleness()), "{policy:?}");
         }

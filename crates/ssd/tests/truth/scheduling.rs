@@ -3,17 +3,17 @@
 
 use tailcut_base::config::Choice;
 use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::commit::rig::{Load, Rig};
-use tailcut_ssd::planted::looks_in;
+use tailcut_ssd::controller::commit::harness::{Harness, Load};
+use tailcut_ssd::mutation::looks_in;
 
 /// Items that a scheduler with a full queue examines per memory request.
 fn looks(policy: CommitPolicy, load: Load) -> f64 {
-    let mut rig = Rig::new(policy, load);
-    rig.settle();
-    let before = rig.ended();
-    let ((), looks) = looks_in(|| rig.serve(20_000));
-    assert!(rig.in_flight() as u32 > load.depth - load.pages, "the queue is full");
-    looks as f64 / (rig.ended() - before) as f64
+    let mut harness = Harness::new(policy, load);
+    harness.settle();
+    let before = harness.ended();
+    let ((), looks) = looks_in(|| harness.serve(20_000));
+    assert!(harness.in_flight() as u32 > load.depth - load.pages, "the queue is full");
+    looks as f64 / (harness.ended() - before) as f64
 }
 
 /// Asserts for every policy that `large` costs at most `factor` times as much as `small`.
@@ -70,13 +70,13 @@ fn requests_that_stand_behind_force_unit_access_cost_the_same_however_many_they_
 #[test]
 fn a_record_replaces_its_scheduler() {
     for &policy in CommitPolicy::all() {
-        let mut rig = Rig::new(policy, Load { chips: 64, depth: 256, pages: 8, fua: 1000 });
-        rig.serve(1000);
-        let mut bare = rig.clone();
-        bare.follow(rig.clone().record(5000));
+        let mut harness = Harness::new(policy, Load { chips: 64, depth: 256, pages: 8, fua: 1000 });
+        harness.serve(1000);
+        let mut bare = harness.clone();
+        bare.follow(harness.clone().record(5000));
         let ((), looks) = looks_in(|| bare.serve(5000));
         assert_eq!(looks, 0, "{policy}: no scheduler is asked");
-        rig.serve(5000);
-        assert_eq!((bare.ended(), bare.in_flight()), (rig.ended(), rig.in_flight()), "{policy}");
+        harness.serve(5000);
+        assert_eq!((bare.ended(), bare.in_flight()), (harness.ended(), harness.in_flight()), "{policy}");
     }
 }

@@ -11,7 +11,7 @@ use tailcut_base::{Cause, Command, CommandId, Completion, Device, Nanos, Op, Sta
 use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::flash::LogicalPage;
-use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{Precondition, SetId, SetsBy, SetsConfig, Ssd, SsdConfig};
@@ -68,7 +68,7 @@ fn each_set_is_steered_on_its_own() {
 
 #[test]
 fn a_page_in_another_set_is_noticed() {
-    let failure = broken(Rule::StayInSet, || swarm("sets-bug", 100, false).fails(divide));
+    let failure = broken(Invariant::StayInSet, || swarm("sets-bug", 100, false).fails(divide));
     assert!(failure.expect("pages of all sets are in set 0").contains("worked for another"));
 }
 
@@ -207,7 +207,7 @@ fn flush_beside_writes() -> Nanos {
 fn a_flush_waits_for_its_set_only() {
     let time = flush_beside_writes();
     assert!(time > Nanos::micros(80) && time < Nanos::micros(120), "one program of 100 µs: {time}");
-    let wrong = broken(Rule::FlushOfSet, flush_beside_writes);
+    let wrong = broken(Invariant::FlushOfSet, flush_beside_writes);
     assert!(wrong > Nanos::millis(1), "the other set's flush took {wrong}");
 }
 

@@ -105,14 +105,14 @@ fn no_chip_rests_while_a_program_that_could_move_waits_at_another() {
     let writes = (0..12).map(|n| write(NOW + Nanos(1_000), 100 + n));
     let script: Vec<Sent> = reads.chain(writes).collect();
     let played = play(&config, PreparedState::Sequential, &script);
-    let reader = played.of(0)[0].unit;
+    let reader = played.of(0)[0].lun;
     let user_writes = || played.records().iter().filter(|r| r.kind == Kind::UserWrite);
-    assert_eq!(user_writes().filter(|r| r.unit == reader).count(), 0, "all have moved");
-    let at = |unit| user_writes().filter(|r| r.unit == unit).count();
-    let others: Vec<usize> = (0..4).map(LunId::new).filter(|&unit| unit != reader).map(at).collect();
+    assert_eq!(user_writes().filter(|r| r.lun == reader).count(), 0, "all have moved");
+    let at = |lun| user_writes().filter(|r| r.lun == lun).count();
+    let others: Vec<usize> = (0..4).map(LunId::new).filter(|&lun| lun != reader).map(at).collect();
     assert_eq!(others, [4, 4, 4], "their queues are level");
     let still = play(&levelling(false), PreparedState::Sequential, &script);
-    let at_reader = |r: &&ChipRecord| r.kind == Kind::UserWrite && r.unit == reader;
+    let at_reader = |r: &&ChipRecord| r.kind == Kind::UserWrite && r.lun == reader;
     assert_eq!(still.records().iter().filter(at_reader).count(), 3, "without the leveler in turn");
 }
 
@@ -193,7 +193,7 @@ fn nothing_is_held_back_from_its_chip() {
     let queue = (0..40).map(|n| read(NOW, n * 4, 3));
     let script: Vec<Sent> = queue.chain([read(NOW + Nanos(2_000), 1, 3)]).collect();
     let played = play(&config, PreparedState::Sequential, &script);
-    assert_ne!(played.of(40)[0].unit, played.of(0)[0].unit);
+    assert_ne!(played.of(40)[0].lun, played.of(0)[0].lun);
     assert!(played.latency(40) <= READ_ON_CHIP + LINK * 3, "{}", played.latency(40));
 }
 

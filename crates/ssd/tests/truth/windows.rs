@@ -8,7 +8,7 @@ use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::{Device, Nanos, Time};
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::planted::{Rule, broken};
+use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 
@@ -169,16 +169,16 @@ fn outside_of_windows_a_drive_collects_only_what_it_must_and_counts_it() {
 #[test]
 fn collection_outside_of_windows_is_noticed() {
     let windows = Windows { from: Time(50_000_000), period: Nanos(10_000_000), length: Nanos(200_000) };
-    let played = broken(Rule::CollectInWindows, || {
+    let played = broken(Invariant::CollectInWindows, || {
         play_in_windows(&drive(6), PreparedState::Sequential, Some(windows), &garbage())
     });
     assert_ne!(starts(&played, Kind::GcRead), expected(windows).0);
-    assert!(broken(Rule::CollectInWindows, unforced).0 > 0);
+    assert!(broken(Invariant::CollectInWindows, unforced).0 > 0);
 }
 
 #[test]
 fn a_forced_collection_that_is_not_counted_is_noticed() {
-    assert!(broken(Rule::CountForced, unforced).1 > 0);
+    assert!(broken(Invariant::CountForced, unforced).1 > 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::fmt;
 use tailcut_base::Nanos;
 use tailcut_host::path::{Strategy, Wait};
-use tailcut_rt::path::{Plan, Poller, Rest, Rig, Submitters, Watch};
+use tailcut_rt::path::{Harness, Plan, Poller, Rest, Submitters, Watch};
 
 /// A way to wait.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,15 +94,15 @@ impl Form {
     }
 
     /// The benchmark set-up for this form.
-    pub fn rig(
+    pub fn harness(
         &self,
         threads: u32,
         waiting: &[usize],
         device_core: usize,
         rest: Rest,
         is_real_time: bool,
-    ) -> Rig {
-        Rig {
+    ) -> Harness {
+        Harness {
             plan: self.plan,
             submitters: if self.is_reaper {
                 Submitters::Reaper(REAPED)

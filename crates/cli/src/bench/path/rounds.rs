@@ -69,15 +69,15 @@ impl RoundSetup {
     /// Measures a cell once more.
     pub fn measure(&self, cell: &mut Cell) {
         let rest = if self.waiting.contains(&self.device) { Rest::Sleep(Nanos::ZERO) } else { Rest::Spin };
-        let rig =
-            self.forms[cell.form].rig(cell.threads, &self.waiting, self.device, rest, self.is_real_time);
+        let harness =
+            self.forms[cell.form].harness(cell.threads, &self.waiting, self.device, rest, self.is_real_time);
         let drive = FixedDrive::new(self.latency, Form::depth(&self.waiting));
         if self.is_real_time {
             // Half of the time is left to other processes.
             placement::sleep(RAMP + self.length);
         }
         let since = LoadBaseline::now(&self.cores_that_matter(&self.forms[cell.form]));
-        let (outcome, drive) = rig.run(drive, Length::Time { ramp: RAMP, measured: self.length });
+        let (outcome, drive) = harness.run(drive, Length::Time { ramp: RAMP, measured: self.length });
         let others = since.and_then(|since| since.share());
         let counts = others.is_none_or(|share| share < DISTURBED) && outcome.latency.count() > 0;
         cell.loads.extend(others);

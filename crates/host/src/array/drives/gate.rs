@@ -11,7 +11,7 @@
 use super::{Answered, Ask, Drives, Flight, Owner, Presence, Priority, Waiting};
 use crate::array::DriveId;
 use crate::array::token_scheduling::{Calls, Pace, Progress, Stage, StageTimes};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use std::collections::VecDeque;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 
@@ -299,7 +299,7 @@ impl<B> Drives<B> {
         let has_cache = self.members[drive].disk.volatile_cache;
         let gate = self.gate_mut(drive);
         gate.progress.enter(now, Stage::Flushing);
-        if !gate.is_dirty || !has_cache || !holds(Rule::EpochsAreFlushed) {
+        if !gate.is_dirty || !has_cache || !holds(Invariant::EpochsAreFlushed) {
             return false;
         }
         let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());

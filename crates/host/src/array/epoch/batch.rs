@@ -3,7 +3,7 @@
 use super::cache::{CachedContent, CopyId, Listing};
 use super::descriptor::{Descriptor, DescriptorEntry, ENTRIES_MOST, Mark};
 use super::line::Written;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
@@ -124,7 +124,7 @@ impl<B: Block> Epochs<B> {
         };
         // With more than two copies, those left after the loss of a drive could differ: then one of them must
         // have listed the block.
-        let is_enough = places.len() == 2 || !holds(Rule::ListEverywhere);
+        let is_enough = places.len() == 2 || !holds(Invariant::ListEverywhere);
         let is_known = is_enough && (0..places.len()).any(is_known_to);
         let is_listed = self.is_listing && !is_known;
         // Without descriptors there is no comparison.
@@ -151,7 +151,7 @@ impl<B: Block> Epochs<B> {
         };
         let entries: Vec<DescriptorEntry> = parts.map(listed).collect();
         self.send_descriptor(now, core, id, entries);
-        if !holds(Rule::ListFirst) {
+        if !holds(Invariant::ListFirst) {
             self.write_parts(now, core, id);
         }
     }
@@ -205,7 +205,7 @@ impl<B: Block> Epochs<B> {
             let is_good = is_current && !batch.has_failed;
             return self.merged(now, core, id, is_good);
         }
-        if !holds(Rule::ListFirst) {
+        if !holds(Invariant::ListFirst) {
             return;
         }
         if !is_current || batch.has_failed {
@@ -232,7 +232,7 @@ impl<B: Block> Epochs<B> {
                 ring.release(old.slot);
             }
         }
-        if !holds(Rule::ListedUntilAgreed) {
+        if !holds(Invariant::ListedUntilAgreed) {
             for part in parts.iter().filter(|part| part.is_listed) {
                 self.cache.copy(part.copy).listing = None;
                 ring.release(slot);

@@ -3,7 +3,7 @@
 use super::cache::CopyId;
 use super::descriptor::Mark;
 use super::geometry::Place;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::recovery::Stage;
 use super::{Epochs, RequestPurpose};
 use crate::Block;
@@ -175,7 +175,7 @@ fn newest<B: Block>(
         (std::cmp::Reverse(version(marks, content)), is_damaged[places[*copy].drive])
     };
     let there = || (0..places.len()).filter(|&copy| found[copy].is_some());
-    if holds(Rule::NewestCounts) { there().min_by_key(age) } else { there().max_by_key(age) }
+    if holds(Invariant::NewestCounts) { there().min_by_key(age) } else { there().max_by_key(age) }
 }
 
 /// The version of a content: the latest listed one with its checksum, 0 if none.

@@ -33,10 +33,10 @@ mod config;
 mod descriptor;
 mod geometry;
 mod line;
-#[cfg(feature = "planted")]
-pub mod planted;
-#[cfg(not(feature = "planted"))]
-mod planted;
+#[cfg(feature = "mutation")]
+pub mod mutation;
+#[cfg(not(feature = "mutation"))]
+mod mutation;
 mod reading;
 mod recovery;
 mod ring;

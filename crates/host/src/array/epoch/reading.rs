@@ -1,7 +1,7 @@
 //! Host reads: from the cache, or from a copy whose drive does not have the token.
 
 use super::geometry::Place;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::work::WorkPurpose;
 use super::{Epochs, RequestPurpose};
 use crate::Block;
@@ -43,7 +43,7 @@ impl<B: Block> Epochs<B> {
 
     fn read_cached(&mut self, core: &mut Core<B>, slot: u32, block: u64) -> bool {
         let known = self.cache.find(block).and_then(|id| self.cache.get(id).held.known());
-        let Some(content) = known.filter(|_| holds(Rule::ReadFromCache)) else { return false };
+        let Some(content) = known.filter(|_| holds(Invariant::ReadFromCache)) else { return false };
         let request = core.requests.get_mut(slot);
         let index = (block - request.block) as usize;
         request.data[index] = content;

@@ -8,7 +8,7 @@
 
 use super::compare::Comparison;
 use super::descriptor::{Descriptor, Mark};
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::walk::Task;
 use super::{Epochs, RequestPurpose};
 use crate::Block;
@@ -186,7 +186,7 @@ impl<B: Block> Epochs<B> {
                 self.recovery.stage = Stage::Compare;
                 let is_damaged = self.recovery.is_damaged.as_slice().contains(&true);
                 self.recovery.next = if is_damaged { 0 } else { self.shape.blocks() };
-                if !holds(Rule::Reconcile) {
+                if !holds(Invariant::Reconcile) {
                     self.recovery.listed.clear();
                 }
                 self.compare_more(now, core);

@@ -1,6 +1,6 @@
 //! The token: which group holds it, when an epoch starts, and when it ends.
 
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
@@ -121,7 +121,10 @@ impl<B: Block> Epochs<B> {
         self.enter(now, core, drive, Stage::Flushing);
         let line = &mut self.lines[drive];
         line.quota = 0;
-        if line.written.is_empty() || !core.drives.disk(drive).volatile_cache || !holds(Rule::FlushEpochs) {
+        if line.written.is_empty()
+            || !core.drives.disk(drive).volatile_cache
+            || !holds(Invariant::FlushEpochs)
+        {
             return self.settle(now, core, drive, true);
         }
         let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());

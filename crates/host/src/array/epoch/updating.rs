@@ -3,7 +3,7 @@
 use super::Epochs;
 use super::cache::CopyId;
 use super::geometry::Place;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
@@ -17,7 +17,7 @@ impl<B: Block> Epochs<B> {
         let place = self.shape.places(self.cache.get(copy.entry()).block)[copy.copy()];
         let presence = core.drives.presence(place.drive);
         let takes = presence == Presence::InSync
-            || presence == Presence::Rebuilding && holds(Rule::WriteWhileRebuilding);
+            || presence == Presence::Rebuilding && holds(Invariant::WriteWhileRebuilding);
         let state = self.cache.copy(copy);
         if state.is_queued {
             self.figures.superseded += 1;
@@ -49,7 +49,7 @@ impl<B: Block> Epochs<B> {
         if !versions.all(|other| Some(other) == one) {
             return self.catch_up(now, core, id);
         }
-        if !places.iter().all(is_there) && !core.is_recorded() && holds(Rule::RecordFirst) {
+        if !places.iter().all(is_there) && !core.is_recorded() && holds(Invariant::RecordFirst) {
             // After a power loss now, the missing drive would count as in sync: the copies must be compared.
             self.unrecorded.push(id);
             self.cache.get_mut(id).holds += 1;

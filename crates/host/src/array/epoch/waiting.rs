@@ -1,7 +1,7 @@
 //! Waits for durability: of flushes, writes with force unit access, and blocks under scrub or repair.
 
 use super::Epochs;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
@@ -30,7 +30,7 @@ impl<B: Block> Epochs<B> {
         core.requests.expect(slot, 1);
         let id = self.waiter(WaitReason::Host(slot));
         for drive in self.lines.ids() {
-            if holds(Rule::FlushBoth) || self.shape.group(drive) == 0 {
+            if holds(Invariant::FlushBoth) || self.shape.group(drive) == 0 {
                 self.wait_for(now, id, drive);
             }
         }

@@ -2,7 +2,7 @@
 //! fast as the configured rate permits.
 
 use super::geometry::Place;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::work::WorkPurpose;
 use super::{Epochs, RequestPurpose};
 use crate::Block;
@@ -73,7 +73,7 @@ impl<B: Block> Epochs<B> {
     /// descriptors must not be mistaken for ours.
     fn clear_descriptors(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let (first, end) = (self.first_slot, self.first_slot + self.slots);
-        if !holds(Rule::ClearDescriptors) {
+        if !holds(Invariant::ClearDescriptors) {
             return;
         }
         for block in (first..end).step_by(self.most) {

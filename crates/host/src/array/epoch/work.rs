@@ -4,7 +4,7 @@
 
 use super::cache::{CachedContent, CopyId};
 use super::geometry::Place;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::waiting::WaitReason;
 use super::{Epochs, RequestPurpose};
 use crate::Block;
@@ -161,7 +161,7 @@ impl<B: Block> Epochs<B> {
         let (entry, block) = (work.entries[index], work.first + index as u64);
         let places = self.shape.places(block);
         let target = places.iter().position(|place| place.drive == drive).expect("it has a copy");
-        if self.cache.get(entry).held == CachedContent::Unknown || !holds(Rule::FillInCache) {
+        if self.cache.get(entry).held == CachedContent::Unknown || !holds(Invariant::FillInCache) {
             let is_source = |&copy: &usize| {
                 copy != target && places.get(copy).is_some_and(|place| core.drives.is_in_sync(place.drive))
             };

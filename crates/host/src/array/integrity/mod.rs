@@ -29,7 +29,7 @@ use crate::Block;
 use crate::array::drives::{Answered, Ask, Priority};
 use crate::array::reads::Checksums;
 use crate::array::{DriveId, MemberId};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use codec::Owner;
 use loading::Loading;
 use regions::Regions;
@@ -362,7 +362,7 @@ impl<B: Block> Integrity<B> {
         if member.pending > 0 {
             return;
         }
-        let needs_flush = op == Op::Write && member.has_cache && holds(Rule::DataBeforeClean);
+        let needs_flush = op == Op::Write && member.has_cache && holds(Invariant::DataBeforeClean);
         if needs_flush && !member.has_failed {
             member.pending = 1;
             let (class, data) = (Class::DEFAULT, Vec::new());

@@ -2,7 +2,7 @@
 
 use super::area::{Area, MarkId, RegionId};
 use super::codec::{Generation, Owner};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use std::collections::VecDeque;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
@@ -180,7 +180,7 @@ impl Regions {
         for region in regions.clone() {
             is_marked &= self.touch(now, idle, region);
         }
-        if is_marked || !holds(Rule::DirtyBeforeWrite) {
+        if is_marked || !holds(Invariant::DirtyBeforeWrite) {
             regions.for_each(|region| self.regions[region].in_flight += 1);
             return true;
         }

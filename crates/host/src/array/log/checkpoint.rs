@@ -26,7 +26,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
 use crate::disk::BLOCK_BYTES;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -275,7 +275,7 @@ impl<B: Block> Log<B> {
 
     /// True if the checkpoint with this number, or a later one, is durable. If not, starts one.
     pub(super) fn is_checkpointed(&mut self, now: Time, core: &mut Core<B>, number: u64) -> bool {
-        if self.checkpoint.written >= number || !holds(Rule::CopiesAreRebuilt) {
+        if self.checkpoint.written >= number || !holds(Invariant::CopiesAreRebuilt) {
             return true;
         }
         if !self.checkpoint.is_under_way() && self.failed.is_none() {
@@ -361,7 +361,7 @@ impl<B: Block> Log<B> {
 
     /// All pieces are written: makes them, and the data they may refer to, durable.
     fn all_pieces(&mut self, now: Time, core: &mut Core<B>) {
-        if !holds(Rule::BarrierBeforeHeader) {
+        if !holds(Invariant::BarrierBeforeHeader) {
             return self.write_header(now, core);
         }
         self.checkpoint.phase = Phase::Barrier(2);

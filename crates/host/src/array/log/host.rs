@@ -11,7 +11,7 @@ use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use tailcut_base::ids::IdVec;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time, id};
@@ -182,7 +182,7 @@ impl<B: Block> Log<B> {
             let (row, column, stripe) = self.geometry.locate(place);
             if let Some(slab) = self.rows.get(row).slab
                 && stripe >= self.open_rows[slab as usize].complete
-                && holds(Rule::ReadFromMemory)
+                && holds(Invariant::ReadFromMemory)
             {
                 let content = self.open_rows[slab as usize].content(column, stripe).clone();
                 core.requests.get_mut(slot).data[index as usize] = content;

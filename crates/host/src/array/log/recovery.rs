@@ -21,7 +21,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
 use crate::array::{Column, DriveId};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
@@ -258,7 +258,7 @@ impl<B: Block> Log<B> {
     }
 
     fn load_checksums(&self, core: &mut Core<B>, index: u64, sums: Vec<u32>) {
-        let checksums = core.reads.checksums().filter(|_| holds(Rule::ChecksumsAreRestored));
+        let checksums = core.reads.checksums().filter(|_| holds(Invariant::ChecksumsAreRestored));
         if let (Some((drive, block)), Some(checksums)) = (self.geometry.sums_of(index), checksums) {
             checksums.restore(drive, block, sums.into_iter());
         }
@@ -425,7 +425,7 @@ impl<B: Block> Log<B> {
 
     /// True if all blocks of a batch, and all their stripes, are readable.
     fn is_whole(&self, recovery: &Recovery<B>, descriptor: &Descriptor) -> bool {
-        if !holds(Rule::BatchesAreWhole) {
+        if !holds(Invariant::BatchesAreWhole) {
             return true;
         }
         let (data, width) = (self.geometry.data, self.geometry.width);
@@ -453,7 +453,7 @@ impl<B: Block> Log<B> {
             }
             let is_newest = stream == HOST
                 || self.map.get(entry.block) == entry.source
-                || !holds(Rule::MovesAreConditional);
+                || !holds(Invariant::MovesAreConditional);
             if is_newest {
                 self.map.replace(entry.block, Some(place));
             }

@@ -12,7 +12,7 @@ use crate::Block;
 use crate::array::Column;
 use crate::array::core::Core;
 use crate::array::reads::{ReadResult, ReconstructWhen};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use tailcut_base::ids::Id;
 use tailcut_base::{Status, Time};
 
@@ -20,7 +20,7 @@ impl<B: Block> Log<B> {
     /// True before the first extra pass, and while the last one has found a descriptor.
     pub(super) fn may_read_again(&self, core: &mut Core<B>, recovery: &Recovery<B>) -> bool {
         (recovery.looks == 0 || recovery.has_found)
-            && holds(Rule::DamageIsNoEnd)
+            && holds(Invariant::DamageIsNoEnd)
             && core.config.layout.is_redundant()
             && core.reads.checksums().is_some()
     }
@@ -84,8 +84,9 @@ impl<B: Block> Log<B> {
         for (position, entry) in (descriptor.first..).zip(&descriptor.entries) {
             self.set_checksum(core, self.geometry.place(row, position), entry.checksum);
         }
-        let own =
-            self.content_at(recovery, descriptor.position).filter(|_| holds(Rule::DescriptorsAreChecked));
+        let own = self
+            .content_at(recovery, descriptor.position)
+            .filter(|_| holds(Invariant::DescriptorsAreChecked));
         if let Some(content) = own {
             self.set_checksum(core, self.geometry.place(row, descriptor.position), content.checksum());
         }
@@ -110,7 +111,7 @@ impl<B: Block> Log<B> {
         let age = self.age(recovery.here.age);
         let mut wrong = Vec::new();
         for stripe in 0..recovery.reached.div_ceil(self.geometry.data) {
-            let Some(parity) = parity.filter(|_| holds(Rule::ParitiesAreRepaired)) else { break };
+            let Some(parity) = parity.filter(|_| holds(Invariant::ParitiesAreRepaired)) else { break };
             let stored = &recovery.content[stripe as usize * width..][..width];
             let mut sum = B::default();
             if stored.iter().all(|content| content.as_ref().inspect(|content| sum.xor(content)).is_some())

@@ -15,7 +15,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
 use crate::array::{Column, DriveId};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use std::ops::Range;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Spans, Status, Time};
@@ -170,7 +170,7 @@ impl<B: Block> Log<B> {
 
     /// Drops the checksums of the previous content of a row.
     pub(super) fn forget_checksums(&self, core: &mut Core<B>, row: Row) {
-        let checksums = core.reads.checksums().filter(|_| holds(Rule::OldChecksumsAreForgotten));
+        let checksums = core.reads.checksums().filter(|_| holds(Invariant::OldChecksumsAreForgotten));
         let Some(checksums) = checksums else { return };
         for column in self.geometry.columns() {
             let (drive, block) = (self.geometry.drive(row, column), self.geometry.address(row));
@@ -182,7 +182,7 @@ impl<B: Block> Log<B> {
     pub(super) fn append_trim(&mut self, block: u64, blocks: u32) {
         let batch = &mut self.streams[HOST].batch;
         let after = batch.entries.len() as u16;
-        if holds(Rule::TrimsAreLogged) {
+        if holds(Invariant::TrimsAreLogged) {
             batch.trims.push(Trim { after, block, blocks });
         }
         for block in block..block + u64::from(blocks) {
@@ -223,7 +223,7 @@ impl<B: Block> Log<B> {
         batch.number += 1;
         batch.first = row.next;
         let here = row.here.row;
-        if holds(Rule::DescriptorsAreChecked) {
+        if holds(Invariant::DescriptorsAreChecked) {
             self.set_checksum(core, self.geometry.place(here, position), checksum);
         }
         self.figures.descriptors += 1;
@@ -374,7 +374,7 @@ impl<B: Block> Log<B> {
             closing.remove(index);
             self.rows.close(row.here.row);
             self.free_slabs.push(slab);
-            if !holds(Rule::VictimsAreCovered) {
+            if !holds(Invariant::VictimsAreCovered) {
                 self.rows.cover(1);
             }
         }

@@ -4,7 +4,7 @@ use super::asked::CellReads;
 use super::cells::Cells;
 use super::geometry::Geometry;
 use super::locks::PieceId;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use crate::Block;
 use tailcut_base::{Cause, Class, Nanos, Spans, Time};
 
@@ -173,7 +173,7 @@ impl<B: Block> Batch<B> {
         let parity = shape.parity_role() * shape.rows;
         for row in (0..shape.rows).filter(|row| parities.contains(parity + row)) {
             let [_, others] = ways(shape, self.data, row);
-            if !self.asked.knows(others) && holds(Rule::WholeWay) {
+            if !self.asked.knows(others) && holds(Invariant::WholeWay) {
                 self.content[parity + row] = std::mem::take(&mut self.old[row]);
             }
         }

@@ -14,7 +14,7 @@ use super::cells::Cells;
 use super::geometry::Geometry;
 use super::locks::PieceId;
 use super::locks::{Mode, NO_GATHER};
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
@@ -77,7 +77,7 @@ impl<B: Block> Gather<B> {
     fn begin(&mut self, piece: PieceId, unit: u64, class: Class, wanted: Cells) {
         (self.piece, self.unit, self.class, self.wanted) = (Some(piece), unit, class, wanted);
         self.asked.clear();
-        (self.is_stable, self.is_waiting, self.has_failed) = (!holds(Rule::RowHeld), false, false);
+        (self.is_stable, self.is_waiting, self.has_failed) = (!holds(Invariant::RowHeld), false, false);
     }
 
     /// A drive has declined some cells.

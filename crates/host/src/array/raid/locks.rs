@@ -8,7 +8,7 @@
 //! with the queue.
 
 use super::cells::Cells;
-use crate::array::raid::planted::{Rule, holds};
+use crate::array::raid::mutation::{Invariant, holds};
 use tailcut_base::Spans;
 use tailcut_base::id;
 use tailcut_base::ids::Slab;
@@ -350,7 +350,8 @@ impl Scan {
     }
 
     fn can_read(&self, piece: &mut Piece) -> bool {
-        let changing = if holds(Rule::ReadAfterWrite) { self.writing | self.written } else { self.writing };
+        let changing =
+            if holds(Invariant::ReadAfterWrite) { self.writing | self.written } else { self.writing };
         if piece.may_be_direct && piece.stable.meets(changing) && !piece.cells.meets(changing) {
             (piece.mode, piece.stable) = (Mode::Direct, piece.cells);
         }

@@ -21,10 +21,10 @@ mod geometry;
 mod intent;
 mod journal;
 mod locks;
-#[cfg(feature = "planted")]
-pub mod planted;
-#[cfg(not(feature = "planted"))]
-mod planted;
+#[cfg(feature = "mutation")]
+pub mod mutation;
+#[cfg(not(feature = "mutation"))]
+mod mutation;
 mod reading;
 mod recovery;
 mod ring;
@@ -55,7 +55,7 @@ use geometry::{Geometry, Parity};
 use intent::WriteIntentBitmap;
 use journal::Journal;
 use locks::{Kind, Locks, Piece, Started};
-use planted::{Rule, holds};
+use mutation::{Invariant, holds};
 use recovery::{Recovery, Stage};
 use std::collections::VecDeque;
 use tailcut_base::config::Choice;
@@ -175,7 +175,7 @@ impl<B: Block> Raid<B> {
 
     /// The content of a batch is complete: passes it to the journal or the bitmap first.
     fn guard(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        if self.journal.is_some() && holds(Rule::JournalFirst) {
+        if self.journal.is_some() && holds(Invariant::JournalFirst) {
             self.note(now, core, id);
         } else if self.intent.is_some() {
             self.mark(now, core, id);

@@ -2,7 +2,7 @@
 //! are repaired.
 
 use super::intent::INTENT_BLOCKS;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::ring::Ring;
 use super::transaction::Header;
 use super::walk::Task;
@@ -232,7 +232,7 @@ impl<B: Block> Raid<B> {
                 self.recovery.writes.extend((first..).zip(blocks).map(|(at, b)| (second, at, Some(b))));
             }
         }
-        if holds(Rule::Replay) {
+        if holds(Invariant::Replay) {
             let sealed = in_place.into_iter().map(|((drive, block), content)| {
                 let seal = |mut content: B| {
                     content.seal(seal_of(drive, block, 0));

@@ -5,7 +5,7 @@
 //! whatever a power loss destroys, the latest complete transaction gives a tail from which on everything is
 //! present.
 
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -140,7 +140,7 @@ impl Ring {
         while self.complete < self.next && self.taken[self.index(self.complete)].pending == 0 {
             self.complete += 1;
         }
-        if !holds(Rule::ReclaimWhenDurable) {
+        if !holds(Invariant::ReclaimWhenDurable) {
             self.durable = self.complete;
         }
     }

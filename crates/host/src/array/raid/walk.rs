@@ -5,7 +5,7 @@
 use super::cells::Cells;
 use super::locks::PieceId;
 use super::locks::{Kind, Piece};
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::DriveId;
@@ -252,7 +252,7 @@ impl<B: Block> Raid<B> {
         let work = &mut self.works[id];
         (work.walk, work.task, work.unit) = (self.walks[at].id, self.walks[at].task, unit);
         (work.pending, work.bad, work.is_writing, work.piece) = (0, Cells::NONE, false, PieceId::NONE);
-        if holds(Rule::RebuildUnderLock) {
+        if holds(Invariant::RebuildUnderLock) {
             work.piece = self.locks.push(piece);
             self.woken.push_back(unit);
         } else {
@@ -393,7 +393,8 @@ impl<B: Block> Raid<B> {
         }
         walk.is_draining = true;
         let (task, notes_end) = (walk.task, walk.notes_end);
-        let rule = if task == Task::Scrub { Rule::ScrubTheJournal } else { Rule::DrainBeforeInSync };
+        let rule =
+            if task == Task::Scrub { Invariant::ScrubTheJournal } else { Invariant::DrainBeforeInSync };
         if holds(rule) && !self.is_drained(now, core, notes_end) {
             return false;
         }

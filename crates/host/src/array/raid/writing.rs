@@ -4,7 +4,7 @@ use super::batch::{Batch, plan};
 use super::cells::Cells;
 use super::locks::Kind;
 use super::locks::PieceId;
-use super::planted::{Rule, holds};
+use super::mutation::{Invariant, holds};
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::DriveId;
@@ -132,7 +132,7 @@ impl<B: Block> Raid<B> {
         match done.status {
             Status::Success => batch.take(&self.shape, first, &done.data),
             Status::Contended => batch.asked.refuse(first / self.shape.rows, cells, now + done.busy_for),
-            _ if holds(Rule::ParityOfIntact) => {
+            _ if holds(Invariant::ParityOfIntact) => {
                 batch.bad |= cells;
                 batch.again = true;
             }
@@ -171,7 +171,7 @@ impl<B: Block> Raid<B> {
         batch.close_parity(&self.shape, parities);
         batch.trims = batch.trimmable(&self.shape) & batch.writes;
         batch.writes = batch.writes & !batch.trims;
-        if !holds(Rule::ParityFollows) && batch.data.len() < self.shape.data_width() {
+        if !holds(Invariant::ParityFollows) && batch.data.len() < self.shape.data_width() {
             batch.writes = batch.writes & !parities;
         }
         let base = self.shape.base(batch.unit);
@@ -215,7 +215,7 @@ impl<B: Block> Raid<B> {
 
     fn takes_writes(&self, core: &Core<B>, drive: DriveId) -> bool {
         let is_there = core.drives.is_present(drive);
-        is_there && (holds(Rule::WriteWhileRebuilding) || core.drives.is_in_sync(drive))
+        is_there && (holds(Invariant::WriteWhileRebuilding) || core.drives.is_in_sync(drive))
     }
 
     /// A write of a batch has completed on a drive.

@@ -24,7 +24,7 @@ pub use wanted::{BlockRead, ReadResult, ReconstructWhen};
 use super::drives::{Answered, Drives, Owner};
 use crate::Block;
 use crate::array::DriveId;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use copies::Others;
 use read::{Direct, Read};
 use std::collections::VecDeque;
@@ -104,7 +104,7 @@ impl<B: Block> Reads<B> {
 
     /// True if `data` may be the blocks of a drive from `block` on: no known checksum contradicts it.
     fn accept(&self, drives: &Drives<B>, drive: DriveId, block: u64, data: &[B]) -> bool {
-        if !holds(Rule::ChecksumsAreCompared) {
+        if !holds(Invariant::ChecksumsAreCompared) {
             return true;
         }
         let Some(checksums) = &self.checksums else { return drives.accept(drive, block, data) };

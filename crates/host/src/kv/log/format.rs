@@ -403,7 +403,8 @@ mod tests {
         let block = Bytes::encode(&head.encode(of));
         assert_eq!((End::first(&block, of), End::first(&block, other)), (head, End::Damaged));
         let last = Foot { sequence: 1 << 40, entries: 4, checksum: 99, buried: 3, has_hole: true };
-        for end in [End::Free(5), End::Open(6), End::Foot(last), End::Blank] {
+        for end in [End::Free(5), End::Open(OpenEnd { sequence: 6, durable: 3 }), End::Foot(last), End::Blank]
+        {
             let block = end.last_block(of);
             assert_eq!(End::last(&block, of), end);
             let is_anyones = end == End::Blank;

@@ -18,7 +18,7 @@ use super::place::{Place, UNIT};
 use super::record::{Header, Salt, State, checksum_of, header_checksum};
 use crate::block::Bytes;
 use crate::disk::Disk;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use format::{End, EndOf, Entry, Foot, Head, OpenEnd, Superblock, UNITS};
 use open::Open;
@@ -370,7 +370,7 @@ impl Log {
         if !open.append_durable_mark(pool) {
             return false;
         }
-        if holds(Rule::DurableIsMarkedTwice) {
+        if holds(Invariant::DurableIsMarkedTwice) {
             self.mark_last_block(pool);
         }
         self.write_out();

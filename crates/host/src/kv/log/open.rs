@@ -27,7 +27,7 @@ pub struct Open {
     /// Number of the latest write that marked its last block as open.
     pub opened: u64,
     /// Number of durable blocks, counted from the first.
-    pub durable: usize,
+    durable: usize,
     /// Writes not durable yet: the write's number, and the number of blocks durable with it.
     undurable: VecDeque<(u64, usize)>,
     /// When the oldest data not submitted to the disk was appended.

@@ -46,7 +46,7 @@ pub(super) struct Segment {
     /// Number of all records.
     pub records: u32,
     /// Reads in flight.
-    pub readers: u32,
+    readers: u32,
     /// See [`super::format::Foot::buried`].
     pub buried: u64,
     /// Number of tombstones.
@@ -56,7 +56,7 @@ pub(super) struct Segment {
     /// It is being reclaimed.
     is_victim: bool,
     /// For a full segment, its rank by share of valid records.
-    pub rank: Option<u8>,
+    rank: Option<u8>,
 }
 
 impl Segment {

@@ -5,7 +5,7 @@ use crate::block::Bytes;
 use crate::disk::Mirror;
 use crate::kv::damage::{Damage, DamageKind};
 use crate::kv::log::format::End;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 
 /// Progress of rereads: a blank or damaged segment end is reread from each copy, because zeros in one copy
 /// would pass for a segment that was never used.
@@ -28,7 +28,7 @@ impl Reread {
     /// The next of `copies` copies to read; None after the last, or if there is a single copy.
     fn next(&self, copies: u8) -> Option<u8> {
         let next = self.copy.map_or(0, |copy| copy + 1);
-        (copies > 1 && next < copies && holds(Rule::OtherCopiesAreRead)).then_some(next)
+        (copies > 1 && next < copies && holds(Invariant::OtherCopiesAreRead)).then_some(next)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::kv::log::format::{End, EndOf, Foot, Head, NotOurs, OpenEnd, summary_b
 use crate::kv::record::Salt;
 use crate::kv::recovery::UsedSegment;
 use crate::kv::search::latest_sequence;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 
 impl Opening {
     /// Reads the ends of segments, some at a time.
@@ -112,7 +112,7 @@ impl Opening {
                 self.note_free(number, sequence);
                 None
             }
-            End::Blank | End::Damaged if holds(Rule::DamagedHeadsAreNotFree) => Some(Err(block)),
+            End::Blank | End::Damaged if holds(Invariant::DamagedHeadsAreNotFree) => Some(Err(block)),
             _ => None,
         };
         if let Some(head) = head {

@@ -15,7 +15,7 @@ use super::super::versions::Versions;
 use super::{MOST_FAILURES, MOST_RUNS, RUN_BLOCKS, Run};
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use std::ops::Range;
 
 impl Engine {
@@ -280,7 +280,7 @@ impl Engine {
         if let Place::Front { unit } = known.place {
             return self.consider_copy_in_memory(slot, entry.hash, unit, place);
         }
-        if known.place != place || !holds(Rule::LossesAreRecorded) {
+        if known.place != place || !holds(Invariant::LossesAreRecorded) {
             return;
         }
         if self.settings.keep == Keep::WhatIsUsed {

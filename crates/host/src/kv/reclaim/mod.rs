@@ -233,7 +233,12 @@ impl Engine {
         let first = End::first(&flash.reclaims[slot].first, flash.log.end_of(victim));
         let is_durable = !matches!(first, End::Head(Head { is_cut: true, .. }));
         let (salt, sequence) = (flash.log.salt(victim), flash.log.sequence(victim));
-        let search = Search { seed: self.seed, salt, sequence, is_durable, durable_blocks: 0 };
+        let search = Search {
+            seed: self.seed,
+            salt,
+            sequence,
+            durable_blocks: if is_durable { Search::ALL } else { 0 },
+        };
         let Reclaim { summary, versions, .. } = &mut flash.reclaims[slot];
         search.combine(summary, versions);
         let Searched { entries, hole, is_torn, .. } = search.search(summary, &[]);

@@ -8,7 +8,7 @@ use super::super::settings::Keep;
 use super::{FULL_SHARE, OLDEST_EVERY, Part, Reclaim, Run, Step, entries_in};
 use crate::block::Bytes;
 use crate::disk::{BLOCK_BYTES, Mirror};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use std::ops::Range;
 
@@ -80,7 +80,7 @@ impl Flash {
             self.set_aside(slot);
             return false;
         }
-        let point = if holds(Rule::CopiesAreDurable) { self.log.sync(pool) } else { 0 };
+        let point = if holds(Invariant::CopiesAreDurable) { self.log.sync(pool) } else { 0 };
         self.wanted = self.wanted.max(point);
         self.reclaims[slot].step = Step::Settling(point);
         true
@@ -154,7 +154,7 @@ impl Flash {
         let copies = self.jobs.copies();
         let Reclaim { copy, versions, summary, failures, .. } = &mut self.reclaims[slot];
         let next = copy.map_or(0, |copy| copy + 1);
-        if next >= copies || !holds(Rule::OtherCopiesAreRead) {
+        if next >= copies || !holds(Invariant::OtherCopiesAreRead) {
             return false;
         }
         versions.add(*copy, summary, &[]);

@@ -45,10 +45,22 @@ pub struct Work<'a> {
     pub is_durable: bool,
     /// The item, if it was fetched from flash.
     pub fetched: Option<&'a Fetched>,
+    /// State of the current attempt.
+    pub attempt: Attempt,
+}
+
+/// State of an attempt to execute an operation.
+#[derive(Debug)]
+pub struct Attempt {
     /// Source of the item, as far as it was looked up.
-    pub source: Source,
+    source: Source,
     /// A change was refused with [`Refused::Evicted`].
-    pub was_evicted: bool,
+    was_evicted: bool,
+}
+
+impl Attempt {
+    /// An attempt that has looked up nothing yet.
+    pub const NEW: Attempt = Attempt { source: Source::Memory, was_evicted: false };
 }
 
 /// The item is or may be on flash and has not been fetched.
@@ -61,15 +73,15 @@ impl Work<'_> {
     /// Executes an operation. `data` is its payload, empty for operations without one.
     pub fn carry_out(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
         loop {
-            let outcome = self.attempt(key, operation, data);
+            let outcome = self.execute(key, operation, data);
             // The next lookup finds the evicted item on flash or not at all, so this ends.
-            if !std::mem::take(&mut self.was_evicted) {
+            if !std::mem::replace(&mut self.attempt, Attempt::NEW).was_evicted {
                 return outcome;
             }
         }
     }
 
-    fn attempt(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
+    fn execute(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
         let before = self.out.len();
         if self.is_lost() && self.engine.settings().keep == Keep::Everything && says_so(operation) {
             reply::server_error(self.out, DAMAGED);
@@ -104,7 +116,7 @@ impl Work<'_> {
         let counts = matches!(operation, Operation::Get { .. } | Operation::Touch { .. })
             || matches!(operation, Operation::MetaGet(flags) if !flags.leaves_no_trace());
         match outcome {
-            Ok(Some(())) => Outcome::Done(self.source),
+            Ok(Some(())) => Outcome::Done(self.attempt.source),
             Ok(None) => {
                 self.out.truncate(before);
                 Outcome::Busy
@@ -136,14 +148,14 @@ impl Work<'_> {
     ) -> Result<R, NotHere> {
         if let Some(fetched) = self.fetched {
             let item = fetched.is_there().then(|| fetched.item());
-            self.source = if item.is_some() { Source::Flash } else { Source::Miss };
+            self.attempt.source = if item.is_some() { Source::Flash } else { Source::Miss };
             return Ok(look(item.as_ref(), self.out));
         }
         match self.engine.find(key.as_bytes(), counts) {
             Lookup::Item(item) => Ok(look(Some(&item), self.out)),
             Lookup::Unknown if !self.may_miss => Err(NotHere { is_unknown: true }),
             Lookup::Nothing | Lookup::Unknown => {
-                self.source = Source::Miss;
+                self.attempt.source = Source::Miss;
                 Ok(look(None, self.out))
             }
             Lookup::OnFlash => Err(NotHere { is_unknown: false }),
@@ -158,8 +170,8 @@ impl Work<'_> {
     /// tries again.
     fn change(&mut self, key: Key<'_>, change: Change<'_>) -> Result<u64, Refused> {
         let result = self.engine.change(key.as_bytes(), self.fetched, change);
-        self.was_evicted = result == Err(Refused::Evicted);
-        if self.was_evicted { Err(Refused::Busy) } else { result }
+        self.attempt.was_evicted = result == Err(Refused::Evicted);
+        if self.attempt.was_evicted { Err(Refused::Busy) } else { result }
     }
 
     fn get(&mut self, key: Key<'_>, with_cas: bool, exptime: Option<i64>) -> Result<Option<()>, NotHere> {

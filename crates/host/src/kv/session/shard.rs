@@ -1,6 +1,6 @@
 //! An engine with its requests: executed at once, or pending on the disk.
 
-use super::carry_out::{AROUND_VALUE, Outcome, Work};
+use super::carry_out::{AROUND_VALUE, Attempt, Outcome, Work};
 use super::latency::Source;
 use super::operation::Operation;
 use super::pool::LEAST_COMMANDS;
@@ -395,7 +395,7 @@ impl Shard {
         let Shard { engine, statistics, scratch, unix, settings, .. } = self;
         let (unix, most_item) = (*unix, settings.most_item);
         let may_miss = operation.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
-        let (is_durable, source) = (settings.is_durable, Source::Memory);
+        let is_durable = settings.is_durable;
         Work {
             engine,
             statistics,
@@ -406,8 +406,7 @@ impl Shard {
             may_miss,
             is_durable,
             fetched,
-            source,
-            was_evicted: false,
+            attempt: Attempt::NEW,
         }
     }
 }

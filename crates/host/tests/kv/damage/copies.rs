@@ -1,11 +1,11 @@
 //! Damage on a disk with two copies of each block.
 
 use super::{SEGMENT, SEGMENTS, closed, finds, noise};
-use crate::rig::settings;
+use crate::harness::settings;
 use tailcut_base::random::Stream;
 use tailcut_host::Bytes;
 use tailcut_host::kv::{Append, Damage, DamageKind, Keep, Settings};
-use tailcut_host::planted::Rule;
+use tailcut_host::mutation::Invariant;
 
 /// One of the two copies of everything on flash is corrupt.
 #[test]
@@ -38,7 +38,7 @@ fn another_copy_is_read_and_replaces_the_bad_one() {
             assert_eq!(store.check().0, 0);
         }
     };
-    finds(Rule::OtherCopiesAreRead, check);
+    finds(Invariant::OtherCopiesAreRead, check);
 }
 
 /// One of the two copies of each block is corrupt, at random: neither copy has an intact segment, nor an
@@ -77,7 +77,7 @@ fn blocks_of_several_copies_are_combined() {
             assert_eq!(store.check().0, 0);
         }
     };
-    finds(Rule::OtherCopiesAreRead, check);
+    finds(Invariant::OtherCopiesAreRead, check);
 }
 
 /// One of the two copies is zeros or noise at both ends of all segments and in the superblocks: zeros there
@@ -108,5 +108,5 @@ fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
             }
         }
     };
-    finds(Rule::OtherCopiesAreRead, check);
+    finds(Invariant::OtherCopiesAreRead, check);
 }

@@ -9,8 +9,8 @@ mod ends;
 mod failed;
 
 use crate::disk::TestDisk;
+use crate::harness::{open, settings};
 use crate::random::cases;
-use crate::rig::{open, settings};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tailcut_base::Time;
@@ -21,7 +21,7 @@ use tailcut_host::kv::{
     Append, CannotOpen, Change, Content, Damage, DamageKind, Engine, Keep, Lookup, OpenMode, Put, Refused,
     Settings, State,
 };
-use tailcut_host::planted::{Rule, broken};
+use tailcut_host::mutation::{Invariant, broken};
 use tailcut_host::{Block, Bytes};
 
 /// A store and its expected content.
@@ -411,7 +411,7 @@ fn segments_with_news(harm: impl Fn(&mut Store, u64, u64)) {
     }
 }
 
-fn finds(rule: Rule, check: impl Fn() + std::panic::UnwindSafe) {
+fn finds(rule: Invariant, check: impl Fn() + std::panic::UnwindSafe) {
     check();
     let result = std::panic::catch_unwind(|| broken(rule, check));
     assert!(result.is_err(), "{rule:?} can be broken, and nobody notices");
@@ -420,7 +420,7 @@ fn finds(rule: Rule, check: impl Fn() + std::panic::UnwindSafe) {
 #[test]
 fn a_damaged_head_makes_no_segment_free() {
     let check = || segments_with_news(|store, first, _| store.disk.flip(first, 9));
-    finds(Rule::DamagedHeadsAreNotFree, check);
+    finds(Invariant::DamagedHeadsAreNotFree, check);
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn a_damaged_value_behind_a_damaged_summary_counts() {
             store.disk.flip(first + block, 2000);
         });
     };
-    finds(Rule::DamagedRecordsCount, check);
+    finds(Invariant::DamagedRecordsCount, check);
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn a_hole_behind_a_damaged_summary_casts_doubt() {
             store.disk.set(first + block, Bytes::ZEROS);
         });
     };
-    finds(Rule::HolesCastDoubt, check);
+    finds(Invariant::HolesCastDoubt, check);
 }
 
 /// A record in doubt stays in doubt when collection moves it: the copy is younger than the damage.
@@ -505,7 +505,7 @@ fn synced_and_damaged(sync: impl Fn(&mut Store), harm: impl Fn(&mut Store, u64))
 #[test]
 fn what_was_durable_last_is_not_taken_for_a_write_that_was_cut_off() {
     let check = || synced_and_damaged(Store::sync, |store, block| store.disk.flip(block, 70));
-    finds(Rule::DurableIsMarked, check);
+    finds(Invariant::DurableIsMarked, check);
 }
 
 /// Two versions written a second apart without a sync, and damage to one block after a power loss.
@@ -531,7 +531,7 @@ fn a_store_at_rest_is_durable_and_says_so() {
             }
         }
     };
-    finds(Rule::WritesAreFlushedInTime, check);
+    finds(Invariant::WritesAreFlushedInTime, check);
 }
 
 /// What was durable in the open segment is recorded in two blocks, so that a record is not taken for a write
@@ -557,7 +557,7 @@ fn a_record_and_one_of_the_two_marks_that_it_was_durable_may_be_damaged() {
             assert_eq!(store.check().1, 0, "blocks {first} and {second}");
         }
     };
-    finds(Rule::DurableIsMarkedTwice, check);
+    finds(Invariant::DurableIsMarkedTwice, check);
 }
 
 #[test]
@@ -612,7 +612,7 @@ fn what_was_flushed_stays_so_with_one_superblock() {
             assert_eq!(store.check(), (0, 0));
         }
     };
-    finds(Rule::SuperblocksAreTwo, check);
+    finds(Invariant::SuperblocksAreTwo, check);
 }
 
 /// The mirror write is in flight when the next superblock is written; if both are lost, the first copy must
@@ -638,7 +638,7 @@ fn the_superblock_that_is_durable_stays_until_the_other_one_is() {
             assert_eq!(store.check(), (0, 0), "after {answers} answers");
         }
     };
-    finds(Rule::DurableSuperblockStays, check);
+    finds(Invariant::DurableSuperblockStays, check);
 }
 
 /// A record found damaged when its segment is reclaimed, with an older version in an older segment.
@@ -667,7 +667,7 @@ fn what_is_damaged_when_its_segment_is_reclaimed_does_not_leave_an_older_version
         }
         assert!(lost > 0, "something was lost");
     };
-    finds(Rule::LossesAreRecorded, check);
+    finds(Invariant::LossesAreRecorded, check);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::handle::Outputs;
 use super::place::{Deferred, Place, Seized};
-use super::{Common, planted};
+use super::{Common, fault_injection};
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;
 use tailcut_host::kv::session::Shard;
@@ -163,9 +163,9 @@ impl Shards for ShardGuard<'_> {
         request: ShardRequest<'_>,
         out: &mut Vec<u8>,
     ) -> Progress {
-        planted::check(&request, planted::SESSION);
+        fault_injection::check(&request, fault_injection::SESSION);
         if let Some(progress) = self.with(shard, |shard| {
-            planted::check(&request, planted::SHARD);
+            fault_injection::check(&request, fault_injection::SHARD);
             shard.receive(requester, request, out)
         }) {
             return progress;

@@ -9,10 +9,10 @@
 //! The alternative, a thread per shard with messages between them, wakes another thread for most commands,
 //! and a wakeup costs ten times as much as a command.
 
+mod fault_injection;
 mod guard;
 mod handle;
 mod place;
-mod planted;
 
 pub use handle::ShardHandle;
 

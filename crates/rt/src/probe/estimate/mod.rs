@@ -167,7 +167,7 @@ impl Estimate {
 
     /// Number of chips or dies that work independently.
     fn unit_count(&self) -> f64 {
-        f64::from(self.config.geometry.units())
+        f64::from(self.config.geometry.luns())
     }
 }
 

@@ -41,9 +41,9 @@ fn bare_bandwidth(config: &SsdConfig) -> f64 {
     let (geometry, timing) = (&config.geometry, &config.timing);
     let page = geometry.page_bytes as f64;
     let bus = (timing.cycle * 7).0 as f64 + page * 1e9 / timing.bus as f64;
-    let places = f64::from(geometry.places_per_unit());
+    let places = f64::from(geometry.places_per_lun());
     let channels = f64::from(geometry.channels) * page * 1e9 / bus;
-    let chips = f64::from(geometry.units()) * places * page * 1e9 / (timing.read[0].0 as f64 + places * bus);
+    let chips = f64::from(geometry.luns()) * places * page * 1e9 / (timing.read[0].0 as f64 + places * bus);
     (config.link.rate as f64).min(channels).min(chips)
 }
 

@@ -2,7 +2,7 @@
 
 use super::Drive;
 use super::command::Working;
-use crate::torture::canary::Canary;
+use crate::torture::mutant::Mutant;
 use tailcut_host::Bytes;
 use tailcut_host::array::record::RECORD_BLOCKS;
 
@@ -15,7 +15,7 @@ impl Drive {
             block = RECORD_BLOCKS + u64::from(pick) % (self.model.blocks - RECORD_BLOCKS);
         }
         self.writes += 1;
-        if self.canary == Some(Canary::DropsWrites) && self.writes.is_multiple_of(17) {
+        if self.mutant == Some(Mutant::DropsWrites) && self.writes.is_multiple_of(17) {
             return;
         }
         self.arrive(block, working.request.data[index as usize].clone(), working.request.fua);
@@ -36,7 +36,7 @@ impl Drive {
 
     pub(super) fn arrive(&mut self, block: u64, content: Bytes, fua: bool) {
         self.arrivals += 1;
-        let lies = self.canary == Some(Canary::LiesAboutFlush);
+        let lies = self.mutant == Some(Mutant::LiesAboutFlush);
         if self.model.volatile_cache && (!fua || lies) {
             self.cached.entry(block).or_default().push((self.arrivals, content));
         } else {
@@ -62,7 +62,7 @@ impl Drive {
 
     /// What had arrived by then is durable.
     pub(super) fn flush(&mut self, arrived: u64) {
-        if self.canary == Some(Canary::LiesAboutFlush) {
+        if self.mutant == Some(Mutant::LiesAboutFlush) {
             return;
         }
         for (block, mut versions) in std::mem::take(&mut self.cached) {

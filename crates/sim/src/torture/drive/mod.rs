@@ -30,7 +30,7 @@
 //! | `misdirect` | a block of a write lands in the place of another | logs with parity, whose seals know the age of a block; RAID 0 and copies, not with `sealed=no`: it may be stale, never that of another |
 //! | `twin` | as `flip`, on two drives of a group at once | in place with parity, and copies: an error or the data, never other data |
 //!
-//! *Members*: which drives the array is opened from when the power is back ([`rig`](super::rig),
+//! *Members*: which drives the array is opened from when the power is back ([`harness`](super::harness),
 //! `members`). The superblocks of an array record which drives are stale and which histories have diverged
 //! (`docs/decisions/array-membership.md`):
 //!
@@ -55,8 +55,8 @@
 //! cuts, not both.
 //!
 //! Not in the model: two faulty drives in a group but for `twin`, blocks that are torn inside, drives that
-//! lie about flushes, bits that change together with their seal. Some of these serve as canaries
-//! ([`Canary`]): what the checkers must see.
+//! lie about flushes, bits that change together with their seal. Some of these serve as mutants
+//! ([`Mutant`]): what the checkers must see.
 
 mod blocks;
 mod command;
@@ -67,8 +67,8 @@ mod power;
 pub use command::Moment;
 pub use model::Model;
 
-use super::canary::Canary;
 use super::flash::{Backend, Flash};
+use super::mutant::Mutant;
 use command::Working;
 use std::collections::{BTreeMap, BTreeSet};
 use tailcut_base::Time;
@@ -83,7 +83,7 @@ pub struct Drive {
     flash: Option<Box<Flash>>,
     /// Its flash may fail.
     is_weak: bool,
-    canary: Option<Canary>,
+    mutant: Option<Mutant>,
     random: Stream,
     durable: Vec<Bytes>,
     /// Versions of a block that are not durable, oldest first, each with the moment of its arrival.
@@ -106,7 +106,7 @@ pub struct Drive {
     forgotten: BTreeMap<u64, Bytes>,
     /// Blocks that it has with the next power.
     next_blocks: u64,
-    /// Writes that have begun; for canaries.
+    /// Writes that have begun; for mutants.
     writes: u64,
 }
 
@@ -126,14 +126,14 @@ pub enum Health {
 impl Drive {
     /// A blank drive; `random` decides what the model leaves open. Programs and erases of its flash fail with
     /// the chance `fail`, in parts per million.
-    pub fn new(model: &Model, canary: Option<Canary>, fail: u32, mut random: Stream) -> Drive {
+    pub fn new(model: &Model, mutant: Option<Mutant>, fail: u32, mut random: Stream) -> Drive {
         let flash =
             (model.backend != Backend::Model).then(|| Box::new(Flash::new(model, fail, random.bits())));
         Drive {
             model: model.clone(),
             flash,
             is_weak: fail > 0,
-            canary,
+            mutant,
             random,
             durable: vec![Bytes::default(); model.blocks as usize],
             cached: BTreeMap::new(),

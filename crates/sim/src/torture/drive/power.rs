@@ -1,7 +1,7 @@
 //! The power of a drive, and what is left of what was not durable.
 
 use super::{Drive, Health};
-use crate::torture::canary::Canary;
+use crate::torture::mutant::Mutant;
 use crate::torture::tally::{Reached, Tally};
 use tailcut_base::{Op, Time};
 
@@ -64,8 +64,8 @@ impl Drive {
     /// Half a block arrives, on a drive that breaks its promise.
     fn tear(&mut self, slot: u32) {
         let working = self.commands[slot as usize].as_ref().expect("it is in flight");
-        let (Some(Canary::TearsBlocks), Op::Write, Some(&index)) =
-            (self.canary, working.request.op, working.missing.last())
+        let (Some(Mutant::TearsBlocks), Op::Write, Some(&index)) =
+            (self.mutant, working.request.op, working.missing.last())
         else {
             return;
         };

@@ -4,9 +4,9 @@ use super::layout::ChipLayout;
 use super::{Chips, CommitRules};
 use crate::config::ChipPolicy;
 use crate::flash::geometry::PLACES_MAX;
-use crate::flash::unit::Unit;
+use crate::flash::lun::Lun;
 use crate::flash::{Geometry, LunId};
-use crate::planted::looked;
+use crate::mutation::looked;
 use crate::request::{Kind, Lane, RequestId};
 use std::cmp::Reverse;
 
@@ -82,61 +82,61 @@ impl Faro {
     pub(super) fn new(rules: &CommitRules, geometry: &Geometry) -> Faro {
         Faro {
             planes: geometry.planes,
-            dies: geometry.dies_per_unit(),
+            dies: geometry.dies_per_lun(),
             plane_sharing: rules.plane_sharing,
             die_interleaving: rules.die_interleaving,
             reads_first: rules.chip == ChipPolicy::ReadsFirst,
         }
     }
 
-    /// What to commit to a unit now, beside what is committed already. A request that must not
+    /// What to commit to a LUN now, beside what is committed already. A request that must not
     /// wait any longer is given as `anchor`; it will be a member.
     pub(super) fn choose(
         &self,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: LunId,
+        lun: LunId,
         anchor: RequestId,
     ) -> Set {
         looked();
-        let u = &chips.units[unit];
+        let u = &chips.luns[lun];
         let (reads, writes) = committed(u);
         if anchor != RequestId::NONE {
             return match chips.requests[anchor].kind() {
-                Kind::UserRead => self.reads(waiting, chips, unit, 0, anchor),
-                _ => self.writes(waiting, chips, unit, 0, anchor),
+                Kind::UserRead => self.reads(waiting, chips, lun, 0, anchor),
+                _ => self.writes(waiting, chips, lun, 0, anchor),
             };
         }
         if u.is_short_of_space() || u.committed_count == 0 {
-            return self.fresh(waiting, chips, unit);
+            return self.fresh(waiting, chips, lun);
         }
-        if writes != 0 && self.reads_first && waiting.reads(unit) != 0 && reads == 0 {
-            return self.reads(waiting, chips, unit, reads, RequestId::NONE);
+        if writes != 0 && self.reads_first && waiting.reads(lun) != 0 && reads == 0 {
+            return self.reads(waiting, chips, lun, reads, RequestId::NONE);
         }
         match writes {
-            0 => self.reads(waiting, chips, unit, reads, RequestId::NONE),
-            _ => self.writes(waiting, chips, unit, writes, RequestId::NONE),
+            0 => self.reads(waiting, chips, lun, reads, RequestId::NONE),
+            _ => self.writes(waiting, chips, lun, writes, RequestId::NONE),
         }
     }
 
-    /// Reads for a unit that is busy with something which they may preempt.
-    pub(super) fn reads_beside(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: LunId) -> Set {
-        let (taken, _) = committed(&chips.units[unit]);
-        self.reads(waiting, chips, unit, taken, RequestId::NONE)
+    /// Reads for a LUN that is busy with something which they may preempt.
+    pub(super) fn reads_beside(&self, waiting: &ChipLayout, chips: Chips<'_>, lun: LunId) -> Set {
+        let (taken, _) = committed(&chips.luns[lun]);
+        self.reads(waiting, chips, lun, taken, RequestId::NONE)
     }
 
-    /// The best set for a unit to which nothing is committed.
-    fn fresh(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: LunId) -> Set {
-        let reads = match waiting.reads(unit) {
+    /// The best set for a LUN to which nothing is committed.
+    fn fresh(&self, waiting: &ChipLayout, chips: Chips<'_>, lun: LunId) -> Set {
+        let reads = match waiting.reads(lun) {
             0 => Set::EMPTY,
-            _ => self.reads(waiting, chips, unit, 0, RequestId::NONE),
+            _ => self.reads(waiting, chips, lun, 0, RequestId::NONE),
         };
         // Write after read: a write does not pass a read that waits for the same plane.
-        let contested = waiting.reads(unit) & waiting.writes(unit) != 0;
-        if waiting.writes(unit) == 0 || (contested || self.reads_first) && !reads.is_empty() {
+        let contested = waiting.reads(lun) & waiting.writes(lun) != 0;
+        if waiting.writes(lun) == 0 || (contested || self.reads_first) && !reads.is_empty() {
             return reads;
         }
-        let writes = self.writes(waiting, chips, unit, 0, RequestId::NONE);
+        let writes = self.writes(waiting, chips, lun, 0, RequestId::NONE);
         if reads.merit(chips) > writes.merit(chips) { reads } else { writes }
     }
 
@@ -145,12 +145,12 @@ impl Faro {
         &self,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: LunId,
+        lun: LunId,
         taken: u16,
         anchor: RequestId,
     ) -> Set {
         let mut set = Set::EMPTY;
-        let mut free = waiting.writes(unit) & !taken;
+        let mut free = waiting.writes(lun) & !taken;
         let mut dies = 0u32;
         if anchor != RequestId::NONE {
             set.push(anchor);
@@ -165,7 +165,7 @@ impl Faro {
             let die = 1 << (place / self.planes);
             let fits = if dies & die == 0 { dies == 0 || self.die_interleaving } else { self.plane_sharing };
             if fits {
-                set.push(waiting.write_to(chips.layout.plane_at(unit, place)));
+                set.push(waiting.write_to(chips.layout.plane_at(lun, place)));
                 dies |= die;
             }
         }
@@ -177,7 +177,7 @@ impl Faro {
         &self,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: LunId,
+        lun: LunId,
         taken: u16,
         anchor: RequestId,
     ) -> Set {
@@ -191,7 +191,7 @@ impl Faro {
         let dies = anchor_die.into_iter().chain((0..self.dies).filter(|&die| Some(die) != anchor_die));
         for die in dies {
             looked();
-            let mut free = self.places_of(die) & waiting.reads(unit) & !taken;
+            let mut free = self.places_of(die) & waiting.reads(lun) & !taken;
             if free == 0 {
                 continue;
             }
@@ -199,16 +199,16 @@ impl Faro {
                 free &= !(1 << chips.requests[anchor].place);
                 Some(chips.layout.offset_of(chips.requests[anchor].physical))
             } else {
-                self.committed_offset(chips, unit, die, taken)
+                self.committed_offset(chips, lun, die, taken)
             };
             let with = match fixed {
                 Some(_) if !self.plane_sharing => best,
-                Some(offset) => self.with_offset(best, waiting, chips, unit, free, offset),
+                Some(offset) => self.with_offset(best, waiting, chips, lun, free, offset),
                 None if !self.die_interleaving && (taken != 0 || !best.is_empty()) => {
-                    let alone = self.with_best_offset(Set::EMPTY, waiting, chips, unit, free);
+                    let alone = self.with_best_offset(Set::EMPTY, waiting, chips, lun, free);
                     if taken == 0 && anchor == RequestId::NONE && alone.len > best.len { alone } else { best }
                 }
-                None => self.with_best_offset(best, waiting, chips, unit, free),
+                None => self.with_best_offset(best, waiting, chips, lun, free),
             };
             best = with;
         }
@@ -221,10 +221,10 @@ impl Faro {
     }
 
     /// The page offset that a read which is committed in a die has fixed for it.
-    fn committed_offset(&self, chips: Chips<'_>, unit: LunId, die: u32, taken: u16) -> Option<u32> {
+    fn committed_offset(&self, chips: Chips<'_>, lun: LunId, die: u32, taken: u16) -> Option<u32> {
         let committed = self.places_of(die) & taken;
         (committed != 0).then(|| {
-            let id = chips.units.first(unit, Lane::READ, committed.trailing_zeros());
+            let id = chips.luns.first(lun, Lane::READ, committed.trailing_zeros());
             chips.layout.offset_of(chips.requests[id].physical)
         })
     }
@@ -235,7 +235,7 @@ impl Faro {
         mut set: Set,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: LunId,
+        lun: LunId,
         mut free: u16,
         offset: u32,
     ) -> Set {
@@ -243,7 +243,7 @@ impl Faro {
             looked();
             let place = free.trailing_zeros();
             free &= free - 1;
-            let id = waiting.read_at(chips.layout.plane_at(unit, place), offset);
+            let id = waiting.read_at(chips.layout.plane_at(lun, place), offset);
             if id != RequestId::NONE {
                 set.push(id);
             }
@@ -258,35 +258,35 @@ impl Faro {
         set: Set,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: LunId,
+        lun: LunId,
         free: u16,
     ) -> Set {
         if !self.plane_sharing || free.is_power_of_two() {
             let alone = (0..PLACES_MAX as u32).filter(|place| free >> place & 1 == 1).map(|place| {
-                let plane = chips.layout.plane_at(unit, place);
+                let plane = chips.layout.plane_at(lun, place);
                 let word = |at: u32| waiting.offsets(plane)[at as usize];
-                self.best_of(set, waiting, chips, unit, 1 << place, word)
+                self.best_of(set, waiting, chips, lun, 1 << place, word)
             });
             return alone.max_by_key(|set| set.merit(chips)).unwrap_or(set);
         }
         // Counts of occupied planes for 64 offsets at a time, bit-sliced; the highest count wins.
         let mut most = 0;
         for at in 0..waiting.words() {
-            most = most.max(highest(&self.counts(waiting, chips, unit, free, at)));
+            most = most.max(highest(&self.counts(waiting, chips, lun, free, at)));
         }
-        let word = |at: u32| with_count(&self.counts(waiting, chips, unit, free, at), most);
-        self.best_of(set, waiting, chips, unit, free, word)
+        let word = |at: u32| with_count(&self.counts(waiting, chips, lun, free, at), most);
+        self.best_of(set, waiting, chips, lun, free, word)
     }
 
     /// How many of the places `free` are occupied at each of 64 page offsets: bit *b* of the count
     /// of an offset stands in slice *b*.
-    fn counts(&self, waiting: &ChipLayout, chips: Chips<'_>, unit: LunId, mut free: u16, at: u32) -> Slices {
+    fn counts(&self, waiting: &ChipLayout, chips: Chips<'_>, lun: LunId, mut free: u16, at: u32) -> Slices {
         let mut slices = [0u64; COUNT_BITS];
         while free != 0 {
             looked();
             let place = free.trailing_zeros();
             free &= free - 1;
-            let mut carry = waiting.offsets(chips.layout.plane_at(unit, place))[at as usize];
+            let mut carry = waiting.offsets(chips.layout.plane_at(lun, place))[at as usize];
             for slice in &mut slices {
                 (*slice, carry) = (*slice ^ carry, *slice & carry);
             }
@@ -301,13 +301,13 @@ impl Faro {
         set: Set,
         waiting: &ChipLayout,
         chips: Chips<'_>,
-        unit: LunId,
+        lun: LunId,
         places: u16,
         word: impl Fn(u32) -> u64,
     ) -> Set {
         let words = waiting.words();
         // Looked at from the offset of the oldest on, so that no offset is always last.
-        let oldest = &chips.requests[waiting.ages.first(unit)];
+        let oldest = &chips.requests[waiting.ages.first(lun)];
         let start = if oldest.kind() == Kind::UserRead { chips.layout.offset_of(oldest.physical) } else { 0 };
         let mut chosen = set;
         // The merit of `chosen`, once there is another to compare it with.
@@ -325,7 +325,7 @@ impl Faro {
             while left != 0 {
                 let offset = at * 64 + left.trailing_zeros();
                 left &= left - 1;
-                let with = self.with_offset(set, waiting, chips, unit, places, offset);
+                let with = self.with_offset(set, waiting, chips, lun, places, offset);
                 if chosen.len == set.len {
                     chosen = with;
                 } else {
@@ -371,14 +371,14 @@ fn with_count(slices: &Slices, count: u32) -> u64 {
     })
 }
 
-/// The places of a unit where a host read, or a host write, is committed; none while it is short
+/// The places of a LUN where a host read, or a host write, is committed; none while it is short
 /// of space, because then a read behind a write may hold the block whose erase would make space.
 #[inline]
-pub(super) fn committed(unit: &Unit) -> (u16, u16) {
-    if unit.is_short_of_space() {
+pub(super) fn committed(lun: &Lun) -> (u16, u16) {
+    if lun.is_short_of_space() {
         return (0, 0);
     }
-    (unit.places_with(Lane::READ), unit.places_with(Lane::USER_WRITE) | unit.awaited())
+    (lun.places_with(Lane::READ), lun.places_with(Lane::USER_WRITE) | lun.awaited())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The gate before a scheduler: force-unit-access requests are not reordered.
 
-use crate::planted::{Rule, holds, looked};
+use crate::mutation::{Invariant, holds, looked};
 use crate::request::RequestId;
 use crate::request::Tag;
 use std::collections::VecDeque;
@@ -38,7 +38,7 @@ impl Gate {
     /// True when a request that has arrived may pass at once.
     #[inline]
     pub(super) fn arrived(&mut self, id: RequestId, tag: Tag, fua: bool) -> bool {
-        if !fua && self.barrier == Tag::NONE && self.held.is_empty() || !holds(Rule::FuaInPlace) {
+        if !fua && self.barrier == Tag::NONE && self.held.is_empty() || !holds(Invariant::FuaInPlace) {
             self.outstanding += 1;
             return true;
         }

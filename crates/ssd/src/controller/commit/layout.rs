@@ -3,7 +3,7 @@
 use super::Chips;
 use super::waiting::Waiting;
 use crate::flash::{Geometry, LunId, PlaneId};
-use crate::planted::looked;
+use crate::mutation::looked;
 use crate::request::{Kind, RequestId};
 use tailcut_base::ids::IdVec;
 
@@ -40,11 +40,11 @@ impl ChipLayout {
         let planes = geometry.plane_count() as usize;
         let words = geometry.pages.div_ceil(64);
         ChipLayout {
-            ages: Waiting::new(geometry.units()),
+            ages: Waiting::new(geometry.luns()),
             slots: vec![RequestId::NONE; planes * (geometry.pages as usize + 1)],
             links: IdVec::new(),
             offsets: vec![0; planes * words as usize],
-            places: IdVec::filled(geometry.units() as usize, [0; 2]),
+            places: IdVec::filled(geometry.luns() as usize, [0; 2]),
             pages: geometry.pages,
             words,
         }
@@ -52,14 +52,14 @@ impl ChipLayout {
 
     /// Where reads of a chip wait: a bit for each place.
     #[inline]
-    pub(super) fn reads(&self, unit: LunId) -> u16 {
-        self.places[unit][0]
+    pub(super) fn reads(&self, lun: LunId) -> u16 {
+        self.places[lun][0]
     }
 
     /// Where writes of a chip wait.
     #[inline]
-    pub(super) fn writes(&self, unit: LunId) -> u16 {
-        self.places[unit][1]
+    pub(super) fn writes(&self, lun: LunId) -> u16 {
+        self.places[lun][1]
     }
 
     /// The oldest waiting read of page offset `offset` in a plane, or [`RequestId::NONE`].
@@ -100,14 +100,14 @@ impl ChipLayout {
     /// A request begins to wait.
     #[inline]
     pub(super) fn add(&mut self, chips: Chips<'_>, id: RequestId) {
-        self.ages.add(chips.requests[id].unit, id);
+        self.ages.add(chips.requests[id].lun, id);
         self.enter_slot(chips, id);
     }
 
     /// A request is committed.
     #[inline]
     pub(super) fn remove(&mut self, chips: Chips<'_>, id: RequestId) {
-        self.ages.remove(chips.requests[id].unit, id);
+        self.ages.remove(chips.requests[id].lun, id);
         self.leave_slot(chips, id);
     }
 
@@ -120,7 +120,7 @@ impl ChipLayout {
             Kind::UserRead => chips.layout.offset_of(request.physical),
             _ => self.pages,
         };
-        (chips.layout.plane_at(request.unit, place), place, offset)
+        (chips.layout.plane_at(request.lun, place), place, offset)
     }
 
     /// Puts a request into the slot of its address.
@@ -134,7 +134,7 @@ impl ChipLayout {
                 self.slots[slot] = id;
                 self.links[id] = Link { prev: id, next: RequestId::NONE };
                 let is_write = offset == self.pages;
-                self.places[chips.requests[id].unit][usize::from(is_write)] |= 1 << place;
+                self.places[chips.requests[id].lun][usize::from(is_write)] |= 1 << place;
                 if !is_write {
                     let word = self.word(plane, offset / 64);
                     self.offsets[word] |= 1 << (offset % 64);
@@ -166,15 +166,15 @@ impl ChipLayout {
             self.links[next].prev = prev;
             return;
         }
-        let unit = chips.requests[id].unit;
+        let lun = chips.requests[id].lun;
         if offset == self.pages {
-            self.places[unit][1] &= !(1 << place);
+            self.places[lun][1] &= !(1 << place);
             return;
         }
         let word = self.word(plane, offset / 64);
         self.offsets[word] &= !(1 << (offset % 64));
         if self.offsets(plane).iter().inspect(|_| looked()).all(|&word| word == 0) {
-            self.places[unit][0] &= !(1 << place);
+            self.places[lun][0] &= !(1 << place);
         }
     }
 

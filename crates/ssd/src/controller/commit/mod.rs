@@ -22,9 +22,9 @@
 
 mod faro;
 mod gate;
+pub mod harness;
 mod layout;
 mod pas;
-pub mod rig;
 mod sos;
 mod sprinkler;
 mod vas;
@@ -32,9 +32,9 @@ pub(crate) mod visits;
 mod waiting;
 
 use crate::config::ChipPolicy;
-use crate::flash::unit::{Phase, Unit, Units};
+use crate::flash::lun::{Lun, Luns, Phase};
 use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
-use crate::planted::looked;
+use crate::mutation::looked;
 use crate::request::Tag;
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use gate::Gate;
@@ -68,7 +68,7 @@ pub struct Chips<'a> {
     /// All memory requests.
     pub requests: &'a Requests,
     /// The state of the chips.
-    pub units: &'a Units,
+    pub luns: &'a Luns,
     /// What contains what.
     pub layout: &'a Layout,
 }
@@ -76,36 +76,36 @@ pub struct Chips<'a> {
 /// The contract of a commit scheduler. All memory requests of an I/O request arrive together;
 /// after them, and after each `released`, `next` is called until it answers `None`.
 pub trait CommitScheduler {
-    /// A host memory request is known, with its unit and place. Requests arrive in the order of their I/O
+    /// A host memory request is known, with its LUN and place. Requests arrive in the order of their I/O
     /// requests and pages. `alone` is true when its I/O request has no other.
     fn arrived(&mut self, chips: Chips<'_>, id: RequestId, alone: bool);
 
-    /// A unit may be able to take requests that it could not take before.
-    fn released(&mut self, unit: LunId);
+    /// A LUN may be able to take requests that it could not take before.
+    fn released(&mut self, lun: LunId);
 
     /// The next request to commit.
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId>;
 }
 
-/// True when a request can be committed to its unit by a scheduler that does not over-commit: its
+/// True when a request can be committed to its LUN by a scheduler that does not over-commit: its
 /// transaction has not started, and nothing of another I/O request is committed, unless that waits
 /// for space: then a read may have to come first, because it holds the block whose erase would make
-/// space. A read can also be committed where it may preempt what the unit does.
+/// space. A read can also be committed where it may preempt what the LUN does.
 #[inline]
-fn is_open(units: &Units, request: &MemoryRequest) -> bool {
-    let unit = &units[request.unit];
-    let is_alone = unit.committed_tag == Tag::NONE || unit.committed_tag == request.tag;
-    is_waiting_to_start(unit.phase) && (is_alone || unit.is_short_of_space())
-        || request.kind() == Kind::UserRead && lets_reads_in(unit)
+fn is_open(luns: &Luns, request: &MemoryRequest) -> bool {
+    let lun = &luns[request.lun];
+    let is_alone = lun.committed_tag == Tag::NONE || lun.committed_tag == request.tag;
+    is_waiting_to_start(lun.phase) && (is_alone || lun.is_short_of_space())
+        || request.kind() == Kind::UserRead && lets_reads_in(lun)
 }
 
-/// True when a read may be committed to a unit ahead of what it does, and no other read is.
+/// True when a read may be committed to a LUN ahead of what it does, and no other read is.
 #[inline]
-fn lets_reads_in(unit: &Unit) -> bool {
-    (unit.opens_to_reads || unit.is_suspended) && unit.places_with(Lane::READ) == 0
+fn lets_reads_in(lun: &Lun) -> bool {
+    (lun.opens_to_reads || lun.is_suspended) && lun.places_with(Lane::READ) == 0
 }
 
-/// True while what is committed to a unit can still join its next transaction.
+/// True while what is committed to a LUN can still join its next transaction.
 #[inline]
 fn is_waiting_to_start(phase: Phase) -> bool {
     matches!(phase, Phase::Idle | Phase::AwaitStart)
@@ -146,7 +146,7 @@ impl Scheduler {
     pub fn new(rules: &CommitRules, geometry: &Geometry) -> Scheduler {
         let policy = match rules.policy {
             CommitPolicy::Vas => Policy::Vas(Vas::default()),
-            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.units())),
+            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns())),
             CommitPolicy::Sos => Policy::Sos(Sos::default()),
             CommitPolicy::Faro | CommitPolicy::Rios | CommitPolicy::Sprinkler => {
                 Policy::Sprinkler(Box::new(Sprinkler::new(rules, geometry)))
@@ -176,14 +176,14 @@ impl Scheduler {
         self.gate.left();
     }
 
-    /// A unit may be able to take requests that it could not take before.
+    /// A LUN may be able to take requests that it could not take before.
     #[inline(always)]
-    pub fn released(&mut self, unit: LunId) {
+    pub fn released(&mut self, lun: LunId) {
         match &mut self.policy {
-            Policy::Vas(vas) => vas.released(unit),
-            Policy::Pas(pas) => pas.released(unit),
-            Policy::Sos(sos) => sos.released(unit),
-            Policy::Sprinkler(sprinkler) => sprinkler.released(unit),
+            Policy::Vas(vas) => vas.released(lun),
+            Policy::Pas(pas) => pas.released(lun),
+            Policy::Sos(sos) => sos.released(lun),
+            Policy::Sprinkler(sprinkler) => sprinkler.released(lun),
         }
     }
 
@@ -218,12 +218,12 @@ impl Scheduler {
         true
     }
 
-    /// A committed host request of a unit has joined a transaction, or was given up.
+    /// A committed host request of a LUN has joined a transaction, or was given up.
     #[inline(always)]
-    pub fn left(&mut self, unit: LunId) {
+    pub fn left(&mut self, lun: LunId) {
         self.gate.left();
         if let Policy::Sprinkler(sprinkler) = &mut self.policy {
-            sprinkler.left(unit);
+            sprinkler.left(lun);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::waiting::Waiting;
 use super::{Chips, CommitScheduler, is_open};
 use crate::flash::LunId;
-use crate::planted::looked;
+use crate::mutation::looked;
 use crate::request::RequestId;
 use crate::request::Tag;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use tailcut_base::ids::IdVec;
 /// those of several memory requests, that is not committed entirely: what it has for a free chip is
 /// committed, busy chips are skipped until they become free. A later I/O request goes ahead, as a whole, when
 /// all chips that it needs are free: "PAS can serve multiple I/O requests by grouping them without a major
-/// memory request collision". So the unit of reordering is the I/O request ("coarse-grain"), and a chip is
+/// memory request collision". So the LUN of reordering is the I/O request ("coarse-grain"), and a chip is
 /// given requests of one I/O request at a time. An I/O request of one memory request needs no more than its
 /// chip.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Pas {
     untried: Tag,
     /// The I/O request of one page that has just arrived.
     arrived: RequestId,
-    /// The unit that an event has just concerned.
+    /// The LUN that an event has just concerned.
     candidate: LunId,
     /// Requests chosen that `next` has not returned yet.
     chosen: VecDeque<RequestId>,
@@ -46,7 +46,7 @@ struct Io {
     waiting: u32,
     /// Number of its arrival.
     arrival: u64,
-    /// Its memory request whose unit was busy when it was last asked; [`RequestId::NONE`] before. Looked at
+    /// Its memory request whose LUN was busy when it was last asked; [`RequestId::NONE`] before. Looked at
     /// first: most often that is busy still, and no other needs to be looked at.
     obstacle: RequestId,
 }
@@ -66,9 +66,9 @@ impl Io {
 const LOOK_AHEAD: usize = 32;
 
 impl Pas {
-    pub(super) fn new(units: u32) -> Pas {
+    pub(super) fn new(luns: u32) -> Pas {
         Pas {
-            waiting: Waiting::new(units),
+            waiting: Waiting::new(luns),
             ios: IdVec::new(),
             siblings: IdVec::new(),
             order: VecDeque::new(),
@@ -120,14 +120,14 @@ impl Pas {
         let is_lead = tag == self.lead;
         looked();
         let obstacle = self.ios[tag].obstacle;
-        if !is_lead && obstacle != RequestId::NONE && !is_open(chips.units, &chips.requests[obstacle]) {
+        if !is_lead && obstacle != RequestId::NONE && !is_open(chips.luns, &chips.requests[obstacle]) {
             return false;
         }
         let mut chosen = std::mem::take(&mut self.chosen);
         let mut obstacle = RequestId::NONE;
         for id in self.members(tag) {
             looked();
-            if is_open(chips.units, &chips.requests[id]) {
+            if is_open(chips.luns, &chips.requests[id]) {
                 chosen.push_back(id);
             } else if !is_lead {
                 chosen.clear();
@@ -140,17 +140,17 @@ impl Pas {
         !self.chosen.is_empty()
     }
 
-    /// Chooses something for a unit that has become free: the lead comes before all others, and
+    /// Chooses something for a LUN that has become free: the lead comes before all others, and
     /// so do the first of its requests.
-    fn choose_for(&mut self, chips: Chips<'_>, unit: LunId) -> bool {
-        let mut id = self.waiting.first(unit);
+    fn choose_for(&mut self, chips: Chips<'_>, lun: LunId) -> bool {
+        let mut id = self.waiting.first(lun);
         for _ in 0..LOOK_AHEAD {
             looked();
             if id == RequestId::NONE {
                 return false;
             }
             let tag = chips.requests[id].tag;
-            if !is_open(chips.units, &chips.requests[id]) {
+            if !is_open(chips.luns, &chips.requests[id]) {
                 return false;
             }
             if self.is_alone(tag) {
@@ -186,7 +186,7 @@ impl Pas {
     #[inline]
     fn commit(&mut self, chips: Chips<'_>, id: RequestId) {
         let request = &chips.requests[id];
-        self.waiting.remove(request.unit, id);
+        self.waiting.remove(request.lun, id);
         if self.is_alone(request.tag) {
             return;
         }
@@ -220,13 +220,13 @@ impl CommitScheduler for Pas {
             return;
         }
         let request = &chips.requests[id];
-        self.waiting.add(request.unit, id);
+        self.waiting.add(request.lun, id);
         self.join(request.tag, id);
     }
 
     #[inline]
-    fn released(&mut self, unit: LunId) {
-        self.candidate = unit;
+    fn released(&mut self, lun: LunId) {
+        self.candidate = lun;
     }
 
     #[inline(always)]
@@ -234,11 +234,11 @@ impl CommitScheduler for Pas {
         if self.arrived != RequestId::NONE {
             let id = std::mem::replace(&mut self.arrived, RequestId::NONE);
             let request = &chips.requests[id];
-            if self.waiting.first(request.unit) == RequestId::NONE && is_open(chips.units, request) {
+            if self.waiting.first(request.lun) == RequestId::NONE && is_open(chips.luns, request) {
                 return Some(id);
             }
-            self.waiting.add(request.unit, id);
-            self.candidate = request.unit;
+            self.waiting.add(request.lun, id);
+            self.candidate = request.lun;
         }
         if !self.chosen.is_empty() || self.untried != Tag::NONE {
             return self.next_of_several(chips);
@@ -249,20 +249,20 @@ impl CommitScheduler for Pas {
         looked();
         // Mostly a chip has become free, or one page has arrived, and an I/O request of one page is
         // the oldest there.
-        let unit = self.candidate;
-        let id = self.waiting.first(unit);
-        if id == RequestId::NONE || !is_open(chips.units, &chips.requests[id]) {
+        let lun = self.candidate;
+        let id = self.waiting.first(lun);
+        if id == RequestId::NONE || !is_open(chips.luns, &chips.requests[id]) {
             self.candidate = LunId::NONE;
             return None;
         }
         if !self.is_alone(chips.requests[id].tag) {
             return self.next_of_several(chips);
         }
-        // A unit short of space can take more than one I/O request.
-        if !chips.units[unit].is_short_of_space() {
+        // A LUN short of space can take more than one I/O request.
+        if !chips.luns[lun].is_short_of_space() {
             self.candidate = LunId::NONE;
         }
-        self.waiting.remove(unit, id);
+        self.waiting.remove(lun, id);
         Some(id)
     }
 }
@@ -284,9 +284,9 @@ impl Pas {
             if self.candidate == LunId::NONE {
                 return None;
             }
-            let unit = self.candidate;
-            // A unit short of space can take more than one I/O request.
-            if !self.choose_for(chips, unit) || !chips.units[unit].is_short_of_space() {
+            let lun = self.candidate;
+            // A LUN short of space can take more than one I/O request.
+            if !self.choose_for(chips, lun) || !chips.luns[lun].is_short_of_space() {
                 self.candidate = LunId::NONE;
             }
         }

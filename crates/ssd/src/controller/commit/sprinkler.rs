@@ -5,7 +5,7 @@ use super::layout::ChipLayout;
 use super::visits::Visits;
 use super::{Chips, CommitPolicy, CommitRules, CommitScheduler, is_waiting_to_start};
 use crate::flash::{Geometry, LunId, PhysicalPage};
-use crate::planted::{Rule, holds, looked};
+use crate::mutation::{Invariant, holds, looked};
 use crate::request::{Kind, RequestId};
 use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
@@ -37,7 +37,7 @@ pub(super) struct Sprinkler {
     line: VecDeque<RequestId>,
     /// Requests chosen by the last visit that `next` has not returned yet.
     chosen: Set,
-    /// Transactions of each unit that ended since its oldest waiting request became that.
+    /// Transactions of each LUN that ended since its oldest waiting request became that.
     passed: IdVec<LunId, u32>,
     /// The most of them when such a request was committed.
     most_passed: u32,
@@ -48,12 +48,12 @@ impl Sprinkler {
     pub(super) fn new(rules: &CommitRules, geometry: &Geometry) -> Sprinkler {
         Sprinkler {
             waiting: ChipLayout::new(geometry),
-            visits: Visits::new(geometry.channels, geometry.units_per_channel()),
+            visits: Visits::new(geometry.channels, geometry.luns_per_channel()),
             faro: (rules.policy != CommitPolicy::Rios).then(|| Faro::new(rules, geometry)),
             in_order: rules.policy == CommitPolicy::Faro,
             line: VecDeque::new(),
             chosen: Set::EMPTY,
-            passed: IdVec::filled(geometry.units() as usize, 0),
+            passed: IdVec::filled(geometry.luns() as usize, 0),
             most_passed: 0,
             passes: rules.passes,
         }
@@ -62,7 +62,7 @@ impl Sprinkler {
     #[inline]
     fn lay_out(&mut self, chips: Chips<'_>, id: RequestId) {
         self.waiting.add(chips, id);
-        self.visits.add(chips.requests[id].unit);
+        self.visits.add(chips.requests[id].lun);
     }
 
     /// Lays out the next I/O request of the line.
@@ -75,43 +75,43 @@ impl Sprinkler {
         }
     }
 
-    /// Visits a unit: what is committed to it now?
+    /// Visits a LUN: what is committed to it now?
     #[inline]
-    fn visit(&mut self, chips: Chips<'_>, unit: LunId) -> Set {
+    fn visit(&mut self, chips: Chips<'_>, lun: LunId) -> Set {
         looked();
-        let oldest = self.waiting.ages.first(unit);
+        let oldest = self.waiting.ages.first(lun);
         if oldest == RequestId::NONE {
             return Set::EMPTY;
         }
-        if !self.in_order && !is_waiting_to_start(chips.units[unit].phase) {
-            return self.visit_busy(chips, unit, oldest);
+        if !self.in_order && !is_waiting_to_start(chips.luns[lun].phase) {
+            return self.visit_busy(chips, lun, oldest);
         }
         match &self.faro {
             Some(faro) => {
-                let is_due = self.passed[unit] >= self.passes && holds(Rule::BoundedWait);
-                faro.choose(&self.waiting, chips, unit, if is_due { oldest } else { RequestId::NONE })
+                let is_due = self.passed[lun] >= self.passes && holds(Invariant::BoundedWait);
+                faro.choose(&self.waiting, chips, lun, if is_due { oldest } else { RequestId::NONE })
             }
-            None => self.oldest(chips, unit, oldest),
+            None => self.oldest(chips, lun, oldest),
         }
     }
 
-    /// Visits a unit that has started something: only reads that may preempt it are committed.
-    fn visit_busy(&self, chips: Chips<'_>, unit: LunId, oldest: RequestId) -> Set {
-        if !chips.units[unit].opens_to_reads || self.waiting.reads(unit) == 0 {
+    /// Visits a LUN that has started something: only reads that may preempt it are committed.
+    fn visit_busy(&self, chips: Chips<'_>, lun: LunId, oldest: RequestId) -> Set {
+        if !chips.luns[lun].opens_to_reads || self.waiting.reads(lun) == 0 {
             return Set::EMPTY;
         }
         match &self.faro {
-            Some(faro) => faro.reads_beside(&self.waiting, chips, unit),
-            None if chips.requests[oldest].kind() == Kind::UserRead => self.oldest(chips, unit, oldest),
+            Some(faro) => faro.reads_beside(&self.waiting, chips, lun),
+            None if chips.requests[oldest].kind() == Kind::UserRead => self.oldest(chips, lun, oldest),
             None => Set::EMPTY,
         }
     }
 
-    /// The oldest request of a unit, if nothing is committed at its place.
-    fn oldest(&self, chips: Chips<'_>, unit: LunId, oldest: RequestId) -> Set {
+    /// The oldest request of a LUN, if nothing is committed at its place.
+    fn oldest(&self, chips: Chips<'_>, lun: LunId, oldest: RequestId) -> Set {
         let mut set = Set::EMPTY;
         let request = &chips.requests[oldest];
-        let (reads, writes) = committed(&chips.units[unit]);
+        let (reads, writes) = committed(&chips.luns[lun]);
         let taken = if request.kind() == Kind::UserRead { reads } else { writes };
         if taken >> request.place & 1 == 0 {
             set.push(oldest);
@@ -144,12 +144,12 @@ impl Sprinkler {
         self.most_passed
     }
 
-    /// A committed request of a unit has started.
+    /// A committed request of a LUN has started.
     #[inline]
-    pub(super) fn left(&mut self, unit: LunId) {
-        if self.in_order && self.waiting.ages.first(unit) != RequestId::NONE {
+    pub(super) fn left(&mut self, lun: LunId) {
+        if self.in_order && self.waiting.ages.first(lun) != RequestId::NONE {
             // Its place can take the next one while the chip is busy.
-            self.visits.add(unit);
+            self.visits.add(lun);
         }
     }
 }
@@ -165,10 +165,10 @@ impl CommitScheduler for Sprinkler {
     }
 
     #[inline]
-    fn released(&mut self, unit: LunId) {
-        if self.waiting.ages.first(unit) != RequestId::NONE {
-            self.passed[unit] += 1;
-            self.visits.add(unit);
+    fn released(&mut self, lun: LunId) {
+        if self.waiting.ages.first(lun) != RequestId::NONE {
+            self.passed[lun] += 1;
+            self.visits.add(lun);
         }
     }
 
@@ -176,10 +176,10 @@ impl CommitScheduler for Sprinkler {
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
         loop {
             if let Some(id) = self.chosen.pop() {
-                let unit = chips.requests[id].unit;
-                if id == self.waiting.ages.first(unit) {
-                    self.most_passed = self.most_passed.max(self.passed[unit]);
-                    self.passed[unit] = 0;
+                let lun = chips.requests[id].lun;
+                if id == self.waiting.ages.first(lun) {
+                    self.most_passed = self.most_passed.max(self.passed[lun]);
+                    self.passed[lun] = 0;
                 }
                 self.waiting.remove(chips, id);
                 return Some(id);
@@ -187,10 +187,10 @@ impl CommitScheduler for Sprinkler {
             if self.in_order && self.waiting.ages.len() == 0 {
                 self.lay_out_next(chips);
             }
-            let unit = self.visits.next()?;
-            self.chosen = self.visit(chips, unit);
-            if !self.chosen.is_empty() && chips.units[unit].is_short_of_space() {
-                self.visits.add(unit);
+            let lun = self.visits.next()?;
+            self.chosen = self.visit(chips, lun);
+            if !self.chosen.is_empty() && chips.luns[lun].is_short_of_space() {
+                self.visits.add(lun);
             }
         }
     }

@@ -25,6 +25,6 @@ impl CommitScheduler for Vas {
     fn next(&mut self, chips: Chips<'_>) -> Option<RequestId> {
         let &id = self.queue.front()?;
         let request = &chips.requests[id];
-        is_open(chips.units, request).then(|| self.queue.pop_front().expect("it has a front"))
+        is_open(chips.luns, request).then(|| self.queue.pop_front().expect("it has a front"))
     }
 }

@@ -1,7 +1,7 @@
 //! Which chips are to be visited, and in which order.
 
 use crate::flash::LunId;
-use crate::planted::looked;
+use crate::mutation::looked;
 
 /// A set of chips that hands them out in the order of RIOS (Sprinkler, section 4.1 and algorithm
 /// 1): the chips of equal offset across all channels, then those of the next offset, and around
@@ -10,7 +10,7 @@ use crate::planted::looked;
 #[derive(Clone, Debug)]
 pub(crate) struct Visits {
     channels: u32,
-    units_per_channel: u32,
+    luns_per_channel: u32,
     /// A bit for each chip in the order of visits; above it a bit for each word that is not zero.
     levels: [Vec<u64>; 3],
     /// Where the next visit looks first.
@@ -18,20 +18,20 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    pub(crate) fn new(channels: u32, units_per_channel: u32) -> Visits {
-        let mut size = (channels * units_per_channel) as usize;
+    pub(crate) fn new(channels: u32, luns_per_channel: u32) -> Visits {
+        let mut size = (channels * luns_per_channel) as usize;
         let levels = std::array::from_fn(|_| {
             size = size.div_ceil(64);
             vec![0; size]
         });
         assert!(size == 1, "a drive has at most 2^18 chips");
-        Visits { channels, units_per_channel, levels, cursor: 0 }
+        Visits { channels, luns_per_channel, levels, cursor: 0 }
     }
 
-    /// Notes that a unit is to be visited.
+    /// Notes that a LUN is to be visited.
     #[inline]
-    pub(crate) fn add(&mut self, unit: LunId) {
-        let (channel, offset) = (unit.get() / self.units_per_channel, unit.get() % self.units_per_channel);
+    pub(crate) fn add(&mut self, lun: LunId) {
+        let (channel, offset) = (lun.get() / self.luns_per_channel, lun.get() % self.luns_per_channel);
         let mut at = (offset * self.channels + channel) as usize;
         for level in &mut self.levels {
             looked();
@@ -45,7 +45,7 @@ impl Visits {
         }
     }
 
-    /// The next unit to visit, which leaves the set.
+    /// The next LUN to visit, which leaves the set.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<LunId> {
         if self.levels[2][0] == 0 {
@@ -55,7 +55,7 @@ impl Visits {
         self.remove(at);
         self.cursor = at as u32 + 1;
         let (offset, channel) = (at as u32 / self.channels, at as u32 % self.channels);
-        Some(LunId::new(channel * self.units_per_channel + offset))
+        Some(LunId::new(channel * self.luns_per_channel + offset))
     }
 
     /// The first member at `from` or behind it.
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn chips_of_equal_offset_come_first_across_all_channels() {
         let mut visits = Visits::new(3, 2);
-        LunId::first(6).for_each(|unit| visits.add(unit));
+        LunId::first(6).for_each(|lun| visits.add(lun));
         let order: Vec<u32> = std::iter::from_fn(|| visits.next().map(LunId::get)).collect();
-        // Units 0 and 1 are on the first channel.
+        // LUNs 0 and 1 are on the first channel.
         assert_eq!(order, [0, 2, 4, 1, 3, 5]);
     }
 
@@ -110,21 +110,21 @@ mod tests {
         #[test]
         fn agrees_with_a_sorted_set(
             channels in 1u32..70,
-            units in 1u32..70,
+            luns in 1u32..70,
             steps in prop::collection::vec((any::<bool>(), any::<u32>()), 1..200),
         ) {
-            let mut visits = Visits::new(channels, units);
+            let mut visits = Visits::new(channels, luns);
             let mut model = BTreeSet::new();
             let mut cursor = 0;
             for (adds, draw) in steps {
                 if adds {
-                    let unit = draw % (channels * units);
-                    visits.add(LunId::new(unit));
-                    model.insert((unit % units) * channels + unit / units);
+                    let lun = draw % (channels * luns);
+                    visits.add(LunId::new(lun));
+                    model.insert((lun % luns) * channels + lun / luns);
                 } else {
                     let at = model.range(cursor..).next().or_else(|| model.first()).copied();
-                    let unit = at.map(|at| at % channels * units + at / channels);
-                    prop_assert_eq!(visits.next().map(LunId::get), unit);
+                    let lun = at.map(|at| at % channels * luns + at / channels);
+                    prop_assert_eq!(visits.next().map(LunId::get), lun);
                     if let Some(at) = at {
                         model.remove(&at);
                         cursor = at + 1;

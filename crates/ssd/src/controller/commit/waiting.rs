@@ -1,7 +1,7 @@
 //! What waits for each chip, in order of arrival.
 
 use crate::flash::LunId;
-use crate::planted::looked;
+use crate::mutation::looked;
 use crate::request::RequestId;
 use tailcut_base::ids::IdVec;
 
@@ -13,7 +13,7 @@ struct Link {
 
 const ALONE: Link = Link { prev: RequestId::NONE, next: RequestId::NONE };
 
-/// A list for each unit, oldest first, from which any request can be taken out.
+/// A list for each LUN, oldest first, from which any request can be taken out.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     ends: IdVec<LunId, Link>,
@@ -22,9 +22,9 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Empty lists for `units` units.
-    pub(super) fn new(units: u32) -> Waiting {
-        Waiting { ends: IdVec::filled(units as usize, ALONE), links: IdVec::new(), len: 0 }
+    /// Empty lists for `LUNs` LUNs.
+    pub(super) fn new(luns: u32) -> Waiting {
+        Waiting { ends: IdVec::filled(luns as usize, ALONE), links: IdVec::new(), len: 0 }
     }
 
     /// How many requests wait.
@@ -33,13 +33,13 @@ impl Waiting {
         self.len
     }
 
-    /// The oldest waiting request of a unit, or [`RequestId::NONE`].
+    /// The oldest waiting request of a LUN, or [`RequestId::NONE`].
     #[inline]
-    pub(super) fn first(&self, unit: LunId) -> RequestId {
-        self.ends[unit].next
+    pub(super) fn first(&self, lun: LunId) -> RequestId {
+        self.ends[lun].next
     }
 
-    /// The next younger request of the unit, or [`RequestId::NONE`] if `id` is the youngest.
+    /// The next younger request of the LUN, or [`RequestId::NONE`] if `id` is the youngest.
     #[inline]
     pub(super) fn after(&self, id: RequestId) -> RequestId {
         looked();
@@ -48,10 +48,10 @@ impl Waiting {
 
     /// Appends a request.
     #[inline(always)]
-    pub(super) fn add(&mut self, unit: LunId, id: RequestId) {
+    pub(super) fn add(&mut self, lun: LunId, id: RequestId) {
         looked();
         self.links.extend_to(id, ALONE);
-        let ends = &mut self.ends[unit];
+        let ends = &mut self.ends[lun];
         let last = std::mem::replace(&mut ends.prev, id);
         match last {
             RequestId::NONE => ends.next = id,
@@ -63,10 +63,10 @@ impl Waiting {
 
     /// Takes a request out.
     #[inline(always)]
-    pub(super) fn remove(&mut self, unit: LunId, id: RequestId) {
+    pub(super) fn remove(&mut self, lun: LunId, id: RequestId) {
         looked();
         let Link { prev, next } = self.links[id];
-        let ends = &mut self.ends[unit];
+        let ends = &mut self.ends[lun];
         match prev {
             RequestId::NONE => ends.next = next,
             prev => self.links[prev].next = next,

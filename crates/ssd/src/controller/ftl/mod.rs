@@ -5,9 +5,9 @@ pub mod allocation;
 pub mod closed;
 pub mod stripes;
 
-use crate::flash::medium::Medium;
+use crate::flash::nand::NandArray;
 use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::request::EntryId;
 use crate::sets::{SetId, Sets};
 use allocation::{Allocation, Allocator, Order};
@@ -21,7 +21,7 @@ use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
 
 tailcut_base::choice! {
-    /// The unit of mapping.
+    /// The LUN of mapping.
     pub enum MappingLevel {
         /// Each page anywhere.
         Page = "page",
@@ -38,7 +38,7 @@ pub const SPARE_MOST: u32 = 900_000;
 pub struct FtlConfig {
     /// Share of the raw capacity that the host cannot address, in parts per million.
     pub spare: u32,
-    /// The unit of mapping.
+    /// The LUN of mapping.
     pub mapping: MappingLevel,
     /// Logical blocks that consecutive pages go to in turn under block-level mapping; see [`Stripes`].
     pub stripe: u32,
@@ -98,11 +98,11 @@ impl FtlConfig {
     /// filled alike, and under block-level mapping by whole blocks.
     pub fn logical_pages(&self, geometry: &Geometry) -> u32 {
         let user = geometry.page_count() as u128 * u128::from(1_000_000 - self.spare) / 1_000_000;
-        let unit = match self.mapping {
+        let lun = match self.mapping {
             MappingLevel::Page => u128::from(geometry.plane_count()),
             MappingLevel::Block => u128::from(geometry.plane_count()) * u128::from(geometry.pages),
         };
-        (user / unit * unit) as u32
+        (user / lun * lun) as u32
     }
 }
 
@@ -205,7 +205,7 @@ impl Ftl {
         victim: VictimPolicy,
         choices: u32,
         reserve: u32,
-        medium: &Medium,
+        nand: &NandArray,
         sets: Sets,
     ) -> Ftl {
         let layout = Layout::new(geometry);
@@ -215,8 +215,8 @@ impl Ftl {
         let mut planes = IdVec::new();
         for plane in geometry.plane_ids() {
             let all = layout.blocks_of(plane);
-            let free: VecDeque<BlockId> = all.clone().filter(|&b| !medium.is_bad(b)).collect();
-            for bad in all.filter(|&b| medium.is_bad(b)) {
+            let free: VecDeque<BlockId> = all.clone().filter(|&b| !nand.is_bad(b)).collect();
+            for bad in all.filter(|&b| nand.is_bad(b)) {
                 blocks[bad].state = BlockState::Retired;
             }
             planes.push(Plane { free, frontiers: vec![closed_frontier; config.streams as usize + 1] });
@@ -283,7 +283,7 @@ impl Ftl {
     /// with room.
     #[inline]
     pub fn plane_for(&mut self, logical: LogicalPage, frontier: u8) -> PlaneId {
-        let set = if holds(Rule::StayInSet) { self.sets.of_logical(logical) } else { SetId::FIRST };
+        let set = if holds(Invariant::StayInSet) { self.sets.of_logical(logical) } else { SetId::FIRST };
         let first = self.allocator.next(set, logical);
         if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
             return first;
@@ -501,9 +501,9 @@ impl Ftl {
 
     /// The closed block of a plane with the fewest erases. Looks at every block of the plane:
     /// called once per `blocks` erases of a plane at most.
-    pub fn least_worn(&self, plane: PlaneId, medium: &Medium) -> Option<BlockId> {
+    pub fn least_worn(&self, plane: PlaneId, nand: &NandArray) -> Option<BlockId> {
         let all = self.layout.blocks_of(plane);
-        all.filter(|&b| self.blocks[b].state == BlockState::Closed).min_by_key(|&b| medium.erases(b))
+        all.filter(|&b| self.blocks[b].state == BlockState::Closed).min_by_key(|&b| nand.erases(b))
     }
 
     /// Takes a free block of a plane out of the free list, to be written.
@@ -537,7 +537,7 @@ impl Ftl {
     }
 
     /// Asserts that maps, valid bits and counts agree. For tests: walks the whole drive.
-    pub fn check(&self, medium: &Medium, old_of_entry: impl Fn(EntryId) -> Option<PhysicalPage>) {
+    pub fn check(&self, nand: &NandArray, old_of_entry: impl Fn(EntryId) -> Option<PhysicalPage>) {
         let mut mapped = 0u64;
         for logical in LogicalPage::first(self.map.len()) {
             let physical = match self.lookup(logical) {
@@ -547,7 +547,7 @@ impl Ftl {
             };
             if let Some(physical) = physical {
                 assert!(self.is_valid(physical), "logical page {logical} is mapped to an invalid page");
-                assert_eq!(medium.logical(physical), logical, "the spare area names another logical page");
+                assert_eq!(nand.logical(physical), logical, "the spare area names another logical page");
                 mapped += 1;
             }
         }

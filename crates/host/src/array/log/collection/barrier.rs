@@ -11,7 +11,7 @@ use crate::array::log::figures::{Collected, RECENT_MAX};
 use crate::array::log::space::PARTS;
 use crate::array::log::stream::{HOST, MOVED};
 use crate::array::log::token::Token;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use tailcut_base::{Class, Op, Time};
 
 impl<B: Block> Log<B> {
@@ -52,7 +52,7 @@ impl<B: Block> Log<B> {
     /// Trims a victim once no reads of it are in flight.
     pub(super) fn trim(&mut self, now: Time, core: &mut Core<B>, job: usize) {
         let row = self.collection.jobs[job].row;
-        if self.rows.get(row).readers > 0 && holds(Rule::ReadersKeepRows) {
+        if self.rows.get(row).readers > 0 && holds(Invariant::ReadersKeepRows) {
             return;
         }
         self.collection.jobs[job].phase = Phase::Trimming(self.geometry.width);

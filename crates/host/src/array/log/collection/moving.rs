@@ -9,7 +9,7 @@ use crate::array::log::space::PARTS;
 use crate::array::log::stream::MOVED;
 use crate::array::log::token::Token;
 use crate::array::reads::ReadResult;
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use tailcut_base::{Status, Time};
 
 /// Largest number of blocks per read of collection.
@@ -119,7 +119,7 @@ impl<B: Block> Log<B> {
             self.figures.rows_stuck += 1;
             return;
         }
-        if !holds(Rule::BarrierBeforeTrim) {
+        if !holds(Invariant::BarrierBeforeTrim) {
             self.collection.jobs[job].phase = Phase::Read;
             return self.trim(now, core, job);
         }

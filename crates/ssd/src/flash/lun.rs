@@ -1,19 +1,19 @@
 //! The chips: the state of each, the requests committed to it, and its time accounts.
 //!
-//! A *unit* is what one ready/busy line speaks for: a chip, or a die where each die has its own
+//! A *LUN* is what one ready/busy line speaks for: a chip, or a die where each die has its own
 //! line. It carries one transaction at a time, of up to one memory request for each of its places
 //! (die and plane).
 
 mod check;
 
 use super::geometry::{Geometry, LunId, PLACES_MAX};
-use crate::planted::{Rule, holds};
+use crate::mutation::{Invariant, holds};
 use crate::request::Tag;
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Requests};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Nanos, Time};
 
-/// What holds a unit, as the accounts see it.
+/// What holds a LUN, as the accounts see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Holder {
@@ -65,7 +65,7 @@ impl Holder {
 /// four, so that copying and subtracting them fills the processor's vectors.
 pub type Account = [u64; HOLDERS.next_multiple_of(4)];
 
-/// The state of a unit.
+/// The state of a LUN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// No transaction.
@@ -86,7 +86,7 @@ pub enum Phase {
     Resetting,
 }
 
-/// The transaction of a unit.
+/// The transaction of a LUN.
 #[derive(Clone, Copy, Debug)]
 pub struct Transaction {
     /// What its members do.
@@ -183,7 +183,7 @@ const KINDS: usize = Kind::ALL.len();
 
 /// One chip, or die with its own ready/busy line.
 #[derive(Clone, Debug)]
-pub struct Unit {
+pub struct Lun {
     /// Its state.
     pub phase: Phase,
     /// Its transaction while it is not idle.
@@ -196,9 +196,9 @@ pub struct Unit {
     pub starved: u16,
     /// Places to which data of committed writes is on the link.
     awaited: u16,
-    /// A program or erase that reads may preempt has the unit.
+    /// A program or erase that reads may preempt has the LUN.
     pub is_preemptible: bool,
-    /// Reads may be committed to the unit although it is busy: each of them may preempt.
+    /// Reads may be committed to the LUN although it is busy: each of them may preempt.
     pub opens_to_reads: bool,
     /// A suspended program or erase waits to be resumed.
     pub is_suspended: bool,
@@ -218,9 +218,9 @@ pub struct Unit {
     holder_since: Time,
 }
 
-impl Unit {
-    fn new() -> Unit {
-        Unit {
+impl Lun {
+    fn new() -> Lun {
+        Lun {
             phase: Phase::Idle,
             transaction: Transaction::none(),
             committed_tag: Tag::NONE,
@@ -279,7 +279,7 @@ impl Unit {
     /// 2.2), so the few µs of the transfer are worth a page of parallelism.
     #[inline]
     pub fn holds_for_data(&self) -> bool {
-        self.awaited & !self.places_with(Lane::USER_WRITE) != 0 && holds(Rule::HoldForData)
+        self.awaited & !self.places_with(Lane::USER_WRITE) != 0 && holds(Invariant::HoldForData)
     }
 
     /// A committed host request is not committed here any more.
@@ -359,11 +359,11 @@ struct List {
     last: RequestId,
 }
 
-/// All units of a drive, with what their cells have done.
+/// All LUNs of a drive, with what their cells have done.
 #[derive(Clone, Debug)]
-pub struct Units {
-    units: IdVec<LunId, Unit>,
-    /// First-in first-out lists of committed requests, one for each unit, lane and place.
+pub struct Luns {
+    luns: IdVec<LunId, Lun>,
+    /// First-in first-out lists of committed requests, one for each LUN, lane and place.
     lists: Vec<List>,
     /// Pages of committed writes on the link, for each plane.
     on_link: Vec<u32>,
@@ -382,23 +382,23 @@ pub struct Units {
     pub served_in: [u64; 4],
     /// Time that data of reads, sensed, has waited in chips for a bus.
     pub out_wait: Nanos,
-    /// How many units a transaction holds.
+    /// How many LUNs a transaction holds.
     held: u64,
     /// Ends minus starts of the times that they were held, modulo 2^64.
     held_base: u64,
 }
 
-impl Units {
-    /// Idle units of a drive.
-    pub fn new(geometry: &Geometry) -> Units {
-        Units {
-            units: IdVec::filled(geometry.units() as usize, Unit::new()),
+impl Luns {
+    /// Idle LUNs of a drive.
+    pub fn new(geometry: &Geometry) -> Luns {
+        Luns {
+            luns: IdVec::filled(geometry.luns() as usize, Lun::new()),
             lists: vec![
                 List { first: RequestId::NONE, last: RequestId::NONE };
                 geometry.plane_count() as usize * Lane::COUNT
             ],
             on_link: vec![0; geometry.plane_count() as usize],
-            places: geometry.places_per_unit() as usize,
+            places: geometry.places_per_lun() as usize,
             die_busy: Nanos::ZERO,
             plane_busy: Nanos::ZERO,
             transactions: [0; KINDS],
@@ -413,32 +413,32 @@ impl Units {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.units.len()
+        self.luns.len()
     }
 
     /// True for a drive without chips, which cannot be configured.
     pub fn is_empty(&self) -> bool {
-        self.units.is_empty()
+        self.luns.is_empty()
     }
 
-    /// A transaction takes a unit.
+    /// A transaction takes a LUN.
     #[inline]
-    pub fn seize(&mut self, now: Time, unit: LunId, holder: Holder) {
-        self.units[unit].hold(now, holder);
+    pub fn seize(&mut self, now: Time, lun: LunId, holder: Holder) {
+        self.luns[lun].hold(now, holder);
         self.held += 1;
         self.held_base = self.held_base.wrapping_sub(now.0);
     }
 
-    /// The transaction of a unit leaves it.
+    /// The transaction of a LUN leaves it.
     #[inline]
-    pub fn release(&mut self, now: Time, unit: LunId) {
-        self.units[unit].hold(now, Holder::Idle);
+    pub fn release(&mut self, now: Time, lun: LunId) {
+        self.luns[lun].hold(now, Holder::Idle);
         self.held -= 1;
         self.held_base = self.held_base.wrapping_add(now.0);
     }
 
-    /// Time of all units up to `now` during which a transaction held them. Takes constant time for any
-    /// number of units.
+    /// Time of all LUNs up to `now` during which a transaction held them. Takes constant time for any
+    /// number of LUNs.
     #[inline]
     pub fn held(&self, now: Time) -> Nanos {
         Nanos(self.held_base.wrapping_add(self.held.wrapping_mul(now.0)))
@@ -468,25 +468,25 @@ impl Units {
     }
 
     #[inline]
-    fn list(&self, unit: LunId, lane: Lane, place: u32) -> usize {
-        (unit.index() * Lane::COUNT + lane.index()) * self.places + place as usize
+    fn list(&self, lun: LunId, lane: Lane, place: u32) -> usize {
+        (lun.index() * Lane::COUNT + lane.index()) * self.places + place as usize
     }
 
     /// The oldest request of `lane` at `place`.
     #[inline]
-    pub fn first(&self, unit: LunId, lane: Lane, place: u32) -> RequestId {
-        self.lists[self.list(unit, lane, place)].first
+    pub fn first(&self, lun: LunId, lane: Lane, place: u32) -> RequestId {
+        self.lists[self.list(lun, lane, place)].first
     }
 
-    /// Commits a request: appends it to the list of its unit, lane and place.
+    /// Commits a request: appends it to the list of its LUN, lane and place.
     #[inline(always)]
     pub fn commit(&mut self, requests: &mut Requests, id: RequestId) {
-        let (unit, lane, place) = (requests[id].unit, requests[id].lane, u32::from(requests[id].place));
+        let (lun, lane, place) = (requests[id].lun, requests[id].lane, u32::from(requests[id].place));
         requests[id].next = RequestId::NONE;
-        self.units[unit].waiting[lane.index()] += 1;
-        let at = self.list(unit, lane, place);
+        self.luns[lun].waiting[lane.index()] += 1;
+        let at = self.list(lun, lane, place);
         match self.lists[at].last {
-            RequestId::NONE => self.begin_list(at, id, unit, lane, place),
+            RequestId::NONE => self.begin_list(at, id, lun, lane, place),
             last => requests[last].next = id,
         }
         self.lists[at].last = id;
@@ -494,13 +494,13 @@ impl Units {
 
     /// Commits a request that was taken before, ahead of all others of its list.
     pub fn commit_again(&mut self, requests: &mut Requests, id: RequestId) {
-        let (unit, lane, place) = (requests[id].unit, requests[id].lane, u32::from(requests[id].place));
-        let at = self.list(unit, lane, place);
+        let (lun, lane, place) = (requests[id].lun, requests[id].lane, u32::from(requests[id].place));
+        let at = self.list(lun, lane, place);
         let first = self.lists[at].first;
-        self.units[unit].waiting[lane.index()] += 1;
+        self.luns[lun].waiting[lane.index()] += 1;
         requests[id].next = first;
         if first == RequestId::NONE {
-            self.begin_list(at, id, unit, lane, place);
+            self.begin_list(at, id, lun, lane, place);
             self.lists[at].last = id;
         } else {
             self.lists[at].first = id;
@@ -508,36 +508,36 @@ impl Units {
     }
 
     #[inline(always)]
-    fn begin_list(&mut self, at: usize, id: RequestId, unit: LunId, lane: Lane, place: u32) {
+    fn begin_list(&mut self, at: usize, id: RequestId, lun: LunId, lane: Lane, place: u32) {
         self.lists[at].first = id;
-        let u = &mut self.units[unit];
+        let u = &mut self.luns[lun];
         u.occupied[lane.index()] |= 1 << place;
         u.lanes |= 1 << lane.index();
     }
 
     /// The data of a committed write to a place begins its way over the link.
-    pub fn await_data(&mut self, unit: LunId, place: u32) {
-        self.on_link[unit.index() * self.places + place as usize] += 1;
-        self.units[unit].awaited |= 1 << place;
+    pub fn await_data(&mut self, lun: LunId, place: u32) {
+        self.on_link[lun.index() * self.places + place as usize] += 1;
+        self.luns[lun].awaited |= 1 << place;
     }
 
     /// The data of a committed write to a place is here.
-    pub fn data_arrived(&mut self, unit: LunId, place: u32) {
-        let on_link = &mut self.on_link[unit.index() * self.places + place as usize];
+    pub fn data_arrived(&mut self, lun: LunId, place: u32) {
+        let on_link = &mut self.on_link[lun.index() * self.places + place as usize];
         *on_link -= 1;
         if *on_link == 0 {
-            self.units[unit].awaited &= !(1 << place);
+            self.luns[lun].awaited &= !(1 << place);
         }
     }
 
     /// Takes the oldest request of `lane` at `place`, which must exist.
     #[inline(always)]
-    pub fn take(&mut self, requests: &Requests, unit: LunId, lane: Lane, place: u32) -> RequestId {
-        let at = self.list(unit, lane, place);
+    pub fn take(&mut self, requests: &Requests, lun: LunId, lane: Lane, place: u32) -> RequestId {
+        let at = self.list(lun, lane, place);
         let id = self.lists[at].first;
         assert!(id != RequestId::NONE, "took a request that was not committed");
         self.lists[at].first = requests[id].next;
-        let u = &mut self.units[unit];
+        let u = &mut self.luns[lun];
         u.waiting[lane.index()] -= 1;
         if requests[id].next == RequestId::NONE {
             self.lists[at].last = RequestId::NONE;
@@ -551,12 +551,12 @@ impl Units {
     pub fn take_where(
         &mut self,
         requests: &mut Requests,
-        unit: LunId,
+        lun: LunId,
         lane: Lane,
         place: u32,
         is_meant: impl Fn(&MemoryRequest) -> bool,
     ) -> Option<RequestId> {
-        let at = self.list(unit, lane, place);
+        let at = self.list(lun, lane, place);
         let mut before = RequestId::NONE;
         let mut id = self.lists[at].first;
         while id != RequestId::NONE && !is_meant(&requests[id]) {
@@ -567,38 +567,38 @@ impl Units {
             return None;
         }
         if before == RequestId::NONE {
-            return Some(self.take(requests, unit, lane, place));
+            return Some(self.take(requests, lun, lane, place));
         }
         requests[before].next = requests[id].next;
         if requests[id].next == RequestId::NONE {
             self.lists[at].last = before;
         }
-        self.units[unit].waiting[lane.index()] -= 1;
+        self.luns[lun].waiting[lane.index()] -= 1;
         Some(id)
     }
 
-    /// All units.
+    /// All LUNs.
     pub fn ids(&self) -> impl Iterator<Item = LunId> + use<> {
-        self.units.ids()
+        self.luns.ids()
     }
 
-    /// Each unit in turn.
-    pub fn iter(&self) -> impl Iterator<Item = &Unit> {
-        self.units.iter()
-    }
-}
-
-impl std::ops::Index<LunId> for Units {
-    type Output = Unit;
-    #[inline]
-    fn index(&self, unit: LunId) -> &Unit {
-        &self.units[unit]
+    /// Each LUN in turn.
+    pub fn iter(&self) -> impl Iterator<Item = &Lun> {
+        self.luns.iter()
     }
 }
 
-impl std::ops::IndexMut<LunId> for Units {
+impl std::ops::Index<LunId> for Luns {
+    type Output = Lun;
     #[inline]
-    fn index_mut(&mut self, unit: LunId) -> &mut Unit {
-        &mut self.units[unit]
+    fn index(&self, lun: LunId) -> &Lun {
+        &self.luns[lun]
+    }
+}
+
+impl std::ops::IndexMut<LunId> for Luns {
+    #[inline]
+    fn index_mut(&mut self, lun: LunId) -> &mut Lun {
+        &mut self.luns[lun]
     }
 }

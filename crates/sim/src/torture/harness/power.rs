@@ -1,16 +1,16 @@
 //! The power: how it goes, what is opened when it is back, and when that is ready.
 
-use super::{End, Rig};
+use super::{End, Harness};
 use crate::torture::history::History;
+use crate::torture::mutated::Mutated;
 use crate::torture::plan::{KvKeep, SubjectKind};
-use crate::torture::planted::Planted;
 use crate::torture::subject::{Subject, SubjectHealth};
 use crate::torture::tally::Reached;
 use crate::torture::wrong::{Violation, ViolationKind};
 use tailcut_base::Nanos;
 use tailcut_host::Disk;
 
-impl<'r, S: Subject> Rig<'r, S> {
+impl<'r, S: Subject> Harness<'r, S> {
     /// The power goes and comes back.
     pub(in crate::torture) fn cut(&mut self) {
         self.count_cut();
@@ -61,7 +61,7 @@ impl<'r, S: Subject> Rig<'r, S> {
             there.iter().map(|&drive| (drive, self.drives[drive].disk())).collect();
         self.trace(|| format!("power on with drives {there:?}"));
         self.now += POWER_AWAY;
-        self.subject = Planted::new(S::open(self.now, self.plan, &disks), self.canary);
+        self.subject = Mutated::new(S::open(self.now, self.plan, &disks), self.mutant);
     }
 
     /// What becomes of an opening; true if another one has begun.

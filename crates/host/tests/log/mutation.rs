@@ -1,13 +1,13 @@
 //! Mutation tests: checks must detect broken rules, since a check that has never failed proves nothing.
 
 use crate::crash::lives;
-use crate::rig::{LAYOUTS, Rig, config};
+use crate::harness::{Harness, LAYOUTS, config};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_host::array::LayoutKind;
-use tailcut_host::planted::{Rule, broken};
+use tailcut_host::mutation::{Invariant, broken};
 
 /// True if some case fails while the rule is broken.
-fn is_caught(rule: Rule, weights: [u64; 4], fills: bool) -> bool {
+fn is_caught(rule: Invariant, weights: [u64; 4], fills: bool) -> bool {
     (1..100).any(|seed| {
         let (layout, groups, width) = LAYOUTS[seed as usize % LAYOUTS.len()];
         let case = || {
@@ -15,13 +15,13 @@ fn is_caught(rule: Rule, weights: [u64; 4], fills: bool) -> bool {
             config.log.checkpoint_every = 40_000;
             // Victims that take long to collect leave more time for races.
             config.log.collect_depth = 1 + (seed % 2) as u32 * 15;
-            let mut rig = Rig::create(config, 500, seed);
-            let region = rig.blocks();
+            let mut harness = Harness::create(config, 500, seed);
+            let region = harness.blocks();
             if fills {
-                rig.run(2 * region, 16, region, [1, 0, 0, 0]);
+                harness.run(2 * region, 16, region, [1, 0, 0, 0]);
             }
-            lives(&mut rig, 6, 600, weights);
-            assert_eq!(rig.failures, []);
+            lives(&mut harness, 6, 600, weights);
+            assert_eq!(harness.failures, []);
         };
         catch_unwind(AssertUnwindSafe(|| broken(rule, case))).is_err()
     })
@@ -29,7 +29,7 @@ fn is_caught(rule: Rule, weights: [u64; 4], fills: bool) -> bool {
 
 #[test]
 fn trimming_before_what_replaces_it_is_durable() {
-    assert!(is_caught(Rule::BarrierBeforeTrim, [60, 0, 0, 2], true));
+    assert!(is_caught(Invariant::BarrierBeforeTrim, [60, 0, 0, 2], true));
 }
 
 /// Power is cut just as a checkpoint is written that began during a move: recovery rereads from the log the
@@ -41,58 +41,59 @@ fn moved_blocks_that_count_whatever_the_map_says() {
         config.log.checkpoint_every = 40_000;
         config.log.collect_depth = 1;
         config.log.segment = 131_072;
-        let mut rig = Rig::create(config, 900, seed);
-        let region = rig.blocks() * 9 / 10;
-        rig.run(2 * region, 16, region, [1, 0, 0, 0]);
+        let mut harness = Harness::create(config, 900, seed);
+        let region = harness.blocks() * 9 / 10;
+        harness.run(2 * region, 16, region, [1, 0, 0, 0]);
         for _ in 0..12 {
-            rig.run(20, 16, region, [5, 0, 0, 1]);
-            let checkpoints = rig.figures().checkpoints;
-            while rig.figures().checkpoints == checkpoints {
-                rig.run(1, 16, region, [5, 0, 0, 1]);
+            harness.run(20, 16, region, [5, 0, 0, 1]);
+            let checkpoints = harness.figures().checkpoints;
+            while harness.figures().checkpoints == checkpoints {
+                harness.run(1, 16, region, [5, 0, 0, 1]);
             }
-            rig.cut_and_open();
+            harness.cut_and_open();
         }
     };
     let fails = |seed| catch_unwind(AssertUnwindSafe(|| case(seed))).is_err();
     assert!(!fails(1), "the rule holds");
-    assert!(broken(Rule::MovesAreConditional, || (1..100).any(fails)));
+    assert!(broken(Invariant::MovesAreConditional, || (1..100).any(fails)));
 }
 
 #[test]
 fn a_checkpoint_that_describes_what_is_not_durable() {
-    assert!(is_caught(Rule::BarrierBeforeHeader, [60, 0, 5, 1], false));
+    assert!(is_caught(Invariant::BarrierBeforeHeader, [60, 0, 5, 1], false));
 }
 
 #[test]
 fn trims_that_are_not_logged() {
-    assert!(is_caught(Rule::TrimsAreLogged, [60, 0, 30, 10], false));
+    assert!(is_caught(Invariant::TrimsAreLogged, [60, 0, 30, 10], false));
 }
 
 #[test]
 fn victims_that_no_checkpoint_covers() {
-    assert!(is_caught(Rule::VictimsAreCovered, [60, 0, 5, 5], true));
+    assert!(is_caught(Invariant::VictimsAreCovered, [60, 0, 5, 5], true));
 }
 
 #[test]
 fn rows_that_are_trimmed_while_they_are_read() {
-    assert!(is_caught(Rule::ReadersKeepRows, [60, 60, 0, 2], true));
+    assert!(is_caught(Invariant::ReadersKeepRows, [60, 60, 0, 2], true));
 }
 
 #[test]
 fn reads_of_what_is_not_on_the_drives_yet() {
-    assert!(is_caught(Rule::ReadFromMemory, [60, 60, 0, 2], false));
+    assert!(is_caught(Invariant::ReadFromMemory, [60, 60, 0, 2], false));
 }
 
 #[test]
 fn batches_of_which_something_is_missing() {
-    assert!(is_caught(Rule::BatchesAreWhole, [60, 0, 5, 1], false));
+    assert!(is_caught(Invariant::BatchesAreWhole, [60, 0, 5, 1], false));
 }
 
 #[test]
 fn drives_that_are_rebuilt_without_their_copies_of_the_checkpoint() {
     let is_noticed = |seed| {
         let case = || crate::failures::others_may_go_after_a_rebuild(LayoutKind::LogRaid5, seed, 3, 3);
-        let is_noticed = catch_unwind(AssertUnwindSafe(|| broken(Rule::CopiesAreRebuilt, case))).is_err();
+        let is_noticed =
+            catch_unwind(AssertUnwindSafe(|| broken(Invariant::CopiesAreRebuilt, case))).is_err();
         if is_noticed {
             case();
         }

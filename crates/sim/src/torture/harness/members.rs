@@ -2,7 +2,7 @@
 //! successor, and an array may be opened in two parts, one after the other and each without the drives of the
 //! other.
 
-use super::{End, Rig};
+use super::{End, Harness};
 use crate::torture::drive::{Drive, Health};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::history::History;
@@ -120,7 +120,7 @@ impl Halves {
     }
 }
 
-impl<'r, S: Subject> Rig<'r, S> {
+impl<'r, S: Subject> Harness<'r, S> {
     /// A fault that strikes with the next power.
     pub(super) fn will_change_members(&mut self, fault: &Fault) {
         if !self.concerns_subject(fault.kind)

@@ -61,7 +61,7 @@ pub struct Measured {
 
 /// A drive and its user, on this thread.
 #[derive(Debug)]
-pub struct Rig {
+pub struct Harness {
     drive: EmulatedSsd,
     clock: Clock,
     may_spin: bool,
@@ -81,12 +81,12 @@ const BLOCKS: u64 = 1 << 16;
 /// Blocks per preconditioning write.
 const AT_A_TIME: u64 = 64;
 
-impl Rig {
+impl Harness {
     /// A drive of the preset `m-32g` with data on it. `load.depth` is at most its queue depth, 1024.
     ///
     /// # Errors
     /// If a system call fails.
-    pub fn new(form: Form, load: Load) -> io::Result<Rig> {
+    pub fn new(form: Form, load: Load) -> io::Result<Harness> {
         let (ssd, clock) = (Ssd::new(&Preset::M.config(), 1, false), Clock::start());
         let own = |waiting| CoreOptions { core: None, waiting, is_idle_priority: form == Form::OwnCoreIdle };
         let drive = match form {
@@ -102,7 +102,7 @@ impl Rig {
             }
         };
         system::sleep_precisely()?;
-        let mut rig = Rig {
+        let mut harness = Harness {
             drive,
             clock,
             may_spin: !matches!(form, Form::InlineSleeping | Form::OwnCoreRings),
@@ -115,10 +115,10 @@ impl Rig {
             modelled: LatencyHistogram::new(),
             requests: 0,
         };
-        rig.fill();
-        rig.load = load;
-        rig.free = (0..load.depth).collect();
-        Ok(rig)
+        harness.fill();
+        harness.load = load;
+        harness.free = (0..load.depth).collect();
+        Ok(harness)
     }
 
     fn fill(&mut self) {

@@ -11,7 +11,7 @@ use tailcut_host::kv::{
 
 pub const KEYS: u64 = 400;
 
-pub struct Rig {
+pub struct Harness {
     pub engine: Engine,
     pub disk: TestDisk,
     pub model: Model,
@@ -90,13 +90,13 @@ fn content_of(item: &Item<'_>) -> Content {
     (value, item.header.flags)
 }
 
-impl Rig {
-    pub fn new(settings: Settings, blocks: u64, volatile_cache: bool, seed: u64) -> Rig {
+impl Harness {
+    pub fn new(settings: Settings, blocks: u64, volatile_cache: bool, seed: u64) -> Harness {
         let mut disk = TestDisk::new(blocks, volatile_cache, seed);
         let making = OpenMode::Create { store: u128::from(seed) + 1, seed };
         let engine = open(settings, &mut disk, making).expect("a new store");
         let (model, random) = (Model::default(), Stream::new(seed, "user"));
-        let mut rig = Rig {
+        let mut harness = Harness {
             engine,
             disk,
             model,
@@ -115,8 +115,8 @@ impl Rig {
             early: 0,
             may_lose: settings.keep == Keep::WhatIsUsed,
         };
-        rig.tick();
-        rig
+        harness.tick();
+        harness
     }
 
     fn tick(&mut self) {

@@ -1,8 +1,8 @@
-//! Planted bugs on this side of the seam: checks that have never failed prove nothing.
+//! Mutated bugs on this side of the seam: checks that have never failed prove nothing.
 
 tailcut_base::choice! {
     /// Something that breaks a promise; the checkers must see it.
-    pub enum Canary {
+    pub enum Mutant {
         /// Drives forget what they have flushed, and what was written with force unit access.
         LiesAboutFlush = "lies-about-flush",
         /// Drives write half a block when the power goes.

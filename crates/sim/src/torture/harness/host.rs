@@ -1,6 +1,6 @@
 //! The host: its requests, and what it makes of the answers.
 
-use super::{End, Rig};
+use super::{End, Harness};
 use crate::torture::history::Pending;
 use crate::torture::stamp::{Content, Stamp};
 use crate::torture::subject::Subject;
@@ -9,7 +9,7 @@ use crate::torture::wrong::{Violation, ViolationKind};
 use tailcut_base::{Class, Op, Status};
 use tailcut_host::{Bytes, Mirror, Request, Response};
 
-impl<'r, S: Subject> Rig<'r, S> {
+impl<'r, S: Subject> Harness<'r, S> {
     /// Hands a request of the host over, when there is room for it.
     pub(in crate::torture) fn submit(
         &mut self,
@@ -20,7 +20,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     ) -> Result<(), End> {
         let queue = self.plan.queue as usize;
         loop {
-            self.until("ready for a request", |rig| rig.is_ready && rig.pending.len() < queue)?;
+            self.until("ready for a request", |harness| harness.is_ready && harness.pending.len() < queue)?;
             let size = self.history.blocks();
             let blocks = if op == Op::Flush { 0 } else { u64::from(blocks).min(size) };
             let block = if op == Op::Flush { 0 } else { block % (size - blocks + 1) };

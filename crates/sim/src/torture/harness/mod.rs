@@ -6,11 +6,11 @@ mod host;
 mod members;
 mod power;
 
-use super::canary::Canary;
 use super::drive::{Drive, Model, Moment};
 use super::history::{History, Pending};
+use super::mutant::Mutant;
+use super::mutated::Mutated;
 use super::plan::{Metadata, Plan};
-use super::planted::Planted;
 use super::subject::{Subject, SubjectHealth};
 use super::tally::{Reached, Tally};
 use super::wrong::{Violation, ViolationKind};
@@ -62,9 +62,9 @@ impl Fuse {
 pub type Watch<'w> = &'w mut dyn FnMut(Time, String);
 
 /// A subject, its drives and its host.
-pub struct Rig<'r, S> {
+pub struct Harness<'r, S> {
     pub(super) plan: &'r Plan,
-    canary: Option<Canary>,
+    mutant: Option<Mutant>,
     config: ArrayConfig,
     model: Model,
     pub(super) now: Time,
@@ -76,7 +76,7 @@ pub struct Rig<'r, S> {
     /// Of one drive, while they are taken over.
     moments: Vec<Moment>,
     order: u64,
-    pub(super) subject: Planted<S>,
+    pub(super) subject: Mutated<S>,
     pub(super) history: History,
     pub(super) pending: BTreeMap<u32, Pending>,
     ids: u32,
@@ -125,9 +125,9 @@ pub struct Rig<'r, S> {
     watch: Option<Watch<'r>>,
 }
 
-impl<'r, S: Subject> Rig<'r, S> {
+impl<'r, S: Subject> Harness<'r, S> {
     /// Blank drives and a new subject on them.
-    pub fn new(plan: &'r Plan, canary: Option<Canary>, watch: Option<Watch<'r>>) -> Rig<'r, S> {
+    pub fn new(plan: &'r Plan, mutant: Option<Mutant>, watch: Option<Watch<'r>>) -> Harness<'r, S> {
         let model = Model {
             blocks: plan.blocks,
             depth: plan.drive_depth.max(2),
@@ -143,10 +143,10 @@ impl<'r, S: Subject> Rig<'r, S> {
         let disks = vec![model.disk(); count];
         let config = plan.array();
         let now = Time::ZERO;
-        let subject = Planted::new(S::create(now, plan, &disks), canary);
-        let mut rig = Rig {
+        let subject = Mutated::new(S::create(now, plan, &disks), mutant);
+        let mut harness = Harness {
             plan,
-            canary,
+            mutant,
             config,
             model,
             now,
@@ -188,18 +188,18 @@ impl<'r, S: Subject> Rig<'r, S> {
         };
         for drive in 0..count {
             let fail = if plan.weak == Some(drive as u32) { plan.fail } else { 0 };
-            let drive = rig.blank(fail);
+            let drive = harness.blank(fail);
             // Its flash may fail at any moment.
-            rig.suspect[rig.drives.len()] = drive.is_weak();
-            rig.drives.push(drive);
+            harness.suspect[harness.drives.len()] = drive.is_weak();
+            harness.drives.push(drive);
         }
-        rig
+        harness
     }
 
     fn blank(&mut self, fail: u32) -> Drive {
         self.made += 1;
         let random = Stream::new(self.plan.seed, &format!("torture drive {}", self.made));
-        Drive::new(&self.model, self.canary, fail, random)
+        Drive::new(&self.model, self.mutant, fail, random)
     }
 
     /// Its digest and counts, at the end.
@@ -220,7 +220,7 @@ impl<'r, S: Subject> Rig<'r, S> {
     }
 
     /// Runs until `enough` returns true.
-    pub(super) fn until(&mut self, what: &str, enough: impl Fn(&Rig<'r, S>) -> bool) -> Result<(), End> {
+    pub(super) fn until(&mut self, what: &str, enough: impl Fn(&Harness<'r, S>) -> bool) -> Result<(), End> {
         loop {
             self.hand_over()?;
             if enough(self) {
@@ -242,7 +242,9 @@ impl<'r, S: Subject> Rig<'r, S> {
 
     /// Runs until nothing is under way, and nothing will be.
     pub(super) fn settle(&mut self) -> Result<(), End> {
-        self.until("at rest", |rig| rig.is_at_rest() && rig.pending.is_empty() && rig.fuse.is_empty())?;
+        self.until("at rest", |harness| {
+            harness.is_at_rest() && harness.pending.is_empty() && harness.fuse.is_empty()
+        })?;
         if std::mem::take(&mut self.is_scrubbing) {
             self.check_scrub()?;
             self.tally.reach(Reached::Scrubbed, 1);

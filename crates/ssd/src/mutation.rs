@@ -1,6 +1,6 @@
 //! What only tests of this workspace see: rules that they can break, and a count of work.
 //!
-//! A check that has never failed proves nothing. With the feature `planted`, which only tests of
+//! A check that has never failed proves nothing. With the feature `mutation`, which only tests of
 //! this workspace turn on, `broken` runs a piece of code in a world where one rule does not hold;
 //! without the feature [`holds`] is the constant `true` and costs nothing.
 //!
@@ -8,9 +8,9 @@
 //! feature the commit schedulers count the items that they examine ([`looked`]), and `looks_in` returns the
 //! count; without it [`looked`] is empty.
 
-tailcut_base::planted_rules! {
+tailcut_base::invariants! {
     /// A rule that keeps requests right.
-    pub enum Rule {
+    pub enum Invariant {
         /// A read of a page that is on its way to flash gets what is on its way.
         ReadAfterWrite,
         /// Of two writes to a page, what the later one wrote stays.
@@ -52,26 +52,26 @@ tailcut_base::planted_rules! {
     }
 }
 
-#[cfg(feature = "planted")]
+#[cfg(feature = "mutation")]
 thread_local! {
     static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// The commit scheduler has examined one more item: a request, a place, a word of a bit mask.
-#[cfg(feature = "planted")]
+#[cfg(feature = "mutation")]
 #[inline]
 pub(crate) fn looked() {
     LOOKS.set(LOOKS.get() + 1);
 }
 
-/// Does nothing without the feature `planted`.
-#[cfg(not(feature = "planted"))]
+/// Does nothing without the feature `mutation`.
+#[cfg(not(feature = "mutation"))]
 #[inline(always)]
 pub(crate) const fn looked() {}
 
 /// Runs `f` and returns its result with the number of items that the commit schedulers examined meanwhile
 /// on this thread.
-#[cfg(feature = "planted")]
+#[cfg(feature = "mutation")]
 pub fn looks_in<T>(f: impl FnOnce() -> T) -> (T, u64) {
     let before = LOOKS.get();
     let result = f();

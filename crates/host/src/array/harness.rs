@@ -33,7 +33,7 @@ const DEPTH: u32 = 64;
 
 /// An array with its drives and host.
 #[derive(Debug)]
-pub struct Rig {
+pub struct Harness {
     array: Array<Fingerprint>,
     /// Drive requests in the order of completion.
     asked: VecDeque<(Time, DriveId, Request<Fingerprint>)>,
@@ -46,14 +46,14 @@ pub struct Rig {
     spare: Vec<Vec<Fingerprint>>,
 }
 
-impl Rig {
+impl Harness {
     /// An empty array.
-    pub fn new(load: Load) -> Rig {
+    pub fn new(load: Load) -> Harness {
         let Load { layout, groups, drives, blocks, .. } = load;
         let config = ArrayConfig { layout, groups, drives, depth: DEPTH, ..ArrayConfig::default() };
         let disk = Disk { blocks, depth: 32, most_blocks: 256, volatile_cache: false, copies: 1 };
         let disks = vec![disk; drives as usize];
-        Rig {
+        Harness {
             array: Array::fresh(&config, &disks),
             asked: VecDeque::new(),
             random: Stream::new(1, "array rig"),

@@ -25,7 +25,7 @@ struct Expected {
     since: Time,
 }
 
-pub struct Rig {
+pub struct Harness {
     pub config: ArrayConfig,
     pub array: Array<Bytes>,
     pub machines: Vec<Machine>,
@@ -42,15 +42,15 @@ pub struct Rig {
     /// Completions with an error.
     pub failures: Vec<(Op, Status)>,
     pub answers: u64,
-    /// The completion of [`Rig::read_copy`].
+    /// The completion of [`Harness::read_copy`].
     copy: Option<Response<Bytes>>,
     /// Requests sent to the drives, if a test records them.
     pub log_sent: Option<Vec<Sent>>,
-    /// Verifies that no drive gets a request that it may not serve now: see [`Rig::watch_token`].
+    /// Verifies that no drive gets a request that it may not serve now: see [`Harness::watch_token`].
     pub watches_tokens: bool,
 }
 
-/// Request ID of [`Rig::read_copy`].
+/// Request ID of [`Harness::read_copy`].
 const COPY: u32 = u32::MAX - 1;
 
 /// A request to a drive, with the state of the array when it was sent.
@@ -80,32 +80,32 @@ pub fn disk(blocks: u64) -> Disk {
     Disk { blocks, depth: 16, most_blocks: 32, volatile_cache: true, copies: 1 }
 }
 
-impl Rig {
+impl Harness {
     /// An array with superblocks, on new drives.
-    pub fn create(config: ArrayConfig, blocks: u64, seed: u64) -> Rig {
+    pub fn create(config: ArrayConfig, blocks: u64, seed: u64) -> Harness {
         let disks = vec![disk(blocks); config.drives as usize];
-        Rig::create_on(config, disks, seed)
+        Harness::create_on(config, disks, seed)
     }
 
-    pub fn create_on(config: ArrayConfig, disks: Vec<Disk>, seed: u64) -> Rig {
+    pub fn create_on(config: ArrayConfig, disks: Vec<Disk>, seed: u64) -> Harness {
         let array = Array::create(Time::ZERO, &config, &disks, 0x5EED + u128::from(seed));
-        let mut rig = Rig::over(config, array, disks, seed);
-        rig.pump();
-        while !rig.array.is_ready() {
-            assert!(rig.step(), "an array gets ready");
+        let mut harness = Harness::over(config, array, disks, seed);
+        harness.pump();
+        while !harness.array.is_ready() {
+            assert!(harness.step(), "an array gets ready");
         }
-        rig
+        harness
     }
 
     /// An array without superblocks.
-    pub fn fresh(config: ArrayConfig, blocks: u64, seed: u64) -> Rig {
+    pub fn fresh(config: ArrayConfig, blocks: u64, seed: u64) -> Harness {
         let disks = vec![disk(blocks); config.drives as usize];
         let array = Array::fresh(&config, &disks);
-        Rig::over(config, array, disks, seed)
+        Harness::over(config, array, disks, seed)
     }
 
-    fn over(config: ArrayConfig, array: Array<Bytes>, disks: Vec<Disk>, seed: u64) -> Rig {
-        Rig {
+    fn over(config: ArrayConfig, array: Array<Bytes>, disks: Vec<Disk>, seed: u64) -> Harness {
+        Harness {
             config,
             array,
             machines: disks.into_iter().map(Machine::new).collect(),
@@ -386,7 +386,7 @@ impl Rig {
         self.check_survivors();
     }
 
-    /// As [`Rig::cut_and_open`], with one drive gone.
+    /// As [`Harness::cut_and_open`], with one drive gone.
     pub fn cut_and_open_without(&mut self, drive: usize) {
         self.machines[drive].is_gone = true;
         self.cut();

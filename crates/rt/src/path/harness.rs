@@ -29,7 +29,7 @@ pub enum Submitters {
 
 /// A benchmark.
 #[derive(Clone, Debug)]
-pub struct Rig {
+pub struct Harness {
     /// Implementation of the strategy.
     pub plan: Plan,
     /// The threads that submit requests.
@@ -77,14 +77,14 @@ pub struct Outcome {
 
 /// State shared by all threads of a benchmark.
 struct Run<'a> {
-    rig: &'a Rig,
+    harness: &'a Harness,
     control: BenchControl,
     lanes: Vec<Lane>,
     /// Stops the threads that poll for others.
     stop: AtomicBool,
 }
 
-impl Rig {
+impl Harness {
     /// Runs the benchmark over `drive`, and returns its results and the drive.
     pub fn run<D: Drive + Send>(&self, drive: D, length: Length) -> (Outcome, D) {
         if self.is_real_time {
@@ -105,7 +105,7 @@ impl Rig {
             slots.iter().map(|_| queue_pair(self.depth as usize, rings, event.clone())).unzip();
         let lane = |(host, &slots): (_, &u32)| Lane::new(self.plan, slots, self.depth, host);
         let run = Run {
-            rig: self,
+            harness: self,
             control: BenchControl::new(clock, length, self.threads(&slots)),
             lanes: hosts.into_iter().zip(&slots).map(lane).collect(),
             stop: AtomicBool::new(false),
@@ -162,20 +162,20 @@ impl Rig {
 
 impl Run<'_> {
     fn go<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, slots: &[u32]) -> Outcome {
-        let lanes = || self.lanes.iter().zip(&self.rig.cores);
+        let lanes = || self.lanes.iter().zip(&self.harness.cores);
         let watchers: Vec<_> =
             lanes().map(|(lane, &core)| scope.spawn(move || self.watch(lane, core))).collect();
         let mut submitters = Vec::new();
         for ((lane, &core), &slots) in lanes().zip(slots) {
             let control = &self.control;
-            match self.rig.submitters {
+            match self.harness.submitters {
                 Submitters::Reaper(_) => submitters.push(scope.spawn(move || {
-                    self.rig.settle(core, Part::Waiting);
+                    self.harness.settle(core, Part::Waiting);
                     submitter::reap(lane, control, slots)
                 })),
                 Submitters::Threads(_) => submitters.extend((0..slots).map(|slot| {
                     scope.spawn(move || {
-                        self.rig.settle(core, Part::Waiting);
+                        self.harness.settle(core, Part::Waiting);
                         submitter::ask(lane, control, slot)
                     })
                 })),
@@ -195,14 +195,14 @@ impl Run<'_> {
         let mut latency = LatencyHistogram::new();
         submitters.iter().for_each(|share| latency.merge(&share.latency));
         let asked = submitters.iter().fold(Usage::default(), |sum, share| sum.and(share.usage));
-        let is_idle = self.rig.plan.watch == Watch::Poller(Poller::Idle);
+        let is_idle = self.harness.plan.watch == Watch::Poller(Poller::Idle);
         let idle = if is_idle { watched.cpu } else { Nanos::ZERO };
         Outcome { elapsed, latency, usage: asked.and(watched), idle, wakes: 0 }
     }
 
     fn watch(&self, lane: &Lane, core: usize) -> Usage {
-        let is_idle = self.rig.plan.watch == Watch::Poller(Poller::Idle);
-        self.rig.settle(core, if is_idle { Part::IdlePoller } else { Part::Waiting });
+        let is_idle = self.harness.plan.watch == Watch::Poller(Poller::Idle);
+        self.harness.settle(core, if is_idle { Part::IdlePoller } else { Part::Waiting });
         self.control.wait_for_start();
         let mut meter = Meter::default();
         watch(lane, self.control.clock(), &self.stop, || meter.sample(&self.control));

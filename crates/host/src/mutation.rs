@@ -1,8 +1,8 @@
 //! Rules that only tests of this workspace can break, to see that the checks notice.
 
-tailcut_base::planted_rules! {
+tailcut_base::invariants! {
     /// A rule that keeps data safe, or a judgement right.
-    pub enum Rule {
+    pub enum Invariant {
         /// A victim is trimmed only when all that replaces it is durable.
         BarrierBeforeTrim,
         /// When a log is read again, a moved block counts only if nothing newer is known.
@@ -49,7 +49,7 @@ tailcut_base::planted_rules! {
         HolesCastDoubt,
         /// A log at rest says which of its records are durable.
         DurableIsMarked,
-        /// The last block of its segment says the same.
+        /// The last block of its segment records the same.
         DurableIsMarkedTwice,
         /// What was written to a log is flushed within a second, whether anybody waits for that or not.
         WritesAreFlushedInTime,

@@ -1,6 +1,6 @@
 //! What happens next, and where it goes: from the drives to the subject, from the subject to drives and host.
 
-use super::{End, Fuse, Rig};
+use super::{End, Fuse, Harness};
 use crate::torture::drive::{Drive, Moment};
 use crate::torture::plan::Metadata;
 use crate::torture::subject::Subject;
@@ -11,7 +11,7 @@ use tailcut_host::array::log::is_checkpoint;
 use tailcut_host::array::record::RECORD_BLOCKS;
 use tailcut_host::{Bytes, Request};
 
-impl<'r, S: Subject> Rig<'r, S> {
+impl<'r, S: Subject> Harness<'r, S> {
     /// The next event; false when there is none.
     pub(super) fn step(&mut self) -> Result<bool, End> {
         let command = self.due.peek().map_or(Time::NEVER, |&Reverse((at, ..))| at);

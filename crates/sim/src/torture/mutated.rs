@@ -1,15 +1,15 @@
 //! A subject with a bug in front of it.
 
-use super::canary::Canary;
+use super::mutant::Mutant;
 use super::subject::Subject;
 use tailcut_base::{Nanos, Op, Status, Time};
 use tailcut_host::{Bytes, Request, Response};
 
 /// A subject with a planted bug in front of it.
 #[derive(Debug)]
-pub struct Planted<S> {
+pub struct Mutated<S> {
     subject: S,
-    canary: Option<Canary>,
+    mutant: Option<Mutant>,
     /// Requests of the kind that the bug strikes.
     seen: u32,
     early: Vec<Response<Bytes>>,
@@ -20,11 +20,11 @@ pub struct Planted<S> {
     reads: Vec<(u32, u64)>,
 }
 
-impl<S: Subject> Planted<S> {
+impl<S: Subject> Mutated<S> {
     /// In front of a subject.
-    pub fn new(subject: S, canary: Option<Canary>) -> Planted<S> {
+    pub fn new(subject: S, mutant: Option<Mutant>) -> Mutated<S> {
         let (early, marked) = (Vec::new(), Vec::new());
-        Planted { subject, canary, seen: 0, early, marked, old: Vec::new(), reads: Vec::new() }
+        Mutated { subject, mutant, seen: 0, early, marked, old: Vec::new(), reads: Vec::new() }
     }
 
     /// The subject behind it.
@@ -48,8 +48,8 @@ impl<S: Subject> Planted<S> {
     /// As of [`Subject::submit`].
     pub fn submit(&mut self, now: Time, mut request: Request<Bytes>) -> Result<(), Request<Bytes>> {
         let swallows = matches!(
-            (self.canary, request.op),
-            (Some(Canary::FlushesEarly), Op::Flush) | (Some(Canary::ForgetsTrims), Op::Trim)
+            (self.mutant, request.op),
+            (Some(Mutant::FlushesEarly), Op::Flush) | (Some(Mutant::ForgetsTrims), Op::Trim)
         );
         if swallows {
             self.early.push(Response {
@@ -62,17 +62,17 @@ impl<S: Subject> Planted<S> {
             return Ok(());
         }
         let (id, op, block) = (request.id, request.op, request.block);
-        if self.canary == Some(Canary::ForgetsFua) {
+        if self.mutant == Some(Mutant::ForgetsFua) {
             let fua = std::mem::take(&mut request.fua);
             return self.subject.submit(now, request).map_err(|request| Request { fua, ..request });
         }
         self.subject.submit(now, request)?;
-        if op == Op::Read && self.canary == Some(Canary::ReadsStale) {
+        if op == Op::Read && self.mutant == Some(Mutant::ReadsStale) {
             self.reads.push((id, block));
         }
-        let is_marked = match self.canary {
-            Some(Canary::FailsReads) => op == Op::Read && self.strikes(7),
-            Some(Canary::NeverAnswers) => self.strikes(19),
+        let is_marked = match self.mutant {
+            Some(Mutant::FailsReads) => op == Op::Read && self.strikes(7),
+            Some(Mutant::NeverAnswers) => self.strikes(19),
             _ => false,
         };
         if is_marked {
@@ -85,16 +85,16 @@ impl<S: Subject> Planted<S> {
     pub fn answers(&mut self) -> Vec<Response<Bytes>> {
         let mut answers = self.subject.answers();
         answers.append(&mut self.early);
-        if self.canary == Some(Canary::ReadsStale) {
+        if self.mutant == Some(Mutant::ReadsStale) {
             answers.iter_mut().for_each(|answer| self.make_stale(answer));
         }
-        let Some(canary) = self.canary else { return answers };
+        let Some(mutant) = self.mutant else { return answers };
         let marked = &mut self.marked;
         answers.retain_mut(|answer| {
             let Some(place) = marked.iter().position(|&id| id == answer.id) else { return true };
             marked.swap_remove(place);
             answer.status = Status::MediaError;
-            canary != Canary::NeverAnswers
+            mutant != Mutant::NeverAnswers
         });
         answers
     }

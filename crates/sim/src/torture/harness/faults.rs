@@ -1,6 +1,6 @@
 //! What goes wrong with drives, what may, and what is done about it.
 
-use super::{End, Rig};
+use super::{End, Harness};
 use crate::torture::drive::{Drive, Health};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::plan::SubjectKind;
@@ -9,7 +9,7 @@ use crate::torture::subject::{Subject, SubjectHealth};
 use crate::torture::tally::Reached;
 use tailcut_host::array::raid::WriteHole;
 
-impl<'r, S: Subject> Rig<'r, S> {
+impl<'r, S: Subject> Harness<'r, S> {
     /// Something goes wrong with a drive, if the fault model allows it now.
     pub(in crate::torture) fn fault(&mut self, fault: &Fault) {
         use FaultKind::*;
@@ -239,7 +239,9 @@ impl<'r, S: Subject> Rig<'r, S> {
         {
             let life = self.tally.cuts;
             // What the old drive still has to answer is answered before it is taken out.
-            self.until("rid of the old drive", |rig| !rig.drives[drive].is_busy() || rig.tally.cuts != life)?;
+            self.until("rid of the old drive", |harness| {
+                !harness.drives[drive].is_busy() || harness.tally.cuts != life
+            })?;
             if self.tally.cuts != life {
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! A scheduler by itself: what scheduling a request costs, and nothing else.
 
 use super::{Chips, CommitPolicy, CommitRules, Scheduler};
-use crate::flash::unit::{Phase, Units};
+use crate::flash::lun::{Luns, Phase};
 use crate::flash::{Geometry, Layout, LogicalPage, LunId, PhysicalPage};
 use crate::presets::Preset;
 use crate::request::Tag;
@@ -11,7 +11,7 @@ use tailcut_base::Time;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 
-/// The load of a scheduler on a [`Rig`].
+/// The load of a scheduler on a [`Harness`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Chips, of two dies with two planes each: 1 to 32768.
@@ -39,7 +39,7 @@ impl Load {
     }
 }
 
-/// The answers of a scheduler, in order: see [`Rig::record`].
+/// The answers of a scheduler, in order: see [`Harness::record`].
 #[derive(Clone, Debug, Default)]
 pub struct Script(VecDeque<RequestId>);
 
@@ -61,35 +61,35 @@ enum Answers {
 /// same moment. The scheduler is notified in the same order as in the drive: `left` for each member,
 /// `released` and `next` until there is none, then the arrivals.
 #[derive(Clone, Debug)]
-pub struct Rig {
+pub struct Harness {
     load: Load,
     answers: Answers,
     requests: Requests,
-    units: Units,
+    luns: Luns,
     layout: Layout,
     page_count: u64,
     random: Stream,
     /// Memory requests of each tag that have not ended.
     open: IdVec<Tag, u32>,
     free_tags: Vec<Tag>,
-    /// Units to which something is committed.
+    /// LUNs to which something is committed.
     ready: Vec<LunId>,
     ended: u64,
 }
 
-impl Rig {
-    /// A rig with a full queue.
-    pub fn new(policy: CommitPolicy, load: Load) -> Rig {
+impl Harness {
+    /// A harness with a full queue.
+    pub fn new(policy: CommitPolicy, load: Load) -> Harness {
         let geometry = load.geometry();
-        assert_eq!(geometry.units(), load.chips, "chips fill whole channels");
+        assert_eq!(geometry.luns(), load.chips, "chips fill whole channels");
         assert!((1..=load.depth).contains(&load.pages), "an I/O request fits into the queue");
         let rules = Preset::Sprinkler64.config().schedule.commit_rules();
         let scheduler = Scheduler::new(&CommitRules { policy, ..rules }, &geometry);
-        let mut rig = Rig {
+        let mut harness = Harness {
             load,
             answers: Answers::Scheduler(scheduler),
             requests: Requests::default(),
-            units: Units::new(&geometry),
+            luns: Luns::new(&geometry),
             layout: Layout::new(&geometry),
             page_count: geometry.page_count(),
             random: Stream::new(1, "rig"),
@@ -98,8 +98,8 @@ impl Rig {
             ready: Vec::new(),
             ended: 0,
         };
-        rig.fill();
-        rig
+        harness.fill();
+        harness
     }
 
     /// Serves at least `count` more memory requests; the queue is full again afterwards. Panics
@@ -130,7 +130,7 @@ impl Rig {
         }
     }
 
-    /// From now on commits the requests of `script`, which was recorded from a clone of this rig, without
+    /// From now on commits the requests of `script`, which was recorded from a clone of this harness, without
     /// the scheduler. The time that this saves is the scheduler's cost: all other work is identical, for
     /// the same requests in the same order.
     pub fn follow(&mut self, script: Script) {
@@ -151,39 +151,39 @@ impl Rig {
     fn step(&mut self) {
         assert!(!self.ready.is_empty(), "requests wait, and none of them is committed");
         let turn = self.random.below(self.ready.len() as u64) as usize;
-        let unit = self.ready.swap_remove(turn);
-        self.start(unit);
-        self.end(unit);
+        let lun = self.ready.swap_remove(turn);
+        self.start(lun);
+        self.end(lun);
         self.fill();
     }
 
-    fn start(&mut self, unit: LunId) {
-        self.units[unit].transaction.clear(Kind::UserRead);
+    fn start(&mut self, lun: LunId) {
+        self.luns[lun].transaction.clear(Kind::UserRead);
         for lane in [Lane::READ, Lane::USER_WRITE] {
-            let mut places = self.units[unit].places_with(lane);
+            let mut places = self.luns[lun].places_with(lane);
             while places != 0 {
-                let id = self.units.take(&self.requests, unit, lane, places.trailing_zeros());
+                let id = self.luns.take(&self.requests, lun, lane, places.trailing_zeros());
                 places &= places - 1;
-                let u = &mut self.units[unit];
+                let u = &mut self.luns[lun];
                 u.transaction.push(id);
                 u.committed_count -= 1;
                 if u.committed_count == 0 {
                     u.committed_tag = Tag::NONE;
                 }
                 if let Some(scheduler) = self.answers.scheduler() {
-                    scheduler.left(unit);
+                    scheduler.left(lun);
                 }
             }
         }
-        self.units[unit].phase = Phase::Cell;
-        if self.units[unit].has_work() {
-            self.ready.push(unit);
+        self.luns[lun].phase = Phase::Cell;
+        if self.luns[lun].has_work() {
+            self.ready.push(lun);
         }
     }
 
-    fn end(&mut self, unit: LunId) {
-        for index in 0..self.units[unit].transaction.members().len() {
-            let id = self.units[unit].transaction.member(index);
+    fn end(&mut self, lun: LunId) {
+        for index in 0..self.luns[lun].transaction.members().len() {
+            let id = self.luns[lun].transaction.member(index);
             let tag = self.requests[id].tag;
             self.open[tag] -= 1;
             if self.open[tag] == 0 {
@@ -192,9 +192,9 @@ impl Rig {
             self.requests.remove(id);
             self.ended += 1;
         }
-        self.units[unit].phase = Phase::Idle;
+        self.luns[lun].phase = Phase::Idle;
         if let Some(scheduler) = self.answers.scheduler() {
-            scheduler.released(unit);
+            scheduler.released(lun);
         }
         self.commit();
     }
@@ -216,7 +216,7 @@ impl Rig {
     }
 
     fn arrive(&mut self, id: RequestId, fua: bool) {
-        let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+        let chips = Chips { requests: &self.requests, luns: &self.luns, layout: &self.layout };
         if let Some(scheduler) = self.answers.scheduler() {
             scheduler.arrived(chips, id, self.load.pages == 1, fua);
         }
@@ -225,24 +225,24 @@ impl Rig {
     /// Commits what the scheduler wants committed.
     fn commit(&mut self) {
         loop {
-            let chips = Chips { requests: &self.requests, units: &self.units, layout: &self.layout };
+            let chips = Chips { requests: &self.requests, luns: &self.luns, layout: &self.layout };
             let Some(id) = self.answers.next(chips) else { return };
-            let MemoryRequest { unit, tag, .. } = self.requests[id];
-            let u = &mut self.units[unit];
+            let MemoryRequest { lun, tag, .. } = self.requests[id];
+            let u = &mut self.luns[lun];
             if !u.has_work() {
-                self.ready.push(unit);
+                self.ready.push(lun);
             }
             u.committed_tag = tag;
             u.committed_count += 1;
-            self.units.commit(&mut self.requests, id);
+            self.luns.commit(&mut self.requests, id);
         }
     }
 
     /// A memory request for a random page.
     fn request(&mut self, tag: Tag, page: u32, is_write: bool) -> MemoryRequest {
         let physical = PhysicalPage::at(self.random.below(self.page_count) as usize);
-        let (unit, place) =
-            self.layout.unit_of_plane(self.layout.plane_of_block(self.layout.block_of(physical)));
+        let (lun, place) =
+            self.layout.lun_of_plane(self.layout.plane_of_block(self.layout.block_of(physical)));
         let (lane, role) = if is_write {
             (Lane::USER_WRITE, Role::Program(EntryId::NONE))
         } else {
@@ -258,7 +258,7 @@ impl Rig {
             physical: if is_write { PhysicalPage::NONE } else { physical },
             source: PhysicalPage::NONE,
             content: 0,
-            unit,
+            lun,
             link: 0,
             place: place as u8,
             frontier: 0,

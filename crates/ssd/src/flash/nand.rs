@@ -1,5 +1,5 @@
-//! The medium itself: what stands in each page, how far each block is programmed, how worn it is,
-//! and which operations fail. The rules of the medium are asserted here, always.
+//! The NAND array itself: what stands in each page, how far each block is programmed, how worn it is,
+//! and which operations fail. The rules of the NAND array are asserted here, always.
 
 use super::geometry::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage};
 use tailcut_base::config::{Configure, KeyVisitor};
@@ -7,7 +7,7 @@ use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
 
-/// Faults of the medium. Probabilities per operation; 0 switches a fault off.
+/// Faults of the NAND array. Probabilities per operation; 0 switches a fault off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
     /// Probability that a block is bad when the drive is new.
@@ -85,7 +85,7 @@ impl Countdown {
 
 /// All pages and blocks of a drive.
 #[derive(Clone, Debug)]
-pub struct Medium {
+pub struct NandArray {
     layout: Layout,
     blocks: IdVec<BlockId, Block>,
     /// Per page the logical page (spare area) and, in runs with content, the fingerprint.
@@ -100,9 +100,9 @@ pub struct Medium {
 /// The content of a spoiled page's spare area.
 const SPOILED: LogicalPage = LogicalPage::NONE;
 
-impl Medium {
+impl NandArray {
     /// A new drive. With `content` its pages keep their fingerprints.
-    pub fn new(geometry: &Geometry, faults: &Faults, seed: u64, content: bool) -> Medium {
+    pub fn new(geometry: &Geometry, faults: &Faults, seed: u64, content: bool) -> NandArray {
         let stride = if content { 2 } else { 1 };
         let mut blocks = IdVec::filled(geometry.block_count() as usize, Block::default());
         if faults.factory_bad > 0.0 {
@@ -113,7 +113,7 @@ impl Medium {
                 at += 1 + stream.geometric(faults.factory_bad);
             }
         }
-        Medium {
+        NandArray {
             layout: Layout::new(geometry),
             blocks,
             pages: Table::dense(geometry.page_count() as usize * stride),
@@ -214,7 +214,7 @@ impl Medium {
         !fails
     }
 
-    /// Writes a page of a drive that is being prepared: as [`Medium::program`], without faults.
+    /// Writes a page of a drive that is being prepared: as [`NandArray::program`], without faults.
     #[inline]
     pub fn place(&mut self, physical: PhysicalPage, logical: LogicalPage, content: u32) {
         let at = physical.index() * self.stride;
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
     use crate::flash::geometry::ReadyBusy;
 
-    fn tiny() -> Medium {
+    fn tiny() -> NandArray {
         let geometry = Geometry {
             channels: 1,
             chips: 1,
@@ -290,19 +290,19 @@ mod tests {
             spare_bytes: 0,
             ready_busy: ReadyBusy::Chip,
         };
-        Medium::new(&geometry, &Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 }, 1, true)
+        NandArray::new(&geometry, &Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 }, 1, true)
     }
 
     #[test]
     fn a_page_holds_what_was_programmed_until_the_erase() {
-        let mut medium = tiny();
-        assert!(medium.program(PhysicalPage::new(4), LogicalPage::new(17), 99));
+        let mut nand = tiny();
+        assert!(nand.program(PhysicalPage::new(4), LogicalPage::new(17), 99));
         assert_eq!(
-            (medium.read(PhysicalPage::new(4)), medium.logical(PhysicalPage::new(4))),
+            (nand.read(PhysicalPage::new(4)), nand.logical(PhysicalPage::new(4))),
             (99, LogicalPage::new(17))
         );
-        assert!(medium.erase(BlockId::new(1)));
-        assert_eq!((medium.next_page(BlockId::new(1)), medium.erases(BlockId::new(1))), (0, 1));
+        assert!(nand.erase(BlockId::new(1)));
+        assert_eq!((nand.next_page(BlockId::new(1)), nand.erases(BlockId::new(1))), (0, 1));
     }
 
     #[test]
@@ -314,17 +314,17 @@ mod tests {
     #[test]
     #[should_panic(expected = "in order, once")]
     fn no_program_without_erase() {
-        let mut medium = tiny();
-        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
-        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
+        let mut nand = tiny();
+        nand.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
+        nand.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
     }
 
     #[test]
     #[should_panic(expected = "not programmed")]
     fn nothing_can_be_read_after_the_erase() {
-        let mut medium = tiny();
-        medium.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
-        medium.erase(BlockId::new(0));
-        medium.read(PhysicalPage::new(0));
+        let mut nand = tiny();
+        nand.program(PhysicalPage::new(0), LogicalPage::new(0), 0);
+        nand.erase(BlockId::new(0));
+        nand.read(PhysicalPage::new(0));
     }
 }

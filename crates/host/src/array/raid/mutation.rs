@@ -1,12 +1,12 @@
 //! What only tests see: rules that they can break.
 //!
-//! A check that has never failed proves nothing. With the feature `planted`, which only tests turn on,
+//! A check that has never failed proves nothing. With the feature `mutation`, which only tests turn on,
 //! `broken` runs a piece of code in a world where one rule does not hold; without it [`holds`] is the
 //! constant `true` and costs nothing.
 
-tailcut_base::planted_rules! {
+tailcut_base::invariants! {
     /// A rule that keeps data right.
-    pub enum Rule {
+    pub enum Invariant {
         /// A read waits for the writes before it.
         ReadAfterWrite,
         /// A write of a part of a row changes its parity.

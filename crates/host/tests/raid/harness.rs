@@ -23,7 +23,7 @@ struct Asked {
 /// A request on a drive: the drive, the start time, the value of [`Drive::begin`], and the request.
 type UnderWay = (usize, Time, u64, Request<Bytes>);
 
-pub struct Rig {
+pub struct Harness {
     pub array: Array<Bytes>,
     pub drives: Vec<Drive>,
     pub model: Model,
@@ -42,14 +42,14 @@ pub struct Rig {
     /// A failed request is allowed, and leaves the stored content undefined.
     pub may_fail: bool,
     pub steps: u64,
-    /// The completion of [`Rig::read_copy`].
+    /// The completion of [`Harness::read_copy`].
     copy: Option<Response<Bytes>>,
     /// Observer of all requests to drives; its messages are collected.
     pub watch: Option<Watch>,
     pub seen: Vec<String>,
 }
 
-/// Request ID of [`Rig::read_copy`].
+/// Request ID of [`Harness::read_copy`].
 const COPY: u32 = u32::MAX - 1;
 
 /// Inspects a request to a drive.
@@ -76,14 +76,14 @@ fn disk_of(config: &ArrayConfig) -> Disk {
 /// Number of checksum blocks on a drive with a single region.
 const AREA: u64 = 2;
 
-impl Rig {
+impl Harness {
     /// A new array that is ready for requests.
-    pub fn new(config: &ArrayConfig, seed: u64) -> Rig {
-        Rig::on(&disk_of(config), config, seed)
+    pub fn new(config: &ArrayConfig, seed: u64) -> Harness {
+        Harness::on(&disk_of(config), config, seed)
     }
 
     /// A new array on drives of this shape.
-    pub fn on(disk: &Disk, config: &ArrayConfig, seed: u64) -> Rig {
+    pub fn on(disk: &Disk, config: &ArrayConfig, seed: u64) -> Harness {
         let disks = vec![disk.clone(); config.drives as usize];
         let mut drives: Vec<Drive> = disks.iter().map(Drive::new).collect();
         let mut stream = Stream::new(seed, "rig");
@@ -96,18 +96,18 @@ impl Rig {
         }
         let array = Array::create(Time::ZERO, config, &disks, 77);
         let model = Model::new(array.disk().blocks);
-        let mut rig = Rig::around(array, drives, model, stream, config);
-        rig.until_ready();
-        rig
+        let mut harness = Harness::around(array, drives, model, stream, config);
+        harness.until_ready();
+        harness
     }
 
     /// An array without superblocks on blank drives.
-    pub fn fresh(config: &ArrayConfig, seed: u64) -> Rig {
+    pub fn fresh(config: &ArrayConfig, seed: u64) -> Harness {
         let disks = vec![disk_of(config); config.drives as usize];
         let drives = disks.iter().map(Drive::new).collect();
         let array = Array::fresh(config, &disks);
         let model = Model::new(array.disk().blocks);
-        Rig::around(array, drives, model, Stream::new(seed, "rig"), config)
+        Harness::around(array, drives, model, Stream::new(seed, "rig"), config)
     }
 
     fn around(
@@ -116,8 +116,8 @@ impl Rig {
         model: Model,
         stream: Stream,
         config: &ArrayConfig,
-    ) -> Rig {
-        Rig {
+    ) -> Harness {
+        Harness {
             array,
             drives,
             model,
@@ -341,7 +341,7 @@ impl Rig {
     }
 
     /// Cuts power, then opens the array without the drives `lost`.
-    pub fn cut(mut self, lost: &[usize]) -> Rig {
+    pub fn cut(mut self, lost: &[usize]) -> Harness {
         let mut on: Vec<Vec<Request<Bytes>>> = vec![Vec::new(); self.drives.len()];
         for (drive, _, _, request) in std::mem::take(&mut self.under_way).into_values() {
             on[drive].push(request);
@@ -365,10 +365,10 @@ impl Rig {
         }
         let disks: Vec<Disk> = self.drives.iter().map(|drive| drive.disk.clone()).collect();
         let array = Array::open(Time::ZERO, &self.config, &disks, &found);
-        let mut rig = Rig::around(array, self.drives, self.model, self.stream, &self.config);
-        (rig.wrong, rig.watch, rig.seen) = (self.wrong, self.watch, self.seen);
-        rig.pump();
-        rig
+        let mut harness = Harness::around(array, self.drives, self.model, self.stream, &self.config);
+        (harness.wrong, harness.watch, harness.seen) = (self.wrong, self.watch, self.seen);
+        harness.pump();
+        harness
     }
 
     /// Reads every block and compares it with its possible contents after a power cut.
@@ -462,7 +462,7 @@ impl Rig {
     }
 
     /// Starts a scrub.
-    #[allow(dead_code, reason = "arrays with epochs are tested with this rig, too")]
+    #[allow(dead_code, reason = "arrays with epochs are tested with this harness, too")]
     pub fn scrub(&mut self) {
         self.array.scrub(self.now);
         self.pump();
