@@ -80,7 +80,7 @@ impl Shelf {
         let members: Vec<usize> =
             found.order.iter().map(|place| place.map_or(usize::MAX, |place| drives[place])).collect();
         let disks = vec![self.disks()[0].clone(); members.len()];
-        let mut array = Array::open(self.2, &config(found.record.layout), &disks, &found);
+        let mut array = Array::open(self.2, &config(found.superblock.layout), &disks, &found);
         self.settle_as(&mut array, &members);
         assert!(array.is_ready(), "{:?}", array.condition());
         use_it(self, &mut array, &members);

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use tailcut::run::column;
 use tailcut_base::config::Choice;
 use tailcut_base::{Cause, Op};
-use tailcut_sim::columns::{self, STATUSES};
+use tailcut_sim::request_log::{self, STATUSES};
 use tailcut_sim::trace::Records;
 
 /// The table of requests, with the columns of `slowest.csv`. Numbers are signed, so that their differences
 /// are correct.
-pub fn table(mut kept: columns::Columns) -> Result<Columns, ArrowError> {
+pub fn table(mut kept: request_log::RequestLog) -> Result<Columns, ArrowError> {
     // Causes that took no time share one column of zeros.
     let nothing = signed::<_, Int64Type>(vec![0u64; kept.len()]);
     let waits = Cause::ALL.map(|cause| {

@@ -14,8 +14,8 @@ use tailcut::{html, run as command};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
-use tailcut_sim::columns;
 use tailcut_sim::report::class_kind;
+use tailcut_sim::request_log;
 use tailcut_sim::world::{RequestObserver, Stats};
 
 /// A run with results.
@@ -71,7 +71,7 @@ pub fn resolved(asked: RunRequest) -> PyResult<String> {
     Ok(to_be_read_again(&mut scenario))
 }
 
-fn table(py: Python<'_>, kept: columns::Columns) -> PyResult<Py<Columns>> {
+fn table(py: Python<'_>, kept: request_log::RequestLog) -> PyResult<Py<Columns>> {
     let table = requests::table(kept).map_err(|error| TailcutError::new_err(error.to_string()))?;
     Py::new(py, table)
 }
@@ -106,7 +106,7 @@ impl Run {
     /// The slowest requests, in descending order of latency.
     fn slowest(&self, py: Python<'_>) -> PyResult<Py<Columns>> {
         let slowest = self.stats.slowest();
-        let mut kept = columns::Columns::new(slowest.len());
+        let mut kept = request_log::RequestLog::new(slowest.len());
         slowest.iter().for_each(|request| kept.request(&request.seen()));
         table(py, kept)
     }

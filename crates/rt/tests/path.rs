@@ -74,10 +74,10 @@ fn one_tag_serves_many() {
 #[test]
 fn a_drive_that_takes_less_than_the_lanes_serves_all() {
     let cores = placement::cores();
-    let lanes = vec![cores[0], *cores.last().expect("there is one")];
+    let queues = vec![cores[0], *cores.last().expect("there is one")];
     for strategy in ["nvme", "coop"] {
         ends(
-            &Harness { cores: lanes.clone(), ..harness(strategy, Poller::Idle) },
+            &Harness { cores: queues.clone(), ..harness(strategy, Poller::Idle) },
             FixedDrive::new(Nanos(500), 3),
         );
     }

@@ -2,12 +2,12 @@
 
 pub mod array;
 pub mod characterization;
-pub mod columns;
 pub mod cpu;
 pub mod ending;
 pub mod kv;
 pub mod path;
 pub mod report;
+pub mod request_log;
 pub mod scenario;
 pub mod sizing;
 pub mod storage;

@@ -11,11 +11,11 @@ use tailcut_base::Time;
 use tailcut_sim::Report;
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
-use tailcut_sim::columns::Columns;
 use tailcut_sim::ending::{Ends, RunFailed, run_to_end_observed};
 use tailcut_sim::kv::{Backing, SimulatedServer};
 use tailcut_sim::path::SimulatedHost;
 use tailcut_sim::report::Detail;
+use tailcut_sim::request_log::RequestLog;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::timeline::{Devices, Requests, Timeline};
 use tailcut_sim::world::{self, Observer, RequestObserver, RunError, Stats, World};
@@ -30,7 +30,7 @@ pub struct Simulated {
     /// The full measurements.
     pub stats: Stats,
     /// Its requests, if they were to be kept.
-    pub columns: Option<Columns>,
+    pub columns: Option<RequestLog>,
     /// How it ended.
     pub ending: Ending,
 }
@@ -95,7 +95,7 @@ pub struct Keep {
 }
 
 /// What watches the requests of a run.
-type Watchers = (Option<Requests>, Option<Columns>);
+type Watchers = (Option<Requests>, Option<RequestLog>);
 
 /// Runs a scenario to its end or until it is interrupted; records it over time if that is asked for.
 pub fn simulate(
@@ -122,7 +122,7 @@ pub fn simulate_and_keep(
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
 ) -> Result<Simulated, NotRun> {
     let (skip, quiet) = (options.skip_bad_lines, options.quiet);
-    let watchers: Watchers = (keep.timeline.then(Requests::new), keep.requests.map(Columns::new));
+    let watchers: Watchers = (keep.timeline.then(Requests::new), keep.requests.map(RequestLog::new));
     if scenario.kv.enabled {
         let world = prepare_server(scenario, || (), watchers, skip, quiet)?;
         return simulate_world(scenario, world, interrupt, tell);

@@ -3,7 +3,7 @@
 use super::epoch::EpochConfig;
 use super::log::LogConfig;
 use super::raid::RaidConfig;
-use super::record::Record;
+use super::superblock::MemberSuperblock;
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
@@ -186,19 +186,20 @@ impl ArrayConfig {
 
     /// This configuration for an array with this superblock: what is fixed when an array is created is as
     /// the superblock has it.
-    pub fn as_created(&self, record: &Record) -> ArrayConfig {
-        let checksums = match record.has_checksums_in_place() {
+    pub fn as_created(&self, superblock: &MemberSuperblock) -> ArrayConfig {
+        let checksums = match superblock.has_checksums_in_place() {
             true => InPlaceChecksums::On,
             false => InPlaceChecksums::Off,
         };
-        let (drives, layout, groups) = (record.presence.len() as u32, record.layout, record.groups);
+        let (drives, layout, groups) =
+            (superblock.presence.len() as u32, superblock.layout, superblock.groups);
         let mut config = ArrayConfig { drives, layout, groups, checksums, ..self.clone() };
         if layout.is_mirrored() {
-            config.epoch.keep(record.shape);
+            config.epoch.keep(superblock.shape);
         } else if layout.is_in_place() {
-            config.raid.keep(record.shape);
+            config.raid.keep(superblock.shape);
         } else {
-            config.log.keep(record.shape);
+            config.log.keep(superblock.shape);
         }
         config
     }

@@ -4,8 +4,8 @@ use super::config::{ArrayConfig, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Priority};
 use super::integrity::{Area, Integrity};
 use super::reads::{Reads, ReconstructWhen, Redundancy};
-use super::record::{CHECKSUMS, MemberId, RECORD_BLOCKS, Record};
 use super::requests::Requests;
+use super::superblock::{CHECKSUMS, MemberId, MemberSuperblock, SUPERBLOCK_BLOCKS};
 use super::token_scheduling::{EpochFigures, Tokens};
 use super::turns::Turns;
 use crate::Block;
@@ -34,7 +34,7 @@ pub struct Core<B: Block> {
     /// Drives that do not support windows, in ascending order.
     without_turns: Vec<DriveId>,
     /// The superblock, if the array keeps one.
-    record: Option<SuperblockState>,
+    superblock: Option<SuperblockState>,
     /// Blocks of each drive that the array uses.
     drive_blocks: u64,
     /// Completed writes of the host that must not be acknowledged before the superblock is written.
@@ -46,7 +46,7 @@ pub struct Core<B: Block> {
 /// The superblock and the progress of its writes.
 #[derive(Debug)]
 struct SuperblockState {
-    record: Record,
+    superblock: MemberSuperblock,
     /// State of the members according to the superblock that all of them have.
     durable: IdVec<DriveId, Presence>,
     /// Superblock writes in flight.
@@ -58,9 +58,9 @@ struct SuperblockState {
 }
 
 impl SuperblockState {
-    fn new(record: Record) -> SuperblockState {
-        let durable = record.presence.clone();
-        SuperblockState { record, durable, pending: 0, again: false, written: false }
+    fn new(superblock: MemberSuperblock) -> SuperblockState {
+        let durable = superblock.presence.clone();
+        SuperblockState { superblock, durable, pending: 0, again: false, written: false }
     }
 }
 
@@ -69,7 +69,7 @@ impl<B: Block> Core<B> {
     pub fn new(config: &ArrayConfig, disks: &[Disk], identity: Option<u128>) -> Core<B> {
         assert_eq!(disks.len(), config.drives as usize, "as many drives as configured");
         let drive_blocks = disks.iter().map(|disk| disk.blocks).min().expect("an array has drives");
-        let record = identity.map(|array| Record {
+        let superblock = identity.map(|array| MemberSuperblock {
             array,
             generation: 0,
             drive_blocks,
@@ -83,20 +83,29 @@ impl<B: Block> Core<B> {
             }),
             state: [0; 8],
         });
-        Core::with(config, disks, drive_blocks, record)
+        Core::with(config, disks, drive_blocks, superblock)
     }
 
     /// The core of an array opened by its superblock.
-    pub fn opened(config: &ArrayConfig, disks: &[Disk], record: &Record) -> Core<B> {
-        let mut core =
-            Core::with(&config.as_created(record), disks, record.drive_blocks, Some(record.clone()));
-        for (drive, &presence) in record.presence.iter_enumerated() {
+    pub fn opened(config: &ArrayConfig, disks: &[Disk], superblock: &MemberSuperblock) -> Core<B> {
+        let mut core = Core::with(
+            &config.as_created(superblock),
+            disks,
+            superblock.drive_blocks,
+            Some(superblock.clone()),
+        );
+        for (drive, &presence) in superblock.presence.iter_enumerated() {
             core.drives.set_presence(drive, presence);
         }
         core
     }
 
-    fn with(config: &ArrayConfig, disks: &[Disk], drive_blocks: u64, record: Option<Record>) -> Core<B> {
+    fn with(
+        config: &ArrayConfig,
+        disks: &[Disk],
+        drive_blocks: u64,
+        superblock: Option<MemberSuperblock>,
+    ) -> Core<B> {
         let mut drives = Drives::new(disks, config.drive_depth);
         let has_tokens = config.has_gates();
         if has_tokens {
@@ -104,7 +113,8 @@ impl<B: Block> Core<B> {
         }
         if config.has_checksums_in_place() {
             let nobody = DriveId::first(disks.len()).map(|member| MemberId::first(0, member)).collect();
-            let (array, ids) = record.as_ref().map_or((0, &nobody), |record| (record.array, &record.ids));
+            let (array, ids) =
+                superblock.as_ref().map_or((0, &nobody), |superblock| (superblock.array, &superblock.ids));
             let integrity = Integrity::new(array, ids, Area::of(drive_blocks), config.checksums_idle);
             drives.keep_checksums(integrity);
         }
@@ -115,7 +125,7 @@ impl<B: Block> Core<B> {
             requests: Requests::default(),
             turns: Turns::new(config.turns, config.turn_pause, config.width()),
             without_turns: Vec::new(),
-            record: record.map(SuperblockState::new),
+            superblock: superblock.map(SuperblockState::new),
             drive_blocks,
             held: Vec::new(),
             unflushed: None,
@@ -126,7 +136,7 @@ impl<B: Block> Core<B> {
     /// The range of blocks on each drive that a layout may use.
     pub fn usable(&self) -> std::ops::Range<u64> {
         let area = self.drives.integrity().map(Integrity::area);
-        RECORD_BLOCKS..area.map_or(self.drive_blocks, Area::start)
+        SUPERBLOCK_BLOCKS..area.map_or(self.drive_blocks, Area::start)
     }
 
     /// Blocks of each drive that the array uses, including superblock and checksums.
@@ -136,18 +146,18 @@ impl<B: Block> Core<B> {
 
     /// True if the array keeps superblocks, so that it can be opened again.
     pub fn is_durable(&self) -> bool {
-        self.record.is_some()
+        self.superblock.is_some()
     }
 
     /// Identity of the array, if it keeps superblocks.
     pub fn identity(&self) -> Option<u128> {
-        self.record.as_ref().map(|kept| kept.record.array)
+        self.superblock.as_ref().map(|kept| kept.superblock.array)
     }
 
     /// The superblock; its `shape` and `state` belong to the layout. Write changes with
     /// [`Core::write_record`].
-    pub fn record(&mut self) -> Option<&mut Record> {
-        self.record.as_mut().map(|kept| &mut kept.record)
+    pub fn superblock(&mut self) -> Option<&mut MemberSuperblock> {
+        self.superblock.as_mut().map(|kept| &mut kept.superblock)
     }
 
     /// Counters of epochs at the drives' gates, if they have gates.
@@ -245,13 +255,13 @@ impl<B: Block> Core<B> {
 
     /// True if no superblock write is in flight.
     pub fn is_recorded(&self) -> bool {
-        self.record.as_ref().is_none_or(|kept| kept.pending == 0)
+        self.superblock.as_ref().is_none_or(|kept| kept.pending == 0)
     }
 
     /// Drives in sync that would have to be rebuilt again after a power loss now: no durable superblock
     /// records yet that they are in sync.
     pub fn unrecorded(&self) -> impl Iterator<Item = DriveId> {
-        let durable = self.record.as_ref().map_or(&[][..], |kept| kept.durable.as_slice());
+        let durable = self.superblock.as_ref().map_or(&[][..], |kept| kept.durable.as_slice());
         let is_behind =
             |&drive: &DriveId| self.drives.is_in_sync(drive) && durable[drive.index()] != Presence::InSync;
         DriveId::first(durable.len()).filter(is_behind)
@@ -259,8 +269,8 @@ impl<B: Block> Core<B> {
 
     /// Gives a drive another member identity from the next superblock on.
     pub(super) fn rename(&mut self, drive: DriveId, id: MemberId) {
-        if let Some(kept) = &mut self.record {
-            kept.record.ids[drive] = id;
+        if let Some(kept) = &mut self.superblock {
+            kept.superblock.ids[drive] = id;
         }
     }
 
@@ -271,29 +281,29 @@ impl<B: Block> Core<B> {
     ///
     /// Each opening is two generations. So an old copy of a drive, restored later, is further behind than a
     /// power loss can leave a member, and is stale.
-    pub(super) fn write_first_record(&mut self, now: Time, newest: &Record, behind: &[DriveId]) {
+    pub(super) fn write_first_record(&mut self, now: Time, newest: &MemberSuperblock, behind: &[DriveId]) {
         for &drive in behind {
             self.send_record(now, drive, newest);
         }
         self.write_record(now);
-        if let Some(kept) = &mut self.record {
+        if let Some(kept) = &mut self.superblock {
             kept.again = true;
         }
     }
 
-    fn send_record(&mut self, now: Time, drive: DriveId, record: &Record) {
-        let Some(kept) = &mut self.record else { return };
+    fn send_record(&mut self, now: Time, drive: DriveId, superblock: &MemberSuperblock) {
+        let Some(kept) = &mut self.superblock else { return };
         kept.pending += 1;
-        let record = Record { member: drive, ..record.clone() };
-        let (class, block) = (Class::DEFAULT, record.generation % RECORD_BLOCKS);
-        let data = vec![B::encode(&record.encode())];
+        let superblock = MemberSuperblock { member: drive, ..superblock.clone() };
+        let (class, block) = (Class::DEFAULT, superblock.generation % SUPERBLOCK_BLOCKS);
+        let data = vec![B::encode(&superblock.encode())];
         let ask = Ask { op: Op::Write, fua: true, fail_fast: false, class, block, blocks: 1, data };
-        self.drives.ask(now, drive, Priority::Read, Owner::Record, ask);
+        self.drives.ask(now, drive, Priority::Read, Owner::MemberSuperblock, ask);
     }
 
     /// Writes the superblock to all present drives.
     pub fn write_record(&mut self, now: Time) {
-        let Some(kept) = &mut self.record else { return };
+        let Some(kept) = &mut self.superblock else { return };
         if kept.pending > 0 {
             kept.again = true;
             return;
@@ -302,13 +312,13 @@ impl<B: Block> Core<B> {
         if self.unflushed.is_some() {
             return;
         }
-        let record = &mut kept.record;
-        record.generation += 1;
-        record.presence = self.drives.ids().map(|drive| self.drives.presence(drive)).collect();
-        let record = record.clone();
+        let superblock = &mut kept.superblock;
+        superblock.generation += 1;
+        superblock.presence = self.drives.ids().map(|drive| self.drives.presence(drive)).collect();
+        let superblock = superblock.clone();
         for drive in self.drives.ids() {
             if self.drives.is_present(drive) {
-                self.send_record(now, drive, &record);
+                self.send_record(now, drive, &superblock);
             }
         }
     }
@@ -316,11 +326,11 @@ impl<B: Block> Core<B> {
     /// A superblock write has completed, successfully or not.
     pub(super) fn record_answered(&mut self, now: Time, answer: Answered<B>) {
         self.drives.recycle(answer.data);
-        let kept = self.record.as_mut().expect("it was written");
+        let kept = self.superblock.as_mut().expect("it was written");
         kept.pending -= 1;
         if kept.pending == 0 {
             kept.written = true;
-            kept.durable.clone_from(&kept.record.presence);
+            kept.durable.clone_from(&kept.superblock.presence);
             if std::mem::take(&mut kept.again) {
                 self.write_record(now);
             }
@@ -336,6 +346,6 @@ impl<B: Block> Core<B> {
         for slot in std::mem::take(&mut self.held) {
             self.requests.finish(now, slot);
         }
-        self.record.as_mut().is_some_and(|kept| std::mem::take(&mut kept.written))
+        self.superblock.as_mut().is_some_and(|kept| std::mem::take(&mut kept.written))
     }
 }

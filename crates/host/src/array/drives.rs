@@ -42,7 +42,7 @@ pub enum Owner {
         part: DriveId,
     },
     /// The superblock of the array; see [`Core`](super::core::Core).
-    Record,
+    MemberSuperblock,
     /// The checksum machine, for this life of the drive; see [`Integrity`].
     Integrity(u32),
     /// The flush that ends this epoch of the drive; see [`Tokens`](super::token_scheduling::Tokens).
@@ -308,7 +308,7 @@ impl<B: Block> Drives<B> {
     /// Sends a request to a drive; `owner` gets the completion. Writes wait for the token, if there is one.
     pub fn ask(&mut self, now: Time, drive: DriveId, urgency: Priority, owner: Owner, ask: Ask<B>) {
         self.met += u64::from(urgency == Priority::Read && ask.op == Op::Read && self.is_taken(drive));
-        let is_heavy = ask.op != Op::Read && owner != Owner::Record;
+        let is_heavy = ask.op != Op::Read && owner != Owner::MemberSuperblock;
         let waiting = Waiting { since: now, is_heavy, epoch: NO_EPOCH, owner, ask };
         if self.integrity.is_some() {
             return self.ask_guarded(now, drive, urgency, waiting);

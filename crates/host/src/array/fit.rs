@@ -5,7 +5,7 @@ use super::epoch;
 use super::integrity::Area;
 use super::log;
 use super::raid;
-use super::record::RECORD_BLOCKS;
+use super::superblock::SUPERBLOCK_BLOCKS;
 use crate::disk::{BLOCK_BYTES, Disk};
 
 /// A drive is too small to replace another.
@@ -41,11 +41,11 @@ impl ArrayConfig {
 
     fn raid_validation_error(&self, blocks: u64) -> Option<(&'static str, String)> {
         let (chunk, reserved) = (self.raid.chunk_blocks(), raid::reserved_blocks(self));
-        let needed = RECORD_BLOCKS + reserved + chunk;
+        let needed = SUPERBLOCK_BLOCKS + reserved + chunk;
         (blocks < needed).then(|| {
             let (chunk, reserved) = (chunk * BLOCK_BYTES, reserved * BLOCK_BYTES);
             let message = format!(
-                "the smallest drive has {} bytes, and {} are needed for the record, {reserved} bytes of journal or \
+                "the smallest drive has {} bytes, and {} are needed for the superblock, {reserved} bytes of journal or \
                  bitmap (raid.journal) and a chunk of {chunk} bytes: make these smaller, or the drives larger",
                 blocks * BLOCK_BYTES,
                 needed * BLOCK_BYTES

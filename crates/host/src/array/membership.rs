@@ -11,7 +11,7 @@ use super::drives::Presence;
 use super::epoch::{copies_of, has_lost_all};
 use super::mutation::{Invariant, holds};
 use super::opening::OpenError;
-use super::record::Record;
+use super::superblock::MemberSuperblock;
 use std::fmt;
 
 /// A drive of the array that is left out: the array has continued without it.
@@ -54,16 +54,17 @@ impl fmt::Display for Stale {
 }
 
 /// A drive and its latest superblock.
-pub(super) type Own<'r> = (usize, &'r Record);
+pub(super) type Own<'r> = (usize, &'r MemberSuperblock);
 
 /// The newest superblock of the history to continue.
 ///
 /// # Errors
 /// [`OpenError::Diverged`] if two histories may both hold acknowledged writes.
 pub(super) fn newest<'r>(all: &[Own<'r>]) -> Result<Option<Own<'r>>, OpenError> {
-    let latest = |some: &mut dyn Iterator<Item = Own<'r>>| some.max_by_key(|(_, record)| record.generation);
+    let latest =
+        |some: &mut dyn Iterator<Item = Own<'r>>| some.max_by_key(|(_, superblock)| superblock.generation);
     let Some(first) = latest(&mut all.iter().copied()) else { return Ok(None) };
-    let is_forked = all.iter().any(|&(_, record)| contradict(record, first.1));
+    let is_forked = all.iter().any(|&(_, superblock)| contradict(superblock, first.1));
     if !is_forked {
         return Ok(Some(first));
     }
@@ -71,7 +72,7 @@ pub(super) fn newest<'r>(all: &[Own<'r>]) -> Result<Option<Own<'r>>, OpenError> 
     // and its drive was absent at the next opening.
     let in_force: Vec<Own<'r>> = all.iter().copied().filter(|&own| is_in_force(own, all)).collect();
     let Some(newest) = latest(&mut in_force.iter().copied()) else { return Ok(Some(first)) };
-    let has_gone_elsewhere = |&(_, record): &Own<'r>| contradict(record, newest.1);
+    let has_gone_elsewhere = |&(_, superblock): &Own<'r>| contradict(superblock, newest.1);
     match in_force.iter().find(|own| has_gone_elsewhere(own)) {
         Some(&other) if holds(Invariant::DivergedIsRefused) => Err(diverged(newest, other, all)),
         _ => Ok(Some(newest)),
@@ -79,7 +80,7 @@ pub(super) fn newest<'r>(all: &[Own<'r>]) -> Result<Option<Own<'r>>, OpenError> 
 }
 
 /// True when neither superblock can be an ancestor of the other.
-fn contradict(a: &Record, b: &Record) -> bool {
+fn contradict(a: &MemberSuperblock, b: &MemberSuperblock) -> bool {
     if a.generation == b.generation {
         return (&a.presence, &a.ids) != (&b.presence, &b.ids);
     }
@@ -91,21 +92,22 @@ fn contradict(a: &Record, b: &Record) -> bool {
 }
 
 /// True unless a drive that a superblock counts on is known to lack it.
-fn is_in_force((drive, record): Own<'_>, all: &[Own<'_>]) -> bool {
+fn is_in_force((drive, superblock): Own<'_>, all: &[Own<'_>]) -> bool {
     let lacks = |&(other, own): &Own<'_>| {
         let member = own.member;
-        let is_counted = other != drive && counts_on(record, member) && record.ids[member] == own.own_id();
-        is_counted && (own.generation < record.generation || contradict(own, record))
+        let is_counted =
+            other != drive && counts_on(superblock, member) && superblock.ids[member] == own.own_id();
+        is_counted && (own.generation < superblock.generation || contradict(own, superblock))
     };
     !all.iter().any(lacks)
 }
 
-fn counts_on(record: &Record, member: DriveId) -> bool {
-    record.presence.get(member).is_some_and(|&presence| presence != Presence::Missing)
+fn counts_on(superblock: &MemberSuperblock, member: DriveId) -> bool {
+    superblock.presence.get(member).is_some_and(|&presence| presence != Presence::Missing)
 }
 
 fn diverged(newest: Own<'_>, other: Own<'_>, all: &[Own<'_>]) -> OpenError {
-    let of = |history: &Record| -> Vec<usize> {
+    let of = |history: &MemberSuperblock| -> Vec<usize> {
         let is_of_it = |&&(_, own): &&Own<'_>| !contradict(own, history) && is_member(history, own);
         all.iter().filter(is_of_it).map(|&(drive, _)| drive).collect()
     };
@@ -113,12 +115,12 @@ fn diverged(newest: Own<'_>, other: Own<'_>, all: &[Own<'_>]) -> OpenError {
     OpenError::Diverged { kept, others }
 }
 
-fn is_member(newest: &Record, own: &Record) -> bool {
+fn is_member(newest: &MemberSuperblock, own: &MemberSuperblock) -> bool {
     stale_cause(newest, own).is_none()
 }
 
 /// Why the drive with the superblock `own` is no member according to `newest`; None if it is one.
-pub(super) fn stale_cause(newest: &Record, own: &Record) -> Option<StaleCause> {
+pub(super) fn stale_cause(newest: &MemberSuperblock, own: &MemberSuperblock) -> Option<StaleCause> {
     let member = own.member;
     if newest.presence[member] == Presence::Missing {
         return Some(StaleCause::LeftOut);
@@ -136,16 +138,16 @@ pub(super) fn stale_cause(newest: &Record, own: &Record) -> Option<StaleCause> {
 
 /// True if the drives in sync according to this superblock hold every block: each group can do without the
 /// rest.
-pub(super) fn holds_all(record: &Record) -> bool {
+pub(super) fn holds_all(superblock: &MemberSuperblock) -> bool {
     let serves = |presence: &Presence| *presence == Presence::InSync;
-    if record.layout.is_mirrored() {
-        let serving: Vec<bool> = record.presence.iter().map(serves).collect();
-        return !has_lost_all(&serving, record.groups as usize, copies_of(record));
+    if superblock.layout.is_mirrored() {
+        let serving: Vec<bool> = superblock.presence.iter().map(serves).collect();
+        return !has_lost_all(&serving, superblock.groups as usize, copies_of(superblock));
     }
-    let spare = usize::from(record.layout.is_redundant());
-    let width = record.presence.len() / record.groups as usize;
+    let spare = usize::from(superblock.layout.is_redundant());
+    let width = superblock.presence.len() / superblock.groups as usize;
     let is_enough = |group: &[Presence]| group.iter().filter(|presence| !serves(presence)).count() <= spare;
-    record.presence.as_slice().chunks(width).all(is_enough)
+    superblock.presence.as_slice().chunks(width).all(is_enough)
 }
 
 /// True if the members `absent`, which the newest superblock counts on, could be opened elsewhere as the
@@ -153,7 +155,7 @@ pub(super) fn holds_all(record: &Record) -> bool {
 ///
 /// Otherwise any array opened elsewhere includes one of the drives here and will detect that the array has
 /// continued.
-pub(super) fn could_serve(newest: &Record, absent: &[DriveId]) -> bool {
+pub(super) fn could_serve(newest: &MemberSuperblock, absent: &[DriveId]) -> bool {
     let mut elsewhere = newest.clone();
     for member in elsewhere.presence.ids() {
         if !absent.contains(&member) {
@@ -171,10 +173,10 @@ mod tests {
     use tailcut_base::ids::Id;
 
     /// A member's superblock: its generation, the member states, and which members have been replaced.
-    fn own(member: u32, generation: u64, presence: [Presence; 4], replaced: &[u32]) -> Record {
+    fn own(member: u32, generation: u64, presence: [Presence; 4], replaced: &[u32]) -> MemberSuperblock {
         let id =
             |member: DriveId| MemberId::first(if replaced.contains(&member.get()) { 78 } else { 77 }, member);
-        Record {
+        MemberSuperblock {
             array: 77,
             generation,
             drive_blocks: 1000,
@@ -198,8 +200,8 @@ mod tests {
         numbers.map(DriveId::new)
     }
 
-    fn judge(records: &[Record]) -> Result<u64, OpenError> {
-        let all: Vec<Own<'_>> = records.iter().enumerate().collect();
+    fn judge(superblocks: &[MemberSuperblock]) -> Result<u64, OpenError> {
+        let all: Vec<Own<'_>> = superblocks.iter().enumerate().collect();
         newest(&all).map(|found| found.expect("there is one").1.generation)
     }
 
@@ -242,9 +244,10 @@ mod tests {
 
     #[test]
     fn a_drive_that_was_replaced_belongs_to_neither_half() {
-        let mut records = vec![own(0, 6, ONLY_0_2, &[3]), own(1, 9, ONLY_1_3, &[3])];
-        records.extend([own(2, 6, ONLY_0_2, &[3]), own(3, 9, ONLY_1_3, &[3]), own(3, 2, ALL, &[])]);
-        let OpenError::Diverged { kept, others } = judge(&records).expect_err("both may hold writes") else {
+        let mut superblocks = vec![own(0, 6, ONLY_0_2, &[3]), own(1, 9, ONLY_1_3, &[3])];
+        superblocks.extend([own(2, 6, ONLY_0_2, &[3]), own(3, 9, ONLY_1_3, &[3]), own(3, 2, ALL, &[])]);
+        let OpenError::Diverged { kept, others } = judge(&superblocks).expect_err("both may hold writes")
+        else {
             panic!("they have diverged")
         };
         let mut sides = [kept, others];
@@ -279,19 +282,19 @@ mod tests {
     fn one_drive_of_a_parity_group_cannot_serve_elsewhere() {
         assert!(!could_serve(&own(0, 9, ALL, &[]), &drives([1])));
         assert!(could_serve(&own(0, 9, ALL, &[]), &drives([1, 2, 3])));
-        let swan = Record { layout: LayoutKind::Swan5, groups: 2, ..own(0, 9, ALL, &[]) };
+        let swan = MemberSuperblock { layout: LayoutKind::Swan5, groups: 2, ..own(0, 9, ALL, &[]) };
         assert!(!could_serve(&swan, &drives([0, 1])), "a whole group, but none of the other");
         assert!(could_serve(&swan, &drives([0, 2])));
     }
 
     #[test]
     fn half_of_the_copies_can() {
-        let mut epochs = Record { layout: LayoutKind::Epochs, groups: 2, ..own(0, 9, ALL, &[]) };
+        let mut epochs = MemberSuperblock { layout: LayoutKind::Epochs, groups: 2, ..own(0, 9, ALL, &[]) };
         epochs.shape[2] = 2;
         assert!(could_serve(&epochs, &drives([1, 3])) || could_serve(&epochs, &drives([0, 1])));
         assert!(!could_serve(&epochs, &drives([3])));
         assert!(!could_serve(
-            &Record { presence: ONLY_0_2.into_iter().collect(), ..epochs.clone() },
+            &MemberSuperblock { presence: ONLY_0_2.into_iter().collect(), ..epochs.clone() },
             &drives([2])
         ));
     }

@@ -39,9 +39,9 @@ mod mutation;
 pub mod opening;
 pub mod raid;
 pub mod reads;
-pub mod record;
 pub mod requests;
 mod shape;
+pub mod superblock;
 pub mod token_scheduling;
 pub mod turns;
 
@@ -54,7 +54,7 @@ pub use layout::{Condition, Layout};
 pub use membership::{Stale, StaleCause};
 pub use opening::{Consent, FoundArray, OpenError, Opening};
 pub use reads::MOST_COPIES;
-pub use record::{MEMBERS_MAX, MemberId};
+pub use superblock::{MEMBERS_MAX, MemberId};
 
 use self::core::Core;
 use crate::Block;
@@ -125,7 +125,7 @@ impl<B: Block> Array<B> {
     /// accepts requests once [`Array::is_ready`]. Only the settings in `config` that can change between
     /// openings apply; the others are in the superblock.
     pub fn open(now: Time, config: &ArrayConfig, disks: &[Disk], found: &FoundArray) -> Array<B> {
-        let core = Core::opened(config, disks, &found.record);
+        let core = Core::opened(config, disks, &found.superblock);
         let mut array = Array::new(core, false);
         // The superblock must record the missing drives before recovery writes anything without them.
         array.is_recovery_due = true;
@@ -343,7 +343,7 @@ impl<B: Block> Array<B> {
             Owner::Layout(token) => {
                 with!(self, layout, core => layout.answered(now, core, token, answer));
             }
-            Owner::Record => self.core.record_answered(now, answer),
+            Owner::MemberSuperblock => self.core.record_answered(now, answer),
             Owner::Integrity(life) => self.core.drives.checksums_answered(now, life, answer),
             Owner::Epoch(epoch) => {
                 let core = &mut self.core;

@@ -4,8 +4,8 @@ use super::config::ArrayConfig;
 use super::drives::{Ask, Drives, Owner, Presence, Priority};
 use super::epoch::copies_of;
 use super::membership::{self, Own, Stale};
-use super::record::{FORMAT, MEMBERS_MAX, NoRecord, RECORD_BLOCKS, Record};
 use super::shape::impossible;
+use super::superblock::{FORMAT, MEMBERS_MAX, MemberSuperblock, NoSuperblock, SUPERBLOCK_BLOCKS};
 use super::{DriveId, numbers};
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
@@ -16,13 +16,13 @@ use tailcut_base::{Class, Op, Status, Time};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundArray {
     /// Its latest superblock; absent drives count as missing in it.
-    pub record: Record,
+    pub superblock: MemberSuperblock,
     /// For each member, the index of its drive among those given.
     pub order: IdVec<DriveId, Option<usize>>,
     /// Stale drives among those given: the array has continued without them.
     pub stale: Vec<Stale>,
     /// The newest superblock as it is on the drives.
-    pub(super) newest: Record,
+    pub(super) newest: MemberSuperblock,
     /// Members that lack the newest superblock, because power was lost during its write.
     pub(super) behind: Vec<DriveId>,
 }
@@ -30,7 +30,7 @@ pub struct FoundArray {
 impl FoundArray {
     /// `config` for this array: what is fixed when an array is created is as its superblock has it.
     pub fn as_created(&self, config: &ArrayConfig) -> ArrayConfig {
-        config.as_created(&self.record)
+        config.as_created(&self.superblock)
     }
 }
 
@@ -109,7 +109,7 @@ pub enum OpenError {
     },
     /// A superblock has a valid checksum but impossible content.
     #[error(
-        "the record on drive {drive} describes an array that cannot be ({why}): leave the drive out if the layout \
+        "the superblock on drive {drive} describes an array that cannot be ({why}): leave the drive out if the layout \
          can do without it, or restore its first blocks from a copy"
     )]
     Impossible {
@@ -180,7 +180,7 @@ fn list(stale: &[Stale]) -> String {
 pub struct Opening<B> {
     drives: Drives<B>,
     disks: Vec<Disk>,
-    records: Vec<Vec<Result<Record, NoRecord>>>,
+    superblocks: Vec<Vec<Result<MemberSuperblock, NoSuperblock>>>,
     pending: usize,
     consent: Consent,
 }
@@ -190,16 +190,16 @@ impl<B: Block> Opening<B> {
     pub fn new(now: Time, disks: &[Disk], consent: Consent) -> Opening<B> {
         let mut drives = Drives::new(disks, u32::MAX);
         for drive in drives.ids() {
-            for block in 0..RECORD_BLOCKS {
+            for block in 0..SUPERBLOCK_BLOCKS {
                 let class = Class::DEFAULT;
                 let data = Vec::new();
                 let ask = Ask { op: Op::Read, fua: false, fail_fast: false, class, block, blocks: 1, data };
                 drives.ask(now, drive, Priority::Read, Owner::Layout(0), ask);
             }
         }
-        let records = vec![Vec::new(); disks.len()];
-        let pending = disks.len() * RECORD_BLOCKS as usize;
-        Opening { drives, disks: disks.to_vec(), records, pending, consent }
+        let superblocks = vec![Vec::new(); disks.len()];
+        let pending = disks.len() * SUPERBLOCK_BLOCKS as usize;
+        Opening { drives, disks: disks.to_vec(), superblocks, pending, consent }
     }
 
     /// Requests to be submitted to the drives, which are numbered in the order given.
@@ -213,8 +213,8 @@ impl<B: Block> Opening<B> {
         self.pending -= 1;
         let bytes = answer.data.first().and_then(Block::decode).unwrap_or(&[]);
         let readable = answer.status == Status::Success && !bytes.is_empty();
-        let record = if readable { Record::decode(bytes) } else { Err(NoRecord::Damaged) };
-        self.records[drive.index()].push(record);
+        let superblock = if readable { MemberSuperblock::decode(bytes) } else { Err(NoSuperblock::Damaged) };
+        self.superblocks[drive.index()].push(superblock);
     }
 
     /// The array found, once every drive has answered.
@@ -233,35 +233,36 @@ impl<B: Block> Opening<B> {
     /// The identity of each drive's array, once every drive has answered; None if its superblocks are
     /// unreadable.
     pub fn arrays(&self) -> Vec<Option<u128>> {
-        let array =
-            |records: &Vec<Result<Record, NoRecord>>| records.iter().flatten().next().map(|r| r.array);
-        self.records.iter().map(array).collect()
+        let array = |superblocks: &Vec<Result<MemberSuperblock, NoSuperblock>>| {
+            superblocks.iter().flatten().next().map(|r| r.array)
+        };
+        self.superblocks.iter().map(array).collect()
     }
 
     fn judge(&self) -> Result<FoundArray, OpenError> {
         let mut latest: Vec<Own<'_>> = Vec::new();
-        for (drive, records) in self.records.iter().enumerate() {
-            if let Some(record) = self.latest_of(drive, records)? {
-                latest.push((drive, record));
+        for (drive, superblocks) in self.superblocks.iter().enumerate() {
+            if let Some(superblock) = self.latest_of(drive, superblocks)? {
+                latest.push((drive, superblock));
             }
         }
         let Some(&(first, newest)) = latest.first() else {
             return Err(OpenError::NoArray(self.disks.len()));
         };
-        for &(second, record) in &latest {
-            if record.array != newest.array {
-                let (first_array, second_array) = (newest.array, record.array);
+        for &(second, superblock) in &latest {
+            if superblock.array != newest.array {
+                let (first_array, second_array) = (newest.array, superblock.array);
                 return Err(OpenError::Mixed { first, second, first_array, second_array });
             }
-            if record.presence.len() > MEMBERS_MAX {
-                return Err(OpenError::TooMany { members: record.presence.len() });
+            if superblock.presence.len() > MEMBERS_MAX {
+                return Err(OpenError::TooMany { members: superblock.presence.len() });
             }
-            let (members, others) = (record.presence.len(), newest.presence.len());
+            let (members, others) = (superblock.presence.len(), newest.presence.len());
             if members != others {
                 let why = format!("it has {members} drives, and that of drive {first} has {others}");
                 return Err(OpenError::Impossible { drive: second, why });
             }
-            if let Some(what) = record.fixed_difference(newest) {
+            if let Some(what) = superblock.fixed_difference(newest) {
                 let why = format!("its {what} is not that of drive {first}, though they are of one array");
                 return Err(OpenError::Impossible { drive: second, why });
             }
@@ -277,60 +278,61 @@ impl<B: Block> Opening<B> {
     fn latest_of<'r>(
         &self,
         drive: usize,
-        records: &'r [Result<Record, NoRecord>],
-    ) -> Result<Option<&'r Record>, OpenError> {
-        let newest = records.iter().flatten().max_by_key(|record| record.generation);
-        for record in records {
+        superblocks: &'r [Result<MemberSuperblock, NoSuperblock>],
+    ) -> Result<Option<&'r MemberSuperblock>, OpenError> {
+        let newest = superblocks.iter().flatten().max_by_key(|superblock| superblock.generation);
+        for superblock in superblocks {
             // A damaged checksum can look like an earlier format.
-            if let Err(NoRecord::Format(format)) = record
+            if let Err(NoSuperblock::Format(format)) = superblock
                 && (*format > FORMAT || newest.is_none())
             {
                 return Err(OpenError::Format { drive, format: *format });
             }
         }
-        let is_foreign = records.iter().any(|record| matches!(record, Err(NoRecord::Foreign)));
+        let is_foreign =
+            superblocks.iter().any(|superblock| matches!(superblock, Err(NoSuperblock::Foreign)));
         match newest {
             None if is_foreign => Err(OpenError::Foreign { drive }),
             newest => Ok(newest),
         }
     }
 
-    fn assemble(&self, newest: &Record, latest: &[Own<'_>]) -> Result<FoundArray, OpenError> {
+    fn assemble(&self, newest: &MemberSuperblock, latest: &[Own<'_>]) -> Result<FoundArray, OpenError> {
         let mut order: IdVec<DriveId, Option<usize>> = IdVec::filled(newest.presence.len(), None);
         let (mut stale, mut behind) = (Vec::new(), Vec::new());
-        for &(drive, record) in latest {
-            let member = record.member;
-            if let Some(cause) = membership::stale_cause(newest, record) {
-                stale.push(Stale { drive, member: record.member, cause });
+        for &(drive, superblock) in latest {
+            let member = superblock.member;
+            if let Some(cause) = membership::stale_cause(newest, superblock) {
+                stale.push(Stale { drive, member: superblock.member, cause });
                 continue;
             }
             if let Some(first) = order[member] {
-                return Err(OpenError::Twice { first, second: drive, member: record.member });
+                return Err(OpenError::Twice { first, second: drive, member: superblock.member });
             }
             let (blocks, needed) = (self.disks[drive].blocks, newest.drive_blocks);
             if blocks < needed {
                 return Err(OpenError::TooSmall { drive, blocks, needed });
             }
             order[member] = Some(drive);
-            if record.generation < newest.generation {
+            if superblock.generation < newest.generation {
                 behind.push(member);
             }
         }
-        let mut record = newest.clone();
-        for member in record.ids.ids() {
+        let mut superblock = newest.clone();
+        for member in superblock.ids.ids() {
             if order[member].is_none() {
-                record.presence[member] = Presence::Missing;
+                superblock.presence[member] = Presence::Missing;
             }
         }
-        enough(&record, &stale)?;
+        enough(&superblock, &stale)?;
         self.is_alone(newest, &order, &stale)?;
-        Ok(FoundArray { record, order, stale, newest: newest.clone(), behind })
+        Ok(FoundArray { superblock, order, stale, newest: newest.clone(), behind })
     }
 
     /// An error if the missing members could be in use elsewhere, unless the operator has ruled that out.
     fn is_alone(
         &self,
-        newest: &Record,
+        newest: &MemberSuperblock,
         order: &IdVec<DriveId, Option<usize>>,
         stale: &[Stale],
     ) -> Result<(), OpenError> {
@@ -346,16 +348,16 @@ impl<B: Block> Opening<B> {
 }
 
 /// An error if some group cannot do without its missing members.
-fn enough(record: &Record, stale: &[Stale]) -> Result<(), OpenError> {
-    if membership::holds_all(record) {
+fn enough(superblock: &MemberSuperblock, stale: &[Stale]) -> Result<(), OpenError> {
+    if membership::holds_all(superblock) {
         return Ok(());
     }
-    let layout = record.layout;
+    let layout = superblock.layout;
     let spare = match layout.is_mirrored() {
-        true => copies_of(record) - 1,
+        true => copies_of(superblock) - 1,
         false => usize::from(layout.is_redundant()),
     };
-    let is_missing = |&member: &DriveId| record.presence[member] != Presence::InSync;
-    let missing = record.presence.ids().filter(is_missing).collect();
+    let is_missing = |&member: &DriveId| superblock.presence[member] != Presence::InSync;
+    let missing = superblock.presence.ids().filter(is_missing).collect();
     Err(OpenError::TooFew { missing, layout: layout.to_string(), spare, stale: stale.to_vec() })
 }

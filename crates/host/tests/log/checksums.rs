@@ -5,7 +5,7 @@ use crate::harness::{Harness, LAYOUTS, cases, config};
 use tailcut_base::{Op, Status};
 use tailcut_host::array::LayoutKind;
 use tailcut_host::array::log::BlockChecksums;
-use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::{Block, Bytes, Mirror};
 
 /// A full array that has collected garbage, with all data durable.
@@ -28,7 +28,7 @@ fn full(layout: LayoutKind, groups: u32, width: u32, seed: u64, checksums: Block
 fn spoil(harness: &mut Harness, drive: usize, one_of: u64) -> u64 {
     let written = harness.machines[drive].written();
     let (mut spoilt, first) = (0, harness.random.below(one_of));
-    for block in written.into_iter().filter(|block| *block >= RECORD_BLOCKS && block % one_of == first) {
+    for block in written.into_iter().filter(|block| *block >= SUPERBLOCK_BLOCKS && block % one_of == first) {
         harness.machines[drive].spoil(block);
         spoilt += 1;
     }

@@ -4,7 +4,7 @@
 use crate::harness::{Harness, config};
 use tailcut_base::{Op, Status};
 use tailcut_host::array::LayoutKind;
-use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::{Block, Bytes, Mirror};
 
 /// Reads all blocks as a reader with checksums; returns how many were corrupt, and how many in both copies.
@@ -38,7 +38,7 @@ fn a_wrong_block_is_computed_from_its_stripe_and_rewritten() {
         }
         harness.flush();
         harness.rest();
-        for block in harness.machines[0].written().into_iter().filter(|&block| block >= RECORD_BLOCKS) {
+        for block in harness.machines[0].written().into_iter().filter(|&block| block >= SUPERBLOCK_BLOCKS) {
             harness.machines[0].spoil(block);
         }
         let (wrong, lost) = read_all(&mut harness);

@@ -5,7 +5,7 @@ use crate::harness::{Harness, LAYOUTS, cases, config, disk};
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Status};
 use tailcut_host::array::DriveId;
-use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::array::{Condition, LayoutKind, MemberId};
 
 const REDUNDANT: [(LayoutKind, u32, u32); 4] = [
@@ -310,7 +310,7 @@ fn a_scrub_looks_at_everything() {
         let mut harness = loaded(layout, groups, width, 6);
         harness.rest();
         for block in harness.machines[0].written() {
-            if block >= RECORD_BLOCKS {
+            if block >= SUPERBLOCK_BLOCKS {
                 harness.machines[0].spoil(block);
             }
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
-use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::{Block, Bytes, Disk, Request, Response};
 
 /// A drive.
@@ -197,7 +197,7 @@ impl Machine {
 
 /// True for writes, trims and flushes, except superblock writes, and for reads by collection.
 pub fn is_heavy(request: &Request<Bytes>) -> bool {
-    let is_record = request.op == Op::Write && request.block < RECORD_BLOCKS;
+    let is_record = request.op == Op::Write && request.block < SUPERBLOCK_BLOCKS;
     !is_light(request) && !is_record
 }
 

@@ -1,6 +1,6 @@
-//! The device's thread: it runs a [`Drive`] for the queue pairs of all lanes.
+//! The device's thread: it runs a [`Drive`] for the queue pairs of all queues.
 //!
-//! It posts completions. It wakes only a lane's completion thread, and only where the strategy wants
+//! It posts completions. It wakes only a queue's completion thread, and only where the strategy wants
 //! interrupts: a wakeup across cores would delay the completions of all other requests
 //! (`docs/decisions/waiting-in-user-space.md`). Any drive can be put behind it.
 

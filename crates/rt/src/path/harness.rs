@@ -1,8 +1,8 @@
-//! The benchmark of a path: assembles threads, lanes and a device, and measures them.
+//! The benchmark of a path: assembles threads, queues and a device, and measures them.
 
 use super::control::{BenchControl, Length, Meter};
+use super::core_queue::CoreQueue;
 use super::device::{Device, Rest};
-use super::lane::Lane;
 use super::pair::queue_pair;
 use super::placement::{self, Usage};
 use super::plan::{Plan, Poller, Watch};
@@ -34,13 +34,13 @@ pub struct Harness {
     pub plan: Plan,
     /// The threads that submit requests.
     pub submitters: Submitters,
-    /// Cores of submitting threads; each has a lane. A reaper uses the first.
+    /// Cores of submitting threads; each has a queue. A reaper uses the first.
     pub cores: Vec<usize>,
     /// The core of the device, which should not be one of `cores`.
     pub device_core: usize,
     /// How the device waits when it is idle.
     pub rest: Rest,
-    /// Queue depth of a lane at the device.
+    /// Queue depth of a queue at the device.
     pub depth: u32,
     /// How long before its completion a request is announced.
     pub window: Nanos,
@@ -79,7 +79,7 @@ pub struct Outcome {
 struct Run<'a> {
     harness: &'a Harness,
     control: BenchControl,
-    lanes: Vec<Lane>,
+    queues: Vec<CoreQueue>,
     /// Stops the threads that poll for others.
     stop: AtomicBool,
 }
@@ -103,11 +103,11 @@ impl Harness {
         let rings = self.plan.watch == Watch::Notifier;
         let (hosts, ends): (Vec<_>, Vec<_>) =
             slots.iter().map(|_| queue_pair(self.depth as usize, rings, event.clone())).unzip();
-        let lane = |(host, &slots): (_, &u32)| Lane::new(self.plan, slots, self.depth, host);
+        let queue = |(host, &slots): (_, &u32)| CoreQueue::new(self.plan, slots, self.depth, host);
         let run = Run {
             harness: self,
             control: BenchControl::new(clock, length, self.threads(&slots)),
-            lanes: hosts.into_iter().zip(&slots).map(lane).collect(),
+            queues: hosts.into_iter().zip(&slots).map(queue).collect(),
             stop: AtomicBool::new(false),
         };
         let mut device = Device::new(drive, ends, event.clone(), clock, self.window);
@@ -139,13 +139,13 @@ impl Harness {
         }
     }
 
-    /// Number of slots of each lane.
+    /// Number of slots of each queue.
     fn slots(&self) -> Vec<u32> {
         match self.submitters {
             Submitters::Reaper(depth) => vec![depth],
             Submitters::Threads(threads) => {
-                let lanes = (self.cores.len() as u32).min(threads);
-                (0..lanes).map(|lane| (threads - lane).div_ceil(lanes)).collect()
+                let queues = (self.cores.len() as u32).min(threads);
+                (0..queues).map(|queue| (threads - queue).div_ceil(queues)).collect()
             }
         }
     }
@@ -162,21 +162,21 @@ impl Harness {
 
 impl Run<'_> {
     fn go<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, slots: &[u32]) -> Outcome {
-        let lanes = || self.lanes.iter().zip(&self.harness.cores);
+        let queues = || self.queues.iter().zip(&self.harness.cores);
         let watchers: Vec<_> =
-            lanes().map(|(lane, &core)| scope.spawn(move || self.watch(lane, core))).collect();
+            queues().map(|(queue, &core)| scope.spawn(move || self.watch(queue, core))).collect();
         let mut submitters = Vec::new();
-        for ((lane, &core), &slots) in lanes().zip(slots) {
+        for ((queue, &core), &slots) in queues().zip(slots) {
             let control = &self.control;
             match self.harness.submitters {
                 Submitters::Reaper(_) => submitters.push(scope.spawn(move || {
                     self.harness.settle(core, Part::Waiting);
-                    submitter::reap(lane, control, slots)
+                    submitter::reap(queue, control, slots)
                 })),
                 Submitters::Threads(_) => submitters.extend((0..slots).map(|slot| {
                     scope.spawn(move || {
                         self.harness.settle(core, Part::Waiting);
-                        submitter::ask(lane, control, slot)
+                        submitter::ask(queue, control, slot)
                     })
                 })),
             }
@@ -186,7 +186,7 @@ impl Run<'_> {
             submitters.into_iter().map(|thread| thread.join().expect(FAILED)).collect();
         let elapsed = self.control.clock().now().since(begun);
         self.stop.store(true, Ordering::Release);
-        self.lanes.iter().for_each(|lane| _ = lane.event().wake());
+        self.queues.iter().for_each(|queue| _ = queue.event().wake());
         let watched = watchers.into_iter().map(|thread| thread.join().expect(FAILED));
         self.outcome(elapsed, &submitters, watched.fold(Usage::default(), Usage::and))
     }
@@ -200,12 +200,12 @@ impl Run<'_> {
         Outcome { elapsed, latency, usage: asked.and(watched), idle, wakes: 0 }
     }
 
-    fn watch(&self, lane: &Lane, core: usize) -> Usage {
+    fn watch(&self, queue: &CoreQueue, core: usize) -> Usage {
         let is_idle = self.harness.plan.watch == Watch::Poller(Poller::Idle);
         self.harness.settle(core, if is_idle { Part::IdlePoller } else { Part::Waiting });
         self.control.wait_for_start();
         let mut meter = Meter::default();
-        watch(lane, self.control.clock(), &self.stop, || meter.sample(&self.control));
+        watch(queue, self.control.clock(), &self.stop, || meter.sample(&self.control));
         meter.used()
     }
 }

@@ -4,20 +4,20 @@
 //! cores. This module has the threads:
 //!
 //! * [`submitter`]: threads that submit requests, one at a time or many;
-//! * [`lane`]: the state shared by the threads of one core, and the work of each on its way in and out;
+//! * [`core_queue`]: the state shared by the threads of one core, and the work of each on its way in and out;
 //! * [`watch`]: threads that poll for completions of others: woken by the device, on a timer, or at idle
 //!   priority;
-//! * [`pair`]: the queue pair between a lane and the device; [`wake_event`]: sleeping until another thread
+//! * [`pair`]: the queue pair between a queue and the device; [`wake_event`]: sleeping until another thread
 //!   posts work;
 //! * [`device`]: the device's thread, which runs any [`Drive`](crate::Drive); [`fixed`] is one;
 //! * [`plan`]: how threads implement a strategy, and which strategies are refused;
 //! * [`harness`]: the benchmark over all of these, timed by [`control`]; [`placement`]: cores and priorities.
 
 pub mod control;
+pub mod core_queue;
 pub mod device;
 pub mod fixed;
 pub mod harness;
-pub mod lane;
 pub mod pair;
 pub mod placement;
 pub mod plan;

@@ -1,7 +1,7 @@
 //! A queue pair in shared memory, between the threads of one core and a device.
 //!
 //! Two rings, each with one writer and one reader (the host's side is used by the holder of its
-//! [`Lane`](super::lane::Lane)), a count of completion entries that any thread may read without taking them,
+//! [`CoreQueue`](super::core_queue::CoreQueue)), a count of completion entries that any thread may read without taking them,
 //! and an event for each side. The device wakes a thread for entries only where the strategy wants
 //! interrupts.
 

@@ -1,7 +1,7 @@
 //! Submitting threads: those that wait for each read, and those that keep many reads in flight.
 
 use super::control::{BenchControl, Meter};
-use super::lane::{Lane, PendingWakeups};
+use super::core_queue::{CoreQueue, PendingWakeups};
 use super::placement::Usage;
 use super::sync::pause;
 use tailcut_base::histogram::LatencyHistogram;
@@ -23,7 +23,7 @@ pub struct Share {
 const BLOCKS: u64 = 1 << 10;
 
 /// A thread with one slot: reads block after block, and waits for each.
-pub fn ask(lane: &Lane, control: &BenchControl, slot: RequestId) -> Share {
+pub fn ask(queue: &CoreQueue, control: &BenchControl, slot: RequestId) -> Share {
     let (clock, mut told, mut data) = (control.clock(), PendingWakeups::default(), Vec::new());
     let (mut share, mut meter) = (Share::default(), Meter::default());
     let mut blocks = Stream::new(u64::from(slot), "blocks");
@@ -33,9 +33,9 @@ pub fn ask(lane: &Lane, control: &BenchControl, slot: RequestId) -> Share {
         meter.sample(control);
         let counts = control.counts();
         let begun = clock.now();
-        lane.enter(begun, slot, read(slot, blocks.below(BLOCKS), data), &mut told);
-        lane.wait(|| clock.now(), slot, &mut told);
-        let response = lane.leave(clock.now(), slot, &mut told);
+        queue.enter(begun, slot, read(slot, blocks.below(BLOCKS), data), &mut told);
+        queue.wait(|| clock.now(), slot, &mut told);
+        let response = queue.leave(clock.now(), slot, &mut told);
         data = checked(response, slot);
         if counts {
             share.latency.record(clock.now().since(begun));
@@ -47,7 +47,7 @@ pub fn ask(lane: &Lane, control: &BenchControl, slot: RequestId) -> Share {
 }
 
 /// A reaper: keeps all of its `slots` slots in flight, and never sleeps.
-pub fn reap(lane: &Lane, control: &BenchControl, slots: u32) -> Share {
+pub fn reap(queue: &CoreQueue, control: &BenchControl, slots: u32) -> Share {
     let (clock, mut told, mut meter) = (control.clock(), PendingWakeups::default(), Meter::default());
     let mut reaper = Reaper::new(slots);
     let mut answers = Vec::with_capacity(slots as usize);
@@ -56,10 +56,10 @@ pub fn reap(lane: &Lane, control: &BenchControl, slots: u32) -> Share {
         meter.sample(control);
         let now = clock.now();
         if reaper.may_ask(control) {
-            lane.enter_many(now, std::iter::from_fn(|| reaper.ask(control, now)), &mut told);
+            queue.enter_many(now, std::iter::from_fn(|| reaper.ask(control, now)), &mut told);
         }
-        if lane.has_news() {
-            lane.reap(clock.now(), &mut answers, &mut told);
+        if queue.has_news() {
+            queue.reap(clock.now(), &mut answers, &mut told);
             let ended = clock.now();
             answers.drain(..).for_each(|answer| reaper.answered(ended, answer));
         } else {

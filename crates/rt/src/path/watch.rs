@@ -1,9 +1,9 @@
 //! Threads that poll for completions of others: the completion thread, which the device wakes, and poll
 //! threads.
 //!
-//! Each belongs to a lane and runs on its core, so that a thread it wakes runs on the core where it slept.
+//! Each belongs to a queue and runs on its core, so that a thread it wakes runs on the core where it slept.
 
-use super::lane::{Lane, PendingWakeups};
+use super::core_queue::{CoreQueue, PendingWakeups};
 use super::placement;
 use super::plan::{Poller, Watch};
 use super::sync::pause;
@@ -11,53 +11,59 @@ use crate::clock::Clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::Nanos;
 
-/// Runs the polling thread that the lane's plan specifies, until `stop`; then the lane's event has to be
+/// Runs the polling thread that the queue's plan specifies, until `stop`; then the queue's event has to be
 /// woken once more. Calls `on_look` on each poll.
-pub fn watch(lane: &Lane, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()) {
-    match lane.plan().watch {
+pub fn watch(queue: &CoreQueue, clock: Clock, stop: &AtomicBool, on_look: impl FnMut()) {
+    match queue.plan().watch {
         Watch::Nobody => {}
-        Watch::Notifier => notify(lane, clock, stop, on_look),
-        Watch::Poller(Poller::Timer(period)) => poll_on_timer(lane, clock, period, stop, on_look),
-        Watch::Poller(Poller::Idle) => poll_when_idle(lane, clock, stop, on_look),
+        Watch::Notifier => notify(queue, clock, stop, on_look),
+        Watch::Poller(Poller::Timer(period)) => poll_on_timer(queue, clock, period, stop, on_look),
+        Watch::Poller(Poller::Idle) => poll_when_idle(queue, clock, stop, on_look),
     }
 }
 
 /// Sleeps until the device has posted entries that have not been served.
-fn notify(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
+fn notify(queue: &CoreQueue, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
     let mut told = PendingWakeups::default();
     while !stop.load(Ordering::Acquire) {
-        lane.event().wait_for(|| lane.has_news() || stop.load(Ordering::Acquire));
+        queue.event().wait_for(|| queue.has_news() || stop.load(Ordering::Acquire));
         on_look();
-        cycle(lane, clock, &mut told);
+        cycle(queue, clock, &mut told);
     }
 }
 
 /// "After a single poll cycle, the poll thread releases the CPU" (Shin 2017, section 3.3.4).
-fn poll_on_timer(lane: &Lane, clock: Clock, period: Nanos, stop: &AtomicBool, mut on_look: impl FnMut()) {
+fn poll_on_timer(
+    queue: &CoreQueue,
+    clock: Clock,
+    period: Nanos,
+    stop: &AtomicBool,
+    mut on_look: impl FnMut(),
+) {
     let mut told = PendingWakeups::default();
     while !stop.load(Ordering::Acquire) {
         placement::sleep(period);
         on_look();
-        if lane.has_news() {
-            cycle(lane, clock, &mut told);
+        if queue.has_news() {
+            cycle(queue, clock, &mut told);
         }
     }
 }
 
 /// Serves the completions found at first, or until none is left, as the plan specifies.
-fn cycle(lane: &Lane, clock: Clock, told: &mut PendingWakeups) {
-    let found = lane.news().max(1);
-    while lane.serve(clock.now(), found, told) != 0 && lane.plan().until_empty {}
+fn cycle(queue: &CoreQueue, clock: Clock, told: &mut PendingWakeups) {
+    let found = queue.news().max(1);
+    while queue.serve(clock.now(), found, told) != 0 && queue.plan().until_empty {}
 }
 
 /// Serves one completion at a time: a thread that it wakes preempts it, and a second completion that it holds
 /// would be delayed until the core is idle.
-fn poll_when_idle(lane: &Lane, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
+fn poll_when_idle(queue: &CoreQueue, clock: Clock, stop: &AtomicBool, mut on_look: impl FnMut()) {
     let mut told = PendingWakeups::default();
     while !stop.load(Ordering::Acquire) {
         on_look();
-        if lane.has_news() {
-            lane.serve(clock.now(), 1, &mut told);
+        if queue.has_news() {
+            queue.serve(clock.now(), 1, &mut told);
         }
         pause();
     }

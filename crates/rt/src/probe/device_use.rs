@@ -10,7 +10,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use tailcut_host::BLOCK_BYTES;
-use tailcut_host::array::record::{RECORD_BLOCKS, Record};
+use tailcut_host::array::superblock::{MemberSuperblock, SUPERBLOCK_BLOCKS};
 
 /// Content and users of a file or block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -232,9 +232,9 @@ fn signatures_at_end(end: &[u8], bytes: u64) -> Vec<String> {
 
 /// Tailcut's own content. A superblock of another version or with a wrong checksum counts as well.
 fn own(beginning: &[u8]) -> Vec<(Own, String)> {
-    let blocks = || beginning.chunks_exact(BLOCK_BYTES as usize).take(RECORD_BLOCKS.max(2) as usize);
+    let blocks = || beginning.chunks_exact(BLOCK_BYTES as usize).take(SUPERBLOCK_BLOCKS.max(2) as usize);
     let mut own = Vec::new();
-    if let Some(record) = blocks().filter_map(|block| Record::decode(block).ok()).next() {
+    if let Some(record) = blocks().filter_map(|block| MemberSuperblock::decode(block).ok()).next() {
         let name = format!("drive {} of a tailcut array of {}", record.member, record.presence.len());
         own.push((Own::Member, name));
     } else if blocks().any(|block| block.starts_with(MEMBER)) {

@@ -7,8 +7,8 @@
 
 mod sync;
 
-#[path = "../../src/path/lane.rs"]
-mod lane;
+#[path = "../../src/path/core_queue.rs"]
+mod core_queue;
 #[path = "../../src/path/pair.rs"]
 mod pair;
 #[path = "../../src/path/plan.rs"]
@@ -16,7 +16,7 @@ mod plan;
 #[path = "../../src/path/wake_event.rs"]
 mod wake_event;
 
-use lane::{Lane, PendingWakeups};
+use core_queue::{CoreQueue, PendingWakeups};
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 use pair::{CompletionEntry, DeviceEnd, queue_pair};
@@ -66,7 +66,7 @@ fn looking_before_arming_loses_one() {
     assert!(loses_a_wake_up(Invariant::ArmsBeforeItLooks, a_wake_up));
 }
 
-/// Threads of one lane read a block each from a device that sleeps between requests.
+/// Threads of one queue read a block each from a device that sleeps between requests.
 #[derive(Clone, Copy)]
 struct Scene {
     strategy: &'static str,
@@ -90,23 +90,23 @@ impl Scene {
         let plan = Plan::of(&strategy, Poller::Idle).expect("it can be carried out");
         let event = Arc::new(WakeEvent::default());
         let (host, device) = queue_pair(self.depth as usize, strategy.interrupts, event.clone());
-        let lane = Arc::new(Lane::new(plan, self.threads, self.depth, host));
+        let queue = Arc::new(CoreQueue::new(plan, self.threads, self.depth, host));
         let stop = Arc::new(AtomicU32::new(0));
         let mut threads = vec![thread::spawn(move || self.serve(device, &event))];
         for slot in 1..self.threads {
-            let lane = lane.clone();
-            threads.push(thread::spawn(move || ask(&lane, slot)));
+            let queue = queue.clone();
+            threads.push(thread::spawn(move || ask(&queue, slot)));
         }
         let watcher = strategy.interrupts.then(|| {
-            let (lane, stop) = (lane.clone(), stop.clone());
-            thread::spawn(move || notify(&lane, &stop))
+            let (queue, stop) = (queue.clone(), stop.clone());
+            thread::spawn(move || notify(&queue, &stop))
         });
-        ask(&lane, 0);
+        ask(&queue, 0);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         stop.store(1, Ordering::Release);
-        lane.event().wake();
+        queue.event().wake();
         watcher.into_iter().for_each(|thread| thread.join().unwrap());
-        assert!(!lane.has_news(), "everything that was posted has been served");
+        assert!(!queue.has_news(), "everything that was posted has been served");
     }
 
     /// The device: completes each request with its block, and sleeps when there is none.
@@ -129,16 +129,16 @@ impl Scene {
 
 /// The completion thread. A poll thread differs only in that it polls without a wakeup, so it is not
 /// modelled.
-fn notify(lane: &Lane, stop: &AtomicU32) {
+fn notify(queue: &CoreQueue, stop: &AtomicU32) {
     let mut told = PendingWakeups::default();
     let is_over = || stop.load(Ordering::Acquire) != 0;
     while !is_over() {
-        lane.event().wait_for(|| lane.has_news() || is_over());
-        lane.serve(Time(2), 1, &mut told);
+        queue.event().wait_for(|| queue.has_news() || is_over());
+        queue.serve(Time(2), 1, &mut told);
     }
 }
 
-fn ask(lane: &Lane, slot: u32) {
+fn ask(queue: &CoreQueue, slot: u32) {
     let mut told = PendingWakeups::default();
     let (class, fua, fail_fast, block) = (Class::DEFAULT, false, false, 100 + u64::from(slot));
     let data: Vec<Bytes> = Vec::new();
@@ -153,9 +153,9 @@ fn ask(lane: &Lane, slot: u32) {
         blocks: 1,
         data,
     };
-    lane.enter(Time(1), slot, request, &mut told);
-    lane.wait(|| Time(2), slot, &mut told);
-    let response = lane.leave(Time(3), slot, &mut told);
+    queue.enter(Time(1), slot, request, &mut told);
+    queue.wait(|| Time(2), slot, &mut told);
+    let response = queue.leave(Time(3), slot, &mut told);
     assert_eq!((response.id, response.busy_for), (slot, Nanos(block)), "each thread gets its own answer");
 }
 

@@ -133,7 +133,7 @@ impl Configure for EpochConfig {
         );
         visit.flag(
             "descriptors_always",
-            "Write descriptors also where the array keeps no record, for timing.",
+            "Write descriptors also where the array keeps no superblock, for timing.",
             &mut self.descriptors_always,
         );
         whole_blocks(visit, "chunk", self.chunk);

@@ -56,7 +56,7 @@ use super::drives::{Answered, Presence};
 use super::layout::{Condition, Layout};
 use super::raid::ScrubReport;
 use super::reads::ReadResult;
-use super::record::{RECORD_BLOCKS, Record};
+use super::superblock::{MemberSuperblock, SUPERBLOCK_BLOCKS};
 use super::token_scheduling::{EpochFigures, StageTimes, TokenRotation};
 use crate::Block;
 use crate::array::{DriveId, numbers};
@@ -124,15 +124,15 @@ impl<B: Block> Epochs<B> {
         let slots = ring::slots_for(config.cache_blocks());
         let mut made = [config.chunk_blocks(), slots, u64::from(config.copies)];
         let (mut array, mut version) = (0, 0);
-        if let Some(record) = core.record() {
-            array = record.array;
+        if let Some(superblock) = core.superblock() {
+            array = superblock.array;
             // Versions of each run of the array are higher than those of earlier runs.
-            version = (record.generation + 1) << 32;
+            version = (superblock.generation + 1) << 32;
             if is_new {
-                record.shape[..3].copy_from_slice(&made);
+                superblock.shape[..3].copy_from_slice(&made);
             } else {
-                made.copy_from_slice(&record.shape[..3]);
-                made[2] = copies_of(record) as u64;
+                made.copy_from_slice(&superblock.shape[..3]);
+                made[2] = copies_of(superblock) as u64;
             }
         }
         let (usable, groups) = (core.usable(), core.config.groups);
@@ -230,8 +230,8 @@ impl<B: Block> Epochs<B> {
 }
 
 /// Number of copies in an array with this superblock.
-pub(super) fn copies_of(record: &Record) -> usize {
-    config::copies_in(record.shape[2]) as usize
+pub(super) fn copies_of(superblock: &MemberSuperblock) -> usize {
+    config::copies_in(superblock.shape[2]) as usize
 }
 
 /// A conflict with drives of these sizes: the key, and a message with the valid range.
@@ -242,11 +242,11 @@ pub(super) fn validation_error(config: &ArrayConfig, disks: &[Disk]) -> Option<(
         return Some(("drives", message));
     }
     let slots = ring::slots_for(config.epoch.cache_blocks());
-    let needed = RECORD_BLOCKS + slots + u64::from(config.epoch.copies) * config.epoch.chunk_blocks();
+    let needed = SUPERBLOCK_BLOCKS + slots + u64::from(config.epoch.copies) * config.epoch.chunk_blocks();
     (blocks < needed).then(|| {
         let (slots, chunk) = (slots * BLOCK_BYTES, config.epoch.chunk);
         let message = format!(
-            "the smallest drive has {} bytes, and {} are needed for the record, {slots} bytes of descriptors \
+            "the smallest drive has {} bytes, and {} are needed for the superblock, {slots} bytes of descriptors \
              (epoch.cache) and {} chunks of {chunk} bytes (epoch.chunk): make these smaller, or the drives larger",
             blocks * BLOCK_BYTES,
             needed * BLOCK_BYTES,

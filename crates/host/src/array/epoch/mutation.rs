@@ -15,7 +15,7 @@ tailcut_base::invariants! {
         ListEverywhere,
         /// A slot of descriptors is used again only when all copies of what it lists agree.
         ListedUntilAgreed,
-        /// What was written without a drive stays listed until the record says that it is missing.
+        /// What was written without a drive stays listed until the superblock says that it is missing.
         RecordFirst,
         /// After a power cut copies that differ are made equal.
         Reconcile,

@@ -10,7 +10,7 @@ pub use regions::Region;
 
 use super::config::LogConfig;
 use crate::array::config::ArrayConfig;
-use crate::array::record::RECORD_BLOCKS;
+use crate::array::superblock::SUPERBLOCK_BLOCKS;
 use crate::array::{Column, DriveId, GroupId, RGroups};
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::ids::Id;
@@ -166,7 +166,7 @@ impl Geometry {
     fn size(&mut self, end: u64, spare: u32) {
         // If the erase blocks of the drives are as large as segments, or segments are several of them, a
         // trimmed segment frees whole ones.
-        self.first = (RECORD_BLOCKS + 2 * self.region_blocks).next_multiple_of(u64::from(self.segment));
+        self.first = (SUPERBLOCK_BLOCKS + 2 * self.region_blocks).next_multiple_of(u64::from(self.segment));
         self.rows = (end.saturating_sub(self.first) / u64::from(self.segment)) as u32;
         let usable = u64::from(self.rows.saturating_sub(RESERVE + 2)) * u64::from(self.groups);
         let filled = usable * u64::from(self.user_positions());

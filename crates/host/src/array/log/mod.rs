@@ -132,7 +132,7 @@ impl<B: Block> Log<B> {
             orphans: Vec::new(),
             figures: LogFigures { row_positions: geometry.positions(), ..LogFigures::default() },
             recent: Vec::new(),
-            array: core.record().map_or(0, |record| record.array),
+            array: core.superblock().map_or(0, |superblock| superblock.array),
             is_ready: is_new && !is_durable,
             is_short: false,
             failed: None,
@@ -156,8 +156,8 @@ impl<B: Block> Log<B> {
     fn fix_shape(core: &mut Core<B>) {
         let LogConfig { segment, spare, .. } = core.config.log;
         let has_checksums = core.config.log.has_checksums();
-        let Some(record) = core.record() else { return };
-        record.shape[..3].copy_from_slice(&[segment, u64::from(spare), u64::from(has_checksums)]);
+        let Some(superblock) = core.superblock() else { return };
+        superblock.shape[..3].copy_from_slice(&[segment, u64::from(spare), u64::from(has_checksums)]);
     }
 
     /// Opens the first rows: that of the host in the front-end, that of moved blocks in the group collected

@@ -38,12 +38,12 @@ pub struct OpenRow<B> {
     content: Vec<B>,
     /// Host request that waits for each block.
     waiters: Vec<u32>,
-    lanes: IdVec<Column, Lane>,
+    parts: IdVec<Column, ColumnPart>,
 }
 
 /// The part of a row on one column.
 #[derive(Clone, Debug, Default)]
-struct Lane {
+struct ColumnPart {
     /// Blocks before this one are appended.
     filled: u32,
     /// Blocks before this one have been sent to the drive.
@@ -71,7 +71,7 @@ struct Flight {
     has_ended: bool,
 }
 
-impl Lane {
+impl ColumnPart {
     /// Blocks before this one are on the drive.
     fn done(&self) -> u32 {
         self.flights.front().map_or(self.sent, |flight| flight.start)
@@ -95,7 +95,7 @@ impl<B: Block> OpenRow<B> {
             parity: None,
             content: vec![B::default(); slots],
             waiters: vec![NOBODY; slots],
-            lanes: IdVec::filled(geometry.width as usize, Lane::default()),
+            parts: IdVec::filled(geometry.width as usize, ColumnPart::default()),
         }
     }
 
@@ -111,13 +111,13 @@ impl<B: Block> OpenRow<B> {
         self.is_closing = false;
         self.parity = geometry.parity(here.row);
         self.blocks.clear();
-        for column in self.lanes.ids() {
-            let lane = &mut self.lanes[column];
-            (lane.filled, lane.sent) = (0, 0);
-            lane.flights.clear();
-            lane.is_absent = !is_present(column);
-            (lane.until, lane.announced, lane.gone, lane.waited, lane.kept) = (u32::MAX, 0, 0, 0, 0);
-            lane.since.clear();
+        for column in self.parts.ids() {
+            let part = &mut self.parts[column];
+            (part.filled, part.sent) = (0, 0);
+            part.flights.clear();
+            part.is_absent = !is_present(column);
+            (part.until, part.announced, part.gone, part.waited, part.kept) = (u32::MAX, 0, 0, 0, 0);
+            part.since.clear();
         }
     }
 
@@ -139,15 +139,15 @@ impl<B: Block> OpenRow<B> {
             let sum = self.slot(parity, stripe);
             self.content[sum].xor(&content);
             if k + 1 == self.data {
-                self.lanes[parity].filled = stripe + 1;
+                self.parts[parity].filled = stripe + 1;
             }
         }
         let slot = self.slot(column, stripe);
         self.content[slot] = content;
-        let lane = &mut self.lanes[column];
-        let is_kept = !lane.is_absent;
+        let part = &mut self.parts[column];
+        let is_kept = !part.is_absent;
         self.waiters[slot] = if is_kept { waiter } else { NOBODY };
-        lane.filled = stripe + 1;
+        part.filled = stripe + 1;
         self.blocks.push(block);
         self.next += 1;
         (position, is_kept)
@@ -167,8 +167,8 @@ impl<B: Block> OpenRow<B> {
             self.content[slot] = summary;
         }
         if self.stripes() == last {
-            for lane in &mut self.lanes {
-                lane.filled = self.segment;
+            for part in &mut self.parts {
+                part.filled = self.segment;
             }
         }
     }
@@ -186,82 +186,82 @@ impl<B: Block> OpenRow<B> {
 
     /// Marks all blocks of a missing column as sent.
     pub fn skip(&mut self, column: Column) {
-        let lane = &mut self.lanes[column];
-        assert!(lane.is_absent, "a column that is there is written");
-        lane.sent = if self.is_closing { self.segment } else { lane.filled };
+        let part = &mut self.parts[column];
+        assert!(part.is_absent, "a column that is there is written");
+        part.sent = if self.is_closing { self.segment } else { part.filled };
     }
 
     /// True if a present column has fewer than `depth` writes in flight.
     pub fn has_room(&self, column: Column, depth: u32) -> bool {
-        (self.lanes[column].flights.len() as u32) < depth
+        (self.parts[column].flights.len() as u32) < depth
     }
 
     /// The next stripes to write on a present column, at most `most`.
     pub fn take(&mut self, column: Column, most: u32) -> Option<Range<u32>> {
-        let lane = &mut self.lanes[column];
-        if lane.sent >= lane.filled {
-            if !self.is_closing || lane.sent >= self.segment || lane.until < self.segment {
+        let part = &mut self.parts[column];
+        if part.sent >= part.filled {
+            if !self.is_closing || part.sent >= self.segment || part.until < self.segment {
                 return None;
             }
             // The stripes in between are skipped.
-            (lane.sent, lane.filled) = (self.segment - 1, self.segment);
+            (part.sent, part.filled) = (self.segment - 1, self.segment);
         }
-        let end = lane.filled.min(lane.until);
-        if lane.sent >= end {
+        let end = part.filled.min(part.until);
+        if part.sent >= end {
             return None;
         }
-        let (start, blocks) = (lane.sent, (end - lane.sent).min(most));
-        lane.sent += blocks;
-        lane.gone += blocks;
-        lane.flights.push_back(Flight { start, has_ended: false });
+        let (start, blocks) = (part.sent, (end - part.sent).min(most));
+        part.sent += blocks;
+        part.gone += blocks;
+        part.flights.push_back(Flight { start, has_ended: false });
         Some(start..start + blocks)
     }
 
     /// Announces the new blocks of a column: they wait for its token from `now` on.
     pub fn announce(&mut self, now: Time, column: Column) {
         let end = self.is_closing.then(|| self.stripes() + 1);
-        let lane = &mut self.lanes[column];
-        let known = end.unwrap_or(lane.filled);
-        if known > lane.announced {
-            lane.announced = known;
-            lane.since.push_back((known, now));
+        let part = &mut self.parts[column];
+        let known = end.unwrap_or(part.filled);
+        if known > part.announced {
+            part.announced = known;
+            part.since.push_back((known, now));
         }
     }
 
     /// Makes the gate of a drive count all waiting blocks. Returns the increase.
     pub fn keep(&mut self, column: Column) -> u32 {
-        let lane = &mut self.lanes[column];
-        let before = std::mem::replace(&mut lane.kept, lane.announced - lane.gone);
-        lane.kept - before
+        let part = &mut self.parts[column];
+        let before = std::mem::replace(&mut part.kept, part.announced - part.gone);
+        part.kept - before
     }
 
     /// Makes the gate of a drive count no more than the waiting blocks. Returns the decrease.
     pub fn release(&mut self, column: Column) -> u32 {
-        let lane = &mut self.lanes[column];
-        let released = lane.kept.saturating_sub(lane.announced - lane.gone);
-        lane.kept -= released;
+        let part = &mut self.parts[column];
+        let released = part.kept.saturating_sub(part.announced - part.gone);
+        part.kept -= released;
         released
     }
 
     /// Permits sending the blocks of a column that are known by now.
     pub fn permit(&mut self, column: Column) {
-        let lane = &mut self.lanes[column];
-        lane.until = if self.is_closing { self.segment } else { lane.filled };
+        let part = &mut self.parts[column];
+        part.until = if self.is_closing { self.segment } else { part.filled };
     }
 
     /// The next group of blocks sent since the last call: how many have waited, and since when.
     pub fn waited(&mut self, column: Column) -> Option<(u32, Time)> {
-        let lane = &mut self.lanes[column];
-        let &(until, since) = lane.since.front()?;
-        let before = lane.waited;
-        if lane.gone == before {
+        let part = &mut self.parts[column];
+        let &(until, since) = part.since.front()?;
+        let before = part.waited;
+        if part.gone == before {
             return None;
         }
-        lane.waited = lane.gone.min(until);
-        if lane.waited == until {
-            lane.since.pop_front();
+        part.waited = part.gone.min(until);
+        if part.waited == until {
+            part.since.pop_front();
         }
-        Some((lane.waited - before, since))
+        Some((part.waited - before, since))
     }
 
     /// Copies the content of some stripes on a column, for its drive.
@@ -278,34 +278,34 @@ impl<B: Block> OpenRow<B> {
 
     /// True if a column gets no part of this row.
     pub fn is_absent(&self, column: Column) -> bool {
-        self.lanes[column].is_absent
+        self.parts[column].is_absent
     }
 
     /// Excludes a column from the rest of this row.
     pub fn set_absent(&mut self, column: Column) {
-        self.lanes[column].is_absent = true;
+        self.parts[column].is_absent = true;
     }
 
     /// Takes the request that waits for an unsent block, if any.
     pub fn take_unsent(&mut self, column: Column, stripe: u32) -> Option<u32> {
-        let is_unsent = stripe >= self.lanes[column].sent;
+        let is_unsent = stripe >= self.parts[column].sent;
         if is_unsent { self.take_waiter(column, stripe) } else { None }
     }
 
     /// A write has completed.
     pub fn ended(&mut self, column: Column, start: u32) {
-        let lane = &mut self.lanes[column];
-        let flight = lane.flights.iter_mut().find(|flight| flight.start == start);
+        let part = &mut self.parts[column];
+        let flight = part.flights.iter_mut().find(|flight| flight.start == start);
         flight.expect("it was in flight").has_ended = true;
-        while lane.flights.front().is_some_and(|flight| flight.has_ended) {
-            lane.flights.pop_front();
+        while part.flights.front().is_some_and(|flight| flight.has_ended) {
+            part.flights.pop_front();
         }
         self.forget();
     }
 
     /// Drops the content of complete stripes.
     pub fn forget(&mut self) {
-        let done = self.lanes.iter().map(Lane::done).min().expect("a row has columns");
+        let done = self.parts.iter().map(ColumnPart::done).min().expect("a row has columns");
         while self.complete < done {
             let first = (self.complete * self.width) as usize;
             self.content[first..first + self.width as usize].fill(B::default());
@@ -320,6 +320,6 @@ impl<B: Block> OpenRow<B> {
 
     /// True if writes are in flight.
     pub fn in_flight(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.flights.iter().any(|flight| !flight.has_ended))
+        self.parts.iter().any(|part| part.flights.iter().any(|flight| !flight.has_ended))
     }
 }

@@ -92,7 +92,7 @@ impl Configure for RaidConfig {
         );
         visit.flag(
             "journal_always",
-            "Write the journal or the bitmap also where the array keeps no record, for timing.",
+            "Write the journal or the bitmap also where the array keeps no superblock, for timing.",
             &mut self.journal_always,
         );
         whole_blocks(visit, "chunk", self.chunk);

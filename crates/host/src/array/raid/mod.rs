@@ -103,12 +103,12 @@ impl<B: Block> Raid<B> {
         let reserved = reserved_blocks(&core.config);
         let mut made = [config.chunk_blocks(), reserved, config.write_hole.index() as u64];
         let mut array = 0;
-        if let Some(record) = core.record() {
-            array = record.array;
+        if let Some(superblock) = core.superblock() {
+            array = superblock.array;
             if is_new {
-                record.shape[..3].copy_from_slice(&made);
+                superblock.shape[..3].copy_from_slice(&made);
             } else {
-                made.copy_from_slice(&record.shape[..3]);
+                made.copy_from_slice(&superblock.shape[..3]);
             }
         }
         let write_hole = WriteHole::all()[made[2] as usize];

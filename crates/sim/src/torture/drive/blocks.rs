@@ -4,7 +4,7 @@ use super::Drive;
 use super::command::Working;
 use crate::torture::mutant::Mutant;
 use tailcut_host::Bytes;
-use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 
 impl Drive {
     pub(super) fn write(&mut self, working: &Working, index: u32) {
@@ -12,7 +12,7 @@ impl Drive {
         if let Some((victim, pick)) = working.misdirect
             && victim == index
         {
-            block = RECORD_BLOCKS + u64::from(pick) % (self.model.blocks - RECORD_BLOCKS);
+            block = SUPERBLOCK_BLOCKS + u64::from(pick) % (self.model.blocks - SUPERBLOCK_BLOCKS);
         }
         self.writes += 1;
         if self.mutant == Some(Mutant::DropsWrites) && self.writes.is_multiple_of(17) {

@@ -3,7 +3,7 @@
 use super::{Drive, Health};
 use crate::torture::flash::FlashCompletion;
 use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
-use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::{Bytes, Request, Response};
 
 /// A command in flight.
@@ -23,7 +23,7 @@ pub(super) struct Working {
 }
 
 fn writes_superblock(request: &Request<Bytes>) -> bool {
-    request.op == Op::Write && request.block < RECORD_BLOCKS
+    request.op == Op::Write && request.block < SUPERBLOCK_BLOCKS
 }
 
 /// When something is done for a command.

@@ -3,7 +3,7 @@
 use super::{Drive, Health};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::tally::Tally;
-use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::{Block, Bytes};
 
 impl Drive {
@@ -27,7 +27,7 @@ impl Drive {
             FaultKind::Flip | FaultKind::Twin | FaultKind::Unreadable | FaultKind::Corrupt => {
                 return self.damage(fault);
             }
-            FaultKind::CorruptSuperblock => return self.corrupt(u64::from(fault.pick) % RECORD_BLOCKS),
+            FaultKind::CorruptSuperblock => return self.corrupt(u64::from(fault.pick) % SUPERBLOCK_BLOCKS),
             FaultKind::Grow | FaultKind::Shrink => return self.will_resize(fault),
             // What happens to the array between two openings is none of a drive's business.
             FaultKind::Return | FaultKind::Halves => return false,
@@ -103,7 +103,7 @@ impl Drive {
     /// The block that a fault would strike, of those that strike one; none if nothing is stored.
     pub fn target(&self, fault: &Fault) -> Option<u64> {
         let stored: Vec<u64> =
-            (RECORD_BLOCKS..self.model.blocks).filter(|&block| self.is_stored(block)).collect();
+            (SUPERBLOCK_BLOCKS..self.model.blocks).filter(|&block| self.is_stored(block)).collect();
         let index = (fault.pick as usize).checked_rem(stored.len())?;
         Some(stored[index])
     }
@@ -133,7 +133,7 @@ impl Drive {
         let mut content = match self.random.below(3) {
             0 => Bytes::default(),
             1 => {
-                let other = RECORD_BLOCKS + self.random.below(self.model.blocks - RECORD_BLOCKS);
+                let other = SUPERBLOCK_BLOCKS + self.random.below(self.model.blocks - SUPERBLOCK_BLOCKS);
                 self.content(other).unwrap_or_default()
             }
             _ => {

@@ -8,7 +8,7 @@ use crate::torture::tally::Reached;
 use std::cmp::Reverse;
 use tailcut_base::{Op, Status, Time};
 use tailcut_host::array::log::is_checkpoint;
-use tailcut_host::array::record::RECORD_BLOCKS;
+use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::{Bytes, Request};
 
 impl<'r, S: Subject> Harness<'r, S> {
@@ -139,7 +139,7 @@ impl<'r, S: Subject> Harness<'r, S> {
 /// Whether a request writes this metadata.
 fn writes(request: &Request<Bytes>, what: Metadata) -> bool {
     let is_here = || match what {
-        Metadata::Superblock => request.block < RECORD_BLOCKS,
+        Metadata::Superblock => request.block < SUPERBLOCK_BLOCKS,
         Metadata::Checkpoint => request.data.iter().any(|block| is_checkpoint(block.as_slice())),
     };
     request.op == Op::Write && is_here()

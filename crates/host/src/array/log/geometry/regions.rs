@@ -2,7 +2,7 @@
 
 use super::DUMP_SUMS;
 use super::Geometry;
-use crate::array::record::RECORD_BLOCKS;
+use crate::array::superblock::SUPERBLOCK_BLOCKS;
 use crate::array::{Column, DriveId};
 use tailcut_base::id;
 use tailcut_base::ids::Id;
@@ -51,6 +51,6 @@ impl Geometry {
 
     /// Block of the header of a checkpoint on each drive.
     pub fn header_block(&self, region: Region) -> u64 {
-        RECORD_BLOCKS + u64::from(region.get()) * self.region_blocks
+        SUPERBLOCK_BLOCKS + u64::from(region.get()) * self.region_blocks
     }
 }

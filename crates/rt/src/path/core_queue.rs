@@ -1,9 +1,9 @@
 //! The per-core queue of a path to a device: the path's queue over a queue pair, shared by the threads of one
 //! core.
 //!
-//! A lane has *slots*, one for each request that can be in flight: a waiting thread has one, a reaper many.
-//! A thread that uses the path holds the lane for some hundred nanoseconds and never while it sleeps or wakes
-//! another. The stage of a slot's request is written while the lane is held, and read without it.
+//! A queue has *slots*, one for each request that can be in flight: a waiting thread has one, a reaper many.
+//! A thread that uses the path holds the queue for some hundred nanoseconds and never while it sleeps or wakes
+//! another. The stage of a slot's request is written while the queue is held, and read without it.
 //!
 //! Tags, queueing and order are those of [`PathQueue`], as in the simulator: the emulated controller records
 //! what was issued, and the rings transport requests and completions.
@@ -18,13 +18,13 @@ use tailcut_host::{Bytes, Request, Response};
 
 /// The queue that the threads of one core share.
 #[derive(Debug)]
-pub struct Lane {
+pub struct CoreQueue {
     plan: Plan,
     slots: Vec<RequestSlot>,
     pair: HostView,
-    /// Number of completion entries that have been handled, modulo 2^32; written while the lane is held.
+    /// Number of completion entries that have been handled, modulo 2^32; written while the queue is held.
     served: AtomicU32,
-    held: Mutex<LaneState>,
+    held: Mutex<CoreQueueState>,
 }
 
 /// The stage of a slot's request, and the event its thread waits on.
@@ -46,7 +46,7 @@ const FETCHED: u32 = 3;
 const FINISHED: u32 = 4;
 
 #[derive(Debug)]
-struct LaneState {
+struct CoreQueueState {
     path: PathQueue,
     pair: HostEnd,
     /// Requests that have not been issued, by slot.
@@ -55,7 +55,7 @@ struct LaneState {
     answers: Vec<Option<Response<Bytes>>>,
 }
 
-/// Wakeups to deliver once the lane is released. Each thread has one, so that nothing is allocated per
+/// Wakeups to deliver once the queue is released. Each thread has one, so that nothing is allocated per
 /// request.
 #[derive(Debug, Default)]
 pub struct PendingWakeups {
@@ -63,25 +63,25 @@ pub struct PendingWakeups {
     device: bool,
 }
 
-/// All requests of a lane go to one queue of one controller with one interrupt.
+/// All requests of a queue go to one queue of one controller with one interrupt.
 const QUEUE: u32 = 0;
 
-impl Lane {
-    /// A lane with `slots` slots over a pair for `depth` requests; a request without a tag waits in its
+impl CoreQueue {
+    /// A queue with `slots` slots over a pair for `depth` requests; a request without a tag waits in its
     /// queue.
-    pub fn new(plan: Plan, slots: u32, depth: u32, pair: HostEnd) -> Lane {
+    pub fn new(plan: Plan, slots: u32, depth: u32, pair: HostEnd) -> CoreQueue {
         let mut controller = Controller::Nvme(Nvme::with_pairs(1, 1, depth));
         // The device wakes threads by itself, or not: the emulated controller has no interrupt handler.
         controller.mask(QUEUE, true);
         let none = |_| None;
-        Lane {
+        CoreQueue {
             plan,
             slots: (0..slots)
                 .map(|_| RequestSlot { stage: AtomicU32::new(EMPTY), event: WakeEvent::default() })
                 .collect(),
             pair: pair.view(),
             served: AtomicU32::new(0),
-            held: Mutex::new(LaneState {
+            held: Mutex::new(CoreQueueState {
                 path: PathQueue::new(controller, slots),
                 pair,
                 asked: (0..slots).map(none).collect(),
@@ -90,7 +90,7 @@ impl Lane {
         }
     }
 
-    /// The waiting strategy of the lane.
+    /// The waiting strategy of the queue.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -106,7 +106,7 @@ impl Lane {
     }
 
     /// Enters a batch of requests, each for the slot given by its `id`, for one thread that owns all slots;
-    /// see [`Lane::reap`].
+    /// see [`CoreQueue::reap`].
     pub fn enter_many(
         &self,
         now: Time,
@@ -194,12 +194,12 @@ impl Lane {
         self.pair.event()
     }
 
-    /// Runs `work` with the lane held, and delivers wakeups after its release.
+    /// Runs `work` with the queue held, and delivers wakeups after its release.
     #[inline]
     fn hold<T>(
         &self,
         told: &mut PendingWakeups,
-        work: impl FnOnce(&mut LaneState, &mut PendingWakeups) -> T,
+        work: impl FnOnce(&mut CoreQueueState, &mut PendingWakeups) -> T,
     ) -> T {
         let result = work(&mut self.held.lock().expect(POISONED), told);
         if std::mem::take(&mut told.device) {
@@ -213,7 +213,7 @@ impl Lane {
 
     fn ask(
         &self,
-        held: &mut LaneState,
+        held: &mut CoreQueueState,
         now: Time,
         slot: RequestId,
         mut request: Request<Bytes>,
@@ -229,7 +229,7 @@ impl Lane {
 
     /// Issues the first queued request, if a tag is free.
     #[inline]
-    fn issue(&self, held: &mut LaneState, now: Time, told: &mut PendingWakeups) {
+    fn issue(&self, held: &mut CoreQueueState, now: Time, told: &mut PendingWakeups) {
         let Some(request) = held.path.issue(now, QUEUE) else { return };
         let request = held.asked[request as usize].take().expect("what waits has been asked for");
         held.pair.submit(request);
@@ -237,7 +237,7 @@ impl Lane {
     }
 
     /// Takes the response of a slot, and post-processes it unless that has been done.
-    fn take(&self, held: &mut LaneState, now: Time, slot: RequestId) -> Response<Bytes> {
+    fn take(&self, held: &mut CoreQueueState, now: Time, slot: RequestId) -> Response<Bytes> {
         let place = &self.slots[slot as usize].stage;
         match place.load(Ordering::Relaxed) {
             FETCHED => _ = held.path.end(slot, now),
@@ -248,7 +248,7 @@ impl Lane {
         held.answers[slot as usize].take().expect("a completion has its answer")
     }
 
-    fn serve_held(&self, held: &mut LaneState, now: Time, most: u32, told: &mut PendingWakeups) -> u32 {
+    fn serve_held(&self, held: &mut CoreQueueState, now: Time, most: u32, told: &mut PendingWakeups) -> u32 {
         self.absorb(held, told);
         for served in 0..most {
             let Some(fetched) = held.path.fetch(QUEUE) else { return served };
@@ -260,7 +260,7 @@ impl Lane {
 
     /// Takes all entries from the ring; completions then wait in the controller to be fetched.
     #[inline]
-    fn absorb(&self, held: &mut LaneState, told: &mut PendingWakeups) {
+    fn absorb(&self, held: &mut CoreQueueState, told: &mut PendingWakeups) {
         while let Some(posting) = held.pair.take() {
             match posting {
                 CompletionEntry::Soon(slot) => {
@@ -282,7 +282,7 @@ impl Lane {
 
     /// Records a fetched completion; its tag is free.
     #[inline]
-    fn fetched(&self, held: &mut LaneState, now: Time, slot: RequestId, told: &mut PendingWakeups) {
+    fn fetched(&self, held: &mut CoreQueueState, now: Time, slot: RequestId, told: &mut PendingWakeups) {
         let stage = if self.plan.fetcher_finishes {
             held.path.end(slot, now);
             FINISHED
@@ -306,4 +306,4 @@ impl Lane {
     }
 }
 
-const POISONED: &str = "a thread that held the lane has failed, and said why";
+const POISONED: &str = "a thread that held the queue has failed, and said why";

@@ -19,7 +19,7 @@ use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::mix64;
 
 /// Blocks for the superblock at the start of a drive.
-pub const RECORD_BLOCKS: u64 = 2;
+pub const SUPERBLOCK_BLOCKS: u64 = 2;
 
 /// The superblock format that this program reads and writes.
 pub const FORMAT: u32 = 4;
@@ -62,7 +62,7 @@ impl MemberId {
 
 /// The superblock of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct MemberSuperblock {
     /// Identity of the array.
     pub array: u128,
     /// Counts the changes of the superblock: the highest is the latest.
@@ -87,7 +87,7 @@ pub struct Record {
 
 /// Why a block is not a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoRecord {
+pub enum NoSuperblock {
     /// Foreign data.
     Foreign,
     /// All zeros: the drive is blank.
@@ -98,7 +98,7 @@ pub enum NoRecord {
     Format(u32),
 }
 
-impl Record {
+impl MemberSuperblock {
     /// Identity of the drive that this superblock is on.
     pub fn own_id(&self) -> MemberId {
         self.ids[self.member]
@@ -110,7 +110,7 @@ impl Record {
     }
 
     /// What differs between superblocks of one array although it is fixed when an array is created.
-    pub(super) fn fixed_difference(&self, other: &Record) -> Option<&'static str> {
+    pub(super) fn fixed_difference(&self, other: &MemberSuperblock) -> Option<&'static str> {
         [
             (self.layout != other.layout, "layout"),
             (self.groups != other.groups, "number of R-groups"),
@@ -148,24 +148,24 @@ impl Record {
     ///
     /// # Errors
     /// Why the block is not a superblock.
-    pub fn decode(bytes: &[u8]) -> Result<Record, NoRecord> {
+    pub fn decode(bytes: &[u8]) -> Result<MemberSuperblock, NoSuperblock> {
         if bytes.iter().all(|&byte| byte == 0) {
-            return Err(NoRecord::Blank);
+            return Err(NoSuperblock::Blank);
         }
         let mut fields = Fields { bytes, at: 0 };
         if fields.take::<8>()? != MAGIC {
-            return Err(NoRecord::Foreign);
+            return Err(NoSuperblock::Foreign);
         }
         let sum = u32::from_le_bytes(fields.take()?);
         if (1..FORMAT).contains(&sum) {
-            return Err(NoRecord::Format(sum));
+            return Err(NoSuperblock::Format(sum));
         }
         if bytes.len() < LENGTH || crc32c(&bytes[COVERED..]) != sum {
-            return Err(NoRecord::Damaged);
+            return Err(NoSuperblock::Damaged);
         }
         match u32::from_le_bytes(fields.take()?) {
-            FORMAT => fields.body().ok_or(NoRecord::Damaged),
-            other => Err(NoRecord::Format(other)),
+            FORMAT => fields.body().ok_or(NoSuperblock::Damaged),
+            other => Err(NoSuperblock::Format(other)),
         }
     }
 }
@@ -186,8 +186,8 @@ struct Fields<'b> {
 }
 
 impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], NoRecord> {
-        let field = self.bytes.get(self.at..self.at + N).ok_or(NoRecord::Foreign)?;
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], NoSuperblock> {
+        let field = self.bytes.get(self.at..self.at + N).ok_or(NoSuperblock::Foreign)?;
         self.at += N;
         Ok(field.try_into().expect("the length is N"))
     }
@@ -219,7 +219,7 @@ impl Fields<'_> {
         Some(all.get(..drives * 16)?.chunks_exact(16).map(id).collect())
     }
 
-    fn body(&mut self) -> Option<Record> {
+    fn body(&mut self) -> Option<MemberSuperblock> {
         let array = u128::from_le_bytes(self.take().ok()?);
         let (generation, drive_blocks) = (self.u64()?, self.u64()?);
         let layout = *LayoutKind::all().get(self.u32()? as usize)?;
@@ -230,9 +230,19 @@ impl Fields<'_> {
         let (shape, state) = (self.numbers()?, self.numbers()?);
         let (ids, presence) = (self.ids(drives)?, self.presences(drives)?);
         let member = DriveId::new(member);
-        let record =
-            Record { array, generation, drive_blocks, layout, groups, member, presence, ids, shape, state };
-        Some(record)
+        let superblock = MemberSuperblock {
+            array,
+            generation,
+            drive_blocks,
+            layout,
+            groups,
+            member,
+            presence,
+            ids,
+            shape,
+            state,
+        };
+        Some(superblock)
     }
 }
 
@@ -244,8 +254,8 @@ fn presence_of(byte: u8) -> Option<Presence> {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
-        Record {
+    fn superblock() -> MemberSuperblock {
+        MemberSuperblock {
             array: 77,
             generation: 5,
             drive_blocks: 1000,
@@ -266,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_record_comes_back_as_it_was() {
-        assert_eq!(Record::decode(&record().encode()), Ok(record()));
+        assert_eq!(MemberSuperblock::decode(&superblock().encode()), Ok(superblock()));
         const { assert!(LENGTH <= 4096) };
     }
 
@@ -280,36 +290,40 @@ mod tests {
 
     #[test]
     fn what_is_no_record_is_told_apart() {
-        assert_eq!(Record::decode(&[0; 4096]), Err(NoRecord::Blank));
-        assert_eq!(Record::decode(&[7; 4096]), Err(NoRecord::Foreign));
-        let mut other = record().encode();
+        assert_eq!(MemberSuperblock::decode(&[0; 4096]), Err(NoSuperblock::Blank));
+        assert_eq!(MemberSuperblock::decode(&[7; 4096]), Err(NoSuperblock::Foreign));
+        let mut other = superblock().encode();
         other[COVERED] = 5;
-        assert_eq!(Record::decode(&other), Err(NoRecord::Damaged), "the checksum covers the format");
+        assert_eq!(
+            MemberSuperblock::decode(&other),
+            Err(NoSuperblock::Damaged),
+            "the checksum covers the format"
+        );
         seal(&mut other);
-        assert_eq!(Record::decode(&other), Err(NoRecord::Format(5)));
+        assert_eq!(MemberSuperblock::decode(&other), Err(NoSuperblock::Format(5)));
         for old in 1..FORMAT {
             other[8..12].copy_from_slice(&old.to_le_bytes());
-            assert_eq!(Record::decode(&other), Err(NoRecord::Format(old)));
+            assert_eq!(MemberSuperblock::decode(&other), Err(NoSuperblock::Format(old)));
         }
     }
 
     #[test]
     fn every_damaged_byte_is_noticed() {
-        let good = record().encode();
+        let good = superblock().encode();
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 0x10;
-            assert!(Record::decode(&bad).is_err(), "byte {at}");
+            assert!(MemberSuperblock::decode(&bad).is_err(), "byte {at}");
         }
     }
 
     #[test]
     fn numbers_that_make_no_array_are_refused_whatever_their_checksum() {
         for (at, value) in [(52, 0), (52, 10_000), (56, 0), (56, 5), (60, 4), (48, 99)] {
-            let mut bad = record().encode();
+            let mut bad = superblock().encode();
             bad[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
             seal(&mut bad);
-            assert_eq!(Record::decode(&bad), Err(NoRecord::Damaged), "{value} at {at}");
+            assert_eq!(MemberSuperblock::decode(&bad), Err(NoSuperblock::Damaged), "{value} at {at}");
         }
     }
 }

@@ -11,7 +11,7 @@ use tailcut_base::{Cause, Spans, Status};
 /// A request takes 59 bytes, and 8 more for each cause that some request waited for. There are no more of
 /// them than `most`.
 #[derive(Clone, Debug)]
-pub struct Columns {
+pub struct RequestLog {
     most: usize,
     /// Requests that were not kept because there were too many.
     pub left_out: u64,
@@ -41,7 +41,7 @@ pub struct Columns {
     waits: [Vec<u64>; CAUSES],
 }
 
-/// Every status, in the order of its numbers in [`Columns::status`].
+/// Every status, in the order of its numbers in [`RequestLog::status`].
 pub const STATUSES: [Status; 6] = [
     Status::Success,
     Status::InvalidField,
@@ -51,10 +51,10 @@ pub const STATUSES: [Status; 6] = [
     Status::Gone,
 ];
 
-impl Columns {
+impl RequestLog {
     /// Nothing kept yet, and never more than `most` requests.
-    pub fn new(most: usize) -> Columns {
-        Columns {
+    pub fn new(most: usize) -> RequestLog {
+        RequestLog {
             most,
             left_out: 0,
             number: Vec::new(),
@@ -87,7 +87,7 @@ impl Columns {
         Some(self.waits[cause as usize].as_slice()).filter(|waits| !waits.is_empty())
     }
 
-    /// Takes the list of [`Columns::waits`] out, as it was filled.
+    /// Takes the list of [`RequestLog::waits`] out, as it was filled.
     pub fn take_waits(&mut self, cause: Cause) -> Option<Vec<u64>> {
         Some(std::mem::take(&mut self.waits[cause as usize])).filter(|waits| !waits.is_empty())
     }
@@ -106,7 +106,7 @@ impl Columns {
     }
 }
 
-impl RequestObserver for Columns {
+impl RequestObserver for RequestLog {
     fn request(&mut self, request: &Finished<&Spans>) {
         if !request.counts {
             return;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use tailcut_base::{Class, CommandId, Nanos, Op, Time};
 
-    fn end(columns: &mut Columns, number: u64, waits: &[(Cause, u64)], counts: bool) {
+    fn end(columns: &mut RequestLog, number: u64, waits: &[(Cause, u64)], counts: bool) {
         let mut spans = Spans::new();
         waits.iter().for_each(|&(cause, nanos)| spans.add(cause, Nanos(nanos)));
         columns.request(&Finished {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn columns_are_of_one_length_whenever_a_cause_appears() {
-        let mut columns = Columns::new(10);
+        let mut columns = RequestLog::new(10);
         end(&mut columns, 0, &[(Cause::Cell, 5)], true);
         end(&mut columns, 1, &[(Cause::Cell, 5), (Cause::ChipErase, 90)], true);
         end(&mut columns, 2, &[], true);
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_does_not_count_and_what_is_too_much_is_not_kept() {
-        let mut columns = Columns::new(2);
+        let mut columns = RequestLog::new(2);
         end(&mut columns, 0, &[], false);
         assert!(columns.is_empty());
         (1..=5).for_each(|number| end(&mut columns, number, &[(Cause::Cell, 1)], true));
