@@ -1,9 +1,9 @@
 //! Examples in help texts and Markdown pages: each command line is parsed, and each setting is read as a run
-//! would read it. The output shown in `docs/guide` is compared by the test `guide`.
+//! would read it. The output shown in `docs/guide` and `docs/recipes` is compared by the test `guide`.
 
-use clap::{Command, CommandFactory, Parser};
+use clap::Command;
 use std::path::{Path, PathBuf};
-use tailcut::arguments::Arguments;
+use tailcut::help;
 use tailcut::scenario;
 use tailcut_sim::Scenario;
 
@@ -38,13 +38,7 @@ fn command_lines_on_pages_are_understood() {
     for Text { place, text } in pages() {
         for command in commands(&text) {
             count += 1;
-            if let Err(error) = Arguments::try_parse_from(words(&command)) {
-                let kind = error.kind();
-                use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
-                if ![DisplayHelp, DisplayVersion].contains(&kind) {
-                    wrong.push(format!("{place}: {command}\n  {}", error.to_string().trim()));
-                }
-            }
+            wrong.extend(not_understood(&place, &command));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -56,24 +50,16 @@ fn a_wrong_example_would_be_found() {
     assert_eq!(wrong_settings("here", "such as device.flash.read=80us; wins").len(), 1);
     assert_eq!(wrong_settings("here", "such as device.preset=femu, which").len(), 1);
     assert_eq!(wrong_settings("here", "such as device.timing.read=80us; wins").len(), 0);
+    let help = "Examples:\n  Run:\n    tailcut run --sede 3 > out\n    tailcut run \\\n      --seed 3\n\nUsage: x\n    y\n";
+    let found = examples(help);
+    assert_eq!((found.len(), found[0].as_str()), (2, "tailcut run --sede 3"));
+    assert!(not_understood("here", &found[0]).is_some_and(|why| why.contains("--seed")));
+    assert_eq!(not_understood("here", &found[1]), None);
+    assert!(
+        not_understood("here", "tailcut advise --promise \"p99(reed) < 1ms\"").is_some(),
+        "a wrong value"
+    );
     assert_eq!(commands("    tailcut run --seed 3 &\n    cargo run --release -- show\n").len(), 2);
-}
-
-#[test]
-fn links_on_pages_lead_to_files() {
-    let (mut count, mut wrong) = (0, Vec::new());
-    for path in paths_of_pages() {
-        let text = std::fs::read_to_string(&path).expect("it can be read");
-        let targets = text.split("](").skip(1).filter_map(|behind| behind.split([')', '#', ' ']).next());
-        for target in targets.filter(|target| !target.is_empty() && !target.contains("://")) {
-            count += 1;
-            if !path.parent().expect("it is in a folder").join(target).exists() {
-                wrong.push(format!("{}: there is no {target}", path.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(count > 50, "only {count} links were found: the search for them is broken");
 }
 
 #[test]
@@ -102,10 +88,43 @@ fn block_line(line: &str) -> Option<&str> {
     if line.is_empty() { Some(line) } else { line.strip_prefix("    ") }
 }
 
+/// Every example of every command's help is understood.
+#[test]
+fn examples_in_help_texts_are_understood() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for Text { place, text } in help_texts() {
+        let examples = examples(&text);
+        assert!(!examples.is_empty(), "{place} has no example");
+        count += examples.len();
+        wrong.extend(examples.iter().filter_map(|example| not_understood(&place, example)));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 50, "only {count} examples were found: the search for them is broken");
+}
+
+/// The command lines of the examples of a help text, without shell syntax around them.
+fn examples(help: &str) -> Vec<String> {
+    let (_, behind) = help.split_once("Examples:\n").unwrap_or_default();
+    let (examples, _) = behind.split_once("\n\n").unwrap_or((behind, ""));
+    let lines = examples.replace("\\\n", " ");
+    let commands = lines.lines().filter(|line| line.starts_with("    "));
+    let before = |line: &str, sign: &str| line.split(sign).next().unwrap_or_default().trim().to_owned();
+    commands.map(|line| before(&before(line, " > "), " | ")).collect()
+}
+
+/// The complaint about a command line that is not understood.
+fn not_understood(place: &str, command: &str) -> Option<String> {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
+    let line = words(command.trim_start_matches("sudo "));
+    let error = help::command().try_get_matches_from(line).err()?;
+    let is_wrong = ![DisplayHelp, DisplayVersion].contains(&error.kind());
+    is_wrong.then(|| format!("{place}: {command}\n  {}", error.to_string().trim()))
+}
+
 /// The help of the command and of all of its subcommands.
 fn help_texts() -> Vec<Text> {
     let mut texts = Vec::new();
-    collect(&mut Arguments::command(), "tailcut", &mut texts);
+    collect(&mut help::command(), "tailcut", &mut texts);
     assert!(texts.len() > 15, "the command has more commands than {}", texts.len());
     texts
 }

@@ -1,5 +1,5 @@
-//! The user's guide: every command in it is run, every line of output in it must occur, and every change of a
-//! source file in it must apply.
+//! The user's guide and the recipes: every command in them is run, every line of output in them must occur, and
+//! every change of a source file in them must apply.
 //!
 //! The words after the opening fence determine how a block is tested:
 //!
@@ -33,55 +33,56 @@ use support::{has, has_fio};
 
 #[test]
 fn a_first_run_goes_as_told() {
-    follow("1-first-run.md");
+    follow("guide/1-first-run.md");
 }
 
 #[test]
 fn a_trace_is_brought_as_told() {
-    follow("2-bring-your-trace.md");
+    follow("guide/2-bring-your-trace.md");
 }
 
 #[test]
 fn explanations_read_as_told() {
-    follow("3-read-the-explanation.md");
+    follow("guide/3-read-the-explanation.md");
 }
 
 #[test]
 fn comparisons_and_sizes_come_out_as_told() {
-    follow("4-compare-and-size.md");
+    follow("guide/4-compare-and-size.md");
 }
 
 #[test]
 fn servers_serve_as_told() {
-    follow("5-serve.md");
+    follow("guide/5-serve.md");
 }
 
 #[test]
 fn a_policy_is_added_as_told() {
-    follow("6-add-a-policy.md");
+    follow("guide/6-add-a-policy.md");
 }
 
 #[test]
-fn the_pages_name_each_other_and_files_that_exist() {
-    let pages = pages();
-    assert_eq!(pages.len(), 7, "six pages and their order: {pages:?}");
-    for page in &pages {
-        let text = fs::read_to_string(page).expect("a page is text");
-        for target in links(&text) {
-            let file = page.parent().expect("it is in a folder").join(target);
-            assert!(file.exists(), "{}: there is no {target}", page.display());
-        }
-    }
-    let order = fs::read_to_string(guide().join("README.md")).expect("it is there");
-    for page in pages.iter().filter(|page| !page.ends_with("README.md")) {
-        let name = page.file_name().and_then(|name| name.to_str()).expect("a name");
-        assert!(order.contains(&format!("({name})")), "the order does not name {name}");
+fn recipes_work_as_told() {
+    for page in pages("recipes") {
+        follow(&page);
     }
 }
 
-/// Tests the blocks of a page, from the first to the last.
+#[test]
+fn the_guide_and_the_recipes_list_their_pages() {
+    assert_eq!(pages("guide").len(), 6, "{:?}", pages("guide"));
+    for folder in ["guide", "recipes"] {
+        let order = fs::read_to_string(docs().join(folder).join("README.md")).expect("it is there");
+        for page in pages(folder) {
+            let name = page.rsplit('/').next().unwrap_or_default();
+            assert!(order.contains(&format!("({name})")), "the order of {folder} does not name {name}");
+        }
+    }
+}
+
+/// Tests the blocks of a page below `docs`, from the first to the last.
 fn follow(name: &str) {
-    let text = fs::read_to_string(guide().join(name)).expect("the page is there");
+    let text = fs::read_to_string(docs().join(name)).expect("the page is there");
     let mut session = Session::new();
     for block in block::blocks(&text) {
         let at = format!("{name}:{}", block.line);
@@ -104,22 +105,19 @@ fn is_possible(how: &How) -> bool {
     has(&programs) && (!programs.contains(&"fio") || has_fio())
 }
 
-/// Files that a page links to, without anchors and without other hosts.
-fn links(text: &str) -> Vec<&str> {
-    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    let targets = targets.map(|target| target.split('#').next().unwrap_or_default());
-    targets.filter(|target| !target.is_empty() && !target.contains("://")).collect()
-}
-
-fn pages() -> Vec<PathBuf> {
-    let entries = fs::read_dir(guide()).expect("the guide is there");
-    let mut pages: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
+/// The pages of a folder of `docs` except its list of pages, as `folder/page.md`.
+fn pages(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(docs().join(folder)).expect("the folder is there");
+    let names =
+        entries.map(|entry| entry.expect("it can be listed").file_name().into_string().expect("text"));
+    let mut pages: Vec<String> =
+        names.filter(|name| name != "README.md").map(|name| format!("{folder}/{name}")).collect();
     pages.sort();
     pages
 }
 
-fn guide() -> PathBuf {
-    root().join("docs/guide")
+fn docs() -> PathBuf {
+    root().join("docs")
 }
 
 fn root() -> PathBuf {

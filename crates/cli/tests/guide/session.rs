@@ -71,7 +71,7 @@ impl Session {
 /// Rewrites lines of a page, from the block on that begins at `PAGE:LINE`.
 fn bless(at: &str, moved: &[(String, String)]) {
     let (name, line) = at.split_once(':').expect("a page and a line");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     let text = std::fs::read_to_string(&path).expect("the page is there");
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
     let mut from: usize = line.parse().expect("a number");
