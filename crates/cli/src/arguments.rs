@@ -23,7 +23,7 @@ use tailcut_ssd::Preset;
 
 /// Shows where the latency tail of flash storage comes from, and cuts it.
 ///
-/// Without a command it runs the built-in scenario.
+/// Without a command it runs the built-in scenario and takes the options of 'run'.
 #[derive(Debug, Parser)]
 #[command(name = "tailcut", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
 #[command(arg_required_else_help = false)]
@@ -39,52 +39,50 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Simulate a scenario and show throughput, latency and what slow requests waited for
+    /// Simulate a workload, fio job or trace on a drive, an array or a host
     Run(RunArguments),
-    /// Show what the slow requests of a run waited for
+    /// Attribute a percentile or a single request to its causes
     Explain(ExplainArguments),
-    /// Run every combination of techniques, rank them, and show what each does alone and in company
+    /// Measure techniques alone, together and on average
     Compare(Box<CompareArguments>),
-    /// Find the cheapest arrangement of drives that keeps a promise under a workload
+    /// Find the cheapest configuration that meets an SLO
     Advise(AdviseArguments),
-    /// Measure tables and figures of papers again, and show both side by side
+    /// Reproduce the papers' tables and figures
     #[command(subcommand)]
     Study(StudyCommand),
-    /// Make a page of HTML from saved results: of a run, of studies, of a comparison, or of a server's
-    /// history
+    /// Write an HTML report of a run, a comparison, studies or server history
     Report(ReportArguments),
-    /// Look at traces and convert them
+    /// Characterise and convert traces
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// Work out how many drives an array of separated groups needs for a network
+    /// Calculate how many drives and R-groups saturate a network
     Size(SizeArguments),
     /// Search for crashes and faults that lose data, by seed
     Torture(TortureArguments),
-    /// Serve a drive to other programs, in real time
+    /// Serve block or memcached clients in real time
     #[command(subcommand)]
     Serve(ServeCommand),
-    /// Measure a file or block device, and estimate a simulated drive that resembles it
+    /// Measure a file or block device and derive a simulated drive
     Probe(ProbeArguments),
-    /// Test a drive as the SNIA Performance Test Specification does: IOPS, throughput, latency, saturation,
-    /// recovery, histograms
+    /// Run SNIA's performance tests on a simulated or real drive
     Pts(PtsArguments),
-    /// Measure what this program itself costs
+    /// Benchmark tailcut itself
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Ask and steer a drive that is being served: free blocks, thresholds, collection, windows, metrics
+    /// Administer a server: free blocks, thresholds, collection, windows
     Ctl {
-        /// The control socket of its server, such as tailcut.ctl
+        /// Control socket of the server, such as tailcut.ctl
         socket: PathBuf,
-        /// What to ask, as in 'free-blocks' or 'run-gc 10ms'; 'help' shows all
+        /// The request, such as 'free-blocks' or 'run-gc 10ms'; 'help' lists all
         #[arg(required = true, num_args = 1..)]
         words: Vec<String>,
     },
-    /// Show what a server serves, and how it is
+    /// Show what a server serves and its state
     Status {
-        /// The control socket of the server; when left out, tailcut.ctl or else the only one in this folder
+        /// Control socket of the server; default: tailcut.ctl, or the only one in this folder
         socket: Option<PathBuf>,
     },
-    /// Print completions, manual pages and the manual of scenario keys
+    /// Print completions, man pages and the manual of scenario keys
     #[command(subcommand)]
     Generate(GenerateCommand),
 }
@@ -92,7 +90,7 @@ pub enum Command {
 /// `tailcut run`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunArguments {
-    /// The scenario, a TOML file; the built-in one when it is left out
+    /// Scenario (TOML); default: the built-in one
     pub scenario: Option<PathBuf>,
     /// The scenario as a program gives it, in place of a file.
     #[arg(skip)]
@@ -118,7 +116,7 @@ impl RunArguments {
 /// The options of a run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunOptions {
-    /// Set a key of the scenario, such as device.timing.read=80us; wins over the file
+    /// Override a scenario key, such as device.timing.read=80us
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Replay a trace instead of the scenario's load
@@ -136,22 +134,22 @@ pub struct RunOptions {
     /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write the report as a page of HTML, with its data as JSON beside it
+    /// Write an HTML report, with its data as JSON beside it
     #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
     pub html: Option<PathBuf>,
-    /// Record the run over time, for pages made later with 'tailcut report'; --html does so by itself
+    /// Record the run over time, for later reports with 'tailcut report'; implied by --html
     #[arg(long)]
     pub timeline: bool,
-    /// Print the complete scenario, ready to be used as one, and run nothing
+    /// Print the complete scenario as TOML without running it
     #[arg(long, conflicts_with = "keys")]
     pub resolved: bool,
-    /// List the keys that a scenario can have, and run nothing
-    #[arg(long)]
-    pub keys: bool,
-    /// Skip lines of a trace that cannot be read, and count them
+    /// List the keys of scenarios, all or those whose name or description contains PATTERN, and run nothing
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "")]
+    pub keys: Option<String>,
+    /// Skip unreadable lines of a trace and count them
     #[arg(long)]
     pub skip_bad_lines: bool,
-    /// Show no progress
+    /// Hide progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -186,7 +184,7 @@ pub enum TraceCommand {
     Info {
         /// The trace
         file: PathBuf,
-        /// How it is read
+        /// How the trace is read
         #[command(flatten)]
         reading: TraceReading,
         /// Print JSON instead of tables
@@ -199,10 +197,10 @@ pub enum TraceCommand {
         input: PathBuf,
         /// The trace to write
         output: PathBuf,
-        /// The format to write, such as msr, blkparse or fio3; any other name is answered with all of them
+        /// Format to write, such as msr, blkparse or fio3; an unknown name lists all formats
         #[arg(long = "to", value_name = "FORMAT")]
         format: String,
-        /// How it is read
+        /// How the trace is read
         #[command(flatten)]
         reading: TraceReading,
     },
@@ -211,10 +209,10 @@ pub enum TraceCommand {
 /// How a trace is read.
 #[derive(Debug, Args)]
 pub struct TraceReading {
-    /// The format of the trace, such as spc or msr, where its content does not tell
+    /// Format of the trace, such as spc or msr; default: detected
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
-    /// Skip lines that cannot be read, and count them
+    /// Skip unreadable lines and count them
     #[arg(long)]
     pub skip_bad_lines: bool,
 }
@@ -222,10 +220,10 @@ pub struct TraceReading {
 /// `tailcut size`.
 #[derive(Debug, Args)]
 pub struct SizeArguments {
-    /// What the network brings, such as 10GB/s
+    /// Bandwidth of the network, such as 10GB/s
     #[arg(long, value_name = "RATE", value_parser = bandwidth)]
     pub network: u64,
-    /// The drive, such as swan-sata; its parts decide how fast it reads, writes and erases in order
+    /// Drive, such as swan-sata; its geometry gives its sequential read, write and erase rates
     #[arg(long, value_name = "PRESET", value_parser = preset)]
     pub drive: Option<Preset>,
     /// Share of the array that holds data, from 1% to 99%
@@ -234,16 +232,16 @@ pub struct SizeArguments {
     /// RAID level of a group: 0, 4 or 5
     #[arg(long, value_name = "LEVEL", default_value = "0", value_parser = raid)]
     pub raid: Raid,
-    /// Time to erase a segment, as measured, such as 4ms; wins over --drive
+    /// Measured time to erase a segment, such as 4ms; overrides --drive
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub erase: Option<Nanos>,
-    /// Time to read a block of 4 KiB, as measured, such as 15.6us; wins over --drive
+    /// Measured time to read a block of 4 KiB, such as 15.6us; overrides --drive
     #[arg(long, value_name = "TIME", value_parser = some_length)]
     pub read: Option<Nanos>,
-    /// Time to write a block of 4 KiB, as measured, such as 19.5us; wins over --drive
+    /// Measured time to write a block of 4 KiB, such as 19.5us; overrides --drive
     #[arg(long, value_name = "TIME", value_parser = some_length)]
     pub write: Option<Nanos>,
-    /// Blocks of a segment; 256 when it is left out
+    /// Blocks per segment; default: 256
     #[arg(long, value_name = "N", value_parser = some)]
     pub blocks: Option<u64>,
     /// Print JSON instead of tables
@@ -295,39 +293,38 @@ pub struct TortureArguments {
     /// Run this seed alone; with --seeds or --time, the first one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// How many seeds to run; for ten seconds when nothing is said
+    /// Number of seeds to run; default: as many as ten seconds allow
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: Option<u64>,
-    /// How long to run seeds, such as 60s
+    /// Time to run seeds for, such as 60s
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<Nanos>,
     /// What to torture: arrays, kv, block, ssd, raid, log, or a layout such as raid5
     ///
-    /// Seeds draw power cuts and faults: drives that die, are pulled, slow, read-only, grow or shrink; bits
-    /// that flip, blocks that cannot be read, writes and flushes that fail or land elsewhere; and, of arrays,
-    /// a drive that comes back after it was replaced (return) and parts of the array that are opened apart
-    /// from each other (halves).
+    /// Each seed draws power cuts and faults: drives that die, are pulled, slow down, become read-only, grow
+    /// or shrink; flipped bits, unreadable blocks, failed or misdirected writes, failed flushes; for arrays
+    /// also the return of a replaced drive (return) and parts of an array opened separately (halves).
     #[arg(long, value_name = "NAME", default_value = "arrays")]
     pub subject: String,
-    /// Run the plan in a file, or this plan itself
+    /// Run a plan, given as a file or as text
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "seeds", "time", "subject"])]
     pub plan: Option<String>,
-    /// Run the plan once for each of its events, with the power cut there
+    /// Run the plan once per event, with a power cut at that event
     #[arg(long, requires = "plan")]
     pub every_step: bool,
-    /// Plant a bug that must be found, such as forgets-fua
+    /// Plant a bug that the checkers must find, such as forgets-fua
     #[arg(long, value_name = "NAME")]
     pub mutant: Option<String>,
-    /// How many events before a violation are shown
+    /// Number of events to show before a violation
     #[arg(long, value_name = "COUNT", default_value_t = 60)]
     pub events: usize,
-    /// How many runs at a time; one for each core when left out
+    /// Number of parallel runs; default: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
     /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Show no progress
+    /// Hide progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -339,7 +336,7 @@ fn duration(text: &str) -> Result<Nanos, String> {
 /// `tailcut bench`.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Simulate standard loads and show requests per second, memory, and where the time goes
+    /// Simulation speed: requests per second, memory and where the time goes
     Sim {
         /// Write the results as JSON to a file, or with '-' to standard output
         #[arg(long, value_name = "FILE")]
@@ -348,8 +345,7 @@ pub enum BenchCommand {
         #[arg(long, value_name = "CASE/PART", hide = true)]
         alone: Option<String>,
     },
-    /// Let arrays serve reads and writes of one block over drives that cost nothing, and show what a
-    /// request costs the array
+    /// Cost of an array per request, over drives that cost nothing
     Array {
         /// Write the results as JSON to a file, or with '-' to standard output
         #[arg(long, value_name = "FILE")]
@@ -358,11 +354,10 @@ pub enum BenchCommand {
         #[arg(long, value_name = "LAYOUT/READS/BLOCKS", hide = true)]
         alone: Option<String>,
     },
-    /// Let real threads wait for a device in different ways, and show latency, requests per second,
-    /// time on cores and context switches of each on this machine
+    /// Completion strategies with real threads: latency, requests per second, processor time and context
+    /// switches on this machine
     Path(PathBench),
-    /// Let an emulated drive serve random requests of 4 KiB in real time, inline and on a core of its own,
-    /// and show how many it answers and how late
+    /// Emulated drive in real time, inline and on its own core: completions per second and lateness
     Emulate {
         /// Write the results as JSON to a file, or with '-' to standard output
         #[arg(long, value_name = "FILE")]
@@ -371,8 +366,7 @@ pub enum BenchCommand {
         #[arg(long, value_name = "FORM/WRITES/DEPTH", hide = true)]
         alone: Option<String>,
     },
-    /// Let each commit scheduler serve full queues of 32 to 65536 requests for 64 to 4096 chips, and
-    /// show what scheduling a request costs
+    /// Cost of each commit scheduler per request, with 32 to 65536 requests and 64 to 4096 chips
     Schedule {
         /// Write the results as JSON to a file, or with '-' to standard output
         #[arg(long, value_name = "FILE")]
@@ -381,36 +375,36 @@ pub enum BenchCommand {
         #[arg(long, value_name = "POLICY/PAGES/CHIPS/DEPTH", hide = true)]
         alone: Option<String>,
     },
-    /// Read from a block server in batches, and show how quick it is
+    /// Read throughput and latency of a block server
     Block(BlockBench),
-    /// Ask a key-value server, ours or memcached, and show how quick it is
+    /// Throughput and latency of a memcached-compatible server
     Kv(KvBench),
 }
 
 /// `tailcut bench path`.
 #[derive(Debug, Args)]
 pub struct PathBench {
-    /// A form to compare with two hand-offs, such as coop or coop-poll/timer: names of strategies
-    /// joined by '+', and behind a slash the poll thread (idle or timer); all forms when left out
+    /// Strategy to compare with two hand-offs, such as coop or coop-poll/timer: names joined by '+', then
+    /// after a slash the poll thread (idle or timer); default: all
     #[arg(long = "strategy", value_name = "NAME")]
     pub strategies: Vec<String>,
-    /// Numbers of threads; 1,8,32,128 when left out
+    /// Numbers of threads; default: 1,8,32,128
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     pub threads: Vec<u32>,
-    /// How long the device takes for a read
+    /// Read latency of the device
     #[arg(long, value_name = "TIME", value_parser = some_length, default_value = "80us")]
     pub latency: Nanos,
-    /// How many cores ask and wait; one when left out
+    /// Number of cores that submit and wait; default: 1
     #[arg(long, value_name = "N")]
     pub cores: Option<u32>,
-    /// Fewer forms and threads, and shorter measurements
+    /// Fewer strategies and threads, and shorter measurements
     #[arg(long)]
     pub quick: bool,
-    /// Go before all other programs, half of the time: for a machine that is never quiet. Cores are
-    /// then less idle than they would be without others
+    /// Run at real-time priority half of the time, for a machine that is never quiet; cores are then less
+    /// idle than on a quiet machine
     #[arg(long)]
     pub real_time: bool,
-    /// How long to go on for measurements that others do not disturb; 10 minutes when left out
+    /// Maximum time to wait for undisturbed measurements; default: 10 minutes
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub patience: Option<Nanos>,
     /// Write the results as JSON to a file, or with '-' to standard output

@@ -4,10 +4,10 @@ use crate::arguments::{Arguments, Command, RunArguments};
 use crate::failure::Failure;
 use crate::terminal::ColorMode;
 use crate::{
-    advise, bench, compare, ctl, explain, generate, probe, pts, report, run, serve, size, study, torture,
-    trace,
+    advise, bench, compare, ctl, explain, generate, help, probe, pts, report, run, serve, size, study,
+    torture, trace,
 };
-use clap::Parser;
+use clap::FromArgMatches;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -15,7 +15,8 @@ use std::process::ExitCode;
 /// standard error. Returns 0 for success, 1 for a failure on the way, 2 for bad input, 130 after
 /// an interruption.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| refuse(&error));
+    let parsed = help::command().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = parsed.unwrap_or_else(|error| refuse(&error));
     let mut out = std::io::stdout().lock();
     let done = dispatch(arguments, &mut out).and_then(|()| Ok(out.flush()?));
     match done {

@@ -1,12 +1,14 @@
 //! `tailcut generate`: what packagers ship beside the binary, made from the one definition of the
 //! command line.
 
-use crate::arguments::{Arguments, GenerateCommand};
+use crate::arguments::GenerateCommand;
+use crate::completion;
 use crate::failure::Failure;
+use crate::help;
 use crate::output::{Folder, OutputError};
 use crate::run::Scenario;
 use crate::scenario::keys;
-use clap::CommandFactory;
+use clap::Command;
 use std::io::Write;
 use std::path::Path;
 
@@ -15,29 +17,45 @@ pub fn generate(what: &GenerateCommand, out: &mut dyn Write) -> Result<(), Failu
     let mut text = Vec::new();
     match what {
         GenerateCommand::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Arguments::command(), "tailcut", &mut text);
+            let mut command = completion::with_names(help::command());
+            clap_complete::generate(*shell, &mut command, "tailcut", &mut text);
         }
         GenerateCommand::Man { folder: Some(folder) } => return manual(folder),
-        GenerateCommand::Man { folder: None } => {
-            clap_mangen::Man::new(Arguments::command()).render(&mut text)?
-        }
+        GenerateCommand::Man { folder: None } => text = help::page(&built(), "")?,
         GenerateCommand::Keys => text = keys::markdown(&keys::list(&mut Scenario::default())).into_bytes(),
     }
     out.write_all(&text)?;
     Ok(out.flush()?)
 }
 
+/// The definition with the full names of its commands.
+fn built() -> Command {
+    let mut command = help::command().disable_help_subcommand(true);
+    command.build();
+    command
+}
+
+/// Writes the man page of each command into a folder.
 fn manual(folder: &Path) -> Result<(), Failure> {
     let folder = Folder::create(folder)?;
+    write_pages(&built(), "", &folder)
+}
+
+/// Writes the man pages of a command, named by its `path` below `tailcut`, and of its subcommands.
+fn write_pages(command: &Command, path: &str, folder: &Folder) -> Result<(), Failure> {
+    let name = format!("tailcut {path}").trim().replace(' ', "-");
     let refused = |cause| OutputError { path: folder.path().to_owned(), cause };
-    clap_mangen::generate_to(Arguments::command(), folder.path()).map_err(refused)?;
+    folder.write(&format!("{name}.1"), &help::page(command, path).map_err(refused)?)?;
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        write_pages(below, format!("{path} {}", below.get_name()).trim(), folder)?;
+    }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::{Command, ValueEnum};
+    use clap::ValueEnum;
     use clap_complete::Shell;
 
     /// All commands by name, joined as in the names of manual pages: `tailcut-serve-kv`.
@@ -51,7 +69,7 @@ mod tests {
 
     fn all_commands() -> Vec<(String, Command)> {
         let mut all = Vec::new();
-        commands("", &Arguments::command(), &mut all);
+        commands("", &help::command(), &mut all);
         all
     }
 
@@ -82,6 +100,14 @@ mod tests {
                 assert!(page.contains(&format!("--{option}")), "{name} --{option}");
             }
         }
+        let run = std::fs::read_to_string(pages.join("tailcut-run.1")).expect("it was written");
+        for title in ["EXIT STATUS", "FILES", "EXAMPLES", "SEE ALSO"] {
+            assert!(
+                run.contains(&format!("\n.SH \"{title}\"\n")) || run.contains(&format!("\n.SH {title}\n")),
+                "{run}"
+            );
+        }
+        assert!(!run.contains("EXTRA") && run.contains("tailcut\\-explain"), "{run}");
         let count = std::fs::read_dir(&pages).expect("the folder is there").count();
         assert_eq!(count, all.len(), "no page is without its command");
     }
@@ -95,6 +121,20 @@ mod tests {
                 for option in options(&command) {
                     assert!(script.contains(&option), "{shell}: {name} --{option}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_shell_completes_settings_drives_and_studies() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = generated(GenerateCommand::Completions { shell });
+            // clap_complete completes no positional arguments, such as studies, in fish.
+            let studies: &[&str] = if shell == Shell::Fish { &[] } else { &["shin-5.4", "pts-iops"] };
+            let options = ["device.timing.read=", "device.preset=tlc-nvme", "swan-sata"];
+            for &name in options.iter().chain(studies) {
+                let escaped = name.replace('=', "\\=");
+                assert!(script.contains(name) || script.contains(&escaped), "{shell}: {name}");
             }
         }
     }

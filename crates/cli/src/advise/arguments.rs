@@ -13,42 +13,42 @@ use tailcut_ssd::Preset;
 /// `tailcut advise`.
 #[derive(Debug, Args)]
 pub struct AdviseArguments {
-    /// The drive and the workload, a TOML file; the built-in scenario when it is left out
+    /// Scenario (TOML) with drive and workload; default: the built-in one
     pub scenario: Option<PathBuf>,
     /// The workload.
     #[command(flatten)]
     pub common: CommonOptions,
-    /// What shall be kept, such as "p99.99(read) < 1ms, write >= 200MB/s, life >= 3y"
+    /// SLO, such as "p99.99(read) < 1ms, write >= 200MB/s, life >= 3y"
     #[arg(long, value_name = "PROMISE", value_parser = promise)]
     pub promise: Promise,
-    /// A kind of drive that can be bought, such as m-32g; that of the scenario when left out
+    /// Drive model to consider, such as m-32g; default: the scenario's
     #[arg(long = "drive", value_name = "PRESET", value_parser = preset)]
     pub drives: Vec<Preset>,
-    /// How much is stored, such as 20GB; what the scenario fills of its drive when left out
+    /// Amount of data to store, such as 20GB; default: what the scenario fills of its drive
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub data: Option<u64>,
-    /// The most drives of an arrangement
+    /// Maximum number of drives
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub most_drives: u32,
-    /// Only what loses nothing with a drive
+    /// Consider only configurations that survive the loss of a drive
     #[arg(long)]
     pub survive: bool,
-    /// What a GB of raw flash and a drive cost, such as tlc=0.06,drive=15; by cells alone when left out
+    /// Price of a GB of raw flash and of a drive, such as tlc=0.06,drive=15; default: cost by cells alone
     #[arg(long, value_name = "WHAT=PRICE,…", value_parser = prices)]
     pub price: Option<Prices>,
-    /// The most requests of a run
+    /// Maximum number of requests per run
     #[arg(long, value_name = "N", default_value = "20M", value_parser = requests)]
     pub most_requests: u64,
-    /// Folder for finished runs, from which the same or another search goes on, and for the results
+    /// Folder for the results and for finished runs, which later searches reuse
     #[arg(long, value_name = "DIR", default_value = DEFAULT_FOLDER)]
     pub out: PathBuf,
     /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// How many runs at a time; one for each core when left out
+    /// Number of parallel runs; default: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Show no progress
+    /// Hide progress
     #[arg(long, short)]
     pub quiet: bool,
 }

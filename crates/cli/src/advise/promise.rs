@@ -160,7 +160,7 @@ mod tests {
         assert!(promise.terms[0].is_strict && !promise.terms[1].is_strict);
         let shown = promise.to_string();
         assert!(
-            shown.starts_with("p99.99(read) < 1.00 ms, bandwidth(write) >= 200 MB/s, life >= 3.00 y"),
+            shown.starts_with("p99.99(read) < 1.00 ms, bandwidth(write) >= 200 MB/s, life >= 3.0 years"),
             "{shown}"
         );
     }

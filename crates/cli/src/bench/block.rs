@@ -25,22 +25,22 @@ use tailcut_rt::{Client, Clock};
 /// `tailcut bench block`.
 #[derive(Debug, Args)]
 pub struct BlockBench {
-    /// The unix socket of the server
+    /// Unix socket of the server
     #[arg(long, value_name = "PATH", default_value = "tailcut.sock", conflicts_with = "tcp")]
     pub unix: PathBuf,
-    /// Its address and port instead
+    /// TCP address of the server instead
     #[arg(long, value_name = "ADDR")]
     pub tcp: Option<SocketAddr>,
-    /// The export; the server's default when it is left out
+    /// Name of the export; default: the server's
     #[arg(long, value_name = "NAME", default_value = "")]
     pub export: String,
-    /// Requests under way
+    /// Requests in flight
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub depth: u32,
-    /// How long
+    /// Duration
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     pub time: Nanos,
-    /// Seed of the places that are read
+    /// Seed of the addresses
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Write the results as JSON to a file, or with '-' to standard output

@@ -27,40 +27,40 @@ use tailcut_sim::workload::zipf::Zipf;
 /// `tailcut bench kv`.
 #[derive(Clone, Debug, Args)]
 pub struct KvBench {
-    /// The address and port of the server
+    /// TCP address of the server
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:11211", conflicts_with = "unix")]
     pub tcp: SocketAddr,
-    /// Its unix socket instead
+    /// Unix socket of the server instead
     #[arg(long, value_name = "PATH")]
     pub unix: Option<PathBuf>,
-    /// Clients, each with a connection and a thread
+    /// Number of clients, each with a connection and a thread
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub clients: u32,
-    /// Commands under way of each client
+    /// Commands in flight per client
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub depth: u32,
-    /// Items, chosen by a Zipf distribution with θ = 0.99
+    /// Number of items, drawn from a Zipf distribution with θ = 0.99
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub items: u32,
-    /// Bytes of their values
+    /// Bytes per value
     #[arg(long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub value: u32,
-    /// Of 100 commands, so many are gets, and the others sets
+    /// Percentage of gets; the other commands are sets
     #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub gets: u32,
     /// Store all items first
     #[arg(long)]
     pub load: bool,
-    /// Store what a get has not found, as users of a cache do
+    /// Store items that a get misses, as cache clients do
     #[arg(long)]
     pub fill: bool,
-    /// The server's process, to tell how much processor time it takes
+    /// PID of the server, to report its processor time
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// How long
+    /// Duration
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
     pub time: Nanos,
-    /// Seed of what is chosen
+    /// Seed of the random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Write the results as JSON to a file, or with '-' to standard output

@@ -11,71 +11,71 @@ use tailcut_base::quantity::parse_share;
 /// `tailcut compare`.
 #[derive(Debug, Args)]
 pub struct CompareArguments {
-    /// The scenario at the base point, a TOML file; the built-in one when it is left out
+    /// Scenario (TOML) of the base point; default: the built-in one
     pub scenario: Option<PathBuf>,
     /// The workload and what all points have in common.
     #[command(flatten)]
     pub common: CommonOptions,
-    /// Vary a key of the scenario: --vary workload.rate=20000,40000. The first value is that of the base
-    /// point. A comma in brackets or quotes belongs to the value
+    /// Vary a scenario key: --vary workload.rate=20000,40000. The first value is the base point's. Commas in
+    /// brackets or quotes belong to a value
     #[arg(long, value_name = "KEY=A,B…", value_parser = factor_of(Factor::vary))]
     pub vary: Vec<Factor>,
-    /// Switch a technique on and off that takes several keys: --on-off NAME=key=value,key=value. Off, the
-    /// scenario stays as it is
+    /// Switch a technique of several keys on and off: --on-off NAME=key=value,key=value. Off leaves the
+    /// scenario unchanged
     #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = factor_of(Factor::on_off))]
     pub on_off: Vec<Factor>,
-    /// Vary what a file says: a TOML file with the sections vary, on-off and levels.NAME
+    /// Read factors from a TOML file with the sections vary, on-off and levels.NAME
     #[arg(long, value_name = "FILE")]
     pub grid: Option<PathBuf>,
-    /// Run one point of N: a balanced part of the grid
+    /// Run one in N points: a balanced fraction of the grid
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub fraction: Option<u64>,
-    /// Run N points: a balanced part of the grid, orthogonal where all factors have the same prime number of
+    /// Run N points: a balanced fraction of the grid, orthogonal if all factors have the same prime number of
     /// levels and N is a power of it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "fraction")]
     pub points: Option<u64>,
-    /// Run each point with N seeds, from that of the scenario on, and judge effects by the noise between them
+    /// Run each point with N seeds, starting at the scenario's, and judge effects by the noise between seeds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// Rank by this: p99.99(read), mean(write), iops, bandwidth(read), waf, life, or the path of a number in
-    /// report.json, with a '+' before it if more is better
+    /// Rank by a quantity: p99.99(read), mean(write), iops, bandwidth(read), waf, life, or the path of a
+    /// number in report.json, prefixed with '+' if more is better
     #[arg(long, value_name = "QUANTITY", default_value = BY, value_parser = quantity)]
     pub by: Quantity,
-    /// Show these quantities beside it
+    /// Show these quantities as well
     #[arg(long, value_name = "QUANTITY,…", value_delimiter = ',', value_parser = quantity)]
     pub show: Vec<Quantity>,
-    /// Mark the points that no other beats both in --by and in this
+    /// Mark the Pareto front of --by and this quantity
     #[arg(long, value_name = "QUANTITY", value_parser = quantity)]
     pub pareto: Option<Quantity>,
-    /// Differences up to this share are none; 5% with one seed, 1% with several, and never less than the
-    /// noise
+    /// Treat differences up to this share as equal; default: 5% with one seed, 1% with several, but at least
+    /// the noise
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub tolerance: Option<f64>,
-    /// Leave out points that a scenario refuses, instead of running nothing
+    /// Skip invalid points instead of refusing to run
     #[arg(long)]
     pub skip_impossible: bool,
-    /// Print which points there are, and run nothing
+    /// List the points without running them
     #[arg(long)]
     pub dry_run: bool,
-    /// Rows of the table
+    /// Number of table rows
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub top: usize,
-    /// Folder for finished runs, from which the same or a larger comparison goes on, and for the results
+    /// Folder for the results and for finished runs, which the same or a larger comparison reuses
     #[arg(long, value_name = "DIR", default_value = DEFAULT_FOLDER)]
     pub out: PathBuf,
     /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write the results as a page of HTML, with its data as JSON beside it
+    /// Write an HTML report, with its data as JSON beside it
     #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
     pub html: Option<PathBuf>,
     /// Write the results as Parquet to a file (only if built with the feature 'parquet')
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
-    /// How many runs at a time; one for each core when left out
+    /// Number of parallel runs; default: one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Show no progress
+    /// Hide progress
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -83,7 +83,7 @@ pub struct CompareArguments {
 /// What all runs of a comparison have in common.
 #[derive(Clone, Debug, Default, Args)]
 pub struct CommonOptions {
-    /// Set a key of the scenario at all points, such as run.requests=100000; wins over the file
+    /// Override a scenario key at all points, such as run.requests=100000
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
     /// Replay a trace instead of the scenario's load

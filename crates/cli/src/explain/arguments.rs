@@ -9,12 +9,12 @@ use tailcut_base::{Class, Op, Time};
 /// `tailcut explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// The folder that a run wrote
+    /// Results folder of a run
     pub folder: PathBuf,
-    /// Explain the requests that are slower than this percentage of all
+    /// Explain the requests above this percentile
     #[arg(long, value_name = "P", default_value = "99", value_parser = percentile)]
     pub percentile: f64,
-    /// Explain the reads of one latency class, 1 to 5, of a run that had several
+    /// Explain the reads of one latency class, 1 to 5, if the run had several
     #[arg(long, value_name = "N", value_parser = class, conflicts_with_all = ["request", "perfetto"])]
     pub class: Option<Class>,
     /// Explain the requests of one kind: read, write, trim or flush
@@ -26,13 +26,13 @@ pub struct ExplainArguments {
     /// Export the run as Chrome trace JSON, which Perfetto reads
     #[arg(long, value_name = "FILE", conflicts_with = "request")]
     pub perfetto: Option<PathBuf>,
-    /// Where the export begins, such as 1.5s; 5 ms before the slowest request when left out
+    /// Start of the export, such as 1.5s; default: 5 ms before the slowest request
     #[arg(long, value_name = "TIME", requires = "perfetto", value_parser = moment)]
     pub from: Option<Time>,
-    /// Where the export ends; 5 ms after the slowest request, or 10 ms after --from
+    /// End of the export; default: 5 ms after the slowest request, or 10 ms after --from
     #[arg(long, value_name = "TIME", requires = "perfetto", value_parser = moment)]
     pub until: Option<Time>,
-    /// Show no progress
+    /// Hide progress
     #[arg(long, short)]
     pub quiet: bool,
     /// Print JSON instead of tables

@@ -69,7 +69,7 @@ fn lead(history: &History) -> String {
         escape(&history.head.what),
         escape(&history.head.version),
         history.at.len(),
-        escape(&tailcut_base::quantity::show_time(span * 1e9).replace(" us", " µs")),
+        escape(&crate::show::long_time(span * 1e9).replace(" us", " µs")),
         history.head.every_s
     )
 }

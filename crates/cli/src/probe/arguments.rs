@@ -13,28 +13,28 @@ pub struct ProbeArguments {
     /// The file or block device; it is only read, unless --destroy-data is given
     #[arg(required_unless_present = "simulated")]
     pub device: Option<PathBuf>,
-    /// Measure what only writing shows, too: what is on the device is lost
+    /// Also measure what needs writes; the content of the device is lost
     #[arg(long)]
     pub destroy_data: bool,
-    /// Measure a simulated drive instead, in virtual time, such as g-1g: its truth is known
+    /// Measure a simulated drive in virtual time instead, such as g-1g, to compare with its true parameters
     #[arg(long, value_name = "PRESET", value_parser = preset, conflicts_with = "device")]
     pub simulated: Option<Preset>,
-    /// Shorter measurements
+    /// Measure for a shorter time
     #[arg(long)]
     pub quick: bool,
-    /// How long to measure, about, such as 60s
+    /// Approximate duration of the measurement, such as 60s
     #[arg(long, value_name = "TIME", value_parser = some_length)]
     pub time: Option<Nanos>,
-    /// Seed of the places and contents
+    /// Seed of addresses and contents
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Write the estimated drive to a file, as a scenario for 'tailcut run'
     #[arg(long, value_name = "FILE.toml")]
     pub preset: Option<PathBuf>,
-    /// Write what was found as JSON to a file, or with '-' to standard output instead of the tables
+    /// Write the results as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Show no progress
+    /// Hide progress
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -12,60 +12,58 @@ use tailcut_host::pts::{Form, Settings, Test};
 /// `tailcut pts`.
 #[derive(Debug, Args)]
 pub struct PtsArguments {
-    /// The tests: iops, tp, lat, wsat, hir, xsr, cbw (or ecw), dirth, or all; iops, tp, lat and wsat when
-    /// left out
+    /// Tests: iops, tp, lat, wsat, hir, xsr, cbw (or ecw), dirth, or all; default: iops, tp, lat and wsat
     #[arg(value_name = "TEST", value_parser = tests)]
     pub tests: Vec<Tests>,
-    /// As a client drive: write cache enabled, three quarters of the addresses, 2 threads with 16 I/Os each
+    /// Test as a client drive: write cache enabled, 75 % of the addresses, 2 threads with 16 I/Os each
     #[arg(long, conflicts_with = "enterprise")]
     pub client: bool,
-    /// As an enterprise drive: write cache disabled, all addresses, 4 threads with 32 I/Os each; this is the
-    /// default
+    /// Test as an enterprise drive (default): write cache disabled, all addresses, 4 threads with 32 I/Os each
     #[arg(long)]
     pub enterprise: bool,
-    /// The scenario whose drive is simulated, a TOML file; the built-in one when it is left out
+    /// Scenario (TOML) with the drive to simulate; default: the built-in one
     #[arg(long, value_name = "SCENARIO.toml", conflicts_with = "device")]
     pub scenario: Option<PathBuf>,
-    /// Set a key of the scenario, such as device.preset=g-1g; wins over the file
+    /// Override a scenario key, such as device.preset=g-1g
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "device")]
     pub sets: Vec<String>,
     /// Emulate the drive in real time instead of simulating it in virtual time
     #[arg(long, conflicts_with = "device")]
     pub real_time: bool,
-    /// Test this file or block device; what is on it is lost
+    /// Test this file or block device; its content is lost
     #[arg(long, value_name = "PATH")]
     pub device: Option<PathBuf>,
-    /// What is on the device may be destroyed
+    /// Allow the test to destroy the content of the device
     #[arg(long, requires = "device")]
     pub destroy_data: bool,
-    /// A short form that does not conform: a minute is 50ms, long series are a sixtieth, and 64MiB are used
-    /// (1GiB in virtual time)
+    /// Run a short, non-conforming form: a minute lasts 50ms, long series are cut to a sixtieth, and 64MiB are
+    /// used (1GiB in virtual time)
     #[arg(long)]
     pub quick: bool,
-    /// What takes the place of a minute, such as 1s; other than 60s the test does not conform
+    /// Length of a minute, such as 1s; other than 60s does not conform
     #[arg(long, value_name = "TIME", value_parser = some_length)]
     pub minute: Option<Nanos>,
-    /// Use the first bytes of the drive only, such as 4GiB; if that is not all, the test does not conform
+    /// Use only this much of the drive from its start, such as 4GiB; less than all does not conform
     #[arg(long, value_name = "SIZE", value_parser = range)]
     pub range: Option<u64>,
-    /// End after so many rounds that are not steady
+    /// Stop after this many rounds without a steady state
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=1000), default_value_t = Settings::ROUNDS)]
     pub rounds: u32,
-    /// Seed of the places and contents
+    /// Seed of addresses and contents
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Lay the results beside those of this file: JSON of 'tailcut pts', or CSV with the columns test, case,
-    /// quantity, unit, value
+    /// Compare the results with a file: JSON of 'tailcut pts', or CSV with the columns test, case, quantity,
+    /// unit, value
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
-    /// Write everything as JSON to a file, which is kept up to date during the tests, or with '-' to standard
-    /// output instead of the tables
+    /// Write the results as JSON to a file, updated during the tests, or with '-' to standard output instead
+    /// of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write the results as CSV to a file
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Show no progress
+    /// Hide progress
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 /// `tailcut report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// What the page is about: the folder of a run or of a comparison, or a JSON file of a run, of studies,
-    /// of a comparison, or of a server's history
+    /// Folder of a run or a comparison, or JSON of a run, studies, a comparison or a server's history
     pub path: PathBuf,
-    /// The page to write; report.html in the folder, or the name of the file with .html, when left out
+    /// Page to write; default: report.html in the folder, or the input's name with .html
     #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
     pub html: Option<PathBuf>,
 }

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::html;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::scenario::nearest::enumerate;
 use crate::scenario::{self, keys};
 use crate::show;
 use crate::terminal::{ColorMode, window};
@@ -30,8 +31,8 @@ pub type Scenario = tailcut_sim::Scenario;
 pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let options = &arguments.options;
     let mut scenario = Scenario::default();
-    if options.keys {
-        return print_keys(&mut scenario, options.json.as_deref(), out);
+    if let Some(pattern) = &options.keys {
+        return print_keys(&mut scenario, pattern, options.json.as_deref(), out);
     }
     input::read_and_warn(&mut scenario, arguments)?;
     if options.resolved {
@@ -110,8 +111,21 @@ fn keep(
     }
 }
 
-fn print_keys(scenario: &mut Scenario, json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
-    let keys = keys::list(scenario);
+fn print_keys(
+    scenario: &mut Scenario,
+    pattern: &str,
+    json: Option<&Path>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let all = keys::list(scenario);
+    let keys = keys::matching(&all, pattern);
+    if keys.is_empty() {
+        let advice = match keys::similar(&all, pattern).as_slice() {
+            [] => String::from("list all keys with 'tailcut run --keys'"),
+            near => format!("did you mean {}?", enumerate(near)),
+        };
+        return Err(Failure::Input(format!("no key or description contains '{pattern}'; {advice}")));
+    }
     let Some(file) = json else {
         out.write_all(keys::show(&keys).as_bytes())?;
         return Ok(out.flush()?);

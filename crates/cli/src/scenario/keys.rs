@@ -1,6 +1,7 @@
 //! Lists the keys that a scenario can have: for people on a terminal, for programs, and for the
 //! manual.
 
+use super::nearest::{nearest, plain};
 use super::spelling;
 use serde_json::json;
 use std::ops::RangeInclusive;
@@ -27,6 +28,16 @@ impl Key {
     pub fn is_section(&self) -> bool {
         self.kind == "section"
     }
+
+    /// The last part of its path.
+    fn name(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// The path of the section that holds it; empty at the top.
+    fn section(&self) -> &str {
+        self.path.rsplit_once('.').map_or("", |(section, _)| section)
+    }
 }
 
 /// Every key of `part` in the order in which a scenario is printed: each section before its keys,
@@ -36,6 +47,49 @@ pub fn list(part: &mut dyn Configure) -> Vec<Key> {
     part.configure(&mut lister);
     lister.finish()
 }
+
+/// The keys whose path or meaning contains `pattern`, in any case of letters and with any kind of dash, each
+/// below its section. An empty pattern matches all keys; without a match the list is empty.
+pub fn matching(all: &[Key], pattern: &str) -> Vec<Key> {
+    if pattern.is_empty() {
+        return all.to_vec();
+    }
+    let wanted = plain(pattern);
+    let contains = |text: &str| plain(text).contains(&wanted);
+    let is_match = |key: &Key| !key.is_section() && (contains(&key.path) || contains(key.doc));
+    let found: Vec<&Key> = all.iter().filter(|key| is_match(key)).collect();
+    let holds_match = |section: &Key| found.iter().any(|key| key.section() == section.path);
+    all.iter().filter(|key| is_match(key) || key.is_section() && holds_match(key)).cloned().collect()
+}
+
+/// The paths of the keys that a `pattern` without a match may mean: those with the most similar path or name.
+pub fn similar<'k>(all: &'k [Key], pattern: &str) -> Vec<&'k str> {
+    let keys = || all.iter().filter(|key| !key.is_section());
+    let names = || keys().map(Key::name);
+    let (_, last) = pattern.rsplit_once('.').unwrap_or(("", pattern));
+    let near = nearest(pattern, keys().map(|key| key.path.as_str()).chain(names()));
+    let near = near.or_else(|| nearest(last, names()));
+    keys()
+        .filter(|key| Some(key.path.as_str()) == near || Some(key.name()) == near)
+        .map(|key| &*key.path)
+        .collect()
+}
+
+/// What `--set` may begin with, for shells to complete: `key=`, or `key=value` for each value where a key takes
+/// names or `true` and `false`.
+pub fn settings(all: &[Key]) -> Vec<String> {
+    let values = |key: &Key| match key.kind {
+        FLAG => vec![String::from("false"), String::from("true")],
+        NAME => key.allowed.split(", ").map(String::from).collect(),
+        _ => vec![String::new()],
+    };
+    let keys = all.iter().filter(|key| !key.is_section());
+    keys.flat_map(|key| values(key).into_iter().map(|value| format!("{}={value}", key.path))).collect()
+}
+
+/// Kinds of values with few values.
+const FLAG: &str = "true or false";
+const NAME: &str = "name";
 
 /// The keys for a terminal: a line of path, default and allowed values, the meaning below it.
 pub fn show(keys: &[Key]) -> String {
@@ -179,11 +233,11 @@ impl KeyVisitor for Lister {
     }
 
     fn flag(&mut self, key: &'static str, doc: &'static str, value: &mut bool) {
-        self.add(key, doc, "true or false", "", value.to_string());
+        self.add(key, doc, FLAG, "", value.to_string());
     }
 
     fn choice(&mut self, key: &'static str, doc: &'static str, value: &mut usize, names: Names) {
-        self.add(key, doc, "name", names.shown.join(", "), names.shown[*value]);
+        self.add(key, doc, NAME, names.shown.join(", "), names.shown[*value]);
     }
 
     fn text(&mut self, key: &'static str, doc: &'static str, value: &mut String) {
@@ -191,4 +245,51 @@ impl KeyVisitor for Lister {
     }
 
     fn problem(&mut self, _key: &'static str, _message: String) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> Vec<Key> {
+        let key = |path: &str, doc, kind| Key {
+            path: path.into(),
+            doc,
+            kind,
+            allowed: String::new(),
+            default: String::new(),
+        };
+        vec![
+            key("seed", "Seed of all random streams.", "count"),
+            key("device", "The drive.", "section"),
+            key("device.gc", "Garbage collection.", "section"),
+            key("device.gc.soft_limit", "Free blocks below which collection starts.", "count"),
+            key("device.timing", "Times of the flash.", "section"),
+            key("device.timing.read", "Time to read a page.", "time"),
+            key("workload", "The load.", "section"),
+            key("workload.read", "Share of reads.", "share"),
+        ]
+    }
+
+    fn found(pattern: &str) -> Vec<String> {
+        matching(&keys(), pattern).into_iter().map(|key| key.path).collect()
+    }
+
+    #[test]
+    fn a_pattern_finds_paths_and_meanings_below_their_sections() {
+        assert_eq!(found("device.timing"), ["device.timing", "device.timing.read"]);
+        assert_eq!(found("RANDOM"), ["seed"]);
+        assert_eq!(found("soft-limit"), ["device.gc", "device.gc.soft_limit"]);
+        assert_eq!(found("read"), ["device.timing", "device.timing.read", "workload", "workload.read"]);
+        assert!(found("garbage").is_empty(), "a section alone is no match");
+        assert_eq!(matching(&keys(), ""), keys());
+    }
+
+    #[test]
+    fn a_pattern_without_a_match_gets_the_nearest_keys() {
+        assert_eq!(similar(&keys(), "raed"), ["device.timing.read", "workload.read"]);
+        assert_eq!(similar(&keys(), "device.timing.raed"), ["device.timing.read"]);
+        assert_eq!(similar(&keys(), "drive.sede"), ["seed"]);
+        assert!(similar(&keys(), "xylophone").is_empty());
+    }
 }

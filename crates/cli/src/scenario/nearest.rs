@@ -24,7 +24,7 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
 }
 
 /// Letter case and the kind of dash are not what a person gets wrong on purpose.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.to_lowercase().replace('_', "-")
 }
 

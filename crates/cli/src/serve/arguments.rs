@@ -12,9 +12,9 @@ use tailcut_rt::serve::budget;
 /// `tailcut serve`.
 #[derive(Debug, Subcommand)]
 pub enum ServeCommand {
-    /// Serve a drive as a block device, by NBD: for file systems, virtual machines and databases
+    /// Export drives as block devices over NBD or ublk
     Block(Box<BlockArguments>),
-    /// Serve items with keys, from memory and flash, to clients of memcached
+    /// Serve memcached clients from memory and flash
     Kv(Box<KvArguments>),
 }
 
@@ -22,88 +22,88 @@ pub enum ServeCommand {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("where").args(["unix", "tcp"])))]
 pub struct BlockArguments {
-    /// The scenario whose drive or array is emulated, a TOML file; the built-in one when it is left out
+    /// Scenario (TOML) with the drive or array to emulate; default: the built-in one
     pub scenario: Option<PathBuf>,
-    /// Set a key of the scenario, such as device.preset=femu-16g or array.drives=4; wins over the file
+    /// Override a scenario key, such as device.preset=femu-16g or array.drives=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Serve this file or block device instead of an emulated drive; more than one for the drives of the
-    /// scenario's array (array.drives), or without an array to serve each for itself
+    /// Export this file or block device instead of an emulated drive; repeat it for each drive of the
+    /// scenario's array (array.drives), or without an array to export each on its own
     #[arg(long = "device", value_name = "PATH")]
     pub devices: Vec<PathBuf>,
-    /// Serve so many emulated drives, each for itself
+    /// Export N independent emulated drives
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64), conflicts_with = "devices")]
     pub drives: Option<u32>,
-    /// Make a new array on the devices: whatever they hold is lost, unless they belong to an array
+    /// Create a new array on the devices. Destroys what they hold; refuses members of an array
     #[arg(long, requires = "devices")]
     pub create: bool,
-    /// Open the array although drives are missing that hold all its data, and could be in use as the same
-    /// array elsewhere; with fewer missing it is opened in any case
+    /// Assemble the array even if the missing drives hold a complete copy, which may be in use elsewhere.
+    /// With fewer missing drives it is assembled anyway
     #[arg(long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
-    /// Open devices that hold what would be overwritten: a file system or the like for a new array, a member
-    /// of an array or a key-value store served as it is. Never one that the system uses
+    /// Open devices whose content would be overwritten: a file system where an array is created, or a member
+    /// of an array or a key-value store exported as a plain device. Never a device in use
     #[arg(long, requires = "devices")]
     pub force: bool,
-    /// Serve memory of this size without a delay instead, such as 10GiB; it takes room as it is written
+    /// Export memory of this size instead, such as 10GiB, without emulated latency; allocated as it is
+    /// written
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["scenario", "sets", "devices", "drives"])]
     pub size: Option<u64>,
     /// Listen on a unix socket
     #[arg(long, value_name = "PATH", default_value = "tailcut.sock")]
     pub unix: PathBuf,
-    /// Listen on an address and port of this machine instead, such as 127.0.0.1:10809
+    /// Listen on a TCP address instead, such as 127.0.0.1:10809
     #[arg(long, value_name = "ADDR")]
     pub tcp: Option<SocketAddr>,
-    /// Let other machines connect, too; there are no passwords, but --tls-verify-peer asks who they are
+    /// Allow connections from other machines. NBD has no passwords; --tls-verify-peer authenticates clients
     #[arg(long)]
     pub allow_network: bool,
-    /// Encrypt, with server-cert.pem and server-key.pem of this folder
+    /// Enable TLS with server-cert.pem and server-key.pem of this folder
     #[arg(long, value_name = "DIR")]
     pub tls_certificates: Option<PathBuf>,
-    /// Whether clients have to encrypt, or may
+    /// Whether TLS is required or optional for clients
     #[arg(long, value_name = "MODE", requires = "tls_certificates", default_value = "require")]
     pub tls: TlsMode,
-    /// Serve only clients with a certificate that is signed by ca-cert.pem of the same folder (and not
-    /// revoked by its ca-crl.pem, where there is one)
+    /// Require a client certificate signed by ca-cert.pem of the same folder and not revoked by its
+    /// ca-crl.pem, if there is one
     #[arg(long, requires = "tls_certificates")]
     pub tls_verify_peer: bool,
-    /// Name of the export; its variants NAME/fast and NAME/background say how much their reads matter.
-    /// Several drives are NAME0, NAME1 and so on
+    /// Name of the export; NAME/fast and NAME/background give reads a higher or lower priority. Several
+    /// drives are NAME0, NAME1 and so on
     #[arg(long, value_name = "NAME", default_value = "disk", value_parser = name)]
     pub export: String,
-    /// Where `tailcut status` and `tailcut ctl` reach it; beside its socket when left out, as in tailcut.ctl
+    /// Control socket for `tailcut status` and `tailcut ctl`; default: beside the socket, as in tailcut.ctl
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
-    /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
+    /// Export Prometheus metrics at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
-    /// Keep a history of the counters in a file, for 'tailcut report'; it covers the whole time and does not
-    /// grow for ever
+    /// Record a history of the counters in a file of bounded size, for 'tailcut report'
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// Let this kernel have it as a block device, too: /dev/ublkbN. Several drives get the numbers from there
-    /// on. Wants root and Linux 6.5 or later with the module ublk_drv
+    /// Also attach the drive to this kernel as /dev/ublkbN, several drives from N on. Requires root and Linux
+    /// 6.5 or later with the module ublk_drv
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..1_000_000))]
     pub ublk: Option<u32>,
-    /// Let nobody write
+    /// Export read-only
     #[arg(long)]
     pub read_only: bool,
-    /// Look out for requests for so long before sleeping: about what a sleep costs when left out; longer,
-    /// such as 200us, for quicker answers on a core that does nothing else; 0us to sleep at once. It is given
-    /// up where it does not pay
+    /// Busy-poll this long before sleeping. The default is about the cost of a sleep; more, such as 200us,
+    /// lowers latency on a core with nothing else to do; 0us sleeps at once. Polling stops where it does not
+    /// pay
     #[arg(long, value_name = "TIME", default_value = "20us", value_parser = short_time)]
     pub busy_poll: Nanos,
-    /// Most connections at a time
+    /// Maximum number of connections
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub connections: u32,
-    /// Most memory for requests and replies under way, from 128MiB; each connection may take 128 KiB beside
-    /// it
+    /// Maximum memory for requests and replies in flight, at least 128MiB; a connection may take another 128
+    /// KiB
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = memory)]
     pub memory: u64,
-    /// Write the final figures as JSON to a file, or with '-' to standard output instead of the tables
+    /// Write the final counters as JSON to a file, or with '-' to standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Show no status line
+    /// Hide the status line
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -127,9 +127,9 @@ impl BlockArguments {
 /// Whether clients encrypt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TlsMode {
-    /// Nobody is served in the clear
+    /// Reject clients without TLS
     Require,
-    /// Clients are served as they wish
+    /// Accept clients with and without TLS
     Allow,
 }
 

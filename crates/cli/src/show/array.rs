@@ -1,8 +1,9 @@
 //! An array of drives at work.
 
+use super::long_time;
 use super::{per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::{show_rate, show_time};
+use tailcut_base::quantity::show_rate;
 use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 
 /// The reads of an array by how they were served, and the work of each drive.
@@ -17,7 +18,7 @@ fn epoch_lines(epochs: &EpochReport) -> String {
     let mut text = format!(
         "  {} epochs, the longest {}; {} blocks written, {} superseded, {} descriptors\n",
         epochs.epochs,
-        show_time(epochs.longest_ns as f64),
+        long_time(epochs.longest_ns as f64),
         epochs.written,
         epochs.superseded,
         epochs.descriptors
@@ -29,7 +30,7 @@ fn epoch_lines(epochs: &EpochReport) -> String {
     text += &format!(
         "  {} writes were held back; a copy waited for the token for {} at most, {} for longer than the deadline\n",
         epochs.throttled,
-        show_time(epochs.longest_wait_ns as f64),
+        long_time(epochs.longest_wait_ns as f64),
         epochs.late
     );
     if epochs.collections > 0 || epochs.restless > 0 {
@@ -94,7 +95,7 @@ fn log_lines(log: &LogReport, groups: u32) -> String {
 fn by_group(log: &LogReport) -> String {
     let all: u64 = log.reads.iter().map(|group| group.reads).sum();
     let group = |group: &GroupReport| {
-        format!("{} {} ({})", group.state, share(group.reads, all), show_time(group.mean_ns))
+        format!("{} {} ({})", group.state, share(group.reads, all), long_time(group.mean_ns))
     };
     log.reads.iter().map(group).collect::<Vec<_>>().join(", ")
 }

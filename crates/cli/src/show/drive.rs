@@ -1,8 +1,9 @@
 //! The drive at work.
 
+use super::long_time;
 use super::per_cent;
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::{show_bytes, show_count, show_time};
+use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
@@ -103,14 +104,12 @@ fn cache(d: &DriveReport) -> Vec<Row> {
 fn lifetime(d: &DriveReport) -> Option<Row> {
     let life = &d.lifetime;
     let (bytes, years) = (life.bytes_written?, life.years?);
-    let length =
-        if years < 1.0 { format!("{:.0} days", years * 365.25) } else { format!("{years:.1} years") };
     let per_day = life.drive_writes_per_day.unwrap_or(0.0);
     Some(row(
         "writes of a lifetime",
         show_bytes(bytes),
         &show_bytes(life.bytes_written_most),
-        format!("{length} at this rate; {per_day:.2} drive writes a day over 5 years"),
+        format!("{} at this rate; {per_day:.2} drive writes a day over 5 years", super::lifetime(years)),
     ))
 }
 
@@ -234,7 +233,7 @@ fn parallelism(d: &DriveReport) -> String {
 fn queue_stall(report: &Report) -> Row {
     let remark = match report.queue_stall_ns {
         0 => String::new(),
-        ns => format!("{} with a request but no tag", show_time(ns as f64)),
+        ns => format!("{} with a request but no tag", long_time(ns as f64)),
     };
     row("queue stall", per_cent(report.queue_stall()), "0 %", remark)
 }

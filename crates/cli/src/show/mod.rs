@@ -11,12 +11,12 @@ mod store;
 mod throughput;
 pub mod waits;
 
-pub use brief::{per_cent, per_second, short_time};
+pub use brief::{lifetime, long_time, per_cent, per_second, short_time};
 
 use crate::run::{REPORT, Scenario};
 use crate::terminal::{ColorMode, TextRole};
 use std::path::Path;
-use tailcut_base::quantity::{show_bytes, show_count, show_time};
+use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::Report;
 use tailcut_sim::report::{Overload, SteadyReport, Tail};
 use tailcut_sim::workload::SyntheticConfig;
@@ -73,11 +73,11 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: ColorMode) -> String
     let measured = format!(
         "{} requests in {}{}{}",
         show_count(report.all().requests as f64),
-        show_time(report.seconds() * 1e9),
+        long_time(report.seconds() * 1e9),
         if report.from_ns == 0 {
             String::new()
         } else {
-            format!(" after a ramp of {}", show_time(report.from_ns as f64))
+            format!(" after a ramp of {}", long_time(report.from_ns as f64))
         },
         steady(report.steady.as_ref())
     );
@@ -176,8 +176,8 @@ fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
         "slowest {} %: {} requests from {} on, mean {}",
         tail.share * 100.0,
         show_count(tail.requests as f64),
-        show_time(tail.from_ns as f64),
-        show_time(mean)
+        long_time(tail.from_ns as f64),
+        long_time(mean)
     );
     format!("{}\n{}", tone.paint(TextRole::Faint, &title), waits::bars(&tail.waits, width, tone))
 }

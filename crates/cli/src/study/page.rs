@@ -1,9 +1,10 @@
 //! Studies as a person reads them.
 
 use super::Entry;
+use crate::show::long_time;
 use crate::show::waits::wrapped;
 use crate::terminal::{self, Align, ColorMode, TextRole};
-use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
+use tailcut_base::quantity::{show_bytes, show_count, show_rate};
 use tailcut_sim::study::{Basis, Row, Table};
 
 /// The studies with their titles and sources.
@@ -114,7 +115,7 @@ pub fn figure(value: f64, unit: &str) -> String {
     match unit {
         "B" => show_bytes(value),
         "B/s" => show_rate(value),
-        "s" => show_time(value * 1e9),
+        "s" => long_time(value * 1e9),
         "share" => format!("{:.1} %", value * 100.0),
         "x" => format!("{value:.2} x"),
         "ratio" => format!("{value:.2}"),

@@ -1,6 +1,7 @@
 //! The units of figures.
 
-use tailcut_base::quantity::{show_count, show_rate, show_time};
+use crate::show::{lifetime, long_time};
+use tailcut_base::quantity::{show_count, show_rate};
 
 /// The unit of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +42,10 @@ impl Unit {
     /// A value for people.
     pub fn show(self, value: f64) -> String {
         match self {
-            Unit::Nanos => show_time(value),
+            Unit::Nanos => long_time(value),
             Unit::BytesPerSecond => show_rate(value),
             Unit::PerSecond => show_count(value),
-            Unit::Years if value < 0.1 => format!("{value:.4} y"),
-            Unit::Years => format!("{value:.2} y"),
+            Unit::Years => lifetime(value),
             Unit::Times => format!("{value:.2} x"),
             Unit::Plain if value == value.trunc() => show_count(value),
             Unit::Plain if value.abs() >= 100.0 => show_count(value),

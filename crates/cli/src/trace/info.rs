@@ -3,11 +3,11 @@
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::run::trace_failure;
-use crate::show::{per_cent, per_second, short_time};
+use crate::show::{long_time, per_cent, per_second, short_time};
 use crate::terminal::{Align, ColorMode, Progress, Table, TextRole, Waiting};
 use std::io::Write;
 use std::path::Path;
-use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
+use tailcut_base::quantity::{show_bytes, show_count, show_rate};
 use tailcut_sim::trace::{self, Footprint, Info, Options, Sizes, Times};
 
 /// Disks that are listed at most; `--json` has all.
@@ -66,15 +66,6 @@ fn describe(info: &Info, tone: ColorMode) -> String {
         part("disks", disks(info, tone));
     }
     text
-}
-
-/// A length of time that may be days.
-fn long_time(nanos: f64) -> String {
-    match nanos / 3.6e12 {
-        hours if hours >= 48.0 => format!("{:.1} days", hours / 24.0),
-        hours if hours >= 2.0 => format!("{hours:.1} h"),
-        _ => show_time(nanos),
-    }
 }
 
 fn mix(info: &Info, tone: ColorMode) -> String {

@@ -214,6 +214,30 @@ fn what_cannot_be_combined_is_refused() {
 }
 
 #[test]
+fn keys_are_found_by_a_part_of_their_name_or_description() {
+    let listed = |pattern: &str| stdout(&["run", "--keys", pattern]);
+    let all = stdout(&["run", "--keys"]);
+    let (reads, upper) = (listed("timing.read"), listed("TIMING.READ"));
+    assert!(reads.contains("device.timing.read = ") && reads.contains("[device.timing]"), "{reads}");
+    assert_eq!(reads, upper);
+    assert!(!reads.contains("workload") && reads.len() < all.len() / 10, "{reads}");
+    assert!(listed("random streams").contains("seed = 1"), "by description");
+    let keys: Value =
+        serde_json::from_str(&stdout(&["run", "--keys", "timing.read", "--json", "-"])).expect("JSON");
+    assert_eq!(keys[1]["key"], "device.timing.read", "{keys}");
+}
+
+#[test]
+fn a_pattern_that_no_key_contains_gets_the_nearest_keys() {
+    let report = refused(&["run", "--keys", "device.timing.raed"]);
+    assert!(report.contains("no key or description contains 'device.timing.raed'"), "{report}");
+    assert!(report.contains("did you mean 'device.timing.read'?"), "{report}");
+    let report = refused(&["run", "--keys", "raed"]);
+    assert!(report.contains("'device.timing.read'") && report.contains("'workload.read'"), "{report}");
+    assert!(refused(&["run", "--keys", "xylophone"]).contains("list all keys with 'tailcut run --keys'"));
+}
+
+#[test]
 fn packagers_get_their_files() {
     assert!(stdout(&["generate", "completions", "bash"]).contains("--skip-bad-lines"));
     assert!(stdout(&["generate", "man"]).contains(".TH tailcut"));

@@ -2,9 +2,9 @@
 
 use crate::html::markup::{escape, figure};
 use crate::run::Saved;
-use crate::show::{per_cent, per_second};
+use crate::show::{long_time, per_cent, per_second};
 use tailcut_base::Cause;
-use tailcut_base::quantity::{show_count, show_time};
+use tailcut_base::quantity::show_count;
 use tailcut_sim::Report;
 use tailcut_sim::report::{KindReport, Tail, Wait};
 
@@ -34,8 +34,8 @@ fn slow(tail: &Tail) -> Option<String> {
         "<b>Slowest {} %</b> ({} requests from {} on, mean {}): {} of their time is {}{also}. <span class=\"soft\">{}</span>",
         tail.share * 100.0,
         show_count(tail.requests as f64),
-        figure(&show_time(tail.from_ns as f64)),
-        figure(&show_time(mean)),
+        figure(&long_time(tail.from_ns as f64)),
+        figure(&long_time(mean)),
         fraction(first.share),
         named(first),
         meaning(first)
@@ -80,11 +80,11 @@ fn beside_bare(kind: &KindReport) -> Option<String> {
         format!(
             "<b>{}</b>: {} without any other work; half of them take {} ({} times that), {} % take up to {} ({} times).",
             escape(&capital(&kind.kind)),
-            figure(&show_time(bare)),
-            figure(&show_time(median.ns as f64)),
+            figure(&long_time(bare)),
+            figure(&long_time(median.ns as f64)),
             times(median.ns),
             tail.percentile,
-            figure(&show_time(tail.ns as f64)),
+            figure(&long_time(tail.ns as f64)),
             times(tail.ns)
         )
     })

@@ -3,8 +3,8 @@
 use crate::html::markup::{Column, Table, chart, folded};
 use crate::run::Saved;
 use crate::show::latency::VOLATILE;
-use crate::show::per_cent;
-use tailcut_base::quantity::{show_count, show_time};
+use crate::show::{long_time, per_cent};
+use tailcut_base::quantity::show_count;
 use tailcut_sim::Report;
 use tailcut_sim::report::{Band, KindDetail, PERCENTILES};
 
@@ -33,15 +33,15 @@ fn percentiles(report: &Report) -> String {
         let mut cells = vec![
             format!("{}{}", kind.kind, if report.is_volatile(&kind.kind) { "*" } else { "" }),
             show_count(kind.requests as f64),
-            show_time(curve.bare_ns),
-            show_time(curve.mean_ns),
+            long_time(curve.bare_ns),
+            long_time(curve.mean_ns),
         ];
         for point in &curve.points {
             let mark = if point.resolved { "" } else { "~" };
-            let time = format!("{mark}{}", show_time(point.ns as f64));
+            let time = format!("{mark}{}", long_time(point.ns as f64));
             cells.push(if point.beyond { "-".into() } else { time });
         }
-        cells.push(show_time(curve.max_ns as f64));
+        cells.push(long_time(curve.max_ns as f64));
         table.row(&cells);
     }
     let volatile = match kinds.iter().any(|kind| report.is_volatile(&kind.kind)) {
@@ -107,7 +107,7 @@ fn bands(kind: &KindDetail) -> String {
                 format!(
                     "{} {} ({})",
                     wait.cause,
-                    show_time(wait.mean_ns).replace(" us", " µs"),
+                    long_time(wait.mean_ns).replace(" us", " µs"),
                     per_cent(wait.share)
                 )
             })
@@ -115,8 +115,8 @@ fn bands(kind: &KindDetail) -> String {
         table.row(&[
             name(band),
             show_count(band.requests as f64),
-            show_time(band.from_ns as f64),
-            show_time(mean),
+            long_time(band.from_ns as f64),
+            long_time(mean),
             largest.join(", "),
         ]);
     }

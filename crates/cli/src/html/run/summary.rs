@@ -2,9 +2,9 @@
 
 use crate::html::markup::{escape, figure};
 use crate::run::Scenario;
-use crate::show::{self, per_cent, per_second};
+use crate::show::{self, long_time, per_cent, per_second};
 use crate::terminal::ColorMode;
-use tailcut_base::quantity::{show_rate, show_time};
+use tailcut_base::quantity::show_rate;
 use tailcut_sim::Report;
 
 /// The title of the page.
@@ -33,12 +33,12 @@ fn tiles(report: &Report) -> Vec<(String, String)> {
     let mut tiles = vec![
         (format!("{}/s", per_second(all.requests_per_s)), String::from("requests")),
         (show_rate(all.bytes_per_s), String::from("bandwidth")),
-        (show_time(all.latency.mean_ns), String::from("mean latency")),
+        (long_time(all.latency.mean_ns), String::from("mean latency")),
     ];
     for point in all.latency.points.iter().filter(|point| point.resolved) {
-        tiles.push((show_time(point.ns as f64), format!("at {} %", point.percentile)));
+        tiles.push((long_time(point.ns as f64), format!("at {} %", point.percentile)));
     }
-    tiles.push((show_time(all.latency.max_ns as f64), String::from("longest")));
+    tiles.push((long_time(all.latency.max_ns as f64), String::from("longest")));
     if let Some(limit) = report.bottleneck() {
         tiles.push((per_cent(limit.busy), format!("of the limit of {}", limit.name)));
     }

@@ -3,7 +3,7 @@
 use super::latency::plural;
 use crate::html::markup::chart;
 use crate::html::page::Page;
-use tailcut_base::quantity::show_time;
+use crate::show::long_time;
 use tailcut_sim::timeline::{HELD_BY, Timeline};
 
 /// Requests over time, what chips did, and what drives of an array did.
@@ -25,7 +25,7 @@ fn requests(timeline: &Timeline) -> String {
     let intro = format!(
         "<p class=\"soft\">{} slots of {}. Drag the bar below a chart, or turn the wheel with Ctrl, to look closer: the charts move together.</p>\n",
         timeline.slots,
-        show_time(timeline.slot_ns as f64).replace(" us", " µs")
+        long_time(timeline.slot_ns as f64).replace(" us", " µs")
     );
     let caption = "Above: requests that ended, per second, and the limit that the busiest resource sets. Below: pages that garbage collection \
         and wear levelling moved, and blocks erased.";

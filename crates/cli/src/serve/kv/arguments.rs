@@ -11,112 +11,107 @@ use tailcut_base::Nanos;
 #[derive(Debug, Args)]
 #[command(version)]
 pub struct KvArguments {
-    /// The scenario whose drive or array is emulated, a TOML file; when it is left out, four small SSDs in an
-    /// array of the layout epochs
+    /// Scenario (TOML) with the drive or array to emulate; default: four small SSDs in an epochs array
     pub scenario: Option<PathBuf>,
-    /// Set a key of the scenario, such as device.preset=femu-16g or array.drives=4; wins over the file
+    /// Override a scenario key, such as device.preset=femu-16g or array.drives=4
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
-    /// Keep items on this file or block device instead of an emulated drive; more than one for the drives of
-    /// the scenario's array (array.drives)
+    /// Store items on this file or block device instead of an emulated drive; repeat it for each drive of the
+    /// scenario's array (array.drives)
     #[arg(long = "device", value_name = "PATH")]
     pub devices: Vec<PathBuf>,
-    /// Make a new store, and a new array if there is to be one, on the devices: whatever they hold is lost,
-    /// unless that is a store or an array
+    /// Create a new store, and its array if the scenario has one, on the devices. Destroys what they hold;
+    /// refuses devices with a store or an array
     #[arg(long, requires = "devices")]
     pub create: bool,
-    /// Open the array although drives are missing that hold all its data, and could be in use as the same
-    /// array elsewhere; with fewer missing it is opened in any case
+    /// Assemble the array even if the missing drives hold a complete copy, which may be in use elsewhere.
+    /// With fewer missing drives it is assembled anyway
     #[arg(long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
-    /// Make a store, or an array, on devices that hold something else, such as a file system; never on one
-    /// that the system uses
+    /// Create on devices that hold something else, such as a file system; never on a device in use
     #[arg(long, requires = "devices")]
     pub force: bool,
-    /// Keep items in memory only
+    /// Store items in memory only
     #[arg(long, conflicts_with_all = ["scenario", "sets", "devices", "create", "durable"])]
     pub memory_only: bool,
-    /// Acknowledge what is changed when it is durable; without -M it may be given up for others later
+    /// Acknowledge a change once it is durable. Without -M an item may still be evicted later
     #[arg(long)]
     pub durable: bool,
-    /// TCP port; 0 for none, -1 for any that is free
+    /// TCP port; 0: none, -1: any free port
     #[arg(short = 'p', long, value_name = "PORT", default_value_t = 11211, allow_negative_numbers = true,
           value_parser = clap::value_parser!(i32).range(-1..=65535))]
     pub port: i32,
-    /// UDP port; 0 for none. A reply is one datagram of 1400 bytes at most: senders can be forged
+    /// UDP port; 0: none. A reply is at most one datagram of 1400 bytes, because senders can be forged
     #[arg(short = 'U', long, value_name = "PORT", default_value_t = 0, conflicts_with_all = ["unix_socket", "auth_file"])]
     pub udp_port: u16,
-    /// Addresses to listen on, each with a port if it is another one: 127.0.0.1,127.0.0.2:11212
+    /// Addresses to listen on, optionally each with its own port: 127.0.0.1,127.0.0.2:11212
     #[arg(short = 'l', long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1", value_parser = listen)]
     pub listen: Vec<Listen>,
-    /// Let other machines connect, too
+    /// Allow connections from other machines
     #[arg(long)]
     pub allow_network: bool,
-    /// Listen on a unix socket, and not on the network
+    /// Listen on a unix socket instead of the network
     #[arg(short = 's', long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
-    /// Who may use the unix socket, as file permissions in octal
+    /// Permissions of the unix socket, in octal
     #[arg(short = 'a', long = "unix-mask", value_name = "MASK", default_value = "700", value_parser = octal)]
     pub mask: u32,
-    /// Memory for items, in MiB; what has no room there is on flash
+    /// Memory for items, in MiB; other items are on flash
     #[arg(short = 'm', long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub memory_limit: u64,
-    /// Memory for clients, such as 256m: replies that they have not read, values that they have half sent,
-    /// and commands that wait; when it is used up, clients that neither read nor finish are disconnected. By
-    /// default 32 MiB for each thread. The server takes at most -m, the index (15 bytes an item), this, 96
-    /// KiB for each connection of -c, 16 MiB for each thread of -t, and 32 MiB
+    /// Memory for clients, such as 256m: unread replies, partly received values and waiting commands. When it
+    /// is used up, stalled clients are disconnected. Default: 32 MiB per thread. The server takes at most -m,
+    /// the index (15 bytes per item), this, 96 KiB per connection (-c), 16 MiB per thread (-t), and 32 MiB
     #[arg(long, value_name = "SIZE", value_parser = client_memory)]
     pub client_memory: Option<u64>,
-    /// Most connections at a time
+    /// Maximum number of connections
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub conn_limit: u32,
-    /// Threads that serve; by default half as many as there are cores, from one to four
+    /// Number of worker threads; default: half the number of cores, from 1 to 4
     #[arg(short = 't', long, value_name = "N", default_value_t = some_threads(), hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
-    /// Let the system move threads from core to core; by default each of several stays on its own where there
-    /// are as many as cores
+    /// Pin each worker thread to a core of its own, if there are as many threads as cores. Only for a machine
+    /// that runs nothing else
     #[arg(long)]
-    pub no_pin: bool,
-    /// Size of the largest item, with its key, such as 512k or 2m
+    pub pin: bool,
+    /// Maximum size of an item with its key, such as 512k or 2m
     #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = item_size)]
     pub max_item_size: u64,
-    /// Give up no items for others: say that there is no room
+    /// Return an error instead of evicting items when memory is full
     #[arg(short = 'M', long)]
     pub disable_evictions: bool,
-    /// Serve only who says a name and a password of this file first; a line for each, NAME:PASSWORD
+    /// Require authentication with a name and password of this file, one NAME:PASSWORD per line
     #[arg(short = 'Y', long, value_name = "FILE")]
     pub auth_file: Option<PathBuf>,
-    /// Further options of memcached: idle_timeout=SECONDS
+    /// Extended options of memcached: idle_timeout=SECONDS
     #[arg(short = 'o', long, value_name = "OPTION", value_delimiter = ',')]
     pub extended: Vec<String>,
-    /// Look out for commands for so long before sleeping, such as 20us: for quicker answers where there is a
-    /// core to spare for it
+    /// Busy-poll this long before sleeping, such as 20us: lower latency at the cost of processor time
     #[arg(long, value_name = "TIME", default_value = "0us", value_parser = short_time)]
     pub busy_poll: Nanos,
-    /// Where `tailcut status` and `tailcut ctl` reach it; when left out, beside its unix socket, as in
-    /// socket.ctl, or by its port, as in tailcut-11211.ctl
+    /// Control socket for `tailcut status` and `tailcut ctl`; default: beside the unix socket, as in
+    /// socket.ctl, or named after the port, as in tailcut-11211.ctl
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
-    /// Show counters to Prometheus at http://ADDR/metrics, such as 127.0.0.1:9100
+    /// Export Prometheus metrics at http://ADDR/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
-    /// Keep a history of the counters in a file, for 'tailcut report'; it covers the whole time and does not
-    /// grow for ever
+    /// Record a history of the counters in a file of bounded size, for 'tailcut report'
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// Say more on standard error: -v slow reads, -vv clients that come and go
+    /// Log more: -v slow reads, -vv connections
     #[arg(short = 'v', long, action = ArgAction::Count)]
     pub verbose: u8,
-    /// How events are told on standard error
+    /// Log format on standard error
     #[arg(long, value_name = "FORM", default_value = "human")]
     pub log: Form,
-    /// Write the final figures as JSON to a file, or with '-' to standard output instead of the table
+    /// Write the final counters as JSON to a file, or with '-' to standard output instead of the table
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Show no status line
+    /// Hide the status line
     #[arg(long, short)]
     pub quiet: bool,
-    /// What is not done here, or done anyway.
+    /// Options of memcached without effect here, or refused.
     #[command(flatten)]
     pub others: Others,
 }
@@ -137,9 +132,9 @@ impl KvArguments {
     }
 }
 
-/// What memcached has and what is not done here, or done anyway.
+/// Options of memcached that have no effect here, or are refused.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Options of memcached that change nothing, or are refused in words")]
+#[command(next_help_heading = "Options of memcached without effect, or refused with a message")]
 pub struct Others {
     /// Protocol: ascii or auto
     #[arg(short = 'B', long, value_name = "NAME", default_value = "auto")]
@@ -147,59 +142,59 @@ pub struct Others {
     /// Refuse flush_all
     #[arg(short = 'F', long)]
     pub disable_flush_all: bool,
-    /// Commands of one client in a row
+    /// Maximum number of consecutive commands of one client
     #[arg(short = 'R', long, value_name = "N")]
     pub max_reqs_per_event: Option<u32>,
-    /// Connections that wait to be taken
+    /// Length of the listen backlog
     #[arg(short = 'b', long, value_name = "N")]
     pub listen_backlog: Option<u32>,
-    /// Growth of slab classes
+    /// Growth factor of slab classes
     #[arg(short = 'f', long, value_name = "FACTOR")]
     pub slab_growth_factor: Option<String>,
-    /// Least bytes of an item
+    /// Minimum bytes of an item
     #[arg(short = 'n', long, value_name = "BYTES")]
     pub slab_min_size: Option<u64>,
-    /// Large pages
+    /// Use large pages
     #[arg(short = 'L', long)]
     pub enable_largepages: bool,
     /// Lock memory
     #[arg(short = 'k', long)]
     pub lock_memory: bool,
-    /// Most core files
+    /// Raise the core file limit
     #[arg(short = 'r', long)]
     pub enable_coredumps: bool,
-    /// Go into the background
+    /// Run in the background
     #[arg(short = 'd', long)]
     pub daemon: bool,
-    /// Become this user
+    /// Run as this user
     #[arg(short = 'u', long, value_name = "USER")]
     pub user: Option<String>,
-    /// File for the number of a process in the background
+    /// PID file of a process in the background
     #[arg(short = 'P', long, value_name = "FILE")]
     pub pidfile: Option<PathBuf>,
-    /// No CAS values
+    /// Disable CAS values
     #[arg(short = 'C', long)]
     pub disable_cas: bool,
-    /// The command shutdown
+    /// Enable the command shutdown
     #[arg(short = 'A', long)]
     pub enable_shutdown: bool,
-    /// SASL
+    /// Enable SASL
     #[arg(short = 'S', long)]
     pub enable_sasl: bool,
-    /// TLS
+    /// Enable TLS
     #[arg(short = 'Z', long)]
     pub enable_ssl: bool,
-    /// Memory in a file that outlives the server
+    /// Memory-mapped file that survives a restart
     #[arg(short = 'e', long, value_name = "FILE")]
     pub memory_file: Option<PathBuf>,
 }
 
-/// What clients may speak.
+/// Protocols that clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Protocol {
-    /// Lines of text
+    /// The text protocol
     Ascii,
-    /// What the client speaks, which is text
+    /// Negotiated per client; always text
     Auto,
     /// The binary protocol
     Binary,

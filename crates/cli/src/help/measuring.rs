@@ -1,0 +1,142 @@
+//! Help of the commands that measure drives and this program, and of `tailcut generate`.
+
+use super::{CommandHelp, RUNS};
+
+/// The commands that measure, and `tailcut generate`.
+pub(super) const ALL: &[CommandHelp] = &[
+    CommandHelp {
+        path: "probe",
+        examples: &[
+            ("Measure a drive, only reading", "tailcut probe /dev/nvme0n1"),
+            ("Derive a simulated drive and run it", "tailcut probe /dev/nvme0n1 --preset mine.toml"),
+            ("Measure writes too; the data is lost", "tailcut probe /dev/nvme1n1 --destroy-data"),
+            ("Check the method on a known drive", "tailcut probe --simulated tlc-nvme --quick"),
+        ],
+        exit_status: RUNS,
+        see_also: &["pts", "run"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "pts",
+        examples: &[
+            ("Test a simulated drive in short form", "tailcut pts --quick --set device.preset=tlc-nvme"),
+            (
+                "Test a real drive; its data is lost",
+                "tailcut pts iops lat --device /dev/nvme1n1 --destroy-data --json drive.json",
+            ),
+            (
+                "Compare a simulated drive with that result",
+                "tailcut pts iops lat --scenario mine.toml --against drive.json",
+            ),
+        ],
+        exit_status: RUNS,
+        see_also: &["probe", "study run"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "bench",
+        examples: &[
+            ("Measure the simulator", "tailcut bench sim"),
+            ("Measure the key-value server on port 11211", "tailcut bench kv --load"),
+        ],
+        exit_status: RUNS,
+        see_also: &["serve block", "serve kv"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "bench sim",
+        examples: &[("Measure and keep the result", "tailcut bench sim --json sim.json")],
+        exit_status: RUNS,
+        see_also: &["bench schedule"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "bench array",
+        examples: &[("Measure and keep the result", "tailcut bench array --json array.json")],
+        exit_status: RUNS,
+        see_also: &["bench block"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "bench path",
+        examples: &[
+            ("Compare all strategies", "tailcut bench path --quick"),
+            (
+                "Measure one with 8 and 32 threads",
+                "tailcut bench path --strategy coop-poll/idle --threads 8,32",
+            ),
+        ],
+        exit_status: RUNS,
+        see_also: &["run"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "bench emulate",
+        examples: &[("Measure and keep the result", "tailcut bench emulate --json emulate.json")],
+        exit_status: RUNS,
+        see_also: &["serve block"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "bench schedule",
+        examples: &[("Measure and keep the result", "tailcut bench schedule --json schedule.json")],
+        exit_status: RUNS,
+        see_also: &["bench sim"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "bench block",
+        examples: &[("Read from the server on tailcut.sock", "tailcut bench block --depth 128 --time 10s")],
+        exit_status: RUNS,
+        see_also: &["serve block"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "bench kv",
+        examples: &[
+            ("Store all items, then measure", "tailcut bench kv --load --clients 8 --depth 16"),
+            ("Measure a server on a unix socket", "tailcut bench kv --unix kv.sock --gets 99"),
+        ],
+        exit_status: RUNS,
+        see_also: &["serve kv"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "generate",
+        examples: &[
+            ("Print completions for bash", "tailcut generate completions bash"),
+            ("Write the man pages of all commands", "tailcut generate man man1"),
+        ],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "generate completions",
+        examples: &[
+            (
+                "Install completions for bash",
+                "tailcut generate completions bash > /etc/bash_completion.d/tailcut",
+            ),
+            (
+                "Install completions for fish",
+                "tailcut generate completions fish > ~/.config/fish/completions/tailcut.fish",
+            ),
+        ],
+        see_also: &["generate man"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "generate man",
+        examples: &[
+            ("Install the man pages of all commands", "tailcut generate man ~/.local/share/man/man1"),
+            ("Read the first page", "tailcut generate man | man -l -"),
+        ],
+        see_also: &["generate completions"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "generate keys",
+        examples: &[("Write the manual of scenario keys", "tailcut generate keys > keys.md")],
+        see_also: &["run"],
+        ..CommandHelp::NONE
+    },
+];
