@@ -50,7 +50,7 @@ pub enum Command {
     /// Reproduce the papers' tables and figures
     #[command(subcommand)]
     Study(StudyCommand),
-    /// Write an HTML report of a run, a comparison, studies or server history
+    /// Write an HTML report of a run, comparison, study or server history
     Report(ReportArguments),
     /// Characterise and convert traces
     #[command(subcommand)]
