@@ -6,6 +6,7 @@ use crate::run::{self, ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, Sce
 use crate::scenario;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Cause, Nanos, Time};
 use tailcut_sim::world::Attribution;
 
@@ -81,21 +82,18 @@ impl SavedRun {
         Ok(attribution)
     }
 
-    /// The latency that `percentile` of the selected requests did not exceed.
-    pub fn latency_at(&self, percentile: f64, selection: Selection) -> Result<Nanos, Failure> {
+    /// The latencies of the selected requests.
+    pub fn latencies(&self, selection: Selection) -> Result<LatencyHistogram, Failure> {
         let table = Csv::read(&self.folder.join(CURVE))?;
-        let (kind, latency, share) =
-            (table.column("kind")?, table.column("latency_ns")?, table.column("share_at_or_below")?);
+        let (kind, latency, requests) =
+            (table.column("kind")?, table.column("latency_ns")?, table.column("requests")?);
         let wanted = selection.name();
-        let mut last = Nanos::ZERO;
+        let mut latencies = LatencyHistogram::new();
         for (line, row) in table.rows().filter(|(_, row)| row.get(kind) == Some(&wanted.as_str())) {
-            last = Nanos(table.number(line, &row, latency)?);
-            let below: f64 = row.get(share).and_then(|text| text.parse().ok()).unwrap_or(1.0);
-            if below * 100.0 >= percentile {
-                break;
-            }
+            let number = |column| table.number(line, &row, column);
+            latencies.record_many(Nanos(number(latency)?), number(requests)?);
         }
-        Ok(last)
+        Ok(latencies)
     }
 
     /// The slowest requests, the slowest first.

@@ -57,13 +57,13 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         let kind = arguments.kind.map_or("request", |kind| kind.name());
         return Err(Failure::Input(format!("{}: the run measured no {kind}", arguments.folder.display())));
     }
-    let latency = kept.latency_at(arguments.percentile, selection)?;
+    let latencies = kept.latencies(selection)?;
+    let latency = latencies.percentile(arguments.percentile);
     let (around, shares) = attribution.around(latency, AROUND);
     let slower = 1.0 - arguments.percentile / 100.0;
-    let from = kept.latency_at(Tail::percentile_of_fastest(attribution.count(), slower), selection)?;
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
-    let tail = Tail::slowest(&attribution, slower, from);
+    let tail = Tail::slowest(&attribution, slower, &latencies);
     let in_drive = match tail.waits.first() {
         Some(wait) if is_outside(wait) => in_drive(&kept.attribution(Selection::All)?),
         _ => Vec::new(),

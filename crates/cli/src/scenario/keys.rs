@@ -48,15 +48,20 @@ pub fn list(part: &mut dyn Configure) -> Vec<Key> {
     lister.finish()
 }
 
-/// The keys whose path or meaning contains `pattern`, in any case of letters and with any kind of dash, each
-/// below its section. An empty pattern matches all keys; without a match the list is empty.
+/// The keys whose path or meaning, or the meaning of whose section, contains `pattern`, in any case of letters and
+/// with any kind of dash, each below its section. An empty pattern matches all keys; without a match the list is
+/// empty.
 pub fn matching(all: &[Key], pattern: &str) -> Vec<Key> {
     if pattern.is_empty() {
         return all.to_vec();
     }
     let wanted = plain(pattern);
     let contains = |text: &str| plain(text).contains(&wanted);
-    let is_match = |key: &Key| !key.is_section() && (contains(&key.path) || contains(key.doc));
+    let sections: Vec<&str> =
+        all.iter().filter(|key| key.is_section() && contains(key.doc)).map(|key| &*key.path).collect();
+    let is_match = |key: &Key| {
+        !key.is_section() && (contains(&key.path) || contains(key.doc) || sections.contains(&key.section()))
+    };
     let found: Vec<&Key> = all.iter().filter(|key| is_match(key)).collect();
     let holds_match = |section: &Key| found.iter().any(|key| key.section() == section.path);
     all.iter().filter(|key| is_match(key) || key.is_section() && holds_match(key)).cloned().collect()
@@ -281,7 +286,8 @@ mod tests {
         assert_eq!(found("RANDOM"), ["seed"]);
         assert_eq!(found("soft-limit"), ["device.gc", "device.gc.soft_limit"]);
         assert_eq!(found("read"), ["device.timing", "device.timing.read", "workload", "workload.read"]);
-        assert!(found("garbage").is_empty(), "a section alone is no match");
+        assert_eq!(found("garbage coll"), ["device.gc", "device.gc.soft_limit"], "the meaning of a section");
+        assert!(found("xylophone").is_empty());
         assert_eq!(matching(&keys(), ""), keys());
     }
 

@@ -51,10 +51,7 @@ impl KindReport {
     fn new(kind: &str, stats: &OpStats, bare_ns: f64, seconds: f64) -> KindReport {
         let requests = stats.latency.count();
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        let tail = |&share: &f64| {
-            let from = stats.latency.percentile(Tail::percentile_of_fastest(requests, share));
-            Tail::slowest(&stats.attribution, share, from)
-        };
+        let tail = |&share: &f64| Tail::slowest(&stats.attribution, share, &stats.latency);
         KindReport {
             kind: kind.to_string(),
             requests,

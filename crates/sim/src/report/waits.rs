@@ -2,7 +2,7 @@
 
 use crate::world::{Attribution, Share, rank_of};
 use serde::{Deserialize, Serialize};
-use tailcut_base::Nanos;
+use tailcut_base::histogram::LatencyHistogram;
 
 /// The tails of every report: the slowest 1 %, 0.1 % and 0.01 %.
 pub const TAILS: [f64; 3] = [0.01, 0.001, 0.0001];
@@ -11,7 +11,7 @@ pub const TAILS: [f64; 3] = [0.01, 0.001, 0.0001];
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
     /// The share that was asked for, 0 … 1. Of the bucket of 1/32 of a latency at its edge, each request
-    /// counts as an average one of the bucket.
+    /// counts as an average one of the bucket, scaled so that the mean of all is exact to 0.1 %.
     pub share: f64,
     /// How many requests they are.
     pub requests: u64,
@@ -34,11 +34,12 @@ pub struct Wait {
 }
 
 impl Tail {
-    /// The slowest `share` (0 … 1) of the requests, of which the fastest took `from`: see
-    /// [`Tail::percentile_of_fastest`].
-    pub fn slowest(attribution: &Attribution, share: f64, from: Nanos) -> Tail {
-        let (requests, shares) = attribution.slowest(share);
-        Tail { share, requests, from_ns: from.0, waits: Wait::list(&shares) }
+    /// The slowest `share` (0 … 1) of the requests with this attribution and these latencies.
+    pub fn slowest(attribution: &Attribution, share: f64, latency: &LatencyHistogram) -> Tail {
+        let requests = rank_of(attribution.count(), share).min(attribution.count());
+        let from = latency.percentile(Tail::percentile_of_fastest(latency.count(), share));
+        let part = attribution.slowest(requests, latency.sum_of_highest(requests));
+        Tail { share, requests, from_ns: from.0, waits: Wait::list(&part.shares()) }
     }
 
     /// The percentile of `count` requests, 0 … 100, at which the fastest of the slowest `share` (0 … 1)
@@ -61,7 +62,7 @@ impl Wait {
 mod tests {
     use super::*;
     use crate::world::OpStats;
-    use tailcut_base::{Cause, Spans};
+    use tailcut_base::{Cause, Nanos, Spans};
 
     #[test]
     fn no_tail_begins_below_the_percentile_that_it_lies_above() {
@@ -74,11 +75,13 @@ mod tests {
         }
         for share in TAILS {
             let count = stats.latency.count();
-            let from = stats.latency.percentile(Tail::percentile_of_fastest(count, share));
-            let tail = Tail::slowest(&stats.attribution, share, from);
+            let tail = Tail::slowest(&stats.attribution, share, &stats.latency);
             let exact = 90_000 + (count - tail.requests) * 37;
             assert!(tail.from_ns >= stats.latency.percentile(100.0 * (1.0 - share)).0, "{share}");
             assert!((exact..exact + exact / 1000 + 1).contains(&tail.from_ns), "{share}: {tail:?}, {exact}");
+            let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();
+            let exact_mean = (exact + 90_000 + (count - 1) * 37) as f64 / 2.0;
+            assert!((mean / exact_mean - 1.0).abs() < 0.001, "{share}: {mean}, {exact_mean}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The waits of requests, by latency and cause.
 
 use tailcut_base::cause::CAUSES;
+use tailcut_base::histogram::rank_at;
 use tailcut_base::{Cause, Nanos, Spans};
 
 /// Buckets per doubling of latency: their width is 1/32 of their value.
@@ -36,6 +37,11 @@ pub struct Part {
 }
 
 impl Part {
+    /// The time that they spent in all, in ns: the sum of their latencies.
+    fn total(&self) -> u128 {
+        self.nanos.iter().sum()
+    }
+
     /// The causes, the largest part first.
     pub fn shares(&self) -> Vec<Share> {
         list(self.count, &self.nanos)
@@ -80,11 +86,29 @@ impl Attribution {
         self.counts.iter().sum()
     }
 
-    /// The waits of the slowest `share` (0 … 1) of the requests, largest first, and how many they are: the
-    /// number rounded up, one at least.
-    pub fn slowest(&self, share: f64) -> (u64, Vec<Share>) {
-        let part = self.ranked(0..rank_of(self.count(), share));
-        (part.count, part.shares())
+    /// The waits of the `count` slowest requests, whose latencies add up to `total` ns. Of the bucket that is
+    /// only in part among them, each request counts as an average one of the bucket, scaled so that the waits
+    /// add up to `total` as far as the bounds of the bucket permit.
+    pub fn slowest(&self, count: u64, total: u128) -> Part {
+        let mut part = self.ranked(0..count);
+        let mut slower = 0;
+        for row in (0..ROWS).rev().filter(|&row| self.counts[row] > 0) {
+            let taken = part.count.saturating_sub(slower).min(self.counts[row]);
+            slower += self.counts[row];
+            if slower > part.count {
+                let edge = self.ranked(slower - self.counts[row]..part.count);
+                let (sum, others) = (edge.total(), part.total() - edge.total());
+                let within = |row: usize| u128::from(lowest_of(row).0) * u128::from(taken);
+                let wanted = total.saturating_sub(others).clamp(within(row), within(row + 1));
+                for (all, &own) in part.nanos.iter_mut().zip(&edge.nanos) {
+                    *all = *all - own + own * wanted / sum.max(1);
+                }
+            }
+            if slower >= part.count {
+                break;
+            }
+        }
+        part
     }
 
     /// The waits of the requests of these ranks, rank 0 being the slowest. Of a bucket that is only in part
@@ -154,7 +178,7 @@ impl Attribution {
 
 /// How many of `count` requests the slowest `share` are: rounded up, one at least.
 pub fn rank_of(count: u64, share: f64) -> u64 {
-    ((count as f64 * share).ceil() as u64).max(1)
+    rank_at(count, share * 100.0)
 }
 
 fn list(count: u64, sums: &[u128; CAUSES]) -> Vec<Share> {
@@ -215,8 +239,8 @@ mod tests {
             }
             attribution.record(spans.total(), &spans);
         }
-        let (count, shares) = attribution.slowest(0.001);
-        assert_eq!((count, shares[0].cause), (1, Cause::ChipErase));
+        let part = attribution.slowest(1, 3_075_000);
+        assert_eq!((part.count, part.shares()[0].cause), (1, Cause::ChipErase));
         assert_eq!(attribution.all()[0].cause, Cause::Cell);
         let (count, shares) = attribution.around(Nanos(75_000), 10);
         assert_eq!((count, shares.len()), (999, 1));
@@ -230,8 +254,8 @@ mod tests {
             spans.add(Cause::Cell, Nanos(75_000));
             attribution.record(spans.total(), &spans);
         }
-        let (count, shares) = attribution.slowest(0.01);
-        assert_eq!((count, shares[0].mean_ns), (10, 75_000.0));
+        let part = attribution.slowest(10, 750_000);
+        assert_eq!((part.count, part.shares()[0].mean_ns), (10, 75_000.0));
         let part = attribution.ranked(10..100);
         assert_eq!((part.count, part.shares()[0].mean_ns), (90, 75_000.0));
         assert_eq!(attribution.ranked(900..2000).count, 100);
