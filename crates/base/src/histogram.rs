@@ -105,7 +105,7 @@ impl LatencyHistogram {
             let middle = self.buckets.median_equivalent(latency.0).min(self.max);
             sum += u128::from(n - skipped) * u128::from(middle);
         }
-        // The maximum stands for the highest.
+        // The highest counts as the exact maximum.
         sum - u128::from(self.buckets.median_equivalent(self.max).min(self.max))
     }
 
