@@ -70,10 +70,10 @@ pub struct KvArguments {
     /// Number of worker threads; default: half the number of cores, from 1 to 4
     #[arg(short = 't', long, value_name = "N", default_value_t = some_threads(), hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
-    /// Pin each worker thread to a core of its own, if there are as many threads as cores. Only for a machine
-    /// that runs nothing else
+    /// Leave the placement of threads to the scheduler; by default, several threads are each pinned to a core if
+    /// there are as many threads as cores
     #[arg(long)]
-    pub pin: bool,
+    pub no_pin: bool,
     /// Maximum size of an item with its key, such as 512k or 2m
     #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = item_size)]
     pub max_item_size: u64,

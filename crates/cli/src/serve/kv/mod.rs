@@ -68,7 +68,7 @@ fn serve_with(
     let making = store.clone();
     let limits = Limits {
         threads: arguments.threads,
-        pinned: arguments.pin,
+        pinned: !arguments.no_pin,
         connections: arguments.conn_limit as usize,
         idle: options.idle,
         busy_poll: arguments.busy_poll,

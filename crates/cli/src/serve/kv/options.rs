@@ -3,7 +3,6 @@
 use super::arguments::{KvArguments, Protocol};
 use crate::failure::Failure;
 use tailcut_base::Nanos;
-use tailcut_rt::path::placement;
 
 /// Settings and notes from the compatibility options.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -108,11 +107,6 @@ fn harmless(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
         (others.enable_coredumps, "-r changes nothing: the limit of the shell counts"),
         (others.user.is_some() && !is_root(), "-u changes nothing: only root can become somebody else"),
         (others.pidfile.is_some(), "-P changes nothing: it is for servers in the background"),
-        (
-            arguments.pin
-                && (arguments.threads < 2 || arguments.threads as usize != placement::cores().len()),
-            "--pin changes nothing: threads are pinned only if there are as many (-t) as cores, two at least",
-        ),
     ];
     all.into_iter().filter_map(|(is_asked, note)| is_asked.then_some(note))
 }
