@@ -71,6 +71,9 @@ pub struct Command {
     pub fail_fast: bool,
     /// Write stream: data of one stream is expected to be invalidated together (0 if unused).
     pub stream: u8,
+    /// The submission queue that the command is in: which one matters to devices that arbitrate between
+    /// queues (NVMe base specification 2.0, 3.4.4). 0 where the host has one.
+    pub queue: u16,
     /// First sector.
     pub sector: u64,
     /// Number of sectors; at least 1 except for a flush.

@@ -112,6 +112,7 @@ impl<B> Request<B> {
             class: self.class,
             fail_fast: self.fail_fast,
             stream: 0,
+            queue: 0,
             sector: self.block * BLOCK_SECTORS,
             sectors: self.blocks * BLOCK_SECTORS as u32,
             content: 0,

@@ -47,6 +47,7 @@ impl Flight {
             class: Default::default(),
             fail_fast: false,
             stream: 0,
+            queue: 0,
             sector: 0,
             sectors: 0,
             content: 0,

@@ -141,7 +141,8 @@ impl Flash {
                 (0..request.blocks).fold(0, |folded, index| content::fold(folded, index, page(index)));
             self.expected.push((slot, folded));
         }
-        let command = Command { id, op, fua, class, fail_fast, stream: 0, sector, sectors, content };
+        let command =
+            Command { id, op, fua, class, fail_fast, stream: 0, queue: 0, sector, sectors, content };
         self.clock = now + self.lead;
         let answer = self.ssd.submit(self.clock, &command);
         assert_eq!(answer, Submit::Accepted, "the drive keeps to the depth and the size of its SSD");

@@ -27,6 +27,8 @@ pub(super) const PREPARING: u32 = 0;
 
 pub(super) struct Issuer {
     source: Box<dyn Source>,
+    /// The submission queue that its commands are in.
+    queue: u16,
     pace: Pace,
     depth: u32,
     drawn: Vec<Request>,
@@ -67,7 +69,7 @@ struct Driven {
 }
 
 impl Issuer {
-    pub(super) fn new(source: Box<dyn Source>, block_sectors: u32) -> Issuer {
+    pub(super) fn new(source: Box<dyn Source>, queue: u16, block_sectors: u32) -> Issuer {
         let pace = source.pace();
         let (Pace::Closed { depth, .. } | Pace::Open { depth } | Pace::Driven { depth }) = pace;
         assert!(depth > 0, "a source has at least one request in flight");
@@ -76,6 +78,7 @@ impl Issuer {
         assert!(think_every > 0, "a pause is shared by one request at least");
         Issuer {
             source,
+            queue,
             pace,
             depth,
             drawn: Vec::with_capacity(AHEAD),
@@ -181,7 +184,7 @@ impl Issuer {
         self.source.draw(AHEAD, &mut self.drawn);
         self.ended = self.drawn.is_empty();
         for request in &self.drawn {
-            self.commands.push(command_of(request, content_of(self.number)));
+            self.commands.push(command_of(request, self.queue, content_of(self.number)));
             self.number += 1;
             if matches!(self.pace, Pace::Open { .. }) {
                 if request.due < self.last_due {
@@ -247,7 +250,7 @@ impl Issuer {
         self.source.advance(Time(now.since(self.start).0), &mut self.driven.asked);
         for DrivenRequest { request, token } in self.driven.asked.drain(..) {
             assert!(self.start + Nanos(request.due.0) <= now, "a request is asked for when it is due");
-            self.commands.push(command_of(&request, content_of(self.number)));
+            self.commands.push(command_of(&request, self.queue, content_of(self.number)));
             self.number += 1;
             self.drawn.push(request);
             self.driven.waiting.push(token);

@@ -186,8 +186,9 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         request_observer: W,
     ) -> World<D, W> {
         let block_sectors = device.identify().block_sectors;
-        let issuer = |source| Issuer::new(source, block_sectors);
-        let issuers: Vec<Issuer> = sources.into_iter().map(issuer).collect();
+        // Each source has a submission queue of its own, as each thread of a benchmark has.
+        let issuer = |(queue, source)| Issuer::new(source, queue, block_sectors);
+        let issuers: Vec<Issuer> = (0..).zip(sources).map(issuer).collect();
         World {
             device,
             request_observer,
@@ -688,9 +689,9 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     }
 }
 
-/// A command as a source's request becomes it; `content` marks its data.
+/// A source's request as a command in a submission queue; `content` marks its data.
 #[inline]
-pub(crate) fn command_of(request: &crate::workload::Request, content: u32) -> Command {
+pub(crate) fn command_of(request: &crate::workload::Request, queue: u16, content: u32) -> Command {
     Command {
         id: CommandId(0),
         op: request.op,
@@ -698,6 +699,7 @@ pub(crate) fn command_of(request: &crate::workload::Request, content: u32) -> Co
         class: request.class,
         fail_fast: false,
         stream: request.stream,
+        queue,
         sector: request.sector,
         sectors: request.sectors,
         content,

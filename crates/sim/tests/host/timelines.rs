@@ -37,6 +37,7 @@ fn first_request(strategy: &str, controller: ControllerKind, op: Op) -> Completi
         class: Default::default(),
         fail_fast: false,
         stream: 0,
+        queue: 0,
         sector: 0,
         sectors: 8,
         content: 1,

@@ -61,6 +61,7 @@ impl Host {
             class: Default::default(),
             fail_fast: false,
             stream: 0,
+            queue: 0,
             sector: page,
             sectors: u32::from(op != Op::Flush),
             content: self.sent,

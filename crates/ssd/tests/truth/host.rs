@@ -21,6 +21,7 @@ pub fn command(op: Op, sector: u64, sectors: u32) -> Command {
         class: Default::default(),
         fail_fast: false,
         stream: 0,
+        queue: 0,
         sector,
         sectors,
         content: 77,

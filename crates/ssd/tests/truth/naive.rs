@@ -122,6 +122,7 @@ impl Pair {
             class: if op == Op::Read { CLASSES[usize::from(stream % 3)] } else { Class::DEFAULT },
             fail_fast: op == Op::Read && self.next_id % 4 == 3,
             stream,
+            queue: 0,
             sector,
             sectors,
             content: self.next_content,

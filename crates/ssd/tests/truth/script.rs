@@ -48,6 +48,7 @@ fn send(at: Time, op: Op, page: u64, class: u8) -> Sent {
         class,
         fail_fast: false,
         stream: 0,
+        queue: 0,
         sector: page,
         sectors: 1,
         content: 0,

@@ -74,6 +74,7 @@ impl Writer {
             class: Default::default(),
             fail_fast: false,
             stream,
+            queue: 0,
             sector: page * u64::from(page_sectors),
             sectors: pages * page_sectors,
             content: self.next,
