@@ -138,6 +138,11 @@ impl<P: Probe> Ssd<P> {
         {
             return Some(read);
         }
+        if self.superblocks.is_some() {
+            // What collection programs is paced by what the host writes: they go in turn.
+            let others = self.first_of(lun, Lane::USER_WRITE.mask() | Lane::COLLECTION);
+            return others.or(u.first_reads()).or_else(|| u.reads_ahead());
+        }
         let write = self.first_of(lun, Lane::USER_WRITE.mask());
         let others = match write {
             Some(_) if !self.is_short_of_blocks(lun) => write,
@@ -259,6 +264,12 @@ impl<P: Probe> Ssd<P> {
     /// last got it, or before, except the last `left`.
     fn program_end(&self, lun: LunId, left: u32) -> Time {
         let t = &self.luns[lun].transaction;
+        if t.pages() != t.count() {
+            // The pages of a word line begin together, when the last of them has been loaded.
+            let loaded = t.bus_since + self.program_page() * u64::from(t.left);
+            let cell = self.cell_time(t.member(0), t.kind);
+            return if left == 0 { loaded + cell } else { Time::ZERO };
+        }
         let members = t.members();
         let from = members.len() - usize::from(t.left);
         let to = members.len() - left as usize;
@@ -334,7 +345,7 @@ impl<P: Probe> Ssd<P> {
             self.wake(now);
             return self.kick(now, lun);
         }
-        match self.luns[lun].transaction.members().len() as u64 {
+        match u64::from(self.luns[lun].transaction.pages()) {
             pages @ 2.. if matches!(kind, Kind::UserWrite | Kind::GcWrite) => {
                 self.buses.carry(channel, lun, now, pages, command / pages, BusUse::Program);
             }
@@ -346,7 +357,7 @@ impl<P: Probe> Ssd<P> {
         u.transaction.started = now;
         u.transaction.command = command;
         u.transaction.cell_end = now + cell;
-        u.transaction.left = u.transaction.members().len() as u8;
+        u.transaction.left = u.transaction.pages();
         (u.transaction.bus_since, u.transaction.in_end) = (now, now);
         if kind == Kind::UserRead && u.has_other_work() {
             u.hold_off(now);
@@ -401,7 +412,7 @@ impl<P: Probe> Ssd<P> {
         u.phase = Phase::Out;
         let t = &mut u.transaction;
         let pages = u64::from(t.left);
-        if t.left == t.count() {
+        if t.left == t.pages() {
             t.out_start = now;
             self.luns.out_wait += now.since(self.luns[lun].transaction.cell_end);
         } else {
@@ -438,6 +449,9 @@ impl<P: Probe> Ssd<P> {
                 (Role::BlockCopy(_), Kind::GcRead) => self.block_copy_read(now, id),
                 (Role::BlockCopy(_), _) => self.block_copy_done(now, id),
                 (Role::BlockErase(_), _) => self.block_erased(now, id),
+                (Role::Unit(unit), _) => self.unit_programmed(now, id, unit),
+                (Role::Row, _) => self.row_read(now, id),
+                (Role::SuperblockErase, _) => self.superblock_block_erased(now, id),
                 (Role::Ahead(slot), _) => self.ahead_done(now, id, slot),
                 (Role::Waiter, _) => unreachable!("a waiter is never committed"),
             }

@@ -13,6 +13,7 @@ use crate::flash::{Geometry, Timing};
 use crate::preemption::{Handling, PreemptConfig};
 use crate::presets::Preset;
 use crate::sets::SetsConfig;
+use crate::superblock::SuperblockConfig;
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::control::GcThresholds;
@@ -289,6 +290,8 @@ pub struct SsdConfig {
     pub cache: CacheConfig,
     /// Translation layer.
     pub ftl: FtlConfig,
+    /// Superblocks.
+    pub superblock: SuperblockConfig,
     /// Garbage collection.
     pub gc: GcConfig,
     /// Wear levelling.
@@ -320,6 +323,7 @@ impl Configure for SsdConfig {
         visit.section("buffer", "The DRAM buffer.", &mut self.buffer);
         visit.section("cache", "The read cache, and reading ahead.", &mut self.cache);
         visit.section("ftl", "Translation and allocation.", &mut self.ftl);
+        visit.section("superblock", "Superblocks (ftl.mapping = \"superblock\").", &mut self.superblock);
         visit.section("gc", "Garbage collection.", &mut self.gc);
         visit.section("wear", "Wear levelling.", &mut self.wear);
         visit.section("sets", "NVM sets: parts with flash and addresses of their own.", &mut self.sets);
@@ -330,6 +334,9 @@ impl Configure for SsdConfig {
             visit.problem(key, message.into());
         }
         if let Err((key, message)) = self.check_sets() {
+            visit.problem(key, message);
+        }
+        if let Err((key, message)) = self.check_superblocks() {
             visit.problem(key, message);
         }
         if let Err(message) = self.check_cache() {

@@ -73,7 +73,7 @@ impl<P: Probe> Ssd<P> {
     fn under_way(&self, now: Time, lun: LunId, lane: Lane) -> (bool, Nanos) {
         let u = &self.luns[lun];
         let t = &u.transaction;
-        let out = self.phases.transfer * t.members().len() as u64;
+        let out = self.phases.transfer * u64::from(t.pages());
         let left = |end: Time| Nanos(end.0.saturating_sub(now.0));
         let minds_all = self.config.schedule.fail_fast == FailFast::Anything;
         let left = match u.phase {

@@ -1,6 +1,6 @@
 //! Preparing a drive: the state that long writing would lead to, constructed instead of written.
 
-mod law;
+pub(crate) mod law;
 mod logical_blocks;
 mod placement;
 
@@ -92,6 +92,9 @@ impl<P: Probe> Ssd<P> {
         if how.state == PreparedState::Empty {
             return 0;
         }
+        if self.superblocks.is_some() {
+            return self.prepare_superblocks(how, &mut random);
+        }
         if self.block_mapped.is_some() {
             return self.fill_logical_blocks(how, &mut random);
         }
@@ -165,7 +168,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    fn place(&mut self, physical: PhysicalPage, logical: LogicalPage) {
+    pub(crate) fn place(&mut self, physical: PhysicalPage, logical: LogicalPage) {
         self.nand.place(physical, logical, prepared_content(logical.get()));
         self.ftl.set(logical, Mapping::Flash(physical));
     }

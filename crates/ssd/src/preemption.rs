@@ -23,6 +23,7 @@ use crate::request::{Kind, Lane, RequestId};
 use crate::ssd::Ssd;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 
 tailcut_base::choice! {
@@ -46,6 +47,13 @@ pub struct PreemptConfig {
     pub erase: Handling,
     /// How often an operation may be suspended.
     pub suspensions: u32,
+    /// Cell time that a program or erase runs on for, on average, until it has come to a point where it can
+    /// stop; exponentially distributed. 0: it stops at once.
+    pub safe_point: Nanos,
+    /// The least time that an operation runs between two suspensions.
+    pub progress: Nanos,
+    /// Programs are suspended even while writes wait for room in the buffer.
+    pub under_backlog: bool,
     /// How often the same data, or block, may be reset.
     pub resets: u32,
     /// Wear that resets may add to that of erases, in parts per million; 0 for no bound.
@@ -80,6 +88,23 @@ impl Configure for PreemptConfig {
             "How often an operation may be suspended before it must finish.",
             &mut self.suspensions,
             0..=1 << 20,
+        );
+        visit.time(
+            "safe_point",
+            "How long an operation that is to be suspended runs on, on average, until it can stop; exponentially distributed.",
+            &mut self.safe_point,
+            Nanos(0)..=Nanos::millis(10),
+        );
+        visit.time(
+            "progress",
+            "The least time that an operation runs between two suspensions.",
+            &mut self.progress,
+            Nanos(0)..=Nanos::millis(10),
+        );
+        visit.flag(
+            "under_backlog",
+            "Programs are suspended even while writes wait for room in the buffer.",
+            &mut self.under_backlog,
         );
         count_u32(
             visit,
@@ -152,16 +177,33 @@ pub(crate) struct Preemption {
     credit: Option<u64>,
     /// What an erase earns.
     earned: u64,
+    /// The mean of the way to the next safe point, and what draws it.
+    safe_point: Nanos,
+    stream: Stream,
 }
 
 /// Erases whose earnings are kept at the most, so that a long calm does not pay for a storm.
 const CREDIT_ERASES: u64 = 64;
 
 impl Preemption {
-    pub(crate) fn new(config: &PreemptConfig, luns: u32, pages: u32) -> Preemption {
+    pub(crate) fn new(config: &PreemptConfig, luns: u32, pages: u32, seed: u64) -> Preemption {
         let places = if config.is_on() { luns as usize } else { 0 };
         let earned = u64::from(config.wear_budget) * u64::from(pages);
-        Preemption { suspended: IdVec::filled(places, None), credit: (earned > 0).then_some(0), earned }
+        Preemption {
+            suspended: IdVec::filled(places, None),
+            credit: (earned > 0).then_some(0),
+            earned,
+            safe_point: config.safe_point,
+            stream: Stream::new(seed, "suspension"),
+        }
+    }
+
+    /// How long an operation runs on until it can stop.
+    fn way_to_safe_point(&mut self) -> Nanos {
+        if self.safe_point == Nanos::ZERO {
+            return Nanos::ZERO;
+        }
+        exponential(&mut self.stream, self.safe_point)
     }
 
     /// An erase has been completed: resets may cost more.
@@ -195,6 +237,11 @@ impl Preemption {
     }
 }
 
+/// A draw from the exponential distribution with this mean. `libm` gives the same bits on every machine.
+fn exponential(stream: &mut Stream, mean: Nanos) -> Nanos {
+    Nanos((-libm::log(1.0 - stream.unit()) * mean.0 as f64) as u64)
+}
+
 impl<P: Probe> Ssd<P> {
     /// A program or erase has begun: may reads preempt it? Those that the scheduler has held back behind
     /// it may, too.
@@ -219,6 +266,9 @@ impl<P: Probe> Ssd<P> {
     fn step(&self, lun: LunId, most: Handling) -> Handling {
         let transaction = &self.luns[lun].transaction;
         let wanted = self.config.preempt.of(transaction.kind).min(most);
+        if !self.config.preempt.under_backlog && transaction.kind != Kind::Erase && self.has_backlog(lun) {
+            return Handling::None;
+        }
         let may_reset = |&id: &RequestId| {
             u32::from(self.requests[id].resets) < self.config.preempt.resets
                 && self.can_be_restored(id)
@@ -234,6 +284,11 @@ impl<P: Probe> Ssd<P> {
         } else {
             Handling::None
         }
+    }
+
+    /// True while writes to the set of a LUN wait for room in the buffer.
+    fn has_backlog(&self, lun: LunId) -> bool {
+        self.buffer.is_full(self.sets.of_lun(lun))
     }
 
     /// Pages that resetting a transaction uses up: a whole block for an erase; for a program a word line,
@@ -283,7 +338,16 @@ impl<P: Probe> Ssd<P> {
         if self.luns[lun].phase != Phase::Cell || !self.buses.hold_together(channel, lun) {
             return;
         }
+        let mut free = free;
+        if step == Handling::Suspend {
+            free += self.preemption.way_to_safe_point();
+        }
         let u = &mut self.luns[lun];
+        if free >= u.transaction.cell_end && step == Handling::Suspend && self.config.preempt.when_quicker {
+            // It ends before it could stop.
+            (u.is_preemptible, u.opens_to_reads) = (false, false);
+            return;
+        }
         u.hold_off(now);
         (u.is_preemptible, u.opens_to_reads) = (false, false);
         u.makes_room_at = free;
@@ -312,7 +376,7 @@ impl<P: Probe> Ssd<P> {
         let t = &self.luns[lun].transaction;
         let (loaded, end) = self.cells_of(now, lun);
         // Cells that have not begun cannot be stopped.
-        let begin = now.max(loaded);
+        let begin = now.max(loaded).max(t.resumed + self.config.preempt.progress);
         let takes = self.time_to_take(t.kind, step);
         let is_slower = self.config.preempt.when_quicker && end.since(begin) <= takes;
         let waits = is_slower || self.is_in_vain(now, begin + takes, lun, step);
@@ -327,7 +391,7 @@ impl<P: Probe> Ssd<P> {
             return (t.started + t.command, t.cell_end);
         }
         let loaded = now + self.program_page() * u64::from(t.left);
-        let left = &t.members()[t.members().len() - usize::from(t.left)..];
+        let left = &t.members()[t.members().len().saturating_sub(usize::from(t.left))..];
         let longest = left.iter().map(|&id| self.cell_time(id, t.kind)).max().unwrap_or_default();
         (loaded, t.cell_end.max(loaded + longest))
     }
@@ -423,6 +487,7 @@ impl<P: Probe> Ssd<P> {
         u.is_suspended = false;
         u.transaction = transaction;
         u.transaction.suspended += now.since(since) + takes;
+        u.transaction.resumed = now + takes;
         u.transaction.cell_end = now + takes + left;
         u.phase = Phase::Cell;
         let end = u.transaction.cell_end;

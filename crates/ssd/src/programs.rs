@@ -15,6 +15,9 @@ impl<P: Probe> Ssd<P> {
     /// Sends dirty pages of a set to flash, as far as the threshold wants it.
     #[inline]
     pub(crate) fn write_back(&mut self, now: Time, set: SetId) {
+        if self.superblocks.is_some() {
+            return self.stage_dirty(now);
+        }
         while let Some(entry) = self.buffer.to_flush(set)
             && self.takes_writes(set)
             && !self.holds_programs(now, set)
@@ -36,6 +39,9 @@ impl<P: Probe> Ssd<P> {
 
     /// Sends a dirty entry to flash; `resets` counts how often its program has been reset.
     pub(crate) fn issue_program(&mut self, now: Time, entry: EntryId, resets: u8) {
+        if self.superblocks.is_some() {
+            return self.stage(now, entry);
+        }
         let mut request = self.program_request(now, entry);
         request.resets = resets;
         let lun = request.lun;

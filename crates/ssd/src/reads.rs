@@ -357,7 +357,7 @@ pub(crate) fn chip_spans(
         spans.add(Cause::BusTransfer, end.since(t.out_start) - t.gap);
     } else {
         let on_bus = t.command - t.gap;
-        let data = Nanos((transfer * t.members().len() as u64).0.min(on_bus.0));
+        let data = Nanos((transfer * u64::from(t.pages())).0.min(on_bus.0));
         spans.add(Cause::BusTransfer, data);
         spans.add(Cause::BusCommand, on_bus - data);
         spans.add(Cause::BusWait, t.gap);

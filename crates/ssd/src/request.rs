@@ -37,6 +37,12 @@ impl EntryId {
 }
 
 id! {
+    /// Pages that one operation programs, on their way to a superblock
+    /// ([`Superblocks`](crate::superblock::Superblocks)).
+    pub struct UnitId;
+}
+
+id! {
     /// A slot for a page in the read cache ([`ReadCache`](crate::controller::cache::ReadCache)).
     pub struct SlotId;
 }
@@ -179,6 +185,12 @@ pub enum Role {
     BlockErase(PlaneId),
     /// The host write with the request's tag, which waits for a buffer entry to reach flash.
     Waiter,
+    /// The pages of a word line of a superblock, programmed at once.
+    Unit(UnitId),
+    /// The pages that one sensing of a block of a superblock makes available, for collection.
+    Row,
+    /// The erase of a block of a superblock.
+    SuperblockErase,
     /// A page that is read ahead of the host into a slot of the cache, or [`SlotId::NONE`] when it has become
     /// pointless.
     Ahead(SlotId),
@@ -195,7 +207,7 @@ pub struct MemoryRequest {
     pub next: RequestId,
     /// The tag of the host command that it is a part of; [`Tag::NONE`] for the controller's own work.
     pub tag: Tag,
-    /// Which page of that command.
+    /// Which page of that command; of a [`Role::Unit`] or [`Role::Row`] how many pages cross the bus.
     pub page: u32,
     /// Logical page.
     pub logical: LogicalPage,
@@ -261,6 +273,15 @@ impl MemoryRequest {
         match self.role {
             Role::Program(entry) | Role::Merge(entry) => entry,
             role => unreachable!("{role:?} belongs to no buffer entry"),
+        }
+    }
+
+    /// How many pages of it cross the bus.
+    #[inline]
+    pub fn pages_on_bus(&self) -> u8 {
+        match self.role {
+            Role::Unit(_) | Role::Row => self.page as u8,
+            _ => 1,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::controller::commit::Scheduler;
 use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
 use crate::controller::streams::Streams;
+use crate::controller::submission::SubmissionQueues;
 use crate::controller::tags::{SECTORS_MAX, Tags};
 use crate::figures::{Counters, Occupancy};
 use crate::flash::bus::Buses;
@@ -28,6 +29,7 @@ use crate::probe::Probe;
 use crate::request::{EntryId, Requests, Tag};
 use crate::sets::{SetId, Sets};
 use crate::steering::Steering;
+use crate::superblock::Superblocks;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -61,6 +63,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) link: Link,
     pub(crate) tags: Tags,
     pub(crate) non_queued: NonQueued,
+    pub(crate) submission: SubmissionQueues,
     pub(crate) requests: Requests,
     pub(crate) scheduler: Scheduler,
     pub(crate) buffer: Buffer,
@@ -79,6 +82,8 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) jitter: Jitter,
     /// Present when the drive maps by block.
     pub(crate) block_mapped: Option<BlockMapped>,
+    /// Present when the drive maps by superblock.
+    pub(crate) superblocks: Option<Superblocks>,
     pub(crate) timers: Timers,
     pub(crate) completions: Vec<Completion>,
     pub(crate) counters: Counters,
@@ -124,7 +129,7 @@ impl<P: Probe> Ssd<P> {
         let luns = geometry.luns();
         Ssd {
             layout: Layout::new(&geometry),
-            phases: Phases::new(&config.timing, &geometry),
+            phases: Phases::new(&config.timing, &geometry).sensing(config.pages_per_sense()),
             page_sectors: geometry.page_sectors(),
             sectors: u64::from(ftl.logical_pages()) * u64::from(geometry.page_sectors()),
             places: geometry.places_per_lun(),
@@ -132,6 +137,7 @@ impl<P: Probe> Ssd<P> {
             buses: Buses::new(&geometry, &config.bus),
             link: Link::new(&config.link),
             non_queued: NonQueued::new(config.queue.protocol),
+            submission: SubmissionQueues::new(config.queue.commands, config.queue.arbitration),
             tags: Tags::new(config.queue.depth, geometry.page_sectors()),
             requests: Requests::default(),
             scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
@@ -147,7 +153,7 @@ impl<P: Probe> Ssd<P> {
             jitter: Jitter::new(config.timing.read_jitter, seed),
             inference: Inference::new(),
             forecast: Forecast::new(&geometry, sets.count()),
-            preemption: Preemption::new(&config.preempt, luns, geometry.pages),
+            preemption: Preemption::new(&config.preempt, luns, geometry.pages, seed),
             timers: timers(&geometry, config.preempt.time_programs),
             completions: Vec::new(),
             counters: Counters::default(),
@@ -158,6 +164,7 @@ impl<P: Probe> Ssd<P> {
             config: config.clone(),
             geometry,
             block_mapped: (config.ftl.mapping == MappingLevel::Block).then(|| BlockMapped::new(config, &ftl)),
+            superblocks: Superblocks::new(config, seed),
             nand,
             ftl,
             probe,
@@ -354,6 +361,7 @@ impl<P: Probe> Ssd<P> {
         }
         self.tags.release(tag);
         self.non_queued.leave();
+        self.submission.leave();
         self.occupancy.leave(now, self.luns.held(now));
     }
 
@@ -431,7 +439,7 @@ impl<P: Probe> Device for Ssd<P> {
         if matches!(command.op, Op::Write | Op::Flush) {
             self.write_begins(now, self.set_of_sector(command.sector));
         }
-        if self.non_queued.enter(tag, command.op) {
+        if self.non_queued.enter(tag, command.op) && self.submission.enter(tag, command.queue) {
             self.begin(now, tag, command.op);
         }
         Submit::Accepted
@@ -455,6 +463,9 @@ impl<P: Probe> Device for Ssd<P> {
             self.timers.expire(slot, now);
             if self.non_queued.is_due() {
                 self.begin_waiting(now);
+            }
+            if self.submission.is_due() {
+                self.fetch_commands(now);
             }
             if self.completions.len() > before {
                 done = false;

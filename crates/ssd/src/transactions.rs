@@ -152,7 +152,7 @@ impl<P: Probe> Ssd<P> {
                 self.requests[id].content = self.buffer.begin_program(entry);
             }
         }
-        self.luns[lun].transaction.push(id);
+        self.luns[lun].transaction.push(id, self.requests[id].pages_on_bus());
     }
 
     /// A host request is not committed any more, but on its way.
@@ -182,6 +182,12 @@ impl<P: Probe> Ssd<P> {
             let cell = self.cell_time(id, kind);
             let cell = if kind.is_read() { self.jitter.of(cell) } else { cell };
             self.luns.count(kind, 1, cell, cell, 0);
+            let command = match kind {
+                Kind::UserWrite | Kind::GcWrite => {
+                    self.program_page() * u64::from(self.requests[id].pages_on_bus())
+                }
+                _ => command,
+            };
             return (command, command + cell);
         }
         let (mut bus, mut end, mut dies, mut shared) = (Nanos::ZERO, Nanos::ZERO, 0u16, false);

@@ -61,6 +61,9 @@ impl<P: Probe> Ssd<P> {
         if self.block_mapped.is_some() {
             return self.erase_block(now, block);
         }
+        if self.superblocks.is_some() {
+            return self.superblock_unpinned(now, block);
+        }
         if self.config.gc.ideal {
             return self.victim_unpinned(now, block);
         }

@@ -173,6 +173,9 @@ impl Collection {
 impl<P: Probe> Ssd<P> {
     /// True while a collection runs in a set.
     pub(crate) fn is_collecting(&self, set: SetId) -> bool {
+        if let Some(superblocks) = &self.superblocks {
+            return superblocks.collects();
+        }
         self.collection.running > 0 && self.sets.planes(set).any(|plane| self.collection.runs(plane))
     }
 
@@ -181,7 +184,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn collect_if_short(&mut self, now: Time, plane: PlaneId) {
         let wanted = self.collection.wanted(self.sets.of_plane(plane));
         let is_short = self.ftl.free_blocks(plane) < wanted;
-        if !is_short || self.block_mapped.is_some() {
+        if !is_short || self.block_mapped.is_some() || self.superblocks.is_some() {
             return;
         }
         if self.steering.is_on() && !self.is_still_short(now, plane) {
@@ -206,7 +209,7 @@ impl<P: Probe> Ssd<P> {
     /// Starts collections of an idle LUN that has less than the high mark.
     pub(crate) fn collect_in_background(&mut self, now: Time, lun: LunId) {
         let set = self.sets.of_lun(lun);
-        if self.block_mapped.is_some() || self.steering.rests_collection(set) {
+        if self.block_mapped.is_some() || self.superblocks.is_some() || self.steering.rests_collection(set) {
             return;
         }
         let high = self.collection.thresholds(set).high;

@@ -390,6 +390,17 @@ impl Buffer {
         self.entries[id].epoch
     }
 
+    /// True while writes to a set wait for room.
+    #[inline]
+    pub fn is_full(&self, set: SetId) -> bool {
+        !self.share(set).line.is_empty()
+    }
+
+    /// True while a flush of a set waits.
+    pub fn awaits_flush(&self, set: SetId) -> bool {
+        self.share(set).epochs.len() > 1
+    }
+
     /// Frees an entry.
     #[inline(always)]
     pub fn release(&mut self, id: EntryId) {

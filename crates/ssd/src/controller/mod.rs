@@ -6,4 +6,5 @@ pub mod commit;
 pub mod ftl;
 pub mod link;
 pub mod streams;
+pub mod submission;
 pub mod tags;

@@ -1,5 +1,6 @@
 //! The device queue: a tag for each command in the device, with the state of its pages.
 
+use crate::controller::submission::QueueArbitration;
 use crate::flash::LogicalPage;
 use crate::mutation::{Invariant, holds};
 use crate::request::Tag;
@@ -26,6 +27,11 @@ pub struct QueueConfig {
     pub protocol: Protocol,
     /// Commands that the device takes at a time, over all queues.
     pub depth: u32,
+    /// Of these, how many the controller works on at a time; the others wait in submission queues. 0 for as
+    /// many as there are.
+    pub commands: u32,
+    /// From which submission queue the next command is fetched.
+    pub arbitration: QueueArbitration,
     /// The controller's own time for each command: parsing, translation, DRAM.
     pub firmware: Nanos,
     /// How long a trim takes beside that, over AHCI.
@@ -47,6 +53,19 @@ impl Configure for QueueConfig {
             &mut self.depth,
             1..=1 << 20,
         );
+        tailcut_base::config::count_u32(
+            visit,
+            "commands",
+            "Commands that the controller works on at a time; others wait in their submission queues. 0: all.",
+            &mut self.commands,
+            0..=1 << 20,
+        );
+        choose(
+            visit,
+            "arbitration",
+            "From which submission queue the next command is fetched: fifo or round-robin.",
+            &mut self.arbitration,
+        );
         visit.time(
             "firmware",
             "The controller's own time for each command.",
@@ -59,6 +78,13 @@ impl Configure for QueueConfig {
             &mut self.trim,
             Nanos(0)..=Nanos::secs(1),
         );
+        if self.protocol == Protocol::Ahci && self.commands > 0 {
+            visit.problem(
+                "commands",
+                "AHCI has one queue, from which the drive takes all; set commands = 0 or protocol = \"nvme\""
+                    .to_string(),
+            );
+        }
         if self.protocol == Protocol::Nvme && self.trim > Nanos::ZERO {
             visit.problem(
                 "trim",

@@ -50,6 +50,11 @@ impl BlockId {
 }
 
 id! {
+    /// A superblock: a block of every plane of the drive, the one with its number.
+    pub struct SuperblockId;
+}
+
+id! {
     /// A page of flash: a place in a block.
     pub struct PhysicalPage;
 }
@@ -102,7 +107,7 @@ impl Configure for Geometry {
         count_u32(visit, "dies", "Dies per chip.", &mut self.dies, 1..=16);
         count_u32(visit, "planes", "Planes per die.", &mut self.planes, 1..=8);
         count_u32(visit, "blocks", "Blocks per plane.", &mut self.blocks, 4..=1 << 20);
-        count_u32(visit, "pages", "Pages per block.", &mut self.pages, 1..=16_384);
+        count_u32(visit, "pages", "Pages per block.", &mut self.pages, 1..=65_536);
         visit.bytes("page", "User bytes of a page; a power of two.", &mut self.page_bytes, 512..=32_768);
         visit.bytes(
             "spare",
@@ -260,6 +265,28 @@ impl Layout {
     #[inline]
     pub fn plane_of_block(&self, block: BlockId) -> PlaneId {
         PlaneId::new(self.blocks.quotient(block.get()))
+    }
+
+    /// The superblock that a block belongs to.
+    #[inline]
+    pub fn superblock_of(&self, block: BlockId) -> SuperblockId {
+        SuperblockId::new(self.blocks.remainder(block.get()))
+    }
+
+    /// The block of a superblock in a plane.
+    #[inline]
+    pub fn block_in_plane(&self, superblock: SuperblockId, plane: PlaneId) -> BlockId {
+        BlockId::new(plane.get() * self.blocks.get() + superblock.get())
+    }
+
+    /// The blocks of a superblock, by plane.
+    pub fn blocks_of_superblock(
+        &self,
+        superblock: SuperblockId,
+        geometry: &Geometry,
+    ) -> impl Iterator<Item = BlockId> + use<> {
+        let layout = *self;
+        geometry.plane_ids().map(move |plane| layout.block_in_plane(superblock, plane))
     }
 
     /// The blocks of a plane.

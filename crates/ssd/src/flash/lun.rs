@@ -93,6 +93,8 @@ pub struct Transaction {
     pub kind: Kind,
     members: [RequestId; PLACES_MAX],
     count: u8,
+    /// Pages that cross the bus for them.
+    pages: u8,
     /// None, plane sharing, die interleaving, both: 0 … 3.
     pub parallelism: u8,
     /// When its command phase began.
@@ -113,6 +115,8 @@ pub struct Transaction {
     pub in_end: Time,
     /// How long the bus carried something else between two of its pages.
     pub gap: Nanos,
+    /// When it was resumed last; [`Time::ZERO`] before it was suspended.
+    pub resumed: Time,
     /// How often it was suspended.
     pub suspensions: u32,
     /// How long it has stood still: from the moments at which its suspensions began to those at which
@@ -126,6 +130,7 @@ impl Transaction {
             kind: Kind::UserRead,
             members: [RequestId::NONE; PLACES_MAX],
             count: 0,
+            pages: 0,
             parallelism: 0,
             started: Time::ZERO,
             command: Nanos::ZERO,
@@ -136,6 +141,7 @@ impl Transaction {
             bus_since: Time::ZERO,
             in_end: Time::ZERO,
             gap: Nanos::ZERO,
+            resumed: Time::ZERO,
             suspensions: 0,
             suspended: Nanos::ZERO,
         }
@@ -159,11 +165,18 @@ impl Transaction {
         self.members[index]
     }
 
-    /// Adds a memory request.
+    /// Pages that cross the bus for its memory requests.
     #[inline]
-    pub fn push(&mut self, request: RequestId) {
+    pub fn pages(&self) -> u8 {
+        self.pages
+    }
+
+    /// Adds a memory request, of which so many pages cross the bus.
+    #[inline]
+    pub fn push(&mut self, request: RequestId, pages: u8) {
         self.members[usize::from(self.count)] = request;
         self.count += 1;
+        self.pages += pages;
     }
 
     /// Begins a new transaction without members.
@@ -171,8 +184,10 @@ impl Transaction {
     pub fn clear(&mut self, kind: Kind) {
         self.kind = kind;
         self.count = 0;
+        self.pages = 0;
         self.gap = Nanos::ZERO;
         self.parallelism = 0;
+        self.resumed = Time::ZERO;
         self.suspensions = 0;
         self.suspended = Nanos::ZERO;
     }

@@ -6,5 +6,7 @@ pub mod lun;
 pub mod nand;
 pub mod timing;
 
-pub use geometry::{BlockId, ChannelId, Geometry, Layout, LogicalPage, LunId, PhysicalPage, PlaneId};
+pub use geometry::{
+    BlockId, ChannelId, Geometry, Layout, LogicalPage, LunId, PhysicalPage, PlaneId, SuperblockId,
+};
 pub use timing::Timing;

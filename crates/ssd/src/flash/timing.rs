@@ -144,6 +144,8 @@ pub struct Phases {
     read: [Nanos; 4],
     program: [Nanos; 4],
     types: Divisor,
+    /// Pages of one type follow each other in runs of 2 to this power.
+    run: u32,
     /// Cell time of an erase.
     pub erase: Nanos,
     /// A page's data and spare bytes on the bus.
@@ -164,6 +166,7 @@ impl Phases {
             read: spread(&timing.read),
             program: spread(&timing.program),
             types: Divisor::new(timing.cell.bits() as u32),
+            run: 0,
             erase: timing.erase,
             transfer: Nanos::for_bytes(geometry.page_bytes + geometry.spare_bytes, timing.bus),
             read_command: timing.cycle * READ_CYCLES,
@@ -172,16 +175,22 @@ impl Phases {
         }
     }
 
+    /// These times where `sense` pages, a power of two, are of one type and are sensed together: pages of the
+    /// map are parts of a page of flash.
+    pub fn sensing(self, sense: u32) -> Phases {
+        Phases { run: sense.trailing_zeros(), ..self }
+    }
+
     /// Cell time of a read of page `offset` of a block.
     #[inline]
     pub fn read_cell(&self, offset: u32) -> Nanos {
-        self.read[self.types.remainder(offset) as usize]
+        self.read[self.types.remainder(offset >> self.run) as usize]
     }
 
     /// Cell time of a program of page `offset` of a block.
     #[inline]
     pub fn program_cell(&self, offset: u32) -> Nanos {
-        self.program[self.types.remainder(offset) as usize]
+        self.program[self.types.remainder(offset >> self.run) as usize]
     }
 
     /// The mean cell time of a read over all page types, rounded down.

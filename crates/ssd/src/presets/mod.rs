@@ -11,6 +11,7 @@ use crate::controller::ftl::allocation::{Allocation, Order};
 use crate::controller::ftl::closed::VictimPolicy;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::link::LinkConfig;
+use crate::controller::submission::QueueArbitration;
 use crate::controller::tags::{Protocol, QueueConfig};
 use crate::flash::bus::{Arbitration, BusConfig};
 use crate::flash::geometry::ReadyBusy;
@@ -19,6 +20,7 @@ use crate::flash::timing::CellKind;
 use crate::flash::{Geometry, Timing};
 use crate::preemption::{Handling, PreemptConfig};
 use crate::sets::SetsConfig;
+use crate::superblock::SuperblockConfig;
 use tailcut_base::Nanos;
 
 tailcut_base::choice! {
@@ -121,7 +123,14 @@ fn m() -> SsdConfig {
         bus: BusConfig { arbitration: Arbitration::CommandsFirst },
         faults: Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 },
         link: LinkConfig { rate: 3_938_000_000, command: Nanos(0), half_duplex: false },
-        queue: QueueConfig { protocol: Protocol::Nvme, depth: 1024, firmware: Nanos(0), trim: Nanos(0) },
+        queue: QueueConfig {
+            protocol: Protocol::Nvme,
+            depth: 1024,
+            commands: 0,
+            arbitration: QueueArbitration::Fifo,
+            firmware: Nanos(0),
+            trim: Nanos(0),
+        },
         schedule: ScheduleConfig {
             commit: CommitPolicy::Pas,
             chip: ChipPolicy::Fifo,
@@ -141,6 +150,9 @@ fn m() -> SsdConfig {
             program: Handling::None,
             erase: Handling::None,
             suspensions: 16,
+            safe_point: Nanos(0),
+            progress: Nanos(0),
+            under_backlog: true,
             resets: 1,
             wear_budget: 0,
             when_quicker: true,
@@ -158,6 +170,7 @@ fn m() -> SsdConfig {
             order: Order::Cwdp,
             streams: 1,
         },
+        superblock: SuperblockConfig::NONE,
         gc: GcConfig {
             victim: VictimPolicy::Greedy,
             choices: 8,

@@ -30,6 +30,7 @@ mod script;
 mod sets;
 mod sos;
 mod stripes;
+mod superblocks;
 mod theory;
 mod wear;
 mod windows;

@@ -107,8 +107,8 @@ impl Pair {
         self.ssd.probe.end_quiet(self.now, set);
         let config = self.ssd.config();
         let has_no_use = config.gc.ideal || config.ftl.mapping == MappingLevel::Block;
-        let expected =
-            if has_no_use && windows.is_some() { ControlReply::Unsupported } else { ControlReply::Done };
+        let is_unsupported = !config.control_api || has_no_use && windows.is_some();
+        let expected = if is_unsupported { ControlReply::Unsupported } else { ControlReply::Done };
         assert_eq!(reply, expected);
     }
 
@@ -218,7 +218,11 @@ impl Pair {
         let next = self.ssd.next_event();
         assert!(next != Time::NEVER, "no event will ever bring {what}: {}", self.ssd.why_stuck());
         self.idle_steps += 1;
-        assert!(self.idle_steps < STEPS_MAX, "the drive is busy for ever without {what}");
+        assert!(
+            self.idle_steps < STEPS_MAX,
+            "the drive is busy for ever without {what}: {}",
+            self.ssd.why_stuck()
+        );
         self.advance(next);
         self.now = self.now.max(next);
     }

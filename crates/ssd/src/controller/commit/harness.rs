@@ -165,7 +165,7 @@ impl Harness {
                 let id = self.luns.take(&self.requests, lun, lane, places.trailing_zeros());
                 places &= places - 1;
                 let u = &mut self.luns[lun];
-                u.transaction.push(id);
+                u.transaction.push(id, 1);
                 u.committed_count -= 1;
                 if u.committed_count == 0 {
                     u.committed_tag = Tag::NONE;

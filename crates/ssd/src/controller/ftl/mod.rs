@@ -6,7 +6,7 @@ pub mod closed;
 pub mod stripes;
 
 use crate::flash::nand::NandArray;
-use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId};
+use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId, SuperblockId};
 use crate::mutation::{Invariant, holds};
 use crate::request::EntryId;
 use crate::sets::{SetId, Sets};
@@ -21,12 +21,15 @@ use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
 
 tailcut_base::choice! {
-    /// The LUN of mapping.
+    /// The unit of mapping, and of what is written and collected together.
     pub enum MappingLevel {
-        /// Each page anywhere.
+        /// Each page anywhere; planes are written and collected one by one.
         Page = "page",
         /// The pages of a logical block together in one block, each at its own offset.
         Block = "block",
+        /// Each page anywhere; a block of every die is written and collected as one: see
+        /// [`SuperblockConfig`](crate::superblock::SuperblockConfig).
+        Superblock = "superblock",
     }
 }
 
@@ -38,7 +41,7 @@ pub const SPARE_MOST: u32 = 900_000;
 pub struct FtlConfig {
     /// Share of the raw capacity that the host cannot address, in parts per million.
     pub spare: u32,
-    /// The LUN of mapping.
+    /// The unit of mapping.
     pub mapping: MappingLevel,
     /// Logical blocks that consecutive pages go to in turn under block-level mapping; see [`Stripes`].
     pub stripe: u32,
@@ -61,7 +64,7 @@ impl Configure for FtlConfig {
         choose(
             visit,
             "mapping",
-            "Page: each page anywhere; block: the pages of a logical block together, in order.",
+            "Page: each page anywhere; block: the pages of a logical block together, in order; superblock: each page anywhere, written and collected by a block of every die.",
             &mut self.mapping,
         );
         count_u32(
@@ -99,7 +102,7 @@ impl FtlConfig {
     pub fn logical_pages(&self, geometry: &Geometry) -> u32 {
         let user = geometry.page_count() as u128 * u128::from(1_000_000 - self.spare) / 1_000_000;
         let lun = match self.mapping {
-            MappingLevel::Page => u128::from(geometry.plane_count()),
+            MappingLevel::Page | MappingLevel::Superblock => u128::from(geometry.plane_count()),
             MappingLevel::Block => u128::from(geometry.plane_count()) * u128::from(geometry.pages),
         };
         (user / lun * lun) as u32
@@ -187,6 +190,9 @@ pub struct Ftl {
     blocks: IdVec<BlockId, Block>,
     planes: IdVec<PlaneId, Plane>,
     closed: ClosedBlocks,
+    /// Valid pages of each superblock, on a drive that collects by superblock; empty on others. Its closed
+    /// superblocks stand in `closed` as the blocks of plane 0.
+    superblock_valid: IdVec<SuperblockId, u32>,
     allocator: Allocator,
     sets: Sets,
     geometry: Geometry,
@@ -226,7 +232,16 @@ impl Ftl {
             valid: Table::dense(geometry.page_count().div_ceil(64) as usize),
             blocks,
             planes,
-            closed: ClosedBlocks::new(victim, choices, geometry),
+            closed: match config.mapping {
+                MappingLevel::Superblock => {
+                    ClosedBlocks::new(victim, choices, &superblocks_as_plane(geometry))
+                }
+                MappingLevel::Page | MappingLevel::Block => ClosedBlocks::new(victim, choices, geometry),
+            },
+            superblock_valid: match config.mapping {
+                MappingLevel::Superblock => IdVec::filled(geometry.blocks as usize, 0),
+                MappingLevel::Page | MappingLevel::Block => IdVec::new(),
+            },
             allocator: Allocator::new(config.allocation, config.order, geometry, sets),
             sets,
             geometry: geometry.clone(),
@@ -392,6 +407,15 @@ impl Ftl {
         let block = self.layout.block_of(physical);
         self.blocks[block].valid += 1;
         assert_eq!(self.blocks[block].state, BlockState::Open, "a page becomes valid in an open block");
+        if self.collects_superblocks() {
+            self.superblock_valid[self.layout.superblock_of(block)] += 1;
+        }
+    }
+
+    /// True on a drive that collects by superblock.
+    #[inline]
+    fn collects_superblocks(&self) -> bool {
+        !self.superblock_valid.is_empty()
     }
 
     /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
@@ -404,6 +428,10 @@ impl Ftl {
         let id = self.layout.block_of(physical);
         let block = &mut self.blocks[id];
         block.valid -= 1;
+        if self.collects_superblocks() {
+            return self.superblock_lost_page(id, now);
+        }
+        let block = &self.blocks[id];
         if block.state == BlockState::Closed {
             self.closed.changed(self.layout.plane_of_block(id), id, block.valid, now);
         }
@@ -481,6 +509,71 @@ impl Ftl {
         *state = BlockState::Victim;
     }
 
+    /// A page of a block of a superblock is valid no more.
+    fn superblock_lost_page(&mut self, block: BlockId, now: Time) {
+        let superblock = self.layout.superblock_of(block);
+        self.superblock_valid[superblock] -= 1;
+        if self.blocks[block].state == BlockState::Closed {
+            let valid = self.superblock_valid[superblock];
+            self.closed.changed(PLANE_OF_SUPERBLOCKS, BlockId::new(superblock.get()), valid, now);
+        }
+    }
+
+    /// Valid pages of a superblock.
+    #[inline]
+    pub fn superblock_valid(&self, superblock: SuperblockId) -> u32 {
+        self.superblock_valid[superblock]
+    }
+
+    /// Closes a superblock whose last page has been programmed.
+    pub fn close_superblock(&mut self, superblock: SuperblockId, now: Time) {
+        for block in self.layout.blocks_of_superblock(superblock, &self.geometry) {
+            assert_eq!(self.blocks[block].state, BlockState::Open);
+            self.blocks[block].state = BlockState::Closed;
+        }
+        let valid = self.superblock_valid[superblock];
+        self.closed.insert(PLANE_OF_SUPERBLOCKS, BlockId::new(superblock.get()), valid, now);
+    }
+
+    /// Chooses a superblock to be collected by the configured policy; `None` when nothing would be gained.
+    pub fn choose_superblock(&mut self, now: Time, random: &mut Stream) -> Option<SuperblockId> {
+        let valid = &self.superblock_valid;
+        let chosen = self
+            .closed
+            .choose(PLANE_OF_SUPERBLOCKS, now, random, |block| valid[SuperblockId::new(block.get())])?;
+        Some(SuperblockId::new(chosen.get()))
+    }
+
+    /// Takes a closed superblock out of use to be emptied.
+    pub fn begin_emptying_superblock(&mut self, superblock: SuperblockId) {
+        let valid = self.superblock_valid[superblock];
+        self.closed.remove(PLANE_OF_SUPERBLOCKS, BlockId::new(superblock.get()), valid);
+        for block in self.layout.blocks_of_superblock(superblock, &self.geometry) {
+            assert_eq!(self.blocks[block].state, BlockState::Closed);
+            self.blocks[block].state = BlockState::Victim;
+        }
+    }
+
+    /// Takes the next free superblock, to be written.
+    pub fn take_free_superblock(&mut self) -> Option<SuperblockId> {
+        // All planes free their blocks in the same order, so they agree which is next.
+        let mut superblock = None;
+        for plane in self.geometry.plane_ids() {
+            let block = self.take_free(plane)?;
+            let taken = self.layout.superblock_of(block);
+            debug_assert!(superblock.is_none_or(|other| other == taken));
+            superblock = Some(taken);
+        }
+        superblock
+    }
+
+    /// Puts an erased superblock into the free lists.
+    pub fn free_superblock(&mut self, superblock: SuperblockId) {
+        for block in self.layout.blocks_of_superblock(superblock, &self.geometry) {
+            self.free(block);
+        }
+    }
+
     /// Puts an erased block into the free list.
     pub fn free(&mut self, block: BlockId) {
         let state = &mut self.blocks[block];
@@ -529,6 +622,9 @@ impl Ftl {
             count += 1;
         }
         self.blocks[block].valid = count;
+        if self.collects_superblocks() {
+            self.superblock_valid[self.layout.superblock_of(block)] += count;
+        }
     }
 
     /// The planes in the order of allocation.
@@ -555,7 +651,18 @@ impl Ftl {
             let blocks = self.layout.blocks_of(plane);
             let closed = blocks.map(|b| self.blocks[b]).filter(|b| b.state == BlockState::Closed);
             let garbage: u64 = closed.map(|b| u64::from(self.geometry.pages - b.valid)).sum();
-            assert_eq!(garbage, self.closed.garbage(plane), "garbage of the closed blocks of plane {plane}");
+            if !self.collects_superblocks() {
+                assert_eq!(
+                    garbage,
+                    self.closed.garbage(plane),
+                    "garbage of the closed blocks of plane {plane}"
+                );
+            }
+        }
+        for superblock in self.superblock_valid.ids() {
+            let blocks = self.layout.blocks_of_superblock(superblock, &self.geometry);
+            let valid: u32 = blocks.map(|b| self.blocks[b].valid).sum();
+            assert_eq!(valid, self.superblock_valid[superblock], "valid pages of superblock {superblock}");
         }
         let ones: u64 = self.valid.iter().map(|w| u64::from(w.count_ones())).sum();
         let counts: u64 = self.blocks.iter().map(|b| u64::from(b.valid)).sum();
@@ -571,4 +678,13 @@ impl Ftl {
 #[inline]
 fn bit_of(physical: PhysicalPage) -> (usize, u64) {
     (physical.index() / 64, 1 << (physical.index() % 64))
+}
+
+/// Where the closed superblocks stand among the closed blocks of planes.
+const PLANE_OF_SUPERBLOCKS: PlaneId = PlaneId::new(0);
+
+/// One plane whose blocks are the superblocks of a drive.
+fn superblocks_as_plane(geometry: &Geometry) -> Geometry {
+    let pages = geometry.pages * geometry.plane_count();
+    Geometry { channels: 1, chips: 1, dies: 1, planes: 1, pages, ..geometry.clone() }
 }

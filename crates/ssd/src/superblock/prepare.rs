@@ -1,0 +1,237 @@
+//! Preparing a drive that maps by superblock.
+
+use crate::flash::{LogicalPage, SuperblockId};
+use crate::precondition::law::Law;
+use crate::precondition::{Precondition, PreparedState};
+use crate::probe::Probe;
+use crate::ssd::Ssd;
+use crate::superblock::Frontier;
+use tailcut_base::Time;
+use tailcut_base::random::Stream;
+
+/// How finely the law of valid pages divides a superblock: it is worked out for blocks of so many pages,
+/// because it depends on shares and not on the number of pages once that is large.
+const QUANTA: u32 = 1024;
+
+/// What is put into one superblock.
+#[derive(Clone, Copy, Debug)]
+struct Fill {
+    /// Units that are programmed.
+    units: u32,
+    /// Pages of them that are valid.
+    valid: u32,
+}
+
+impl<P: Probe> Ssd<P> {
+    /// Prepares an empty drive. Returns the number of logical pages that hold data, from page 0 on.
+    pub(crate) fn prepare_superblocks(&mut self, how: &Precondition, random: &mut Stream) -> u32 {
+        let mapped = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
+        let mapped = mapped as u32;
+        match how.state {
+            PreparedState::Empty => 0,
+            PreparedState::Sequential => {
+                self.fill_in_order(mapped);
+                mapped
+            }
+            PreparedState::Steady => {
+                self.age(mapped, random);
+                mapped
+            }
+        }
+    }
+
+    /// Writes the first `mapped` logical pages once, in order.
+    fn fill_in_order(&mut self, mapped: u32) {
+        let (pages_each, program) = (self.superblocks().pages_each, self.superblocks().config.program);
+        for first in (0..mapped).step_by(pages_each as usize) {
+            let pages = pages_each.min(mapped - first);
+            let fill = Fill { units: pages.div_ceil(program), valid: pages };
+            let superblock = self.ftl.take_free_superblock().expect("the configuration leaves room");
+            let dies = self.superblocks().dies;
+            let mut chosen = Vec::new();
+            for (die, plane) in (0..dies).zip(self.geometry.plane_ids()) {
+                let block = self.layout.block_in_plane(superblock, plane);
+                chosen.clear();
+                for line in 0..self.geometry.pages / program {
+                    let unit = line * dies + die;
+                    let pages = unit * program..((unit + 1) * program).min(pages);
+                    for page in pages {
+                        let offset = line * program + page - unit * program;
+                        chosen.push(offset);
+                        self.place(self.layout.page_at(block, offset), LogicalPage::new(first + page));
+                    }
+                }
+                self.ftl.set_valid_pages(block, chosen.iter().copied());
+            }
+            self.finish_superblock(superblock, fill, true);
+        }
+    }
+
+    /// Brings the drive into the state after endless uniform random writes to its first `mapped` logical
+    /// pages.
+    fn age(&mut self, mapped: u32, random: &mut Stream) {
+        let pages_each = self.superblocks().pages_each;
+        let blocks = self.free_superblocks().saturating_sub(self.config.gc.low).max(1);
+        let quanta = |pages: u64| (pages * u64::from(QUANTA)).div_ceil(u64::from(pages_each)) as u32;
+        let in_quanta = quanta(u64::from(mapped));
+        let law = Law::new(&self.config.gc, QUANTA, blocks, in_quanta);
+        let layout = law.layout(in_quanta, None, random);
+        let pages = |quanta: u32| (u64::from(quanta) * u64::from(pages_each) / u64::from(QUANTA)) as u32;
+        let units_each = self.superblocks().units_each;
+        let program = self.superblocks().config.program;
+        let open = layout.open.map(|open| {
+            open.map(|open| {
+                let units = (pages(open.next) / program).clamp(1, units_each - 1);
+                Fill { units, valid: pages(open.valid.len() as u32).min(units * program) }
+            })
+        });
+        let mut closed: Vec<u32> = layout.closed.iter().map(|&count| pages(count)).collect();
+        let in_open: u32 = open.iter().flatten().map(|fill| fill.valid).sum();
+        level(&mut closed, mapped - in_open, pages_each);
+        let mut order = Permutation::new(mapped, random);
+        for valid in closed {
+            self.fill_at_random(Fill { units: units_each, valid }, &mut order, random);
+        }
+        let [host, collection] = open.map(|fill| {
+            fill.map(|fill| Frontier {
+                superblock: self.fill_at_random(fill, &mut order, random),
+                next: fill.units,
+            })
+        });
+        let superblocks = self.superblocks();
+        (superblocks.host, superblocks.collection) = (host, collection);
+        assert_eq!(order.next, mapped, "every page has its place");
+    }
+
+    /// Fills a superblock with the next pages in `order`, evenly over what is programmed.
+    fn fill_at_random(&mut self, fill: Fill, order: &mut Permutation, random: &mut Stream) -> SuperblockId {
+        let superblock = self.ftl.take_free_superblock().expect("the layout fits the free superblocks");
+        let program = self.superblocks().config.program;
+        let (mut wanted, mut left) = (fill.valid, fill.units * program);
+        let mut chosen = Vec::new();
+        for plane in self.geometry.plane_ids() {
+            let block = self.layout.block_in_plane(superblock, plane);
+            chosen.clear();
+            for offset in 0..self.programmed_in(plane.get(), fill.units) {
+                if random.below(u64::from(left)) < u64::from(wanted) {
+                    chosen.push(offset);
+                    wanted -= 1;
+                }
+                left -= 1;
+            }
+            for &offset in &chosen {
+                self.place(self.layout.page_at(block, offset), order.draw());
+            }
+            self.ftl.set_valid_pages(block, chosen.iter().copied());
+        }
+        let superblocks = self.superblocks();
+        let is_full = fill.units == superblocks.units_each;
+        superblocks.progress[superblock].is_full = is_full;
+        self.finish_superblock(superblock, fill, is_full);
+        superblock
+    }
+
+    /// Pages of the block of a die that the first `units` units of a superblock take.
+    fn programmed_in(&mut self, die: u32, units: u32) -> u32 {
+        let superblocks = self.superblocks();
+        let (dies, program) = (superblocks.dies, superblocks.config.program);
+        (units / dies + u32::from(die < units % dies)) * program
+    }
+
+    fn finish_superblock(&mut self, superblock: SuperblockId, fill: Fill, closes: bool) {
+        let units = if closes { self.superblocks().units_each } else { fill.units };
+        for plane in self.geometry.plane_ids() {
+            let programmed = self.programmed_in(plane.get(), units);
+            self.nand.prepare_block(self.layout.block_in_plane(superblock, plane), programmed, 0);
+        }
+        if closes {
+            self.ftl.close_superblock(superblock, Time::ZERO);
+        }
+    }
+}
+
+/// Changes counts as little as it takes for their sum to be `sum`, none to be above `most`.
+fn level(counts: &mut [u32], sum: u32, most: u32) {
+    let mut missing = i64::from(sum) - counts.iter().map(|&count| i64::from(count)).sum::<i64>();
+    while missing != 0 {
+        let share = (missing.abs() / counts.len() as i64).max(1) as u32;
+        for count in counts.iter_mut() {
+            let change = share.min(missing.unsigned_abs() as u32);
+            let changed = match missing > 0 {
+                true => (*count + change).min(most),
+                false => count.saturating_sub(change),
+            };
+            missing -= i64::from(changed) - i64::from(*count);
+            *count = changed;
+        }
+    }
+}
+
+/// The logical pages in an order in which neighbours lie anywhere: a Feistel network over the next power of
+/// two, of which numbers beyond the end are skipped (Black and Rogaway, CT-RSA 2002). A shuffled list would
+/// take as much memory as the map.
+struct Permutation {
+    len: u32,
+    next: u32,
+    bits: u32,
+    keys: [u64; 4],
+}
+
+impl Permutation {
+    fn new(len: u32, random: &mut Stream) -> Permutation {
+        let bits = (u32::BITS - len.saturating_sub(1).leading_zeros()).max(2).next_multiple_of(2);
+        Permutation { len, next: 0, bits, keys: std::array::from_fn(|_| random.below(u64::MAX) | 1) }
+    }
+
+    fn draw(&mut self) -> LogicalPage {
+        let mut number = self.next;
+        self.next += 1;
+        loop {
+            number = self.permute(number);
+            if number < self.len {
+                return LogicalPage::new(number);
+            }
+        }
+    }
+
+    fn permute(&self, number: u32) -> u32 {
+        let half = self.bits / 2;
+        let mask = (1u64 << half) - 1;
+        let (mut left, mut right) = (u64::from(number) >> half, u64::from(number) & mask);
+        for key in self.keys {
+            let mixed = (right ^ key >> 32).wrapping_mul(key) >> 33;
+            (left, right) = (right, (left ^ mixed) & mask);
+        }
+        (left << half | right) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_is_drawn_once_and_neighbours_are_apart() {
+        for len in [1, 2, 3, 1000, 4097] {
+            let mut order = Permutation::new(len, &mut Stream::new(7, "test"));
+            let drawn: Vec<u32> = (0..len).map(|_| order.draw().get()).collect();
+            let mut sorted = drawn.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..len).collect::<Vec<u32>>());
+            if len >= 1000 {
+                let close = drawn.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < len / 10).count();
+                assert!((close as u32) < len / 4, "{close} of {len} neighbours are close");
+            }
+        }
+    }
+
+    #[test]
+    fn counts_are_levelled_to_a_sum() {
+        for sum in [0, 1, 17, 299, 300] {
+            let mut counts = [40, 100, 0];
+            level(&mut counts, sum, 100);
+            assert_eq!(counts.iter().sum::<u32>(), sum);
+            assert!(counts.iter().all(|&count| count <= 100));
+        }
+    }
+}
