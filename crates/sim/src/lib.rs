@@ -3,6 +3,7 @@
 pub mod array;
 pub mod characterization;
 pub mod cpu;
+pub mod drives;
 pub mod ending;
 pub mod kv;
 pub mod path;

@@ -1,0 +1,185 @@
+//! A CSV file with named columns.
+
+use std::fmt;
+
+/// What is wrong with a file of rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowError {
+    /// The line, from 1; `None` for the file as a whole.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub reason: String,
+    /// What would be right.
+    pub remedy: String,
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        write!(f, "{}; {}", self.reason, self.remedy)
+    }
+}
+
+/// Everything that is wrong with a file of rows; at least one error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowErrors(pub Vec<RowError>);
+
+impl fmt::Display for RowErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, error) in self.0.iter().enumerate() {
+            write!(f, "{}{error}", if number == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for RowErrors {}
+
+/// The lines of a file, and the errors found in it so far.
+pub(super) struct Sheet {
+    columns: Vec<String>,
+    lines: Vec<(u64, csv::StringRecord)>,
+    errors: Vec<RowError>,
+}
+
+/// A line of a [`Sheet`].
+#[derive(Clone, Copy)]
+pub(super) struct Line(usize);
+
+impl Sheet {
+    /// Reads the text of a file that needs the columns `needed`; `unit_of` is what numbers in it are in, for the remedy where a
+    /// column's name ends in another unit.
+    pub(super) fn parse(text: &str, needed: &[&str]) -> Result<Sheet, RowErrors> {
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+        let mut errors = Vec::new();
+        let columns = match reader.headers() {
+            Ok(header) => header.iter().map(|name| name.trim_start_matches('\u{feff}').to_string()).collect(),
+            Err(error) => return Err(RowErrors(vec![broken(&error)])),
+        };
+        let mut lines = Vec::new();
+        for record in reader.records() {
+            match record {
+                Ok(record) => {
+                    let line = record.position().map_or(0, csv::Position::line);
+                    lines.push((line, record));
+                }
+                Err(error) => errors.push(broken(&error)),
+            }
+        }
+        let mut sheet = Sheet { columns, lines, errors };
+        for column in needed {
+            sheet.require(column);
+        }
+        if sheet.lines.is_empty() {
+            sheet.complain(None, "there is no row".into(), "add a line for each measurement".into());
+        }
+        sheet.errors.is_empty().then_some(()).ok_or_else(|| RowErrors(sheet.errors.clone()))?;
+        Ok(sheet)
+    }
+
+    fn require(&mut self, column: &str) {
+        if self.has(column) {
+            return;
+        }
+        let unit = self.columns.iter().find(|name| {
+            let rest = name.strip_prefix(column).and_then(|rest| rest.strip_prefix('_'));
+            rest.is_some_and(|unit| ["ns", "ms", "s", "usec", "msec", "sec"].contains(&unit))
+        });
+        let (reason, remedy) = match unit {
+            Some(other) => (
+                format!("the column '{other}' is in another unit"),
+                format!("convert it to microseconds and call it '{column}'"),
+            ),
+            None => (
+                format!("the column '{column}' is missing"),
+                format!("name it in the first line; the columns there are {}", self.columns.join(", ")),
+            ),
+        };
+        self.complain(Some(1), reason, remedy);
+    }
+
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.columns.iter().any(|name| name == column)
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = Line> + use<> {
+        (0..self.lines.len()).map(Line)
+    }
+
+    /// The number of a line in the file, from 1.
+    pub(super) fn number(&self, line: Line) -> u64 {
+        self.lines[line.0].0
+    }
+
+    /// The text of a cell; `None` where it is empty or there is no such column.
+    pub(super) fn text(&self, line: Line, column: &str) -> Option<&str> {
+        let index = self.columns.iter().position(|name| name == column)?;
+        self.lines[line.0].1.get(index).filter(|text| !text.is_empty())
+    }
+
+    /// The text of a cell that may not be empty; empty after an error.
+    pub(super) fn needed_text(&mut self, line: Line, column: &str) -> String {
+        match self.text(line, column) {
+            Some(text) => text.to_string(),
+            None => {
+                self.blame(line, format!("'{column}' is empty"), "fill the cell".into());
+                String::new()
+            }
+        }
+    }
+
+    /// A number of at least 0; `None` where the cell is empty, or after an error.
+    pub(super) fn number_in(&mut self, line: Line, column: &str) -> Option<f64> {
+        let text = self.text(line, column)?;
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() && number >= 0.0 => Some(number),
+            _ => {
+                let reason = format!("'{text}' in '{column}' is not a number of at least 0");
+                self.blame(
+                    line,
+                    reason,
+                    "write it like 64 or 0.5, without a unit, or leave the cell empty".into(),
+                );
+                None
+            }
+        }
+    }
+
+    /// A number that may not be missing; 0 after an error.
+    pub(super) fn needed_number(&mut self, line: Line, column: &str) -> f64 {
+        if self.text(line, column).is_none() {
+            self.needed_text(line, column);
+            return 0.0;
+        }
+        self.number_in(line, column).unwrap_or(0.0)
+    }
+
+    /// Adds an error in a line.
+    pub(super) fn blame(&mut self, line: Line, reason: String, remedy: String) {
+        let number = self.number(line);
+        self.complain(Some(number), reason, remedy);
+    }
+
+    pub(super) fn complain(&mut self, line: Option<u64>, reason: String, remedy: String) {
+        self.errors.push(RowError { line, reason, remedy });
+    }
+
+    /// `rows`, if nothing was wrong with them.
+    pub(super) fn finish<R>(self, rows: Vec<R>) -> Result<Vec<R>, RowErrors> {
+        if self.errors.is_empty() { Ok(rows) } else { Err(RowErrors(self.errors)) }
+    }
+}
+
+fn broken(error: &csv::Error) -> RowError {
+    let line = error.position().map(csv::Position::line);
+    let reason = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("the line has {len} cells, and the first line names {expected_len} columns")
+        }
+        other => format!("this is no CSV: {other:?}"),
+    };
+    let remedy = "put texts with commas into double quotes, and leave cells empty that were not measured";
+    RowError { line, reason, remedy: remedy.into() }
+}
