@@ -1,7 +1,7 @@
 //! Collection by superblock: the valid pages of a superblock are read a sensing at a time, gathered to units
 //! and programmed to the superblock of collection; then its blocks are erased.
 
-use super::{CollectionPace, Copy, Draining, Superblocks, Writer};
+use super::{CollectionPace, Copy, Draining, Frontier, Superblocks, Writer};
 use crate::controller::ftl::Ftl;
 use crate::flash::{BlockId, LunId, PhysicalPage, SuperblockId};
 use crate::probe::Probe;
@@ -20,29 +20,46 @@ pub(super) struct Job {
     reads: u32,
     /// Its valid pages when it was chosen.
     valid: u32,
-    /// Pages that the host has written since.
-    written: u64,
+    /// Pages that should have been read for what the host has written since, in [`FRACTION`]s.
+    due: u64,
     /// Pages that have been read, or are being read.
     read: u64,
 }
 
+/// Fractions of a page that is due.
+const FRACTION: u64 = 1024;
+
 impl Superblocks {
-    /// The host has been given a unit of `pages` pages.
-    pub(super) fn host_wrote(&mut self, pages: u32) {
+    /// The host has been given a unit of `pages` pages, while `missing` pages were missing from those that are
+    /// to be free. Of a victim with `valid` valid pages, `valid` are due for each `pages_each` - `valid` that
+    /// the host writes, so that as much is gained as is used up; for each superblock that is missing as many
+    /// again.
+    pub(super) fn host_wrote(&mut self, pages: u32, missing: u64) {
+        let each = u64::from(self.pages_each);
         if let Some(job) = &mut self.job {
-            job.written += u64::from(pages);
+            let gained = (each - u64::from(job.valid)).max(1);
+            let due = u64::from(pages) * u64::from(job.valid) * FRACTION / gained;
+            job.due += due + due * missing / each;
         }
     }
 
-    /// True while the job may read further: of a victim with `valid` valid pages, `valid` are copied for each
-    /// `pages_each` - `valid` that the host writes, and more where `debt` superblocks are missing.
-    fn is_due(&self, job: &Job, debt: u32, burst: u32) -> bool {
-        if self.config.pace == CollectionPace::Eager {
-            return true;
-        }
-        let gained = u64::from(self.pages_each - job.valid).max(1);
-        let due = u64::from(job.valid) * job.written * u64::from(1 + debt) / gained;
-        job.read <= due + u64::from(burst)
+    /// Pages that a writer has left in its superblock.
+    fn left(&self, frontier: Option<Frontier>) -> u64 {
+        frontier.map_or(0, |frontier| u64::from((self.units_each - frontier.next) * self.config.program))
+    }
+
+    /// Pages that can be written, or that collection will have gained with what it has read.
+    fn usable(&self, free: u32) -> u64 {
+        let each = u64::from(self.pages_each);
+        let whole = u64::from(free + self.draining()) * each;
+        let gained = self.job.map_or(0, |job| {
+            let valid = u64::from(job.valid);
+            let gains = each - valid;
+            let victim = if valid == 0 { each } else { gains * job.read.min(valid) / valid };
+            victim + job.read.min(valid)
+        });
+        let copied = self.copies.len() as u64;
+        (whole + self.left(self.host) + self.left(self.collection) + gained).saturating_sub(copied)
     }
 }
 
@@ -51,14 +68,12 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn collect_superblocks(&mut self, now: Time) {
         loop {
             let is_stopped = self.is_host_stopped();
-            let free = self.free_superblocks();
-            let (low, copies) = (self.config.gc.low, self.collection.copies());
+            let (is_short, copies) = (self.missing_pages() > 0, self.collection.copies());
             let superblocks = self.superblocks();
             let Some(job) = superblocks.job else {
                 // A unit is padded only when there is nothing else to put into it: what pads it is garbage again.
-                let is_short =
-                    free + superblocks.draining() < low || is_stopped && !superblocks.copies.is_empty();
-                if !is_short || !self.choose_victim(now) {
+                let is_wanted = is_short || is_stopped && !superblocks.copies.is_empty();
+                if !is_wanted || !self.choose_victim(now) {
                     self.pad_last_copies(now, is_stopped);
                     break;
                 }
@@ -74,15 +89,39 @@ impl<P: Probe> Ssd<P> {
                 self.erase_drained(now, superblock);
                 continue;
             }
-            let debt = low.saturating_sub(free + superblocks.draining() + 1);
-            let burst = superblocks.config.sense * copies;
             let is_held = job.reads + superblocks.copying >= copies;
-            if is_held || !is_stopped && !superblocks.is_due(&job, debt, burst) {
+            if is_held || !is_stopped && self.is_ahead_of_host(&job) {
                 break;
             }
             self.read_row(now);
         }
         self.wake(now);
+    }
+
+    /// Pages that are missing from those that are to be free.
+    pub(super) fn missing_pages(&self) -> u64 {
+        let Some(superblocks) = &self.superblocks else { return 0 };
+        let wanted = u64::from(self.config.gc.low * superblocks.pages_each);
+        wanted.saturating_sub(superblocks.usable(self.free_superblocks()))
+    }
+
+    /// Pages that may be read before they are due, and be late before the host waits.
+    fn slack(&self) -> u64 {
+        u64::from(self.config.superblock.sense * self.collection.copies())
+    }
+
+    /// True when collection has done enough for what the host has written.
+    fn is_ahead_of_host(&self, job: &Job) -> bool {
+        let Some(superblocks) = &self.superblocks else { return false };
+        superblocks.config.pace == CollectionPace::Proportional
+            && job.read > job.due / FRACTION + self.slack()
+    }
+
+    /// True when the host's data waits for collection, so that free superblocks do not run out.
+    pub(super) fn is_behind_host(&self) -> bool {
+        let Some(superblocks) = &self.superblocks else { return false };
+        superblocks.config.pace == CollectionPace::Proportional
+            && superblocks.job.is_some_and(|job| job.read + self.slack() < job.due / FRACTION)
     }
 
     /// True when the host's data has no superblock to go to.
@@ -97,7 +136,7 @@ impl<P: Probe> Ssd<P> {
         let Some(victim) = self.ftl.choose_superblock(now, &mut superblocks.random) else { return false };
         let valid = self.ftl.superblock_valid(victim);
         self.ftl.begin_emptying_superblock(victim);
-        superblocks.job = Some(Job { victim, next: 0, reads: 0, valid, written: 0, read: 0 });
+        superblocks.job = Some(Job { victim, next: 0, reads: 0, valid, due: 0, read: 0 });
         self.counters.collections += 1;
         true
     }
@@ -138,6 +177,7 @@ impl<P: Probe> Ssd<P> {
         superblocks.job.as_mut().expect("a superblock is being read").reads -= 1;
         self.program_copies_read(now);
         self.collect_superblocks(now);
+        self.program_staged(now);
     }
 
     /// Programs the copies that fill units.

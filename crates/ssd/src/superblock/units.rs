@@ -44,6 +44,9 @@ impl<P: Probe> Ssd<P> {
             if staged == 0 || staged < wanted && !self.is_awaited() {
                 break;
             }
+            if self.is_behind_host() {
+                break;
+            }
             let Some(first) = self.take_unit(Writer::Host) else { break };
             self.program_entries(now, first);
             self.collect_superblocks(now);
@@ -75,7 +78,8 @@ impl<P: Probe> Ssd<P> {
             self.buffer.begin_program(entry);
             entries.push(entry);
         }
-        self.superblocks().host_wrote(most as u32);
+        let missing = self.missing_pages();
+        self.superblocks().host_wrote(most as u32, missing);
         self.program_unit(now, Lane::USER_WRITE, Unit { first, pages: Pages::Host(entries) });
     }
 
