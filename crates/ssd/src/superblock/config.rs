@@ -81,6 +81,27 @@ impl SsdConfig {
         if self.maps_by_superblock() { self.superblock.sense } else { 1 }
     }
 
+    /// The same drive with a part of its superblocks, one in `parts`, and of its capacity: each superblock is
+    /// as large and collected as often as that of the whole drive, because the share of pages that can hold
+    /// data without being of the host is the same. The superblocks that are open or kept free do not become
+    /// fewer, so the spare share of a smaller drive is larger.
+    pub fn at_scale(&self, parts: u32) -> SsdConfig {
+        let mut scaled = self.clone();
+        scaled.geometry.blocks = (self.geometry.blocks / parts).max(1);
+        let in_use = |blocks: u32| f64::from(blocks.saturating_sub(self.superblocks_kept()).max(1));
+        let user = 1.0 - f64::from(self.ftl.spare) / 1e6;
+        let pages = user * f64::from(self.geometry.blocks) / in_use(self.geometry.blocks);
+        let user = pages * in_use(scaled.geometry.blocks) / f64::from(scaled.geometry.blocks);
+        scaled.ftl.spare = ((1.0 - user) * 1e6).round() as u32;
+        scaled
+    }
+
+    /// Superblocks that hold no data for good: those that are kept free, half of each that is being written,
+    /// and the one that is being erased.
+    fn superblocks_kept(&self) -> u32 {
+        self.gc.low + 2
+    }
+
     /// What mapping by superblock needs of the rest.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use tailcut_base::random::Stream;
 
 /// How finely the law of valid pages divides a superblock: it is worked out for blocks of so many pages,
 /// because it depends on shares and not on the number of pages once that is large.
-const QUANTA: u32 = 1024;
+const QUANTA: u32 = 256;
 
 /// What is put into one superblock.
 #[derive(Clone, Copy, Debug)]

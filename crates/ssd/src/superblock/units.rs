@@ -164,6 +164,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     fn entries_programmed(&mut self, now: Time, first: PhysicalPage, mut entries: Vec<EntryId>) {
+        let pages = |entry: &EntryId| self.ftl.touch(self.buffer[*entry].logical);
+        std::hint::black_box(entries.iter().fold(0, |sum, entry| sum ^ pages(entry)));
         for (offset, &entry) in entries.iter().enumerate() {
             let physical = PhysicalPage::at(first.index() + offset);
             let (logical, content) = (self.buffer[entry].logical, self.buffer[entry].base);
@@ -178,6 +180,8 @@ impl<P: Probe> Ssd<P> {
 
     fn copies_programmed(&mut self, now: Time, first: PhysicalPage, mut copies: Vec<Copy>) {
         self.superblocks().copying -= 1;
+        // Where the pages are now is asked of all of them at once, so that the answers overlap.
+        std::hint::black_box(copies.iter().fold(0, |sum, copy| sum ^ self.ftl.touch(copy.logical)));
         for (offset, copy) in copies.iter().enumerate() {
             let physical = PhysicalPage::at(first.index() + offset);
             self.nand.program(physical, copy.logical, copy.content);
