@@ -6,6 +6,7 @@ use crate::controller::commit::{CommitPolicy, CommitRules};
 use crate::controller::ftl::closed::VictimPolicy;
 use crate::controller::ftl::{FtlConfig, MappingLevel, SPARE_MOST};
 use crate::controller::link::LinkConfig;
+use crate::controller::pacing::{PacingConfig, PacingMode};
 use crate::controller::tags::QueueConfig;
 use crate::flash::bus::BusConfig;
 use crate::flash::nand::Faults;
@@ -286,6 +287,8 @@ pub struct SsdConfig {
     pub preempt: PreemptConfig,
     /// DRAM buffer.
     pub buffer: BufferConfig,
+    /// Write pacing.
+    pub pacing: PacingConfig,
     /// Read cache.
     pub cache: CacheConfig,
     /// Translation layer.
@@ -321,6 +324,7 @@ impl Configure for SsdConfig {
         visit.section("schedule", "What goes first.", &mut self.schedule);
         visit.section("preempt", "Programs and erases that make way for reads.", &mut self.preempt);
         visit.section("buffer", "The DRAM buffer.", &mut self.buffer);
+        visit.section("pacing", "How fast writes are admitted to the buffer.", &mut self.pacing);
         visit.section("cache", "The read cache, and reading ahead.", &mut self.cache);
         visit.section("ftl", "Translation and allocation.", &mut self.ftl);
         visit.section("superblock", "Superblocks (ftl.mapping = \"superblock\").", &mut self.superblock);
@@ -335,6 +339,21 @@ impl Configure for SsdConfig {
         }
         if let Err((key, message)) = self.check_sets() {
             visit.problem(key, message);
+        }
+        if self.pacing.mode != PacingMode::None && self.buffer.size == 0 {
+            visit.problem(
+                "pacing.mode",
+                "without a buffer there is nothing that writes are admitted to; set mode = \"none\" or buffer.size"
+                    .into(),
+            );
+        }
+        if self.pacing.mode != PacingMode::None && self.preempt.time_programs {
+            visit.problem(
+                "pacing.mode",
+                "writes are admitted by a pace, or programs wait for silence, but not both; set mode = \"none\" or \
+                 preempt.time_programs = false"
+                    .into(),
+            );
         }
         if let Err((key, message)) = self.check_superblocks() {
             visit.problem(key, message);

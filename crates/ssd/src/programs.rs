@@ -257,6 +257,21 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn release_entry(&mut self, now: Time, entry: EntryId) {
         let set = self.buffer.set_of(entry);
         self.buffer.release(entry);
+        if self.buffer.is_full(set) {
+            self.admit_to(now, set);
+        }
+    }
+
+    /// The pace of writes lets another in.
+    #[cold]
+    pub(crate) fn admit_waiting(&mut self, now: Time) {
+        for set in self.sets.ids() {
+            self.admit_to(now, set);
+        }
+    }
+
+    /// Lets writes come in that wait for room, as far as there is some.
+    fn admit_to(&mut self, now: Time, set: SetId) {
         while let Some(&tag) = self.buffer.line(set).front() {
             if !self.admit(now, tag) {
                 break;

@@ -9,6 +9,7 @@ use crate::controller::cache::ReadCache;
 use crate::controller::commit::Scheduler;
 use crate::controller::ftl::{Ftl, Mapping, MappingLevel};
 use crate::controller::link::{Arrival, Direction, Link};
+use crate::controller::pacing::{Pacing, PacingMode};
 use crate::controller::streams::Streams;
 use crate::controller::submission::SubmissionQueues;
 use crate::controller::tags::{SECTORS_MAX, Tags};
@@ -67,6 +68,7 @@ pub struct Ssd<P: Probe = ()> {
     pub(crate) requests: Requests,
     pub(crate) scheduler: Scheduler,
     pub(crate) buffer: Buffer,
+    pub(crate) pacing: Pacing,
     pub(crate) cache: ReadCache,
     pub(crate) streams: Streams,
     pub(crate) ftl: Ftl,
@@ -142,6 +144,7 @@ impl<P: Probe> Ssd<P> {
             requests: Requests::default(),
             scheduler: Scheduler::new(&config.schedule.commit_rules(), &geometry),
             buffer: Buffer::new(&config.buffer, geometry.page_bytes, sets.count()),
+            pacing: Pacing::new(&config.pacing),
             cache: ReadCache::new(&config.cache, geometry.page_bytes, ftl.logical_pages(), sets.count()),
             streams: Streams::new(config.cache.streams, geometry.page_sectors(), config.cache.ahead),
             collection: Collection::new(&config.gc, &config.wear, &geometry, sets.count(), seed),
@@ -154,7 +157,7 @@ impl<P: Probe> Ssd<P> {
             inference: Inference::new(),
             forecast: Forecast::new(&geometry, sets.count()),
             preemption: Preemption::new(&config.preempt, luns, geometry.pages, seed),
-            timers: timers(&geometry, config.preempt.time_programs),
+            timers: timers(&geometry, config.preempt.time_programs || config.pacing.mode != PacingMode::None),
             completions: Vec::new(),
             counters: Counters::default(),
             occupancy: Occupancy::default(),
@@ -251,7 +254,7 @@ impl<P: Probe> Ssd<P> {
         self.timers.clear(FIRST_CHANNEL + self.geometry.channels as usize + lun.index());
     }
 
-    /// Has the buffer looked at again at a moment.
+    /// Has the buffer looked at again at a moment, for drives that pace writes or wait for silence.
     pub(crate) fn set_silence_timer(&mut self, at: Time) {
         let slot = FIRST_CHANNEL + self.geometry.channels as usize + self.luns.len();
         self.timers.set(slot, at);
@@ -309,6 +312,9 @@ impl<P: Probe> Ssd<P> {
     fn serve_drive(&mut self, now: Time, slot: usize) {
         if self.steering.is_on() && slot + 1 == self.timers.slots() {
             return self.window_timer_expires(now);
+        }
+        if self.pacing.is_on() {
+            return self.admit_waiting(now);
         }
         self.look_for_silence(now);
     }

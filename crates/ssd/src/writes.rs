@@ -64,12 +64,21 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn admit(&mut self, now: Time, tag: Tag) -> bool {
         let from = self.tags[tag].admitted;
         let pages = self.tags[tag].pages;
+        if self.pacing.is_on()
+            && let Some(at) = self.pacing.opens(now)
+        {
+            self.set_silence_timer(at);
+            return false;
+        }
         let mut page = from;
         while page < pages && self.has_room(tag, page) {
             page += 1;
         }
         if page == from {
             return false;
+        }
+        if self.pacing.is_on() {
+            self.pacing.admit(now, page - from);
         }
         let t = &mut self.tags[tag];
         if t.mark < now {

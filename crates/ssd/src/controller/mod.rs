@@ -5,6 +5,7 @@ pub mod cache;
 pub mod commit;
 pub mod ftl;
 pub mod link;
+pub mod pacing;
 pub mod streams;
 pub mod submission;
 pub mod tags;

@@ -11,6 +11,7 @@ use crate::controller::ftl::allocation::{Allocation, Order};
 use crate::controller::ftl::closed::VictimPolicy;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::link::LinkConfig;
+use crate::controller::pacing::PacingConfig;
 use crate::controller::submission::QueueArbitration;
 use crate::controller::tags::{Protocol, QueueConfig};
 use crate::flash::bus::{Arbitration, BusConfig};
@@ -161,6 +162,7 @@ fn m() -> SsdConfig {
             time_erases: false,
         },
         buffer: BufferConfig { size: 32 << 20, flush_above: 0, capacitor: true },
+        pacing: PacingConfig::NONE,
         cache: CacheConfig::OFF,
         ftl: FtlConfig {
             spare: 70_000,
