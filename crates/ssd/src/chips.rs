@@ -1,12 +1,12 @@
 //! The flash controller: starts transactions, carries them over bus and cells, and ends them.
 
+mod report;
+
 use crate::config::ChipPolicy;
 use crate::flash::bus::{BusRelease, BusUse};
 use crate::flash::lun::{Holder, Phase};
 use crate::flash::{ChannelId, LunId, PhysicalPage};
-use crate::preemption::Handling;
-use crate::probe::{ChipRecord, Member, Outcome, Probe};
-use crate::request::Tag;
+use crate::probe::{Outcome, Probe};
 use crate::request::{Kind, Lane, RequestId, Role};
 use crate::ssd::Ssd;
 use tailcut_base::{Nanos, Time};
@@ -468,36 +468,6 @@ impl<P: Probe> Ssd<P> {
         self.commit(now);
         self.wake(now);
         self.kick(now, lun);
-    }
-
-    pub(crate) fn report(&mut self, now: Time, lun: LunId, outcome: Outcome) {
-        let t = &self.luns[lun].transaction;
-        let member = |&id: &RequestId| {
-            let request = &self.requests[id];
-            let command = (request.tag != Tag::NONE).then(|| self.tags[request.tag].command.id);
-            Member { command, logical: request.logical, physical: request.physical }
-        };
-        // The cells of what was reset stopped as soon as it was given up.
-        let cell_end = match outcome {
-            Outcome::Done => t.cell_end,
-            Outcome::Reset => Time(now.0 - self.time_to_take(t.kind, Handling::Reset).0),
-        };
-        let record = ChipRecord {
-            lun,
-            channel: self.layout.channel_of(lun),
-            kind: t.kind,
-            start: t.started,
-            command_end: t.started + t.command,
-            cell_end,
-            out_start: if t.kind.is_read() { t.out_start } else { cell_end },
-            end: now,
-            outcome,
-            suspensions: t.suspensions,
-            suspended: t.suspended,
-            gap: t.gap,
-            members: t.members().iter().map(member).collect(),
-        };
-        self.probe.transaction(record);
     }
 }
 

@@ -40,6 +40,7 @@ mod stripe_placement;
 pub mod superblock;
 mod transactions;
 mod trims;
+mod woken;
 mod writes;
 
 pub use behaviour::{Accuracy, Prediction, Service, WaitPrediction};

@@ -1,8 +1,9 @@
 //! Preparing a drive: the state that long writing would lead to, constructed instead of written.
 
-pub(crate) mod law;
+mod law;
 mod logical_blocks;
 mod placement;
+mod superblocks;
 
 use crate::controller::ftl::Mapping;
 use crate::controller::ftl::allocation::Allocation;
@@ -168,7 +169,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    pub(crate) fn place(&mut self, physical: PhysicalPage, logical: LogicalPage) {
+    fn place(&mut self, physical: PhysicalPage, logical: LogicalPage) {
         self.nand.place(physical, logical, prepared_content(logical.get()));
         self.ftl.set(logical, Mapping::Flash(physical));
     }

@@ -31,6 +31,7 @@ use crate::request::{EntryId, Requests, Tag};
 use crate::sets::{SetId, Sets};
 use crate::steering::Steering;
 use crate::superblock::Superblocks;
+use crate::woken::Woken;
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -386,31 +387,6 @@ impl<P: Probe> Ssd<P> {
         t.spans.add(Cause::Link, transfer.end.since(transfer.start));
         t.mark = transfer.end;
         self.announce(Direction::ToHost, transfer.end, Arrival::Completion(tag));
-    }
-}
-
-/// LUNs that have been given work, first in, first out. A few at most stand in it, mostly one.
-#[derive(Debug, Default)]
-pub(crate) struct Woken {
-    luns: Vec<LunId>,
-    next: usize,
-}
-
-impl Woken {
-    #[inline]
-    pub(crate) fn push(&mut self, lun: LunId) {
-        self.luns.push(lun);
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self) -> Option<LunId> {
-        let lun = self.luns.get(self.next).copied()?;
-        self.next += 1;
-        if self.next == self.luns.len() {
-            self.luns.clear();
-            self.next = 0;
-        }
-        Some(lun)
     }
 }
 

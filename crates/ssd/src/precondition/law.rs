@@ -7,21 +7,21 @@ use tailcut_base::random::Stream;
 
 /// The blocks of a plane: the valid pages of those that are full, the one that was closed first in front, and
 /// what is being written, by the host and by collection.
-pub(crate) struct Layout {
-    pub(crate) closed: Vec<u32>,
-    pub(crate) open: [Option<OpenBlock>; 2],
+pub(super) struct Layout {
+    pub(super) closed: Vec<u32>,
+    pub(super) open: [Option<OpenBlock>; 2],
 }
 
 /// A block that is being written.
-pub(crate) struct OpenBlock {
+pub(super) struct OpenBlock {
     /// The next page to be programmed.
-    pub(crate) next: u32,
+    pub(super) next: u32,
     /// The page offsets that are valid still, ascending.
-    pub(crate) valid: Vec<u32>,
+    pub(super) valid: Vec<u32>,
 }
 
 /// What holds of all planes with as many blocks.
-pub(crate) struct Law {
+pub(super) struct Law {
     policy: VictimPolicy,
     choices: u32,
     pages: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Law {
 impl Law {
     /// The law for a plane of which `blocks` blocks of `pages` pages hold data or are being written, `mapped`
     /// pages of them valid on average.
-    pub(crate) fn new(gc: &GcConfig, pages: u32, blocks: u32, mapped: u32) -> Law {
+    pub(super) fn new(gc: &GcConfig, pages: u32, blocks: u32, mapped: u32) -> Law {
         // Of the two blocks that are being written, half is full on average.
         let closed = blocks.saturating_sub(1).max(1);
         let (weights, victim) = if gc.victim == VictimPolicy::Fifo {
@@ -53,13 +53,13 @@ impl Law {
     }
 
     /// True when it is the law of planes with `blocks` blocks.
-    pub(crate) fn is_of(&self, blocks: u32) -> bool {
+    pub(super) fn is_of(&self, blocks: u32) -> bool {
         self.blocks == blocks
     }
 
     /// Draws the blocks of a plane with `mapped` valid pages. `host` is the next page of the host's block,
     /// from 1 to the pages of a block; without it the block is open at any page.
-    pub(crate) fn layout(&self, mapped: u32, host: Option<u32>, random: &mut Stream) -> Layout {
+    pub(super) fn layout(&self, mapped: u32, host: Option<u32>, random: &mut Stream) -> Layout {
         let mut open = [self.host_block(mapped, host, random), self.collection_block(mapped, random)];
         // A plane that is so full that its pages need the rest has nothing half written.
         let count = |open: &[Option<OpenBlock>; 2]| open.iter().flatten().count() as u32;

@@ -12,7 +12,6 @@
 
 mod collect;
 mod config;
-mod prepare;
 mod units;
 
 pub use config::{CollectionPace, SuperblockConfig};
@@ -35,10 +34,10 @@ enum Writer {
 
 /// Where a writer programs its next unit.
 #[derive(Clone, Copy, Debug)]
-struct Frontier {
-    superblock: SuperblockId,
+pub(crate) struct Frontier {
+    pub(crate) superblock: SuperblockId,
     /// The number of the next unit in the superblock; units of a word line go to all dies in turn.
-    next: u32,
+    pub(crate) next: u32,
 }
 
 /// A page that collection has read and not programmed yet.
@@ -142,6 +141,31 @@ impl Superblocks {
             draining: Vec::new(),
             random: Stream::new(seed, "superblock victim"),
         })
+    }
+
+    /// Units of a superblock.
+    pub(crate) fn units_each(&self) -> u32 {
+        self.units_each
+    }
+
+    /// Pages of a superblock.
+    pub(crate) fn pages_each(&self) -> u32 {
+        self.pages_each
+    }
+
+    /// Dies of a superblock.
+    pub(crate) fn dies(&self) -> u32 {
+        self.dies
+    }
+
+    /// Pages of a unit.
+    pub(crate) fn program(&self) -> u32 {
+        self.config.program
+    }
+
+    /// Opens the superblocks that were partly written while a drive was prepared.
+    pub(crate) fn open(&mut self, host: Option<Frontier>, collection: Option<Frontier>) {
+        (self.host, self.collection) = (host, collection);
     }
 
     fn frontier(&mut self, writer: Writer) -> &mut Option<Frontier> {

@@ -11,7 +11,8 @@ use tailcut_base::Time;
 use tailcut_base::ids::Id;
 
 impl<P: Probe> Ssd<P> {
-    pub(super) fn superblocks(&mut self) -> &mut Superblocks {
+    /// The superblocks of a drive that maps by superblock; panics on another.
+    pub(crate) fn superblocks(&mut self) -> &mut Superblocks {
         self.superblocks.as_mut().expect("the drive maps by superblock")
     }
 
@@ -136,7 +137,8 @@ impl<P: Probe> Ssd<P> {
         Some(Frontier { superblock, next: 0 })
     }
 
-    pub(super) fn free_superblocks(&self) -> u32 {
+    /// Superblocks that are free.
+    pub(crate) fn free_superblocks(&self) -> u32 {
         self.ftl.free_blocks(self.layout.plane_at(LunId::new(0), 0))
     }
 

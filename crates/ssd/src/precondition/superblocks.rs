@@ -1,8 +1,8 @@
 //! Preparing a drive that maps by superblock.
 
-use crate::flash::{LogicalPage, SuperblockId};
-use crate::precondition::law::Law;
-use crate::precondition::{Precondition, PreparedState};
+use super::law::Law;
+use super::{Precondition, PreparedState};
+use crate::flash::{LogicalPage, PlaneId, SuperblockId};
 use crate::probe::Probe;
 use crate::ssd::Ssd;
 use crate::superblock::Frontier;
@@ -42,12 +42,12 @@ impl<P: Probe> Ssd<P> {
 
     /// Writes the first `mapped` logical pages once, in order.
     fn fill_in_order(&mut self, mapped: u32) {
-        let (pages_each, program) = (self.superblocks().pages_each, self.superblocks().config.program);
+        let (pages_each, program) = (self.superblocks().pages_each(), self.superblocks().program());
         for first in (0..mapped).step_by(pages_each as usize) {
             let pages = pages_each.min(mapped - first);
             let fill = Fill { units: pages.div_ceil(program), valid: pages };
             let superblock = self.ftl.take_free_superblock().expect("the configuration leaves room");
-            let dies = self.superblocks().dies;
+            let dies = self.superblocks().dies();
             let mut chosen = Vec::new();
             for (die, plane) in (0..dies).zip(self.geometry.plane_ids()) {
                 let block = self.layout.block_in_plane(superblock, plane);
@@ -70,7 +70,7 @@ impl<P: Probe> Ssd<P> {
     /// Brings the drive into the state after endless uniform random writes to its first `mapped` logical
     /// pages.
     fn age(&mut self, mapped: u32, random: &mut Stream) {
-        let pages_each = self.superblocks().pages_each;
+        let pages_each = self.superblocks().pages_each();
         // As many pages are free as collection wants, with those that are left in open superblocks: these are
         // half full on average, so they are one superblock together.
         let blocks = self.free_superblocks().saturating_sub(self.config.gc.low - 1).max(1);
@@ -79,19 +79,20 @@ impl<P: Probe> Ssd<P> {
         let law = Law::new(&self.config.gc, QUANTA, blocks, in_quanta);
         let layout = law.layout(in_quanta, None, random);
         let pages = |quanta: u32| (u64::from(quanta) * u64::from(pages_each) / u64::from(QUANTA)) as u32;
-        let units_each = self.superblocks().units_each;
-        let program = self.superblocks().config.program;
+        let units_each = self.superblocks().units_each();
+        let program = self.superblocks().program();
         let open = layout.open.map(|open| {
             open.map(|open| {
                 let units = (pages(open.next) / program).clamp(1, units_each - 1);
                 Fill { units, valid: pages(open.valid.len() as u32).min(units * program) }
             })
         });
-        let mut closed: Vec<u32> = layout.closed.iter().map(|&count| pages(count)).collect();
+        let counts = layout.closed.iter().map(|&count| pages(count)).collect();
+        let mut closed = Counts { counts, most: pages_each };
         let in_open: u32 = open.iter().flatten().map(|fill| fill.valid).sum();
-        level(&mut closed, mapped - in_open, pages_each);
+        closed.level(mapped - in_open);
         let mut order = Permutation::new(mapped, random);
-        for valid in closed {
+        for valid in closed.counts {
             self.fill_at_random(Fill { units: units_each, valid }, &mut order, random);
         }
         let [host, collection] = open.map(|fill| {
@@ -100,21 +101,20 @@ impl<P: Probe> Ssd<P> {
                 next: fill.units,
             })
         });
-        let superblocks = self.superblocks();
-        (superblocks.host, superblocks.collection) = (host, collection);
+        self.superblocks().open(host, collection);
         assert_eq!(order.next, mapped, "every page has its place");
     }
 
     /// Fills a superblock with the next pages in `order`, evenly over what is programmed.
     fn fill_at_random(&mut self, fill: Fill, order: &mut Permutation, random: &mut Stream) -> SuperblockId {
         let superblock = self.ftl.take_free_superblock().expect("the layout fits the free superblocks");
-        let program = self.superblocks().config.program;
+        let program = self.superblocks().program();
         let (mut wanted, mut left) = (fill.valid, fill.units * program);
         let mut chosen = Vec::new();
         for plane in self.geometry.plane_ids() {
             let block = self.layout.block_in_plane(superblock, plane);
             chosen.clear();
-            for offset in 0..self.programmed_in(plane.get(), fill.units) {
+            for offset in 0..self.programmed_in(plane, fill.units) {
                 if random.below(u64::from(left)) < u64::from(wanted) {
                     chosen.push(offset);
                     wanted -= 1;
@@ -126,24 +126,22 @@ impl<P: Probe> Ssd<P> {
             }
             self.ftl.set_valid_pages(block, chosen.iter().copied());
         }
-        let superblocks = self.superblocks();
-        let is_full = fill.units == superblocks.units_each;
-        superblocks.progress[superblock].is_full = is_full;
+        let is_full = fill.units == self.superblocks().units_each();
         self.finish_superblock(superblock, fill, is_full);
         superblock
     }
 
-    /// Pages of the block of a die that the first `units` units of a superblock take.
-    fn programmed_in(&mut self, die: u32, units: u32) -> u32 {
+    /// Pages of the block in a plane that the first `units` units of a superblock take.
+    fn programmed_in(&mut self, plane: PlaneId, units: u32) -> u32 {
         let superblocks = self.superblocks();
-        let (dies, program) = (superblocks.dies, superblocks.config.program);
-        (units / dies + u32::from(die < units % dies)) * program
+        let (dies, program) = (superblocks.dies(), superblocks.program());
+        (units / dies + u32::from(plane.get() < units % dies)) * program
     }
 
     fn finish_superblock(&mut self, superblock: SuperblockId, fill: Fill, closes: bool) {
-        let units = if closes { self.superblocks().units_each } else { fill.units };
+        let units = if closes { self.superblocks().units_each() } else { fill.units };
         for plane in self.geometry.plane_ids() {
-            let programmed = self.programmed_in(plane.get(), units);
+            let programmed = self.programmed_in(plane, units);
             self.nand.prepare_block(self.layout.block_in_plane(superblock, plane), programmed, 0);
         }
         if closes {
@@ -152,19 +150,29 @@ impl<P: Probe> Ssd<P> {
     }
 }
 
-/// Changes counts as little as it takes for their sum to be `sum`, none to be above `most`.
-fn level(counts: &mut [u32], sum: u32, most: u32) {
-    let mut missing = i64::from(sum) - counts.iter().map(|&count| i64::from(count)).sum::<i64>();
-    while missing != 0 {
-        let share = (missing.abs() / counts.len() as i64).max(1) as u32;
-        for count in counts.iter_mut() {
-            let change = share.min(missing.unsigned_abs() as u32);
-            let changed = match missing > 0 {
-                true => (*count + change).min(most),
-                false => count.saturating_sub(change),
-            };
-            missing -= i64::from(changed) - i64::from(*count);
-            *count = changed;
+/// The valid pages of superblocks.
+struct Counts {
+    counts: Vec<u32>,
+    /// The most of one.
+    most: u32,
+}
+
+impl Counts {
+    /// Changes the counts as little as it takes for their sum to be `sum`.
+    fn level(&mut self, sum: u32) {
+        let (most, each) = (self.most, self.counts.len() as i64);
+        let mut missing = i64::from(sum) - self.counts.iter().map(|&count| i64::from(count)).sum::<i64>();
+        while missing != 0 {
+            let share = (missing.abs() / each).max(1) as u32;
+            for count in &mut self.counts {
+                let change = share.min(missing.unsigned_abs() as u32);
+                let changed = match missing > 0 {
+                    true => (*count + change).min(most),
+                    false => count.saturating_sub(change),
+                };
+                missing -= i64::from(changed) - i64::from(*count);
+                *count = changed;
+            }
         }
     }
 }
@@ -230,10 +238,10 @@ mod tests {
     #[test]
     fn counts_are_levelled_to_a_sum() {
         for sum in [0, 1, 17, 299, 300] {
-            let mut counts = [40, 100, 0];
-            level(&mut counts, sum, 100);
-            assert_eq!(counts.iter().sum::<u32>(), sum);
-            assert!(counts.iter().all(|&count| count <= 100));
+            let mut counts = Counts { counts: vec![40, 100, 0], most: 100 };
+            counts.level(sum);
+            assert_eq!(counts.counts.iter().sum::<u32>(), sum);
+            assert!(counts.counts.iter().all(|&count| count <= 100));
         }
     }
 }
