@@ -338,12 +338,15 @@ impl<P: Probe> Ssd<P> {
         if self.luns[lun].phase != Phase::Cell || !self.buses.hold_together(channel, lun) {
             return;
         }
+        let takes = self.time_to_take(self.luns[lun].transaction.kind, step);
         let mut free = free;
         if step == Handling::Suspend {
             free += self.preemption.way_to_safe_point();
         }
+        let when_quicker = self.config.preempt.when_quicker;
         let u = &mut self.luns[lun];
-        if free >= u.transaction.cell_end && step == Handling::Suspend && self.config.preempt.when_quicker {
+        let end = u.transaction.cell_end;
+        if step == Handling::Suspend && (free >= end + takes || when_quicker && free >= end) {
             // It ends before it could stop.
             (u.is_preemptible, u.opens_to_reads) = (false, false);
             return;
@@ -377,6 +380,10 @@ impl<P: Probe> Ssd<P> {
         let (loaded, end) = self.cells_of(now, lun);
         // Cells that have not begun cannot be stopped.
         let begin = now.max(loaded).max(t.resumed + self.config.preempt.progress);
+        if begin >= end {
+            // It ends before it has run for long enough to be preempted.
+            return None;
+        }
         let takes = self.time_to_take(t.kind, step);
         let is_slower = self.config.preempt.when_quicker && end.since(begin) <= takes;
         let waits = is_slower || self.is_in_vain(now, begin + takes, lun, step);

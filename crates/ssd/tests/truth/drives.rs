@@ -8,6 +8,8 @@ use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
 use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
 use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::controller::pacing::PacingMode;
+use tailcut_ssd::controller::submission::QueueArbitration;
 use tailcut_ssd::flash::bus::Arbitration;
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::flash::timing::CellKind;
@@ -118,6 +120,17 @@ fn draw(r: &mut Stream) -> SsdConfig {
     }
     config.schedule.fail_fast = pick::<FailFast>(r);
     config.gc.ideal = r.below(4) == 0;
+    config.queue.commands = [0, 0, 1, 3][r.below(4) as usize];
+    config.queue.arbitration = pick::<QueueArbitration>(r);
+    config.preempt.safe_point = Nanos([0, 20_000][r.below(2) as usize]);
+    config.preempt.progress = Nanos([0, 30_000][r.below(2) as usize]);
+    config.preempt.under_backlog = coin(r);
+    if config.buffer.size > 0 && !config.preempt.time_programs {
+        config.pacing.mode = pick::<PacingMode>(r);
+        config.pacing.window = Nanos([100_000, 3_000_000][r.below(2) as usize]);
+        (config.pacing.most, config.pacing.least) = (30_000, [700, 20_000][r.below(2) as usize]);
+        config.pacing.burst = upto(r, 4);
+    }
     // From the tightest drive that is accepted to one with a lot of spare space.
     config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
     config

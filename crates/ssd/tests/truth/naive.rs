@@ -122,7 +122,7 @@ impl Pair {
             class: if op == Op::Read { CLASSES[usize::from(stream % 3)] } else { Class::DEFAULT },
             fail_fast: op == Op::Read && self.next_id % 4 == 3,
             stream,
-            queue: 0,
+            queue: (self.next_id % 3) as u16,
             sector,
             sectors,
             content: self.next_content,
