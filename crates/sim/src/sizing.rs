@@ -72,22 +72,28 @@ impl Costs {
         let page = drive.geometry.page_bytes as f64;
         let bus = |command: f64| command + phases.transfer.0 as f64;
         let (read_bus, write_bus) = (bus(phases.read_command.0 as f64), bus(phases.program_command.0 as f64));
-        let together = f64::from(pages_together(drive));
-        let page_ns = |cell: f64, bus: f64| {
+        let page_ns = |cell: f64, bus: f64, together: u32| {
+            let together = f64::from(together);
             let lines = (cell + together * bus) / (together * f64::from(drive.geometry.luns()));
             lines.max(bus / f64::from(drive.geometry.channels))
         };
         let link_ns = BLOCK as f64 / drive.link.rate as f64 * 1e9;
-        let block_ns = |cell: f64, bus: f64| (page_ns(cell, bus) * BLOCK as f64 / page).max(link_ns);
+        let block_ns = |cell: f64, bus: f64, together: u32| {
+            (page_ns(cell, bus, together) * BLOCK as f64 / page).max(link_ns)
+        };
         let erase = (phases.erase + phases.erase_command).0 as f64;
         let segment_pages = (blocks * BLOCK) as f64 / page;
         let erase_ns =
             segment_pages / f64::from(drive.geometry.pages) * erase / f64::from(drive.geometry.plane_count());
-        let write_ns = block_ns(phases.program_cell_mean(), write_bus);
+        let write_ns = block_ns(
+            phases.program_cell_mean(),
+            write_bus,
+            pages_together(drive) * drive.pages_per_program(),
+        );
         Costs {
             blocks,
             erase_ns,
-            read_ns: block_ns(phases.read_cell_mean(), read_bus),
+            read_ns: block_ns(phases.read_cell_mean(), read_bus, pages_together(drive)),
             write_ns,
             sustained_ns: write_ns + erase_ns / blocks as f64,
         }
@@ -109,7 +115,7 @@ impl Costs {
     }
 }
 
-/// The most pages that one transaction programs.
+/// The most pages that one transaction reads, or programs page by page.
 fn pages_together(drive: &SsdConfig) -> u32 {
     let planes = if drive.schedule.plane_sharing { drive.geometry.planes } else { 1 };
     let dies = if drive.schedule.die_interleaving { drive.geometry.dies_per_lun() } else { 1 };

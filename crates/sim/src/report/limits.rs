@@ -47,7 +47,8 @@ impl Demand {
         // served but not yet done, a page may be quicker than the mean page, and of dies with cells of
         // different lengths one can hide its command phase behind another's cells.
         let cells = sum(&|kind| cell_ns(&phases, kind)).min(figures.plane_busy.0 as f64);
-        let bus = sum(&|kind| bus_ns(&phases, kind)).min(figures.bus_busy.0 as f64);
+        let program = f64::from(config.pages_per_program());
+        let bus = sum(&|kind| bus_ns(&phases, kind, program)).min(figures.bus_busy.0 as f64);
         let used = |share: f64| share * figures.at.0 as f64;
         let [to_host, to_device] = figures.link_busy.map(|busy| busy.0 as f64);
         let chips = (cells / members + bus) / f64::from(g.luns());
@@ -154,13 +155,17 @@ fn cell_ns(phases: &Phases, kind: Kind) -> f64 {
     }
 }
 
-fn bus_ns(phases: &Phases, kind: Kind) -> f64 {
-    let time = match kind {
-        Kind::UserRead | Kind::GcRead | Kind::ReadAhead => phases.read_command + phases.transfer,
-        Kind::UserWrite | Kind::GcWrite => phases.program_command + phases.transfer,
-        Kind::Erase => phases.erase_command,
-    };
-    time.0 as f64
+/// The least time of an operation on the bus, where a program carries `program` pages. A read carries one at
+/// least.
+fn bus_ns(phases: &Phases, kind: Kind, program: f64) -> f64 {
+    let [transfer, read, write, erase] =
+        [phases.transfer, phases.read_command, phases.program_command, phases.erase_command]
+            .map(|time| time.0 as f64);
+    match kind {
+        Kind::UserRead | Kind::GcRead | Kind::ReadAhead => read + transfer,
+        Kind::UserWrite | Kind::GcWrite => write + transfer * program,
+        Kind::Erase => erase,
+    }
 }
 
 /// Latencies of requests on a drive that has nothing else to do.
