@@ -12,6 +12,7 @@
 //! reads what was measured on real drives. [`keys`] sets keys of a drive's configuration by their names.
 
 mod amplification;
+pub mod catalogue;
 pub mod comparison;
 pub mod keys;
 mod latencies;
