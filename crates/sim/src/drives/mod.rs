@@ -14,6 +14,7 @@
 mod amplification;
 pub mod catalogue;
 pub mod comparison;
+pub mod fit;
 pub mod keys;
 mod latencies;
 mod load;
