@@ -96,10 +96,10 @@ impl SsdConfig {
         scaled
     }
 
-    /// Superblocks that hold no data for good: those that are kept free, half of each that is being written,
-    /// and the one that is being erased.
+    /// Superblocks that hold no data for good: those that are kept free, counting what is left in those that
+    /// are being written, and the one that is being emptied.
     fn superblocks_kept(&self) -> u32 {
-        self.gc.low + 2
+        self.gc.low + 1
     }
 
     /// What mapping by superblock needs of the rest.

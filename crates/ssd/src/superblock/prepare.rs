@@ -71,7 +71,9 @@ impl<P: Probe> Ssd<P> {
     /// pages.
     fn age(&mut self, mapped: u32, random: &mut Stream) {
         let pages_each = self.superblocks().pages_each;
-        let blocks = self.free_superblocks().saturating_sub(self.config.gc.low).max(1);
+        // As many pages are free as collection wants, with those that are left in open superblocks: these are
+        // half full on average, so they are one superblock together.
+        let blocks = self.free_superblocks().saturating_sub(self.config.gc.low - 1).max(1);
         let quanta = |pages: u64| (pages * u64::from(QUANTA)).div_ceil(u64::from(pages_each)) as u32;
         let in_quanta = quanta(u64::from(mapped));
         let law = Law::new(&self.config.gc, QUANTA, blocks, in_quanta);
