@@ -148,7 +148,7 @@ fn presets(points: &[Point]) -> Result<Vec<Preset>, Failure> {
     let Some(first) = unknown.first() else {
         return Ok(points.iter().filter_map(|point| preset_of(&point.drive)).collect());
     };
-    let ids: Vec<&str> = DRIVES.iter().map(|drive| drive.id).collect();
+    let ids: Vec<&str> = DRIVES.iter().map(|drive| drive.id).filter(|id| !id.is_empty()).collect();
     let known = ids.iter().copied().chain(Preset::NAMES.iter().copied());
     let guess = nearest(first, known).map_or(String::new(), |name| format!("; did you mean '{name}'?"));
     Err(Failure::Input(format!(

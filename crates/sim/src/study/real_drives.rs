@@ -5,9 +5,7 @@
 
 use super::Row;
 use crate::drives::catalogue::{DRIVES, RealDrive};
-use crate::drives::{
-    Load, MeasuredRow, Measurement, PERCENTILES, Point, Quantity, RandomWrites, RequestRate, comparison,
-};
+use crate::drives::{Load, MeasuredRow, Measurement, PERCENTILES, Point, Quantity, comparison};
 use std::collections::BTreeMap;
 
 /// The name of the study on the command line.
@@ -23,14 +21,13 @@ pub const SOURCE: &str =
 /// The points of the study where no file names others: every drive at the rates that its preset was fitted to; of the quick
 /// form, at the two lowest.
 pub fn default_points(quick: bool) -> Vec<Point> {
-    let rates = |drive: &'static RealDrive| {
-        let count = if quick { 2 } else { drive.fitted_rates.len() };
-        drive.fitted_rates.iter().take(count).map(|&rate| Point {
-            drive: drive.id.to_string(),
-            load: Load::RandomWrites(RandomWrites { offered: RequestRate(rate) }),
-        })
+    let points = |drive: &'static RealDrive| {
+        let rates = drive.fitted.iter().filter(|load| matches!(load, Load::RandomWrites(_)));
+        rates
+            .take(if quick { 2 } else { usize::MAX })
+            .map(|&load| Point { drive: drive.id.to_string(), load })
     };
-    DRIVES.iter().flat_map(rates).collect()
+    DRIVES.iter().flat_map(points).collect()
 }
 
 /// The rows of one point after another: each figure the median of the point's runs (one for each seed), beside what
@@ -76,8 +73,7 @@ fn is_same(point: &Point, row: &MeasuredRow) -> bool {
 }
 
 fn is_fitted(point: &Point) -> bool {
-    let rates = RealDrive::by_name(&point.drive).map_or(&[][..], |drive| drive.fitted_rates);
-    matches!(point.load, Load::RandomWrites(load) if rates.contains(&load.offered.0))
+    RealDrive::by_name(&point.drive).is_some_and(|drive| drive.fitted.contains(&point.load))
 }
 
 /// The middle one; of an even number the mean of both in the middle.
@@ -138,7 +134,7 @@ pub const FIGURES: usize = 2 * PERCENTILES.len() + 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drives::Latencies;
+    use crate::drives::{Latencies, RandomWrites, RequestRate};
 
     fn point(drive: &str, offered: u64) -> Point {
         Point {

@@ -113,22 +113,21 @@ impl Evolution {
             })
             .collect();
         let keep = |rate: f64| (rate * (2.0 - rate) * c.effective).sqrt();
-        for d in 0..dimensions {
-            let unit = moved[d] / self.variances[d].sqrt();
-            self.path_sigma[d] = (1.0 - c.path_sigma) * self.path_sigma[d] + keep(c.path_sigma) * unit;
+        for ((path, moved), variance) in self.path_sigma.iter_mut().zip(&moved).zip(&self.variances) {
+            *path = (1.0 - c.path_sigma) * *path + keep(c.path_sigma) * moved / variance.sqrt();
         }
         let length = self.path_sigma.iter().map(|x| x * x).sum::<f64>().sqrt();
         let age = f64::from(self.generation) + 1.0;
         let settled = (1.0 - libm::pow(1.0 - c.path_sigma, 2.0 * age)).sqrt();
         let is_moderate = length / settled < (1.4 + 2.0 / (dimensions as f64 + 1.0)) * c.expected_length;
-        for d in 0..dimensions {
-            let push = if is_moderate { keep(c.path_variance) * moved[d] } else { 0.0 };
-            self.path_variance[d] = (1.0 - c.path_variance) * self.path_variance[d] + push;
-            let one = self.path_variance[d] * self.path_variance[d];
-            let kept = 1.0 - c.rank_one - c.rank_many;
-            self.variances[d] =
-                (kept * self.variances[d] + c.rank_one * one + c.rank_many * spread[d]).max(1e-12);
-            self.mean[d] = (self.mean[d] + self.sigma * moved[d]).clamp(0.0, 1.0);
+        let kept = 1.0 - c.rank_one - c.rank_many;
+        for (d, (moved, spread)) in moved.iter().zip(&spread).enumerate() {
+            let path = &mut self.path_variance[d];
+            let push = if is_moderate { keep(c.path_variance) * moved } else { 0.0 };
+            *path = (1.0 - c.path_variance) * *path + push;
+            let learnt = c.rank_one * *path * *path + c.rank_many * spread;
+            self.variances[d] = (kept * self.variances[d] + learnt).max(LEAST_VARIANCE);
+            self.mean[d] = (self.mean[d] + self.sigma * moved).clamp(0.0, 1.0);
         }
         let growth = c.path_sigma / c.damping * (length / c.expected_length - 1.0);
         self.sigma = (self.sigma * libm::exp(growth)).clamp(1e-4, MOST_SIGMA);
@@ -150,6 +149,8 @@ fn reflected(x: f64) -> f64 {
 
 /// Candidates of a generation at the least.
 const LEAST_SIZE: usize = 8;
+/// Keeps a coordinate that no cost depends on from vanishing.
+const LEAST_VARIANCE: f64 = 1e-12;
 /// The whole cube is two of these.
 const MOST_SIGMA: f64 = 0.5;
 

@@ -39,6 +39,9 @@ impl Record {
 }
 
 impl Search {
+    /// A spread that covers most of the way between bounds in one generation.
+    pub const SPREAD: f64 = 0.2;
+
     /// A search that begins at `start`, with a standard deviation of `spread` of the way between the bounds in each
     /// parameter.
     pub fn new(start: Candidate, spread: f64, seed: u64) -> Search {

@@ -95,13 +95,15 @@ pub fn measured(text: &str) -> Result<Vec<MeasuredRow>, RowErrors> {
 /// # Errors
 /// None of these sets of columns, or values that no test can have.
 pub fn points(text: &str) -> Result<Vec<Point>, RowErrors> {
-    let (needed, point): (&[&str], fn(&mut Sheet, Line) -> Point) = match Kind::of(text) {
-        Kind::RandomWrites => (&["drive", "offered"], random_writes::point),
-        Kind::Mixes => (&["reads_percent", "depth"], mixes::point),
-        Kind::Amplification => (&["drive", "pattern", "fill_percent"], amplification::point),
+    let kind = Kind::of(text);
+    let needed: &[&str] = match kind {
+        Kind::RandomWrites => &["drive", "offered"],
+        Kind::Mixes => &["reads_percent", "depth"],
+        Kind::Amplification => &["drive", "pattern", "fill_percent"],
     };
     let mut sheet = Sheet::parse(text, needed)?;
-    let points: Vec<Point> = sheet.lines().map(|line| point(&mut sheet, line)).collect();
+    let lines = sheet.lines();
+    let points: Vec<Point> = lines.map(|line| kind.point(&mut sheet, line)).collect();
     sheet.finish(points)
 }
 
@@ -113,6 +115,14 @@ enum Kind {
 }
 
 impl Kind {
+    fn point(&self, sheet: &mut Sheet, line: Line) -> Point {
+        match self {
+            Kind::RandomWrites => random_writes::point(sheet, line),
+            Kind::Mixes => mixes::point(sheet, line),
+            Kind::Amplification => amplification::point(sheet, line),
+        }
+    }
+
     fn of(text: &str) -> Kind {
         let header = text.lines().next().unwrap_or_default();
         let has = |name: &str| header.split(',').any(|column| column.trim().trim_matches('"') == name);
