@@ -3,6 +3,7 @@
 pub use crate::advise::arguments::AdviseArguments;
 pub use crate::bench::block::BlockBench;
 pub use crate::bench::kv::KvBench;
+pub use crate::calibrate::arguments::CalibrateArguments;
 pub use crate::compare::arguments::CompareArguments;
 pub use crate::explain::arguments::ExplainArguments;
 pub use crate::probe::arguments::ProbeArguments;
@@ -64,6 +65,8 @@ pub enum Command {
     Serve(ServeCommand),
     /// Measure a file or block device and derive a simulated drive
     Probe(ProbeArguments),
+    /// Fit a simulated drive to measurements of a real one
+    Calibrate(Box<CalibrateArguments>),
     /// Run SNIA's performance tests on a simulated or real drive
     Pts(PtsArguments),
     /// Benchmark tailcut itself

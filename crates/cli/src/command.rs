@@ -4,8 +4,8 @@ use crate::arguments::{Arguments, Command, RunArguments};
 use crate::failure::Failure;
 use crate::terminal::ColorMode;
 use crate::{
-    advise, bench, compare, ctl, explain, generate, help, probe, pts, report, run, serve, size, study,
-    torture, trace,
+    advise, bench, calibrate, compare, ctl, explain, generate, help, probe, pts, report, run, serve, size,
+    study, torture, trace,
 };
 use clap::FromArgMatches;
 use std::io::Write;
@@ -63,6 +63,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Torture(arguments) => torture::torture(&arguments, out),
         Command::Serve(command) => serve::serve(&command, out),
         Command::Probe(arguments) => probe::probe(&arguments, out),
+        Command::Calibrate(arguments) => calibrate::calibrate(&arguments, out),
         Command::Pts(arguments) => pts::pts(&arguments, out),
         Command::Bench(command) => bench::bench(&command, out),
         Command::Ctl { socket, words } => ctl::ctl(&socket, &words, out),

@@ -6,6 +6,7 @@
 pub mod advise;
 pub mod arguments;
 pub mod bench;
+pub mod calibrate;
 pub mod command;
 pub mod compare;
 pub mod completion;

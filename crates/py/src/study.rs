@@ -9,6 +9,7 @@ use tailcut::arguments::StudyForm;
 use tailcut::html;
 use tailcut::pts::Watcher;
 use tailcut::study::pool::ThreadPool;
+use tailcut::study::real_drives::{self, RealDriveOptions};
 use tailcut::study::{Entry, chosen, finished, options};
 use tailcut_sim::study::{self as measured, Table};
 
@@ -51,6 +52,11 @@ pub fn study(
                 watch.note(test.records().len() as u64, None);
             })?;
             carried.ended.map(|()| carried.table.expect("a test that has ended has figures"))
+        }
+        Entry::RealDrives => {
+            let mut note = |done, all| watch.note(done, Some(all));
+            let is_over = || watch.interrupt.asked();
+            real_drives::measure(&RealDriveOptions::default(), &options, jobs, &is_over, &mut note)
         }
     })?;
     Ok(Study { table: table.map_err(raised)? })

@@ -12,7 +12,9 @@ use std::time::Instant;
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::drives::keys::{self, KeyValue};
-use tailcut_sim::drives::{MeasuredRow, Measurement, PERCENTILES, RandomWrites, RequestRate, TestRun, rows};
+use tailcut_sim::drives::{
+    Load, MeasuredRow, Measurement, PERCENTILES, RandomWrites, RequestRate, TestRun, rows,
+};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,16 +39,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         client_cost: number("--client")?.map_or(base.client_cost, |micros| Nanos((micros * 1e3) as u64)),
         ..base
     };
-    let offered = RequestRate(offered.parse()?);
+    let load = Load::RandomWrites(RandomWrites { offered: RequestRate(offered.parse()?) });
     let measured = match option("--measured").zip(option("--drive")) {
         Some((file, drive)) => {
-            let all = rows::random_writes(&std::fs::read_to_string(file)?)?;
-            all.into_iter().find(|row| row.drive == *drive && row.offered == offered)
+            let all = rows::measured(&std::fs::read_to_string(file)?)?;
+            all.into_iter().find(|row| row.drive == *drive && row.load == load)
         }
         None => None,
     };
     let started = Instant::now();
-    let found = RandomWrites { offered }.run(&scenario.device, &test, &|| false)?;
+    let found = load.run(&scenario.device, &test, &|| false)?;
     print(&found, measured.as_ref());
     let seconds = started.elapsed().as_secs_f64();
     let per_million = seconds / (found.simulated as f64 / 1e6);
@@ -101,8 +103,8 @@ fn print(found: &Measurement, measured: Option<&MeasuredRow>) {
         );
     }
     let rate = |theirs: Option<f64>| theirs.map_or(String::new(), |rate| format!(" (measured {rate:.0})"));
-    println!("reads/s  {:.0}{}", found.reads_per_s, rate(measured.map(|row| row.reads_per_s)));
-    println!("writes/s {:.0}{}", found.writes_per_s, rate(measured.map(|row| row.writes_per_s)));
+    println!("reads/s  {:.0}{}", found.reads_per_s, rate(measured.and_then(|row| row.reads_per_s)));
+    println!("writes/s {:.0}{}", found.writes_per_s, rate(measured.and_then(|row| row.writes_per_s)));
     println!(
         "requests behind the percentiles: {} reads, {} writes",
         found.reads.requests, found.writes.requests

@@ -13,7 +13,33 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("Check the method on a known drive", "tailcut probe --simulated tlc-nvme --quick"),
         ],
         exit_status: RUNS,
-        see_also: &["pts", "run"],
+        see_also: &["calibrate", "pts", "run"],
+        ..CommandHelp::NONE
+    },
+    CommandHelp {
+        path: "calibrate",
+        examples: &[
+            (
+                "Fit a drive and run it",
+                "tailcut calibrate measured.csv -o mine.toml && tailcut run mine.toml",
+            ),
+            (
+                "Fit one of several drives, with its data sheet",
+                "tailcut calibrate random-writes.csv --data-sheet sheets.csv --drive s0 --minutes 30",
+            ),
+            ("Fit a drive to jobs of fio", "tailcut calibrate fio-output.json --quick"),
+        ],
+        exit_status: &[
+            ("0", "success"),
+            ("1", "failure during the search, or results that could not be written"),
+            ("2", "invalid arguments or input; nothing was run"),
+            ("130", "interrupted by SIGINT or SIGTERM; the same command continues"),
+        ],
+        files: &[
+            ("drive.toml", "the fitted drive as a scenario, written once it is complete"),
+            ("drive.toml.state.json", "the search while it is under way; removed with its end"),
+        ],
+        see_also: &["probe", "study run", "run"],
         ..CommandHelp::NONE
     },
     CommandHelp {

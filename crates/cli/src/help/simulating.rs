@@ -127,6 +127,10 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("Reproduce one figure in its quick form", "tailcut study run shin-5.4 --quick"),
             ("Reproduce all and write a page with charts", "tailcut study run --all --html studies.html"),
             ("Test the built-in drive as SNIA specifies", "tailcut study run pts-iops"),
+            (
+                "Predict real drives at the points of a file",
+                "tailcut study run real-drives --points points.csv --json rows.json",
+            ),
         ],
         exit_status: &[
             ("0", "success"),

@@ -1,5 +1,6 @@
 //! The command line of `tailcut study`.
 
+use super::real_drives::RealDriveOptions;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -40,6 +41,9 @@ pub struct StudyRun {
     /// Form of the studies.
     #[command(flatten)]
     pub form: StudyForm,
+    /// Options of one study.
+    #[command(flatten)]
+    pub real_drives: RealDriveOptions,
     /// Write the rows as JSON to a file, or with '-' to standard output instead of the tables; with
     /// --all or several studies, a list
     #[arg(long, value_name = "FILE")]

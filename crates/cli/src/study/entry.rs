@@ -2,21 +2,24 @@
 
 use super::drive::{self, DriveTest};
 use serde_json::{Value, json};
-use tailcut_sim::study::{self, Study};
+use tailcut_sim::study::{self, Study, real_drives};
 
-/// What can be run by a name: scenarios that measure a paper's figure, or a drive test.
+/// What can be run by a name: scenarios that measure a paper's figure, a drive test, or real drives.
 #[derive(Clone, Copy)]
 pub enum Entry {
     /// A table or figure of a paper.
     Paper(&'static dyn Study),
     /// A test of a drive.
     Drive(&'static DriveTest),
+    /// Drives that can be bought, point by point.
+    RealDrives,
 }
 
 impl Entry {
     /// Every one, in the order in which they are listed: drive tests behind the papers.
     pub fn all() -> Vec<Entry> {
-        Entry::papers().into_iter().chain(drive::ALL.iter().map(Entry::Drive)).collect()
+        let tests = drive::ALL.iter().map(Entry::Drive);
+        Entry::papers().into_iter().chain([Entry::RealDrives]).chain(tests).collect()
     }
 
     /// What papers reported.
@@ -34,6 +37,7 @@ impl Entry {
         match self {
             Entry::Paper(study) => study.id(),
             Entry::Drive(test) => test.id,
+            Entry::RealDrives => real_drives::ID,
         }
     }
 
@@ -42,6 +46,7 @@ impl Entry {
         match self {
             Entry::Paper(study) => study.title(),
             Entry::Drive(test) => test.title,
+            Entry::RealDrives => real_drives::TITLE,
         }
     }
 
@@ -50,6 +55,7 @@ impl Entry {
         match self {
             Entry::Paper(study) => study.source(),
             Entry::Drive(test) => test.source,
+            Entry::RealDrives => real_drives::SOURCE,
         }
     }
 

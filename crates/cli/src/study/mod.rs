@@ -1,10 +1,12 @@
 //! `tailcut study`: tables and figures of papers, measured again, and drive tests.
 
 pub mod arguments;
+pub mod batch;
 pub mod drive;
 pub mod entry;
 pub mod page;
 pub mod pool;
+pub mod real_drives;
 
 pub use entry::Entry;
 pub use page::figure;
@@ -17,7 +19,7 @@ use crate::pts::Watcher;
 use crate::run::write_json;
 use crate::scenario;
 use crate::scenario::nearest::{enumerate, nearest};
-use crate::terminal::{ColorMode, window};
+use crate::terminal::{ColorMode, Progress, window};
 use pool::ThreadPool;
 use serde_json::Value;
 use std::io::Write;
@@ -45,6 +47,7 @@ fn list(as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
 fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     let chosen = if arguments.all { Entry::papers() } else { chosen(&arguments.ids)? };
     let is_list = arguments.all || chosen.len() > 1;
+    check_options(&chosen, arguments)?;
     let options = options(&arguments.form)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
@@ -74,6 +77,17 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     ended.and_then(|()| all_explained(&tables))
 }
 
+/// Refuses options of real-drives where other studies run.
+fn check_options(chosen: &[Entry], arguments: &StudyRun) -> Result<(), Failure> {
+    let is_alone = matches!(chosen, [Entry::RealDrives]);
+    match arguments.real_drives.given().filter(|_| !is_alone) {
+        Some(option) => Err(Failure::Input(format!(
+            "{option} is an option of one study: leave it out, or run 'tailcut study run real-drives' alone"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The results of a study, and how it ended: a drive test that is stopped returns its results so far.
 fn measure(
     entry: Entry,
@@ -89,6 +103,16 @@ fn measure(
         Entry::Drive(test) => {
             let watcher = Watcher::new(interrupt.clone(), arguments.quiet);
             test.measure(options, &watcher, &mut |_| {}).map(|carried| (carried.table, carried.ended))
+        }
+        Entry::RealDrives => {
+            let mut progress = Progress::counting("runs", entry.id(), None, arguments.quiet);
+            let mut report = |done, all| {
+                progress.expect(Some(all));
+                progress.count(done);
+            };
+            let (given, jobs) = (&arguments.real_drives, arguments.jobs.map(usize::from));
+            let table = real_drives::measure(given, options, jobs, &|| interrupt.asked(), &mut report);
+            table.map(|table| (Some(table), Ok(())))
         }
     };
     measured.unwrap_or_else(|failure| (None, Err(failure)))
@@ -137,6 +161,15 @@ fn show(id: &str, case: Option<&str>, form: &StudyForm, out: &mut dyn Write) -> 
     match (entry, case) {
         (Entry::Paper(study), _) => show_runs(study, case, &options, out),
         (Entry::Drive(test), Some(_)) => Err(test.no_case()),
+        (Entry::RealDrives, Some(_)) => Err(Failure::Input(
+            "real-drives has no run that is a scenario by itself: its clients are seven threads\n  \
+             its points run alone with --points FILE"
+                .into(),
+        )),
+        (Entry::RealDrives, None) => {
+            writeln!(out, "{}", real_drives::cases(&Default::default(), &options)?.join("\n"))?;
+            Ok(out.flush()?)
+        }
         (Entry::Drive(test), None) => {
             writeln!(out, "{}", test.stages(&options)?.join("\n"))?;
             Ok(out.flush()?)

@@ -116,6 +116,7 @@ pub fn figure(value: f64, unit: &str) -> String {
         "B" => show_bytes(value),
         "B/s" => show_rate(value),
         "s" => long_time(value * 1e9),
+        "us" => long_time(value * 1e3),
         "share" => format!("{:.1} %", value * 100.0),
         "x" => format!("{value:.2} x"),
         "ratio" => format!("{value:.2}"),

@@ -144,10 +144,20 @@ fn studies_are_listed_for_people_and_programs() {
     let text = place.text(&["study", "list"]);
     let all = json(&place.text(&["study", "list", "--json"]));
     let all = all.as_array().expect("a list");
-    assert_eq!(all.len(), study::all().len() + 8, "the drive tests stand behind the papers");
+    assert_eq!(all.len(), study::all().len() + 9, "real drives and drive tests stand behind the papers");
     let drive: Vec<&str> =
         all[study::all().len()..].iter().filter_map(|entry| entry["study"].as_str()).collect();
-    let names = ["pts-iops", "pts-tp", "pts-lat", "pts-wsat", "pts-hir", "pts-xsr", "pts-cbw", "pts-dirth"];
+    let names = [
+        "real-drives",
+        "pts-iops",
+        "pts-tp",
+        "pts-lat",
+        "pts-wsat",
+        "pts-hir",
+        "pts-xsr",
+        "pts-cbw",
+        "pts-dirth",
+    ];
     assert_eq!(drive, names);
     assert_eq!(all[all.len() - 1]["source"], "SNIA SSS PTS 2.0, section 14");
     for entry in all {

@@ -2,8 +2,8 @@
 
 use super::{Measurement, TestError, TestRun};
 use crate::workload::address::Place;
-use crate::workload::{Pattern, Recipe, Source, Synthetic};
-use tailcut_base::choice;
+use crate::workload::{Pace, Pattern, Recipe, Request, Source, Synthetic};
+use tailcut_base::{Nanos, choice};
 use tailcut_ssd::config::SsdConfig;
 
 choice! {
@@ -12,15 +12,15 @@ choice! {
         /// Every page equally likely.
         Uniform = "uniform",
         /// Zipf over scattered pages, exponent 0.99.
-        Zipf = "zipf",
+        Zipf = "zipf" | "zipfian",
         /// One page after another, over and over.
-        Sequential = "sequential",
+        Sequential = "sequential" | "seq",
         /// 80 % of the writes to 20 % of the pages.
-        HotCold = "hot-cold" | "80-20",
+        HotCold = "hot-cold" | "80-20" | "80/20",
     }
 }
 
-/// Writes of 4 KiB at a depth of 128 to a share of the drive that is full of data.
+/// Writes of 4 KiB, 128 in flight, to a share of the drive that is full of data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amplification {
     /// Where the writes go.
@@ -30,8 +30,9 @@ pub struct Amplification {
 }
 
 impl Amplification {
-    /// Lets the writes run on a drive like `device` until the measurement of `test` is over. A pattern other than the
-    /// uniform one, for which drives are prepared, needs a warm-up of a few times the drive's size.
+    /// Writes the region of a drive like `device` over until amplification is steady, then half of it again, and measures
+    /// the latter. A drive is prepared as after uniform random writes, so that these need half a pass to become
+    /// steady, and other patterns two. Of `test` only seed and client matter: time does not end this test.
     ///
     /// # Errors
     /// See [`TestError`].
@@ -43,13 +44,24 @@ impl Amplification {
     ) -> Result<Measurement, TestError> {
         let fill_ppm = (self.fill_percent * 10_000.0).round() as u32;
         let threads = |sectors: u64| {
-            let region = (sectors * u64::from(fill_ppm) / 1_000_000 / PAGE_SECTORS).max(1) * PAGE_SECTORS;
-            let mut recipe = Recipe { read_ppm: 0, depth: DEPTH, ..Recipe::new(region) };
-            recipe.write.pattern = self.pattern.addresses();
-            let thread = Synthetic::new("writes", &recipe, test.seed).expect("a drive has room for 4 KiB");
-            vec![Box::new(thread) as Box<dyn Source>]
+            let pages = (sectors * u64::from(fill_ppm) / 1_000_000 / PAGE_SECTORS).max(1);
+            let half = (pages / 2).max(1);
+            let settling = if self.pattern == WritePattern::Uniform { half } else { 2 * pages };
+            let writes = |name: &str, requests| {
+                let mut recipe = Recipe {
+                    read_ppm: 0,
+                    depth: DEPTH,
+                    requests: Some(requests),
+                    ..Recipe::new(pages * PAGE_SECTORS)
+                };
+                recipe.write.pattern = self.pattern.addresses();
+                Synthetic::new(name, &recipe, test.seed).expect("a drive has room for 4 KiB")
+            };
+            let settling = Box::new(Settling(writes("settling", settling))) as Box<dyn Source>;
+            vec![Box::new(writes("writes", half)), settling]
         };
-        TestRun { fill_ppm, ..*test }.run(device, threads, 1, is_over)
+        let endless = TestRun { fill_ppm, warm_up: Nanos::ZERO, measured: Nanos::ZERO, ..*test };
+        endless.run(device, threads, 1, is_over)
     }
 }
 
@@ -64,7 +76,47 @@ impl WritePattern {
     }
 }
 
+/// Writes that come before the measurement.
+struct Settling(Synthetic);
+
+impl Source for Settling {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn pace(&self) -> Pace {
+        self.0.pace()
+    }
+    fn next(&mut self) -> Option<Request> {
+        self.0.next()
+    }
+    fn len_hint(&self) -> Option<u64> {
+        self.0.len_hint()
+    }
+    fn prepares(&self) -> bool {
+        true
+    }
+}
+
 /// Sectors of 4 KiB.
 const PAGE_SECTORS: u64 = 8;
 /// SSD-iq prepares its drives at this depth.
 const DEPTH: u32 = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_ssd::Preset;
+
+    #[test]
+    fn amplification_falls_with_fill_and_is_one_in_order() {
+        let run = |pattern, fill_percent| {
+            let load = Amplification { pattern, fill_percent };
+            let found = load.run(&Preset::G.config(), &TestRun::default(), &|| false).expect("a run");
+            found.write_amplification.expect("there are writes")
+        };
+        let [full, half] = [100.0, 50.0].map(|fill| run(WritePattern::Uniform, fill));
+        assert!(full > half && half >= 1.0, "{full} {half}");
+        let in_order = run(WritePattern::Sequential, 100.0);
+        assert!((1.0..1.1).contains(&in_order), "{in_order}");
+    }
+}

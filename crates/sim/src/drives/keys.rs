@@ -336,3 +336,44 @@ impl KeyVisitor for Getter<'_> {
     fn text(&mut self, _: &'static str, _: &'static str, _: &mut String) {}
     fn problem(&mut self, _: &'static str, _: String) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_ssd::Preset;
+    use tailcut_ssd::config::SsdConfig;
+
+    fn drive() -> SsdConfig {
+        Preset::TlcNvme.config()
+    }
+
+    #[test]
+    fn numbers_and_texts_set_keys_of_every_kind() {
+        let mut device = drive();
+        let values = [
+            ("preset", KeyValue::Text("m-32g")),
+            ("timing.read", KeyValue::Text("45us, 60us")),
+            ("timing.program[0]", KeyValue::Number(400_400.4)),
+            ("ftl.spare", KeyValue::Number(150_000.0)),
+            ("gc.preemptible", KeyValue::Text("true")),
+            ("schedule.chip", KeyValue::Text("fifo")),
+        ];
+        set(&mut device, &values).expect("good keys");
+        assert_eq!(device.timing.read, [Nanos::micros(45), Nanos::micros(60)]);
+        assert_eq!(device.timing.program[0], Nanos(400_400));
+        assert_eq!(device.preset, Preset::M, "the preset is set before what departs from it");
+        assert_eq!(get(&mut device, "timing.read[1]"), Ok(60_000.0));
+        assert_eq!(get(&mut device, "ftl.spare"), Ok(150_000.0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let message = |key: &str, value| set(&mut drive(), &[(key, value)]).expect_err("wrong").to_string();
+        assert!(message("timing.raed", KeyValue::Number(1.0)).contains("no key 'timing.raed'"));
+        assert!(message("timing.read", KeyValue::Number(-5.0)).contains("timing.read: 0 is out of range"));
+        assert!(message("timing.read[7]", KeyValue::Number(5e4)).contains("numbered from 0"));
+        assert!(message("ftl.spare", KeyValue::Text("much")).contains("is not a share"));
+        assert!(message("gc.low", KeyValue::Number(60_000.0)).contains("high"), "values must fit together");
+        assert!(get(&mut drive(), "schedule.chip").is_err(), "a name is no number");
+    }
+}

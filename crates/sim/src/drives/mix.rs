@@ -15,8 +15,8 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Runs the mix on a drive like `device`; latencies are those of all requests. `is_over` is asked now and then
-    /// whether to give up.
+    /// Runs the mix on a drive like `device`; latencies are of all requests. `is_over` is polled a few times per million
+    /// requests; true stops the run.
     ///
     /// # Errors
     /// See [`TestError`].
@@ -33,5 +33,25 @@ impl Mix {
             vec![Box::new(thread) as Box<dyn Source>]
         };
         test.run(device, threads, 1, is_over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_base::Nanos;
+    use tailcut_ssd::Preset;
+
+    #[test]
+    fn a_mix_has_its_share_of_reads_and_its_depth() {
+        let test = TestRun { warm_up: Nanos::millis(200), measured: Nanos::secs(1), ..TestRun::default() };
+        let load = Mix { reads_percent: 90, depth: 4 };
+        let found = load.run(&Preset::G.config(), &test, &|| false).expect("a run");
+        let rate = found.reads_per_s + found.writes_per_s;
+        assert!((found.reads_per_s / rate - 0.9).abs() < 0.02, "{found:?}");
+        assert_eq!(found.reads.requests as f64, found.reads_per_s, "all requests are measured");
+        let only_reads = Mix { reads_percent: 100, depth: 1 }.run(&Preset::G.config(), &test, &|| false);
+        let only_reads = only_reads.expect("a run");
+        assert_eq!((only_reads.writes.requests, only_reads.write_amplification), (0, None));
     }
 }

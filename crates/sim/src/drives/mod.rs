@@ -12,16 +12,22 @@
 //! reads what was measured on real drives. [`keys`] sets keys of a drive's configuration by their names.
 
 mod amplification;
+pub mod catalogue;
+pub mod comparison;
+pub mod fit;
 pub mod keys;
 mod latencies;
+mod load;
 mod mix;
 mod random_writes;
 pub mod rows;
 mod test_run;
 
 pub use amplification::{Amplification, WritePattern};
+pub use comparison::Quantity;
 pub use latencies::{Latencies, PERCENTILES, Percentile};
+pub use load::Load;
 pub use mix::Mix;
 pub use random_writes::{RandomWrites, RequestRate};
-pub use rows::MeasuredRow;
+pub use rows::{MeasuredRow, Point};
 pub use test_run::{Measurement, TestError, TestRun};

@@ -23,7 +23,7 @@ pub struct RandomWrites {
 }
 
 impl RandomWrites {
-    /// Runs the test on a drive like `device`. `is_over` is asked now and then whether to give up.
+    /// Runs the test on a drive like `device`. `is_over` is polled a few times per million requests; true stops the run.
     ///
     /// # Errors
     /// See [`TestError`].
@@ -33,7 +33,7 @@ impl RandomWrites {
         test: &TestRun,
         is_over: &dyn Fn() -> bool,
     ) -> Result<Measurement, TestError> {
-        test.run(device, |sectors| self.threads(sectors, test.seed), MEASURED_THREADS, is_over)
+        test.run(device, |sectors| self.threads(sectors, test), MEASURED_THREADS, is_over)
     }
 
     /// Reads and writes per second of all threads on a drive that keeps up.
@@ -44,33 +44,33 @@ impl RandomWrites {
         (half + of_others * others_read, half + of_others * (1.0 - others_read))
     }
 
-    /// The threads on a drive of so many sectors.
-    fn threads(&self, sectors: u64, seed: u64) -> Vec<Box<dyn Source>> {
+    /// The threads on a drive of `sectors`.
+    fn threads(&self, sectors: u64, test: &TestRun) -> Vec<Box<dyn Source>> {
         let first = Recipe {
             read_ppm: FIRST_READ_PPM,
             depth: DEPTH,
             arrivals: ArrivalPlan::Uniform { rate: FIRST_RATE },
             ..Recipe::new(sectors)
         };
-        let of_others = self.offered.0.saturating_sub(FIRST_RATE / 2);
-        let other = |number: u64| Recipe {
+        let rates = shares(RequestRate(self.offered.0.saturating_sub(FIRST_RATE / 2)));
+        let other = |rate| Recipe {
             read_ppm: OTHERS_READ_PPM,
-            arrivals: ArrivalPlan::Poisson { rate: share(of_others, number) },
+            arrivals: ArrivalPlan::Poisson { rate },
             ..first.clone()
         };
-        let others = (0..OTHERS).filter(|&number| share(of_others, number) > 0).map(other);
+        let others = rates.filter(|&rate| rate > 0).map(other);
         let recipes = std::iter::once(first.clone()).chain(others);
         let threads = (0..).zip(recipes).map(|(number, recipe): (u32, Recipe)| {
-            let thread = Synthetic::new(&format!("thread {number}"), &recipe, seed);
+            let thread = Synthetic::new(&format!("thread {number}"), &recipe, test.seed);
             Box::new(thread.expect("a drive has room for 4 KiB")) as Box<dyn Source>
         });
         threads.collect()
     }
 }
 
-/// What the thread of that number takes of a rate: whole requests per second that add up to it.
-fn share(rate: u64, number: u64) -> u64 {
-    rate / OTHERS + u64::from(number < rate % OTHERS)
+/// What each of the other threads takes of a rate: whole requests per second that add up to it.
+fn shares(rate: RequestRate) -> impl Iterator<Item = u64> {
+    (0..OTHERS).map(move |number| rate.0 / OTHERS + u64::from(number < rate.0 % OTHERS))
 }
 
 /// Requests per second of the first thread.
@@ -83,3 +83,94 @@ const OTHERS_READ_PPM: u32 = 10_000;
 const DEPTH: u32 = 64;
 /// Threads whose latencies are measured: the first.
 const MEASURED_THREADS: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drives::keys::{self, KeyValue};
+    use tailcut_base::config::Choice;
+    use tailcut_base::{Nanos, Op};
+    use tailcut_ssd::Preset;
+
+    fn client(offered: u64) -> RandomWrites {
+        RandomWrites { offered: RequestRate(offered) }
+    }
+
+    /// A small drive whose flash takes so long for a program.
+    fn drive(program: &str) -> SsdConfig {
+        let mut device = Preset::G.config();
+        let values = [("timing.program", program), ("timing.read", "5us"), ("timing.erase", "100us")];
+        keys::set(&mut device, &values.map(|(key, text)| (key, KeyValue::Text(text)))).expect("keys");
+        device
+    }
+
+    fn brief(seed: u64) -> TestRun {
+        TestRun { warm_up: Nanos::millis(200), measured: Nanos::secs(1), seed, ..TestRun::default() }
+    }
+
+    #[test]
+    fn threads_share_the_rate_as_published() {
+        let mut threads = client(40_000).threads(1 << 20, &TestRun::default());
+        assert_eq!(threads.len(), 7);
+        let counts: Vec<[u32; 2]> = threads
+            .iter_mut()
+            .map(|thread| {
+                assert_eq!(thread.pace(), crate::workload::Pace::Open { depth: 64 });
+                let mut counts = [0; 2];
+                while let Some(request) = thread.next().filter(|request| request.due.0 < 4_000_000_000) {
+                    assert_eq!((request.sectors, request.sector % 8), (8, 0));
+                    counts[request.op.index()] += 1;
+                }
+                counts
+            })
+            .collect();
+        let [reads, writes] = [Op::Read, Op::Write].map(Op::index);
+        let near = |count: u32, want: f64| (f64::from(count) / want - 1.0).abs() < 0.05;
+        assert!(near(counts[0][reads], 20_000.0) && near(counts[0][writes], 20_000.0), "{counts:?}");
+        let others = |op: usize| counts[1..].iter().map(|counts| counts[op]).sum::<u32>();
+        assert!(near(others(writes), 4.0 * 35_000.0 * 0.99), "{counts:?}");
+        assert!((0.8..1.2).contains(&(f64::from(others(reads)) / (4.0 * 350.0))), "{counts:?}");
+    }
+
+    #[test]
+    fn the_rate_is_shared_without_a_rest() {
+        for rate in [1, 5, 6, 7, 65_000] {
+            assert_eq!(shares(RequestRate(rate)).sum::<u64>(), rate);
+        }
+    }
+
+    #[test]
+    fn a_drive_that_keeps_up_reaches_the_demand_and_the_same_seed_the_same_figures() {
+        let run = |seed| client(10_000).run(&drive("40us"), &brief(seed), &|| false).expect("a run");
+        let found = run(1);
+        let (reads, writes) = client(10_000).demand();
+        assert_eq!((reads, writes), (5_050.0, 9_950.0));
+        assert!((found.reads_per_s / reads - 1.0).abs() < 0.03, "{found:?}");
+        assert!((found.writes_per_s / writes - 1.0).abs() < 0.03, "{found:?}");
+        // Only the first thread's: half of 10,000 a second.
+        assert!((4_800..5_200).contains(&found.reads.requests), "{found:?}");
+        assert!(found.reads.micros[0] > 11.0, "cells and client take 11 us: {found:?}");
+        assert!(found.write_amplification.is_some_and(|amplification| amplification > 1.0));
+        assert_eq!(found, run(1));
+        assert_ne!(found, run(2));
+    }
+
+    #[test]
+    fn a_saturated_drive_is_measured_from_issue_and_not_from_a_time_that_recedes() {
+        let found = client(200_000).run(&drive("2ms"), &brief(1), &|| false).expect("a run");
+        let (_, demand) = client(200_000).demand();
+        assert!(found.writes_per_s < demand / 4.0, "{found:?}");
+        // By Little's law the first thread's 64 requests in flight bound its mean latency, and more so its median, though
+        // its schedule is behind by a good part of the run.
+        let seconds = 1.0;
+        let rate = (found.reads.requests + found.writes.requests) as f64 / seconds;
+        assert!(found.writes.micros[0] <= 2.0 * 64.0 / rate * 1e6, "{found:?}");
+        assert!(found.writes.micros[0] > 1_000.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_test_ends_when_its_caller_is_over() {
+        let ended = client(10_000).run(&drive("40us"), &brief(1), &|| true);
+        assert!(matches!(ended, Err(crate::drives::TestError::Interrupted)));
+    }
+}

@@ -20,7 +20,7 @@ pub struct TestRun {
     /// Time at the start that does not count: the drive's steady state is constructed, and its queues and debts
     /// of collection still have to settle.
     pub warm_up: Nanos,
-    /// Length of the measurement that follows.
+    /// Length of the measurement that follows; zero for one that ends with the last request of its threads.
     pub measured: Nanos,
     /// Seed of all random streams of client and drive.
     pub seed: u64,
@@ -83,7 +83,7 @@ impl TestRun {
     /// Lets `threads` work on a drive like `device`, which is prepared as after endless uniform random writes. Latencies
     /// are those of the first `measured_threads` threads, counted from the moment at which the thread issues the request
     /// and not from an earlier one at which it was due: a thread whose requests in flight are at their limit issues none. `threads` is
-    /// given the number of sectors of the drive. `is_over` is asked now and then whether to give up.
+    /// given the number of sectors of the drive. `is_over` is polled a few times per million requests; true stops the run.
     ///
     /// # Errors
     /// See [`TestError`].
@@ -103,7 +103,9 @@ impl TestRun {
         };
         let (ssd, checker) = scenario.prepare(())?;
         let threads = threads(ssd.identify().sectors);
-        let limits = Limits { ramp: self.warm_up, duration: self.warm_up + self.measured, ..Limits::NONE };
+        // Without an end of its own, a test ends with its threads.
+        let duration = if self.measured > Nanos::ZERO { self.warm_up + self.measured } else { Nanos::ZERO };
+        let limits = Limits { ramp: self.warm_up, duration, ..Limits::NONE };
         let meter = Meter::new(measured_threads, self.measured, self.client_cost);
         let mut world = World::observed(ssd, checker, threads, limits, meter);
         let mut watch =
@@ -118,7 +120,8 @@ impl TestRun {
         let counts = &ending.figures()[0].counts;
         let pages = counts.programmed_user + counts.programmed_gc + counts.pages_spoiled;
         let programmed = pages * device.geometry.page_bytes;
-        Ok(world.request_observer.measurement(self.measured, programmed, world.completed()))
+        let found = world.request_observer.measurement(world.now(), programmed);
+        Ok(Measurement { simulated: world.completed(), ..found })
     }
 }
 
@@ -152,16 +155,16 @@ impl Meter {
         }
     }
 
-    fn measurement(&self, measured: Nanos, programmed: u64, simulated: u64) -> Measurement {
+    fn measurement(&self, end: Time, programmed: u64) -> Measurement {
         let [reads, writes] = [Op::Read, Op::Write].map(Op::index);
-        let seconds = measured.as_secs_f64();
+        let seconds = self.until.min(end).since(self.from).as_secs_f64().max(f64::MIN_POSITIVE);
         Measurement {
             reads: Latencies::of(&self.latencies[reads]),
             writes: Latencies::of(&self.latencies[writes]),
             reads_per_s: self.completed[reads] as f64 / seconds,
             writes_per_s: self.completed[writes] as f64 / seconds,
             write_amplification: (self.written > 0).then(|| programmed as f64 / self.written as f64),
-            simulated,
+            simulated: 0,
         }
     }
 }
@@ -169,7 +172,7 @@ impl Meter {
 impl RequestObserver for Meter {
     fn begin(&mut self, now: Time) {
         self.from = now;
-        self.until = now + self.length;
+        self.until = if self.length > Nanos::ZERO { now + self.length } else { Time::NEVER };
     }
 
     #[inline]

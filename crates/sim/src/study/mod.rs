@@ -21,6 +21,7 @@ mod measured;
 pub mod pareset;
 mod pareset_12;
 mod pareset_7;
+pub mod real_drives;
 mod row;
 mod served;
 mod shin;

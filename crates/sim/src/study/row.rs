@@ -46,7 +46,7 @@ pub struct Row {
     pub case: String,
     /// The measured quantity.
     pub quantity: String,
-    /// Its unit: "B/s", "1/s", "B", "s", "share" (1 is all), "x" (a factor).
+    /// Its unit: "B/s", "1/s", "B", "s", "us", "share" (1 is all), "x" (a factor).
     pub unit: &'static str,
     /// The figure of the paper.
     pub paper: Option<f64>,

@@ -31,7 +31,7 @@ pub fn data_sheets(text: &str) -> Result<Vec<DataSheet>, RowErrors> {
         .map(|line| {
             let capacity_gb = sheet.needed_number(line, "capacity_gb");
             if capacity_gb == 0.0 {
-                sheet.blame(
+                sheet.add_error(
                     line,
                     "a drive of 0 GB".into(),
                     "give its capacity in units of 10^9 bytes".into(),

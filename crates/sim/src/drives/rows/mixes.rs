@@ -1,66 +1,46 @@
 //! Rows of mixes of reads and writes at a given depth, as fio reports them.
 
 use super::sheet::{Line, RowErrors, Sheet};
-use crate::drives::PERCENTILES;
+use super::{MeasuredRow, Point};
+use crate::drives::{Load, Mix, PERCENTILES};
 
-/// What was measured on a real drive under a mix of random requests of 4 KiB.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MixRow {
-    /// Reads per hundred requests.
-    pub reads_percent: u32,
-    /// Requests in flight.
-    pub depth: u32,
-    /// Reads per second.
-    pub reads_per_s: f64,
-    /// Writes per second.
-    pub writes_per_s: f64,
-    /// Reads at each of [`PERCENTILES`], in microseconds; `None` where it was not measured.
-    pub reads: [Option<f64>; PERCENTILES.len()],
-    /// Writes likewise.
-    pub writes: [Option<f64>; PERCENTILES.len()],
-}
-
-/// Reads rows with the columns `reads_percent`, `depth`, `read_iops`, `write_iops`, and `read_p50` to `read_p99.99` and
-/// `write_p50` to `write_p99.99` as far as they were measured. A column `bs`, if there is one, must be 4096 everywhere.
-///
-/// # Errors
-/// Everything that is wrong: missing columns, no numbers, percentiles that descend, other sizes.
-pub fn mixes(text: &str) -> Result<Vec<MixRow>, RowErrors> {
+/// The rows of a file. A column `bs`, if there is one, must be 4096 everywhere.
+pub(super) fn rows(text: &str) -> Result<Vec<MeasuredRow>, RowErrors> {
     let mut sheet = Sheet::parse(text, &["reads_percent", "depth", "read_iops", "write_iops", "read_p50"])?;
-    let rows: Vec<MixRow> = sheet.lines().map(|line| row(&mut sheet, line)).collect();
+    let rows: Vec<MeasuredRow> = sheet.lines().map(|line| row(&mut sheet, line)).collect();
     sheet.finish(rows)
 }
 
-fn row(sheet: &mut Sheet, line: Line) -> MixRow {
+fn row(sheet: &mut Sheet, line: Line) -> MeasuredRow {
     if let Some(size) = sheet.number_in(line, "bs").filter(|size| *size != 4096.0) {
-        sheet.blame(
+        sheet.add_error(
             line,
             format!("requests of {size} bytes"),
             "only rows of 4096 bytes can be compared".into(),
         );
     }
-    let (reads_percent, depth) = mix(sheet, line);
-    MixRow {
-        reads_percent,
-        depth,
-        reads_per_s: sheet.needed_number(line, "read_iops"),
-        writes_per_s: sheet.needed_number(line, "write_iops"),
+    let Point { drive, load } = point(sheet, line);
+    MeasuredRow {
+        reads_per_s: Some(sheet.needed_number(line, "read_iops")),
+        writes_per_s: Some(sheet.needed_number(line, "write_iops")),
         reads: percentiles(sheet, line, "read"),
         writes: percentiles(sheet, line, "write"),
+        ..MeasuredRow::of(drive, load)
     }
 }
 
-/// The share of reads and the depth of a line.
-pub(super) fn mix(sheet: &mut Sheet, line: Line) -> (u32, u32) {
+/// The point of a line.
+pub(super) fn point(sheet: &mut Sheet, line: Line) -> Point {
     let reads = sheet.needed_number(line, "reads_percent");
     if reads > 100.0 {
-        sheet.blame(line, format!("{reads} % of the requests read"), "it can be 0 to 100".into());
+        sheet.add_error(line, format!("{reads} % of the requests read"), "it can be 0 to 100".into());
     }
     let depth = sheet.needed_number(line, "depth");
     if !(1.0..=65_536.0).contains(&depth) {
-        sheet.blame(line, format!("a depth of {depth}"), "it can be 1 to 65536".into());
+        sheet.add_error(line, format!("a depth of {depth}"), "it can be 1 to 65536".into());
     }
-    (reads as u32, depth as u32)
+    let load = Mix { reads_percent: reads as u32, depth: depth as u32 };
+    Point { drive: sheet.text(line, "drive").unwrap_or_default().to_string(), load: Load::Mix(load) }
 }
 
 fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCENTILES.len()] {
@@ -75,7 +55,7 @@ fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCE
         if micros < last.1 {
             let reason =
                 format!("'{column}' is {micros} and '{}' is {}: percentiles never descend", last.0, last.1);
-            sheet.blame(line, reason, "check the order of the columns".into());
+            sheet.add_error(line, reason, "check the order of the columns".into());
         }
         last = (column, micros);
         Some(micros)

@@ -124,7 +124,7 @@ impl Sheet {
         match self.text(line, column) {
             Some(text) => text.to_string(),
             None => {
-                self.blame(line, format!("'{column}' is empty"), "fill the cell".into());
+                self.add_error(line, format!("'{column}' is empty"), "fill the cell".into());
                 String::new()
             }
         }
@@ -137,7 +137,7 @@ impl Sheet {
             Ok(number) if number.is_finite() && number >= 0.0 => Some(number),
             _ => {
                 let reason = format!("'{text}' in '{column}' is not a number of at least 0");
-                self.blame(
+                self.add_error(
                     line,
                     reason,
                     "write it like 64 or 0.5, without a unit, or leave the cell empty".into(),
@@ -157,7 +157,7 @@ impl Sheet {
     }
 
     /// Adds an error in a line.
-    pub(super) fn blame(&mut self, line: Line, reason: String, remedy: String) {
+    pub(super) fn add_error(&mut self, line: Line, reason: String, remedy: String) {
         let number = self.number(line);
         self.complain(Some(number), reason, remedy);
     }

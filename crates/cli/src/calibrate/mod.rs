@@ -1,0 +1,269 @@
+//! `tailcut calibrate`: fits a simulated drive to what was measured on a real one.
+
+pub mod arguments;
+mod drive;
+mod fio;
+mod page;
+mod results;
+mod state;
+
+use crate::arguments::is_stdout;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::run::write_json;
+use crate::scenario::{self, Source};
+use crate::study::batch::Batch;
+use crate::study::real_drives::{in_file, measured_rows, read};
+use crate::terminal::{ColorMode, Progress};
+use arguments::CalibrateArguments;
+use results::Results;
+use state::State;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tailcut_base::Nanos;
+use tailcut_sim::Scenario;
+use tailcut_sim::drives::fit::{
+    Candidate, PARAMETERS, Problem, RowFit, Search, Stopped, Trial, cross_validation, sensitivity,
+};
+use tailcut_sim::drives::rows::{DataSheet, data_sheets};
+use tailcut_sim::drives::{MeasuredRow, Measurement, TestRun};
+use tailcut_ssd::Preset;
+
+/// Fits a drive, writes it to its file and prints to `out` what was found.
+pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let (name, rows) = rows(arguments)?;
+    let sheet = sheet(arguments, &name)?;
+    let problem =
+        Problem { base: base(arguments)?, parameters: PARAMETERS.to_vec(), rows, test: test(arguments) };
+    problem.check().map_err(|error| Failure::Input(format!("calibrate: {error}")))?;
+    output::check(None, &[&arguments.output]).map_err(Failure::Input)?;
+    let start = problem.start(sheet.as_ref());
+    let interrupt = Interrupt::listen()
+        .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
+    let state = State::new(&arguments.output, &problem, arguments.seed);
+    let search = match state.load()? {
+        Some(record) => Search::resume(start, Search::SPREAD, arguments.seed, &record)
+            .ok_or_else(|| Failure::Input(format!("{} is damaged; remove it", state.path().display())))?,
+        None => Search::new(start, Search::SPREAD, arguments.seed),
+    };
+    let mut calibration = Calibration::new(&problem, sheet.as_ref(), arguments, &interrupt);
+    let found = calibration.run(search, &state);
+    drop(calibration);
+    let Some(Fitted { results, best }) = found? else {
+        eprintln!("the search is kept in {}; the same command continues it", state.path().display());
+        return Err(Failure::Interrupted);
+    };
+    let device = problem.device(&best).expect("the best candidate was run");
+    let results = Results { drive: name, seed: arguments.seed, ..results };
+    print(&results, arguments, out)?;
+    output::write_file(&arguments.output, drive::to_toml(&device, &results).as_bytes())?;
+    state.remove();
+    Ok(())
+}
+
+fn print(results: &Results, arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if !arguments.json.as_deref().is_some_and(is_stdout) {
+        out.write_all(page::page(results, ColorMode::of_stdout()).as_bytes())?;
+        writeln!(out, "\nthe drive: {}", arguments.output.display())?;
+        out.flush()?;
+    }
+    let Some(file) = &arguments.json else { return Ok(()) };
+    write_json(&serde_json::to_value(results).expect("plain data"), file, out)
+}
+
+/// The name of the drive to fit, and its rows in all files.
+fn rows(arguments: &CalibrateArguments) -> Result<(String, Vec<MeasuredRow>), Failure> {
+    let mut all = Vec::new();
+    for file in &arguments.data {
+        all.extend(rows_of(file)?);
+    }
+    // Files of mixes may leave the drive open.
+    let names: BTreeSet<String> =
+        all.iter().map(|row| row.drive.clone()).filter(|name| !name.is_empty()).collect();
+    let listed = || names.iter().cloned().collect::<Vec<_>>().join(", ");
+    let name = match &arguments.drive {
+        Some(name) if names.contains(name) || names.is_empty() => name.clone(),
+        Some(name) => {
+            return Err(Failure::Input(format!(
+                "there is no row of the drive '{name}'; there are rows of {}",
+                listed()
+            )));
+        }
+        None if names.len() > 1 => {
+            return Err(Failure::Input(format!(
+                "there are rows of several drives; choose one with --drive: {}",
+                listed()
+            )));
+        }
+        None => names.first().cloned().unwrap_or_default(),
+    };
+    all.retain(|row| row.drive.is_empty() || row.drive == name);
+    Ok((name, all))
+}
+
+/// The rows of one file: fio's JSON by the end of its name, else CSV.
+fn rows_of(file: &Path) -> Result<Vec<MeasuredRow>, Failure> {
+    if file.extension().is_none_or(|extension| extension != "json") {
+        return measured_rows(file);
+    }
+    fio::rows(&read(file)?).map_err(|errors| {
+        let lines: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
+        Failure::Input(lines.join("\n"))
+    })
+}
+
+/// The data sheet of the drive.
+fn sheet(arguments: &CalibrateArguments, name: &str) -> Result<Option<DataSheet>, Failure> {
+    let Some(file) = &arguments.data_sheet else { return Ok(None) };
+    let mut sheets = data_sheets(&read(file)?).map_err(|errors| in_file(file, &errors))?;
+    if sheets.len() > 1 {
+        sheets.retain(|sheet| sheet.drive == name);
+    }
+    sheets.pop().map(Some).ok_or_else(|| {
+        Failure::Input(format!(
+            "{} has no row of the drive '{name}'; add one, or leave --data-sheet out",
+            file.display()
+        ))
+    })
+}
+
+/// The drive to start from.
+fn base(arguments: &CalibrateArguments) -> Result<tailcut_ssd::config::SsdConfig, Failure> {
+    let mut scenario = Scenario { device: Preset::TlcNvme.config(), ..Scenario::default() };
+    let file = arguments.scenario.as_deref().map(Source::open).transpose()?;
+    scenario::read(&mut scenario, file, &arguments.sets)?;
+    Ok(scenario.device)
+}
+
+fn test(arguments: &CalibrateArguments) -> TestRun {
+    let (warm_up, measured) = match arguments.quick {
+        true => (Nanos::millis(500), Nanos::secs(1)),
+        false => (Nanos::secs(1), Nanos::secs(5)),
+    };
+    TestRun { warm_up, measured, seed: arguments.seed, client_cost: arguments.client, ..TestRun::default() }
+}
+
+/// The best candidate with all that is reported of it.
+struct Fitted {
+    results: Results,
+    best: Candidate,
+}
+
+/// A calibration at work: the trials of all of its parts, on all cores, with one progress.
+struct Calibration<'c> {
+    problem: &'c Problem,
+    sheet: Option<&'c DataSheet>,
+    interrupt: &'c Interrupt,
+    batch: Batch<'c>,
+    progress: Progress,
+    /// Trials done.
+    done: u64,
+    /// Candidates of the search; none where time ends it.
+    evaluations: Option<usize>,
+    minutes: Option<Duration>,
+    started: Instant,
+    /// Candidates of each search that leaves out a row.
+    of_validation: usize,
+    seed: u64,
+}
+
+impl<'c> Calibration<'c> {
+    fn new(
+        problem: &'c Problem,
+        sheet: Option<&'c DataSheet>,
+        arguments: &CalibrateArguments,
+        interrupt: &'c Interrupt,
+    ) -> Calibration<'c> {
+        let evaluations = arguments.evaluations.unwrap_or(if arguments.quick { 48 } else { 400 });
+        let minutes = arguments.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
+        Calibration {
+            problem,
+            sheet,
+            interrupt,
+            batch: Batch::new(arguments.jobs.map(usize::from), &NEVER),
+            progress: Progress::counting("trials", "calibrate", None, arguments.quiet),
+            done: 0,
+            evaluations: minutes.is_none().then_some(evaluations as usize),
+            minutes,
+            started: Instant::now(),
+            of_validation: if arguments.quick { 24 } else { 128 },
+            seed: arguments.seed,
+        }
+    }
+
+    /// All parts; `None` after an interruption, when the search is in its file.
+    fn run(&mut self, mut search: Search, state: &State) -> Result<Option<Fitted>, Failure> {
+        let problem = self.problem;
+        self.done = (search.record().evaluations() * problem.rows.len()) as u64;
+        while !self.is_enough(&search) {
+            self.expect(&search);
+            if search.step(problem, &mut |trials| self.evaluate(trials)).is_err() {
+                return Ok(None);
+            }
+            state.save(search.record())?;
+        }
+        Ok(self.conclude(&search).ok())
+    }
+
+    /// What is reported of the best candidate.
+    fn conclude(&mut self, search: &Search) -> Result<Fitted, Stopped> {
+        let problem = self.problem;
+        self.expect(search);
+        let best = search.best().expect("a generation was evaluated").candidate.clone();
+        let fits: Vec<RowFit> =
+            search.fits(problem, &mut |trials| self.evaluate(trials))?.expect("there is a best candidate");
+        let found = sensitivity(problem, &best, &mut |trials| self.evaluate(trials))?;
+        let (seed, evaluations) = (self.seed, self.of_validation);
+        let sheet = self.sheet;
+        let start = |others: &Problem| others.start(sheet);
+        let left_out =
+            cross_validation(problem, &start, evaluations, seed, &mut |trials| self.evaluate(trials))?;
+        let results = Results {
+            version: env!("CARGO_PKG_VERSION"),
+            drive: String::new(),
+            seed,
+            evaluations: search.record().evaluations(),
+            cost: fits.iter().map(|fit| fit.cost).sum::<f64>() / fits.len() as f64,
+            parameters: results::parameters(problem, &found),
+            rows: results::rows(problem, &fits, &left_out),
+        };
+        Ok(Fitted { results, best })
+    }
+
+    fn is_enough(&self, search: &Search) -> bool {
+        let evaluations = search.record().evaluations();
+        let is_late = self.minutes.is_some_and(|most| evaluations > 0 && self.started.elapsed() >= most);
+        is_late || self.evaluations.is_some_and(|wanted| evaluations >= wanted)
+    }
+
+    /// Tells the progress how many trials there will be: of the search, of sensitivity, and of cross-validation.
+    fn expect(&mut self, search: &Search) {
+        let evaluations = search.record().evaluations();
+        let share = self.minutes.map(|most| self.started.elapsed().as_secs_f64() / most.as_secs_f64());
+        let by_time = share.filter(|share| *share > 0.0).map(|share| (evaluations as f64 / share) as usize);
+        let of_search = self.evaluations.or(by_time).unwrap_or(evaluations).max(evaluations) as u64;
+        let rows = self.problem.rows.len() as u64;
+        let afterwards = 2 + 2 * self.problem.parameters.len() as u64;
+        let of_validation = if rows > 1 { self.of_validation as u64 * (rows - 1) + 1 } else { 0 };
+        self.progress.expect(Some(rows * (of_search + afterwards + of_validation)));
+    }
+
+    /// Runs a batch of trials on all cores.
+    fn evaluate(&mut self, trials: &[Trial]) -> Result<Vec<Option<Measurement>>, Stopped> {
+        let (interrupt, before) = (self.interrupt, self.done);
+        let work = |trial: &Trial| trial.run(&|| interrupt.asked()).ok();
+        let progress = &mut self.progress;
+        let found = self.batch.run(trials, work, &mut |done| progress.count(before + done as u64));
+        if interrupt.asked() {
+            return Err(Stopped);
+        }
+        self.done += trials.len() as u64;
+        Ok(found.into_iter().map(Option::flatten).collect())
+    }
+}
+
+/// Each trial asks by itself whether to stop, and ends at once.
+const NEVER: fn() -> bool = || false;

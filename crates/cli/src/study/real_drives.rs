@@ -1,0 +1,184 @@
+//! `tailcut study run real-drives`: drives that can be bought, at points of a file or of the study.
+
+use super::batch::Batch;
+use crate::failure::Failure;
+use crate::scenario::nearest::{enumerate, nearest};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use tailcut_base::Nanos;
+use tailcut_base::config::Choice;
+use tailcut_base::quantity::parse_time;
+use tailcut_sim::drives::catalogue::{DRIVES, RealDrive, preset_of};
+use tailcut_sim::drives::rows::{self, RowErrors};
+use tailcut_sim::drives::{MeasuredRow, Measurement, Point, TestError, TestRun};
+use tailcut_sim::study::real_drives::{self, ID};
+use tailcut_sim::study::{Options, Table};
+use tailcut_ssd::Preset;
+
+/// Options of `tailcut study run` that only the study real-drives takes.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RealDriveOptions {
+    /// For real-drives: run only these points, a CSV file with the columns drive,offered, or
+    /// reads_percent,depth, or drive,pattern,fill_percent
+    #[arg(long, value_name = "FILE")]
+    pub points: Option<PathBuf>,
+    /// For real-drives: compare with the rows of this CSV file, and run its points if --points names no others
+    #[arg(long, value_name = "FILE")]
+    pub measured: Option<PathBuf>,
+    /// For real-drives: virtual time that each run measures; default: 60s, or 2s with --quick
+    #[arg(long, value_name = "TIME", value_parser = parse_length)]
+    pub virtual_time: Option<Nanos>,
+    /// For real-drives: seeds of each point, whose median is given; default: 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub seeds: Option<u16>,
+}
+
+fn parse_length(text: &str) -> Result<Nanos, String> {
+    let length = parse_time(text).map_err(|bad| bad.message)?;
+    let range = Nanos::millis(100)..=Nanos::secs(86_400);
+    if range.contains(&length) { Ok(length) } else { Err("it can be 100ms to 24h".into()) }
+}
+
+impl RealDriveOptions {
+    /// The first of the options that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let Self { points, measured, virtual_time, seeds } = self;
+        let all = [
+            ("--points", points.is_some()),
+            ("--measured", measured.is_some()),
+            ("--virtual-time", virtual_time.is_some()),
+            ("--seeds", seeds.is_some()),
+        ];
+        all.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+
+    fn test(&self, options: &Options) -> TestRun {
+        let base = TestRun { seed: options.seed, ..TestRun::default() };
+        let quick = TestRun { warm_up: Nanos::millis(500), measured: Nanos::secs(2), ..base };
+        let test = if options.quick { quick } else { base };
+        TestRun { measured: self.virtual_time.unwrap_or(test.measured), ..test }
+    }
+}
+
+/// Runs the points on `jobs` threads, one for each core where that is left open. `report` is called a few times a second with
+/// the number of runs done and of all runs.
+///
+/// # Errors
+/// Files that cannot be read, drives that are not known, and whatever ends a run; [`Failure::Interrupted`].
+pub fn measure(
+    given: &RealDriveOptions,
+    options: &Options,
+    jobs: Option<usize>,
+    is_over: &(dyn Fn() -> bool + Sync),
+    report: &mut dyn FnMut(u64, u64),
+) -> Result<Table, Failure> {
+    let measured = given.measured.as_deref().map(measured_rows).transpose()?.unwrap_or_default();
+    let points = points(given, options, &measured)?;
+    let presets = presets(&points)?;
+    let test = given.test(options);
+    let seeds = u64::from(given.seeds.unwrap_or(1));
+    let of_point = |index: usize| (0..seeds).map(move |seed| (index, seed));
+    let runs: Vec<(usize, u64)> = (0..points.len()).flat_map(of_point).collect();
+    let work = |&(point, seed): &(usize, u64)| {
+        let test = TestRun { seed: test.seed.wrapping_add(seed), ..test };
+        points[point].load.run(&presets[point].config(), &test, &|| is_over())
+    };
+    let all = runs.len() as u64;
+    let found = Batch::new(jobs, is_over).run(&runs, work, &mut |done| report(done as u64, all));
+    let mut of_points: Vec<Vec<Measurement>> = points.iter().map(|_| Vec::new()).collect();
+    for (&(point, _), result) in runs.iter().zip(found) {
+        match result {
+            Some(Ok(measurement)) => of_points[point].push(measurement),
+            None | Some(Err(TestError::Interrupted)) => return Err(Failure::Interrupted),
+            Some(Err(error)) => {
+                let case = real_drives::case(&points[point]);
+                return Err(Failure::Operation(format!("{case}: {error}")));
+            }
+        }
+    }
+    let table =
+        Table::new(ID, options.seed, options.quick, real_drives::rows(&points, &of_points, &measured));
+    Ok(table.notes(notes(&points, &test, seeds)))
+}
+
+/// The cases that would run, one a line.
+pub fn cases(given: &RealDriveOptions, options: &Options) -> Result<Vec<String>, Failure> {
+    Ok(points(given, options, &[])?.iter().map(real_drives::case).collect())
+}
+
+fn points(
+    given: &RealDriveOptions,
+    options: &Options,
+    measured: &[MeasuredRow],
+) -> Result<Vec<Point>, Failure> {
+    if let Some(file) = &given.points {
+        return rows::points(&read(file)?).map_err(|errors| in_file(file, &errors));
+    }
+    let of_row = |row: &MeasuredRow| Point { drive: row.drive.clone(), load: row.load };
+    Ok(match measured {
+        [] => real_drives::default_points(options.quick),
+        rows => rows.iter().map(of_row).collect(),
+    })
+}
+
+/// The rows of a file of measurements.
+///
+/// # Errors
+/// A file that cannot be read, and everything that is wrong with its rows.
+pub fn measured_rows(file: &Path) -> Result<Vec<MeasuredRow>, Failure> {
+    rows::measured(&read(file)?).map_err(|errors| in_file(file, &errors))
+}
+
+/// The text of a file.
+pub fn read(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::Input(format!("cannot read {}: {error}", file.display())))
+}
+
+/// The errors of a file, each with its name.
+pub fn in_file(file: &Path, errors: &RowErrors) -> Failure {
+    let lines: Vec<String> = errors.0.iter().map(|error| format!("{}: {error}", file.display())).collect();
+    Failure::Input(lines.join("\n"))
+}
+
+/// The preset of each point.
+fn presets(points: &[Point]) -> Result<Vec<Preset>, Failure> {
+    let unknown: Vec<&str> =
+        points.iter().map(|point| point.drive.as_str()).filter(|drive| preset_of(drive).is_none()).collect();
+    let Some(first) = unknown.first() else {
+        return Ok(points.iter().filter_map(|point| preset_of(&point.drive)).collect());
+    };
+    let ids: Vec<&str> = DRIVES.iter().map(|drive| drive.id).filter(|id| !id.is_empty()).collect();
+    let known = ids.iter().copied().chain(Preset::NAMES.iter().copied());
+    let guess = nearest(first, known).map_or(String::new(), |name| format!("; did you mean '{name}'?"));
+    Err(Failure::Input(format!(
+        "there is no drive '{first}'{guess}\n  the drives are {}, and the presets {}\n  \
+         'tailcut calibrate' makes a drive of measurements",
+        enumerate(&ids),
+        enumerate(Preset::NAMES)
+    )))
+}
+
+/// Notes on all rows.
+fn notes(points: &[Point], test: &TestRun, seeds: u64) -> Vec<String> {
+    let mut notes = vec![
+        format!(
+            "Each run of random writes or a mix measures {} of virtual time after {}; {seeds} of them per point.",
+            test.measured, test.warm_up
+        ),
+        format!(
+            "Latencies include {} of the client. Percentiles with fewer than 10 requests beyond are left out.",
+            test.client_cost
+        ),
+    ];
+    let mut absent: Vec<&RealDrive> =
+        points.iter().filter_map(|point| RealDrive::by_name(&point.drive)).collect();
+    absent.retain(|drive| Preset::by_name(drive.preset_name).is_none());
+    absent.dedup();
+    notes.extend(
+        absent
+            .iter()
+            .map(|drive| format!("{} has no preset yet: {} stands in for it.", drive.id, drive.preset())),
+    );
+    notes
+}

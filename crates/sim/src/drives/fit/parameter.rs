@@ -1,0 +1,238 @@
+//! What a fit may change.
+
+use crate::drives::rows::DataSheet;
+use crate::drives::{Load, MeasuredRow, PERCENTILES};
+use tailcut_ssd::config::SsdConfig;
+
+/// A number of a drive's configuration that a fit may change.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its key in a scenario.
+    pub key: &'static str,
+    /// What `low` and `high` are in: the base unit of the key (`ns`, `bytes`, `ppm`, `1`).
+    pub unit: &'static str,
+    /// The least value.
+    pub low: f64,
+    /// The greatest value, above `low`.
+    pub high: f64,
+    /// Whether factors or differences count.
+    pub scale: Scale,
+    /// Its meaning, and the reason for its bounds.
+    pub source: &'static str,
+    /// Where its first value comes from.
+    pub from: Start,
+}
+
+/// How values lie between two bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// By factors; bounds are above 0.
+    Log,
+    /// By differences.
+    Linear,
+}
+
+/// Where the first value of a parameter comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Start {
+    /// The drive that the fit starts from.
+    Drive,
+    /// A percentile of reads at the lowest rate, less what is not the flash's.
+    IdleRead {
+        /// A name of [`PERCENTILES`].
+        percentile: &'static str,
+        /// Microseconds of client, link and bus.
+        less_us: f64,
+    },
+    /// A percentile of writes at the lowest rate, less the client's part.
+    IdleWrite {
+        /// A name of [`PERCENTILES`].
+        percentile: &'static str,
+        /// Microseconds of client and link.
+        less_us: f64,
+    },
+    /// Commands outstanding in the saturated row by Little's law: writes per second × median latency of writes.
+    Outstanding,
+    /// The program time with which all planes together write as fast in order as the data sheet has it.
+    SequentialWrite,
+}
+
+/// The parameters of a fit, in the order of reports.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        key: "device.timing.read",
+        unit: "ns",
+        low: 20_000.0,
+        high: 150_000.0,
+        scale: Scale::Log,
+        source: "cell time of a page read; TLC dies of the years 2018 to 2024 at ISSCC have 40 us to 80 us",
+        from: Start::IdleRead { percentile: "50p", less_us: 15.0 },
+    },
+    Parameter {
+        key: "device.timing.program",
+        unit: "ns",
+        low: 100_000.0,
+        high: 3_000_000.0,
+        scale: Scale::Log,
+        source: "cell time of a program; decides the sustained rate together with the spare share",
+        from: Start::SequentialWrite,
+    },
+    Parameter {
+        key: "device.timing.erase",
+        unit: "ns",
+        low: 1_000_000.0,
+        high: 20_000_000.0,
+        scale: Scale::Log,
+        source: "cell time of a block erase",
+        from: Start::Drive,
+    },
+    Parameter {
+        key: "device.timing.program_suspend",
+        unit: "ns",
+        low: 5_000.0,
+        high: 1_000_000.0,
+        scale: Scale::Log,
+        source: "until a die whose program is being suspended can read; carries p90 to p99.9 of reads",
+        from: Start::Drive,
+    },
+    Parameter {
+        key: "device.timing.erase_suspend",
+        unit: "ns",
+        low: 20_000.0,
+        high: 4_000_000.0,
+        scale: Scale::Log,
+        source: "until a die whose erase is being suspended can read; carries p99.99 of reads",
+        from: Start::Drive,
+    },
+    Parameter {
+        key: "device.queue.firmware",
+        unit: "ns",
+        low: 200.0,
+        high: 30_000.0,
+        scale: Scale::Log,
+        source: "the controller's own time per command",
+        from: Start::IdleWrite { percentile: "50p", less_us: 8.0 },
+    },
+    Parameter {
+        key: "device.ftl.spare",
+        unit: "ppm",
+        low: 70_000.0,
+        high: 400_000.0,
+        scale: Scale::Log,
+        source: "flash that is not offered to the host; decides write amplification",
+        from: Start::Drive,
+    },
+    Parameter {
+        key: "device.buffer.size",
+        unit: "bytes",
+        low: 1_048_576.0,
+        high: 268_435_456.0,
+        scale: Scale::Log,
+        source: "writes that the drive takes before flash must follow",
+        from: Start::Drive,
+    },
+];
+
+impl Parameter {
+    /// The value at a share of the way from `low` to `high`, 0 to 1.
+    pub fn value(&self, share: f64) -> f64 {
+        let share = share.clamp(0.0, 1.0);
+        match self.scale {
+            Scale::Log => self.low * libm::pow(self.high / self.low, share),
+            Scale::Linear => self.low + (self.high - self.low) * share,
+        }
+    }
+
+    /// The share of the way at which a value lies; 0 or 1 for one beyond the bounds.
+    pub fn share(&self, value: f64) -> f64 {
+        let share = match self.scale {
+            Scale::Log => libm::log(value.max(self.low) / self.low) / libm::log(self.high / self.low),
+            Scale::Linear => (value - self.low) / (self.high - self.low),
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// Its first value as the rows and the data sheet have it; `None` where it is the drive's, or they do not have it.
+    pub fn read_off(
+        &self,
+        rows: &[MeasuredRow],
+        sheet: Option<&DataSheet>,
+        device: &SsdConfig,
+    ) -> Option<f64> {
+        let idle = rows.iter().filter_map(|row| Some((rate(row)?, row))).min_by_key(|&(rate, _)| rate);
+        let at = |of: fn(&MeasuredRow) -> &[Option<f64>; PERCENTILES.len()], name: &str, less_us: f64| {
+            let index = PERCENTILES.iter().position(|percentile| percentile.name == name)?;
+            of(idle?.1)[index].map(|micros| (micros - less_us) * 1e3)
+        };
+        match self.from {
+            Start::Drive => None,
+            Start::IdleRead { percentile, less_us } => at(|row| &row.reads, percentile, less_us),
+            Start::IdleWrite { percentile, less_us } => at(|row| &row.writes, percentile, less_us),
+            Start::Outstanding => {
+                let is_saturated = |row: &&MeasuredRow| rate(row).is_some() && row.is_saturated();
+                let row = rows.iter().filter(is_saturated).max_by_key(|row| rate(row))?;
+                Some(row.writes_per_s? * row.writes[0]? / 1e6)
+            }
+            Start::SequentialWrite => {
+                let bytes = f64::from(device.geometry.plane_count()) * device.geometry.page_bytes as f64;
+                Some(bytes / (sheet?.sequential_write_mb_s? * 1e6) * 1e9)
+            }
+        }
+    }
+}
+
+/// The offered rate of a row of random writes.
+fn rate(row: &MeasuredRow) -> Option<u64> {
+    match row.load {
+        Load::RandomWrites(load) => Some(load.offered.0),
+        Load::Mix(_) | Load::Amplification(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drives::keys;
+    use tailcut_ssd::Preset;
+
+    #[test]
+    fn every_parameter_is_a_key_and_its_bounds_are_in_order() {
+        let mut scenario = crate::Scenario::default();
+        for parameter in PARAMETERS {
+            assert!(keys::get(&mut scenario, parameter.key).is_ok(), "{}", parameter.key);
+            assert!(parameter.low < parameter.high, "{}", parameter.key);
+            assert!(parameter.scale == Scale::Linear || parameter.low > 0.0, "{}", parameter.key);
+            for share in [0.0, 0.3, 1.0] {
+                assert!((parameter.share(parameter.value(share)) - share).abs() < 1e-9, "{}", parameter.key);
+            }
+            assert_eq!(parameter.share(parameter.high * 10.0), 1.0);
+        }
+    }
+
+    #[test]
+    fn starts_are_read_off_rows_and_data_sheet() {
+        let text = "drive,offered,reads_per_s,writes_per_s,measured_reads,r_50p,r_90p,r_95p,r_99p,r_99p5,r_99p9,r_99p99,\
+                    w_50p,w_90p,w_95p,w_99p,w_99p5,w_99p9,w_99p99\n\
+                    x,200000,5700,80000,1000000,900,900,900,900,900,900,900,4000,4000,4000,4000,4000,4000,4000\n\
+                    x,10000,5050,9950,1000000,60,70,80,90,100,110,120,10,11,12,13,14,15,16\n";
+        let rows = crate::drives::rows::measured(text).expect("good rows");
+        let device = Preset::TlcNvme.config();
+        let first = |key: &str| PARAMETERS.iter().find(|parameter| parameter.key == key).expect("a key");
+        assert_eq!(first("device.timing.read").read_off(&rows, None, &device), Some(45_000.0));
+        assert_eq!(first("device.queue.firmware").read_off(&rows, None, &device), Some(2_000.0));
+        assert_eq!(first("device.timing.program").read_off(&rows, None, &device), None);
+        let sheet = DataSheet {
+            drive: "x".into(),
+            capacity_gb: 960.0,
+            sequential_read_mb_s: None,
+            sequential_write_mb_s: Some(2_097.152),
+            random_read_iops: None,
+            random_write_iops: None,
+        };
+        // 512 planes of 4 KiB.
+        let program = first("device.timing.program").read_off(&rows, Some(&sheet), &device);
+        assert!(program.is_some_and(|program| (program - 1e6).abs() < 1.0), "{program:?}");
+        let outstanding = Parameter { from: Start::Outstanding, ..*first("device.timing.read") };
+        assert_eq!(outstanding.read_off(&rows, None, &device), Some(320.0));
+    }
+}

@@ -1,0 +1,151 @@
+//! What is fitted to what.
+
+use super::cost::RowFit;
+use super::{Evaluate, Parameter, Stopped};
+use crate::drives::keys::{self, KeyError, KeyValue};
+use crate::drives::rows::DataSheet;
+use crate::drives::{Load, MeasuredRow, Measurement, TestError, TestRun};
+use tailcut_ssd::config::SsdConfig;
+
+/// A drive, what may change of it, and the rows that it shall come close to.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The drive; its other keys stay.
+    pub base: SsdConfig,
+    /// What may change, at least one.
+    pub parameters: Vec<Parameter>,
+    /// The rows, at least one.
+    pub rows: Vec<MeasuredRow>,
+    /// How long each trial runs, and its seed: equal for all candidates, so that only their parameters make a difference.
+    pub test: TestRun,
+}
+
+/// Values of all parameters, each as a share of the way between its bounds, 0 to 1.
+pub type Candidate = Vec<f64>;
+
+/// Why there is nothing to fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProblemError {
+    /// A parameter that the drive does not have.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// No row.
+    #[error("there is no row to fit to")]
+    NoRows,
+    /// No parameter.
+    #[error("there is no parameter to fit")]
+    NoParameters,
+}
+
+/// A test of one candidate under the load of one row.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The candidate's drive.
+    pub device: SsdConfig,
+    /// The load.
+    pub load: Load,
+    /// How long it runs.
+    pub test: TestRun,
+}
+
+impl Trial {
+    /// Runs it. `is_over` is polled a few times per million requests; true stops the run.
+    ///
+    /// # Errors
+    /// See [`TestError`].
+    pub fn run(&self, is_over: &dyn Fn() -> bool) -> Result<Measurement, TestError> {
+        self.load.run(&self.device, &self.test, is_over)
+    }
+}
+
+impl Problem {
+    /// Checks that there is something to fit, and that every parameter is a key of the drive.
+    ///
+    /// # Errors
+    /// See [`ProblemError`].
+    pub fn check(&self) -> Result<(), ProblemError> {
+        if self.rows.is_empty() {
+            return Err(ProblemError::NoRows);
+        }
+        if self.parameters.is_empty() {
+            return Err(ProblemError::NoParameters);
+        }
+        for parameter in &self.parameters {
+            keys::get(&mut self.base.clone(), local(parameter.key))?;
+        }
+        Ok(())
+    }
+
+    /// The first candidate: what rows and data sheet have, and the drive's own values elsewhere.
+    pub fn start(&self, sheet: Option<&DataSheet>) -> Candidate {
+        let value = |parameter: &Parameter| {
+            let own = || keys::get(&mut self.base.clone(), local(parameter.key)).unwrap_or(parameter.low);
+            parameter.read_off(&self.rows, sheet, &self.base).unwrap_or_else(own)
+        };
+        self.parameters.iter().map(|parameter| parameter.share(value(parameter))).collect()
+    }
+
+    /// The values of a candidate's parameters, in their base units.
+    pub fn values(&self, candidate: &[f64]) -> Vec<f64> {
+        self.parameters.iter().zip(candidate).map(|(parameter, &share)| parameter.value(share)).collect()
+    }
+
+    /// The drive of a candidate.
+    ///
+    /// # Errors
+    /// Values that do not fit together.
+    pub fn device(&self, candidate: &[f64]) -> Result<SsdConfig, KeyError> {
+        let mut device = self.base.clone();
+        let values = self.values(candidate);
+        let settings: Vec<(&str, KeyValue<'_>)> = self
+            .parameters
+            .iter()
+            .zip(&values)
+            .map(|(parameter, &value)| (local(parameter.key), KeyValue::Number(value)))
+            .collect();
+        keys::set(&mut device, &settings)?;
+        Ok(device)
+    }
+
+    /// The fit of every candidate to every row, by candidate.
+    ///
+    /// # Errors
+    /// The caller's stop.
+    pub fn evaluate(
+        &self,
+        candidates: &[Candidate],
+        evaluate: &mut Evaluate<'_>,
+    ) -> Result<Vec<Vec<RowFit>>, Stopped> {
+        let devices: Vec<Option<SsdConfig>> =
+            candidates.iter().map(|candidate| self.device(candidate).ok()).collect();
+        let trial = |device: &SsdConfig, row: &MeasuredRow| Trial {
+            device: device.clone(),
+            load: row.load,
+            test: self.test,
+        };
+        let trials: Vec<Trial> = devices
+            .iter()
+            .flatten()
+            .flat_map(|device| self.rows.iter().map(move |row| trial(device, row)))
+            .collect();
+        let mut found = evaluate(&trials)?.into_iter();
+        let fits = devices.iter().map(|device| {
+            let fit = |row: &MeasuredRow| match device {
+                None => RowFit::of(row, None),
+                Some(_) => RowFit::of(row, found.next().expect("a result for each trial").as_ref()),
+            };
+            self.rows.iter().map(fit).collect()
+        });
+        Ok(fits.collect())
+    }
+}
+
+/// The mean cost of rows.
+pub(super) fn mean_cost(fits: &[RowFit]) -> f64 {
+    fits.iter().map(|fit| fit.cost).sum::<f64>() / fits.len() as f64
+}
+
+/// A key of a scenario as a key of its drive.
+fn local(key: &str) -> &str {
+    key.strip_prefix("device.").unwrap_or(key)
+}

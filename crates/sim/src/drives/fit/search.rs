@@ -1,0 +1,128 @@
+//! The search for the best candidate, and the record from which it can be resumed.
+
+use super::cost::RowFit;
+use super::evolution::Evolution;
+use super::problem::mean_cost;
+use super::{Candidate, Evaluate, Problem, Stopped};
+use serde::{Deserialize, Serialize};
+
+/// A search that is under way.
+#[derive(Clone, Debug)]
+pub struct Search {
+    seed: u64,
+    evolution: Evolution,
+    record: Record,
+    best: Option<Best>,
+}
+
+/// The best candidate so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// Its parameters.
+    pub candidate: Candidate,
+    /// Its mean cost over all rows.
+    pub cost: f64,
+}
+
+/// The costs of all candidates so far, by generation: with problem, start and seed everything that a search has learnt. Costs
+/// are stored as their bits, so that a search that is resumed is exactly the one that was stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    generations: Vec<Vec<u64>>,
+}
+
+impl Record {
+    /// Candidates evaluated.
+    pub fn evaluations(&self) -> usize {
+        self.generations.iter().map(Vec::len).sum()
+    }
+}
+
+impl Search {
+    /// A spread that covers most of the way between bounds in one generation.
+    pub const SPREAD: f64 = 0.2;
+
+    /// A search that begins at `start`, with a standard deviation of `spread` of the way between the bounds in each
+    /// parameter.
+    pub fn new(start: Candidate, spread: f64, seed: u64) -> Search {
+        Search { seed, evolution: Evolution::new(start, spread), record: Record::default(), best: None }
+    }
+
+    /// The search that began with the same arguments and has this record. A record of generations of another size is one of
+    /// another problem: `None`.
+    pub fn resume(start: Candidate, spread: f64, seed: u64, record: &Record) -> Option<Search> {
+        let mut search = Search::new(start, spread, seed);
+        for costs in &record.generations {
+            let candidates = search.evolution.candidates(seed);
+            if costs.len() != candidates.len() {
+                return None;
+            }
+            let costs: Vec<f64> = costs.iter().map(|&bits| f64::from_bits(bits)).collect();
+            search.learn(&candidates, &costs);
+        }
+        Some(search)
+    }
+
+    /// Evaluates one generation.
+    ///
+    /// # Errors
+    /// The caller's stop; the search is then where it was before.
+    pub fn step(&mut self, problem: &Problem, evaluate: &mut Evaluate<'_>) -> Result<(), Stopped> {
+        let candidates = self.evolution.candidates(self.seed);
+        let fits = problem.evaluate(&candidates, evaluate)?;
+        let costs: Vec<f64> = fits.iter().map(|fits| mean_cost(fits)).collect();
+        self.learn(&candidates, &costs);
+        Ok(())
+    }
+
+    /// Steps until at least `evaluations` candidates are evaluated; `report` is called after each generation.
+    ///
+    /// # Errors
+    /// The caller's stop.
+    pub fn run(
+        &mut self,
+        problem: &Problem,
+        evaluations: usize,
+        evaluate: &mut Evaluate<'_>,
+        report: &mut dyn FnMut(&Search),
+    ) -> Result<(), Stopped> {
+        while self.record.evaluations() < evaluations {
+            self.step(problem, evaluate)?;
+            report(self);
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, candidates: &[Candidate], costs: &[f64]) {
+        for (candidate, &cost) in candidates.iter().zip(costs) {
+            if self.best.as_ref().is_none_or(|best| cost < best.cost) {
+                self.best = Some(Best { candidate: candidate.clone(), cost });
+            }
+        }
+        self.evolution.learn(candidates, costs);
+        self.record.generations.push(costs.iter().map(|cost| cost.to_bits()).collect());
+    }
+
+    /// What it has learnt.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The best candidate; `None` before the first generation.
+    pub fn best(&self) -> Option<&Best> {
+        self.best.as_ref()
+    }
+
+    /// How the best candidate fits each row. `None` before the first generation.
+    ///
+    /// # Errors
+    /// The caller's stop.
+    pub fn fits(
+        &self,
+        problem: &Problem,
+        evaluate: &mut Evaluate<'_>,
+    ) -> Result<Option<Vec<RowFit>>, Stopped> {
+        let Some(best) = &self.best else { return Ok(None) };
+        Ok(problem.evaluate(std::slice::from_ref(&best.candidate), evaluate)?.pop())
+    }
+}

@@ -1,0 +1,78 @@
+//! What each parameter moves at the optimum.
+
+use super::cost::RowFit;
+use super::problem::mean_cost;
+use super::{Candidate, Evaluate, Parameter, Problem, Stopped};
+
+/// What a parameter moves when it goes a twentieth of the way between its bounds, down or up, and all others stay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensitivity {
+    /// The parameter.
+    pub parameter: Parameter,
+    /// Its value at the optimum, in its base unit.
+    pub value: f64,
+    /// For each row, by how much its figures move: the mean of |ln(moved ÷ unmoved)|, the greater of both directions.
+    pub moved: Vec<f64>,
+    /// By how much the cost grows, down and up; negative where the optimum is not one.
+    pub cost_grows: [f64; 2],
+}
+
+impl Sensitivity {
+    /// Whether any row pins the parameter: a row's figures move by 1 % or more. Below that, another seed moves them as far.
+    pub fn is_pinned(&self) -> bool {
+        self.moved.iter().any(|&moved| moved >= PINNED)
+    }
+}
+
+/// The sensitivity of every parameter at `optimum`; two candidates are evaluated for each, and the optimum.
+///
+/// # Errors
+/// The caller's stop.
+pub fn sensitivity(
+    problem: &Problem,
+    optimum: &[f64],
+    evaluate: &mut Evaluate<'_>,
+) -> Result<Vec<Sensitivity>, Stopped> {
+    let beside = |index: usize, step: f64| {
+        let mut candidate = optimum.to_vec();
+        candidate[index] = (candidate[index] + step).clamp(0.0, 1.0);
+        candidate
+    };
+    let both = |index: usize| [-STEP, STEP].map(|step| beside(index, step));
+    let parameters = problem.parameters.len();
+    let candidates: Vec<Candidate> =
+        std::iter::once(optimum.to_vec()).chain((0..parameters).flat_map(both)).collect();
+    let fits = problem.evaluate(&candidates, evaluate)?;
+    let (unmoved, moved) = fits.split_first().expect("the optimum was evaluated");
+    let values = problem.values(optimum);
+    let each =
+        problem.parameters.iter().zip(moved.chunks(2)).zip(values).map(|((parameter, pair), value)| {
+            let row =
+                |row: usize| pair.iter().map(|fits| distance(&fits[row], &unmoved[row])).fold(0.0, f64::max);
+            Sensitivity {
+                parameter: *parameter,
+                value,
+                moved: (0..problem.rows.len()).map(row).collect(),
+                cost_grows: [0, 1].map(|side: usize| mean_cost(&pair[side]) - mean_cost(unmoved)),
+            }
+        });
+    Ok(each.collect())
+}
+
+/// The mean of |ln(a ÷ b)| over the figures that both have; of drives of which one could not run, 1.
+fn distance(a: &RowFit, b: &RowFit) -> f64 {
+    let logs: Vec<f64> = a
+        .figures
+        .iter()
+        .filter_map(|(quantity, a, _)| {
+            let (_, b, _) = b.figures.iter().find(|(other, ..)| other == quantity)?;
+            (*a > 0.0 && *b > 0.0).then(|| quantity.error(*a, *b))
+        })
+        .filter(|log| log.is_finite())
+        .collect();
+    if logs.is_empty() { 1.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }
+}
+
+/// How far a parameter goes, as a share of the way between its bounds.
+const STEP: f64 = 0.05;
+const PINNED: f64 = 0.01;
