@@ -1,6 +1,7 @@
 //! Named random streams: every component draws from its own, so that an additional draw in one place changes
 //! nothing elsewhere.
 
+use crate::Nanos;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -40,6 +41,11 @@ impl Stream {
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A draw from the exponential distribution with this mean. `libm` gives the same bits on every machine.
+    pub fn exponential(&mut self, mean: Nanos) -> Nanos {
+        Nanos((-libm::log(1.0 - self.unit()) * mean.0 as f64) as u64)
     }
 
     /// Number of trials of probability `p` before the first success; `u64::MAX` for `p = 0`.

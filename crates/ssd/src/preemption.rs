@@ -203,7 +203,7 @@ impl Preemption {
         if self.safe_point == Nanos::ZERO {
             return Nanos::ZERO;
         }
-        exponential(&mut self.stream, self.safe_point)
+        self.stream.exponential(self.safe_point)
     }
 
     /// An erase has been completed: resets may cost more.
@@ -235,11 +235,6 @@ impl Preemption {
     fn can_pay(&self, pages: u64) -> bool {
         self.credit.is_none_or(|credit| credit >= pages * 1_000_000)
     }
-}
-
-/// A draw from the exponential distribution with this mean. `libm` gives the same bits on every machine.
-fn exponential(stream: &mut Stream, mean: Nanos) -> Nanos {
-    Nanos((-libm::log(1.0 - stream.unit()) * mean.0 as f64) as u64)
 }
 
 impl<P: Probe> Ssd<P> {

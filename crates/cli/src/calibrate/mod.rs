@@ -26,18 +26,18 @@ use std::time::{Duration, Instant};
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::drives::fit::{
-    Candidate, PARAMETERS, Problem, RowFit, Search, Stopped, Trial, cross_validation, sensitivity,
+    Candidate, PARAMETERS, Problem, RowFit, Search, Stopped, Structure, Trial, cross_validation, sensitivity,
+    structure,
 };
 use tailcut_sim::drives::rows::{DataSheet, data_sheets};
 use tailcut_sim::drives::{MeasuredRow, Measurement, TestRun};
-use tailcut_ssd::Preset;
 
 /// Fits a drive, writes it to its file and prints to `out` what was found.
 pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let (name, rows) = rows(arguments)?;
     let sheet = sheet(arguments, &name)?;
-    let problem =
-        Problem { base: base(arguments)?, parameters: PARAMETERS.to_vec(), rows, test: test(arguments) };
+    let base = base(arguments, &rows, sheet.as_ref())?;
+    let problem = Problem { base, parameters: PARAMETERS.to_vec(), rows, test: test(arguments) };
     problem.check().map_err(|error| Failure::Input(format!("calibrate: {error}")))?;
     output::check(None, &[&arguments.output]).map_err(Failure::Input)?;
     let start = problem.start(sheet.as_ref());
@@ -130,9 +130,17 @@ fn sheet(arguments: &CalibrateArguments, name: &str) -> Result<Option<DataSheet>
     })
 }
 
-/// The drive to start from.
-fn base(arguments: &CalibrateArguments) -> Result<tailcut_ssd::config::SsdConfig, Failure> {
-    let mut scenario = Scenario { device: Preset::TlcNvme.config(), ..Scenario::default() };
+/// The drive to start from: that of the file of `--scenario`, or one whose structure the rows show.
+fn base(
+    arguments: &CalibrateArguments,
+    rows: &[MeasuredRow],
+    sheet: Option<&DataSheet>,
+) -> Result<tailcut_ssd::config::SsdConfig, Failure> {
+    let Structure { device, findings } = structure(rows, sheet);
+    if arguments.scenario.is_none() {
+        findings.iter().for_each(|finding| eprintln!("{finding}"));
+    }
+    let mut scenario = Scenario { device, ..Scenario::default() };
     let file = arguments.scenario.as_deref().map(Source::open).transpose()?;
     scenario::read(&mut scenario, file, &arguments.sets)?;
     Ok(scenario.device)

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Device, Nanos, Op, SECTOR_BYTES, Spans, Time};
 use tailcut_ssd::Precondition;
 use tailcut_ssd::config::SsdConfig;
@@ -27,6 +28,9 @@ pub struct TestRun {
     /// What the client adds to every latency: system call, kernel and its own code. SSD-iq's client costs some 5 µs to
     /// 8 µs.
     pub client_cost: Nanos,
+    /// What it adds beside that at random, exponentially distributed with this mean: caches, interrupts. The writes of
+    /// idle drives, which wait for nothing, are so distributed in SSD-iq's rows.
+    pub client_jitter: Nanos,
     /// Share of the drive that holds data before the test, in parts per million.
     pub fill_ppm: u32,
 }
@@ -39,6 +43,7 @@ impl Default for TestRun {
             measured: Nanos::secs(60),
             seed: 1,
             client_cost: Nanos::micros(6),
+            client_jitter: Nanos::micros(1),
             fill_ppm: 1_000_000,
         }
     }
@@ -106,7 +111,7 @@ impl TestRun {
         // Without an end of its own, a test ends with its threads.
         let duration = if self.measured > Nanos::ZERO { self.warm_up + self.measured } else { Nanos::ZERO };
         let limits = Limits { ramp: self.warm_up, duration, ..Limits::NONE };
-        let meter = Meter::new(measured_threads, self.measured, self.client_cost);
+        let meter = Meter::new(measured_threads, self);
         let mut world = World::observed(ssd, checker, threads, limits, meter);
         let mut watch =
             |_: &Progress| if is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -129,6 +134,8 @@ impl TestRun {
 struct Meter {
     measured_threads: u32,
     client_cost: Nanos,
+    client_jitter: Nanos,
+    stream: Stream,
     length: Nanos,
     from: Time,
     until: Time,
@@ -142,11 +149,13 @@ struct Meter {
 }
 
 impl Meter {
-    fn new(measured_threads: u32, length: Nanos, client_cost: Nanos) -> Meter {
+    fn new(measured_threads: u32, test: &TestRun) -> Meter {
         Meter {
             measured_threads,
-            client_cost,
-            length,
+            client_cost: test.client_cost,
+            client_jitter: test.client_jitter,
+            stream: Stream::new(test.seed, "client"),
+            length: test.measured,
             from: Time::NEVER,
             until: Time::NEVER,
             latencies: Default::default(),
@@ -190,7 +199,8 @@ impl RequestObserver for Meter {
         self.completed[index] += 1;
         if request.source < self.measured_threads {
             let waited_in_thread = request.spans.of(Cause::HostQueue);
-            self.latencies[index].record(request.latency.saturating_sub(waited_in_thread) + self.client_cost);
+            let client = self.client_cost + self.stream.exponential(self.client_jitter);
+            self.latencies[index].record(request.latency.saturating_sub(waited_in_thread) + client);
         }
     }
 }

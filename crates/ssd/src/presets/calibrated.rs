@@ -18,11 +18,10 @@
 //! [`SsdConfig::at_scale`].
 
 use super::{Preset, products};
-use crate::config::{Classes, GcConfig, SsdConfig};
+use crate::config::{Classes, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
 use crate::controller::buffer::BufferConfig;
 use crate::controller::ftl::allocation::Allocation;
-use crate::controller::ftl::{FtlConfig, MappingLevel};
-use crate::controller::link::LinkConfig;
+use crate::controller::ftl::{FtlConfig, MappingLevel, SPARE_MOST};
 use crate::controller::pacing::{PacingConfig, PacingMode};
 use crate::controller::submission::QueueArbitration;
 use crate::controller::tags::QueueConfig;
@@ -37,6 +36,21 @@ const SCALE: u32 = 8;
 /// Superblocks of a whole drive: 64 GiB of each die by 36 MiB.
 const SUPERBLOCKS: u32 = 1820;
 
+/// Bytes of a die in these superblocks.
+const DIE: u64 = SUPERBLOCKS as u64 * PAGES as u64 * 4096;
+
+/// Pages of the map that one operation of a die programs.
+const PROGRAM: u32 = 24;
+
+/// Pages of the map in a block of a die.
+const PAGES: u32 = 384 * PROGRAM;
+
+/// Bytes of data per second on four lanes of PCIe 4.0.
+pub const PCIE_4: u64 = products::PCIE_4;
+
+/// Bytes of data per second on four lanes of PCIe 5.0: twice those of PCIe 4.0.
+pub const PCIE_5: u64 = 2 * PCIE_4;
+
 /// What was fitted, times in nanoseconds.
 struct Fitted {
     /// Reads of the three page types.
@@ -49,36 +63,44 @@ struct Fitted {
     safe_point: u64,
     progress: u64,
     suspensions: u32,
-    /// Share of the raw capacity that holds no data of the host, in parts per million. What is not spare by
-    /// the data sheet the drive needs for itself.
+    /// Share of the raw capacity of the whole drive that holds no data of the host, in parts per million. What
+    /// is less than the data sheet's the drive needs for itself.
     spare: u32,
     buffer_kib: u64,
+    commands: u32,
     pacing: PacingConfig,
 }
 
-/// The parts that were assumed or read off.
-struct Parts {
-    channels: u32,
-    chips: u32,
-    commands: u32,
-    arbitration: QueueArbitration,
-    /// Bytes of data per second on the link.
-    link: u64,
+/// A drive for data centres of today before anything is fitted: TLC flash of 512 Gb dies that maps by
+/// superblock, with the least number of dies, a power of two, that holds `capacity` bytes for the host, at an
+/// eighth of its size. `link` is in bytes per second. Everything that a data sheet does not have is that of
+/// `pm9a3-960`.
+pub fn of_capacity(capacity: u64, link: u64) -> SsdConfig {
+    let dies = capacity.div_ceil(DIE).next_power_of_two().clamp(8, 1024) as u32;
+    let channels = if dies > 32 { 16 } else { 8 };
+    let raw = DIE * u64::from(dies);
+    let spare = 1_000_000 - (u128::from(capacity.min(raw)) * 1_000_000 / u128::from(raw)) as u32;
+    let mut whole = whole(&pm9a3_fit());
+    (whole.geometry.channels, whole.geometry.chips) = (channels, dies / channels);
+    whole.link.rate = link;
+    // A drive needs some spare space, whatever a data sheet says of its capacity.
+    whole.ftl.spare = spare.clamp(60_000, SPARE_MOST);
+    whole.at_scale(SCALE)
 }
 
-fn drive(preset: Preset, parts: &Parts, fitted: &Fitted) -> SsdConfig {
+/// A whole drive of 16 dies on 8 channels behind PCIe 4.0 × 4.
+fn whole(fitted: &Fitted) -> SsdConfig {
     let base = products::tlc_nvme();
     let [program_suspend, erase_suspend] = fitted.suspend.map(Nanos);
-    let whole = SsdConfig {
-        preset,
+    SsdConfig {
         control_api: false,
         geometry: Geometry {
-            channels: parts.channels,
-            chips: parts.chips,
+            channels: 8,
+            chips: 2,
             dies: 1,
             planes: 1,
             blocks: SUPERBLOCKS,
-            pages: 384 * 24,
+            pages: PAGES,
             ..base.geometry
         },
         timing: Timing {
@@ -91,13 +113,19 @@ fn drive(preset: Preset, parts: &Parts, fitted: &Fitted) -> SsdConfig {
             erase_resume: Nanos::micros(5),
             ..base.timing
         },
-        link: LinkConfig { rate: parts.link, ..base.link },
         queue: QueueConfig {
             depth: 65_536,
-            commands: parts.commands,
-            arbitration: parts.arbitration,
+            commands: fitted.commands,
+            arbitration: QueueArbitration::RoundRobin,
             firmware: Nanos(fitted.firmware),
             ..base.queue
+        },
+        schedule: ScheduleConfig {
+            classes: Classes::Equal,
+            readdressing: false,
+            level_frontiers: false,
+            write_patience: Nanos::millis(20),
+            ..base.schedule
         },
         preempt: PreemptConfig {
             program: Handling::Suspend,
@@ -117,24 +145,148 @@ fn drive(preset: Preset, parts: &Parts, fitted: &Fitted) -> SsdConfig {
             ..base.ftl
         },
         superblock: SuperblockConfig {
-            program: 24,
-            sense: 8,
+            program: PROGRAM,
+            sense: PROGRAM / 3,
             pace: CollectionPace::Proportional,
             erases: 1,
         },
         gc: GcConfig { low: 6, high: 7, copies: 64, ..base.gc },
+        wear: WearConfig { levelling: false, ..base.wear },
         ..base
-    };
-    let mut whole = whole;
-    whole.schedule.classes = Classes::Equal;
-    whole.schedule.readdressing = false;
-    whole.schedule.level_frontiers = false;
-    whole.schedule.write_patience = Nanos::millis(20);
-    whole.wear.levelling = false;
-    whole.at_scale(SCALE)
+    }
 }
 
 /// Pages come in evenly at a constant rate.
-fn constant(most: u32, burst: u32) -> PacingConfig {
+const fn constant(most: u32, burst: u32) -> PacingConfig {
     PacingConfig { mode: PacingMode::Even, most, least: most, burst, ..PacingConfig::NONE }
+}
+
+/// Samsung PM9A3, 960 GB.
+pub fn pm9a3() -> SsdConfig {
+    SsdConfig { preset: Preset::Pm9a3, ..whole(&pm9a3_fit()) }.at_scale(SCALE)
+}
+
+fn pm9a3_fit() -> Fitted {
+    Fitted {
+        read: [39_700, 55_700, 74_500],
+        firmware: 3000,
+        program: 884_000,
+        erase: 4_340_000,
+        suspend: [23_100, 43_000],
+        safe_point: 62_000,
+        progress: 18_000,
+        suspensions: 15,
+        spare: 131_800,
+        buffer_kib: 846,
+        commands: 229,
+        pacing: constant(77_500, 4),
+    }
+}
+
+/// SK hynix PE8110, 960 GB. Reads wait behind writes in one queue.
+pub fn pe8110() -> SsdConfig {
+    let mut drive = whole(&Fitted {
+        read: [37_000, 38_000, 126_000],
+        program: 780_000,
+        buffer_kib: 1024,
+        commands: 45,
+        pacing: constant(80_500, 12),
+        ..pm9a3_fit()
+    });
+    drive.preset = Preset::Pe8110;
+    drive.queue.arbitration = QueueArbitration::Fifo;
+    drive.at_scale(SCALE)
+}
+
+/// Solidigm D7-P5520, 1.92 TB.
+pub fn p5520() -> SsdConfig {
+    let mut drive = whole(&Fitted {
+        read: [29_000, 52_000, 86_000],
+        firmware: 1000,
+        program: 900_000,
+        buffer_kib: 2048,
+        commands: 255,
+        pacing: constant(121_000, 2),
+        ..pm9a3_fit()
+    });
+    drive.preset = Preset::P5520;
+    drive.geometry.chips = 4;
+    drive.at_scale(SCALE)
+}
+
+/// Micron 7450 PRO, 960 GB.
+pub fn micron_7450_pro() -> SsdConfig {
+    let drive = whole(&Fitted {
+        read: [44_000, 47_000, 88_000],
+        firmware: 2000,
+        program: 600_000,
+        buffer_kib: 4096,
+        commands: 387,
+        pacing: constant(68_000, 8),
+        ..pm9a3_fit()
+    });
+    SsdConfig { preset: Preset::Micron7450Pro, ..drive }.at_scale(SCALE)
+}
+
+/// Micron 7450 MAX, 800 GB.
+pub fn micron_7450_max() -> SsdConfig {
+    let drive = whole(&Fitted {
+        read: [44_000, 47_000, 60_000],
+        firmware: 2000,
+        program: 600_000,
+        buffer_kib: 4096,
+        spare: 272_000,
+        commands: 387,
+        pacing: constant(117_300, 8),
+        ..pm9a3_fit()
+    });
+    SsdConfig { preset: Preset::Micron7450Max, ..drive }.at_scale(SCALE)
+}
+
+/// Kioxia CM7-R, 3.84 TB, behind PCIe 5.0. Writes come in until the share of a window is used up.
+pub fn cm7_r() -> SsdConfig {
+    let mut drive = whole(&Fitted {
+        read: [33_000, 55_000, 57_000],
+        firmware: 1000,
+        program: 900_000,
+        buffer_kib: 8192,
+        commands: 1024,
+        pacing: PacingConfig {
+            mode: PacingMode::Window,
+            most: 324_000,
+            least: 5000,
+            growth: 200_000,
+            window: Nanos::millis(6),
+            ..PacingConfig::NONE
+        },
+        ..pm9a3_fit()
+    });
+    drive.preset = Preset::Cm7R;
+    (drive.geometry.channels, drive.geometry.chips) = (16, 4);
+    drive.link.rate = PCIE_5;
+    drive.at_scale(SCALE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_sheet_decides_dies_and_spare_space() {
+        for (capacity, dies) in [(960_197_124_096, 16), (1_920_383_410_176, 32), (30_725_000_000_000, 512)] {
+            let drive = of_capacity(capacity, products::PCIE_4);
+            assert_eq!(drive.geometry.luns(), dies, "{capacity}");
+            assert_eq!(drive.check_superblocks(), Ok(()));
+            assert_eq!(drive.check_space(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn an_eighth_of_a_drive_has_an_eighth_of_its_capacity() {
+        let user = |drive: &SsdConfig| f64::from(drive.ftl.logical_pages(&drive.geometry)) * 4096.0;
+        for (drive, sold) in [(micron_7450_max(), 800e9), (pm9a3(), 960e9), (cm7_r(), 3840e9)] {
+            let share = user(&drive) / sold * f64::from(SCALE);
+            assert!((0.93..1.05).contains(&share), "{}: {share}", drive.preset);
+        }
+    }
 }

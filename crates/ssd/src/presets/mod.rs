@@ -1,5 +1,6 @@
 //! Drives by name. Every figure has its source in this folder, and nowhere else.
 
+pub mod calibrated;
 mod papers;
 mod products;
 
@@ -57,6 +58,18 @@ tailcut_base::choice! {
         TlcSata = "tlc-sata",
         /// A data-centre drive of QLC flash behind PCIe 4.0, scaled to 96 GiB of flash.
         QlcNvme = "qlc-nvme",
+        /// Samsung PM9A3, 960 GB, fitted to measured rows, an eighth of its size.
+        Pm9a3 = "pm9a3-960",
+        /// SK hynix PE8110, 960 GB, fitted to measured rows, an eighth of its size.
+        Pe8110 = "pe8110-960",
+        /// Solidigm D7-P5520, 1.92 TB, fitted to measured rows, an eighth of its size.
+        P5520 = "p5520-1920",
+        /// Micron 7450 PRO, 960 GB, fitted to measured rows, an eighth of its size.
+        Micron7450Pro = "7450pro-960",
+        /// Micron 7450 MAX, 800 GB, fitted to measured rows, an eighth of its size.
+        Micron7450Max = "7450max-800",
+        /// Kioxia CM7-R, 3.84 TB, fitted to measured rows, an eighth of its size.
+        Cm7R = "cm7r-3840",
     }
 }
 
@@ -78,6 +91,12 @@ impl Preset {
             Preset::TlcNvme => products::tlc_nvme(),
             Preset::TlcSata => products::tlc_sata(),
             Preset::QlcNvme => products::qlc_nvme(),
+            Preset::Pm9a3 => calibrated::pm9a3(),
+            Preset::Pe8110 => calibrated::pe8110(),
+            Preset::P5520 => calibrated::p5520(),
+            Preset::Micron7450Pro => calibrated::micron_7450_pro(),
+            Preset::Micron7450Max => calibrated::micron_7450_max(),
+            Preset::Cm7R => calibrated::cm7_r(),
         }
     }
 }

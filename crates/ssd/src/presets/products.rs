@@ -15,7 +15,7 @@ use tailcut_base::Nanos;
 /// Bytes of data per second on four lanes of PCIe 4.0: 4 × 16 GT/s after 128b/130b coding are 7.877 GB/s, and
 /// each packet of 256 B of data (the usual largest payload) has six words of 4 B around it, with addresses of
 /// 64 bits (Intel, Understanding PCI Express Throughput: five to seven).
-const PCIE_4: u64 = 4 * 16_000_000_000 / 8 * 128 / 130 * 256 / (256 + 24);
+pub const PCIE_4: u64 = 4 * 16_000_000_000 / 8 * 128 / 130 * 256 / (256 + 24);
 
 /// Samsung's Z-SSD SZ985, flash of the 10 µs class. Published: reads of 4 KiB take 12 µs to 20 µs, 750,000 of
 /// them a second, 3.2 GB/s in each direction, PCIe 3.0 × 4 (announcement of January 2018 and the brief of

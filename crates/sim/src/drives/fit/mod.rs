@@ -14,6 +14,7 @@ mod parameter;
 mod problem;
 mod search;
 mod sensitivity;
+mod structure;
 mod validation;
 
 pub use cost::RowFit;
@@ -21,6 +22,7 @@ pub use parameter::{PARAMETERS, Parameter, Scale, Start};
 pub use problem::{Candidate, Problem, ProblemError, Trial};
 pub use search::{Best, Record, Search};
 pub use sensitivity::{Sensitivity, sensitivity};
+pub use structure::{Structure, structure};
 pub use validation::{LeftOut, cross_validation};
 
 use super::Measurement;

@@ -53,82 +53,156 @@ pub enum Start {
     },
     /// Commands outstanding in the saturated row by Little's law: writes per second × median latency of writes.
     Outstanding,
-    /// The program time with which all planes together write as fast in order as the data sheet has it.
+    /// Writes per second of the saturated row.
+    SustainedWrites,
+    /// The program time with which all dies together write as fast in order as the data sheet has it.
     SequentialWrite,
 }
 
 /// The parameters of a fit, in the order of reports.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
-        key: "device.timing.read",
+        key: "device.timing.read[0]",
         unit: "ns",
         low: 20_000.0,
-        high: 150_000.0,
+        high: 80_000.0,
         scale: Scale::Log,
-        source: "cell time of a page read; TLC dies of the years 2018 to 2024 at ISSCC have 40 us to 80 us",
-        from: Start::IdleRead { percentile: "50p", less_us: 15.0 },
+        source: "cell time of a read of the fast page type; TLC dies at ISSCC 2018 to 2024 have 40 us to 80 us on average",
+        from: Start::IdleRead { percentile: "50p", less_us: 19.0 },
+    },
+    Parameter {
+        key: "device.timing.read[1]",
+        unit: "ns",
+        low: 25_000.0,
+        high: 100_000.0,
+        scale: Scale::Log,
+        source: "cell time of a read of the middle page type",
+        from: Start::IdleRead { percentile: "50p", less_us: 16.0 },
+    },
+    Parameter {
+        key: "device.timing.read[2]",
+        unit: "ns",
+        low: 30_000.0,
+        high: 160_000.0,
+        scale: Scale::Log,
+        source: "cell time of a read of the slow page type, which senses most often",
+        from: Start::IdleRead { percentile: "90p", less_us: 18.0 },
     },
     Parameter {
         key: "device.timing.program",
         unit: "ns",
-        low: 100_000.0,
+        low: 250_000.0,
         high: 3_000_000.0,
         scale: Scale::Log,
-        source: "cell time of a program; decides the sustained rate together with the spare share",
+        source: "time of a program of a whole word line; decides with the spare share what the drive sustains",
         from: Start::SequentialWrite,
     },
     Parameter {
         key: "device.timing.erase",
         unit: "ns",
         low: 1_000_000.0,
-        high: 20_000_000.0,
+        high: 15_000_000.0,
         scale: Scale::Log,
-        source: "cell time of a block erase",
+        source: "cell time of a block erase; 3 ms to 10 ms by ONFI parts",
         from: Start::Drive,
     },
     Parameter {
         key: "device.timing.program_suspend",
         unit: "ns",
-        low: 5_000.0,
-        high: 1_000_000.0,
+        low: 2_000.0,
+        high: 150_000.0,
         scale: Scale::Log,
-        source: "until a die whose program is being suspended can read; carries p90 to p99.9 of reads",
+        source: "from the safe point of a program until the die can read; carries p90 to p99.9 of reads",
         from: Start::Drive,
     },
     Parameter {
         key: "device.timing.erase_suspend",
         unit: "ns",
-        low: 20_000.0,
-        high: 4_000_000.0,
+        low: 2_000.0,
+        high: 1_000_000.0,
         scale: Scale::Log,
-        source: "until a die whose erase is being suspended can read; carries p99.99 of reads",
+        source: "from the safe point of an erase until the die can read; carries p99.99 of reads",
+        from: Start::Drive,
+    },
+    Parameter {
+        key: "device.preempt.safe_point",
+        unit: "ns",
+        low: 1_000.0,
+        high: 300_000.0,
+        scale: Scale::Log,
+        source: "mean time until an operation can stop: a program pulse and its verify",
+        from: Start::Drive,
+    },
+    Parameter {
+        key: "device.preempt.progress",
+        unit: "ns",
+        low: 1_000.0,
+        high: 400_000.0,
+        scale: Scale::Log,
+        source: "least time that an operation runs between two suspensions",
+        from: Start::Drive,
+    },
+    Parameter {
+        key: "device.preempt.suspensions",
+        unit: "1",
+        low: 1.0,
+        high: 64.0,
+        scale: Scale::Log,
+        source: "suspensions after which an operation must finish",
         from: Start::Drive,
     },
     Parameter {
         key: "device.queue.firmware",
         unit: "ns",
         low: 200.0,
-        high: 30_000.0,
+        high: 10_000.0,
         scale: Scale::Log,
         source: "the controller's own time per command",
-        from: Start::IdleWrite { percentile: "50p", less_us: 8.0 },
+        from: Start::IdleWrite { percentile: "50p", less_us: 9.0 },
+    },
+    Parameter {
+        key: "device.queue.commands",
+        unit: "1",
+        low: 16.0,
+        high: 2_048.0,
+        scale: Scale::Log,
+        source: "commands that the controller works on; Little's law on the saturated row",
+        from: Start::Outstanding,
     },
     Parameter {
         key: "device.ftl.spare",
         unit: "ppm",
         low: 70_000.0,
-        high: 400_000.0,
+        high: 450_000.0,
         scale: Scale::Log,
-        source: "flash that is not offered to the host; decides write amplification",
+        source: "flash that holds no data of the host; decides write amplification",
         from: Start::Drive,
     },
     Parameter {
         key: "device.buffer.size",
         unit: "bytes",
-        low: 1_048_576.0,
-        high: 268_435_456.0,
+        low: 262_144.0,
+        high: 67_108_864.0,
         scale: Scale::Log,
         source: "writes that the drive takes before flash must follow",
+        from: Start::Drive,
+    },
+    Parameter {
+        key: "device.pacing.most",
+        unit: "1",
+        low: 5_000.0,
+        high: 3_000_000.0,
+        scale: Scale::Log,
+        source: "writes of 4 KiB per second that the controller admits at the most",
+        from: Start::SustainedWrites,
+    },
+    Parameter {
+        key: "device.pacing.burst",
+        unit: "1",
+        low: 1.0,
+        high: 256.0,
+        scale: Scale::Log,
+        source: "writes that it admits at once",
         from: Start::Drive,
     },
 ];
@@ -169,16 +243,23 @@ impl Parameter {
             Start::IdleRead { percentile, less_us } => at(|row| &row.reads, percentile, less_us),
             Start::IdleWrite { percentile, less_us } => at(|row| &row.writes, percentile, less_us),
             Start::Outstanding => {
-                let is_saturated = |row: &&MeasuredRow| rate(row).is_some() && row.is_saturated();
-                let row = rows.iter().filter(is_saturated).max_by_key(|row| rate(row))?;
+                let row = saturated(rows)?;
                 Some(row.writes_per_s? * row.writes[0]? / 1e6)
             }
+            Start::SustainedWrites => saturated(rows)?.writes_per_s,
             Start::SequentialWrite => {
-                let bytes = f64::from(device.geometry.plane_count()) * device.geometry.page_bytes as f64;
+                let pages = device.geometry.plane_count() * device.pages_per_program();
+                let bytes = f64::from(pages) * device.geometry.page_bytes as f64;
                 Some(bytes / (sheet?.sequential_write_mb_s? * 1e6) * 1e9)
             }
         }
     }
+}
+
+/// The saturated row of the highest rate.
+pub(super) fn saturated(rows: &[MeasuredRow]) -> Option<&MeasuredRow> {
+    let is_saturated = |row: &&MeasuredRow| rate(row).is_some() && row.is_saturated();
+    rows.iter().filter(is_saturated).max_by_key(|row| rate(row))
 }
 
 /// The offered rate of a row of random writes.
@@ -197,7 +278,7 @@ mod tests {
 
     #[test]
     fn every_parameter_is_a_key_and_its_bounds_are_in_order() {
-        let mut scenario = crate::Scenario::default();
+        let mut scenario = crate::Scenario { device: Preset::Pm9a3.config(), ..crate::Scenario::default() };
         for parameter in PARAMETERS {
             assert!(keys::get(&mut scenario, parameter.key).is_ok(), "{}", parameter.key);
             assert!(parameter.low < parameter.high, "{}", parameter.key);
@@ -216,10 +297,10 @@ mod tests {
                     x,200000,5700,80000,1000000,900,900,900,900,900,900,900,4000,4000,4000,4000,4000,4000,4000\n\
                     x,10000,5050,9950,1000000,60,70,80,90,100,110,120,10,11,12,13,14,15,16\n";
         let rows = crate::drives::rows::measured(text).expect("good rows");
-        let device = Preset::TlcNvme.config();
+        let device = Preset::Pm9a3.config();
         let first = |key: &str| PARAMETERS.iter().find(|parameter| parameter.key == key).expect("a key");
-        assert_eq!(first("device.timing.read").read_off(&rows, None, &device), Some(45_000.0));
-        assert_eq!(first("device.queue.firmware").read_off(&rows, None, &device), Some(2_000.0));
+        assert_eq!(first("device.timing.read[1]").read_off(&rows, None, &device), Some(44_000.0));
+        assert_eq!(first("device.queue.firmware").read_off(&rows, None, &device), Some(1_000.0));
         assert_eq!(first("device.timing.program").read_off(&rows, None, &device), None);
         let sheet = DataSheet {
             drive: "x".into(),
@@ -229,10 +310,10 @@ mod tests {
             random_read_iops: None,
             random_write_iops: None,
         };
-        // 512 planes of 4 KiB.
+        // 16 dies of 24 pages of 4 KiB.
         let program = first("device.timing.program").read_off(&rows, Some(&sheet), &device);
-        assert!(program.is_some_and(|program| (program - 1e6).abs() < 1.0), "{program:?}");
-        let outstanding = Parameter { from: Start::Outstanding, ..*first("device.timing.read") };
-        assert_eq!(outstanding.read_off(&rows, None, &device), Some(320.0));
+        assert!(program.is_some_and(|program| (program - 0.75e6).abs() < 1.0), "{program:?}");
+        assert_eq!(first("device.queue.commands").read_off(&rows, None, &device), Some(320.0));
+        assert_eq!(first("device.pacing.most").read_off(&rows, None, &device), Some(80_000.0));
     }
 }

@@ -1,0 +1,119 @@
+//! What a drive's rows show before anything is fitted: which of a few structures it has.
+
+use super::parameter::saturated;
+use crate::drives::rows::DataSheet;
+use crate::drives::{MeasuredRow, PERCENTILES};
+use tailcut_base::Nanos;
+use tailcut_ssd::config::SsdConfig;
+use tailcut_ssd::controller::pacing::{PacingConfig, PacingMode};
+use tailcut_ssd::controller::submission::QueueArbitration;
+use tailcut_ssd::presets::calibrated;
+
+/// Bytes of data per second on four lanes of PCIe 4.0 and 5.0.
+const LINKS: [u64; 2] = [calibrated::PCIE_4, calibrated::PCIE_5];
+
+/// The drive that a fit starts from: the structure as `rows` show it, dies, spare space and link as the data
+/// sheet has them.
+pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
+    let mut device = match sheet {
+        Some(sheet) => {
+            // More than eight GB/s do not fit through four lanes of PCIe 4.0.
+            let is_fast = sheet.sequential_read_mb_s.is_some_and(|rate| rate > 8000.0);
+            calibrated::of_capacity((sheet.capacity_gb * 1e9) as u64, LINKS[usize::from(is_fast)])
+        }
+        None => calibrated::pm9a3(),
+    };
+    let mut findings = Vec::new();
+    if sheet.is_none() {
+        findings.push("no data sheet: capacity, dies and link are those of pm9a3-960".to_string());
+    }
+    let Some(row) = saturated(rows) else {
+        findings.push(
+            "no saturated row: one queue per thread in turn and an even pace are assumed, and nothing shows what \
+             the drive sustains"
+                .to_string(),
+        );
+        return Structure { device, findings };
+    };
+    let at = |of: &[Option<f64>; PERCENTILES.len()], name: &str| {
+        of[PERCENTILES.iter().position(|percentile| percentile.name == name)?]
+    };
+    if let (Some(read), Some(write)) = (at(&row.reads, "50p"), at(&row.writes, "50p"))
+        && read > READS_AS_SLOW * write
+    {
+        device.queue.arbitration = QueueArbitration::Fifo;
+        if let Some(rate) = row.writes_per_s {
+            // What writes wait for beside what reads wait for, they wait for in the controller.
+            device.queue.commands = ((write - read).max(50.0) * rate / 1e6) as u32;
+        }
+        findings.push(format!(
+            "saturated, reads wait nearly as long as writes ({read:.0} and {write:.0} us at p50): one queue"
+        ));
+    } else {
+        findings.push("saturated, reads overtake writes: a queue per thread, fetched in turn".to_string());
+    }
+    if let (Some(middle), Some(high)) = (at(&row.writes, "50p"), at(&row.writes, "90p"))
+        && high > SPREAD * middle
+    {
+        let most = row.writes_per_s.unwrap_or(1e6) as u32;
+        device.pacing = PacingConfig {
+            mode: PacingMode::Window,
+            most,
+            least: most,
+            window: Nanos((high * 1000.0 / 0.9) as u64),
+            ..PacingConfig::NONE
+        };
+        findings.push(format!(
+            "saturated, writes wait anything up to {high:.0} us (p90): admitted until the share of a window is used up"
+        ));
+    } else {
+        findings.push("saturated, writes wait about equally long: admitted evenly".to_string());
+    }
+    Structure { device, findings }
+}
+
+/// Reads that wait for this share of what writes wait for are behind them in one queue.
+const READS_AS_SLOW: f64 = 0.7;
+
+/// Writes that are spread evenly over a window have a p90 of 1.8 times their p50; twice 0.8 tells that from noise.
+const SPREAD: f64 = 1.6;
+
+/// A drive to start from.
+#[derive(Clone, Debug)]
+pub struct Structure {
+    /// The drive.
+    pub device: SsdConfig,
+    /// What decided its structure, in sentences without a period.
+    pub findings: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drives::rows::measured;
+
+    fn of(reads: [u32; 2], writes: [u32; 2]) -> SsdConfig {
+        let seven = |[p50, p90]: [u32; 2]| format!("{p50},{p90},{p90},{p90},{p90},{p90},{p90}");
+        let idle = seven([50, 60]);
+        let text = format!(
+            "drive,offered,reads_per_s,writes_per_s,measured_reads,r_50p,r_90p,r_95p,r_99p,r_99p5,r_99p9,r_99p99,w_50p,w_90p,w_95p,w_99p,w_99p5,w_99p9,w_99p99\n\
+             x,200000,5700,80000,1000000,{},{}\n\
+             x,10000,5050,9950,1000000,{idle},{idle}\n",
+            seven(reads),
+            seven(writes)
+        );
+        structure(&measured(&text).expect("good rows"), None).device
+    }
+
+    #[test]
+    fn the_saturated_row_shows_queues_and_pace() {
+        let device = of([900, 1800], [3400, 3700]);
+        assert_eq!(device.queue.arbitration, QueueArbitration::RoundRobin);
+        assert_eq!(device.pacing.mode, PacingMode::Even);
+        let device = of([4800, 5800], [5280, 6670]);
+        assert_eq!((device.queue.arbitration, device.queue.commands), (QueueArbitration::Fifo, 38));
+        let device = of([250, 550], [2826, 5862]);
+        assert_eq!(device.pacing.mode, PacingMode::Window);
+        assert!(device.pacing.window > Nanos::millis(6));
+    }
+}
