@@ -52,7 +52,7 @@ pub struct PreemptConfig {
     pub safe_point: Nanos,
     /// The least time that an operation runs between two suspensions.
     pub progress: Nanos,
-    /// Programs are suspended even while writes wait for room in the buffer.
+    /// Programs are suspended even while the buffer is full.
     pub under_backlog: bool,
     /// How often the same data, or block, may be reset.
     pub resets: u32,
@@ -103,7 +103,7 @@ impl Configure for PreemptConfig {
         );
         visit.flag(
             "under_backlog",
-            "Programs are suspended even while writes wait for room in the buffer.",
+            "Programs are suspended even while the buffer is full.",
             &mut self.under_backlog,
         );
         count_u32(
@@ -281,7 +281,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// True while writes to the set of a LUN wait for room in the buffer.
+    /// True while the buffer has no room for another write to the set of a LUN.
     fn has_backlog(&self, lun: LunId) -> bool {
         self.buffer.is_full(self.sets.of_lun(lun))
     }

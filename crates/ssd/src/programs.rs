@@ -257,7 +257,7 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn release_entry(&mut self, now: Time, entry: EntryId) {
         let set = self.buffer.set_of(entry);
         self.buffer.release(entry);
-        if self.buffer.is_full(set) {
+        if self.buffer.has_waiting(set) {
             self.admit_to(now, set);
         }
     }

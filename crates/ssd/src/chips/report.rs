@@ -1,4 +1,4 @@
-//! What a probe is told of a transaction that has ended.
+//! Reports finished transactions to the probe.
 
 use crate::flash::LunId;
 use crate::preemption::Handling;

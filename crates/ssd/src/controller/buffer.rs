@@ -390,10 +390,16 @@ impl Buffer {
         self.entries[id].epoch
     }
 
-    /// True while writes to a set wait for room.
+    /// True while writes to a set wait to come in.
+    #[inline]
+    pub fn has_waiting(&self, set: SetId) -> bool {
+        !self.share(set).line.is_empty()
+    }
+
+    /// True while a set has no room for another page.
     #[inline]
     pub fn is_full(&self, set: SetId) -> bool {
-        !self.share(set).line.is_empty()
+        self.share(set).used >= self.capacity
     }
 
     /// True while a flush of a set waits.

@@ -171,7 +171,7 @@ impl Transaction {
         self.pages
     }
 
-    /// Adds a memory request, of which so many pages cross the bus.
+    /// Adds a memory request that moves `pages` pages over the bus.
     #[inline]
     pub fn push(&mut self, request: RequestId, pages: u8) {
         self.members[usize::from(self.count)] = request;

@@ -9,8 +9,8 @@ use crate::superblock::Frontier;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
 
-/// How finely the law of valid pages divides a superblock: it is worked out for blocks of so many pages,
-/// because it depends on shares and not on the number of pages once that is large.
+/// Pages per superblock for which the law of valid pages is computed. The law depends on shares, not on the
+/// number of pages once that is large.
 const QUANTA: u32 = 256;
 
 /// What is put into one superblock.

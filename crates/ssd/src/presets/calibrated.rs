@@ -10,7 +10,7 @@
 //! (512 Gb) as the least number that holds the capacity, two planes of 16 KiB pages of three bits per cell
 //! under a map of 4 KiB (24 pages a program), 384 word lines per block, so 36 MiB of each die per superblock.
 //! What is programmed at once and how long it takes cannot be told apart by rates: a program time that is
-//! fitted stands for the die's bandwidth. *Read off the rows*: the commands that the controller works on, from
+//! fitted represents the die's bandwidth. *Read off the rows*: the commands that the controller works on, from
 //! writes per second × their median latency when saturated (Little's law), and from which queue it takes the
 //! next. *Fitted*: everything in [`Fitted`].
 //!

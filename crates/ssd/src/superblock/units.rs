@@ -37,7 +37,7 @@ impl<P: Probe> Ssd<P> {
         self.program_staged(now);
     }
 
-    /// Programs what is staged, as far as it fills units; the rest, too, where somebody waits for it.
+    /// Programs staged pages in whole units, and a partial unit when a command waits for it.
     pub(super) fn program_staged(&mut self, now: Time) {
         loop {
             let superblocks = self.superblocks();

@@ -190,8 +190,8 @@ pub struct Ftl {
     blocks: IdVec<BlockId, Block>,
     planes: IdVec<PlaneId, Plane>,
     closed: ClosedBlocks,
-    /// Valid pages of each superblock, on a drive that collects by superblock; empty on others. Its closed
-    /// superblocks stand in `closed` as the blocks of plane 0.
+    /// Valid pages of each superblock on a drive that collects by superblock; empty on others. `closed` has
+    /// closed superblocks as blocks of plane 0.
     superblock_valid: IdVec<SuperblockId, u32>,
     allocator: Allocator,
     sets: Sets,
