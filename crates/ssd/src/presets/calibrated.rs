@@ -45,11 +45,24 @@ const PROGRAM: u32 = 24;
 /// Pages of the map in a block of a die.
 const PAGES: u32 = 384 * PROGRAM;
 
-/// Bytes of data per second on four lanes of PCIe 4.0.
-pub const PCIE_4: u64 = products::PCIE_4;
+/// Four lanes of PCI Express.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pcie {
+    /// Generation 4.
+    Four,
+    /// Generation 5, which is twice as fast.
+    Five,
+}
 
-/// Bytes of data per second on four lanes of PCIe 5.0: twice those of PCIe 4.0.
-pub const PCIE_5: u64 = 2 * PCIE_4;
+impl Pcie {
+    /// Bytes of data per second.
+    fn rate(self) -> u64 {
+        match self {
+            Pcie::Four => products::PCIE_4,
+            Pcie::Five => 2 * products::PCIE_4,
+        }
+    }
+}
 
 /// What was fitted, times in nanoseconds.
 struct Fitted {
@@ -73,16 +86,16 @@ struct Fitted {
 
 /// A drive for data centres of today before anything is fitted: TLC flash of 512 Gb dies that maps by
 /// superblock, with the least number of dies, a power of two, that holds `capacity` bytes for the host, at an
-/// eighth of its size. `link` is in bytes per second. Everything that a data sheet does not have is that of
+/// eighth of its size. Everything that a data sheet does not have is that of
 /// `pm9a3-960`.
-pub fn of_capacity(capacity: u64, link: u64) -> SsdConfig {
+pub fn of_capacity(capacity: u64, link: Pcie) -> SsdConfig {
     let dies = capacity.div_ceil(DIE).next_power_of_two().clamp(8, 1024) as u32;
     let channels = if dies > 32 { 16 } else { 8 };
     let raw = DIE * u64::from(dies);
     let spare = 1_000_000 - (u128::from(capacity.min(raw)) * 1_000_000 / u128::from(raw)) as u32;
     let mut whole = whole(&pm9a3_fit());
     (whole.geometry.channels, whole.geometry.chips) = (channels, dies / channels);
-    whole.link.rate = link;
+    whole.link.rate = link.rate();
     // A drive needs some spare space, whatever a data sheet says of its capacity.
     whole.ftl.spare = spare.clamp(60_000, SPARE_MOST);
     whole.at_scale(SCALE)
@@ -157,8 +170,8 @@ fn whole(fitted: &Fitted) -> SsdConfig {
 }
 
 /// Pages come in evenly at a constant rate.
-const fn constant(most: u32, burst: u32) -> PacingConfig {
-    PacingConfig { mode: PacingMode::Even, most, least: most, burst, ..PacingConfig::NONE }
+const fn constant(most: u32) -> PacingConfig {
+    PacingConfig { mode: PacingMode::Even, most, least: most, ..PacingConfig::NONE }
 }
 
 /// Samsung PM9A3, 960 GB.
@@ -179,7 +192,7 @@ fn pm9a3_fit() -> Fitted {
         spare: 131_800,
         buffer_kib: 846,
         commands: 229,
-        pacing: constant(77_500, 4),
+        pacing: PacingConfig { burst: 4, ..constant(77_500) },
     }
 }
 
@@ -190,7 +203,7 @@ pub fn pe8110() -> SsdConfig {
         program: 780_000,
         buffer_kib: 1024,
         commands: 45,
-        pacing: constant(80_500, 12),
+        pacing: PacingConfig { burst: 12, ..constant(80_500) },
         ..pm9a3_fit()
     });
     drive.preset = Preset::Pe8110;
@@ -206,7 +219,7 @@ pub fn p5520() -> SsdConfig {
         program: 900_000,
         buffer_kib: 2048,
         commands: 255,
-        pacing: constant(121_000, 2),
+        pacing: PacingConfig { burst: 2, ..constant(121_000) },
         ..pm9a3_fit()
     });
     drive.preset = Preset::P5520;
@@ -222,7 +235,7 @@ pub fn micron_7450_pro() -> SsdConfig {
         program: 600_000,
         buffer_kib: 4096,
         commands: 387,
-        pacing: constant(68_000, 8),
+        pacing: PacingConfig { burst: 8, ..constant(68_000) },
         ..pm9a3_fit()
     });
     SsdConfig { preset: Preset::Micron7450Pro, ..drive }.at_scale(SCALE)
@@ -237,7 +250,7 @@ pub fn micron_7450_max() -> SsdConfig {
         buffer_kib: 4096,
         spare: 272_000,
         commands: 387,
-        pacing: constant(117_300, 8),
+        pacing: PacingConfig { burst: 8, ..constant(117_300) },
         ..pm9a3_fit()
     });
     SsdConfig { preset: Preset::Micron7450Max, ..drive }.at_scale(SCALE)
@@ -263,7 +276,7 @@ pub fn cm7_r() -> SsdConfig {
     });
     drive.preset = Preset::Cm7R;
     (drive.geometry.channels, drive.geometry.chips) = (16, 4);
-    drive.link.rate = PCIE_5;
+    drive.link.rate = Pcie::Five.rate();
     drive.at_scale(SCALE)
 }
 
@@ -274,7 +287,7 @@ mod tests {
     #[test]
     fn a_data_sheet_decides_dies_and_spare_space() {
         for (capacity, dies) in [(960_197_124_096, 16), (1_920_383_410_176, 32), (30_725_000_000_000, 512)] {
-            let drive = of_capacity(capacity, products::PCIE_4);
+            let drive = of_capacity(capacity, Pcie::Four);
             assert_eq!(drive.geometry.luns(), dies, "{capacity}");
             assert_eq!(drive.check_superblocks(), Ok(()));
             assert_eq!(drive.check_space(), Ok(()));

@@ -7,10 +7,7 @@ use tailcut_base::Nanos;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::controller::pacing::{PacingConfig, PacingMode};
 use tailcut_ssd::controller::submission::QueueArbitration;
-use tailcut_ssd::presets::calibrated;
-
-/// Bytes of data per second on four lanes of PCIe 4.0 and 5.0.
-const LINKS: [u64; 2] = [calibrated::PCIE_4, calibrated::PCIE_5];
+use tailcut_ssd::presets::calibrated::{self, Pcie};
 
 /// The drive that a fit starts from: the structure as `rows` show it, dies, spare space and link as the data
 /// sheet has them.
@@ -19,7 +16,8 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
         Some(sheet) => {
             // More than eight GB/s do not fit through four lanes of PCIe 4.0.
             let is_fast = sheet.sequential_read_mb_s.is_some_and(|rate| rate > 8000.0);
-            calibrated::of_capacity((sheet.capacity_gb * 1e9) as u64, LINKS[usize::from(is_fast)])
+            let link = if is_fast { Pcie::Five } else { Pcie::Four };
+            calibrated::of_capacity((sheet.capacity_gb * 1e9) as u64, link)
         }
         None => calibrated::pm9a3(),
     };
