@@ -29,8 +29,11 @@ struct MakeUp {
     requests: u64,
     /// Its latency.
     latency_ns: u64,
-    /// How many requests of about that latency are described, and what they waited for.
+    /// How many requests of about that latency are described, bounds of their latencies, and what they waited
+    /// for. Where few are close to it, the bounds are far from it.
     around: u64,
+    around_from_ns: u64,
+    around_to_ns: u64,
     around_waits: Vec<Wait>,
     /// All slower ones.
     slower: Tail,
@@ -59,7 +62,7 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     }
     let latencies = kept.latencies(selection)?;
     let latency = latencies.percentile(arguments.percentile);
-    let (around, shares) = attribution.around(latency, AROUND);
+    let around = attribution.around(latency, AROUND);
     let slower = 1.0 - arguments.percentile / 100.0;
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
@@ -72,8 +75,10 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         percentile: arguments.percentile,
         requests: attribution.count(),
         latency_ns: latency.0,
-        around,
-        around_waits: Wait::list(&shares),
+        around: around.count,
+        around_from_ns: around.from.0,
+        around_to_ns: around.to.0,
+        around_waits: Wait::list(&around.shares),
         slower: tail,
         in_drive,
         slowest: slowest.iter().map(|slow| slow.number).collect(),
@@ -114,8 +119,13 @@ fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64, selecti
         show_time(make_up.latency_ns as f64),
         show_time(bare_ns)
     );
-    text +=
-        &heading(&format!("around {} %: {} requests", make_up.percentile, show_count(make_up.around as f64)));
+    text += &heading(&format!(
+        "around {} %: {} requests between {} and {}",
+        make_up.percentile,
+        show_count(make_up.around as f64),
+        show_time(make_up.around_from_ns as f64),
+        show_time(make_up.around_to_ns as f64)
+    ));
     text += &waits::bars(&make_up.around_waits, width, tone);
     let tail = &make_up.slower;
     let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();

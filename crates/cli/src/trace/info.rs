@@ -49,7 +49,9 @@ fn describe(info: &Info, tone: ColorMode) -> String {
         info.disks.len(),
         show_bytes(info.span_bytes as f64)
     );
-    for (count, what) in [(info.bad_lines, "bad lines skipped"), (info.backwards, "requests out of order")] {
+    let out_of_order = "requests out of order in time: each counts at the latest time before it, so that rates come out too \
+                        bursty; sort the trace by time";
+    for (count, what) in [(info.bad_lines, "bad lines skipped"), (info.backwards, out_of_order)] {
         if count > 0 {
             text += &format!("{count} {what}\n");
         }

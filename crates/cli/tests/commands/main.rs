@@ -19,4 +19,5 @@ mod report;
 mod sizing;
 mod studies;
 mod torture;
+mod without_effect;
 mod workload_input;

@@ -298,6 +298,20 @@ fn the_classes_of_a_workload_are_those_of_its_trace() {
 }
 
 #[test]
+fn a_trace_out_of_order_in_time_is_told_with_its_effect_and_the_remedy() {
+    let place = Place::new();
+    let line = |time: u64, block: u64| format!("{time},db1,0,Read,{},4096,0\n", block * 4096);
+    let trace: String =
+        [10_000u64, 50_000, 30_000, 40_000, 60_000].iter().zip(0..).map(|(&t, b)| line(t, b)).collect();
+    place.put("t.csv", trace.as_bytes());
+    let text = place.text(&["trace", "info", "t.csv"]);
+    let told = "2 requests out of order in time: each counts at the latest time before it";
+    assert!(text.contains(told) && text.contains("sort the trace by time"), "{text}");
+    let sorted = json(&place.text(&["trace", "info", "t.csv", "--json"]));
+    assert_eq!(sorted["rates"]["between"]["max_ns"], 4_000_000, "from 1 ms to 5 ms, and the others at 5 ms");
+}
+
+#[test]
 fn what_has_no_effect_with_a_trace_is_said() {
     let place = Place::new();
     place.put("t.csv", msr().as_bytes());

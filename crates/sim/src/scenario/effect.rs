@@ -5,10 +5,18 @@
 
 use super::{ReplayTiming, Scenario};
 use crate::workload::SyntheticConfig;
+use crate::workload::address_config::{AddressConfig, Distribution};
 use crate::workload::config::{ArrivalKind, PaceKind};
 use crate::workload::datacenter::Workload;
-use tailcut_ssd::config::Classes;
+use crate::world::Limits;
+use tailcut_base::Nanos;
+
+use tailcut_base::steady::ROUNDS;
+use tailcut_host::array::ReadPolicy;
+use tailcut_ssd::config::{ChipPolicy, Classes, SsdConfig};
+use tailcut_ssd::controller::commit::CommitPolicy;
 use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::controller::ftl::closed::VictimPolicy;
 use tailcut_ssd::preemption::Handling;
 
 /// Keys without effect.
@@ -64,6 +72,13 @@ impl Scenario {
         }
         self.add_idle_preemption(&mut found);
         self.add_idle_parts_of_the_drive(&mut found);
+        add_idle_scheduling(&mut found, &self.device);
+        if !self.asks_to_fail_fast() {
+            let because = "no read asks to fail rather than wait: set array.reads = \"fail-fast\" and array.drives, with a \
+                           layout other than raid0, log-raid0 or swan0";
+            add(&mut found, "device.schedule", &["fail_fast"], because);
+        }
+        self.add_idle_judgement(&mut found);
         found
     }
 
@@ -137,6 +152,13 @@ impl Scenario {
             if !drive.wear.levelling {
                 add(found, "device.wear", &["spread"], "device.wear.levelling is false");
             }
+            let victim = drive.gc.victim;
+            // Policies that a user adds may have a use for it.
+            use VictimPolicy::{CostBenefit, Fifo, Greedy, Random};
+            if matches!(victim, Greedy | CostBenefit | Fifo | Random) {
+                let because = format!("device.gc.victim is \"{victim}\": set it to \"d-choices\"");
+                add(found, "device.gc", &["choices"], &because);
+            }
         }
         if drive.buffer.size == 0 {
             let because = "there is no write-back buffer (device.buffer.size)";
@@ -150,8 +172,54 @@ impl Scenario {
         }
     }
 
+    /// True if reads ask a drive to fail rather than wait: those of an array that can do without the drive.
+    fn asks_to_fail_fast(&self) -> bool {
+        let array = &self.array;
+        array.drives > 0 && array.reads == ReadPolicy::FailFast && array.layout.is_redundant()
+    }
+
+    /// The end at steady state, of a run that is over before it could be judged.
+    fn add_idle_judgement(&self, found: &mut Vec<Ineffective>) {
+        let Limits { duration, round, .. } = self.run;
+        let judged = round * ROUNDS as u64;
+        // Steady state shows with the first request after the last of the rounds.
+        if duration > Nanos::ZERO && duration <= judged {
+            let because = format!(
+                "the run ends after {duration} (run.duration), and {ROUNDS} rounds of {round} (run.round) are judged: \
+                 raise run.duration above {judged}, or shorten run.round"
+            );
+            add(found, "run", &["until_steady"], &because);
+        }
+    }
+
+    /// The times of a suspension or reset that never happens, because that is not done to the operation.
+    fn add_idle_preemption_times(&self, found: &mut Vec<Ineffective>) {
+        let preempt = &self.device.preempt;
+        let times = [
+            ("program", preempt.program, ["program_suspend", "program_resume"], "program_reset"),
+            ("erase", preempt.erase, ["erase_suspend", "erase_resume"], "erase_reset"),
+        ];
+        for (operation, handling, suspension, reset) in times {
+            if handling == Handling::None {
+                let because =
+                    format!("device.preempt.{operation} is \"none\": set it to \"suspend\" or \"reset\"");
+                add(found, TIMING, &suspension, &because);
+            } else if preempt.suspensions == 0 {
+                let because = "device.preempt.suspensions is 0: raise it";
+                add(found, TIMING, &suspension, because);
+            }
+            if handling != Handling::Reset {
+                let because = format!("device.preempt.{operation} is \"{handling}\": set it to \"reset\"");
+                add(found, TIMING, &[reset], &because);
+            } else if preempt.resets == 0 {
+                add(found, TIMING, &[reset], "device.preempt.resets is 0: raise it");
+            }
+        }
+    }
+
     /// Keys of preemption that no read makes use of.
     fn add_idle_preemption(&self, found: &mut Vec<Ineffective>) {
+        self.add_idle_preemption_times(found);
         let preempt = &self.device.preempt;
         let path = "device.preempt";
         if !preempt.is_on() {
@@ -177,13 +245,13 @@ impl Scenario {
             );
             let keys = &["program", "erase", "suspensions", "resets", "wear_budget", "when_quicker"];
             add(found, path, keys, &because);
+            let times = &["program_suspend", "program_resume", "erase_suspend", "erase_resume"];
+            add(found, TIMING, times, &because);
+            add(found, TIMING, RESETS, &because);
         } else if class == 2 {
-            add(
-                found,
-                path,
-                &["resets", "wear_budget"],
-                &format!("only reads of class 1 reset ({key} is 2)"),
-            );
+            let because = format!("only reads of class 1 reset ({key} is 2)");
+            add(found, path, &["resets", "wear_budget"], &because);
+            add(found, TIMING, RESETS, &because);
         }
     }
 
@@ -206,6 +274,80 @@ impl Scenario {
     }
 }
 
+/// The section of the times of cells and bus.
+const TIMING: &str = "device.timing";
+/// The times of resets.
+const RESETS: &[&str] = &["program_reset", "erase_reset"];
+
+/// Keys of scheduling that the schedulers, or the dies, leave without effect.
+fn add_idle_scheduling(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
+    let (path, schedule, geometry) = ("device.schedule", &drive.schedule, &drive.geometry);
+    let commit = schedule.commit;
+    let lays_out = !matches!(commit, CommitPolicy::Vas | CommitPolicy::Pas | CommitPolicy::Sos);
+    if !lays_out || commit == CommitPolicy::Rios {
+        let because = format!("device.schedule.commit is \"{commit}\": set it to \"faro\" or \"sprinkler\"");
+        add(found, path, &["passes"], &because);
+    }
+    if !lays_out {
+        let because =
+            format!("device.schedule.commit is \"{commit}\": set it to \"faro\", \"rios\" or \"sprinkler\"");
+        add(found, path, &["readdressing"], &because);
+    }
+    if schedule.chip == ChipPolicy::Fifo {
+        let because = "device.schedule.chip is \"fifo\": set it to \"reads-first\"";
+        add(found, path, &["write_patience"], because);
+    }
+    if geometry.dies_per_lun() == 1 {
+        let because = match geometry.dies {
+            1 => "a chip has one die: raise device.geometry.dies",
+            _ => "each die has a ready/busy line of its own: set device.geometry.ready_busy = \"chip\"",
+        };
+        add(found, path, &["die_interleaving", "match_cell_times"], because);
+    } else if !schedule.die_interleaving {
+        let because = "dies share no transaction: set device.schedule.die_interleaving = true";
+        add(found, path, &["match_cell_times"], because);
+    } else if drive.timing.program.windows(2).all(|pair| pair[0] == pair[1]) {
+        let because =
+            "all pages take equally long to program: set device.timing.program to a time for each page type";
+        add(found, path, &["match_cell_times"], because);
+    }
+}
+
+/// Keys of `section` that its distribution does not use.
+fn add_idle_addresses(found: &mut Vec<Ineffective>, section: &str, addresses: &AddressConfig) {
+    use Distribution::{HotCold, Normal, Pareto, Zipf, ZipfianYcsb, Zoned};
+    let users: [(&[&str], &[Distribution]); 6] = [
+        (&["theta"], &[Zipf, ZipfianYcsb]),
+        (&["h"], &[Pareto]),
+        (&["deviation", "centre"], &[Normal]),
+        (&["hot_space", "hot_access"], &[HotCold]),
+        (&["zones"], &[Zoned]),
+        (&["scatter"], &[Zipf, ZipfianYcsb, Pareto]),
+    ];
+    let chosen = addresses.distribution;
+    for (keys, users) in users.iter().filter(|(_, users)| !users.contains(&chosen)) {
+        let names: Vec<String> = users.iter().map(|user| format!("\"{user}\"")).collect();
+        let because = format!("{section}.distribution is \"{chosen}\": set it to {}", names.join(" or "));
+        add(found, section, keys, &because);
+    }
+}
+
+/// Where reads or writes go that a synthetic source does not issue.
+fn add_idle_places(found: &mut Vec<Ineffective>, path: &str, source: &SyntheticConfig) {
+    let (reads, writes) = (format!("{path}.addresses"), format!("{path}.write_addresses"));
+    let mut idle = |path: String, because: String| {
+        found.push(Ineffective { path, except: &[], because, weight: Weight::Doubtful });
+    };
+    if source.read >= 1_000_000 {
+        idle(writes.clone(), format!("there are no writes or trims: lower {path}.read"));
+    }
+    if source.read == 0 && source.write_addresses.distribution != Distribution::Same {
+        idle(reads.clone(), format!("there are no reads: raise {path}.read"));
+    }
+    add_idle_addresses(found, &reads, &source.addresses);
+    add_idle_addresses(found, &writes, &source.write_addresses);
+}
+
 /// Keys of a synthetic source that others of its keys leave without effect.
 fn add_idle_keys(found: &mut Vec<Ineffective>, path: &str, source: &SyntheticConfig) {
     let has_writes = source.read.saturating_add(source.trim) < 1_000_000;
@@ -225,6 +367,7 @@ fn add_idle_keys(found: &mut Vec<Ineffective>, path: &str, source: &SyntheticCon
             }
         }
     }
+    add_idle_places(found, path, source);
     if source.read == 0 {
         add(found, path, &["read_size", "read_class"], &format!("there are no reads ({path}.read)"));
     }
@@ -252,6 +395,9 @@ fn add(found: &mut Vec<Ineffective>, section: &str, keys: &[&str], because: &str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailcut_base::config::Choice;
+    use tailcut_host::array::LayoutKind;
+    use tailcut_ssd::flash::geometry::ReadyBusy;
 
     fn because(scenario: &Scenario, path: &str) -> Option<String> {
         scenario.ineffective().into_iter().find(|keys| keys.covers(path)).map(|keys| keys.because)
@@ -300,5 +446,158 @@ mod tests {
         assert!(why(&scenario).is_some_and(|why| why.contains("lsm.compaction_read_class")));
         scenario.device.schedule.classes = Classes::Equal;
         assert_eq!(why(&scenario), None);
+    }
+
+    #[test]
+    fn parameters_of_a_distribution_have_no_effect_on_others() {
+        let mut scenario = Scenario::default();
+        let why = |scenario: &Scenario, key: &str| because(scenario, key).unwrap_or_default();
+        for key in ["theta", "h", "deviation", "centre", "hot_space", "hot_access", "zones", "scatter"] {
+            let path = format!("workload.addresses.{key}");
+            let why = why(&scenario, &path);
+            assert!(
+                why.contains("workload.addresses.distribution is \"uniform\": set it to"),
+                "{path}: {why}"
+            );
+        }
+        let theta = "workload.write_addresses.theta";
+        assert!(why(&scenario, theta).contains("write_addresses.distribution is \"same\""));
+        scenario.workload.write_addresses.distribution = Distribution::Zipf;
+        assert_eq!(because(&scenario, theta), None);
+        scenario.workload.read = 1_000_000;
+        assert!(why(&scenario, theta).contains("lower workload.read"));
+        scenario.workload.addresses.distribution = Distribution::HotCold;
+        assert_eq!(because(&scenario, "workload.addresses.hot_space"), None);
+        assert!(why(&scenario, "workload.addresses.theta").contains("\"zipf\" or \"zipfian-ycsb\""));
+        scenario.workload.read = 0;
+        assert!(why(&scenario, "workload.addresses.hot_space").contains("raise workload.read"));
+        assert!(
+            because(&scenario, "beside.addresses.theta").is_some_and(|why| why.contains("beside.enabled"))
+        );
+    }
+
+    #[test]
+    fn a_sample_size_has_an_effect_on_d_choices_alone() {
+        let mut scenario = Scenario::default();
+        assert!(
+            because(&scenario, "device.gc.choices")
+                .is_some_and(|why| why.contains("set it to \"d-choices\""))
+        );
+        scenario.device.gc.victim = VictimPolicy::DChoices;
+        assert_eq!(because(&scenario, "device.gc.choices"), None);
+    }
+
+    #[test]
+    fn keys_of_scheduling_need_a_scheduler_that_uses_them() {
+        let mut scenario = Scenario::default();
+        for commit in CommitPolicy::all() {
+            scenario.device.schedule.commit = *commit;
+            let has = |key: &str| because(&scenario, &format!("device.schedule.{key}")).is_none();
+            let layout = ["faro", "rios", "sprinkler"].contains(&commit.name());
+            assert_eq!(has("readdressing"), layout, "{commit}");
+            assert_eq!(has("passes"), layout && *commit != CommitPolicy::Rios, "{commit}");
+        }
+        let patience = "device.schedule.write_patience";
+        scenario.device.schedule.chip = ChipPolicy::Fifo;
+        assert!(because(&scenario, patience).is_some_and(|why| why.contains("\"reads-first\"")));
+        scenario.device.schedule.chip = ChipPolicy::ReadsFirst;
+        assert_eq!(because(&scenario, patience), None);
+    }
+
+    #[test]
+    fn dies_share_transactions_behind_one_line_only() {
+        let mut scenario = Scenario::default();
+        let why = |scenario: &Scenario, key: &str| because(scenario, &format!("device.schedule.{key}"));
+        (scenario.device.geometry.dies, scenario.device.geometry.ready_busy) = (1, ReadyBusy::Chip);
+        for key in ["die_interleaving", "match_cell_times"] {
+            assert!(why(&scenario, key).is_some_and(|why| why.contains("raise device.geometry.dies")));
+        }
+        (scenario.device.geometry.dies, scenario.device.geometry.ready_busy) = (2, ReadyBusy::Die);
+        assert!(why(&scenario, "match_cell_times").is_some_and(|why| why.contains("ready_busy = \"chip\"")));
+        scenario.device.geometry.ready_busy = ReadyBusy::Chip;
+        assert_eq!(why(&scenario, "die_interleaving"), None);
+        scenario.device.timing.program = vec![Nanos::micros(500)];
+        assert!(why(&scenario, "match_cell_times").is_some_and(|why| why.contains("equally long")));
+        scenario.device.timing.program = vec![Nanos::micros(200), Nanos::micros(800)];
+        assert_eq!(why(&scenario, "match_cell_times"), None);
+        scenario.device.schedule.die_interleaving = false;
+        assert!(
+            why(&scenario, "match_cell_times").is_some_and(|why| why.contains("die_interleaving = true"))
+        );
+    }
+
+    #[test]
+    fn times_of_preemption_need_operations_that_are_preempted_like_that() {
+        let mut scenario = Scenario::default();
+        scenario.workload.read_class = 1;
+        let why = |scenario: &Scenario, key: &str| because(scenario, &format!("device.timing.{key}"));
+        let all = [
+            "program_suspend",
+            "program_resume",
+            "program_reset",
+            "erase_suspend",
+            "erase_resume",
+            "erase_reset",
+        ];
+        let effective = |scenario: &Scenario| -> Vec<&str> {
+            all.into_iter().filter(|key| why(scenario, key).is_none()).collect()
+        };
+        assert_eq!(effective(&scenario), [""; 0]);
+        assert!(
+            why(&scenario, "erase_suspend")
+                .is_some_and(|why| why.contains("device.preempt.erase is \"none\""))
+        );
+        scenario.device.preempt.program = Handling::Suspend;
+        assert_eq!(effective(&scenario), ["program_suspend", "program_resume"]);
+        scenario.device.preempt.erase = Handling::Reset;
+        assert_eq!(
+            effective(&scenario),
+            ["program_suspend", "program_resume", "erase_suspend", "erase_resume", "erase_reset"],
+            "what may not be reset again is suspended"
+        );
+        scenario.workload.read_class = 2;
+        assert_eq!(
+            effective(&scenario),
+            ["program_suspend", "program_resume", "erase_suspend", "erase_resume"]
+        );
+        (scenario.workload.read_class, scenario.device.preempt.suspensions) = (1, 0);
+        assert_eq!(effective(&scenario), ["erase_reset"]);
+        (scenario.device.preempt.suspensions, scenario.device.preempt.resets) = (1, 0);
+        assert!(why(&scenario, "erase_reset").is_some_and(|why| why.contains("device.preempt.resets is 0")));
+        scenario.workload.read_class = 3;
+        assert!(why(&scenario, "program_suspend").is_some_and(|why| why.contains("workload.read_class = 2")));
+    }
+
+    #[test]
+    fn failing_fast_needs_an_array_that_asks_for_it() {
+        let mut scenario = Scenario::default();
+        let why = |scenario: &Scenario| because(scenario, "device.schedule.fail_fast");
+        assert!(why(&scenario).is_some_and(|why| why.contains("array.reads = \"fail-fast\"")));
+        (scenario.array.drives, scenario.array.layout) = (4, LayoutKind::Raid5);
+        assert!(why(&scenario).is_some());
+        scenario.array.reads = ReadPolicy::FailFast;
+        assert_eq!(why(&scenario), None);
+        scenario.array.layout = LayoutKind::Raid0;
+        assert!(
+            why(&scenario).is_some_and(|why| why.contains("other than raid0")),
+            "nothing can be reconstructed"
+        );
+    }
+
+    #[test]
+    fn steady_state_is_judged_in_runs_of_more_than_five_rounds() {
+        let mut scenario = Scenario::default();
+        let why = |scenario: &Scenario| because(scenario, "run.until_steady");
+        assert_eq!(why(&scenario), None);
+        (scenario.run.duration, scenario.run.round) = (Nanos::secs(5), Nanos::secs(1));
+        assert!(
+            why(&scenario).is_some_and(|why| why.contains("run.duration above 5.00 s")),
+            "{:?}",
+            why(&scenario)
+        );
+        scenario.run.duration = Nanos::millis(5001);
+        assert_eq!(why(&scenario), None);
+        scenario.run.duration = Nanos::ZERO;
+        assert_eq!(why(&scenario), None, "a run without a limit");
     }
 }

@@ -27,6 +27,19 @@ pub struct Share {
     pub share: f64,
 }
 
+/// The requests around a latency.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Around {
+    /// How many.
+    pub count: u64,
+    /// Lower bound of their latencies, at most 1/32 below the shortest.
+    pub from: Nanos,
+    /// Upper bound of their latencies, at most 1/32 above the longest.
+    pub to: Nanos,
+    /// What they waited for.
+    pub shares: Vec<Share>,
+}
+
 /// Some of the requests, by rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
@@ -130,9 +143,9 @@ impl Attribution {
         part
     }
 
-    /// The waits of the requests around `latency`: those of its bucket, widened until it holds at least
-    /// `least` requests.
-    pub fn around(&self, latency: Nanos, least: u64) -> (u64, Vec<Share>) {
+    /// The requests around `latency`: those of its bucket, and of as many buckets on either side as it takes
+    /// for `least` requests, however much faster or slower these are.
+    pub fn around(&self, latency: Nanos, least: u64) -> Around {
         let row = row_of(latency);
         let (mut low, mut high) = (row, row + 1);
         let count = |low: usize, high: usize| self.counts[low..high].iter().sum::<u64>();
@@ -140,7 +153,15 @@ impl Attribution {
             low = low.saturating_sub(1);
             high = (high + 1).min(ROWS);
         }
-        (count(low, high), self.shares(low..high))
+        let mut occupied = (low..high).filter(|&row| self.counts[row] > 0);
+        let first = occupied.next().unwrap_or(row);
+        let last = occupied.next_back().unwrap_or(first);
+        Around {
+            count: count(low, high),
+            from: lowest_of(first),
+            to: lowest_of(last + 1),
+            shares: self.shares(low..high),
+        }
     }
 
     /// What all requests waited for.
@@ -242,8 +263,25 @@ mod tests {
         let part = attribution.slowest(1, 3_075_000);
         assert_eq!((part.count, part.shares()[0].cause), (1, Cause::ChipErase));
         assert_eq!(attribution.all()[0].cause, Cause::Cell);
-        let (count, shares) = attribution.around(Nanos(75_000), 10);
-        assert_eq!((count, shares.len()), (999, 1));
+        let around = attribution.around(Nanos(75_000), 10);
+        assert_eq!((around.count, around.shares.len()), (999, 1));
+        assert!(around.from <= Nanos(75_000) && Nanos(75_000) < around.to && around.to < Nanos(80_000));
+    }
+
+    #[test]
+    fn few_requests_around_a_latency_are_joined_by_others_and_the_range_shows_it() {
+        let mut attribution = Attribution::new();
+        for micros in [10, 1000, 1000, 5000, 100_000] {
+            let mut spans = Spans::new();
+            spans.add(Cause::Cell, Nanos::micros(micros));
+            attribution.record(spans.total(), &spans);
+        }
+        let around = attribution.around(Nanos::micros(5000), 1);
+        assert!(around.count == 1 && around.from > Nanos::micros(4800), "{around:?}");
+        let around = attribution.around(Nanos::micros(5000), 2);
+        assert_eq!(around.count, 3);
+        assert!(around.from > Nanos::micros(950) && around.from <= Nanos::micros(1000), "{around:?}");
+        assert!(around.to > Nanos::micros(5000) && around.to < Nanos::micros(5200), "{around:?}");
     }
 
     #[test]
