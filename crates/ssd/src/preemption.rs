@@ -52,7 +52,7 @@ pub struct PreemptConfig {
     pub safe_point: Nanos,
     /// The least time that an operation runs between two suspensions.
     pub progress: Nanos,
-    /// Programs are suspended even while the buffer is full.
+    /// Programs are suspended even while the buffer is full to seven eighths.
     pub under_backlog: bool,
     /// How often the same data, or block, may be reset.
     pub resets: u32,
@@ -103,7 +103,7 @@ impl Configure for PreemptConfig {
         );
         visit.flag(
             "under_backlog",
-            "Programs are suspended even while the buffer is full.",
+            "Programs are suspended even while the buffer is full to seven eighths.",
             &mut self.under_backlog,
         );
         count_u32(
@@ -281,9 +281,9 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// True while the buffer has no room for another write to the set of a LUN.
+    /// True while little room is left in the buffer for writes to the set of a LUN.
     fn has_backlog(&self, lun: LunId) -> bool {
-        self.buffer.is_full(self.sets.of_lun(lun))
+        self.buffer.is_nearly_full(self.sets.of_lun(lun))
     }
 
     /// Pages that resetting a transaction uses up: a whole block for an erase; for a program a word line,

@@ -40,7 +40,6 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("drive.toml.state.json", "the search while it is under way; removed with its end"),
         ],
         see_also: &["probe", "study run", "run"],
-        ..CommandHelp::NONE
     },
     CommandHelp {
         path: "pts",

@@ -3,6 +3,8 @@
 //! All rules are here. The command line compares their result with the keys that the user set, and reports
 //! those as an error or a warning ([`Weight`]).
 
+mod drive;
+
 use super::{ReplayTiming, Scenario};
 use crate::workload::SyntheticConfig;
 use crate::workload::address_config::{AddressConfig, Distribution};
@@ -13,10 +15,7 @@ use tailcut_base::Nanos;
 
 use tailcut_base::steady::ROUNDS;
 use tailcut_host::array::ReadPolicy;
-use tailcut_ssd::config::{ChipPolicy, Classes, SsdConfig};
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::config::Classes;
 use tailcut_ssd::preemption::Handling;
 
 /// Keys without effect.
@@ -71,8 +70,8 @@ impl Scenario {
             add(&mut found, "datacenter", &["rate"], "datacenter.pace is \"closed\"");
         }
         self.add_idle_preemption(&mut found);
-        self.add_idle_parts_of_the_drive(&mut found);
-        add_idle_scheduling(&mut found, &self.device);
+        drive::add_idle_parts(&mut found, &self.device);
+        drive::add_idle_scheduling(&mut found, &self.device);
         if !self.asks_to_fail_fast() {
             let because = "no read asks to fail rather than wait: set array.reads = \"fail-fast\" and array.drives, with a \
                            layout other than raid0, log-raid0 or swan0";
@@ -138,40 +137,6 @@ impl Scenario {
         }
     }
 
-    /// Keys of parts that the drive does not have.
-    fn add_idle_parts_of_the_drive(&self, found: &mut Vec<Ineffective>) {
-        let drive = &self.device;
-        if drive.ftl.mapping == MappingLevel::Block {
-            let because = "a drive that maps by block merges blocks and has no victims (device.ftl.mapping)";
-            let keys = &["victim", "choices", "high", "background", "merge", "copies"];
-            add(found, "device.gc", keys, because);
-            add(found, "device.wear", &["levelling", "spread"], because);
-        } else {
-            let because = "a drive that maps by page has no stripes of blocks (device.ftl.mapping)";
-            add(found, "device.ftl", &["stripe"], because);
-            if !drive.wear.levelling {
-                add(found, "device.wear", &["spread"], "device.wear.levelling is false");
-            }
-            let victim = drive.gc.victim;
-            // Policies that a user adds may have a use for it.
-            use VictimPolicy::{CostBenefit, Fifo, Greedy, Random};
-            if matches!(victim, Greedy | CostBenefit | Fifo | Random) {
-                let because = format!("device.gc.victim is \"{victim}\": set it to \"d-choices\"");
-                add(found, "device.gc", &["choices"], &because);
-            }
-        }
-        if drive.buffer.size == 0 {
-            let because = "there is no write-back buffer (device.buffer.size)";
-            add(found, "device.buffer", &["flush_above", "capacitor"], because);
-        }
-        if drive.cache.size == 0 {
-            add(found, "device.cache", &["streams"], "there is no read cache (device.cache.size)");
-        }
-        if drive.sets.count == 1 {
-            add(found, "device.sets", &["by"], "the drive is one set (device.sets.count)");
-        }
-    }
-
     /// True if reads ask a drive to fail rather than wait: those of an array that can do without the drive.
     fn asks_to_fail_fast(&self) -> bool {
         let array = &self.array;
@@ -224,7 +189,16 @@ impl Scenario {
         let path = "device.preempt";
         if !preempt.is_on() {
             let because = "device.preempt.program and device.preempt.erase are \"none\"";
-            return add(found, path, &["suspensions", "resets", "wear_budget", "when_quicker"], because);
+            let keys = &[
+                "suspensions",
+                "safe_point",
+                "progress",
+                "under_backlog",
+                "resets",
+                "wear_budget",
+                "when_quicker",
+            ];
+            return add(found, path, keys, because);
         }
         if preempt.program != Handling::Reset && preempt.erase != Handling::Reset {
             add(
@@ -278,40 +252,6 @@ impl Scenario {
 const TIMING: &str = "device.timing";
 /// The times of resets.
 const RESETS: &[&str] = &["program_reset", "erase_reset"];
-
-/// Keys of scheduling that the schedulers, or the dies, leave without effect.
-fn add_idle_scheduling(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
-    let (path, schedule, geometry) = ("device.schedule", &drive.schedule, &drive.geometry);
-    let commit = schedule.commit;
-    let lays_out = !matches!(commit, CommitPolicy::Vas | CommitPolicy::Pas | CommitPolicy::Sos);
-    if !lays_out || commit == CommitPolicy::Rios {
-        let because = format!("device.schedule.commit is \"{commit}\": set it to \"faro\" or \"sprinkler\"");
-        add(found, path, &["passes"], &because);
-    }
-    if !lays_out {
-        let because =
-            format!("device.schedule.commit is \"{commit}\": set it to \"faro\", \"rios\" or \"sprinkler\"");
-        add(found, path, &["readdressing"], &because);
-    }
-    if schedule.chip == ChipPolicy::Fifo {
-        let because = "device.schedule.chip is \"fifo\": set it to \"reads-first\"";
-        add(found, path, &["write_patience"], because);
-    }
-    if geometry.dies_per_lun() == 1 {
-        let because = match geometry.dies {
-            1 => "a chip has one die: raise device.geometry.dies",
-            _ => "each die has a ready/busy line of its own: set device.geometry.ready_busy = \"chip\"",
-        };
-        add(found, path, &["die_interleaving", "match_cell_times"], because);
-    } else if !schedule.die_interleaving {
-        let because = "dies share no transaction: set device.schedule.die_interleaving = true";
-        add(found, path, &["match_cell_times"], because);
-    } else if drive.timing.program.windows(2).all(|pair| pair[0] == pair[1]) {
-        let because =
-            "all pages take equally long to program: set device.timing.program to a time for each page type";
-        add(found, path, &["match_cell_times"], because);
-    }
-}
 
 /// Keys of `section` that its distribution does not use.
 fn add_idle_addresses(found: &mut Vec<Ineffective>, section: &str, addresses: &AddressConfig) {
@@ -393,211 +333,4 @@ fn add(found: &mut Vec<Ineffective>, section: &str, keys: &[&str], because: &str
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tailcut_base::config::Choice;
-    use tailcut_host::array::LayoutKind;
-    use tailcut_ssd::flash::geometry::ReadyBusy;
-
-    fn because(scenario: &Scenario, path: &str) -> Option<String> {
-        scenario.ineffective().into_iter().find(|keys| keys.covers(path)).map(|keys| keys.because)
-    }
-
-    #[test]
-    fn keys_of_a_synthetic_workload_have_no_effect_with_a_trace_but_for_its_classes() {
-        let mut scenario = Scenario::default();
-        assert_eq!(because(&scenario, "workload.rate"), None);
-        assert!(because(&scenario, "trace.depth").is_some());
-        scenario.trace.file = "a.csv".into();
-        assert!(because(&scenario, "workload.rate").is_some_and(|why| why.contains("trace.file")));
-        assert!(because(&scenario, "workload.addresses.distribution").is_some());
-        assert_eq!(because(&scenario, "workload.read_class"), None);
-        assert_eq!(because(&scenario, "workload.write_class"), None);
-        assert_eq!(because(&scenario, "trace.depth"), None);
-        assert_eq!(because(&scenario, "run.requests"), None);
-    }
-
-    #[test]
-    fn keys_of_parts_that_a_drive_lacks_have_no_effect() {
-        let mut scenario = Scenario::default();
-        assert_eq!(because(&scenario, "device.gc.victim"), None);
-        assert!(because(&scenario, "device.ftl.stripe").is_some());
-        assert!(
-            because(&scenario, "device.cache.streams").is_some_and(|why| why.contains("device.cache.size"))
-        );
-        (scenario.device.ftl.mapping, scenario.device.buffer.size) = (MappingLevel::Block, 0);
-        assert!(because(&scenario, "device.gc.victim").is_some_and(|why| why.contains("device.ftl.mapping")));
-        assert!(because(&scenario, "device.buffer.capacitor").is_some());
-        assert_eq!(because(&scenario, "device.ftl.stripe"), None);
-    }
-
-    #[test]
-    fn preemption_needs_reads_that_may_preempt() {
-        let mut scenario = Scenario::default();
-        scenario.device.preempt.erase = Handling::Suspend;
-        let why = |scenario: &Scenario| because(scenario, "device.preempt.erase");
-        assert!(why(&scenario).is_some_and(|why| why.contains("workload.read_class = 2")));
-        scenario.workload.read_class = 2;
-        assert_eq!(why(&scenario), None);
-        assert!(because(&scenario, "device.preempt.resets").is_some());
-        scenario.lsm.enabled = true;
-        assert_eq!(why(&scenario), None, "gets of a store are of class 1");
-        (scenario.lsm.get_class, scenario.lsm.compaction_read_class) = (4, 3);
-        assert!(why(&scenario).is_some_and(|why| why.contains("lsm.compaction_read_class")));
-        scenario.device.schedule.classes = Classes::Equal;
-        assert_eq!(why(&scenario), None);
-    }
-
-    #[test]
-    fn parameters_of_a_distribution_have_no_effect_on_others() {
-        let mut scenario = Scenario::default();
-        let why = |scenario: &Scenario, key: &str| because(scenario, key).unwrap_or_default();
-        for key in ["theta", "h", "deviation", "centre", "hot_space", "hot_access", "zones", "scatter"] {
-            let path = format!("workload.addresses.{key}");
-            let why = why(&scenario, &path);
-            assert!(
-                why.contains("workload.addresses.distribution is \"uniform\": set it to"),
-                "{path}: {why}"
-            );
-        }
-        let theta = "workload.write_addresses.theta";
-        assert!(why(&scenario, theta).contains("write_addresses.distribution is \"same\""));
-        scenario.workload.write_addresses.distribution = Distribution::Zipf;
-        assert_eq!(because(&scenario, theta), None);
-        scenario.workload.read = 1_000_000;
-        assert!(why(&scenario, theta).contains("lower workload.read"));
-        scenario.workload.addresses.distribution = Distribution::HotCold;
-        assert_eq!(because(&scenario, "workload.addresses.hot_space"), None);
-        assert!(why(&scenario, "workload.addresses.theta").contains("\"zipf\" or \"zipfian-ycsb\""));
-        scenario.workload.read = 0;
-        assert!(why(&scenario, "workload.addresses.hot_space").contains("raise workload.read"));
-        assert!(
-            because(&scenario, "beside.addresses.theta").is_some_and(|why| why.contains("beside.enabled"))
-        );
-    }
-
-    #[test]
-    fn a_sample_size_has_an_effect_on_d_choices_alone() {
-        let mut scenario = Scenario::default();
-        assert!(
-            because(&scenario, "device.gc.choices")
-                .is_some_and(|why| why.contains("set it to \"d-choices\""))
-        );
-        scenario.device.gc.victim = VictimPolicy::DChoices;
-        assert_eq!(because(&scenario, "device.gc.choices"), None);
-    }
-
-    #[test]
-    fn keys_of_scheduling_need_a_scheduler_that_uses_them() {
-        let mut scenario = Scenario::default();
-        for commit in CommitPolicy::all() {
-            scenario.device.schedule.commit = *commit;
-            let has = |key: &str| because(&scenario, &format!("device.schedule.{key}")).is_none();
-            let layout = ["faro", "rios", "sprinkler"].contains(&commit.name());
-            assert_eq!(has("readdressing"), layout, "{commit}");
-            assert_eq!(has("passes"), layout && *commit != CommitPolicy::Rios, "{commit}");
-        }
-        let patience = "device.schedule.write_patience";
-        scenario.device.schedule.chip = ChipPolicy::Fifo;
-        assert!(because(&scenario, patience).is_some_and(|why| why.contains("\"reads-first\"")));
-        scenario.device.schedule.chip = ChipPolicy::ReadsFirst;
-        assert_eq!(because(&scenario, patience), None);
-    }
-
-    #[test]
-    fn dies_share_transactions_behind_one_line_only() {
-        let mut scenario = Scenario::default();
-        let why = |scenario: &Scenario, key: &str| because(scenario, &format!("device.schedule.{key}"));
-        (scenario.device.geometry.dies, scenario.device.geometry.ready_busy) = (1, ReadyBusy::Chip);
-        for key in ["die_interleaving", "match_cell_times"] {
-            assert!(why(&scenario, key).is_some_and(|why| why.contains("raise device.geometry.dies")));
-        }
-        (scenario.device.geometry.dies, scenario.device.geometry.ready_busy) = (2, ReadyBusy::Die);
-        assert!(why(&scenario, "match_cell_times").is_some_and(|why| why.contains("ready_busy = \"chip\"")));
-        scenario.device.geometry.ready_busy = ReadyBusy::Chip;
-        assert_eq!(why(&scenario, "die_interleaving"), None);
-        scenario.device.timing.program = vec![Nanos::micros(500)];
-        assert!(why(&scenario, "match_cell_times").is_some_and(|why| why.contains("equally long")));
-        scenario.device.timing.program = vec![Nanos::micros(200), Nanos::micros(800)];
-        assert_eq!(why(&scenario, "match_cell_times"), None);
-        scenario.device.schedule.die_interleaving = false;
-        assert!(
-            why(&scenario, "match_cell_times").is_some_and(|why| why.contains("die_interleaving = true"))
-        );
-    }
-
-    #[test]
-    fn times_of_preemption_need_operations_that_are_preempted_like_that() {
-        let mut scenario = Scenario::default();
-        scenario.workload.read_class = 1;
-        let why = |scenario: &Scenario, key: &str| because(scenario, &format!("device.timing.{key}"));
-        let all = [
-            "program_suspend",
-            "program_resume",
-            "program_reset",
-            "erase_suspend",
-            "erase_resume",
-            "erase_reset",
-        ];
-        let effective = |scenario: &Scenario| -> Vec<&str> {
-            all.into_iter().filter(|key| why(scenario, key).is_none()).collect()
-        };
-        assert_eq!(effective(&scenario), [""; 0]);
-        assert!(
-            why(&scenario, "erase_suspend")
-                .is_some_and(|why| why.contains("device.preempt.erase is \"none\""))
-        );
-        scenario.device.preempt.program = Handling::Suspend;
-        assert_eq!(effective(&scenario), ["program_suspend", "program_resume"]);
-        scenario.device.preempt.erase = Handling::Reset;
-        assert_eq!(
-            effective(&scenario),
-            ["program_suspend", "program_resume", "erase_suspend", "erase_resume", "erase_reset"],
-            "what may not be reset again is suspended"
-        );
-        scenario.workload.read_class = 2;
-        assert_eq!(
-            effective(&scenario),
-            ["program_suspend", "program_resume", "erase_suspend", "erase_resume"]
-        );
-        (scenario.workload.read_class, scenario.device.preempt.suspensions) = (1, 0);
-        assert_eq!(effective(&scenario), ["erase_reset"]);
-        (scenario.device.preempt.suspensions, scenario.device.preempt.resets) = (1, 0);
-        assert!(why(&scenario, "erase_reset").is_some_and(|why| why.contains("device.preempt.resets is 0")));
-        scenario.workload.read_class = 3;
-        assert!(why(&scenario, "program_suspend").is_some_and(|why| why.contains("workload.read_class = 2")));
-    }
-
-    #[test]
-    fn failing_fast_needs_an_array_that_asks_for_it() {
-        let mut scenario = Scenario::default();
-        let why = |scenario: &Scenario| because(scenario, "device.schedule.fail_fast");
-        assert!(why(&scenario).is_some_and(|why| why.contains("array.reads = \"fail-fast\"")));
-        (scenario.array.drives, scenario.array.layout) = (4, LayoutKind::Raid5);
-        assert!(why(&scenario).is_some());
-        scenario.array.reads = ReadPolicy::FailFast;
-        assert_eq!(why(&scenario), None);
-        scenario.array.layout = LayoutKind::Raid0;
-        assert!(
-            why(&scenario).is_some_and(|why| why.contains("other than raid0")),
-            "nothing can be reconstructed"
-        );
-    }
-
-    #[test]
-    fn steady_state_is_judged_in_runs_of_more_than_five_rounds() {
-        let mut scenario = Scenario::default();
-        let why = |scenario: &Scenario| because(scenario, "run.until_steady");
-        assert_eq!(why(&scenario), None);
-        (scenario.run.duration, scenario.run.round) = (Nanos::secs(5), Nanos::secs(1));
-        assert!(
-            why(&scenario).is_some_and(|why| why.contains("run.duration above 5.00 s")),
-            "{:?}",
-            why(&scenario)
-        );
-        scenario.run.duration = Nanos::millis(5001);
-        assert_eq!(why(&scenario), None);
-        scenario.run.duration = Nanos::ZERO;
-        assert_eq!(why(&scenario), None, "a run without a limit");
-    }
-}
+mod tests;

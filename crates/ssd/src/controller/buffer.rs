@@ -396,10 +396,10 @@ impl Buffer {
         !self.share(set).line.is_empty()
     }
 
-    /// True while a set has no room for another page.
+    /// True while at least seven eighths of the share of a set are in use.
     #[inline]
-    pub fn is_full(&self, set: SetId) -> bool {
-        self.share(set).used >= self.capacity
+    pub fn is_nearly_full(&self, set: SetId) -> bool {
+        self.share(set).used * 8 >= self.capacity * 7
     }
 
     /// True while a flush of a set waits.

@@ -142,7 +142,7 @@ impl Pacing {
         let grown = before + before * u64::from(self.config.growth) / 1_000_000;
         self.limit = grown.clamp(self.pages_at(self.config.least), self.pages_at(self.config.most));
         self.admitted = 0;
-        self.end = self.end + Nanos((passed + 1) * window);
+        self.end += Nanos((passed + 1) * window);
     }
 
     /// When a page may come in: `None` if at once.

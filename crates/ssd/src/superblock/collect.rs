@@ -55,7 +55,7 @@ impl Superblocks {
         let gained = self.job.map_or(0, |job| {
             let valid = u64::from(job.valid);
             let gains = each - valid;
-            let victim = if valid == 0 { each } else { gains * job.read.min(valid) / valid };
+            let victim = (gains * job.read.min(valid)).checked_div(valid).unwrap_or(each);
             victim + job.read.min(valid)
         });
         let copied = self.copies.len() as u64;

@@ -137,7 +137,7 @@ impl SsdConfig {
                 ),
             ));
         }
-        if g.pages % program != 0 {
+        if !g.pages.is_multiple_of(program) {
             return Err((
                 "geometry.pages",
                 format!(

@@ -1,0 +1,111 @@
+//! Keys of a drive that have no effect, because of other keys of it.
+
+use super::{Ineffective, add};
+use tailcut_ssd::config::{ChipPolicy, SsdConfig};
+use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::controller::pacing::PacingMode;
+
+/// Keys of parts that the drive does not have.
+pub(super) fn add_idle_parts(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
+    if drive.ftl.mapping == MappingLevel::Block {
+        let because = "a drive that maps by block merges blocks and has no victims (device.ftl.mapping)";
+        let keys = &["victim", "choices", "high", "background", "merge", "copies"];
+        add(found, "device.gc", keys, because);
+        add(found, "device.wear", &["levelling", "spread"], because);
+    } else {
+        let because = "a drive that maps by page has no stripes of blocks (device.ftl.mapping)";
+        add(found, "device.ftl", &["stripe"], because);
+        if !drive.wear.levelling {
+            add(found, "device.wear", &["spread"], "device.wear.levelling is false");
+        }
+        let victim = drive.gc.victim;
+        // Policies that a user adds may have a use for it.
+        use VictimPolicy::{CostBenefit, Fifo, Greedy, Random};
+        if matches!(victim, Greedy | CostBenefit | Fifo | Random) {
+            let because = format!("device.gc.victim is \"{victim}\": set it to \"d-choices\"");
+            add(found, "device.gc", &["choices"], &because);
+        }
+    }
+    add_idle_parts_of_today(found, drive);
+    if drive.buffer.size == 0 {
+        let because = "there is no write-back buffer (device.buffer.size)";
+        add(found, "device.buffer", &["flush_above", "capacitor"], because);
+    }
+    if drive.cache.size == 0 {
+        add(found, "device.cache", &["streams"], "there is no read cache (device.cache.size)");
+    }
+    if drive.sets.count == 1 {
+        add(found, "device.sets", &["by"], "the drive is one set (device.sets.count)");
+    }
+}
+
+/// Keys of superblocks, submission queues and write pacing.
+fn add_idle_parts_of_today(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
+    if drive.maps_by_superblock() {
+        let because = "a drive that maps by superblock takes dies in turn (device.ftl.mapping)";
+        add(found, "device.ftl", &["allocation", "order"], because);
+        let because = "a drive that maps by superblock collects below device.gc.low alone";
+        add(found, "device.gc", &["high"], because);
+        let because = "a drive that maps by superblock does not level wear (device.ftl.mapping)";
+        add(found, "device.wear", &["levelling", "spread"], because);
+    } else {
+        let because = "device.ftl.mapping is not \"superblock\"";
+        add(found, "device.superblock", &["program", "sense", "pace", "erases"], because);
+    }
+    let queue = &drive.queue;
+    if queue.commands == 0 {
+        let because = "the controller works on all commands: set device.queue.commands";
+        add(found, "device.queue", &["arbitration"], because);
+    }
+    match drive.pacing.mode {
+        PacingMode::None => {
+            let keys = &["most", "least", "growth", "window", "burst"];
+            add(found, "device.pacing", keys, "device.pacing.mode is \"none\"");
+        }
+        PacingMode::Window => {
+            let because = "device.pacing.mode is \"window\": a window's share may come in at once";
+            add(found, "device.pacing", &["burst"], because);
+        }
+        PacingMode::Even if drive.pacing.least == drive.pacing.most => {
+            let because = "the pace is constant: device.pacing.least is device.pacing.most";
+            add(found, "device.pacing", &["growth", "window"], because);
+        }
+        PacingMode::Even => {}
+    }
+}
+
+/// Keys of scheduling that the schedulers, or the dies, leave without effect.
+pub(super) fn add_idle_scheduling(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
+    let (path, schedule, geometry) = ("device.schedule", &drive.schedule, &drive.geometry);
+    let commit = schedule.commit;
+    let lays_out = !matches!(commit, CommitPolicy::Vas | CommitPolicy::Pas | CommitPolicy::Sos);
+    if !lays_out || commit == CommitPolicy::Rios {
+        let because = format!("device.schedule.commit is \"{commit}\": set it to \"faro\" or \"sprinkler\"");
+        add(found, path, &["passes"], &because);
+    }
+    if !lays_out {
+        let because =
+            format!("device.schedule.commit is \"{commit}\": set it to \"faro\", \"rios\" or \"sprinkler\"");
+        add(found, path, &["readdressing"], &because);
+    }
+    if schedule.chip == ChipPolicy::Fifo {
+        let because = "device.schedule.chip is \"fifo\": set it to \"reads-first\"";
+        add(found, path, &["write_patience"], because);
+    }
+    if geometry.dies_per_lun() == 1 {
+        let because = match geometry.dies {
+            1 => "a chip has one die: raise device.geometry.dies",
+            _ => "each die has a ready/busy line of its own: set device.geometry.ready_busy = \"chip\"",
+        };
+        add(found, path, &["die_interleaving", "match_cell_times"], because);
+    } else if !schedule.die_interleaving {
+        let because = "dies share no transaction: set device.schedule.die_interleaving = true";
+        add(found, path, &["match_cell_times"], because);
+    } else if drive.timing.program.windows(2).all(|pair| pair[0] == pair[1]) {
+        let because =
+            "all pages take equally long to program: set device.timing.program to a time for each page type";
+        add(found, path, &["match_cell_times"], because);
+    }
+}

@@ -1,0 +1,211 @@
+use super::*;
+use tailcut_base::config::Choice;
+use tailcut_host::array::LayoutKind;
+use tailcut_ssd::config::ChipPolicy;
+use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::flash::geometry::ReadyBusy;
+
+fn because(scenario: &Scenario, path: &str) -> Option<String> {
+    scenario.ineffective().into_iter().find(|keys| keys.covers(path)).map(|keys| keys.because)
+}
+
+#[test]
+fn keys_of_a_synthetic_workload_have_no_effect_with_a_trace_but_for_its_classes() {
+    let mut scenario = Scenario::default();
+    assert_eq!(because(&scenario, "workload.rate"), None);
+    assert!(because(&scenario, "trace.depth").is_some());
+    scenario.trace.file = "a.csv".into();
+    assert!(because(&scenario, "workload.rate").is_some_and(|why| why.contains("trace.file")));
+    assert!(because(&scenario, "workload.addresses.distribution").is_some());
+    assert_eq!(because(&scenario, "workload.read_class"), None);
+    assert_eq!(because(&scenario, "workload.write_class"), None);
+    assert_eq!(because(&scenario, "trace.depth"), None);
+    assert_eq!(because(&scenario, "run.requests"), None);
+}
+
+#[test]
+fn keys_of_parts_that_a_drive_lacks_have_no_effect() {
+    let mut scenario = Scenario::default();
+    assert_eq!(because(&scenario, "device.gc.victim"), None);
+    assert!(because(&scenario, "device.ftl.stripe").is_some());
+    assert!(because(&scenario, "device.cache.streams").is_some_and(|why| why.contains("device.cache.size")));
+    (scenario.device.ftl.mapping, scenario.device.buffer.size) = (MappingLevel::Block, 0);
+    assert!(because(&scenario, "device.gc.victim").is_some_and(|why| why.contains("device.ftl.mapping")));
+    assert!(because(&scenario, "device.buffer.capacitor").is_some());
+    assert_eq!(because(&scenario, "device.ftl.stripe"), None);
+}
+
+#[test]
+fn preemption_needs_reads_that_may_preempt() {
+    let mut scenario = Scenario::default();
+    scenario.device.preempt.erase = Handling::Suspend;
+    let why = |scenario: &Scenario| because(scenario, "device.preempt.erase");
+    assert!(why(&scenario).is_some_and(|why| why.contains("workload.read_class = 2")));
+    scenario.workload.read_class = 2;
+    assert_eq!(why(&scenario), None);
+    assert!(because(&scenario, "device.preempt.resets").is_some());
+    scenario.lsm.enabled = true;
+    assert_eq!(why(&scenario), None, "gets of a store are of class 1");
+    (scenario.lsm.get_class, scenario.lsm.compaction_read_class) = (4, 3);
+    assert!(why(&scenario).is_some_and(|why| why.contains("lsm.compaction_read_class")));
+    scenario.device.schedule.classes = Classes::Equal;
+    assert_eq!(why(&scenario), None);
+}
+
+#[test]
+fn parameters_of_a_distribution_have_no_effect_on_others() {
+    let mut scenario = Scenario::default();
+    let why = |scenario: &Scenario, key: &str| because(scenario, key).unwrap_or_default();
+    for key in ["theta", "h", "deviation", "centre", "hot_space", "hot_access", "zones", "scatter"] {
+        let path = format!("workload.addresses.{key}");
+        let why = why(&scenario, &path);
+        assert!(why.contains("workload.addresses.distribution is \"uniform\": set it to"), "{path}: {why}");
+    }
+    let theta = "workload.write_addresses.theta";
+    assert!(why(&scenario, theta).contains("write_addresses.distribution is \"same\""));
+    scenario.workload.write_addresses.distribution = Distribution::Zipf;
+    assert_eq!(because(&scenario, theta), None);
+    scenario.workload.read = 1_000_000;
+    assert!(why(&scenario, theta).contains("lower workload.read"));
+    scenario.workload.addresses.distribution = Distribution::HotCold;
+    assert_eq!(because(&scenario, "workload.addresses.hot_space"), None);
+    assert!(why(&scenario, "workload.addresses.theta").contains("\"zipf\" or \"zipfian-ycsb\""));
+    scenario.workload.read = 0;
+    assert!(why(&scenario, "workload.addresses.hot_space").contains("raise workload.read"));
+    assert!(because(&scenario, "beside.addresses.theta").is_some_and(|why| why.contains("beside.enabled")));
+}
+
+#[test]
+fn a_sample_size_has_an_effect_on_d_choices_alone() {
+    let mut scenario = Scenario::default();
+    assert!(
+        because(&scenario, "device.gc.choices").is_some_and(|why| why.contains("set it to \"d-choices\""))
+    );
+    scenario.device.gc.victim = VictimPolicy::DChoices;
+    assert_eq!(because(&scenario, "device.gc.choices"), None);
+}
+
+#[test]
+fn keys_of_scheduling_need_a_scheduler_that_uses_them() {
+    let mut scenario = Scenario::default();
+    for commit in CommitPolicy::all() {
+        scenario.device.schedule.commit = *commit;
+        let has = |key: &str| because(&scenario, &format!("device.schedule.{key}")).is_none();
+        let layout = ["faro", "rios", "sprinkler"].contains(&commit.name());
+        assert_eq!(has("readdressing"), layout, "{commit}");
+        assert_eq!(has("passes"), layout && *commit != CommitPolicy::Rios, "{commit}");
+    }
+    let patience = "device.schedule.write_patience";
+    scenario.device.schedule.chip = ChipPolicy::Fifo;
+    assert!(because(&scenario, patience).is_some_and(|why| why.contains("\"reads-first\"")));
+    scenario.device.schedule.chip = ChipPolicy::ReadsFirst;
+    assert_eq!(because(&scenario, patience), None);
+}
+
+#[test]
+fn dies_share_transactions_behind_one_line_only() {
+    let mut scenario = Scenario::default();
+    let why = |scenario: &Scenario, key: &str| because(scenario, &format!("device.schedule.{key}"));
+    (scenario.device.geometry.dies, scenario.device.geometry.ready_busy) = (1, ReadyBusy::Chip);
+    for key in ["die_interleaving", "match_cell_times"] {
+        assert!(why(&scenario, key).is_some_and(|why| why.contains("raise device.geometry.dies")));
+    }
+    (scenario.device.geometry.dies, scenario.device.geometry.ready_busy) = (2, ReadyBusy::Die);
+    assert!(why(&scenario, "match_cell_times").is_some_and(|why| why.contains("ready_busy = \"chip\"")));
+    scenario.device.geometry.ready_busy = ReadyBusy::Chip;
+    assert_eq!(why(&scenario, "die_interleaving"), None);
+    scenario.device.timing.program = vec![Nanos::micros(500)];
+    assert!(why(&scenario, "match_cell_times").is_some_and(|why| why.contains("equally long")));
+    scenario.device.timing.program = vec![Nanos::micros(200), Nanos::micros(800)];
+    assert_eq!(why(&scenario, "match_cell_times"), None);
+    scenario.device.schedule.die_interleaving = false;
+    assert!(why(&scenario, "match_cell_times").is_some_and(|why| why.contains("die_interleaving = true")));
+}
+
+#[test]
+fn times_of_preemption_need_operations_that_are_preempted_like_that() {
+    let mut scenario = Scenario::default();
+    scenario.workload.read_class = 1;
+    let why = |scenario: &Scenario, key: &str| because(scenario, &format!("device.timing.{key}"));
+    let all = [
+        "program_suspend",
+        "program_resume",
+        "program_reset",
+        "erase_suspend",
+        "erase_resume",
+        "erase_reset",
+    ];
+    let effective = |scenario: &Scenario| -> Vec<&str> {
+        all.into_iter().filter(|key| why(scenario, key).is_none()).collect()
+    };
+    assert_eq!(effective(&scenario), [""; 0]);
+    assert!(
+        why(&scenario, "erase_suspend").is_some_and(|why| why.contains("device.preempt.erase is \"none\""))
+    );
+    scenario.device.preempt.program = Handling::Suspend;
+    assert_eq!(effective(&scenario), ["program_suspend", "program_resume"]);
+    scenario.device.preempt.erase = Handling::Reset;
+    assert_eq!(
+        effective(&scenario),
+        ["program_suspend", "program_resume", "erase_suspend", "erase_resume", "erase_reset"],
+        "what may not be reset again is suspended"
+    );
+    scenario.workload.read_class = 2;
+    assert_eq!(effective(&scenario), ["program_suspend", "program_resume", "erase_suspend", "erase_resume"]);
+    (scenario.workload.read_class, scenario.device.preempt.suspensions) = (1, 0);
+    assert_eq!(effective(&scenario), ["erase_reset"]);
+    (scenario.device.preempt.suspensions, scenario.device.preempt.resets) = (1, 0);
+    assert!(why(&scenario, "erase_reset").is_some_and(|why| why.contains("device.preempt.resets is 0")));
+    scenario.workload.read_class = 3;
+    assert!(why(&scenario, "program_suspend").is_some_and(|why| why.contains("workload.read_class = 2")));
+}
+
+#[test]
+fn failing_fast_needs_an_array_that_asks_for_it() {
+    let mut scenario = Scenario::default();
+    let why = |scenario: &Scenario| because(scenario, "device.schedule.fail_fast");
+    assert!(why(&scenario).is_some_and(|why| why.contains("array.reads = \"fail-fast\"")));
+    (scenario.array.drives, scenario.array.layout) = (4, LayoutKind::Raid5);
+    assert!(why(&scenario).is_some());
+    scenario.array.reads = ReadPolicy::FailFast;
+    assert_eq!(why(&scenario), None);
+    scenario.array.layout = LayoutKind::Raid0;
+    assert!(
+        why(&scenario).is_some_and(|why| why.contains("other than raid0")),
+        "nothing can be reconstructed"
+    );
+}
+
+#[test]
+fn steady_state_is_judged_in_runs_of_more_than_five_rounds() {
+    let mut scenario = Scenario::default();
+    let why = |scenario: &Scenario| because(scenario, "run.until_steady");
+    assert_eq!(why(&scenario), None);
+    (scenario.run.duration, scenario.run.round) = (Nanos::secs(5), Nanos::secs(1));
+    assert!(
+        why(&scenario).is_some_and(|why| why.contains("run.duration above 5.00 s")),
+        "{:?}",
+        why(&scenario)
+    );
+    scenario.run.duration = Nanos::millis(5001);
+    assert_eq!(why(&scenario), None);
+    scenario.run.duration = Nanos::ZERO;
+    assert_eq!(why(&scenario), None, "a run without a limit");
+}
+
+#[test]
+fn keys_of_drives_of_today_need_the_parts_that_they_describe() {
+    let mut scenario = Scenario::default();
+    for path in ["superblock.program", "queue.arbitration", "pacing.most", "preempt.safe_point"] {
+        assert!(because(&scenario, &format!("device.{path}")).is_some(), "{path}");
+    }
+    scenario.device = tailcut_ssd::Preset::Pm9a3.config();
+    for path in ["superblock.program", "queue.arbitration", "pacing.most", "preempt.safe_point"] {
+        assert_eq!(because(&scenario, &format!("device.{path}")), None, "{path}");
+    }
+    for path in ["ftl.allocation", "gc.high", "pacing.growth"] {
+        assert!(because(&scenario, &format!("device.{path}")).is_some(), "{path}");
+    }
+}
