@@ -171,7 +171,7 @@ fn whole(fitted: &Fitted) -> SsdConfig {
 
 /// Pages come in evenly at a constant rate.
 const fn constant(most: u32) -> PacingConfig {
-    PacingConfig { mode: PacingMode::Even, most, least: most, ..PacingConfig::NONE }
+    PacingConfig { mode: PacingMode::Even, most, ..PacingConfig::NONE }
 }
 
 /// Samsung PM9A3, 960 GB.
@@ -267,7 +267,6 @@ pub fn cm7_r() -> SsdConfig {
         pacing: PacingConfig {
             mode: PacingMode::Window,
             most: 324_000,
-            least: 5000,
             growth: 200_000,
             window: Nanos::millis(6),
             ..PacingConfig::NONE

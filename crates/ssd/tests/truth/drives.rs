@@ -128,7 +128,7 @@ fn draw(r: &mut Stream) -> SsdConfig {
     if config.buffer.size > 0 && !config.preempt.time_programs {
         config.pacing.mode = pick::<PacingMode>(r);
         config.pacing.window = Nanos([100_000, 3_000_000][r.below(2) as usize]);
-        (config.pacing.most, config.pacing.least) = (30_000, [700, 20_000][r.below(2) as usize]);
+        (config.pacing.most, config.pacing.growth) = (30_000, [20_000, 1_000_000][r.below(2) as usize]);
         config.pacing.burst = upto(r, 4);
     }
     // From the tightest drive that is accepted to one with a lot of spare space.

@@ -57,7 +57,6 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
         device.pacing = PacingConfig {
             mode: PacingMode::Window,
             most,
-            least: most,
             window: Nanos((high * 1000.0 / 0.9) as u64),
             ..PacingConfig::NONE
         };

@@ -61,16 +61,16 @@ fn add_idle_parts_of_today(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
     }
     match drive.pacing.mode {
         PacingMode::None => {
-            let keys = &["most", "least", "growth", "window", "burst"];
+            let keys = &["most", "growth", "window", "burst"];
             add(found, "device.pacing", keys, "device.pacing.mode is \"none\"");
         }
         PacingMode::Window => {
             let because = "device.pacing.mode is \"window\": a window's share may come in at once";
             add(found, "device.pacing", &["burst"], because);
         }
-        PacingMode::Even if drive.pacing.least == drive.pacing.most => {
-            let because = "the pace is constant: device.pacing.least is device.pacing.most";
-            add(found, "device.pacing", &["growth", "window"], because);
+        PacingMode::Even if drive.pacing.growth == 1_000_000 => {
+            let because = "the pace is constant: device.pacing.growth is 100 %";
+            add(found, "device.pacing", &["window"], because);
         }
         PacingMode::Even => {}
     }

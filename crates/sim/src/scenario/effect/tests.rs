@@ -205,7 +205,7 @@ fn keys_of_drives_of_today_need_the_parts_that_they_describe() {
     for path in ["superblock.program", "queue.arbitration", "pacing.most", "preempt.safe_point"] {
         assert_eq!(because(&scenario, &format!("device.{path}")), None, "{path}");
     }
-    for path in ["ftl.allocation", "gc.high", "pacing.growth"] {
+    for path in ["ftl.allocation", "gc.high", "pacing.window"] {
         assert!(because(&scenario, &format!("device.{path}")).is_some(), "{path}");
     }
 }
