@@ -83,7 +83,7 @@ class StudyResult:
 
     @property
     def rows(self) -> Table:
-        """A row for each figure: case, quantity, unit (``B/s``, ``1/s``, ``B``, ``s``, ``share``, ``x``), the
+        """A row for each figure: case, quantity, unit (``B/s``, ``1/s``, ``B``, ``s``, ``us``, ``share``, ``x``), the
         figure of the paper (``basis``: ``derived`` if not printed, ``input`` if the scenario was made from it) and
         ours, ours over the paper's (``ratio``), what physics allows (``limit``), and
         a note where they differ; None where there is none."""

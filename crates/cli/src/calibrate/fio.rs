@@ -84,6 +84,7 @@ fn latencies(direction: &Value) -> Result<[Option<f64>; PERCENTILES.len()], Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailcut_sim::drives::MEDIAN;
 
     fn output(rw: &str, bs: &str) -> String {
         format!(
@@ -100,9 +101,9 @@ mod tests {
     fn a_job_is_a_row() {
         let rows = rows(&output("randrw", "4k")).expect("good output");
         assert_eq!(rows[0].load, Load::Mix(Mix { reads_percent: 70, depth: 32 }));
-        assert_eq!((rows[0].reads[0], rows[0].reads[3]), (Some(81.0), Some(410.0)));
-        assert_eq!(rows[0].reads[6], None, "two requests lie beyond p99.99");
-        assert_eq!(rows[0].writes[0], Some(13.0), "with submission where fio has it");
+        assert_eq!((rows[0].reads[MEDIAN], rows[0].reads[4]), (Some(81.0), Some(410.0)));
+        assert_eq!(rows[0].reads[7], None, "two requests lie beyond p99.99");
+        assert_eq!(rows[0].writes[MEDIAN], Some(13.0), "with submission where fio has it");
         assert_eq!((rows[0].reads_per_s, rows[0].writes_per_s), (Some(70_000.5), Some(30_000.0)));
     }
 

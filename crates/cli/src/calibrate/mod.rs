@@ -31,16 +31,16 @@ use tailcut_sim::drives::fit::{
 };
 use tailcut_sim::drives::rows::{DataSheet, data_sheets};
 use tailcut_sim::drives::{MeasuredRow, Measurement, TestRun};
+use tailcut_ssd::config::SsdConfig;
 
 /// Fits a drive, writes it to its file and prints to `out` what was found.
 pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let (name, rows) = rows(arguments)?;
     let sheet = sheet(arguments, &name)?;
-    let base = base(arguments, &rows, sheet.as_ref())?;
-    let problem = Problem { base, parameters: PARAMETERS.to_vec(), rows, test: test(arguments) };
+    let setup = Setup::new(arguments, sheet, &rows)?;
+    let (problem, start) = setup.problem(rows);
     problem.check().map_err(|error| Failure::Input(format!("calibrate: {error}")))?;
     output::check(None, &[&arguments.output]).map_err(Failure::Input)?;
-    let start = problem.start(sheet.as_ref());
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let state = State::new(&arguments.output, &problem, arguments.seed);
@@ -49,7 +49,7 @@ pub fn calibrate(arguments: &CalibrateArguments, out: &mut dyn Write) -> Result<
             .ok_or_else(|| Failure::Input(format!("{} is damaged; remove it", state.path().display())))?,
         None => Search::new(start, Search::SPREAD, arguments.seed),
     };
-    let mut calibration = Calibration::new(&problem, sheet.as_ref(), arguments, &interrupt);
+    let mut calibration = Calibration::new(&problem, &setup, arguments, &interrupt);
     let found = calibration.run(search, &state);
     drop(calibration);
     let Some(Fitted { results, best }) = found? else {
@@ -130,28 +130,46 @@ fn sheet(arguments: &CalibrateArguments, name: &str) -> Result<Option<DataSheet>
     })
 }
 
-/// The drive to start from: that of the file of `--scenario`, or one whose structure the rows show.
-fn base(
-    arguments: &CalibrateArguments,
-    rows: &[MeasuredRow],
-    sheet: Option<&DataSheet>,
-) -> Result<tailcut_ssd::config::SsdConfig, Failure> {
-    let Structure { device, findings } = structure(rows, sheet);
-    if arguments.scenario.is_none() {
-        findings.iter().for_each(|finding| eprintln!("{finding}"));
-    }
-    let mut scenario = Scenario { device, ..Scenario::default() };
-    let file = arguments.scenario.as_deref().map(Source::open).transpose()?;
-    scenario::read(&mut scenario, file, &arguments.sets)?;
-    Ok(scenario.device)
+/// What makes a problem of rows.
+struct Setup {
+    sheet: Option<DataSheet>,
+    /// The drive to start from, if the user has described one.
+    base: Option<SsdConfig>,
+    test: TestRun,
 }
 
-fn test(arguments: &CalibrateArguments) -> TestRun {
-    let (warm_up, measured) = match arguments.quick {
-        true => (Nanos::millis(500), Nanos::secs(1)),
-        false => (Nanos::secs(1), Nanos::secs(5)),
-    };
-    TestRun { warm_up, measured, seed: arguments.seed, client_cost: arguments.client, ..TestRun::default() }
+impl Setup {
+    fn new(
+        arguments: &CalibrateArguments,
+        sheet: Option<DataSheet>,
+        rows: &[MeasuredRow],
+    ) -> Result<Setup, Failure> {
+        let (warm_up, measured) = match arguments.quick {
+            true => (Nanos::millis(500), Nanos::secs(1)),
+            false => (Nanos::secs(1), Nanos::secs(5)),
+        };
+        let (seed, client_cost) = (arguments.seed, arguments.client);
+        let test = TestRun { warm_up, measured, seed, client_cost, ..TestRun::default() };
+        let Structure { device, findings } = structure(rows, sheet.as_ref());
+        if arguments.scenario.is_none() {
+            findings.iter().for_each(|finding| eprintln!("{finding}"));
+        }
+        let mut base = None;
+        if arguments.scenario.is_some() || !arguments.sets.is_empty() {
+            let mut scenario = Scenario { device, ..Scenario::default() };
+            let file = arguments.scenario.as_deref().map(Source::open).transpose()?;
+            scenario::read(&mut scenario, file, &arguments.sets)?;
+            base = Some(scenario.device);
+        }
+        Ok(Setup { sheet, base, test })
+    }
+
+    /// The problem of some rows and its first candidate; structure, first values and bounds come from these alone.
+    fn problem(&self, rows: Vec<MeasuredRow>) -> (Problem, Candidate) {
+        let sheet = self.sheet.as_ref();
+        let base = self.base.clone().unwrap_or_else(|| structure(&rows, sheet).device);
+        Problem::around(base, PARAMETERS.to_vec(), rows, sheet, self.test)
+    }
 }
 
 /// The best candidate with all that is reported of it.
@@ -163,7 +181,7 @@ struct Fitted {
 /// A calibration at work: the trials of all of its parts, on all cores, with one progress.
 struct Calibration<'c> {
     problem: &'c Problem,
-    sheet: Option<&'c DataSheet>,
+    setup: &'c Setup,
     interrupt: &'c Interrupt,
     batch: Batch<'c>,
     progress: Progress,
@@ -181,7 +199,7 @@ struct Calibration<'c> {
 impl<'c> Calibration<'c> {
     fn new(
         problem: &'c Problem,
-        sheet: Option<&'c DataSheet>,
+        setup: &'c Setup,
         arguments: &CalibrateArguments,
         interrupt: &'c Interrupt,
     ) -> Calibration<'c> {
@@ -189,7 +207,7 @@ impl<'c> Calibration<'c> {
         let minutes = arguments.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
         Calibration {
             problem,
-            sheet,
+            setup,
             interrupt,
             batch: Batch::new(arguments.jobs.map(usize::from), &NEVER),
             progress: Progress::counting("trials", "calibrate", None, arguments.quiet),
@@ -225,10 +243,10 @@ impl<'c> Calibration<'c> {
             search.fits(problem, &mut |trials| self.evaluate(trials))?.expect("there is a best candidate");
         let found = sensitivity(problem, &best, &mut |trials| self.evaluate(trials))?;
         let (seed, evaluations) = (self.seed, self.of_validation);
-        let sheet = self.sheet;
-        let start = |others: &Problem| others.start(sheet);
+        let setup = self.setup;
+        let of = |others| setup.problem(others);
         let left_out =
-            cross_validation(problem, &start, evaluations, seed, &mut |trials| self.evaluate(trials))?;
+            cross_validation(&problem.rows, &of, evaluations, seed, &mut |trials| self.evaluate(trials))?;
         let results = Results {
             version: env!("CARGO_PKG_VERSION"),
             drive: String::new(),

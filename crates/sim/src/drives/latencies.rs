@@ -6,14 +6,15 @@ use tailcut_base::histogram::LatencyHistogram;
 /// A percentile that is reported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percentile {
-    /// Its name in tables and as part of column names: `50p`, `99p9`, `max`.
+    /// Its name as part of column names: `50p`, `99p9`, `max`.
     pub name: &'static str,
     /// Per cent of the requests that took no longer; 100 for the slowest request.
     pub percent: f64,
 }
 
 /// Every percentile that is reported, in ascending order.
-pub const PERCENTILES: [Percentile; 9] = [
+pub const PERCENTILES: [Percentile; 10] = [
+    Percentile { name: "10p", percent: 10.0 },
     Percentile { name: "50p", percent: 50.0 },
     Percentile { name: "90p", percent: 90.0 },
     Percentile { name: "95p", percent: 95.0 },
@@ -24,6 +25,9 @@ pub const PERCENTILES: [Percentile; 9] = [
     Percentile { name: "99p999", percent: 99.999 },
     Percentile { name: "max", percent: 100.0 },
 ];
+
+/// The index of the median in [`PERCENTILES`].
+pub const MEDIAN: usize = 1;
 
 impl Percentile {
     /// How many of `requests` take longer than this percentile; of the maximum, the one that is the slowest.

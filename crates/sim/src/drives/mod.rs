@@ -25,7 +25,7 @@ mod test_run;
 
 pub use amplification::{Amplification, WritePattern};
 pub use comparison::Quantity;
-pub use latencies::{Latencies, PERCENTILES, Percentile};
+pub use latencies::{Latencies, MEDIAN, PERCENTILES, Percentile};
 pub use load::Load;
 pub use mix::Mix;
 pub use random_writes::{RandomWrites, RequestRate};

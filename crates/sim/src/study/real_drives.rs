@@ -106,9 +106,9 @@ impl Errors {
 
     fn add(&mut self, point: &Point, quantity: Quantity, predicted: f64, measured: f64) {
         let group = match quantity {
-            Quantity::Read(of) if of.percent <= 99.9 => "median error of reads up to p99.9",
+            Quantity::Read(of) if JUDGED.contains(&of.percent) => "median error of reads up to p99.9",
             Quantity::Read(of) if of.percent == 99.99 => "median error of reads at p99.99",
-            Quantity::Write(of) if of.percent <= 99.9 => "median error of writes up to p99.9",
+            Quantity::Write(of) if JUDGED.contains(&of.percent) => "median error of writes up to p99.9",
             Quantity::Write(of) if of.percent == 99.99 => "median error of writes at p99.99",
             Quantity::Reads | Quantity::Writes => "median error of rates",
             Quantity::Amplification => "median error of write amplification",
@@ -127,6 +127,9 @@ impl Errors {
         })
     }
 }
+
+/// Percentiles that count in one median, in per cent.
+const JUDGED: std::ops::RangeInclusive<f64> = 50.0..=99.9;
 
 /// How many figures a point has at the most, for readers of tables.
 pub const FIGURES: usize = 2 * PERCENTILES.len() + 3;

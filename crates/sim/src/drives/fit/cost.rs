@@ -124,7 +124,7 @@ mod tests {
         found.reads.requests = 1_000;
         let fit = RowFit::of(&row(), Some(&found));
         let reads = fit.figures.iter().filter(|(quantity, ..)| matches!(quantity, Quantity::Read(_))).count();
-        assert_eq!(reads, 4, "p50 to p99 have ten requests beyond");
+        assert_eq!(reads, 5, "p10 to p99 have ten requests beyond");
         assert_eq!(fit.median_error(|_| true), Some(0.0));
     }
 }

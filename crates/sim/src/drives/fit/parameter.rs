@@ -1,7 +1,7 @@
 //! What a fit may change.
 
 use crate::drives::rows::DataSheet;
-use crate::drives::{Load, MeasuredRow, PERCENTILES};
+use crate::drives::{Load, MEDIAN, MeasuredRow, PERCENTILES};
 use tailcut_ssd::config::SsdConfig;
 
 /// A number of a drive's configuration that a fit may change.
@@ -9,12 +9,16 @@ use tailcut_ssd::config::SsdConfig;
 pub struct Parameter {
     /// Its key in a scenario.
     pub key: &'static str,
+    /// A key that takes the same value where the drive that the fit starts from has the same value for both.
+    pub also: Option<&'static str>,
     /// What `low` and `high` are in: the base unit of the key (`ns`, `bytes`, `ppm`, `1`).
     pub unit: &'static str,
     /// The least value.
     pub low: f64,
     /// The greatest value, above `low`.
     pub high: f64,
+    /// How far from its first value it may go within these bounds: by this factor, or by this difference.
+    pub reach: f64,
     /// Whether factors or differences count.
     pub scale: Scale,
     /// Its meaning, and the reason for its bounds.
@@ -63,135 +67,165 @@ pub enum Start {
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "device.timing.read[0]",
+        also: None,
         unit: "ns",
         low: 20_000.0,
         high: 80_000.0,
+        reach: 1.6,
         scale: Scale::Log,
         source: "cell time of a read of the fast page type; TLC dies at ISSCC 2018 to 2024 have 40 us to 80 us on average",
-        from: Start::IdleRead { percentile: "50p", less_us: 19.0 },
+        from: Start::IdleRead { percentile: "10p", less_us: 18.0 },
     },
     Parameter {
         key: "device.timing.read[1]",
+        also: None,
         unit: "ns",
         low: 25_000.0,
         high: 100_000.0,
+        reach: 1.6,
         scale: Scale::Log,
         source: "cell time of a read of the middle page type",
         from: Start::IdleRead { percentile: "50p", less_us: 16.0 },
     },
     Parameter {
         key: "device.timing.read[2]",
+        also: None,
         unit: "ns",
         low: 30_000.0,
         high: 160_000.0,
+        reach: 2.0,
         scale: Scale::Log,
         source: "cell time of a read of the slow page type, which senses most often",
         from: Start::IdleRead { percentile: "90p", less_us: 18.0 },
     },
     Parameter {
         key: "device.timing.program",
+        also: None,
         unit: "ns",
         low: 250_000.0,
         high: 3_000_000.0,
+        reach: 2.5,
         scale: Scale::Log,
         source: "time of a program of a whole word line; decides with the spare share what the drive sustains",
         from: Start::SequentialWrite,
     },
     Parameter {
         key: "device.timing.erase",
+        also: None,
         unit: "ns",
         low: 1_000_000.0,
         high: 15_000_000.0,
+        reach: 3.0,
         scale: Scale::Log,
         source: "cell time of a block erase; 3 ms to 10 ms by ONFI parts",
         from: Start::Drive,
     },
     Parameter {
         key: "device.timing.program_suspend",
+        also: None,
         unit: "ns",
         low: 2_000.0,
         high: 150_000.0,
+        reach: 8.0,
         scale: Scale::Log,
         source: "from the safe point of a program until the die can read; carries p90 to p99.9 of reads",
         from: Start::Drive,
     },
     Parameter {
         key: "device.timing.erase_suspend",
+        also: None,
         unit: "ns",
         low: 2_000.0,
         high: 1_000_000.0,
+        reach: 8.0,
         scale: Scale::Log,
         source: "from the safe point of an erase until the die can read; carries p99.99 of reads",
         from: Start::Drive,
     },
     Parameter {
         key: "device.preempt.safe_point",
+        also: None,
         unit: "ns",
         low: 1_000.0,
         high: 300_000.0,
+        reach: 8.0,
         scale: Scale::Log,
         source: "mean time until an operation can stop: a program pulse and its verify",
         from: Start::Drive,
     },
     Parameter {
         key: "device.preempt.progress",
+        also: None,
         unit: "ns",
         low: 1_000.0,
         high: 400_000.0,
+        reach: 8.0,
         scale: Scale::Log,
         source: "least time that an operation runs between two suspensions",
         from: Start::Drive,
     },
     Parameter {
         key: "device.preempt.suspensions",
+        also: None,
         unit: "1",
         low: 1.0,
         high: 64.0,
+        reach: 8.0,
         scale: Scale::Log,
         source: "suspensions after which an operation must finish",
         from: Start::Drive,
     },
     Parameter {
         key: "device.queue.firmware",
+        also: None,
         unit: "ns",
         low: 200.0,
         high: 10_000.0,
+        reach: 4.0,
         scale: Scale::Log,
         source: "the controller's own time per command",
         from: Start::IdleWrite { percentile: "50p", less_us: 9.0 },
     },
     Parameter {
         key: "device.queue.commands",
+        also: None,
         unit: "1",
         low: 16.0,
         high: 2_048.0,
+        reach: 2.5,
         scale: Scale::Log,
         source: "commands that the controller works on; Little's law on the saturated row",
         from: Start::Outstanding,
     },
     Parameter {
         key: "device.ftl.spare",
+        also: None,
         unit: "ppm",
         low: 70_000.0,
         high: 450_000.0,
+        reach: 2.0,
         scale: Scale::Log,
         source: "flash that holds no data of the host; decides write amplification",
         from: Start::Drive,
     },
     Parameter {
         key: "device.buffer.size",
+        also: None,
         unit: "bytes",
         low: 262_144.0,
         high: 67_108_864.0,
+        reach: 16.0,
         scale: Scale::Log,
         source: "writes that the drive takes before flash must follow",
         from: Start::Drive,
     },
     Parameter {
         key: "device.pacing.most",
+        also: Some("device.pacing.least"),
         unit: "1",
         low: 5_000.0,
         high: 3_000_000.0,
+        reach: 1.15,
         scale: Scale::Log,
         source: "writes of 4 KiB per second that the controller admits at the most",
         from: Start::SustainedWrites,
@@ -216,9 +250,11 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.pacing.burst",
+        also: None,
         unit: "1",
         low: 1.0,
         high: 256.0,
+        reach: 16.0,
         scale: Scale::Log,
         source: "writes that it admits at once",
         from: Start::Drive,
@@ -244,6 +280,16 @@ impl Parameter {
         share.clamp(0.0, 1.0)
     }
 
+    /// The parameter with bounds no farther from `value` than its reach.
+    pub fn around(&self, value: f64) -> Parameter {
+        let value = value.clamp(self.low, self.high);
+        let [low, high] = match self.scale {
+            Scale::Log => [value / self.reach, value * self.reach],
+            Scale::Linear => [value - self.reach, value + self.reach],
+        };
+        Parameter { low: low.max(self.low), high: high.min(self.high), ..*self }
+    }
+
     /// Its first value as the rows and the data sheet have it; `None` where it is the drive's, or they do not have it.
     pub fn read_off(
         &self,
@@ -251,7 +297,8 @@ impl Parameter {
         sheet: Option<&DataSheet>,
         device: &SsdConfig,
     ) -> Option<f64> {
-        let idle = rows.iter().filter_map(|row| Some((rate(row)?, row))).min_by_key(|&(rate, _)| rate);
+        let pressed = rows.iter().filter_map(|row| Some((pressure(row)?, row)));
+        let idle = pressed.min_by_key(|&(pressure, _)| pressure);
         let at = |of: fn(&MeasuredRow) -> &[Option<f64>; PERCENTILES.len()], name: &str, less_us: f64| {
             let index = PERCENTILES.iter().position(|percentile| percentile.name == name)?;
             of(idle?.1)[index].map(|micros| (micros - less_us) * 1e3)
@@ -262,7 +309,7 @@ impl Parameter {
             Start::IdleWrite { percentile, less_us } => at(|row| &row.writes, percentile, less_us),
             Start::Outstanding => {
                 let row = saturated(rows)?;
-                Some(row.writes_per_s? * row.writes[0]? / 1e6)
+                Some(row.writes_per_s? * row.writes[MEDIAN]? / 1e6)
             }
             Start::SustainedWrites => saturated(rows)?.writes_per_s,
             Start::SequentialWrite => {
@@ -288,6 +335,16 @@ fn rate(row: &MeasuredRow) -> Option<u64> {
     }
 }
 
+/// Orders rows of one kind of load by how busy they keep a drive; `None` for loads without latencies.
+fn pressure(row: &MeasuredRow) -> Option<u64> {
+    match row.load {
+        Load::RandomWrites(load) => Some(load.offered.0),
+        // Each write stands in the way of reads.
+        Load::Mix(load) => Some(u64::from(load.depth) * u64::from(101 - load.reads_percent.min(100))),
+        Load::Amplification(_) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,6 +363,17 @@ mod tests {
             }
             assert_eq!(parameter.share(parameter.high * 10.0), 1.0);
         }
+    }
+
+    #[test]
+    fn a_parameter_reaches_around_its_first_value_within_its_bounds() {
+        let parameter = |scale, reach| Parameter { low: 1e3, high: 1e6, reach, scale, ..PARAMETERS[0] };
+        let near = parameter(Scale::Log, 4.0).around(20e3);
+        assert_eq!((near.low, near.high), (5e3, 80e3));
+        let near = parameter(Scale::Linear, 5e3).around(20e3);
+        assert_eq!((near.low, near.high), (15e3, 25e3));
+        let at_bound = parameter(Scale::Log, 4.0).around(5e6);
+        assert_eq!((at_bound.low, at_bound.high), (250e3, 1e6), "a value beyond a bound counts as the bound");
     }
 
     #[test]

@@ -76,13 +76,35 @@ impl Problem {
         Ok(())
     }
 
-    /// The first candidate: what rows and data sheet have, and the drive's own values elsewhere.
-    pub fn start(&self, sheet: Option<&DataSheet>) -> Candidate {
-        let value = |parameter: &Parameter| {
-            let own = || keys::get(&mut self.base.clone(), local(parameter.key)).unwrap_or(parameter.low);
-            parameter.read_off(&self.rows, sheet, &self.base).unwrap_or_else(own)
-        };
-        self.parameters.iter().map(|parameter| parameter.share(value(parameter))).collect()
+    /// A problem whose parameters reach around their first values, and these. Parameters that the drive does not have are
+    /// left out.
+    pub fn around(
+        base: SsdConfig,
+        mut parameters: Vec<Parameter>,
+        rows: Vec<MeasuredRow>,
+        sheet: Option<&DataSheet>,
+        test: TestRun,
+    ) -> (Problem, Candidate) {
+        let own = |key: &str| keys::get(&mut base.clone(), local(key));
+        parameters.retain(|parameter| own(parameter.key).is_ok());
+        for parameter in &mut parameters {
+            parameter.also = parameter.also.filter(|also| own(also) == own(parameter.key));
+        }
+        let mut problem = Problem { base, parameters, rows, test };
+        let first: Vec<f64> =
+            problem.parameters.iter().map(|parameter| problem.first(parameter, sheet)).collect();
+        for (parameter, &value) in problem.parameters.iter_mut().zip(&first) {
+            *parameter = parameter.around(value);
+        }
+        let start =
+            problem.parameters.iter().zip(first).map(|(parameter, value)| parameter.share(value)).collect();
+        (problem, start)
+    }
+
+    /// The first value of a parameter: what rows and data sheet have, or else the drive's own.
+    fn first(&self, parameter: &Parameter, sheet: Option<&DataSheet>) -> f64 {
+        let own = || keys::get(&mut self.base.clone(), local(parameter.key)).unwrap_or(parameter.low);
+        parameter.read_off(&self.rows, sheet, &self.base).unwrap_or_else(own)
     }
 
     /// The values of a candidate's parameters, in their base units.
@@ -101,7 +123,10 @@ impl Problem {
             .parameters
             .iter()
             .zip(&values)
-            .map(|(parameter, &value)| (local(parameter.key), KeyValue::Number(value)))
+            .flat_map(|(parameter, &value)| {
+                let keys = [Some(parameter.key), parameter.also].into_iter().flatten();
+                keys.map(move |key| (local(key), KeyValue::Number(value)))
+            })
             .collect();
         keys::set(&mut device, &settings)?;
         Ok(device)

@@ -10,9 +10,11 @@ use tailcut_ssd::config::SsdConfig;
 fn parameters() -> Vec<Parameter> {
     let parameter = |key, low, high| Parameter {
         key,
+        also: None,
         unit: "ns",
         low,
         high,
+        reach: 1e6,
         scale: Scale::Log,
         source: "a test",
         from: Start::Drive,
@@ -22,6 +24,12 @@ fn parameters() -> Vec<Parameter> {
         parameter("device.timing.program", 20_000.0, 1_000_000.0),
         parameter("device.timing.program_reset", 10_000.0, 1_000_000.0),
     ]
+}
+
+/// The base drive's own values.
+fn start(problem: &Problem) -> Candidate {
+    let own = [75e3, 750e3, 30e3];
+    problem.parameters.iter().zip(own).map(|(parameter, value)| parameter.share(value)).collect()
 }
 
 fn run_all(trials: &[Trial]) -> Result<Vec<Option<Measurement>>, Stopped> {
@@ -77,7 +85,7 @@ fn problem() -> Problem {
 fn a_fit_recovers_the_parameters_of_a_drive_that_the_model_is() {
     let problem = problem();
     problem.check().expect("a good problem");
-    let start = problem.start(None);
+    let start = start(&problem);
     assert_eq!(
         problem.values(&start).iter().map(|value| value.round()).collect::<Vec<_>>(),
         [75e3, 750e3, 30e3]
@@ -99,7 +107,7 @@ fn a_fit_recovers_the_parameters_of_a_drive_that_the_model_is() {
 #[test]
 fn a_search_that_is_resumed_is_the_one_that_was_stopped() {
     let problem = problem();
-    let start = problem.start(None);
+    let start = start(&problem);
     let mut whole = Search::new(start.clone(), 0.2, 3);
     whole.run(&problem, 24, &mut run_all, &mut |_| {}).expect("nobody stops it");
 
@@ -122,14 +130,13 @@ fn a_search_that_is_resumed_is_the_one_that_was_stopped() {
 #[test]
 fn each_row_is_predicted_from_the_others() {
     let problem = problem();
-    let start = |problem: &Problem| problem.start(None);
-    let found = cross_validation(&problem, &start, 8, 1, &mut run_all).expect("nobody stops it");
+    let of = |rows| (Problem { rows, ..problem.clone() }, start(&problem));
+    let found = cross_validation(&problem.rows, &of, 8, 1, &mut run_all).expect("nobody stops it");
     assert_eq!(found.iter().map(|left_out| left_out.row).collect::<Vec<_>>(), [0, 1]);
     let resolved = PERCENTILES.len() - 2;
     assert!(found.iter().all(|left_out| left_out.fit.figures.len() <= 2 * resolved + 2));
     assert!(found.iter().all(|left_out| left_out.fit.median_error(|_| true).is_some()));
-    let alone = Problem { rows: problem.rows[..1].to_vec(), ..problem };
-    let none = cross_validation(&alone, &start, 8, 1, &mut run_all);
+    let none = cross_validation(&problem.rows[..1], &of, 8, 1, &mut run_all);
     assert_eq!(none, Ok(Vec::new()));
 }
 

@@ -2,40 +2,42 @@
 
 use super::cost::RowFit;
 use super::{Candidate, Evaluate, Problem, Search, Stopped};
+use crate::drives::MeasuredRow;
 
 /// A row, predicted by a fit to all others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftOut {
-    /// Its index in [`Problem::rows`].
+    /// Its index among the rows.
     pub row: usize,
     /// How well the fit predicts it.
     pub fit: RowFit,
 }
 
 /// Leaves out one row after another, fits the others with at least `evaluations` candidates, and predicts the row that was
-/// left out. Each search begins at what `start` returns for its problem, and not at an optimum that has seen all rows:
-/// too few evaluations make errors larger, and nothing makes them smaller than they are. Without a second row the result is
-/// empty.
+/// left out. `problem` makes the problem of some rows and its first candidate: kind of drive, first values and bounds must come from these alone. No
+/// search begins at an optimum that has seen all rows, so that too few evaluations make errors larger, and nothing makes
+/// them smaller than they are. Without a second row the result is empty.
 ///
 /// # Errors
 /// The caller's stop.
 pub fn cross_validation(
-    problem: &Problem,
-    start: &dyn Fn(&Problem) -> Candidate,
+    rows: &[MeasuredRow],
+    problem: &dyn Fn(Vec<MeasuredRow>) -> (Problem, Candidate),
     evaluations: usize,
     seed: u64,
     evaluate: &mut Evaluate<'_>,
 ) -> Result<Vec<LeftOut>, Stopped> {
-    if problem.rows.len() < 2 {
+    if rows.len() < 2 {
         return Ok(Vec::new());
     }
     let mut all = Vec::new();
-    for left_out in 0..problem.rows.len() {
-        let mut others = problem.clone();
-        let row = others.rows.remove(left_out);
-        let mut search = Search::new(start(&others), Search::SPREAD, seed);
+    for left_out in 0..rows.len() {
+        let mut others = rows.to_vec();
+        let row = others.remove(left_out);
+        let (others, start) = problem(others);
+        let mut search = Search::new(start, Search::SPREAD, seed);
         search.run(&others, evaluations, evaluate, &mut |_| {})?;
-        let alone = Problem { rows: vec![row], ..problem.clone() };
+        let alone = Problem { rows: vec![row], ..others };
         let fits = search.fits(&alone, evaluate)?.unwrap_or_default();
         all.extend(fits.into_iter().map(|fit| LeftOut { row: left_out, fit }));
     }

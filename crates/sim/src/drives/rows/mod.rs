@@ -73,7 +73,7 @@ pub struct Point {
 /// Reads the rows of a file, whose columns decide of which kind they are:
 ///
 /// - random writes: `drive`, `offered`, `reads_per_s`, `writes_per_s`, `measured_reads`, and `r_NAME` of reads and `w_NAME`
-///   of writes for each of [`PERCENTILES`], of which those above `99p99` may be missing;
+///   of writes for each of [`PERCENTILES`], of which `10p` and those above `99p99` may be missing;
 /// - mixes: `reads_percent`, `depth`, `read_iops`, `write_iops`, and `read_p50`, `write_p50` and so on as far as measured;
 /// - write amplification: `drive`, `pattern`, `fill_percent`, `write_amplification`.
 ///

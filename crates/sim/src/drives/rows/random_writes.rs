@@ -2,12 +2,12 @@
 
 use super::sheet::{Line, RowErrors, Sheet};
 use super::{LEAST_BEYOND, MeasuredRow, Point};
-use crate::drives::{Load, PERCENTILES, Percentile, RandomWrites, RequestRate};
+use crate::drives::{Load, MEDIAN, PERCENTILES, Percentile, RandomWrites, RequestRate};
 use std::collections::BTreeSet;
 
 /// The rows of a file.
 pub(super) fn rows(text: &str) -> Result<Vec<MeasuredRow>, RowErrors> {
-    let columns: Vec<String> = NEEDED.into_iter().map(String::from).chain(needed_percentiles()).collect();
+    let columns: Vec<String> = COLUMNS.into_iter().map(String::from).chain(needed_percentiles()).collect();
     let needed: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut sheet = Sheet::parse(text, &needed)?;
     let rows: Vec<MeasuredRow> = sheet.lines().map(|line| row(&mut sheet, line)).collect();
@@ -25,7 +25,7 @@ pub(super) fn rows(text: &str) -> Result<Vec<MeasuredRow>, RowErrors> {
 }
 
 fn needed_percentiles() -> impl Iterator<Item = String> {
-    let needed = PERCENTILES.iter().filter(|percentile| percentile.percent <= NEEDED_UP_TO);
+    let needed = PERCENTILES.iter().filter(|percentile| NEEDED.contains(&percentile.percent));
     needed.flat_map(|percentile| ["r", "w"].map(|kind| format!("{kind}_{}", percentile.name)))
 }
 
@@ -99,8 +99,8 @@ fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCE
         }
         last = Some((percentile, micros));
     }
-    if let Some(median) = micros[0].filter(|median| !POSSIBLE_MEDIAN.contains(median)) {
-        let name = column(&PERCENTILES[0]);
+    if let Some(median) = micros[MEDIAN].filter(|median| !POSSIBLE_MEDIAN.contains(median)) {
+        let name = column(&PERCENTILES[MEDIAN]);
         let reason = format!(
             "'{name}' is {median}, and in microseconds it can be {} to {} under this protocol (64 requests in flight, 5,000 a second of each kind)",
             POSSIBLE_MEDIAN.start(),
@@ -111,9 +111,9 @@ fn percentiles(sheet: &mut Sheet, line: Line, kind: &str) -> [Option<f64>; PERCE
     micros
 }
 
-const NEEDED: [&str; 5] = ["drive", "offered", "reads_per_s", "writes_per_s", "measured_reads"];
-/// The highest percentile whose columns may not be missing.
-const NEEDED_UP_TO: f64 = 99.99;
+const COLUMNS: [&str; 5] = ["drive", "offered", "reads_per_s", "writes_per_s", "measured_reads"];
+/// The percentiles whose columns may not be missing, in per cent.
+const NEEDED: std::ops::RangeInclusive<f64> = 50.0..=99.99;
 /// How far rates may exceed the demand: an exponential schedule varies, and figures are rounded.
 const EXCEEDED_BY: f64 = 1.03;
 /// A client with 64 requests in flight and 5,000 of each kind a second has a mean latency below 12.8 ms by Little's

@@ -1,7 +1,7 @@
 //! Files of rows, good and bad.
 
 use super::*;
-use crate::drives::{Amplification, Mix, RandomWrites, RequestRate, WritePattern};
+use crate::drives::{Amplification, MEDIAN, Mix, RandomWrites, RequestRate, WritePattern};
 
 const COLUMNS: &str = "drive,name,offered,reads_per_s,writes_per_s,measured_reads,r_50p,r_90p,r_95p,r_99p,r_99p5,r_99p9,r_99p99,\
 w_50p,w_90p,w_95p,w_99p,w_99p5,w_99p9,w_99p99";
@@ -25,15 +25,18 @@ fn a_good_row_is_read_by_the_names_of_its_columns() {
     let [row] = &rows[..] else { panic!("one row") };
     assert_eq!(row.drive, "x");
     assert_eq!(row.load, Load::RandomWrites(RandomWrites { offered: RequestRate(10_000) }));
-    assert_eq!((row.reads[0], row.reads[6], row.reads[7]), (Some(60.0), Some(120.0), None));
-    assert_eq!((row.writes[0], row.writes_per_s), (Some(10.0), Some(9_950.0)));
+    assert_eq!(
+        (row.reads[0], row.reads[MEDIAN], row.reads[7], row.reads[8]),
+        (None, Some(60.0), Some(120.0), None)
+    );
+    assert_eq!((row.writes[MEDIAN], row.writes_per_s), (Some(10.0), Some(9_950.0)));
     assert!(!row.is_saturated());
 }
 
 #[test]
 fn an_empty_cell_was_not_measured() {
     let rows = measured(&[COLUMNS, &GOOD.replace("110,120,", ",,")].join("\n")).expect("a good file");
-    assert_eq!((rows[0].reads[5], rows[0].reads[6]), (None, None));
+    assert_eq!((rows[0].reads[6], rows[0].reads[7]), (None, None));
 }
 
 #[test]
@@ -109,7 +112,10 @@ fn mixes_and_amplification_have_columns_of_their_own() {
     let mixes = "reads_percent,depth,read_iops,write_iops,read_p50,read_p99,write_p50\n50,16,59000,58000,185,1020,13.6\n";
     let rows = measured(mixes).expect("a good file");
     assert_eq!(rows[0].load, Load::Mix(Mix { reads_percent: 50, depth: 16 }));
-    assert_eq!((rows[0].reads[3], rows[0].writes[0], rows[0].writes[3]), (Some(1020.0), Some(13.6), None));
+    assert_eq!(
+        (rows[0].reads[4], rows[0].writes[MEDIAN], rows[0].writes[4]),
+        (Some(1020.0), Some(13.6), None)
+    );
     let bad = measured(&mixes.replace("50,16", "150,0")).expect_err("a bad file");
     assert_eq!(bad.0.len(), 2, "{bad}");
 
