@@ -9,8 +9,6 @@ use tailcut_ssd::config::SsdConfig;
 pub struct Parameter {
     /// Its key in a scenario.
     pub key: &'static str,
-    /// A key that takes the same value where the drive that the fit starts from has the same value for both.
-    pub also: Option<&'static str>,
     /// What `low` and `high` are in: the base unit of the key (`ns`, `bytes`, `ppm`, `1`).
     pub unit: &'static str,
     /// The least value.
@@ -67,7 +65,6 @@ pub enum Start {
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         key: "device.timing.read[0]",
-        also: None,
         unit: "ns",
         low: 20_000.0,
         high: 80_000.0,
@@ -78,7 +75,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.timing.read[1]",
-        also: None,
         unit: "ns",
         low: 25_000.0,
         high: 100_000.0,
@@ -89,7 +85,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.timing.read[2]",
-        also: None,
         unit: "ns",
         low: 30_000.0,
         high: 160_000.0,
@@ -100,7 +95,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.timing.program",
-        also: None,
         unit: "ns",
         low: 250_000.0,
         high: 3_000_000.0,
@@ -111,7 +105,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.timing.erase",
-        also: None,
         unit: "ns",
         low: 1_000_000.0,
         high: 15_000_000.0,
@@ -122,7 +115,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.timing.program_suspend",
-        also: None,
         unit: "ns",
         low: 2_000.0,
         high: 150_000.0,
@@ -133,7 +125,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.timing.erase_suspend",
-        also: None,
         unit: "ns",
         low: 2_000.0,
         high: 1_000_000.0,
@@ -144,7 +135,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.preempt.safe_point",
-        also: None,
         unit: "ns",
         low: 1_000.0,
         high: 300_000.0,
@@ -155,7 +145,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.preempt.progress",
-        also: None,
         unit: "ns",
         low: 1_000.0,
         high: 400_000.0,
@@ -166,7 +155,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.preempt.suspensions",
-        also: None,
         unit: "1",
         low: 1.0,
         high: 64.0,
@@ -177,7 +165,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.queue.firmware",
-        also: None,
         unit: "ns",
         low: 200.0,
         high: 10_000.0,
@@ -188,7 +175,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.queue.commands",
-        also: None,
         unit: "1",
         low: 16.0,
         high: 2_048.0,
@@ -199,7 +185,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.ftl.spare",
-        also: None,
         unit: "ppm",
         low: 70_000.0,
         high: 450_000.0,
@@ -210,7 +195,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.buffer.size",
-        also: None,
         unit: "bytes",
         low: 262_144.0,
         high: 67_108_864.0,
@@ -221,7 +205,6 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         key: "device.pacing.most",
-        also: Some("device.pacing.least"),
         unit: "1",
         low: 5_000.0,
         high: 3_000_000.0,
@@ -235,6 +218,7 @@ pub const PARAMETERS: &[Parameter] = &[
         unit: "ppm",
         low: 1_000.0,
         high: 1_000_000.0,
+        reach: 16.0,
         scale: Scale::Log,
         source: "how far the limit of writes exceeds the rate before; decides waits of writes at half of what the drive sustains",
         from: Start::Drive,
@@ -244,13 +228,13 @@ pub const PARAMETERS: &[Parameter] = &[
         unit: "ns",
         low: 500_000.0,
         high: 1_000_000_000.0,
+        reach: 16.0,
         scale: Scale::Log,
         source: "the time over which that rate is taken",
         from: Start::Drive,
     },
     Parameter {
         key: "device.pacing.burst",
-        also: None,
         unit: "1",
         low: 1.0,
         high: 256.0,

@@ -87,9 +87,6 @@ impl Problem {
     ) -> (Problem, Candidate) {
         let own = |key: &str| keys::get(&mut base.clone(), local(key));
         parameters.retain(|parameter| own(parameter.key).is_ok());
-        for parameter in &mut parameters {
-            parameter.also = parameter.also.filter(|also| own(also) == own(parameter.key));
-        }
         let mut problem = Problem { base, parameters, rows, test };
         let first: Vec<f64> =
             problem.parameters.iter().map(|parameter| problem.first(parameter, sheet)).collect();
@@ -123,10 +120,7 @@ impl Problem {
             .parameters
             .iter()
             .zip(&values)
-            .flat_map(|(parameter, &value)| {
-                let keys = [Some(parameter.key), parameter.also].into_iter().flatten();
-                keys.map(move |key| (local(key), KeyValue::Number(value)))
-            })
+            .map(|(parameter, &value)| (local(parameter.key), KeyValue::Number(value)))
             .collect();
         keys::set(&mut device, &settings)?;
         Ok(device)

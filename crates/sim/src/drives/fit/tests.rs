@@ -10,7 +10,6 @@ use tailcut_ssd::config::SsdConfig;
 fn parameters() -> Vec<Parameter> {
     let parameter = |key, low, high| Parameter {
         key,
-        also: None,
         unit: "ns",
         low,
         high,
