@@ -50,8 +50,10 @@ pub fn structure(rows: &[MeasuredRow], sheet: Option<&DataSheet>) -> Structure {
     } else {
         findings.push("saturated, reads overtake writes: a queue per thread, fetched in turn".to_string());
     }
-    if let (Some(middle), Some(high)) = (at(&row.writes, "50p"), at(&row.writes, "90p"))
+    if let (Some(middle), Some(high), Some(highest)) =
+        (at(&row.writes, "50p"), at(&row.writes, "90p"), at(&row.writes, "99p"))
         && high > SPREAD * middle
+        && highest < CUT * high
     {
         let most = row.writes_per_s.unwrap_or(1e6) as u32;
         device.pacing = PacingConfig {
@@ -74,6 +76,9 @@ const READS_AS_SLOW: f64 = 0.7;
 
 /// Writes that are spread evenly over a window have a p90 of 1.8 times their p50; twice 0.8 tells that from noise.
 const SPREAD: f64 = 1.6;
+
+/// Writes that wait for the end of a window wait for no longer than it is: their p99 is 1.1 times their p90.
+const CUT: f64 = 1.15;
 
 /// A drive to start from.
 #[derive(Clone, Debug)]
