@@ -5,6 +5,7 @@
 mod arrays;
 mod block_mapped;
 mod driven;
+mod drives_of_today;
 mod factory_bad;
 mod kv;
 mod limits;
