@@ -76,9 +76,9 @@ impl Configure for GcConfig {
         count_u32(
             visit,
             "copies",
-            "Page copies of one collection under way at a time.",
+            "Page copies of one collection under way at a time; by superblock, sensings and programs of it.",
             &mut self.copies,
-            1..=64,
+            1..=1 << 16,
         );
         visit.flag(
             "ideal",

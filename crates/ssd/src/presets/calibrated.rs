@@ -42,6 +42,9 @@ const DIE: u64 = SUPERBLOCKS as u64 * PAGES as u64 * 4096;
 /// Pages of the map that one operation of a die programs.
 const PROGRAM: u32 = 24;
 
+/// Sensings and programs of collection under way for each die: enough to keep all of them at work.
+const COPIES_PER_DIE: u32 = 4;
+
 /// Pages of the map in a block of a die.
 const PAGES: u32 = 384 * PROGRAM;
 
@@ -95,6 +98,7 @@ pub fn of_capacity(capacity: u64, link: Pcie) -> SsdConfig {
     let spare = 1_000_000 - (u128::from(capacity.min(raw)) * 1_000_000 / u128::from(raw)) as u32;
     let mut whole = whole(&pm9a3_fit());
     (whole.geometry.channels, whole.geometry.chips) = (channels, dies / channels);
+    whole.gc.copies = COPIES_PER_DIE * dies;
     whole.link.rate = link.rate();
     // A drive needs some spare space, whatever a data sheet says of its capacity.
     whole.ftl.spare = spare.clamp(60_000, SPARE_MOST);
@@ -163,7 +167,7 @@ fn whole(fitted: &Fitted) -> SsdConfig {
             pace: CollectionPace::Proportional,
             erases: 1,
         },
-        gc: GcConfig { low: 6, high: 7, copies: 64, ..base.gc },
+        gc: GcConfig { low: 6, high: 7, copies: COPIES_PER_DIE * 16, ..base.gc },
         wear: WearConfig { levelling: false, ..base.wear },
         ..base
     }
@@ -224,6 +228,7 @@ pub fn p5520() -> SsdConfig {
     });
     drive.preset = Preset::P5520;
     drive.geometry.chips = 4;
+    drive.gc.copies = COPIES_PER_DIE * 32;
     drive.at_scale(SCALE)
 }
 
@@ -275,6 +280,7 @@ pub fn cm7_r() -> SsdConfig {
     });
     drive.preset = Preset::Cm7R;
     (drive.geometry.channels, drive.geometry.chips) = (16, 4);
+    drive.gc.copies = COPIES_PER_DIE * 64;
     drive.link.rate = Pcie::Five.rate();
     drive.at_scale(SCALE)
 }
