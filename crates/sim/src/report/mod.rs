@@ -297,6 +297,12 @@ fn notes<S: Storage, W: RequestObserver>(
         let widened = world.widened();
         notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB)"));
     }
+    if let Some((lateness, age)) = world.behind_at_end() {
+        notes.push(format!(
+            "the drive was behind when the run ended: the next request was {lateness} late, and the last on time had been \
+             issued {age} before; a longer run (run.duration) shows whether it catches up"
+        ));
+    }
     if let Some(reason) = world.device.read_only() {
         notes.push(format!("the drive became read-only: {reason}"));
     }
