@@ -47,7 +47,7 @@ pub enum Ending {
     /// The drive refused writes; why.
     ReadOnly(String),
     /// Nothing was measured; why.
-    Unmeasured(&'static str),
+    Unmeasured(String),
 }
 
 impl Ending {
@@ -60,7 +60,7 @@ impl Ending {
             Ending::ReadOnly(why) => {
                 Some(Failure::Operation(format!("the drive became read-only and refused writes: {why}")))
             }
-            Ending::Unmeasured(why) => Some(Failure::Operation((*why).into())),
+            Ending::Unmeasured(why) => Some(Failure::Operation(why.clone())),
         }
     }
 }
@@ -263,16 +263,13 @@ fn conclude<S: Storage, W: RequestObserver>(
     ends: &Ends,
     interrupted: bool,
 ) -> Simulated {
-    let mut report = Report::new(scenario, &world, &ends.figures(), interrupted);
-    if interrupted {
-        report.notes.extend(report.unmeasured().map(String::from));
-    }
+    let report = Report::new(scenario, &world, &ends.figures(), interrupted);
     let broken = world.sources().find_map(|source| source.failure());
     let ending = match (interrupted, broken, world.device.read_only()) {
         (true, _, _) => Ending::Interrupted,
         (_, Some(why), _) => Ending::Broken(why),
         (_, _, Some(why)) if report.all().errors > 0 => Ending::ReadOnly(why.to_string()),
-        _ => report.unmeasured().map_or(Ending::Complete, Ending::Unmeasured),
+        _ => report.unmeasured.clone().map_or(Ending::Complete, Ending::Unmeasured),
     };
     let detail = Detail::new(&world.stats);
     Simulated { report, detail, stats: world.stats, columns: None, ending }

@@ -81,8 +81,12 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: ColorMode) -> String
         },
         steady(report.steady.as_ref())
     );
-    let overload = report.overload.map_or_else(String::new, |overload| overloaded(report, overload));
-    format!("{overload}{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(TextRole::Faint, &measured))
+    let warning = match (report.unmeasured(), report.overload) {
+        (Some(why), _) => format!("Nothing was measured, and all figures are zero: {why}.\n"),
+        (None, Some(overload)) => overloaded(report, overload),
+        (None, None) => String::new(),
+    };
+    format!("{warning}{drive}\n{}\n{}\n", workload(report, scenario), tone.paint(TextRole::Faint, &measured))
 }
 
 /// What stands on top of the report of a drive that could not keep up: its latencies grow with the length of

@@ -298,6 +298,32 @@ fn the_classes_of_a_workload_are_those_of_its_trace() {
 }
 
 #[test]
+fn a_fio_job_within_its_ramp_is_told_by_the_option_of_fio() {
+    let place = Place::new();
+    place.put("short.fio", b"[db]\nrw=randread\nbs=4k\nsize=1m\nramp_time=10\n");
+    let fio = ["run", "small.toml", "--set", "run.ramp=0s", "--fio", "short.fio", "--quiet", "--out", "out"];
+    let report = place.refused(1, &fio);
+    let why = "the fio job 'db' ended within its ramp_time of 10.0 s; shorten ramp_time";
+    assert!(report.contains(why) && !report.contains("run.ramp"), "{report}");
+}
+
+#[test]
+fn a_report_without_a_measurement_says_so_at_its_top() {
+    let place = Place::new();
+    let none =
+        ["run", "small.toml", "--quiet", "--set", "run.requests=300", "--html", "out.html", "--out", "out"];
+    place.refused(1, &none);
+    let why = "no request fell into the measurement: lower run.ramp or run longer";
+    let saved = place.json("out/report.json");
+    assert_eq!(saved["unmeasured"], why);
+    let page = std::fs::read_to_string(place.path("out.html")).expect("it is written");
+    let (before, _) = page.split_once("Nothing was measured, and all figures are zero").expect("it is said");
+    assert!(!before.contains("<h2"), "above all sections");
+    place.text(&["run", "small.toml", "--quiet", "--out", "out"]);
+    assert!(place.json("out/report.json")["unmeasured"].is_null());
+}
+
+#[test]
 fn a_trace_out_of_order_in_time_is_told_with_its_effect_and_the_remedy() {
     let place = Place::new();
     let line = |time: u64, block: u64| format!("{time},db1,0,Read,{},4096,0\n", block * 4096);

@@ -30,7 +30,17 @@ fn its_figures_can_be_read_by_programs() {
     let figures = server.place.json("figures.json");
     let of = |name: &str| figures[name].as_u64();
     assert_eq!((of("gets"), of("hits"), of("sets"), of("items")), (Some(2), Some(1), Some(1), Some(1)));
-    assert_eq!(figures["is_durable"], true);
+    assert_eq!(figures["drive_writes_completed"], true);
+}
+
+#[test]
+fn a_server_without_a_drive_claims_nothing_about_writes_to_one() {
+    let mut server = Server::start(&["--memory-only", "--json", "figures.json", "--log", "json"]);
+    assert!(server.client().set("a", "1"));
+    let (words, _) = server.stop();
+    let figures = server.place.json("figures.json");
+    assert!(figures["drive_writes_completed"].is_null() && figures["is_durable"].is_null(), "{figures}");
+    assert!(!words.contains("durable"), "{words}");
 }
 
 #[test]

@@ -9,7 +9,8 @@ pub struct Figures {
     pub sums: Sums,
     /// Traffic on its sockets.
     pub traffic: Traffic,
-    /// All writes to the drive are durable; false if the drive has failed or stopped responding.
+    /// All writes that the server made to its drive are durable; false if the drive has failed or stopped
+    /// responding. True without a drive. Items that were in memory only are not covered.
     pub is_durable: bool,
     /// A block of the drive that cannot be read, so that recovery failed and the server has ended.
     pub unreadable: Option<u64>,

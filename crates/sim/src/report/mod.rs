@@ -43,6 +43,9 @@ use tailcut_ssd::Figures;
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
+    /// Why all figures are zero, if no request was answered within the measurement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<String>,
     /// Version of the program.
     pub version: String,
     /// Seed of all random streams.
@@ -151,6 +154,7 @@ impl Report {
         resources.sort_by(|a, b| b.busy.total_cmp(&a.busy).then(a.name.cmp(&b.name)));
         let busiest = resources.first().map_or(0.0, |resource| resource.busy);
         Report {
+            unmeasured: unmeasured(scenario, world, interrupted),
             version: env!("CARGO_PKG_VERSION").to_string(),
             seed: scenario.seed,
             digest: format!("{:016x}", stats.digest),
@@ -205,16 +209,8 @@ impl Report {
     }
 
     /// Why the report has no figures, if no request was answered within the measurement.
-    pub fn unmeasured(&self) -> Option<&'static str> {
-        let all = self.all();
-        match self.overload {
-            _ if all.requests + all.errors > 0 => None,
-            None => Some("no request fell into the measurement: lower run.ramp or run longer"),
-            Some(_) => Some(
-                "no request that fell due in the measurement was answered: the load exceeds what the drive sustains; \
-                 lower the rate",
-            ),
-        }
+    pub fn unmeasured(&self) -> Option<&str> {
+        self.unmeasured.as_deref()
     }
 
     /// Length of the measurement in seconds.
@@ -278,6 +274,35 @@ fn least_ns(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
     least.min(stats.latency.sum() as f64)
 }
 
+/// Why no request was answered within the measurement, if none was.
+fn unmeasured<D: Device, W: RequestObserver>(
+    scenario: &Scenario,
+    world: &World<D, W>,
+    interrupted: bool,
+) -> Option<String> {
+    if world.stats.requests() > 0 {
+        return None;
+    }
+    if interrupted {
+        return Some("the run was interrupted before a request fell into the measurement".into());
+    }
+    if world.overload().is_some() {
+        let why = "no request that fell due in the measurement was answered: the load exceeds what the drive sustains; \
+                   lower the rate";
+        return Some(why.into());
+    }
+    // Only fio jobs have ramps of their own.
+    let jobs = world.sources().filter(|source| !source.prepares());
+    let longest = jobs.map(|job| (job.schedule().ramp, job.name())).max_by_key(|&(ramp, _)| ramp);
+    Some(match longest {
+        Some((ramp, job)) if ramp > scenario.run.ramp => format!(
+            "no request fell into the measurement: the fio job '{job}' ended within its ramp_time of {ramp}; shorten \
+             ramp_time, or raise size, number_ios or runtime"
+        ),
+        _ => "no request fell into the measurement: lower run.ramp or run longer".into(),
+    })
+}
+
 fn notes<S: Storage, W: RequestObserver>(
     world: &World<S, W>,
     all: &OpStats,
@@ -296,6 +321,12 @@ fn notes<S: Storage, W: RequestObserver>(
     if world.widened() > 0 {
         let widened = world.widened();
         notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB)"));
+    }
+    if let Some((lateness, age)) = world.behind_at_end() {
+        notes.push(format!(
+            "the drive was behind when the run ended: the next request was {lateness} late, and the last on time had been \
+             issued {age} before; a longer run (run.duration) shows whether it catches up"
+        ));
     }
     if let Some(reason) = world.device.read_only() {
         notes.push(format!("the drive became read-only: {reason}"));

@@ -22,6 +22,15 @@ pub(super) enum Due {
     AfterAnswer,
 }
 
+/// How far an open loop is behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Backlog {
+    /// By how much the next request is late.
+    pub lateness: Nanos,
+    /// Since the last request that was on time.
+    pub age: Nanos,
+}
+
 /// The group of sources that prepare the device; those of all others come behind it.
 pub(super) const PREPARING: u32 = 0;
 
@@ -40,6 +49,8 @@ pub(super) struct Issuer {
     ready: Ready,
     /// Since when the issuer has had room for another request.
     room_since: Time,
+    /// Open loop: when a request was last on time.
+    on_time: Time,
     last_due: Time,
     /// When it begins and stops to issue; known when its group starts.
     start: Time,
@@ -88,6 +99,7 @@ impl Issuer {
             in_flight: 0,
             ready: Ready::default(),
             room_since: Time::ZERO,
+            on_time: Time::ZERO,
             last_due: Time::ZERO,
             start: Time::NEVER,
             stop: Time::NEVER,
@@ -143,6 +155,7 @@ impl Issuer {
         self.start = now + self.schedule.start;
         self.stop = self.schedule.until.map_or(Time::NEVER, |length| self.start + length);
         self.room_since = self.start;
+        self.on_time = self.start;
         if matches!(self.pace, Pace::Closed { .. }) {
             self.ready.fill(self.depth, self.start);
         }
@@ -281,22 +294,28 @@ impl Issuer {
         (next != Time::NEVER).then(|| (self.start + Nanos(next.0)).min(self.stop))
     }
 
-    /// By how much the next request of an open loop is late, where it is.
-    pub(super) fn lateness(&self, now: Time) -> Nanos {
+    /// How far an open loop is behind.
+    pub(super) fn backlog(&self, now: Time) -> Backlog {
         match (self.pace, self.drawn.get(self.at)) {
             (Pace::Open { .. }, Some(request)) => {
-                Nanos(now.0.saturating_sub((self.start + Nanos(request.due.0)).0))
+                let due = self.start + Nanos(request.due.0);
+                Backlog { lateness: now.since(due.min(now)), age: now.since(self.on_time.min(now)) }
             }
-            _ => Nanos::ZERO,
+            _ => Backlog::default(),
         }
     }
 
     /// When the issuer had room for a request that was due at `due`.
     #[inline]
-    pub(super) fn eligible(&self, now: Time, due: Time) -> Time {
+    pub(super) fn eligible(&mut self, now: Time, due: Time) -> Time {
         match self.pace {
             Pace::Closed { .. } | Pace::Driven { .. } => due,
-            Pace::Open { .. } => due.max(self.room_since).min(now),
+            Pace::Open { .. } => {
+                if due == now {
+                    self.on_time = now;
+                }
+                due.max(self.room_since).min(now)
+            }
         }
     }
 

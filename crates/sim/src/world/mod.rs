@@ -20,7 +20,7 @@ pub use rounds::{Round, Rounds, SteadyState};
 pub use stats::{Finished, OpStats, SlowRequest, Stats};
 
 use crate::workload::Source;
-use issuer::{Due, Issuer};
+use issuer::{Backlog, Due, Issuer};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use tailcut_base::digest::Digest;
@@ -142,8 +142,8 @@ pub struct World<D: Device, W: RequestObserver = ()> {
     prepared: Option<Time>,
     /// When the ramp is over; known when the device is prepared.
     ramp_end: Time,
-    /// How late the next request was when the run came to its end.
-    lateness: Nanos,
+    /// How far the run was behind when it came to its end.
+    backlog: Backlog,
     /// Nothing is issued from here on.
     end: Time,
     /// The most requests.
@@ -204,7 +204,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
             in_flight: 0,
             prepared: None,
             ramp_end: Time::NEVER,
-            lateness: Nanos::ZERO,
+            backlog: Backlog::default(),
             end: Time::NEVER,
             most: u64::MAX,
             limits,
@@ -405,23 +405,40 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     }
 
     /// Requests issued, and how many were due by the end of the run, where the device was too slow for an
-    /// open loop: the next request was late by more than a twentieth of the run. What was due beyond that is
-    /// taken from what was issued.
+    /// open loop: the next request was late by more than a twentieth of the run, and none was on time in the
+    /// last half of the run. What was due beyond that is taken from what was issued.
     pub fn overload(&self) -> Option<(u64, u64)> {
+        let (run, backlog) = self.backlog_at_end()?;
+        // A device that has been behind for less may have stalled, and catch up.
+        if backlog.age * 2 < run {
+            return None;
+        }
+        let issued = self.issued - self.preparing;
+        let due = issued as f64 * run.0 as f64 / (run.0 - backlog.lateness.0) as f64;
+        Some((issued, due as u64))
+    }
+
+    /// How late the next request was at the end of the run, and for how long none had been on time, where the
+    /// first is as for [`World::overload`] and the second is less.
+    pub fn behind_at_end(&self) -> Option<(Nanos, Nanos)> {
+        let (run, backlog) = self.backlog_at_end()?;
+        (backlog.age * 2 < run).then_some((backlog.lateness, backlog.age))
+    }
+
+    /// The length of the run, and how far it was behind at its end, where the next request was late by more
+    /// than a twentieth of the run.
+    fn backlog_at_end(&self) -> Option<(Nanos, Backlog)> {
         let until = self.end.min(self.stats.until);
         let run = until.since(self.prepared?);
         // A run that was interrupted has issued to its last moment.
-        let lateness = if self.closed { self.lateness } else { self.lateness_at(until) };
-        let kept_up = Nanos(run.0.saturating_sub(lateness.0));
-        let is_late = lateness * 20 > run && kept_up > Nanos::ZERO;
-        let issued = self.issued - self.preparing;
-        let due = || (issued as f64 * run.0 as f64 / kept_up.0 as f64) as u64;
-        is_late.then(|| (issued, due()))
+        let backlog = if self.closed { self.backlog } else { self.backlog_at(until) };
+        let is_late = backlog.lateness * 20 > run && backlog.lateness < run;
+        is_late.then_some((run, backlog))
     }
 
-    /// By how much the next request of an open loop is late.
-    fn lateness_at(&self, now: Time) -> Nanos {
-        self.issuers.iter().map(|issuer| issuer.lateness(now)).max().unwrap_or_default()
+    /// How far the open loop that is most behind is behind.
+    fn backlog_at(&self, now: Time) -> Backlog {
+        self.issuers.iter().map(|issuer| issuer.backlog(now)).max().unwrap_or_default()
     }
 
     /// When the sources that count began, once the device had been prepared.
@@ -480,7 +497,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     fn is_finished(&mut self, now: Time, issuer: u32) -> bool {
         if now >= self.end || self.issued >= self.most {
             if !self.closed {
-                self.lateness = self.lateness_at(now);
+                self.backlog = self.backlog_at(now);
             }
             self.close();
         }

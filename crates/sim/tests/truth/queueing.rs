@@ -3,6 +3,7 @@
 use crate::drives;
 use crate::runs::{TO_THE_END, drive, run, source};
 use tailcut_base::{Nanos, Op};
+use tailcut_sim::workload::arrival::BurstEnd;
 use tailcut_sim::workload::{ArrivalPlan, Recipe};
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::precondition::PreparedState;
@@ -68,6 +69,33 @@ fn overload_is_noticed_and_waiting_for_a_tag_is_not_being_in_flight() {
     assert_eq!(overload(20_000), None);
     let (issued, due) = overload(300_000).expect("ten times what the die can do");
     assert!((560_000..640_000).contains(&due) && issued < due / 8, "{issued} of {due}");
+}
+
+#[test]
+fn a_device_that_is_behind_for_less_than_half_of_the_run_is_not_overloaded() {
+    let mut config = drives::plane(64, 16);
+    config.geometry.page_bytes = 4096;
+    config.ftl.spare = 200_000;
+    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let after = |duration: Nanos| {
+        let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
+        // Bursts of 18,000 requests, of which the only die serves 31,000 a second: it catches up in each pause.
+        let (end, idle) = (BurstEnd::After(Nanos::millis(300)), Nanos::millis(700));
+        let arrivals = ArrivalPlan::Bursts { rate: 60_000, end, idle };
+        let recipe = Recipe { arrivals, depth: 1 << 16, ..Recipe::new(sectors) };
+        let limits = Limits { duration, ..TO_THE_END };
+        let mut world = World::new(ssd, checker, vec![source("bursts", &recipe, 1)], limits);
+        run(&mut world).expect("it runs to the end");
+        (world.overload(), world.behind_at_end())
+    };
+    let (overload, behind) = after(Nanos::millis(2400));
+    assert_eq!(overload, None, "400 ms behind of 2.4 s");
+    let (lateness, age) = behind.expect("the next request is late");
+    assert!((Nanos::millis(120)..Nanos::millis(300)).contains(&lateness), "{lateness}");
+    assert!((Nanos::millis(360)..=Nanos::millis(400)).contains(&age), "{age}");
+    assert_eq!(after(Nanos::millis(2900)), (None, None), "it has caught up");
+    let (overload, behind) = after(Nanos::millis(400));
+    assert!(overload.is_some() && behind.is_none(), "none but the first were on time");
 }
 
 #[test]

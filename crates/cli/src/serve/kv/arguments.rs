@@ -106,6 +106,9 @@ pub struct KvArguments {
     #[arg(long, value_name = "FORM", default_value = "human")]
     pub log: Form,
     /// Write the final counters as JSON to a file, or with '-' to standard output instead of the table
+    ///
+    /// drive_writes_completed is false if the drive failed before the last writes were durable, and null with
+    /// --memory-only; whether items survive depends on -M, --durable and --device.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Hide the status line

@@ -93,12 +93,13 @@ fn serve_with(
     watch(&server, interrupt, (reporter, history), (arguments.quiet, clock));
     reporter.stopping();
     let Served { figures, latencies, .. } = server.stop();
-    reporter.stopped(&figures);
+    let has_drive = !arguments.memory_only;
+    reporter.stopped(&figures, has_drive);
     if !is_json_only {
         out.write_all(page::report(&figures, &latencies, ColorMode::of_stdout()).as_bytes())?;
     }
     if let Some(file) = &arguments.json {
-        write_json(&page::to_json(&figures, &latencies), file, out)?;
+        write_json(&page::to_json(&figures, &latencies, has_drive), file, out)?;
     }
     match figures.is_durable {
         true => Ok(()),

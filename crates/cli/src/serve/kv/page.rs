@@ -122,7 +122,7 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
 }
 
 /// The final statistics as JSON.
-pub fn to_json(figures: &Figures, latencies: &Latencies) -> Value {
+pub fn to_json(figures: &Figures, latencies: &Latencies, has_drive: bool) -> Value {
     let Figures { sums: Sums { statistics, engine, items, .. }, traffic, is_durable, unreadable } = figures;
     let of = |(kind, source, times): (Kind, Source, &LatencyHistogram)| {
         let percentile = |percentile| times.percentile(percentile).0;
@@ -139,7 +139,7 @@ pub fn to_json(figures: &Figures, latencies: &Latencies) -> Value {
     };
     json!({
         "latencies": latencies.iter().map(of).collect::<Vec<_>>(),
-        "is_durable": is_durable,
+        "drive_writes_completed": has_drive.then_some(is_durable),
         "unreadable_block": unreadable,
         "items": items,
         "gets": statistics.cmd_get,

@@ -98,7 +98,7 @@ impl Reporter {
     }
 
     /// Reports that the server has stopped, with its final statistics.
-    pub fn stopped(&self, figures: &Figures) {
+    pub fn stopped(&self, figures: &Figures, has_drive: bool) {
         let (items, statistics) = (figures.sums.items, &figures.sums.statistics);
         let (level, text) = match (figures.unreadable, figures.is_durable) {
             (Some(block), _) => (Level::Error, format!("stopped: block {block} of the drive cannot be read")),
@@ -108,7 +108,12 @@ impl Reporter {
             }
         };
         let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.cmd_get);
-        self.log.log(entry.with("sets", statistics.cmd_set).with("is_durable", figures.is_durable));
+        let entry = entry.with("sets", statistics.cmd_set);
+        self.log.log(if has_drive {
+            entry.with("drive_writes_completed", figures.is_durable)
+        } else {
+            entry
+        });
     }
 
     /// Waits until all is written.
