@@ -261,6 +261,7 @@ impl Session {
                     mode: header.mode,
                     client_flags: header.client_flags,
                     expiry: Expiry::new(ways.about.unix, header.exptime),
+                    autovivify: None,
                     cas: 0,
                     new_cas: None,
                     invalidates: false,
@@ -272,11 +273,12 @@ impl Session {
             }
             Command::MetaStore(header) => {
                 let flags = header.flags;
-                let never = Expiry::Never;
+                let expiry = |exptime| Expiry::new(ways.about.unix, exptime);
                 let store = Store {
                     mode: header.mode,
                     client_flags: flags.client_flags,
-                    expiry: flags.exptime.map_or(never, |exptime| Expiry::new(ways.about.unix, exptime)),
+                    expiry: flags.exptime.map_or(Expiry::Never, expiry),
+                    autovivify: flags.autovivify.map(expiry),
                     cas: flags.cas.unwrap_or(0),
                     new_cas: flags.new_cas,
                     invalidates: flags.invalidates(),
@@ -590,7 +592,7 @@ fn ask_all<S: Shards>(
 
 /// Version reported to clients: that of the memcached release whose protocol is implemented, by which clients
 /// choose features, followed by ours. libmemcached rejects a version that begins with 0.
-const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("1.6.45-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Largest number of pending replies per client.
 const MOST_WAITING: usize = 128;
 /// A client starts no further read while its pending requests take this many bytes; so there is always at

@@ -99,12 +99,13 @@ counters!(Statistics: cmd_get, cmd_set, cmd_flush, cmd_touch, get_hits, get_miss
     store_no_memory);
 
 impl Statistics {
+    /// Counts a retrieval. One that sets the expiry time is a touch and nothing else, as in memcached.
     pub(super) fn note_get(&mut self, is_hit: bool, touches: bool) {
+        if touches {
+            return self.note_touch(is_hit);
+        }
         self.cmd_get += 1;
         count(is_hit, &mut self.get_hits, &mut self.get_misses);
-        if touches {
-            self.note_touch(is_hit);
-        }
     }
 
     pub(super) fn note_touch(&mut self, is_hit: bool) {

@@ -1,7 +1,7 @@
 //! memcached's text protocol as a state machine that consumes bytes.
 //!
 //! The specification is `doc/protocol.txt` of memcached (<https://github.com/memcached/memcached>). Where
-//! that is silent, the reference is the behaviour of version 1.6.18, here called "the program", by its source
+//! that is silent, the reference is the behaviour of version 1.6.45, here called "the program", by its source
 //! (`proto_text.c`, `memcached.c`) and by experiment (`tests/memcached` compares byte for byte).
 //!
 //! 1. [`Receiver`]: parses input into [`Command`]s, data to be stored, and errors ([`Refusal`]).
