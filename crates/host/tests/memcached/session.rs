@@ -5,7 +5,7 @@ use tailcut_host::wire::memcached::meta::StoredItem;
 use tailcut_host::wire::memcached::receiver::BUFFER_BYTES;
 use tailcut_host::wire::memcached::reply::Stored;
 use tailcut_host::wire::memcached::{
-    Command, Expiry, MetaFlags, MetaStore, Reason, Receiver, Step, Store, StoreMode, meta, reply,
+    Command, Expiry, MetaFlags, MetaStore, Reason, Receiver, Refusal, Step, Store, StoreMode, meta, reply,
 };
 
 /// A connection.
@@ -172,6 +172,10 @@ impl Session {
                 reply::ok(out, flush.noreply);
             }
             Command::Verbosity(verbosity) => reply::ok(out, verbosity.noreply),
+            Command::Shutdown(shutdown) => {
+                let line = Refusal::Shutdown.line();
+                out.extend_from_slice(if shutdown.noreply { b"" } else { line });
+            }
             Command::Version => reply::version(out, "1.6.45"),
             Command::Stats(stats) => statistics(out, stats),
             Command::MemoryLimit(limit) => reply::memory_limit(out, true, limit.noreply),

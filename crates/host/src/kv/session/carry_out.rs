@@ -39,6 +39,8 @@ pub struct Work<'a> {
     pub unix: u64,
     /// Largest item in bytes, as memcached counts them.
     pub most_item: u64,
+    /// CAS values are shown and compared; otherwise they are all 0.
+    pub shows_cas: bool,
     /// The operation treats an item that recovery has not found yet as a miss.
     pub may_miss: bool,
     /// Changes are durable before they are acknowledged.
@@ -146,6 +148,13 @@ impl Work<'_> {
         counts: bool,
         look: impl FnOnce(Option<&Item<'_>>, &mut Vec<u8>) -> R,
     ) -> Result<R, NotHere> {
+        let shows_cas = self.shows_cas;
+        let look = |item: Option<&Item<'_>>, out: &mut Vec<u8>| match item {
+            Some(item) if !shows_cas => {
+                look(Some(&Item { header: Header { cas: 0, ..item.header }, ..*item }), out)
+            }
+            item => look(item, out),
+        };
         if let Some(fetched) = self.fetched {
             let item = fetched.is_there().then(|| fetched.item());
             self.attempt.source = if item.is_some() { Source::Flash } else { Source::Miss };
@@ -171,7 +180,10 @@ impl Work<'_> {
     fn change(&mut self, key: Key<'_>, change: Change<'_>) -> Result<u64, Refused> {
         let result = self.engine.change(key.as_bytes(), self.fetched, change);
         self.attempt.was_evicted = result == Err(Refused::Evicted);
-        if self.attempt.was_evicted { Err(Refused::Busy) } else { result }
+        if self.attempt.was_evicted {
+            return Err(Refused::Busy);
+        }
+        result.map(|cas| if self.shows_cas { cas } else { 0 })
     }
 
     fn get(&mut self, key: Key<'_>, with_cas: bool, exptime: Option<i64>) -> Result<Option<()>, NotHere> {

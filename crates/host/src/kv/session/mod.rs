@@ -32,7 +32,7 @@ mod statistics;
 pub use clients::Clients;
 pub use pool::Holding;
 pub use service::Service;
-pub use shard::{ServiceSettings, Shard};
+pub use shard::{Permissions, ServiceSettings, Shard};
 pub use shard_request::Shards;
 pub use statistics::{Statistics, Sums};
 
@@ -308,12 +308,22 @@ impl Session {
             }
             Command::MetaDebug(debug) => self.operation(debug.key, Operation::MetaDebug, ways),
             Command::MetaNoop => meta::noop(self.tail()),
+            Command::FlushAll(flush) if !ways.about.permissions.flush_all => {
+                self.answer_error(Refusal::FlushAll, flush.noreply);
+            }
             Command::FlushAll(flush) => {
                 self.is_blocked = true;
                 self.wait(ReplyState::Flush(flush), ways);
                 self.advance(ways);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
+            Command::Shutdown(shutdown) if !ways.about.permissions.shutdown => {
+                self.answer_error(Refusal::Shutdown, shutdown.noreply);
+            }
+            Command::Shutdown(shutdown) if !shutdown.is_valid => {
+                self.answer_error(Refusal::ShutdownMode, shutdown.noreply);
+            }
+            Command::Shutdown(_) => self.closing = Some(Reason::Shutdown),
             Command::Version => reply::version(self.tail(), VERSION),
             // The memory limit is fixed at startup.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
@@ -325,6 +335,12 @@ impl Session {
             }
         }
         Next::Any
+    }
+
+    fn answer_error(&mut self, refusal: Refusal, noreply: bool) {
+        if !noreply {
+            self.tail().extend_from_slice(refusal.line());
+        }
     }
 
     /// Executes an operation without data.
@@ -507,7 +523,7 @@ impl Session {
                 ReplyState::All { left: 0, bytes, then } => {
                     self.awaited -= bytes;
                     let about = ways.about.with(&ways.shards.elsewhere());
-                    then.write_stats(&about, |out| ways.shards.tell_of_disk(out), self.out.tail());
+                    then.write_stats(&about, |out| ways.shards.tell_of_server(out), self.out.tail());
                 }
                 _ => break,
             }
@@ -561,7 +577,7 @@ impl GatheredReply {
     fn write_stats(
         &self,
         about: &ServerProperties,
-        tell_of_disk: impl FnOnce(&mut Vec<u8>),
+        tell_of_server: impl FnOnce(&mut Vec<u8>),
         out: &mut Vec<u8>,
     ) {
         match self {
@@ -570,7 +586,7 @@ impl GatheredReply {
             }
             GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
             GatheredReply::Reset => reply::reset(out),
-            GatheredReply::Told { stats, sums } => about.write_stats(*stats, sums, tell_of_disk, out),
+            GatheredReply::Told { stats, sums } => about.write_stats(*stats, sums, tell_of_server, out),
         }
     }
 }

@@ -28,6 +28,23 @@ pub struct ServiceSettings {
     pub process: u32,
 }
 
+/// Commands and features that memcached's options enable or disable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permissions {
+    /// `flush_all` is executed (not with `-F`).
+    pub flush_all: bool,
+    /// Items show CAS values other than 0 (not with `-C`).
+    pub cas: bool,
+    /// `shutdown` is executed (`-A`).
+    pub shutdown: bool,
+}
+
+impl Default for Permissions {
+    fn default() -> Permissions {
+        Permissions { flush_all: true, cas: true, shutdown: false }
+    }
+}
+
 impl ServiceSettings {
     /// Largest memory of a command in bytes: its value, or its reply behind others.
     pub fn most_command(&self) -> u64 {
@@ -50,6 +67,7 @@ id! {
 pub struct Shard {
     engine: Engine,
     settings: ServiceSettings,
+    permissions: Permissions,
     /// Requests that wait for flash or for the log; their ids are the tickets of fetches.
     pending: Slab<ShardRequestId, UnderWay>,
     /// Requests that wait because the disk is behind.
@@ -94,6 +112,7 @@ impl Shard {
         Shard {
             engine,
             settings,
+            permissions: Permissions::default(),
             pending: Slab::new(),
             stuck: Vec::new(),
             unsynced: Vec::new(),
@@ -107,6 +126,11 @@ impl Shard {
             has_moved: false,
             is_touched: false,
         }
+    }
+
+    /// Sets what clients may do.
+    pub fn with_permissions(self, permissions: Permissions) -> Shard {
+        Shard { permissions, ..self }
     }
 
     /// Sets the time: on the process's clock, and in seconds of Unix time.
@@ -392,8 +416,8 @@ impl Shard {
         fetched: Option<&'a Fetched>,
         out: &'a mut Vec<u8>,
     ) -> Work<'a> {
-        let Shard { engine, statistics, scratch, unix, settings, .. } = self;
-        let (unix, most_item) = (*unix, settings.most_item);
+        let Shard { engine, statistics, scratch, unix, settings, permissions, .. } = self;
+        let (unix, most_item, shows_cas) = (*unix, settings.most_item, permissions.cas);
         let may_miss = operation.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
         let is_durable = settings.is_durable;
         Work {
@@ -403,6 +427,7 @@ impl Shard {
             scratch,
             unix,
             most_item,
+            shows_cas,
             may_miss,
             is_durable,
             fetched,

@@ -194,8 +194,8 @@ pub trait Shards {
         Tally::default()
     }
 
-    /// Appends the disk's lines of `stats`.
-    fn tell_of_disk(&self, _out: &mut Vec<u8>) {}
+    /// Appends the lines of `stats` about the disk and the process.
+    fn tell_of_server(&self, _out: &mut Vec<u8>) {}
 
     /// Prefetches keys that are likely to be requested next; see
     /// [`Engine::prefetch`](crate::kv::Engine::prefetch).

@@ -129,7 +129,10 @@ fn seldom<'a>(name: &[u8], words: &CommandWords<'a>) -> Line<'a> {
         b"flush_all" => flush_all(rest, noreply),
         b"verbosity" => verbosity(rest, noreply),
         b"cache_memlimit" => memory_limit(rest, noreply),
-        b"shutdown" => Err(Refusal::Shutdown),
+        b"shutdown" => {
+            let is_valid = rest.is_empty() || matches!(*rest, [word] if is_abbreviation(word, b"graceful"));
+            Ok(Command::Shutdown(Shutdown { is_valid, noreply }))
+        }
         b"lru" | b"extstore" => Err(Refusal::Unknown),
         b"slabs" if rest.len() == 3 && is_abbreviation(rest[0], b"reassign") => Err(Refusal::Reassign),
         b"slabs" => Err(Refusal::Unknown),

@@ -52,6 +52,8 @@ pub enum Step<'a> {
 pub enum Reason {
     /// `quit`.
     Quit,
+    /// `shutdown`: the server is to stop.
+    Shutdown,
     /// A line without end.
     LongLine,
     /// An HTTP request.

@@ -45,6 +45,10 @@ pub enum Refusal {
     Watch,
     /// `shutdown`: disabled, as without `-A`.
     Shutdown,
+    /// `shutdown` with another word than `graceful`.
+    ShutdownMode,
+    /// `flush_all`: disabled, as with `-F`.
+    FlushAll,
     /// A memory limit that is too small.
     SmallMemory,
     /// A memory limit so large that it must be in bytes.
@@ -81,6 +85,8 @@ impl Refusal {
             Refusal::Crawler => b"CLIENT_ERROR lru crawler disabled\r\n",
             Refusal::Watch => b"CLIENT_ERROR watch commands not allowed\r\n",
             Refusal::Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
+            Refusal::ShutdownMode => b"CLIENT_ERROR invalid shutdown mode\r\n",
+            Refusal::FlushAll => b"CLIENT_ERROR flush_all not allowed\r\n",
             Refusal::SmallMemory => b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
             Refusal::ShardFailed => {
                 b"SERVER_ERROR this shard of the store has failed, see the server's log\r\n"
