@@ -259,6 +259,10 @@ fn statistics(out: &mut Vec<u8>, stats: tailcut_host::wire::memcached::Stats) {
             reply::stat_number(out, "threads", 1);
             reply::end(out);
         }
+        Stats::Sizes => {
+            reply::stat(out, "sizes_status", "disabled");
+            reply::end(out);
+        }
         _ => reply::end(out),
     }
 }

@@ -37,6 +37,8 @@ impl ServerProperties {
                 tell_of_server(out);
             }
             Stats::Settings => self.tell_settings(sums, out),
+            // As with memcached's defaults: it counts sizes only with an option.
+            Stats::Sizes => reply::stat(out, "sizes_status", "disabled"),
             _ => {}
         }
         reply::end(out);

@@ -3,6 +3,7 @@
 
 use super::latency::Source;
 use super::operation::{Answer, Operation, Store, to_expiry, to_seconds};
+use super::prefixes::{PrefixCounters, PrefixCounts};
 use super::statistics::Statistics;
 use crate::kv::{Change, Content, Engine, Fetched, Header, Item, Keep, Lookup, Put, Refused, State};
 use crate::wire::memcached::meta::{self, Deleted, StoredItem};
@@ -31,6 +32,8 @@ pub struct Work<'a> {
     pub engine: &'a mut Engine,
     /// Counters to update.
     pub statistics: &'a mut Statistics,
+    /// Counters by key prefix, if they are enabled.
+    pub prefixes: Option<&'a mut PrefixCounters>,
     /// Buffer for the reply.
     pub out: &'a mut Vec<u8>,
     /// Scratch memory for computed values.
@@ -205,6 +208,8 @@ impl Work<'_> {
             }
         }
         self.statistics.note_get(seen.is_some(), exptime.is_some());
+        let hits = u64::from(seen.is_some());
+        self.count_prefix(key, PrefixCounts { gets: 1, hits, ..PrefixCounts::default() });
         Ok(Some(()))
     }
 
@@ -305,8 +310,22 @@ impl Work<'_> {
         let before = old.filter(|_| is_joined).map_or(0, |old| old.value);
         let item = StoredItem { cas, length: before + data.len() as u32 };
         self.statistics.note_store(store.mode, stored);
+        self.count_set(key, &store.answer);
         answer_store(self.out, key, &store.answer, stored, item);
         Ok(Some(()))
+    }
+
+    /// Counts a storage command for the key's prefix, unless it is a meta command.
+    fn count_set(&mut self, key: Key<'_>, answer: &Answer) {
+        if let Answer::Classic { .. } = answer {
+            self.count_prefix(key, PrefixCounts { sets: 1, ..PrefixCounts::default() });
+        }
+    }
+
+    fn count_prefix(&mut self, key: Key<'_>, counts: PrefixCounts) {
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.count(key, counts);
+        }
     }
 
     /// Refuses a value that is too large, and removes the outdated item.
@@ -315,6 +334,7 @@ impl Work<'_> {
             return None;
         }
         self.statistics.store_too_large += 1;
+        self.count_set(key, answer);
         answer_store(self.out, key, answer, Stored::TooLarge, StoredItem::default());
         Some(())
     }
@@ -355,7 +375,11 @@ impl Work<'_> {
             Step::Counted(meta::Counted::NoMemory) => Counted::NoMemory,
             Step::Counted(_) => Counted::NotNumeric,
         };
-        self.statistics.note_count(direction, counted != Counted::NotFound);
+        match counted {
+            Counted::Now(_) => self.statistics.note_count(direction, true),
+            Counted::NotFound => self.statistics.note_count(direction, false),
+            Counted::NotNumeric | Counted::NoMemory => {}
+        }
         reply::counted(self.out, counted, noreply);
         Ok(Some(()))
     }
@@ -377,7 +401,12 @@ impl Work<'_> {
             }
             Step::Counted(counted) => counted,
         };
-        self.statistics.note_count(direction, !matches!(counted, meta::Counted::NotFound));
+        // A counter that is created is neither a hit nor a miss.
+        match counted {
+            meta::Counted::Now { is_new: false, .. } => self.statistics.note_count(direction, true),
+            meta::Counted::NotFound => self.statistics.note_count(direction, false),
+            _ => {}
+        }
         meta::counted(self.out, flags, key, counted, self.unix);
         Ok(Some(()))
     }
@@ -486,6 +515,7 @@ impl Work<'_> {
             Err(_) => reply::server_error(self.out, NO_ROOM),
         }
         self.statistics.note_delete(was_there);
+        self.count_prefix(key, PrefixCounts { deletes: 1, ..PrefixCounts::default() });
         Ok(Some(()))
     }
 

@@ -23,6 +23,7 @@ pub mod latency;
 mod operation;
 mod pool;
 mod prefetch;
+pub mod prefixes;
 pub mod send_queue;
 pub mod service;
 pub mod shard;
@@ -47,6 +48,7 @@ use latency::{Kind, Stopwatch};
 use operation::{Answer, KeptKey, Operation, Store};
 use pool::Room;
 use prefetch::Prefetch;
+use prefixes::PrefixCounters;
 use send_queue::{MOST_PART, SendQueue, Texts};
 use shard_request::{Content, Progress, Requester, ShardRequest};
 use std::collections::VecDeque;
@@ -111,6 +113,8 @@ enum GatheredReply {
     Flushed { noreply: bool, is_refused: bool },
     Reset,
     Told { stats: Stats, sums: Box<Sums> },
+    DetailSet,
+    Prefixes(Box<PrefixCounters>),
 }
 
 /// The environment of a session: shards, clock, buffers.
@@ -328,7 +332,13 @@ impl Session {
             // The memory limit is fixed at startup.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
             Command::Stats(Stats::Reset) => self.ask_all(&ShardRequest::Reset, GatheredReply::Reset, ways),
-            Command::Stats(Stats::Detail(_)) => reply::ok(self.tail(), false),
+            Command::Stats(Stats::Detail(is_on)) => {
+                self.ask_all(&ShardRequest::Detail(is_on), GatheredReply::DetailSet, ways);
+            }
+            Command::Stats(Stats::DetailDump) => {
+                let prefixes = GatheredReply::Prefixes(Box::default());
+                self.ask_all(&ShardRequest::TellPrefixes, prefixes, ways);
+            }
             Command::Stats(stats) => {
                 let sums = Box::default();
                 self.ask_all(&ShardRequest::Tell, GatheredReply::Told { stats, sums }, ways);
@@ -473,6 +483,7 @@ impl Session {
                 *left -= 1;
                 match (then, content) {
                     (GatheredReply::Told { sums, .. }, Content::Sums(more)) => sums.add(&more),
+                    (GatheredReply::Prefixes(prefixes), Content::Prefixes(more)) => prefixes.add(&more),
                     (
                         GatheredReply::Flushed { is_refused, .. },
                         Content::Refused | Content::NotDurable { .. },
@@ -501,7 +512,9 @@ impl Session {
                 self.set_aside += text.capacity();
                 waiting.reply = text;
             }
-            (_, Content::Sums(_) | Content::Refused) => panic!("all shards answer what all were asked"),
+            (_, Content::Sums(_) | Content::Prefixes(_) | Content::Refused) => {
+                panic!("all shards answer what all were asked")
+            }
         }
         self.advance(ways);
     }
@@ -586,6 +599,8 @@ impl GatheredReply {
             }
             GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
             GatheredReply::Reset => reply::reset(out),
+            GatheredReply::DetailSet => reply::ok(out, false),
+            GatheredReply::Prefixes(prefixes) => prefixes.write(out),
             GatheredReply::Told { stats, sums } => about.write_stats(*stats, sums, tell_of_server, out),
         }
     }

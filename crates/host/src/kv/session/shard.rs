@@ -4,6 +4,7 @@ use super::carry_out::{AROUND_VALUE, Attempt, Outcome, Work};
 use super::latency::Source;
 use super::operation::Operation;
 use super::pool::LEAST_COMMANDS;
+use super::prefixes::PrefixCounters;
 use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, ShardRequest, Shards};
 use super::statistics::{Statistics, Sums};
 use crate::block::Bytes;
@@ -79,6 +80,9 @@ pub struct Shard {
     syncing: VecDeque<(u64, ShardRequestId)>,
     replies: VecDeque<Reply>,
     statistics: Statistics,
+    prefixes: PrefixCounters,
+    /// Counters by key prefix are enabled.
+    counts_prefixes: bool,
     scratch: Vec<u8>,
     /// Spare memory for pending requests.
     #[expect(clippy::vec_box, reason = "they come in boxes and go on in them")]
@@ -119,6 +123,8 @@ impl Shard {
             syncing: VecDeque::new(),
             replies: VecDeque::new(),
             statistics: Statistics::default(),
+            prefixes: PrefixCounters::default(),
+            counts_prefixes: false,
             scratch: Vec::new(),
             spare: Vec::new(),
             unix: 0,
@@ -261,7 +267,17 @@ impl Shard {
             }
             ShardRequest::Reset => {
                 self.statistics = Statistics::default();
+                self.prefixes = PrefixCounters::default();
                 Progress::Done(Source::Memory)
+            }
+            ShardRequest::Detail(is_on) => {
+                self.counts_prefixes = is_on;
+                Progress::Done(Source::Memory)
+            }
+            ShardRequest::TellPrefixes => {
+                let content = Content::Prefixes(Box::new(self.prefixes.clone()));
+                self.replies.push_back(Reply { requester, content });
+                LATER
             }
             ShardRequest::Tell => {
                 let content = Content::Sums(Box::new(self.sums()));
@@ -416,13 +432,15 @@ impl Shard {
         fetched: Option<&'a Fetched>,
         out: &'a mut Vec<u8>,
     ) -> Work<'a> {
-        let Shard { engine, statistics, scratch, unix, settings, permissions, .. } = self;
+        let Shard { engine, statistics, prefixes, scratch, unix, settings, permissions, .. } = self;
+        let prefixes = self.counts_prefixes.then_some(prefixes);
         let (unix, most_item, shows_cas) = (*unix, settings.most_item, permissions.cas);
         let may_miss = operation.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
         let is_durable = settings.is_durable;
         Work {
             engine,
             statistics,
+            prefixes,
             out,
             scratch,
             unix,

@@ -16,11 +16,11 @@
 //!
 //! | command | answer | as with |
 //! | --- | --- | --- |
-//! | `shutdown` | `ERROR: shutdown not enabled` | no `-A` |
+//! | `shutdown` | `SERVER_ERROR: shutdown not enabled`, unless it is enabled | no `-A` |
 //! | `watch` | `CLIENT_ERROR watch commands not allowed` | `-W` |
 //! | `stats cachedump` | `CLIENT_ERROR stats cachedump not allowed` | `-X` |
 //! | `slabs reassign` | `CLIENT_ERROR slab reassignment disabled` | `-o no_slab_reassign` |
-//! | `lru_crawler crawl`, `metadump` | `CLIENT_ERROR lru crawler disabled` | `-o no_lru_crawler` |
+//! | `lru_crawler crawl`, `metadump`, `mgdump` | `CLIENT_ERROR lru crawler disabled` | `-o no_lru_crawler` |
 //! | `lru`, `extstore`, others of `slabs` and `lru_crawler` | `ERROR` | an unknown word |
 //!
 //! `docs/decisions/key-value-server.md` lists the differences from the program, with reasons.
