@@ -11,7 +11,7 @@ mod session;
 
 use libfuzzer_sys::fuzz_target;
 use session::Session;
-use tailcut_host::wire::memcached::receiver::BUFFER_BYTES;
+use tailcut_host::wire::memcached::login::LOGIN_BYTES;
 use tailcut_host::wire::memcached::udp::Frame;
 use tailcut_host::wire::memcached::{Login, Attempt, Users};
 
@@ -39,7 +39,7 @@ fn attempt(stream: &[u8], cut: usize) -> Vec<Attempt> {
     let (mut login, mut buffer, mut attempts) = (Login::default(), Vec::new(), Vec::new());
     let mut rest = stream;
     while !rest.is_empty() {
-        let (piece, behind) = rest.split_at(rest.len().min(cut).min(BUFFER_BYTES - buffer.len()));
+        let (piece, behind) = rest.split_at(rest.len().min(cut).min(LOGIN_BYTES - buffer.len()));
         assert!(!piece.is_empty(), "a login wants more than it said");
         rest = behind;
         buffer.extend_from_slice(piece);

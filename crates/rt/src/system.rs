@@ -4,11 +4,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroU64;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
+use tailcut_base::Nanos;
 
 /// Pins the calling thread to a core.
 ///
@@ -53,6 +55,80 @@ pub fn yield_to_all() -> io::Result<()> {
 pub fn yield_to_none() -> io::Result<()> {
     schedule(libc::SCHED_OTHER)
 }
+
+/// Processor time that the process has used in user space and in the kernel.
+///
+/// # Errors
+/// If the system call fails.
+pub fn user_and_system_time() -> io::Result<[Nanos; 2]> {
+    // SAFETY: it is a plain structure of integers, for which zeros are valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is ours and outlives the call.
+    if unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let time = |time: libc::timeval| {
+        Nanos(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1000)
+    };
+    Ok([time(usage.ru_utime), time(usage.ru_stime)])
+}
+
+/// Gives up root: the process becomes that of another user, with the user's groups. The calling process must
+/// be root's.
+///
+/// # Errors
+/// If there is no such user, or a system call fails.
+pub fn become_user(name: &str) -> io::Result<()> {
+    let none = || io::Error::new(io::ErrorKind::NotFound, "there is no such user");
+    let name = CString::new(name).map_err(|_| none())?;
+    // SAFETY: it is a plain structure of integers and pointers, for which zeros are valid.
+    let mut user: libc::passwd = unsafe { std::mem::zeroed() };
+    let (mut texts, mut found) = (vec![0; USER_BYTES], std::ptr::null_mut());
+    // SAFETY: all pointers are to memory of ours that outlives the call and `user`, with the length given.
+    let code = unsafe {
+        libc::getpwnam_r(name.as_ptr(), &raw mut user, texts.as_mut_ptr(), texts.len(), &raw mut found)
+    };
+    match (code, found.is_null()) {
+        (0, false) => {}
+        (0, true) => return Err(none()),
+        (code, _) => return Err(io::Error::from_raw_os_error(code)),
+    }
+    // SAFETY: the name is a string of C; the calls change all threads of the process.
+    let is_done = unsafe {
+        libc::initgroups(name.as_ptr(), user.pw_gid) == 0
+            && libc::setgid(user.pw_gid) == 0
+            && libc::setuid(user.pw_uid) == 0
+    };
+    if is_done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Begins a session of its own, without a terminal. The process must not lead a group of processes.
+///
+/// # Errors
+/// If the system refuses.
+pub fn leave_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    Ok(())
+}
+
+/// Connects standard output to `/dev/null`, and with `errors` standard error as well.
+///
+/// # Errors
+/// If the system refuses.
+pub fn silence_output(errors: bool) -> io::Result<()> {
+    let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+    let targets = [(true, libc::STDOUT_FILENO), (errors, libc::STDERR_FILENO)];
+    for (_, target) in targets.into_iter().filter(|&(is_asked, _)| is_asked) {
+        // SAFETY: both are open descriptors, and nobody owns the standard ones.
+        if unsafe { libc::dup2(nowhere.as_raw_fd(), target) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Most bytes of a user's entry in the system's list of users.
+const USER_BYTES: usize = 16 << 10;
 
 fn schedule(policy: i32) -> io::Result<()> {
     // SAFETY: it is a plain structure of integers, for which zeros are valid.

@@ -92,21 +92,20 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
     assert!(tiny.contains("KiB are needed"), "{tiny}");
     let refused = |arguments: &[&str]| place.refused(2, &[&["serve", "kv"], arguments].concat());
     for (arguments, says) in [
-        (&["-d"][..], "stays in the foreground"),
-        (&["-B", "binary"], "binary protocol is not spoken"),
-        (&["-o", "no_such"], "there are idle_timeout=SECONDS"),
-        (&["-o", "ext_path=/tmp/x:1G"], "--device PATH"),
+        (&["-B", "binary"][..], "binary protocol is not spoken"),
+        (&["-o", "ext_path=/tmp/x:1G"], "truncate -s 1G /tmp/x && tailcut serve kv --device /tmp/x"),
         (&["-o", "idle_timeout=soon"], "idle_timeout=60"),
         (&["--durable", "--memory-only"], "cannot be used with"),
-        (&["-I", "8m"], "need -m 128 at least"),
+        (&["-I", "33m"], "need -m 66 at least"),
+        (&["-m", "2", "-I", "1025k"], "need -m 3 at least"),
         (&["-I", "8x"], "512k or 2m"),
-        (&["-F"], "flush_all is always understood"),
+        (&["-S"], "clients would not have to authenticate"),
         (&["-p", "0"], "nobody could connect"),
         (&["-l", "0.0.0.0"], "--allow-network"),
         (&["-l", "example.org"], "127.0.0.1 or [::1]:11212"),
         (&["-U", "1", "-Y", "users"], "cannot be used with"),
         (&["--set", "array.drivse=4"], "did you mean 'drives'"),
-        (&["-m", "99999999"], "the system does not give so much memory"),
+        (&["-m", "99999999"], "this machine has"),
         (&["--set", "kv.segment=256KiB"], "kv.segment has no effect: a server takes nothing"),
         (
             &["--device", "tiny", "--set", "device.preset=z-ssd"],
@@ -116,14 +115,18 @@ fn what_would_mean_something_else_is_refused_and_what_means_nothing_is_said() {
         let text = refused(arguments);
         assert!(text.contains(says), "{arguments:?}: {text}");
     }
-    let both = refused(&["-d", "-S"]);
-    assert!(both.contains("-d:") && both.contains("-S:"), "{both}");
+    let both = refused(&["-d", "-S", "-Z"]);
+    assert!(both.contains("-S:") && both.contains("-Z:"), "{both}");
+    place.put("users", b"me:secret\n");
     let mut command = place.command(&["serve", "kv", "--memory-only", "-s", "no/such/folder/socket"]);
-    command.args(["-t", "4", "-v", "-R", "20", "-o", "modern,no_lru_crawler", "-P", "pid"]);
+    command.args(["-t", "4", "-v", "-R", "20", "-o", "modern,no_lru_crawler,no_such", "-S", "-Y", "users"]);
     let output = command.output().expect("the binary starts");
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(["-R changes", "-o modern", "-P changes"].iter().all(|part| told.contains(part)), "{told}");
+    assert!(
+        ["-R changes", "-o modern", "-o no_such", "-S changes"].iter().all(|part| told.contains(part)),
+        "{told}"
+    );
     assert!(told.contains("no/such/folder/socket"), "{told}");
 }
 
@@ -166,4 +169,113 @@ fn a_failed_login_and_passwords_for_everybody_are_told() {
     assert!(!told.contains("chmod"), "{told}");
     let told = after_a_failed_login(0o644);
     assert!(told.contains("users") && told.contains("chmod 600"), "{told}");
+}
+
+/// The number in a PID file.
+fn process_of(path: &std::path::Path) -> u32 {
+    std::fs::read_to_string(path).expect("it is there").trim().parse().expect("a number")
+}
+
+/// A `say` for a unix socket: everything that comes back until the server closes the connection.
+fn said(socket: &std::path::Path, request: &[u8]) -> String {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    stream.write_all(request).expect("it listens");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).expect("text");
+    told
+}
+
+#[test]
+fn in_the_background_it_serves_until_a_client_stops_it() {
+    let place = Place::new();
+    let arguments = ["serve", "kv", "--memory-only", "-d", "-A", "-P", "pid", "-s", "socket", "-U", "0"];
+    let output = place.command(&arguments).output().expect("the binary starts");
+    let greeting = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && greeting.starts_with("serving a cache"), "{output:?}");
+    let pid = process_of(&place.path("pid"));
+    assert_ne!(pid, std::process::id());
+    let told = said(&place.path("socket"), b"set a 0 0 1\r\n1\r\nshutdown now\r\nshutdown graceful\r\n");
+    assert_eq!(told, "STORED\r\nCLIENT_ERROR invalid shutdown mode\r\n");
+    let gone = || !place.path("pid").exists() && !std::path::Path::new(&format!("/proc/{pid}/fd/0")).exists();
+    let mut turns = 0;
+    while !gone() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        turns += 1;
+        assert!(turns < 1000, "it does not end");
+    }
+    let refused = place.refused(2, &["serve", "kv", "-d", "-p", "-1", "--memory-only", "-m", "99999999"]);
+    assert!(refused.contains("this machine has") && refused.contains("did not start"), "{refused}");
+}
+
+#[test]
+fn the_arguments_of_debians_configuration_start_it() {
+    // Debian's user, where its package is installed. Its scripts leave out `-d` and lines without a dash.
+    let user = if is_user("memcache") { "memcache" } else { "root" };
+    let configuration = "-d\nlogfile /var/log/memcached.log\n-m 64\n-u USER\n-l 127.0.0.1\n-P no/pid\n";
+    let lines = configuration.lines().filter(|line| line.starts_with('-') && !line.starts_with("-d"));
+    let words = lines.flat_map(|line| line.split(' ')).map(|word| if word == "USER" { user } else { word });
+    let arguments: Vec<&str> = words.chain(["--memory-only"]).collect();
+    let server = Server::start(&arguments);
+    assert!(server.client().set("a", "1"));
+    assert_eq!(server.stats()["limit_maxbytes"], "67108864");
+}
+
+/// True if the system has this user.
+fn is_user(name: &str) -> bool {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    users.lines().any(|line| line.split(':').next() == Some(name))
+}
+
+#[test]
+fn small_memory_serves_large_items_and_what_is_disabled_is_refused() {
+    let server = Server::start(&["--memory-only", "-m", "2", "-I", "1m", "-F", "-C"]);
+    let mut client = server.client();
+    assert!(client.set("a", &"x".repeat(1_000_000)) && client.set("b", "1"));
+    assert_eq!(client.say("flush_all").as_deref(), Some("CLIENT_ERROR flush_all not allowed"));
+    assert_eq!(client.say("gets b").as_deref(), Some("VALUE b 0 1 0"));
+    client.hear();
+    client.hear();
+    assert_eq!(client.say("cas b 0 0 1 1\r\n2").as_deref(), Some("EXISTS"));
+    assert_eq!(client.say("shutdown").as_deref(), Some("SERVER_ERROR: shutdown not enabled"));
+    assert_eq!(client.say("mg b c").as_deref(), Some("HD c0"));
+}
+
+#[test]
+fn statistics_of_sockets_logins_and_memory_are_those_of_memcached() {
+    let place = Place::new();
+    place.put("users", b"me:secret\n");
+    let server = Server::start_in(place, &["--memory-only", "-c", "2", "-Y", "users"]);
+    let mut client = server.client();
+    assert_eq!(client.say("set x 0 0 8\r\nme wrong").as_deref(), Some("CLIENT_ERROR authentication failure"));
+    assert!(client.set("x", "me secret") && client.set("a", &"y".repeat(1000)));
+    let _second = server.client();
+    let mut third = server.client();
+    assert_eq!(third.hear().as_deref(), Some("ERROR Too many open connections"));
+    let mut stats = std::collections::BTreeMap::new();
+    // Another thread may have accepted the connection; its counters follow within its iteration.
+    for _ in 0..100 {
+        stats = client.stats();
+        if stats["rejected_connections"] == "1" && stats["auth_cmds"] == "2" {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    for (name, value) in [
+        ("max_connections", "2"),
+        ("curr_connections", "2"),
+        ("rejected_connections", "1"),
+        ("auth_cmds", "2"),
+        ("auth_errors", "1"),
+        ("listen_disabled_num", "0"),
+        ("reclaimed", "0"),
+        ("expired_unfetched", "0"),
+        ("evicted_unfetched", "0"),
+    ] {
+        assert_eq!(stats.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    let number = |name: &str| stats[name].parse::<f64>().expect("a number");
+    assert!((1000.0..3000.0).contains(&number("bytes")), "{}", stats["bytes"]);
+    assert!(number("bytes_read") > 1000.0 && number("bytes_written") > 100.0);
+    assert!(number("rusage_user") + number("rusage_system") > 0.0);
+    assert!(!stats.contains_key("extstore_limit_maxbytes"));
 }

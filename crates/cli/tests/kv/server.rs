@@ -73,15 +73,7 @@ impl Server {
 
     /// The output of `stats`, by name.
     pub fn stats(&self) -> BTreeMap<String, String> {
-        let mut client = self.client();
-        let mut all = BTreeMap::new();
-        let mut line = client.say("stats").expect("it answers");
-        while line != "END" {
-            let mut words = line.splitn(3, ' ').skip(1).map(String::from);
-            all.insert(words.next().expect("a name"), words.next().unwrap_or_default());
-            line = client.hear().expect("it answers to the end");
-        }
-        all
+        self.client().stats()
     }
 
     /// The output of `tailcut ctl` or another command about it, which must succeed.
@@ -134,6 +126,18 @@ impl Client {
         // A test that would hang fails.
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a good time");
         Client(BufReader::new(stream))
+    }
+
+    /// The output of `stats`, by name.
+    pub fn stats(&mut self) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        let mut line = self.say("stats").expect("it answers");
+        while line != "END" {
+            let mut words = line.splitn(3, ' ').skip(1).map(String::from);
+            all.insert(words.next().expect("a name"), words.next().unwrap_or_default());
+            line = self.hear().expect("it answers to the end");
+        }
+        all
     }
 
     /// Sends a line and returns the reply line.

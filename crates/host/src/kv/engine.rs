@@ -12,6 +12,7 @@ use super::place::Place;
 use super::record::{Header, State};
 use super::recovery::Recovery;
 use super::settings::Settings;
+use crate::disk::BLOCK_BYTES;
 use crate::pool::Pool;
 use std::collections::VecDeque;
 use tailcut_base::Time;
@@ -45,6 +46,7 @@ pub struct Engine {
     /// Spare memory for the keys of fetches.
     pub(super) spare_keys: Vec<Vec<u8>>,
     pub(super) figures: Figures,
+    pub(super) tiers: TierFigures,
     pub(super) damages: Damages,
 }
 
@@ -135,7 +137,7 @@ pub struct Figures {
     pub evicted: u64,
     /// Evicted items that were not admitted to flash.
     pub not_admitted: u64,
-    /// Expired items that a request or an eviction came across.
+    /// Expired items that a request, an eviction or a reclaim came across.
     pub expired: u64,
     /// Items moved from memory to flash.
     pub moved_to_flash: u64,
@@ -162,6 +164,48 @@ pub struct Figures {
 counters!(Figures: hits_in_memory, hits_on_flash, puts, evicted, not_admitted, expired, moved_to_flash, written, copied,
     tombstones, damaged, damaged_segments, repaired, failed_reads, strangers, reclaimed);
 
+/// Counters of what leaves each tier of an engine, since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TierFigures {
+    /// Items evicted from memory, and not moved to flash, that were never read.
+    pub evicted_unfetched: u64,
+    /// Evicted items whose newest version was on flash.
+    pub evicted_on_flash: u64,
+    /// Expired items that an eviction or a reclaim came across.
+    pub expired_evicted: u64,
+    /// Expired items in memory that were never read.
+    pub expired_unfetched: u64,
+    /// Bytes of records of the items read from flash.
+    pub read_bytes: u64,
+}
+
+counters!(TierFigures: evicted_unfetched, evicted_on_flash, expired_evicted, expired_unfetched, read_bytes);
+
+/// Use of the flash tier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashUse {
+    /// Items that are on flash and not in memory.
+    pub items: u64,
+    /// Segments without records.
+    pub free_segments: u64,
+    /// Segments with records, replaced ones included.
+    pub used_segments: u64,
+    /// Bytes per segment.
+    pub segment_bytes: u64,
+}
+
+impl FlashUse {
+    /// Both, of shards with segments of one size.
+    pub fn plus(&self, other: &FlashUse) -> FlashUse {
+        FlashUse {
+            items: self.items + other.items,
+            free_segments: self.free_segments + other.free_segments,
+            used_segments: self.used_segments + other.used_segments,
+            segment_bytes: self.segment_bytes,
+        }
+    }
+}
+
 impl Engine {
     /// An engine in memory only. `seed` seeds the key hashes and must be random.
     pub fn in_memory(settings: Settings, seed: u64) -> Engine {
@@ -186,6 +230,7 @@ impl Engine {
             fetched: VecDeque::new(),
             spare_keys: Vec::new(),
             figures: Figures::default(),
+            tiers: TierFigures::default(),
             damages: Damages::default(),
         }
     }
@@ -306,9 +351,32 @@ impl Engine {
         self.index.items()
     }
 
+    /// Memory in use in bytes, by records of items and by records that were replaced since their segment was
+    /// filled.
+    pub fn memory_used(&self) -> u64 {
+        self.front.used()
+    }
+
+    /// Use of flash; None for an engine in memory only.
+    pub fn flash_use(&self) -> Option<FlashUse> {
+        let log = &self.flash.as_ref()?.log;
+        let free_segments = log.free() as u64;
+        Some(FlashUse {
+            items: self.index.items() - self.index.in_memory(),
+            free_segments,
+            used_segments: log.segments() as u64 - free_segments,
+            segment_bytes: u64::from(log.segment_blocks()) * BLOCK_BYTES,
+        })
+    }
+
     /// The engine's counters.
     pub fn figures(&self) -> &Figures {
         &self.figures
+    }
+
+    /// Counters of what leaves each tier.
+    pub fn tiers(&self) -> &TierFigures {
+        &self.tiers
     }
 
     /// Size of the index in bytes.

@@ -7,6 +7,7 @@ use super::hash::KeyHash;
 use super::index::Entry;
 use super::log::AppendPurpose;
 use super::place::{Place, UNIT};
+use super::record::{Header, State};
 use super::settings::Keep;
 
 impl Engine {
@@ -49,6 +50,7 @@ impl Engine {
         let place = Place::Front { unit: victim.unit };
         let Some(entry) = self.index.find(hash).filter(|entry| entry.place == place) else { return };
         if header.is_expired(self.unix) {
+            self.tiers.expired_evicted += 1;
             return self.drop_expired(hash, entry);
         }
         let (stays, heat) = match victim.queue {
@@ -58,7 +60,7 @@ impl Engine {
         if stays && self.move_within(hash, victim, heat) {
             return;
         }
-        self.leave(hash, victim, entry, header.home);
+        self.leave(hash, victim, entry, &header);
     }
 
     /// Prefetches the index entries of the next victims while this one is moved.
@@ -81,9 +83,9 @@ impl Engine {
     }
 
     /// A record leaves memory: its place on flash becomes the item, or it is written there, or it is dropped.
-    fn leave(&mut self, hash: KeyHash, victim: Victim, entry: Entry, home: u64) {
-        if home != 0 {
-            self.index.set(hash, Entry { place: Place::decode(home), heat: 0 });
+    fn leave(&mut self, hash: KeyHash, victim: Victim, entry: Entry, header: &Header) {
+        if header.home != 0 {
+            self.index.set(hash, Entry { place: Place::decode(header.home), heat: 0 });
             return;
         }
         let is_admitted = victim.queue == Queue::Main || entry.heat > 0 || self.has_unused_flash();
@@ -96,6 +98,7 @@ impl Engine {
         self.ghost.remember(hash);
         self.figures.evicted += 1;
         self.figures.not_admitted += u64::from(!is_admitted);
+        self.tiers.evicted_unfetched += u64::from(!header.state.has(State::FETCHED));
     }
 
     /// True while flash has unused segments: then every item is admitted.

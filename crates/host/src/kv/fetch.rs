@@ -313,6 +313,7 @@ impl Engine {
         let fetched = Fetched { ticket, is_lost, key, place, header, blocks };
         if fetched.is_there() && counts {
             self.figures.hits_on_flash += 1;
+            self.tiers.read_bytes += header.record_bytes();
             self.promote(&fetched);
         }
         self.fetched.push_back(fetched);

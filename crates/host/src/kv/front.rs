@@ -92,6 +92,12 @@ impl Front {
         self.memory.len() as u64
     }
 
+    /// Bytes of records, those included that were replaced or removed since.
+    pub fn used(&self) -> u64 {
+        let segments = self.small.iter().chain(&self.main);
+        segments.map(|&segment| u64::from(self.fills[segment])).sum()
+    }
+
     /// True if free segments are so few that records should be evicted.
     #[inline]
     pub fn is_short(&self) -> bool {

@@ -20,6 +20,8 @@ use prefetch_index::prefetch_index;
 pub struct Index {
     partitions: Vec<Partition>,
     items: u64,
+    /// Items in memory.
+    in_memory: u64,
 }
 
 /// An item's index entry.
@@ -51,12 +53,17 @@ impl Index {
     pub fn new(bits: u32) -> Index {
         assert!(bits <= 20, "more partitions than are good for anything");
         let partitions = (0..1 << bits).map(|_| Partition::default()).collect();
-        Index { partitions, items: 0 }
+        Index { partitions, items: 0, in_memory: 0 }
     }
 
     /// Number of items.
     pub fn items(&self) -> u64 {
         self.items
+    }
+
+    /// Number of items in memory.
+    pub fn in_memory(&self) -> u64 {
+        self.in_memory
     }
 
     /// Size in bytes.
@@ -95,11 +102,13 @@ impl Index {
             Ok(at) => {
                 let before = partition.slots[at].entry();
                 partition.slots[at] = slot;
+                self.in_memory = self.in_memory + is_in_memory(entry) - is_in_memory(before);
                 return Some(before);
             }
             Err(at) => partition.add(at, slot),
         }
         self.items += 1;
+        self.in_memory += is_in_memory(entry);
         None
     }
 
@@ -111,6 +120,7 @@ impl Index {
         let Err(at) = partition.locate(tag) else { return false };
         partition.add(at, Slot::new(tag, entry));
         self.items += 1;
+        self.in_memory += is_in_memory(entry);
         true
     }
 
@@ -141,6 +151,7 @@ impl Index {
         let entry = partition.slots[at].entry();
         partition.remove(at);
         self.items -= 1;
+        self.in_memory -= is_in_memory(entry);
         Some(entry)
     }
 
@@ -159,6 +170,7 @@ impl Index {
                 if !slot.is_empty() && !keeps(slot.entry().place) {
                     partition.remove(at);
                     self.items -= 1;
+                    self.in_memory -= is_in_memory(slot.entry());
                 }
             }
         }
@@ -168,7 +180,7 @@ impl Index {
     /// Removes all entries.
     pub fn clear(&mut self) {
         self.partitions.iter_mut().for_each(|partition| *partition = Partition::default());
-        self.items = 0;
+        (self.items, self.in_memory) = (0, 0);
     }
 
     #[inline]
@@ -176,6 +188,12 @@ impl Index {
         let partition = hash.0 as usize & (self.partitions.len() - 1);
         (partition, (hash.0 >> 64) as u64 >> (64 - TAG_BITS))
     }
+}
+
+/// 1 for an item in memory, 0 for one on flash.
+#[inline]
+fn is_in_memory(entry: Entry) -> u64 {
+    u64::from(matches!(entry.place, Place::Front { .. }))
 }
 
 impl Partition {
@@ -322,7 +340,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn place(number: u64) -> Place {
-        Place::Front { unit: number as u32 }
+        match number.is_multiple_of(3) {
+            true => Place::Log { unit: number, pages: 1 },
+            false => Place::Front { unit: number as u32 },
+        }
     }
 
     fn hash(number: u64) -> KeyHash {
@@ -346,6 +367,8 @@ mod tests {
                     _ => prop_assert_eq!(index.find(hash(key)), model.get(&key).copied()),
                 }
                 prop_assert_eq!(index.items(), model.len() as u64);
+                let in_memory = model.values().map(|&entry| is_in_memory(entry)).sum::<u64>();
+                prop_assert_eq!(index.in_memory(), in_memory);
             }
             for (&key, &entry) in &model {
                 prop_assert_eq!(index.find(hash(key)), Some(entry));

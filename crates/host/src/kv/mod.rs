@@ -43,7 +43,9 @@ mod versions;
 mod writing;
 
 pub use damage::{Damage, DamageKind, Doubt, MOST_DAMAGES};
-pub use engine::{Change, Content, Engine, Figures, Lookup, PREFETCH_MAX, Put, Refused};
+pub use engine::{
+    Change, Content, Engine, Figures, FlashUse, Lookup, PREFETCH_MAX, Put, Refused, TierFigures,
+};
 pub use fetch::{Fetched, MOST_KEY};
 pub use item::{Item, Value};
 pub use opening::{CannotOpen, OpenMode, Opening};

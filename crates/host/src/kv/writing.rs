@@ -260,6 +260,10 @@ impl Engine {
     /// segment is reclaimed.
     pub(super) fn drop_expired(&mut self, hash: KeyHash, entry: Entry) {
         self.figures.expired += 1;
+        if let Place::Front { unit } = entry.place {
+            let was_fetched = self.front.header(unit).state.has(State::FETCHED);
+            self.tiers.expired_unfetched += u64::from(!was_fetched);
+        }
         match self.home(entry) {
             Some(home) => drop(self.index.set(hash, Entry { place: Place::decode(home), heat: 0 })),
             None => self.forget(hash),

@@ -3,6 +3,7 @@
 use crate::NOW;
 use proptest::prelude::*;
 use tailcut_host::wire::memcached::base64::{self, Decoded};
+use tailcut_host::wire::memcached::login::AUTHENTICATION_FAILURE;
 use tailcut_host::wire::memcached::udp::{self, CONTENT_BYTES, DATAGRAM_BYTES, FRAME_BYTES, Frame};
 use tailcut_host::wire::memcached::{Attempt, Expiry, Login, Users, flush_moment, number};
 
@@ -42,6 +43,32 @@ fn numbers_are_read_as_c_reads_them() {
     assert_eq!(number::of_value(b"12  "), Some(12));
     assert_eq!(number::of_value(b"12\0x"), Some(12));
     assert_eq!(number::of_value(b""), None);
+}
+
+#[test]
+fn numbers_of_words_are_digits_of_a_limited_range() {
+    let signed = [
+        ("7", Some(7)),
+        ("-7", Some(-7)),
+        ("-", Some(0)),
+        ("+7", None),
+        ("\t7", None),
+        ("7x", None),
+        ("2147483647", Some(i32::MAX)),
+        ("2147483648", None),
+        ("-2147483648", Some(i32::MIN)),
+        ("-2147483649", None),
+        ("00000000007", Some(7)),
+        ("000000000007", None),
+    ];
+    for (word, number) in signed {
+        assert_eq!(number::word_i32(word.as_bytes()), number, "{word:?}");
+    }
+    assert_eq!((number::word_u32(b"4294967295"), number::word_u32(b"4294967296")), (Some(u32::MAX), None));
+    assert_eq!((number::word_u32(b"-1"), number::word_u32(b"000000000001")), (None, None));
+    assert_eq!(number::word_u64(b"18446744073709551615"), Some(u64::MAX));
+    assert_eq!(number::word_u64(b"18446744073709551616"), None);
+    assert_eq!(number::word_u64(b"00000000000000000000001"), None);
 }
 
 proptest! {
@@ -152,7 +179,7 @@ fn datagrams_of_requests_in_pieces_are_dropped() {
 
 /// The outcome of a login whose stream arrives in pieces, and the number of bytes left.
 fn attempt(stream: &[u8], cut: usize) -> (Vec<Attempt>, usize) {
-    let users = Users::parse(b"root:secret\r\nguest:a:b\n").expect("they are users");
+    let users = Users::parse(b"root:secret\r\nguest:a:b c\n").expect("they are users");
     let (mut login, mut buffer, mut attempts) = (Login::default(), Vec::new(), Vec::new());
     for piece in stream.chunks(cut) {
         buffer.extend_from_slice(piece);
@@ -175,10 +202,11 @@ fn attempt(stream: &[u8], cut: usize) -> (Vec<Attempt>, usize) {
 #[test]
 fn nobody_comes_in_without_a_password() {
     let long = vec![b'a'; 3000];
-    let cases: [(&[u8], &[Attempt]); 10] = [
+    let cases: [(&[u8], &[Attempt]); 11] = [
         (b"set x 0 0 11\r\nroot secret\r\n", &[Attempt::Welcome]),
-        (b"set x 0 0 9 noreply\nguest a:b\r\n", &[Attempt::Welcome]),
-        (b"set x 0 0 15\r\n root secret ok\r\n", &[Attempt::Welcome]),
+        (b"set x 0 0 11 noreply\nguest a:b c\r\n", &[Attempt::Welcome]),
+        (b"set x 0 0 12\r\n root secret\r\n", &[Attempt::Refused(AUTHENTICATION_FAILURE)]),
+        (b"mn\r\n", &[Attempt::Close]),
         (b"get x\r\n", &[Attempt::Refused(b"CLIENT_ERROR unauthenticated\r\n")]),
         (b"set x 0 0 x\r\n", &[Attempt::Refused(b"CLIENT_ERROR unauthenticated\r\n")]),
         (b"set x 0 0 11\r\nroot secreT\r\n", &[Attempt::Refused(b"CLIENT_ERROR authentication failure\r\n")]),
@@ -190,7 +218,7 @@ fn nobody_comes_in_without_a_password() {
             b"set x 0 0 11\r\nroot secret!!",
             &[Attempt::Refused(b"CLIENT_ERROR bad command line termination\r\n")],
         ),
-        (b"set x 0 0 5000\r\n", &[Attempt::Close]),
+        (b"set x 0 0 16385\r\n", &[Attempt::Refused(b"CLIENT_ERROR auth token too long\r\n")]),
         (&long, &[Attempt::Close]),
     ];
     for (stream, attempts) in cases {
@@ -208,6 +236,7 @@ fn a_file_of_users_is_refused_by_its_line() {
     assert_eq!(wrong(b"a:b\n\nc:d\n"), Err(2));
     assert_eq!(wrong(b"a:b\nc\n"), Err(2));
     assert_eq!(wrong(b"a b:c\n"), Err(1));
+    assert_eq!(wrong(b"a:b c\n"), Ok(()));
     assert_eq!(wrong(b"a:\n"), Err(1));
     assert_eq!(wrong(b"a:b"), Ok(()));
     assert_eq!(format!("{:?}", Users::parse(b"a:b").unwrap()), "1 users");

@@ -1,10 +1,11 @@
-//! A reference store with the behaviour of memcached 1.6.18, as simple as possible: a table and a stopped
+//! A reference store with the behaviour of memcached 1.6.45, as simple as possible: a table and a stopped
 //! clock.
 //!
 //! It is the oracle for replies, not an example of how to build a store.
 
 use std::collections::HashMap;
 use tailcut_host::wire::memcached::flags::MetaFlags;
+use tailcut_host::wire::memcached::meta::StoredItem;
 use tailcut_host::wire::memcached::meta::{self, Deleted};
 use tailcut_host::wire::memcached::reply::{Counted, Stored};
 use tailcut_host::wire::memcached::{Direction, Expiry, StoreMode, flush_moment, number};
@@ -20,8 +21,6 @@ pub struct Item {
     pub is_stale: bool,
     pub is_claimed: bool,
     pub has_base64_key: bool,
-    /// Second in which the value was stored.
-    stored: u64,
 }
 
 /// The store.
@@ -31,10 +30,12 @@ pub struct Reference {
     now: u64,
     /// The last CAS value that was assigned.
     cas: u64,
-    /// From the next second on, values stored up to this one are invalid; 0 for none.
-    flushed_until: u64,
-    /// Values with a CAS value below this one were invalidated by the last flush; 0 for none.
-    flushed_before: u64,
+    /// Every attempt to store uses up a CAS value, as in memcached.
+    pub counts_attempts: bool,
+    /// The CAS value of an `ms` without a proper end of its data, which memcached gives to the next item.
+    left_over: Option<u64>,
+    /// When a pending flush takes effect; 0 for none.
+    flush_at: u64,
 }
 
 /// A storage request without its data.
@@ -44,6 +45,8 @@ pub struct Wish {
     pub mode: StoreMode,
     pub client_flags: u32,
     pub expiry: Expiry,
+    /// Expiry time of an item that `append` and `prepend` create.
+    pub autovivify: Option<Expiry>,
     /// The CAS value that `append` and `prepend` require; 0 for any.
     pub cas: u64,
     /// The CAS value to assign to the item.
@@ -51,6 +54,8 @@ pub struct Wish {
     /// An item with an older CAS value is stored as stale.
     pub invalidates: bool,
     pub has_base64_key: bool,
+    /// `ms`.
+    pub is_meta: bool,
 }
 
 /// Largest size of an item, with all its overhead.
@@ -59,25 +64,22 @@ const ITEM_BYTES: usize = 1 << 20;
 impl Reference {
     /// The first item gets the CAS value after `cas`.
     pub fn new(now: u64, cas: u64) -> Reference {
-        Reference { items: HashMap::new(), now, cas, flushed_until: 0, flushed_before: 0 }
+        Reference { items: HashMap::new(), now, cas, counts_attempts: false, left_over: None, flush_at: 0 }
     }
 
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// The item, unless it has expired or was flushed; then it is removed.
+    /// The item, unless it has expired; then it is removed. The clock stands still, so a pending flush never
+    /// takes effect.
     pub fn find(&mut self, key: &[u8]) -> Option<&mut Item> {
+        assert!(self.flush_at == 0 || self.flush_at > self.now);
         let item = self.items.get(key)?;
-        if self.is_flushed(item) || item.expiry.is_expired(self.now) {
+        if item.expiry.is_expired(self.now) {
             self.items.remove(key);
         }
         self.items.get_mut(key)
-    }
-
-    fn is_flushed(&self, item: &Item) -> bool {
-        let is_active = self.flushed_until != 0 && self.flushed_until <= self.now;
-        is_active && (item.stored <= self.flushed_until || item.cas < self.flushed_before)
     }
 
     /// The next item gets the CAS value after `cas`.
@@ -93,7 +95,7 @@ impl Reference {
 
     fn put(&mut self, key: &[u8], item: Item, new_cas: Option<u64>) -> u64 {
         let cas = self.next_cas(new_cas);
-        self.items.insert(key.to_vec(), Item { cas, stored: self.now, ..item });
+        self.items.insert(key.to_vec(), Item { cas, ..item });
         cas
     }
 
@@ -107,7 +109,7 @@ impl Reference {
     }
 
     /// Stores an item. The returned CAS value is 0 if it was not stored.
-    pub fn store(&mut self, wish: &Wish, data: &[u8]) -> (Stored, u64) {
+    pub fn store(&mut self, wish: &Wish, data: &[u8]) -> (Stored, StoredItem) {
         let old = self.find(&wish.key).cloned();
         let mut item = Item {
             value: data.to_vec(),
@@ -116,16 +118,43 @@ impl Reference {
             has_base64_key: wish.has_base64_key,
             ..Item::default()
         };
+        let is_join = matches!(wish.mode, StoreMode::Append | StoreMode::Prepend);
         let refused = match (wish.mode, &old) {
             (StoreMode::Set, _) | (StoreMode::Add, None) | (StoreMode::Replace, Some(_)) => None,
             (StoreMode::Cas(_), None) => Some(Stored::NotFound),
             (StoreMode::Cas(cas), Some(old)) => compare(&mut item, wish, cas, old),
             (StoreMode::Append | StoreMode::Prepend, Some(old)) => join(&mut item, wish, old),
+            (_, None) if is_join && wish.autovivify.is_some() => {
+                item.expiry = wish.autovivify.expect("it was just found");
+                None
+            }
             _ => Some(Stored::NotStored),
         };
+        let new_cas = self.cas_of_attempt(wish);
         match refused {
-            Some(refused) => (refused, 0),
-            None => (Stored::Stored, self.put(&wish.key, item, wish.new_cas)),
+            Some(refused) => (refused, StoredItem { cas: 0, length: data.len() as u32 }),
+            None => {
+                let length = item.value.len() as u32;
+                (Stored::Stored, StoredItem { cas: self.put(&wish.key, item, new_cas), length })
+            }
+        }
+    }
+
+    /// The CAS value for an item that is to be stored; None for the next one.
+    fn cas_of_attempt(&mut self, wish: &Wish) -> Option<u64> {
+        if !self.counts_attempts {
+            return wish.new_cas;
+        }
+        let left_over = self.left_over.take().filter(|_| !wish.is_meta);
+        // memcached takes 0 for none.
+        let given = wish.new_cas.or(left_over).filter(|&cas| cas != 0);
+        Some(given.unwrap_or_else(|| self.next_cas(None)))
+    }
+
+    /// Data without a proper end: nothing is stored.
+    pub fn note_unsound(&mut self, wish: &Wish) {
+        if self.counts_attempts && wish.is_meta {
+            self.left_over = Some(wish.new_cas.unwrap_or_else(|| self.next_cas(None)));
         }
     }
 
@@ -170,6 +199,9 @@ impl Reference {
             return meta::Counted::Exists;
         }
         let Some(number) = number::of_value(&item.value) else { return meta::Counted::NotNumeric };
+        if self.counts_attempts && flags.new_cas.is_some() {
+            self.next_cas(None);
+        }
         let number = direction.apply(number, delta);
         let mut value = number.to_string().into_bytes();
         let expiry = item.expiry;
@@ -250,15 +282,17 @@ impl Reference {
             self.items.remove(key);
             return Deleted::Deleted;
         }
-        if flags.invalidates() {
-            item.expiry = flags.expiry(now, item.expiry, false);
-            (item.is_stale, item.is_claimed) = (true, false);
-        }
         if flags.empties() {
-            (item.value, item.client_flags) = (Vec::new(), 0);
+            let expiry = flags.exptime.map_or(Expiry::Never, |exptime| Expiry::new(now, exptime));
+            *item = Item { client_flags: flags.client_flags, expiry, cas: item.cas, ..Item::default() };
+            item.cas = flags.new_cas.unwrap_or(item.cas);
         }
-        let cas = self.next_cas(flags.new_cas);
-        self.items.get_mut(key).expect("it was just found").cas = cas;
+        if flags.invalidates() {
+            item.expiry = flags.exptime.map_or(item.expiry, |exptime| Expiry::new(now, exptime));
+            (item.is_stale, item.is_claimed) = (true, false);
+            let cas = self.next_cas(flags.new_cas);
+            self.items.get_mut(key).expect("it was just found").cas = cas;
+        }
         Deleted::Deleted
     }
 
@@ -278,9 +312,12 @@ impl Reference {
     }
 
     pub fn flush(&mut self, delay: i64) {
-        self.flushed_until = flush_moment(self.now, delay) - 1;
-        if self.flushed_until <= self.now {
-            self.flushed_before = self.next_cas(None);
+        self.flush_at = flush_moment(self.now, delay);
+        if self.flush_at <= self.now {
+            self.items.clear();
+            self.flush_at = 0;
+            // Ours uses one up for a flush.
+            self.cas += u64::from(!self.counts_attempts);
         }
     }
 }

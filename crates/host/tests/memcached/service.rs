@@ -518,3 +518,37 @@ fn what_has_to_be_durable_takes_until_it_is() {
     client.service.turn(&mut Vec::new());
     assert_eq!(measured(&mut client), [(Kind::Store, Source::Memory, 1, 4000)]);
 }
+
+#[test]
+fn counters_by_prefix_are_those_of_memcached() {
+    let mut client = Client::new(Where::Memory, 1);
+    let requests: &[u8] =
+        b"set user:1 0 0 1\r\nx\r\nstats detail on\r\nset user:1 0 0 1\r\nx\r\nadd user:1 0 0 1\r\ny\r\n\
+        get user:1 user:2 plain a:b:c\r\nmg user:1 v\r\nms user:3 1\r\nz\r\ndelete user:1\r\ndelete b:1\r\n\
+        gat 0 user:3\r\nstats detail dump\r\nstats detail off\r\nget user:3\r\nstats detail dump\r\n\
+        stats reset\r\nstats detail dump\r\n";
+    client.send(requests);
+    client.settle();
+    let sent = String::from_utf8(client.received.clone()).expect("text");
+    // The replies of memcached 1.6.45, in the order of the prefixes, which is any there.
+    let dump = "PREFIX a get 1 hit 0 set 0 del 0\r\nPREFIX b get 0 hit 0 set 0 del 1\r\n\
+        PREFIX user get 3 hit 2 set 2 del 1\r\nEND\r\n";
+    let end = format!("{dump}OK\r\nVALUE user:3 0 1\r\nz\r\nEND\r\n{dump}RESET\r\nEND\r\n");
+    assert!(sent.ends_with(&end), "{sent}");
+}
+
+#[test]
+fn hits_and_misses_are_counted_as_by_memcached() {
+    let mut client = Client::new(Where::Memory, 1);
+    client.send(
+        b"gat 0 nokey\r\nset t 0 0 1\r\nx\r\ngat 0 t\r\nmg t T30\r\nmg u N30\r\nmg t\r\nget t\r\nmd t I\r\nmd t\r\n\
+        md none\r\nma c N0\r\nma c\r\nma none\r\nincr u 1\r\nma c C99\r\n",
+    );
+    client.settle();
+    let counted = client.service.statistics();
+    let of_gets = (counted.cmd_get, counted.get_hits, counted.get_misses);
+    let of_touches = (counted.cmd_touch, counted.touch_hits, counted.touch_misses);
+    let of_others = (counted.delete_hits, counted.delete_misses, counted.incr_hits, counted.incr_misses);
+    // The counters of memcached 1.6.45 after the same commands.
+    assert_eq!((of_gets, of_touches, of_others), ((3, 3, 0), (3, 2, 1), (1, 1, 1, 1)));
+}

@@ -1,10 +1,11 @@
 //! A connection to the reference store: bytes in, bytes out.
 
 use crate::reference::{Reference, Wish};
+use tailcut_host::wire::memcached::meta::StoredItem;
 use tailcut_host::wire::memcached::receiver::BUFFER_BYTES;
 use tailcut_host::wire::memcached::reply::Stored;
 use tailcut_host::wire::memcached::{
-    Command, Expiry, MetaFlags, MetaStore, Reason, Receiver, Step, Store, StoreMode, meta, reply,
+    Command, Expiry, MetaFlags, MetaStore, Reason, Receiver, Refusal, Step, Store, StoreMode, meta, reply,
 };
 
 /// A connection.
@@ -33,6 +34,14 @@ impl Session {
     /// A connection to a store at time `now`.
     pub fn new(now: u64, is_direct: bool) -> Session {
         Session::with_cas(now, is_direct, 0)
+    }
+
+    /// A connection to a store that assigns CAS values as memcached does, which uses up one for every attempt
+    /// to store.
+    pub fn as_program(now: u64) -> Session {
+        let mut session = Session::with_cas(now, false, 1);
+        session.store.counts_attempts = true;
+        session
     }
 
     /// A connection to a store whose first item gets the CAS value after `cas`.
@@ -138,7 +147,7 @@ impl Session {
                 None => meta::miss(out, &get.flags, get.key),
                 Some((item, value)) => {
                     meta::hit(out, &get.flags, get.key, &item, now);
-                    if get.flags.wants_value() {
+                    if get.flags.returns_value(item.cas) {
                         out.extend_from_slice(&value);
                         out.extend_from_slice(reply::TAIL);
                     }
@@ -163,7 +172,11 @@ impl Session {
                 reply::ok(out, flush.noreply);
             }
             Command::Verbosity(verbosity) => reply::ok(out, verbosity.noreply),
-            Command::Version => reply::version(out, "1.6.18"),
+            Command::Shutdown(shutdown) => {
+                let line = Refusal::Shutdown.line();
+                out.extend_from_slice(if shutdown.noreply { b"" } else { line });
+            }
+            Command::Version => reply::version(out, "1.6.45"),
             Command::Stats(stats) => statistics(out, stats),
             Command::MemoryLimit(limit) => reply::memory_limit(out, true, limit.noreply),
         }
@@ -178,25 +191,29 @@ impl Session {
             mode: header.mode,
             client_flags: header.client_flags,
             expiry: Expiry::new(self.store.now(), header.exptime),
+            autovivify: None,
             cas: 0,
             new_cas: None,
             invalidates: false,
             has_base64_key: false,
+            is_meta: false,
         };
         self.admit(wish, answer, header.length, replaces)
     }
 
     fn begin_meta(&mut self, header: &MetaStore<'_>) -> bool {
-        let (key, flags) = (header.key.as_bytes(), header.flags);
+        let (key, flags, now) = (header.key.as_bytes(), header.flags, self.store.now());
         let wish = Wish {
             key: key.to_vec(),
             mode: header.mode,
             client_flags: flags.client_flags,
-            expiry: flags.exptime.map_or(Expiry::Never, |exptime| Expiry::new(self.store.now(), exptime)),
+            expiry: flags.exptime.map_or(Expiry::Never, |exptime| Expiry::new(now, exptime)),
+            autovivify: flags.autovivify.map(|exptime| Expiry::new(now, exptime)),
             cas: flags.cas.unwrap_or(0),
             new_cas: flags.new_cas,
             invalidates: flags.invalidates(),
             has_base64_key: flags.has_base64_key(),
+            is_meta: true,
         };
         self.admit(wish, Answer::Meta(Box::new(flags)), header.length, true)
     }
@@ -206,22 +223,28 @@ impl Session {
             self.pending = Some((wish, answer));
             return true;
         }
-        self.answer(&wish, &answer, Stored::TooLarge, 0);
+        self.answer(&wish, &answer, Stored::TooLarge, StoredItem::default());
         false
     }
 
     fn end(&mut self, is_sound: bool) {
         let (wish, answer) = self.pending.take().expect("data follow a command");
         let data = std::mem::take(&mut self.data);
-        let (stored, cas) = if is_sound { self.store.store(&wish, &data) } else { (Stored::Unsound, 0) };
-        self.answer(&wish, &answer, stored, cas);
+        let (stored, item) = match is_sound {
+            true => self.store.store(&wish, &data),
+            false => {
+                self.store.note_unsound(&wish);
+                (Stored::Unsound, StoredItem::default())
+            }
+        };
+        self.answer(&wish, &answer, stored, item);
     }
 
-    fn answer(&mut self, wish: &Wish, answer: &Answer, stored: Stored, cas: u64) {
+    fn answer(&mut self, wish: &Wish, answer: &Answer, stored: Stored, item: StoredItem) {
         let key = tailcut_host::wire::memcached::Key::new(&wish.key).expect("it came as a key");
         match answer {
             Answer::Classic { noreply } => reply::stored(&mut self.sent, stored, *noreply),
-            Answer::Meta(flags) => meta::stored(&mut self.sent, flags, key, stored, cas),
+            Answer::Meta(flags) => meta::stored(&mut self.sent, flags, key, stored, item),
         }
     }
 }
@@ -232,8 +255,12 @@ fn statistics(out: &mut Vec<u8>, stats: tailcut_host::wire::memcached::Stats) {
         Stats::Reset => reply::reset(out),
         Stats::Detail(_) => reply::ok(out, false),
         Stats::General => {
-            reply::stat(out, "version", "1.6.18");
+            reply::stat(out, "version", "1.6.45");
             reply::stat_number(out, "threads", 1);
+            reply::end(out);
+        }
+        Stats::Sizes => {
+            reply::stat(out, "sizes_status", "disabled");
             reply::end(out);
         }
         _ => reply::end(out),

@@ -36,8 +36,16 @@ pub struct Traffic {
     pub idle: u64,
     /// Accepted connections that were closed because others waited for memory that they held.
     pub hoarding: u64,
-    /// Failed logins.
+    /// Commands refused because they were no login, or a wrong one.
     pub not_let_in: u64,
+    /// Logins with a name and a password, right or wrong.
+    pub logins: u64,
+    /// Logins with a wrong name or password.
+    pub wrong_logins: u64,
+    /// Times that accepting was paused for lack of descriptors or memory.
+    pub accept_pauses: u64,
+    /// Times that a client with further input waited for the turns of others.
+    pub yields: u64,
     /// Requests that arrived as datagrams.
     pub datagrams: u64,
     /// Dropped datagrams: malformed, or beyond the limit.
@@ -59,6 +67,10 @@ impl Traffic {
             idle,
             hoarding,
             not_let_in,
+            logins,
+            wrong_logins,
+            accept_pauses,
+            yields,
             datagrams,
             dropped,
             too_long_for_udp,
@@ -70,6 +82,10 @@ impl Traffic {
         self.idle += idle;
         self.hoarding += hoarding;
         self.not_let_in += not_let_in;
+        self.logins += logins;
+        self.wrong_logins += wrong_logins;
+        self.accept_pauses += accept_pauses;
+        self.yields += yields;
         self.datagrams += datagrams;
         self.dropped += dropped;
         self.too_long_for_udp += too_long_for_udp;

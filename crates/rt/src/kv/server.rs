@@ -22,7 +22,7 @@ use std::thread::{Builder, JoinHandle};
 use tailcut_base::Nanos;
 use tailcut_host::kv::Engine;
 use tailcut_host::kv::session::latency::Latencies;
-use tailcut_host::kv::session::{ServiceSettings, Shard};
+use tailcut_host::kv::session::{Permissions, ServiceSettings, Shard};
 use tailcut_host::wire::memcached::Users;
 
 /// The addresses a server listens on, and access to them.
@@ -65,6 +65,8 @@ pub struct Limits {
     /// How long clients wait for memory before clients that hold it are disconnected because they do not read
     /// their replies, or do not complete the value they send.
     pub memory_patience: Nanos,
+    /// What clients may do.
+    pub permissions: Permissions,
     /// How long to busy-poll for requests before sleeping; zero to sleep at once.
     pub busy_poll: Nanos,
 }
@@ -78,6 +80,7 @@ impl Default for Limits {
             idle: None,
             patience: Nanos::secs(10),
             memory_patience: Nanos::millis(100),
+            permissions: Permissions::default(),
             busy_poll: Nanos::ZERO,
         }
     }
@@ -154,7 +157,10 @@ impl<D: Steered + Send + 'static> Server<D> {
         let entries = Entries { acceptor: Acceptor::new(listeners), datagrams, users: users.clone() };
         let begin = move || {
             let (engines, drive) = make().map_err(NotBegun::Store)?;
-            let shards = engines.into_iter().map(|engine| Shard::new(engine, settings)).collect();
+            let shards = engines
+                .into_iter()
+                .map(|engine| Shard::new(engine, settings).with_permissions(limits.permissions))
+                .collect();
             let common = Arc::new(Common::new(shards, limits.threads, events).map_err(NotBegun::System)?);
             let worker = Worker::new(0, Arc::clone(&common), drive, entries, settings, limits, clock);
             Ok((worker.map_err(NotBegun::System)?, common))
@@ -227,6 +233,11 @@ impl<D: Steered + Send + 'static> Server<D> {
     /// True if a thread has ended, because the store on the drive cannot be read.
     pub fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// True if a client with permission to do so has asked the server to stop.
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.common.is_asked_to_stop.load(Ordering::Relaxed)
     }
 
     /// Stops accepting connections, completes requests in flight, makes writes durable, and returns the

@@ -42,7 +42,7 @@ pub struct KvArguments {
           value_parser = clap::value_parser!(i32).range(-1..=65535))]
     pub port: i32,
     /// UDP port; 0: none. A reply is at most one datagram of 1400 bytes, because senders can be forged
-    #[arg(short = 'U', long, value_name = "PORT", default_value_t = 0, conflicts_with_all = ["unix_socket", "auth_file"])]
+    #[arg(short = 'U', long, value_name = "PORT", default_value_t = 0)]
     pub udp_port: u16,
     /// Addresses to listen on, optionally each with its own port: 127.0.0.1,127.0.0.2:11212
     #[arg(short = 'l', long, value_name = "ADDR", value_delimiter = ',', default_value = "127.0.0.1", value_parser = listen)]
@@ -56,7 +56,7 @@ pub struct KvArguments {
     /// Permissions of the unix socket, in octal
     #[arg(short = 'a', long = "unix-mask", value_name = "MASK", default_value = "700", value_parser = octal)]
     pub mask: u32,
-    /// Memory for items, in MiB; other items are on flash
+    /// Memory for items, in MiB; other items are on flash. At least 16 times the largest item (-I) is used
     #[arg(short = 'm', long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub memory_limit: u64,
     /// Memory for clients, such as 256m: unread replies, partly received values and waiting commands. When it
@@ -74,7 +74,7 @@ pub struct KvArguments {
     /// there are as many threads as cores
     #[arg(long)]
     pub no_pin: bool,
-    /// Maximum size of an item with its key, such as 512k or 2m
+    /// Maximum size of an item with its key, such as 512k or 2m; at most half of -m
     #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = item_size)]
     pub max_item_size: u64,
     /// Return an error instead of evicting items when memory is full
@@ -83,7 +83,25 @@ pub struct KvArguments {
     /// Require authentication with a name and password of this file, one NAME:PASSWORD per line
     #[arg(short = 'Y', long, value_name = "FILE")]
     pub auth_file: Option<PathBuf>,
-    /// Extended options of memcached: idle_timeout=SECONDS
+    /// Run in the background: the command ends once clients are served
+    #[arg(short = 'd', long)]
+    pub daemon: bool,
+    /// As root, run as this user, from before anything is opened
+    #[arg(short = 'u', long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Write the number of the process to a file, which is removed at the end
+    #[arg(short = 'P', long, value_name = "FILE")]
+    pub pidfile: Option<PathBuf>,
+    /// Refuse flush_all
+    #[arg(short = 'F', long)]
+    pub disable_flush_all: bool,
+    /// Show no CAS values: all are 0, and cas stores nothing
+    #[arg(short = 'C', long)]
+    pub disable_cas: bool,
+    /// Let clients stop the server with shutdown
+    #[arg(short = 'A', long)]
+    pub enable_shutdown: bool,
+    /// Extended options of memcached: idle_timeout=SECONDS. Others are reported and ignored
     #[arg(short = 'o', long, value_name = "OPTION", value_delimiter = ',')]
     pub extended: Vec<String>,
     /// Busy-poll this long before sleeping, such as 20us: lower latency at the cost of processor time
@@ -142,9 +160,6 @@ pub struct Others {
     /// Protocol: ascii or auto
     #[arg(short = 'B', long, value_name = "NAME", default_value = "auto")]
     pub protocol: Protocol,
-    /// Refuse flush_all
-    #[arg(short = 'F', long)]
-    pub disable_flush_all: bool,
     /// Maximum number of consecutive commands of one client
     #[arg(short = 'R', long, value_name = "N")]
     pub max_reqs_per_event: Option<u32>,
@@ -166,22 +181,7 @@ pub struct Others {
     /// Raise the core file limit
     #[arg(short = 'r', long)]
     pub enable_coredumps: bool,
-    /// Run in the background
-    #[arg(short = 'd', long)]
-    pub daemon: bool,
-    /// Run as this user
-    #[arg(short = 'u', long, value_name = "USER")]
-    pub user: Option<String>,
-    /// PID file of a process in the background
-    #[arg(short = 'P', long, value_name = "FILE")]
-    pub pidfile: Option<PathBuf>,
-    /// Disable CAS values
-    #[arg(short = 'C', long)]
-    pub disable_cas: bool,
-    /// Enable the command shutdown
-    #[arg(short = 'A', long)]
-    pub enable_shutdown: bool,
-    /// Enable SASL
+    /// Require authentication by SASL, which is not supported: refused without -Y
     #[arg(short = 'S', long)]
     pub enable_sasl: bool,
     /// Enable TLS

@@ -4,6 +4,7 @@ pub mod arguments;
 pub mod log;
 pub mod options;
 pub mod page;
+pub mod process;
 pub mod reporter;
 pub mod store;
 pub mod windows;
@@ -17,6 +18,7 @@ use crate::terminal::{ColorMode, Waiting};
 use arguments::{KvArguments, Listen};
 use log::Log;
 use options::Options;
+use process::PidFile;
 use reporter::Reporter;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -24,7 +26,7 @@ use std::path::Path;
 use std::time::Duration;
 use store::Store;
 use tailcut_base::Time;
-use tailcut_host::kv::session::ServiceSettings;
+use tailcut_host::kv::session::{Permissions, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
 use tailcut_rt::kv::{CannotServe, Limits, ListenOptions, Served, Server};
 use tailcut_rt::secret::read_secret;
@@ -34,6 +36,13 @@ use windows::Open;
 
 /// Does what the arguments ask and prints to `out`.
 pub fn serve(arguments: &KvArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if arguments.daemon && !process::is_in_background() {
+        // What is wrong is better reported before.
+        Options::read(arguments)?;
+        return process::start_in_background(out);
+    }
+    process::leave_session(arguments)?;
+    process::change_user(arguments)?;
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let service_manager = ServiceManager::from_environment()
@@ -57,7 +66,8 @@ fn serve_with(
     let (store, (listen, warning)) = (Store::read(arguments)?, listen(arguments)?);
     let (windows, open) = windows::open(arguments)?;
     let history = history(arguments, &open, &store)?;
-    options.notes.iter().chain(&open.note).for_each(|note| reporter.note(note));
+    let memory_note = store::memory_note(arguments);
+    options.notes.iter().chain(&open.note).chain(&memory_note).for_each(|note| reporter.note(note));
     warning.iter().for_each(|warning| reporter.warn(warning));
     if arguments.durable && arguments.devices.is_empty() {
         let lost = "the drives are emulated in memory: everything stored is lost when the server stops; --device names drives \
@@ -71,6 +81,11 @@ fn serve_with(
         pinned: !arguments.no_pin,
         connections: arguments.conn_limit as usize,
         idle: options.idle,
+        permissions: Permissions {
+            flush_all: !arguments.disable_flush_all,
+            cas: !arguments.disable_cas,
+            shutdown: arguments.enable_shutdown,
+        },
         busy_poll: arguments.busy_poll,
         ..Limits::default()
     };
@@ -85,17 +100,23 @@ fn serve_with(
     let server = Server::start(listen, windows, events, make, settings(arguments), limits, clock)
         .map_err(complaint)?;
     reporter.ready(clock.now().since(Time::ZERO), &server.glance().sums, &page::places(&server));
+    let pid_file = PidFile::write(arguments.pidfile.as_deref(), |warning| reporter.warn(warning));
+    let in_background = arguments.daemon;
     let is_json_only = arguments.json.as_deref().is_some_and(is_stdout);
-    if !is_json_only {
+    if !is_json_only || in_background {
         out.write_all(page::greeting(&server, &store, &open).as_bytes())?;
         out.flush()?;
     }
-    watch(&server, interrupt, (reporter, history), (arguments.quiet, clock));
+    if in_background {
+        process::leave_output(arguments)?;
+    }
+    watch(&server, interrupt, (reporter, history), (arguments.quiet || in_background, clock));
     reporter.stopping();
     let Served { figures, latencies, .. } = server.stop();
     let has_drive = !arguments.memory_only;
     reporter.stopped(&figures, has_drive);
-    if !is_json_only {
+    drop(pid_file);
+    if !is_json_only && !in_background {
         out.write_all(page::report(&figures, &latencies, ColorMode::of_stdout()).as_bytes())?;
     }
     if let Some(file) = &arguments.json {
@@ -179,7 +200,7 @@ fn watch(
     let mut before = server.glance();
     let every = reporter.watchdog().map_or(GLANCE_EVERY, |limit| GLANCE_EVERY.min(limit / 3));
     History::go_on_or_end(&mut history);
-    while !interrupt.wait(every) && !server.has_ended() {
+    while !interrupt.wait(every) && !server.has_ended() && !server.is_asked_to_stop() {
         History::go_on_or_end(&mut history);
         let now = server.glance();
         let line = page::line(&now, &before, every);

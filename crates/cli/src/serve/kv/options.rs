@@ -49,18 +49,17 @@ impl Options {
                     "-o {name}: memory for clients has one limit here; take --client-memory SIZE"
                 ));
             }
+            "ext_path" => return Err(flash_file(value)),
             _ if name.starts_with("ext_") => {
-                return Err(format!(
-                    "-o {name}: items on flash are the rule here; say where with --device PATH"
-                ));
+                self.notes
+                    .push(format!("-o {name} changes nothing: the flash tier is organised otherwise here"));
             }
             _ if ABOUT_MEMORY.contains(&name.strip_prefix("no_").unwrap_or(name)) => {
                 self.notes.push(format!("-o {name} changes nothing: memory is organised otherwise here"));
             }
             _ => {
-                return Err(format!(
-                    "-o {name} is not known; there are idle_timeout=SECONDS, maxconns_fast, and without effect {}",
-                    ABOUT_MEMORY.join(", ")
+                self.notes.push(format!(
+                    "-o {name} is not known and changes nothing; there are idle_timeout=SECONDS and maxconns_fast"
                 ));
             }
         }
@@ -76,19 +75,20 @@ fn refused(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
             others.protocol == Protocol::Binary,
             "-B binary: the binary protocol is not spoken (memcached gives it up, too); set clients to ascii",
         ),
-        (others.enable_sasl, "-S: SASL belongs to the binary protocol, which is not spoken; take -Y FILE"),
+        (
+            others.enable_sasl && arguments.auth_file.is_none(),
+            "-S: SASL belongs to the binary protocol, which is not spoken: without -Y FILE, clients would not have to \
+             authenticate",
+        ),
+        (
+            arguments.udp_port != 0 && arguments.auth_file.is_some(),
+            "-U: requests over UDP cannot be authenticated, so it cannot be used with -Y",
+        ),
+        (arguments.udp_port != 0 && arguments.unix_socket.is_some(), "-U: UDP cannot be used with -s"),
         (others.enable_ssl, "-Z: there is no TLS here; put a proxy that encrypts in front of it"),
-        (others.daemon, "-d: it stays in the foreground; let systemd run it, or add & to the command"),
-        (others.disable_flush_all, "-F: flush_all is always understood; leave out -F"),
-        (others.disable_cas, "-C: items always have CAS values; leave out -C"),
-        (others.enable_shutdown, "-A: the command shutdown is not carried out; a signal stops the server"),
         (
             others.memory_file.is_some(),
             "-e: memory is not kept in a file; with -M and --device PATH items outlive the server",
-        ),
-        (
-            others.user.is_some() && is_root(),
-            "-u: it does not change its user; start it as that one, with sudo -u or systemd's User=",
         ),
     ];
     all.into_iter().filter_map(|(is_asked, refusal)| is_asked.then_some(refusal))
@@ -105,14 +105,24 @@ fn harmless(arguments: &KvArguments) -> impl Iterator<Item = &'static str> {
         (others.enable_largepages, "-L changes nothing: the system chooses the size of pages"),
         (others.lock_memory, "-k changes nothing: memory is not locked"),
         (others.enable_coredumps, "-r changes nothing: the limit of the shell counts"),
-        (others.user.is_some() && !is_root(), "-u changes nothing: only root can become somebody else"),
-        (others.pidfile.is_some(), "-P changes nothing: it is for servers in the background"),
+        (others.enable_sasl, "-S changes nothing: -Y requires authentication"),
+        (arguments.user.is_some() && !is_root(), "-u changes nothing: only root can become another user"),
     ];
     all.into_iter().filter_map(|(is_asked, note)| is_asked.then_some(note))
 }
 
+/// The command that has the effect of `-o ext_path=FILE:SIZE`.
+fn flash_file(value: &str) -> String {
+    let mut parts = value.split(':');
+    let (file, size) = (parts.next().unwrap_or("FILE"), parts.next().unwrap_or("SIZE"));
+    format!(
+        "-o ext_path={value}: the flash tier is a file or device of --device here, which has its size already: \
+         truncate -s {size} {file} && tailcut serve kv --device {file} …"
+    )
+}
+
 /// True if the process's files in /proc belong to root (proc(5)).
-fn is_root() -> bool {
+pub fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0)
 }

@@ -106,21 +106,22 @@ fn four_small_drives(scenario: &mut Scenario) {
 }
 
 fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
-    let memory = arguments.memory_limit.saturating_mul(1 << 20);
+    let limit = arguments.memory_limit.saturating_mul(1 << 20);
     // A record takes no more than an item as clients count it.
     let most_item = arguments.max_item_size;
-    if most_item > memory / 16 {
+    if most_item > limit / 2 {
         return Err(Failure::Input(format!(
-            "-I {}: items of this size need -m {} at least, sixteen times as much memory",
-            arguments.max_item_size,
-            (most_item * 16).div_ceil(1 << 20)
+            "-I {most_item}: an item takes at most half of the memory, so items of this size need -m {} at least",
+            (most_item * 2).div_ceil(1 << 20)
         )));
     }
-    // Where the system has no such address space, an allocation would end the process.
-    if usize::try_from(memory).map_or(true, |bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_err()) {
+    let memory = limit.max(most_item * LEAST_ITEMS);
+    if let Some(machine) = machine_memory().filter(|&machine| memory > machine) {
         return Err(Failure::Input(format!(
-            "-m {}: the system does not give so much memory; items without room there are on flash",
-            arguments.memory_limit
+            "-m {}: {} MiB are needed, and this machine has {} MiB of memory; items without room there are on flash",
+            arguments.memory_limit,
+            memory >> 20,
+            machine >> 20
         )));
     }
     // An item fits half a segment.
@@ -133,6 +134,29 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     let segment_blocks = defaults.segment_blocks.max(for_items);
     Ok(Settings { memory, most_item, keep, append, segment_blocks, ..defaults })
 }
+
+/// A note if items of the largest size need more memory than `-m`.
+pub fn memory_note(arguments: &KvArguments) -> Option<String> {
+    let (limit, needed) = (arguments.memory_limit << 20, arguments.max_item_size * LEAST_ITEMS);
+    (needed > limit).then(|| {
+        format!(
+            "-m {}: {} MiB are used, {LEAST_ITEMS} times the largest item (-I)",
+            arguments.memory_limit,
+            needed.div_ceil(1 << 20)
+        )
+    })
+}
+
+/// Memory of this machine in bytes (proc_meminfo(5)).
+fn machine_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// Largest items that fit into memory at the same time, at least; see [`Settings::problems`].
+const LEAST_ITEMS: u64 = 16;
 
 /// As many parts as threads, as far as there is memory enough for the largest items in each.
 fn parts(arguments: &KvArguments, settings: &Settings) -> u32 {

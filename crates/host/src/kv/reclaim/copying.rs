@@ -87,6 +87,7 @@ impl Engine {
         }
         if entry.expires != 0 && entry.expires <= self.unix {
             self.figures.expired += 1;
+            self.tiers.expired_evicted += 1;
             self.index.remove(entry.hash);
             self.leave_victim(slot, entry.hash, place);
             return false;
@@ -239,6 +240,7 @@ impl Engine {
         let is_doubted = flash.is_doubted(&header);
         if header.is_expired(self.unix) && !is_doubted {
             self.figures.expired += 1;
+            self.tiers.expired_evicted += 1;
             self.index.remove(entry.hash);
             self.leave_victim(slot, entry.hash, place);
             return true;
@@ -286,6 +288,7 @@ impl Engine {
         if self.settings.keep == Keep::WhatIsUsed {
             self.index.remove(entry.hash);
             self.figures.evicted += 1;
+            self.tiers.evicted_on_flash += 1;
             return self.leave_victim(slot, entry.hash, place);
         }
         let key = entry.hash.0.to_le_bytes();

@@ -289,6 +289,7 @@ impl Engine {
                 Some(known) if known.place == place => {
                     self.index.remove(entry.hash);
                     self.figures.evicted += 1;
+                    self.tiers.evicted_on_flash += 1;
                 }
                 Some(Known { place: Place::Front { unit }, .. }) => {
                     self.forget_home(unit, |home| home == place);
@@ -307,7 +308,9 @@ impl Engine {
         let log = &flash.log;
         let is_there =
             |place: Place| matches!(place, Place::Log { unit, .. } if log.segment_of(unit) == victim);
-        self.figures.evicted += self.index.retain(|place| !is_there(place));
+        let gone = self.index.retain(|place| !is_there(place));
+        self.figures.evicted += gone;
+        self.tiers.evicted_on_flash += gone;
         let in_memory = |place: Place| if let Place::Front { unit } = place { Some(unit) } else { None };
         let units: Vec<u32> = self.index.places().filter_map(in_memory).collect();
         let segment_blocks = u64::from(log.segment_blocks());

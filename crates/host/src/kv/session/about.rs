@@ -1,8 +1,9 @@
 //! The server's `stats` output, with the names that memcached's tools expect (`protocol.txt`).
 
 use super::clients::Tally;
-use super::shard::ServiceSettings;
+use super::shard::{Permissions, ServiceSettings};
 use super::statistics::Sums;
+use crate::kv::FlashUse;
 use crate::wire::memcached::{Stats, reply};
 
 /// Server properties in `stats` that are not counters.
@@ -11,17 +12,14 @@ pub(super) struct ServerProperties {
     pub unix: u64,
     pub tally: Tally,
     pub settings: ServiceSettings,
+    pub permissions: Permissions,
 }
 
 impl ServerProperties {
     /// Adds the clients of other threads.
     pub fn with(&self, elsewhere: &Tally) -> ServerProperties {
         let mut tally = self.tally;
-        tally.clients += elsewhere.clients;
-        tally.connections += elsewhere.connections;
-        tally.bytes_read += elsewhere.bytes_read;
-        tally.client_memory += elsewhere.client_memory;
-        tally.most_client_memory += elsewhere.most_client_memory;
+        tally.add(elsewhere);
         ServerProperties { tally, ..*self }
     }
 
@@ -30,15 +28,17 @@ impl ServerProperties {
         &self,
         stats: Stats,
         sums: &Sums,
-        tell_of_disk: impl FnOnce(&mut Vec<u8>),
+        tell_of_server: impl FnOnce(&mut Vec<u8>),
         out: &mut Vec<u8>,
     ) {
         match stats {
             Stats::General => {
                 self.tell_all(sums, out);
-                tell_of_disk(out);
+                tell_of_server(out);
             }
             Stats::Settings => self.tell_settings(sums, out),
+            // As with memcached's defaults: it counts sizes only with an option.
+            Stats::Sizes => reply::stat(out, "sizes_status", "disabled"),
             _ => {}
         }
         reply::end(out);
@@ -52,16 +52,19 @@ impl ServerProperties {
         reply::stat(out, "version", super::VERSION);
         reply::stat_number(out, "pointer_size", u64::from(usize::BITS));
         let (known, segments) = sums.recovered.unwrap_or_default();
-        let lines: [(&str, u64); 44] = [
+        let sockets = &self.tally.sockets;
+        let lines = [
+            ("max_connections", sockets.most_connections),
             ("curr_connections", self.tally.clients),
             ("total_connections", self.tally.connections),
+            ("rejected_connections", sockets.rejected),
             ("cmd_get", statistics.cmd_get),
             ("cmd_set", statistics.cmd_set),
             ("cmd_flush", statistics.cmd_flush),
             ("cmd_touch", statistics.cmd_touch),
             ("get_hits", statistics.get_hits),
             ("get_misses", statistics.get_misses),
-            ("get_expired", figures.expired),
+            ("get_expired", figures.expired - sums.tiers.expired_evicted),
             ("delete_misses", statistics.delete_misses),
             ("delete_hits", statistics.delete_hits),
             ("incr_misses", statistics.incr_misses),
@@ -75,21 +78,28 @@ impl ServerProperties {
             ("touch_misses", statistics.touch_misses),
             ("store_too_large", statistics.store_too_large),
             ("store_no_memory", statistics.store_no_memory),
-            ("bytes_read", self.tally.bytes_read),
+            ("auth_cmds", sockets.logins),
+            ("auth_errors", sockets.wrong_logins),
+            ("idle_kicks", sockets.idle),
+            ("bytes_read", sockets.received),
+            ("bytes_written", sockets.sent),
             ("limit_maxbytes", sums.memory),
             ("client_memory", self.tally.client_memory),
             ("client_memory_max", self.tally.most_client_memory),
             ("client_memory_limit", self.settings.most_client_memory(self.tally.threads as u32)),
+            ("listen_disabled_num", sockets.accept_pauses),
+            ("conn_yields", sockets.yields),
             ("threads", self.tally.threads),
             ("hash_bytes", sums.index_bytes),
+            ("bytes", sums.memory_used),
             ("curr_items", sums.items),
             ("total_items", figures.puts),
             ("evictions", figures.evicted),
+            ("evicted_unfetched", sums.tiers.evicted_unfetched),
+            ("reclaimed", sums.tiers.expired_evicted),
+            ("expired_unfetched", sums.tiers.expired_unfetched),
             ("get_extstore", figures.hits_on_flash),
-            ("extstore_objects_written", figures.moved_to_flash),
-            ("extstore_bytes_written", figures.written),
-            ("extstore_page_reclaims", figures.reclaimed),
-            ("extstore_bytes_copied", figures.copied),
+            ("miss_from_extstore", figures.strangers),
             ("badcrc_from_extstore", figures.damaged),
             ("flash_failed_reads", figures.failed_reads),
             ("flash_damaged_segments", figures.damaged_segments),
@@ -99,13 +109,42 @@ impl ServerProperties {
             ("recovering_segments_known", u64::from(known)),
         ];
         lines.iter().for_each(|(name, value)| reply::stat_number(out, name, *value));
+        if let Some(flash) = &sums.flash {
+            Self::tell_flash(flash, sums, out);
+        }
+    }
+
+    /// The flash tier, with the names of memcached's flash tier. Its pages are our segments.
+    fn tell_flash(flash: &FlashUse, sums: &Sums, out: &mut Vec<u8>) {
+        let figures = &sums.engine;
+        let lines = [
+            ("extstore_page_reclaims", figures.reclaimed),
+            ("extstore_pages_free", flash.free_segments),
+            ("extstore_pages_used", flash.used_segments),
+            ("extstore_objects_evicted", sums.tiers.evicted_on_flash),
+            ("extstore_objects_read", figures.hits_on_flash),
+            ("extstore_objects_written", figures.moved_to_flash),
+            ("extstore_objects_used", flash.items),
+            ("extstore_bytes_written", figures.written),
+            ("extstore_bytes_read", sums.tiers.read_bytes),
+            ("extstore_bytes_copied", figures.copied),
+            ("extstore_bytes_used", flash.used_segments * flash.segment_bytes),
+            ("extstore_limit_maxbytes", (flash.free_segments + flash.used_segments) * flash.segment_bytes),
+        ];
+        lines.iter().for_each(|(name, value)| reply::stat_number(out, name, *value));
     }
 
     fn tell_settings(&self, sums: &Sums, out: &mut Vec<u8>) {
         reply::stat_number(out, "maxbytes", sums.memory);
+        reply::stat_number(out, "maxconns", self.tally.sockets.most_connections);
+        reply::stat_number(out, "num_threads", self.tally.threads);
         reply::stat_number(out, "item_size_max", self.settings.most_item);
         reply::stat(out, "evictions", if sums.keeps_everything { "off" } else { "on" });
         reply::stat(out, "binding_protocol", "ascii");
-        reply::stat(out, "durable", if self.settings.is_durable { "yes" } else { "no" });
+        let yes = |is_so: bool| if is_so { "yes" } else { "no" };
+        reply::stat(out, "cas_enabled", yes(self.permissions.cas));
+        reply::stat(out, "flush_enabled", yes(self.permissions.flush_all));
+        reply::stat(out, "shutdown_command", yes(self.permissions.shutdown));
+        reply::stat(out, "durable", yes(self.settings.is_durable));
     }
 }

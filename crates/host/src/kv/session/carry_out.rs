@@ -3,9 +3,10 @@
 
 use super::latency::Source;
 use super::operation::{Answer, Operation, Store, to_expiry, to_seconds};
+use super::prefixes::{PrefixCounters, PrefixCounts};
 use super::statistics::Statistics;
 use crate::kv::{Change, Content, Engine, Fetched, Header, Item, Keep, Lookup, Put, Refused, State};
-use crate::wire::memcached::meta::{self, Deleted};
+use crate::wire::memcached::meta::{self, Deleted, StoredItem};
 use crate::wire::memcached::reply::{self, Counted, Stored};
 use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, number};
 
@@ -31,6 +32,8 @@ pub struct Work<'a> {
     pub engine: &'a mut Engine,
     /// Counters to update.
     pub statistics: &'a mut Statistics,
+    /// Counters by key prefix, if they are enabled.
+    pub prefixes: Option<&'a mut PrefixCounters>,
     /// Buffer for the reply.
     pub out: &'a mut Vec<u8>,
     /// Scratch memory for computed values.
@@ -39,6 +42,8 @@ pub struct Work<'a> {
     pub unix: u64,
     /// Largest item in bytes, as memcached counts them.
     pub most_item: u64,
+    /// CAS values are shown and compared; otherwise they are all 0.
+    pub shows_cas: bool,
     /// The operation treats an item that recovery has not found yet as a miss.
     pub may_miss: bool,
     /// Changes are durable before they are acknowledged.
@@ -109,7 +114,7 @@ impl Work<'_> {
             Operation::MetaDebug => self.debug(key),
             Operation::TooLarge { replaces, answer } => Ok(self.refuse(key, *replaces, answer)),
             Operation::Unsound(answer) => {
-                answer_store(self.out, key, answer, (Stored::Unsound, 0));
+                answer_store(self.out, key, answer, Stored::Unsound, StoredItem::default());
                 Ok(Some(()))
             }
         };
@@ -146,6 +151,13 @@ impl Work<'_> {
         counts: bool,
         look: impl FnOnce(Option<&Item<'_>>, &mut Vec<u8>) -> R,
     ) -> Result<R, NotHere> {
+        let shows_cas = self.shows_cas;
+        let look = |item: Option<&Item<'_>>, out: &mut Vec<u8>| match item {
+            Some(item) if !shows_cas => {
+                look(Some(&Item { header: Header { cas: 0, ..item.header }, ..*item }), out)
+            }
+            item => look(item, out),
+        };
         if let Some(fetched) = self.fetched {
             let item = fetched.is_there().then(|| fetched.item());
             self.attempt.source = if item.is_some() { Source::Flash } else { Source::Miss };
@@ -171,7 +183,10 @@ impl Work<'_> {
     fn change(&mut self, key: Key<'_>, change: Change<'_>) -> Result<u64, Refused> {
         let result = self.engine.change(key.as_bytes(), self.fetched, change);
         self.attempt.was_evicted = result == Err(Refused::Evicted);
-        if self.attempt.was_evicted { Err(Refused::Busy) } else { result }
+        if self.attempt.was_evicted {
+            return Err(Refused::Busy);
+        }
+        result.map(|cas| if self.shows_cas { cas } else { 0 })
     }
 
     fn get(&mut self, key: Key<'_>, with_cas: bool, exptime: Option<i64>) -> Result<Option<()>, NotHere> {
@@ -193,6 +208,8 @@ impl Work<'_> {
             }
         }
         self.statistics.note_get(seen.is_some(), exptime.is_some());
+        let hits = u64::from(seen.is_some());
+        self.count_prefix(key, PrefixCounts { gets: 1, hits, ..PrefixCounts::default() });
         Ok(Some(()))
     }
 
@@ -201,11 +218,12 @@ impl Work<'_> {
         let seen = self.see(key, counts, |item, out| {
             let item = item?;
             let seen = as_meta(item.header, unix);
-            if flags.wants_value() {
+            let returns_value = flags.returns_value(seen.cas);
+            if returns_value {
                 out.reserve(item.value.bytes() + AROUND_VALUE);
             }
             meta::hit(out, flags, key, &seen, unix);
-            if flags.wants_value() {
+            if returns_value {
                 item.value.append_to(out);
                 out.extend_from_slice(reply::TAIL);
             }
@@ -228,7 +246,9 @@ impl Work<'_> {
             }
         };
         if done.is_some() {
-            self.statistics.note_get(seen.is_some(), flags.exptime.is_some());
+            // memcached counts an autovivified item as a hit.
+            let is_hit = seen.is_some() || flags.autovivify.is_some();
+            self.statistics.note_get(is_hit, flags.exptime.is_some());
         }
         Ok(done)
     }
@@ -244,7 +264,7 @@ impl Work<'_> {
         match self.change(key, Change::Put(put)) {
             Ok(cas) => {
                 meta::hit(self.out, flags, key, &meta::Item { cas, ..new }, self.unix);
-                if flags.wants_value() {
+                if flags.returns_value(cas) {
                     self.out.extend_from_slice(reply::TAIL);
                 }
             }
@@ -272,18 +292,40 @@ impl Work<'_> {
             (StoreMode::Cas(_), None) => Err(Stored::NotFound),
             (StoreMode::Cas(cas), Some(old)) => compare(put, store, cas, &old),
             (StoreMode::Append | StoreMode::Prepend, Some(old)) => self.join(key, put, store, &old, data),
+            (StoreMode::Append | StoreMode::Prepend, None) => match store.autovivify {
+                Some(expiry) => Ok(Put { expires: to_seconds(expiry), ..put }),
+                None => Err(Stored::NotStored),
+            },
             _ => Err(Stored::NotStored),
         };
-        let stored = match put.map(|put| self.change(key, Change::Put(put))) {
+        let (stored, cas) = match put.map(|put| self.change(key, Change::Put(put))) {
             Ok(Ok(cas)) => (Stored::Stored, cas),
             Ok(Err(Refused::Busy | Refused::Evicted)) => return Ok(None),
             Ok(Err(Refused::Full)) => (Stored::NoMemory, 0),
             Ok(Err(Refused::TooLarge)) => (Stored::TooLarge, 0),
             Err(refused) => (refused, 0),
         };
-        self.statistics.note_store(store.mode, stored.0);
-        answer_store(self.out, key, &store.answer, stored);
+        let is_joined =
+            stored == Stored::Stored && matches!(store.mode, StoreMode::Append | StoreMode::Prepend);
+        let before = old.filter(|_| is_joined).map_or(0, |old| old.value);
+        let item = StoredItem { cas, length: before + data.len() as u32 };
+        self.statistics.note_store(store.mode, stored);
+        self.count_set(key, &store.answer);
+        answer_store(self.out, key, &store.answer, stored, item);
         Ok(Some(()))
+    }
+
+    /// Counts a storage command for the key's prefix, unless it is a meta command.
+    fn count_set(&mut self, key: Key<'_>, answer: &Answer) {
+        if let Answer::Classic { .. } = answer {
+            self.count_prefix(key, PrefixCounts { sets: 1, ..PrefixCounts::default() });
+        }
+    }
+
+    fn count_prefix(&mut self, key: Key<'_>, counts: PrefixCounts) {
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.count(key, counts);
+        }
     }
 
     /// Refuses a value that is too large, and removes the outdated item.
@@ -292,7 +334,8 @@ impl Work<'_> {
             return None;
         }
         self.statistics.store_too_large += 1;
-        answer_store(self.out, key, answer, (Stored::TooLarge, 0));
+        self.count_set(key, answer);
+        answer_store(self.out, key, answer, Stored::TooLarge, StoredItem::default());
         Some(())
     }
 
@@ -332,7 +375,11 @@ impl Work<'_> {
             Step::Counted(meta::Counted::NoMemory) => Counted::NoMemory,
             Step::Counted(_) => Counted::NotNumeric,
         };
-        self.statistics.note_count(direction, counted != Counted::NotFound);
+        match counted {
+            Counted::Now(_) => self.statistics.note_count(direction, true),
+            Counted::NotFound => self.statistics.note_count(direction, false),
+            Counted::NotNumeric | Counted::NoMemory => {}
+        }
         reply::counted(self.out, counted, noreply);
         Ok(Some(()))
     }
@@ -354,7 +401,12 @@ impl Work<'_> {
             }
             Step::Counted(counted) => counted,
         };
-        self.statistics.note_count(direction, !matches!(counted, meta::Counted::NotFound));
+        // A counter that is created is neither a hit nor a miss.
+        match counted {
+            meta::Counted::Now { is_new: false, .. } => self.statistics.note_count(direction, true),
+            meta::Counted::NotFound => self.statistics.note_count(direction, false),
+            _ => {}
+        }
         meta::counted(self.out, flags, key, counted, self.unix);
         Ok(Some(()))
     }
@@ -463,6 +515,7 @@ impl Work<'_> {
             Err(_) => reply::server_error(self.out, NO_ROOM),
         }
         self.statistics.note_delete(was_there);
+        self.count_prefix(key, PrefixCounts { deletes: 1, ..PrefixCounts::default() });
         Ok(Some(()))
     }
 
@@ -499,22 +552,26 @@ impl Work<'_> {
             Err(Refused::Busy) => return Ok(None),
             Err(_) => reply::server_error(self.out, NO_ROOM),
         }
-        self.statistics.note_delete(deleted == Deleted::Deleted);
+        if deleted != Deleted::Deleted || !flags.invalidates() {
+            self.statistics.note_delete(deleted == Deleted::Deleted);
+        }
         Ok(Some(()))
     }
 
-    /// An update that marks an item as stale, empties it, or both.
+    /// An update that marks an item as stale, empties it, or both. An emptied item is a new one: it has the
+    /// client flags and expiry time of the command, and keeps its CAS value unless it is also marked.
     fn invalidated(&self, flags: &MetaFlags, old: &Header) -> Put<'static> {
-        let (mut state, mut expires) = (old.state, old.expires);
-        if flags.invalidates() {
-            expires = to_seconds(flags.expiry(self.unix, to_expiry(old.expires), false));
-            state = state.with(State::STALE).without(State::WIN_SENT);
-        }
-        let (content, client_flags) = match flags.empties() {
-            true => (Content::New(&[]), 0),
+        let (marks, empties) = (flags.invalidates(), flags.empties());
+        let before = if empties { Expiry::Never } else { to_expiry(old.expires) };
+        let expires = to_seconds(flags.exptime.map_or(before, |exptime| Expiry::new(self.unix, exptime)));
+        let state = if empties { State::default() } else { old.state };
+        let state = if marks { state.with(State::STALE).without(State::WIN_SENT) } else { state };
+        let (content, client_flags) = match empties {
+            true => (Content::New(&[]), flags.client_flags),
             false => (Content::After(&[]), old.flags),
         };
-        Put { content, flags: client_flags, expires, state, cas: flags.new_cas }
+        let cas = flags.new_cas.or((!marks).then_some(old.cas));
+        Put { content, flags: client_flags, expires, state, cas }
     }
 
     fn debug(&mut self, key: Key<'_>) -> Result<Option<()>, NotHere> {
@@ -565,10 +622,10 @@ enum Step {
 }
 
 /// Replies to a storage command.
-fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, (stored, cas): (Stored, u64)) {
+fn answer_store(out: &mut Vec<u8>, key: Key<'_>, answer: &Answer, stored: Stored, item: StoredItem) {
     match answer {
         Answer::Classic { noreply } => reply::stored(out, stored, *noreply),
-        Answer::Meta(flags) => meta::stored(out, flags, key, stored, cas),
+        Answer::Meta(flags) => meta::stored(out, flags, key, stored, item),
     }
 }
 

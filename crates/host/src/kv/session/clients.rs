@@ -4,7 +4,7 @@ use super::about::ServerProperties;
 use super::latency::{Latencies, Stopwatch};
 use super::pool::{Holding, Pool};
 use super::send_queue::{SendQueue, Texts};
-use super::shard::ServiceSettings;
+use super::shard::{Permissions, ServiceSettings};
 use super::shard_request::{Reply, Shards};
 use super::{Session, Ways};
 use crate::wire::memcached::Reason;
@@ -16,6 +16,7 @@ pub struct Clients {
     /// Number of the thread among those that share the shards.
     group: u32,
     settings: ServiceSettings,
+    permissions: Permissions,
     sessions: Vec<Option<Session>>,
     vacant: Vec<u32>,
     /// For each client slot, the first reply number of its next client: late replies to a closed client match
@@ -40,15 +41,51 @@ pub struct Tally {
     pub clients: u64,
     /// Clients accepted since the start.
     pub connections: u64,
-    /// Bytes received and parsed.
-    pub bytes_read: u64,
     /// Worker threads.
     pub threads: u64,
     /// Bytes of memory that clients hold.
     pub client_memory: u64,
     /// Peak of `client_memory` in bytes; for several threads, the sum of their peaks.
     pub most_client_memory: u64,
+    /// Counters of sockets.
+    pub sockets: SocketCounters,
 }
+
+impl Tally {
+    /// Adds the clients of another thread.
+    pub fn add(&mut self, other: &Tally) {
+        self.clients += other.clients;
+        self.connections += other.connections;
+        self.client_memory += other.client_memory;
+        self.most_client_memory += other.most_client_memory;
+        self.sockets.add(&other.sockets);
+    }
+}
+
+/// Counters of a thread's sockets for `stats`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketCounters {
+    /// Bytes received.
+    pub received: u64,
+    /// Bytes sent.
+    pub sent: u64,
+    /// Maximum number of connections, in the counters of the thread that accepts them; 0 elsewhere.
+    pub most_connections: u64,
+    /// Connections refused because the maximum number was open.
+    pub rejected: u64,
+    /// Connections closed because they were idle for too long.
+    pub idle: u64,
+    /// Logins with a name and a password, right or wrong.
+    pub logins: u64,
+    /// Logins with a wrong name or password.
+    pub wrong_logins: u64,
+    /// Times that accepting was paused for lack of descriptors or memory.
+    pub accept_pauses: u64,
+    /// Times that a client with further input waited for the turns of others.
+    pub yields: u64,
+}
+
+counters!(SocketCounters: received, sent, most_connections, rejected, idle, logins, wrong_logins, accept_pauses, yields);
 
 impl Clients {
     /// No clients yet, in thread `group` of `threads` that share the shards.
@@ -57,6 +94,7 @@ impl Clients {
         Clients {
             group,
             settings,
+            permissions: Permissions::default(),
             sessions: Vec::new(),
             vacant: Vec::new(),
             numbers: Vec::new(),
@@ -66,6 +104,11 @@ impl Clients {
             tally,
             watch: Stopwatch::default(),
         }
+    }
+
+    /// Sets what clients may do.
+    pub fn with_permissions(self, permissions: Permissions) -> Clients {
+        Clients { permissions, ..self }
     }
 
     /// Sets the time, in seconds of Unix time.
@@ -186,6 +229,11 @@ impl Clients {
         Tally { client_memory: held, most_client_memory: most, ..self.tally }
     }
 
+    /// Replaces the counters of sockets by those of their owner, which also counts what is no command.
+    pub fn set_sockets(&mut self, sockets: SocketCounters) {
+        self.tally.sockets = sockets;
+    }
+
     /// Sets the receive time of later input to [`Clients::receive`].
     pub fn note_receipt(&mut self, moment: Time) {
         self.watch.receive(moment);
@@ -210,7 +258,7 @@ impl Clients {
     pub fn receive<S: Shards>(&mut self, client: u32, input: &mut &[u8], shards: &mut S) {
         let before = input.len();
         self.with(client, shards, |session, ways| session.receive(input, ways));
-        self.tally.bytes_read += (before - input.len()) as u64;
+        self.tally.sockets.received += (before - input.len()) as u64;
         self.watch.end_batch();
     }
 
@@ -238,6 +286,7 @@ impl Clients {
     pub fn note_sent(&mut self, client: u32, bytes: usize) {
         let session = self.sessions[client as usize].as_mut();
         session.expect("a client that was sent something is there").out.note_sent(bytes, &mut self.texts);
+        self.tally.sockets.sent += bytes as u64;
         self.charge(client);
     }
 
@@ -264,7 +313,12 @@ impl Clients {
         shards: &mut S,
         work: impl FnOnce(&mut Session, &mut Ways<'_, S>),
     ) {
-        let about = ServerProperties { unix: self.unix, tally: self.tally(), settings: self.settings };
+        let about = ServerProperties {
+            unix: self.unix,
+            tally: self.tally(),
+            settings: self.settings,
+            permissions: self.permissions,
+        };
         let session =
             self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
         let (watch, texts, room) = (&mut self.watch, &mut self.texts, self.pool.room_beside(session.charged));

@@ -23,6 +23,7 @@ pub mod latency;
 mod operation;
 mod pool;
 mod prefetch;
+pub mod prefixes;
 pub mod send_queue;
 pub mod service;
 pub mod shard;
@@ -32,7 +33,7 @@ mod statistics;
 pub use clients::Clients;
 pub use pool::Holding;
 pub use service::Service;
-pub use shard::{ServiceSettings, Shard};
+pub use shard::{Permissions, ServiceSettings, Shard};
 pub use shard_request::Shards;
 pub use statistics::{Statistics, Sums};
 
@@ -47,6 +48,7 @@ use latency::{Kind, Stopwatch};
 use operation::{Answer, KeptKey, Operation, Store};
 use pool::Room;
 use prefetch::Prefetch;
+use prefixes::PrefixCounters;
 use send_queue::{MOST_PART, SendQueue, Texts};
 use shard_request::{Content, Progress, Requester, ShardRequest};
 use std::collections::VecDeque;
@@ -111,6 +113,8 @@ enum GatheredReply {
     Flushed { noreply: bool, is_refused: bool },
     Reset,
     Told { stats: Stats, sums: Box<Sums> },
+    DetailSet,
+    Prefixes(Box<PrefixCounters>),
 }
 
 /// The environment of a session: shards, clock, buffers.
@@ -261,6 +265,7 @@ impl Session {
                     mode: header.mode,
                     client_flags: header.client_flags,
                     expiry: Expiry::new(ways.about.unix, header.exptime),
+                    autovivify: None,
                     cas: 0,
                     new_cas: None,
                     invalidates: false,
@@ -272,11 +277,12 @@ impl Session {
             }
             Command::MetaStore(header) => {
                 let flags = header.flags;
-                let never = Expiry::Never;
+                let expiry = |exptime| Expiry::new(ways.about.unix, exptime);
                 let store = Store {
                     mode: header.mode,
                     client_flags: flags.client_flags,
-                    expiry: flags.exptime.map_or(never, |exptime| Expiry::new(ways.about.unix, exptime)),
+                    expiry: flags.exptime.map_or(Expiry::Never, expiry),
+                    autovivify: flags.autovivify.map(expiry),
                     cas: flags.cas.unwrap_or(0),
                     new_cas: flags.new_cas,
                     invalidates: flags.invalidates(),
@@ -306,23 +312,45 @@ impl Session {
             }
             Command::MetaDebug(debug) => self.operation(debug.key, Operation::MetaDebug, ways),
             Command::MetaNoop => meta::noop(self.tail()),
+            Command::FlushAll(flush) if !ways.about.permissions.flush_all => {
+                self.answer_error(Refusal::FlushAll, flush.noreply);
+            }
             Command::FlushAll(flush) => {
                 self.is_blocked = true;
                 self.wait(ReplyState::Flush(flush), ways);
                 self.advance(ways);
             }
             Command::Verbosity(verbosity) => reply::ok(self.tail(), verbosity.noreply),
+            Command::Shutdown(shutdown) if !ways.about.permissions.shutdown => {
+                self.answer_error(Refusal::Shutdown, shutdown.noreply);
+            }
+            Command::Shutdown(shutdown) if !shutdown.is_valid => {
+                self.answer_error(Refusal::ShutdownMode, shutdown.noreply);
+            }
+            Command::Shutdown(_) => self.closing = Some(Reason::Shutdown),
             Command::Version => reply::version(self.tail(), VERSION),
             // The memory limit is fixed at startup.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
             Command::Stats(Stats::Reset) => self.ask_all(&ShardRequest::Reset, GatheredReply::Reset, ways),
-            Command::Stats(Stats::Detail(_)) => reply::ok(self.tail(), false),
+            Command::Stats(Stats::Detail(is_on)) => {
+                self.ask_all(&ShardRequest::Detail(is_on), GatheredReply::DetailSet, ways);
+            }
+            Command::Stats(Stats::DetailDump) => {
+                let prefixes = GatheredReply::Prefixes(Box::default());
+                self.ask_all(&ShardRequest::TellPrefixes, prefixes, ways);
+            }
             Command::Stats(stats) => {
                 let sums = Box::default();
                 self.ask_all(&ShardRequest::Tell, GatheredReply::Told { stats, sums }, ways);
             }
         }
         Next::Any
+    }
+
+    fn answer_error(&mut self, refusal: Refusal, noreply: bool) {
+        if !noreply {
+            self.tail().extend_from_slice(refusal.line());
+        }
     }
 
     /// Executes an operation without data.
@@ -455,6 +483,7 @@ impl Session {
                 *left -= 1;
                 match (then, content) {
                     (GatheredReply::Told { sums, .. }, Content::Sums(more)) => sums.add(&more),
+                    (GatheredReply::Prefixes(prefixes), Content::Prefixes(more)) => prefixes.add(&more),
                     (
                         GatheredReply::Flushed { is_refused, .. },
                         Content::Refused | Content::NotDurable { .. },
@@ -483,7 +512,9 @@ impl Session {
                 self.set_aside += text.capacity();
                 waiting.reply = text;
             }
-            (_, Content::Sums(_) | Content::Refused) => panic!("all shards answer what all were asked"),
+            (_, Content::Sums(_) | Content::Prefixes(_) | Content::Refused) => {
+                panic!("all shards answer what all were asked")
+            }
         }
         self.advance(ways);
     }
@@ -505,7 +536,7 @@ impl Session {
                 ReplyState::All { left: 0, bytes, then } => {
                     self.awaited -= bytes;
                     let about = ways.about.with(&ways.shards.elsewhere());
-                    then.write_stats(&about, |out| ways.shards.tell_of_disk(out), self.out.tail());
+                    then.write_stats(&about, |out| ways.shards.tell_of_server(out), self.out.tail());
                 }
                 _ => break,
             }
@@ -559,7 +590,7 @@ impl GatheredReply {
     fn write_stats(
         &self,
         about: &ServerProperties,
-        tell_of_disk: impl FnOnce(&mut Vec<u8>),
+        tell_of_server: impl FnOnce(&mut Vec<u8>),
         out: &mut Vec<u8>,
     ) {
         match self {
@@ -568,7 +599,9 @@ impl GatheredReply {
             }
             GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
             GatheredReply::Reset => reply::reset(out),
-            GatheredReply::Told { stats, sums } => about.write_stats(*stats, sums, tell_of_disk, out),
+            GatheredReply::DetailSet => reply::ok(out, false),
+            GatheredReply::Prefixes(prefixes) => prefixes.write(out),
+            GatheredReply::Told { stats, sums } => about.write_stats(*stats, sums, tell_of_server, out),
         }
     }
 }
@@ -590,7 +623,7 @@ fn ask_all<S: Shards>(
 
 /// Version reported to clients: that of the memcached release whose protocol is implemented, by which clients
 /// choose features, followed by ours. libmemcached rejects a version that begins with 0.
-const VERSION: &str = concat!("1.6.18-tailcut-", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("1.6.45-tailcut-", env!("CARGO_PKG_VERSION"));
 /// Largest number of pending replies per client.
 const MOST_WAITING: usize = 128;
 /// A client starts no further read while its pending requests take this many bytes; so there is always at

@@ -70,6 +70,8 @@ pub struct Store {
     pub client_flags: u32,
     /// Expiry time.
     pub expiry: Expiry,
+    /// Expiry time of the item that an append or prepend creates if it is missing; None if that fails.
+    pub autovivify: Option<Expiry>,
     /// CAS value that the item must have; 0 for any.
     pub cas: u64,
     /// CAS value to set; None for a new one.

@@ -4,6 +4,7 @@ use super::carry_out::{AROUND_VALUE, Attempt, Outcome, Work};
 use super::latency::Source;
 use super::operation::Operation;
 use super::pool::LEAST_COMMANDS;
+use super::prefixes::PrefixCounters;
 use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, ShardRequest, Shards};
 use super::statistics::{Statistics, Sums};
 use crate::block::Bytes;
@@ -28,6 +29,23 @@ pub struct ServiceSettings {
     pub process: u32,
 }
 
+/// Commands and features that memcached's options enable or disable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permissions {
+    /// `flush_all` is executed (not with `-F`).
+    pub flush_all: bool,
+    /// Items show CAS values other than 0 (not with `-C`).
+    pub cas: bool,
+    /// `shutdown` is executed (`-A`).
+    pub shutdown: bool,
+}
+
+impl Default for Permissions {
+    fn default() -> Permissions {
+        Permissions { flush_all: true, cas: true, shutdown: false }
+    }
+}
+
 impl ServiceSettings {
     /// Largest memory of a command in bytes: its value, or its reply behind others.
     pub fn most_command(&self) -> u64 {
@@ -50,6 +68,7 @@ id! {
 pub struct Shard {
     engine: Engine,
     settings: ServiceSettings,
+    permissions: Permissions,
     /// Requests that wait for flash or for the log; their ids are the tickets of fetches.
     pending: Slab<ShardRequestId, UnderWay>,
     /// Requests that wait because the disk is behind.
@@ -61,6 +80,9 @@ pub struct Shard {
     syncing: VecDeque<(u64, ShardRequestId)>,
     replies: VecDeque<Reply>,
     statistics: Statistics,
+    prefixes: PrefixCounters,
+    /// Counters by key prefix are enabled.
+    counts_prefixes: bool,
     scratch: Vec<u8>,
     /// Spare memory for pending requests.
     #[expect(clippy::vec_box, reason = "they come in boxes and go on in them")]
@@ -94,12 +116,15 @@ impl Shard {
         Shard {
             engine,
             settings,
+            permissions: Permissions::default(),
             pending: Slab::new(),
             stuck: Vec::new(),
             unsynced: Vec::new(),
             syncing: VecDeque::new(),
             replies: VecDeque::new(),
             statistics: Statistics::default(),
+            prefixes: PrefixCounters::default(),
+            counts_prefixes: false,
             scratch: Vec::new(),
             spare: Vec::new(),
             unix: 0,
@@ -107,6 +132,11 @@ impl Shard {
             has_moved: false,
             is_touched: false,
         }
+    }
+
+    /// Sets what clients may do.
+    pub fn with_permissions(self, permissions: Permissions) -> Shard {
+        Shard { permissions, ..self }
     }
 
     /// Sets the time: on the process's clock, and in seconds of Unix time.
@@ -237,7 +267,17 @@ impl Shard {
             }
             ShardRequest::Reset => {
                 self.statistics = Statistics::default();
+                self.prefixes = PrefixCounters::default();
                 Progress::Done(Source::Memory)
+            }
+            ShardRequest::Detail(is_on) => {
+                self.counts_prefixes = is_on;
+                Progress::Done(Source::Memory)
+            }
+            ShardRequest::TellPrefixes => {
+                let content = Content::Prefixes(Box::new(self.prefixes.clone()));
+                self.replies.push_back(Reply { requester, content });
+                LATER
             }
             ShardRequest::Tell => {
                 let content = Content::Sums(Box::new(self.sums()));
@@ -392,17 +432,20 @@ impl Shard {
         fetched: Option<&'a Fetched>,
         out: &'a mut Vec<u8>,
     ) -> Work<'a> {
-        let Shard { engine, statistics, scratch, unix, settings, .. } = self;
-        let (unix, most_item) = (*unix, settings.most_item);
+        let Shard { engine, statistics, prefixes, scratch, unix, settings, permissions, .. } = self;
+        let prefixes = self.counts_prefixes.then_some(prefixes);
+        let (unix, most_item, shows_cas) = (*unix, settings.most_item, permissions.cas);
         let may_miss = operation.may_miss() && engine.settings().keep == Keep::WhatIsUsed;
         let is_durable = settings.is_durable;
         Work {
             engine,
             statistics,
+            prefixes,
             out,
             scratch,
             unix,
             most_item,
+            shows_cas,
             may_miss,
             is_durable,
             fetched,

@@ -3,6 +3,7 @@
 use super::clients::Tally;
 use super::latency::Source;
 use super::operation::{KeptKey, Operation};
+use super::prefixes::PrefixCounters;
 use super::statistics::Sums;
 use crate::wire::memcached::Key;
 
@@ -35,6 +36,10 @@ pub enum ShardRequest<'a> {
     Reset,
     /// Return the counters.
     Tell,
+    /// Enable or disable counters by key prefix.
+    Detail(bool),
+    /// Return the counters by key prefix.
+    TellPrefixes,
 }
 
 impl ShardRequest<'_> {
@@ -55,6 +60,8 @@ impl ShardRequest<'_> {
             ShardRequest::Flush(moment) => OwnedShardRequest::Flush(moment),
             ShardRequest::Reset => OwnedShardRequest::Reset,
             ShardRequest::Tell => OwnedShardRequest::Tell,
+            ShardRequest::Detail(is_on) => OwnedShardRequest::Detail(is_on),
+            ShardRequest::TellPrefixes => OwnedShardRequest::TellPrefixes,
         }
     }
 }
@@ -70,6 +77,10 @@ pub enum OwnedShardRequest {
     Reset,
     /// See [`ShardRequest::Tell`].
     Tell,
+    /// See [`ShardRequest::Detail`].
+    Detail(bool),
+    /// See [`ShardRequest::TellPrefixes`].
+    TellPrefixes,
 }
 
 impl OwnedShardRequest {
@@ -80,6 +91,8 @@ impl OwnedShardRequest {
             OwnedShardRequest::Flush(moment) => ShardRequest::Flush(*moment),
             OwnedShardRequest::Reset => ShardRequest::Reset,
             OwnedShardRequest::Tell => ShardRequest::Tell,
+            OwnedShardRequest::Detail(is_on) => ShardRequest::Detail(*is_on),
+            OwnedShardRequest::TellPrefixes => ShardRequest::TellPrefixes,
         }
     }
 }
@@ -170,6 +183,8 @@ pub enum Content {
     Text(Vec<u8>, Source),
     /// The shard's counters.
     Sums(Box<Sums>),
+    /// The shard's counters by key prefix.
+    Prefixes(Box<PrefixCounters>),
     /// The disk has failed; the request was not executed.
     Refused,
     /// The disk is out of space, and the change is not durable: a crash may undo it.
@@ -194,8 +209,8 @@ pub trait Shards {
         Tally::default()
     }
 
-    /// Appends the disk's lines of `stats`.
-    fn tell_of_disk(&self, _out: &mut Vec<u8>) {}
+    /// Appends the lines of `stats` about the disk and the process.
+    fn tell_of_server(&self, _out: &mut Vec<u8>) {}
 
     /// Prefetches keys that are likely to be requested next; see
     /// [`Engine::prefetch`](crate::kv::Engine::prefetch).

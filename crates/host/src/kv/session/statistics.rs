@@ -1,6 +1,6 @@
 //! Counters of client commands with memcached's names (`protocol.txt`, "General-purpose statistics").
 
-use crate::kv::{Engine, Figures, Keep};
+use crate::kv::{Engine, Figures, FlashUse, Keep, TierFigures};
 use crate::wire::memcached::reply::Stored;
 use crate::wire::memcached::{Direction, StoreMode};
 
@@ -54,12 +54,19 @@ pub struct Sums {
     pub statistics: Statistics,
     /// Counters of the engine.
     pub engine: Figures,
+    /// Counters of what leaves each tier.
+    pub tiers: TierFigures,
     /// Number of items.
     pub items: u64,
     /// Size of the index in bytes.
     pub index_bytes: u64,
     /// Memory for items in bytes.
     pub memory: u64,
+    /// Memory in use in bytes, by records of items and by records that were replaced since their segment was
+    /// filled.
+    pub memory_used: u64,
+    /// Use of flash; None if all items are in memory.
+    pub flash: Option<FlashUse>,
     /// True for a store: nothing is evicted.
     pub keeps_everything: bool,
     /// During recovery, segments recovered and segments in total.
@@ -71,9 +78,12 @@ impl Sums {
         Sums {
             statistics,
             engine: *engine.figures(),
+            tiers: *engine.tiers(),
             items: engine.items(),
             index_bytes: engine.index_bytes(),
             memory: engine.settings().memory,
+            memory_used: engine.memory_used(),
+            flash: engine.flash_use(),
             keeps_everything: engine.settings().keep == Keep::Everything,
             recovered: engine.recovered(),
         }
@@ -83,9 +93,15 @@ impl Sums {
     pub fn add(&mut self, other: &Sums) {
         self.statistics.add(&other.statistics);
         self.engine.add(&other.engine);
+        self.tiers.add(&other.tiers);
         self.items += other.items;
         self.index_bytes += other.index_bytes;
         self.memory += other.memory;
+        self.memory_used += other.memory_used;
+        self.flash = match (self.flash, other.flash) {
+            (Some(one), Some(other)) => Some(one.plus(&other)),
+            (one, other) => one.or(other),
+        };
         self.keeps_everything |= other.keeps_everything;
         self.recovered = match (self.recovered, other.recovered) {
             (Some((known, all)), Some((more, of))) => Some((known + more, all + of)),
@@ -99,12 +115,13 @@ counters!(Statistics: cmd_get, cmd_set, cmd_flush, cmd_touch, get_hits, get_miss
     store_no_memory);
 
 impl Statistics {
+    /// Counts a retrieval. One that sets the expiry time is a touch and nothing else, as in memcached.
     pub(super) fn note_get(&mut self, is_hit: bool, touches: bool) {
+        if touches {
+            return self.note_touch(is_hit);
+        }
         self.cmd_get += 1;
         count(is_hit, &mut self.get_hits, &mut self.get_misses);
-        if touches {
-            self.note_touch(is_hit);
-        }
     }
 
     pub(super) fn note_touch(&mut self, is_hit: bool) {

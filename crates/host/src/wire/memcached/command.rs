@@ -34,6 +34,8 @@ pub enum Command<'a> {
     FlushAll(FlushAll),
     /// `verbosity`.
     Verbosity(Verbosity),
+    /// `shutdown`.
+    Shutdown(Shutdown),
     /// `version`.
     Version,
     /// `stats`.
@@ -203,6 +205,15 @@ pub struct FlushAll {
 pub struct Verbosity {
     /// Verbosity level of the server.
     pub level: u32,
+    /// Suppress the reply.
+    pub noreply: bool,
+}
+
+/// `shutdown`: stop the server, if that is permitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shutdown {
+    /// It has no further word, or `graceful`.
+    pub is_valid: bool,
     /// Suppress the reply.
     pub noreply: bool,
 }

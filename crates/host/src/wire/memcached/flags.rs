@@ -16,10 +16,10 @@ pub struct MetaFlags {
     pub autovivify: Option<i64>,
     /// `R`: the client wins the right to recache if less than this time is left before expiry.
     pub recache: Option<i64>,
-    /// `C`: CAS value that the item must have. For `ma`, 0 is any.
+    /// `C`: CAS value that the item must have; for `ma`, 0 is any. For `mg`, the value that the client has: it
+    /// is not sent again if the item still has this CAS value.
     pub cas: Option<u64>,
-    /// `E`: CAS value to set, if the command sets one. Newer than the reference version of memcached
-    /// (1.6.18).
+    /// `E`: CAS value to set, if the command sets one.
     pub new_cas: Option<u64>,
     /// `F`: client flags to store.
     pub client_flags: u32,
@@ -27,7 +27,7 @@ pub struct MetaFlags {
     pub delta: Option<u64>,
     /// `J`: initial value of an autovivified count.
     pub initial: u64,
-    /// `M`: mode letter.
+    /// `M`: mode letter, the first behind it; a space if there is none.
     pub mode: Option<u8>,
     letters: u64,
     order: [u8; MOST_FLAGS],
@@ -36,8 +36,8 @@ pub struct MetaFlags {
     opaque_bytes: u8,
 }
 
-/// Largest number of flags of a command.
-pub const MOST_FLAGS: usize = 17;
+/// Largest number of flags of a command. Name, key and flags are at most 20 words.
+pub const MOST_FLAGS: usize = 18;
 
 /// Longest opaque token in bytes, without its letter.
 pub const OPAQUE_BYTES: usize = 31;
@@ -60,6 +60,11 @@ impl MetaFlags {
         wrong.map_or(Ok(flags), Err)
     }
 
+    /// True if a word can be a flag at all: memcached refuses a line with any other before it looks at flags.
+    pub(super) fn is_word(word: &[u8]) -> bool {
+        matches!(word.first(), Some(b'A'..=b'z' | b'0'..=b'9'))
+    }
+
     /// True if the flag is present.
     pub fn has(&self, letter: u8) -> bool {
         bit(letter).is_some_and(|bit| self.letters & bit != 0)
@@ -75,14 +80,18 @@ impl MetaFlags {
         self.has(b'v')
     }
 
+    /// True if `mg` returns the value of an item with this CAS value: not if the client has it already (`C`).
+    pub fn returns_value(&self, cas: u64) -> bool {
+        self.wants_value() && self.cas != Some(cas)
+    }
+
     /// `I`: `md` marks the item as stale instead of deleting it; `ms` with an older CAS value than the item's
     /// stores nevertheless, as stale.
     pub fn invalidates(&self) -> bool {
         self.has(b'I')
     }
 
-    /// `x`: `md` keeps the item, but clears its value and client flags. Newer than the reference version of
-    /// memcached (1.6.18).
+    /// `x`: `md` replaces the item by an empty one, with the client flags and expiry time of this command.
     pub fn empties(&self) -> bool {
         self.has(b'x')
     }
@@ -124,9 +133,6 @@ impl MetaFlags {
 
     /// Records a flag; an error if it is unknown or a duplicate.
     fn note(&mut self, letter: u8) -> Result<(), Refusal> {
-        if letter >= 127 {
-            return Err(Refusal::DuplicateFlag);
-        }
         let bit = bit(letter).ok_or(Refusal::Flag)?;
         if self.letters & bit != 0 {
             return Err(Refusal::DuplicateFlag);
@@ -139,8 +145,13 @@ impl MetaFlags {
 
     /// Parses the value of a flag. `wrong` is the previous error.
     fn take(&mut self, letter: u8, value: &[u8], wrong: Option<Refusal>) -> Result<(), Refusal> {
-        let time = || number::signed(value).map(Some).ok_or(Refusal::Token);
-        let version = || number::unsigned(value).map(Some).ok_or(Refusal::Token);
+        let given = (!value.is_empty()).then_some(value);
+        let count = || given.and_then(number::word_u64);
+        let time = || {
+            let exptime = given.and_then(number::word_i32).ok_or(Refusal::Token);
+            exptime.map(|exptime| Some(i64::from(exptime)))
+        };
+        let version = || count().map(Some).ok_or(Refusal::Token);
         match letter {
             b'T' => self.exptime = time()?,
             b'N' => self.autovivify = time()?,
@@ -148,11 +159,13 @@ impl MetaFlags {
             b'C' => self.cas = version()?,
             b'E' => self.new_cas = version()?,
             // memcached sets no error of its own here: a previous one stands.
-            b'F' => self.client_flags = number::narrow(value).ok_or(wrong.unwrap_or(Refusal::Format))?,
-            b'D' => self.delta = Some(number::unsigned(value).ok_or(Refusal::MetaDelta)?),
-            b'J' => self.initial = number::unsigned(value).ok_or(Refusal::Initial)?,
-            b'M' if value.len() == 1 => self.mode = Some(value[0]),
-            b'M' => return Err(Refusal::ModeLength),
+            b'F' => {
+                let client_flags = given.and_then(number::word_u32);
+                self.client_flags = client_flags.ok_or(wrong.unwrap_or(Refusal::Format))?;
+            }
+            b'D' => self.delta = Some(count().ok_or(Refusal::MetaDelta)?),
+            b'J' => self.initial = count().ok_or(Refusal::Initial)?,
+            b'M' => self.mode = Some(value.first().copied().unwrap_or(b' ')),
             b'O' => self.set_opaque(value),
             _ => {}
         }

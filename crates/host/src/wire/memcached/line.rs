@@ -15,235 +15,253 @@ pub(super) enum Line<'a> {
     Command(Command<'a>),
     /// An invalid line; the client gets an error. `data` bytes to be skipped follow.
     Refused(Refusal, Option<u32>),
-    /// An invalid line whose error the client suppresses.
-    Silence,
+    /// An invalid line whose error the client suppresses. As many bytes of data to be skipped follow.
+    Silence(Option<u32>),
     /// `quit`.
     Quit,
     /// An HTTP request.
     Http,
 }
 
-type Read<'a> = Result<Command<'a>, Refusal>;
-
 impl<'a> Line<'a> {
     /// Parses a line without its terminator.
+    ///
+    /// The name ends at the first space. Only administrative commands may be preceded by spaces, because
+    /// memcached looks for them among the words of a line that is nothing else.
     pub fn read(line: &'a [u8], decoded: &mut Decoded) -> Line<'a> {
         let words = CommandWords::new(line);
         let &[name, ref rest @ ..] = words.all() else { return Line::Refused(Refusal::Unknown, None) };
-        if let [b'm', letter] = *name {
+        if line[0] == b' ' {
+            return seldom(name, &words);
+        }
+        if let [b'm', letter @ (b'g' | b's' | b'd' | b'a' | b'n' | b'e')] = *name {
             return meta(letter, rest, decoded);
         }
         let noreply = words.ask_no_reply();
         let read = match name {
-            b"set" => store(StoreMode::Set, rest, noreply),
-            b"add" => store(StoreMode::Add, rest, noreply),
-            b"replace" => store(StoreMode::Replace, rest, noreply),
-            b"append" => store(StoreMode::Append, rest, noreply),
-            b"prepend" => store(StoreMode::Prepend, rest, noreply),
-            b"cas" => store(StoreMode::Cas(0), rest, noreply),
+            b"set" => return store(StoreMode::Set, rest, noreply),
+            b"add" => return store(StoreMode::Add, rest, noreply),
+            b"replace" => return store(StoreMode::Replace, rest, noreply),
+            b"append" => return store(StoreMode::Append, rest, noreply),
+            b"prepend" => return store(StoreMode::Prepend, rest, noreply),
+            b"cas" => return store(StoreMode::Cas(0), rest, noreply),
             b"incr" => count(Direction::Up, rest, noreply),
             b"decr" => count(Direction::Down, rest, noreply),
             b"touch" => touch(rest, noreply),
             b"delete" => delete(rest, noreply),
+            b"version" => return Line::Command(Command::Version),
+            b"stats" => return Line::plain(stats(rest)),
+            b"watch" => return Line::Refused(Refusal::Watch, None),
             b"quit" => return Line::Quit,
             _ => return seldom(name, &words),
         };
-        Line::quiet(read, noreply)
+        read.unwrap_or_else(|refusal| Line::quiet(refusal, None, noreply))
     }
 
-    fn plain(read: Read<'a>) -> Line<'a> {
-        match read {
-            Ok(command) => Line::Command(command),
-            Err(refusal) => Line::Refused(refusal, None),
-        }
+    fn plain(read: Result<Command<'a>, Refusal>) -> Line<'a> {
+        read.map_or_else(|refusal| Line::Refused(refusal, None), Line::Command)
     }
 
-    /// With `noreply`, only a wrong number of words is reported: memcached checks that first.
-    fn quiet(read: Read<'a>, noreply: bool) -> Line<'a> {
-        match read {
-            Err(refusal) if noreply && refusal != Refusal::Unknown => Line::Silence,
-            read => Line::plain(read),
-        }
+    /// An error, which `noreply` suppresses; `data` bytes to be skipped follow.
+    fn quiet(refusal: Refusal, data: Option<u32>, noreply: bool) -> Line<'a> {
+        if noreply { Line::Silence(data) } else { Line::Refused(refusal, data) }
     }
 }
+
+/// A parsed command, or an error that `noreply` suppresses.
+type Read<'a> = Result<Line<'a>, Refusal>;
 
 fn key(word: &[u8]) -> Result<Key<'_>, Refusal> {
     Key::new(word).ok_or(Refusal::Format)
 }
 
-/// Length of the data that follow. Unlike in memcached, numbers do not wrap around at 32 bits: client and
-/// server would disagree on the end of the data.
-fn length(word: &[u8]) -> Result<u32, Refusal> {
-    let length = number::signed(word).and_then(|length| u32::try_from(length).ok());
-    length.filter(|&length| length <= MOST_VALUE_BYTES).ok_or(Refusal::Format)
+/// Length of the data that follow.
+fn length(word: &[u8]) -> Option<u32> {
+    let length = number::word_i32(word).and_then(|length| u32::try_from(length).ok());
+    length.filter(|&length| length <= MOST_VALUE_BYTES)
 }
 
-fn store<'a>(mode: StoreMode, rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
-    let fixed = if matches!(mode, StoreMode::Cas(_)) { 5 } else { 4 };
-    if rest.len() != fixed && rest.len() != fixed + 1 {
-        return Err(Refusal::Unknown);
-    }
-    let client_flags = number::narrow(rest[1]).ok_or(Refusal::Format)?;
-    let exptime = number::signed(rest[2]).ok_or(Refusal::Format)?;
-    let mode = match mode {
-        StoreMode::Cas(_) => StoreMode::Cas(number::unsigned(rest[4]).ok_or(Refusal::Format)?),
-        mode => mode,
+/// Parses `set` and its variants. Once the length of the data is known, an error also skips the data. With
+/// too few words, or without a length, even `noreply` is not recognised.
+fn store<'a>(mode: StoreMode, rest: &[&'a [u8]], noreply: bool) -> Line<'a> {
+    let &[name, client_flags, exptime, length_word, ref more @ ..] = rest else {
+        return Line::Refused(Refusal::Format, None);
     };
-    let (key, length) = (key(rest[0])?, length(rest[3])?);
-    Ok(Command::Store(Store { key, mode, client_flags, exptime, length, noreply }))
+    let Some(length) = length(length_word) else { return Line::Refused(Refusal::Format, None) };
+    let read = || {
+        let (key, client_flags) = (Key::new(name)?, number::narrow(client_flags)?);
+        let exptime = number::signed(exptime)?;
+        let mode = match mode {
+            StoreMode::Cas(_) => StoreMode::Cas(number::word_u64(more.first()?)?),
+            mode => mode,
+        };
+        Some(Store { key, mode, client_flags, exptime, length, noreply })
+    };
+    match read() {
+        Some(store) => Line::Command(Command::Store(store)),
+        None => Line::quiet(Refusal::Format, Some(length), noreply),
+    }
 }
 
 fn count<'a>(direction: Direction, rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
-    let (&[name, delta] | &[name, delta, _]) = rest else { return Err(Refusal::Unknown) };
+    let &[name, delta, ..] = rest else { return Ok(Line::Refused(Refusal::Format, None)) };
     let key = key(name)?;
-    let delta = number::unsigned(delta).ok_or(Refusal::Delta)?;
-    Ok(Command::Count(Count { key, direction, delta, noreply }))
+    let delta = number::word_u64(delta).ok_or(Refusal::Delta)?;
+    Ok(Line::Command(Command::Count(Count { key, direction, delta, noreply })))
 }
 
 fn touch<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
-    let (&[name, exptime] | &[name, exptime, _]) = rest else { return Err(Refusal::Unknown) };
+    let &[name, exptime, ..] = rest else { return Ok(Line::Refused(Refusal::Format, None)) };
     let key = key(name)?;
-    let exptime = number::signed(exptime).ok_or(Refusal::Exptime)?;
-    Ok(Command::Touch(Touch { key, exptime, noreply }))
+    let exptime = i64::from(number::word_i32(exptime).ok_or(Refusal::Exptime)?);
+    Ok(Line::Command(Command::Touch(Touch { key, exptime, noreply })))
 }
 
-/// `delete` may have a time behind the key, for old clients, if it is 0.
 fn delete<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
-    let (name, is_valid) = match *rest {
-        [name] => (name, true),
-        [name, second] => (name, second == b"0" || noreply),
-        [name, second, _] => (name, second == b"0" && noreply),
-        _ => return Err(Refusal::Unknown),
-    };
-    if !is_valid {
-        return Err(Refusal::DeleteUsage);
-    }
-    Ok(Command::Delete(Delete { key: key(name)?, noreply: noreply && rest.len() > 1 }))
+    let &[name, ..] = rest else { return Ok(Line::Refused(Refusal::Format, None)) };
+    Ok(Line::Command(Command::Delete(Delete { key: key(name)?, noreply })))
 }
 
-/// Administrative commands.
+/// Administrative commands, found by their first word.
 fn seldom<'a>(name: &[u8], words: &CommandWords<'a>) -> Line<'a> {
     let (rest, noreply) = (&words.all()[1..], words.ask_no_reply());
     let read = match name {
         b"flush_all" => flush_all(rest, noreply),
         b"verbosity" => verbosity(rest, noreply),
-        b"version" => Ok(Command::Version),
-        b"stats" => return Line::plain(stats(rest)),
-        b"cache_memlimit" => return memory_limit(rest, noreply),
-        b"shutdown" => return Line::Refused(Refusal::Shutdown, None),
-        b"lru" | b"extstore" if rest.len() > 1 && noreply => return Line::Silence,
-        b"slabs" if rest.len() == 3 && rest[0] == b"reassign" => {
-            return Line::Refused(Refusal::Reassign, None);
+        b"cache_memlimit" => memory_limit(rest, noreply),
+        b"shutdown" => {
+            let is_valid = rest.is_empty() || matches!(*rest, [word] if is_abbreviation(word, b"graceful"));
+            Ok(Command::Shutdown(Shutdown { is_valid, noreply }))
         }
-        b"lru_crawler" if rest.len() == 2 && matches!(rest[0], b"crawl" | b"metadump") => {
-            return Line::Refused(Refusal::Crawler, None);
-        }
-        b"watch" => Err(Refusal::Watch),
-        _ if is_browser(name, words) => return Line::Http,
+        b"lru" | b"extstore" => Err(Refusal::Unknown),
+        b"slabs" if rest.len() == 3 && is_abbreviation(rest[0], b"reassign") => Err(Refusal::Reassign),
+        b"slabs" => Err(Refusal::Unknown),
+        b"lru_crawler" if rest.len() == 2 && is_crawl(rest[0]) => Err(Refusal::Crawler),
+        b"lru_crawler" => Err(Refusal::Unknown),
+        _ if is_browser(rest) => return Line::Http,
         _ => Err(Refusal::Unknown),
     };
-    Line::quiet(read, noreply)
+    match read {
+        Ok(command) => Line::Command(command),
+        Err(refusal) => Line::quiet(refusal, None, noreply),
+    }
 }
 
-/// True if the last word is that of an HTTP request. Commands that begin with certain letters are recognised
-/// before this check.
-fn is_browser(name: &[u8], words: &CommandWords<'_>) -> bool {
-    let is_asked = name.len() > 1 && !matches!(name[0], b'g' | b's' | b'a' | b'c' | b'i' | b'd' | b't');
-    let is_known = matches!(name, b"slabs" | b"lru_crawler" | b"lru" | b"extstore" | b"bget");
-    let last = words.all().last();
-    is_asked && !is_known && last.is_some_and(|word| word.starts_with(b"HTTP/"))
+/// True if `word` is `name` or its beginning: memcached compares subcommands by the length of the word.
+fn is_abbreviation(word: &[u8], name: &[u8]) -> bool {
+    name.starts_with(word)
 }
 
-fn flush_all<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
+fn is_crawl(word: &[u8]) -> bool {
+    [&b"crawl"[..], b"metadump", b"mgdump"].iter().any(|name| is_abbreviation(word, name))
+}
+
+/// True if the last word is that of an HTTP request.
+fn is_browser(rest: &[&[u8]]) -> bool {
+    rest.last().is_some_and(|word| word.starts_with(b"HTTP/"))
+}
+
+fn flush_all<'a>(rest: &[&'a [u8]], noreply: bool) -> Result<Command<'a>, Refusal> {
     let delay = match *rest {
         [] => 0,
         [_] if noreply => 0,
-        [delay] | [delay, _] => number::signed(delay).ok_or(Refusal::Exptime)?,
-        _ => return Err(Refusal::Unknown),
+        [delay, ..] => i64::from(number::word_i32(delay).ok_or(Refusal::Exptime)?),
     };
     Ok(Command::FlushAll(FlushAll { delay, noreply }))
 }
 
-fn verbosity<'a>(rest: &[&'a [u8]], noreply: bool) -> Read<'a> {
-    let (&[level] | &[level, _]) = rest else { return Err(Refusal::Unknown) };
-    let level = number::narrow(level).ok_or(Refusal::Format)?;
+fn verbosity<'a>(rest: &[&'a [u8]], noreply: bool) -> Result<Command<'a>, Refusal> {
+    let level = rest.first().and_then(|level| number::word_u32(level)).ok_or(Refusal::Format)?;
     Ok(Command::Verbosity(Verbosity { level, noreply }))
 }
 
-fn memory_limit<'a>(rest: &[&'a [u8]], noreply: bool) -> Line<'a> {
-    let (&[limit] | &[limit, _]) = rest else { return Line::Refused(Refusal::Unknown, None) };
-    let refusal = match number::narrow(limit) {
-        Some(mebibytes @ 8..=1_000_000_000) => {
-            return Line::Command(Command::MemoryLimit(MemoryLimit { mebibytes, noreply }));
-        }
-        None => Refusal::Unknown,
-        Some(0..8) => Refusal::SmallMemory,
-        Some(_) => Refusal::LargeMemory,
-    };
-    if noreply { Line::Silence } else { Line::Refused(refusal, None) }
+fn memory_limit<'a>(rest: &[&'a [u8]], noreply: bool) -> Result<Command<'a>, Refusal> {
+    match rest.first().and_then(|limit| number::word_u32(limit)) {
+        Some(mebibytes @ 8..=1_000_000_000) => Ok(Command::MemoryLimit(MemoryLimit { mebibytes, noreply })),
+        None => Err(Refusal::Unknown),
+        Some(0..8) => Err(Refusal::SmallMemory),
+        Some(_) => Err(Refusal::LargeMemory),
+    }
 }
 
-fn stats<'a>(rest: &[&'a [u8]]) -> Read<'a> {
+/// Parses `stats`. Its subcommands may be abbreviated, but not those about slab classes.
+fn stats<'a>(rest: &[&'a [u8]]) -> Result<Command<'a>, Refusal> {
     let Some(&what) = rest.first() else { return Ok(Command::Stats(Stats::General)) };
-    Ok(Command::Stats(match (what, rest.get(1).copied()) {
-        (b"reset", _) => Stats::Reset,
-        (b"settings", _) => Stats::Settings,
-        (b"items", _) => Stats::Items,
-        (b"slabs", _) => Stats::Slabs,
-        (b"sizes", _) => Stats::Sizes,
-        (b"conns", _) => Stats::Connections,
-        (b"detail", Some(b"on")) => Stats::Detail(true),
-        (b"detail", Some(b"off")) => Stats::Detail(false),
-        (b"detail", Some(b"dump")) => Stats::DetailDump,
-        (b"detail", _) => return Err(Refusal::DetailUsage),
-        (b"cachedump", _) => return Err(Refusal::Dump),
+    let abbreviated = [&b"reset"[..], b"detail", b"settings", b"cachedump", b"conns"]
+        .into_iter()
+        .find(|name| is_abbreviation(what, name));
+    Ok(Command::Stats(match abbreviated.unwrap_or(what) {
+        b"reset" => Stats::Reset,
+        b"detail" => return detail(rest.get(1).copied()),
+        b"settings" => Stats::Settings,
+        b"cachedump" => return Err(Refusal::Dump),
+        b"conns" => Stats::Connections,
+        b"items" => Stats::Items,
+        b"slabs" => Stats::Slabs,
+        b"sizes" => Stats::Sizes,
         _ => return Err(Refusal::Unknown),
     }))
 }
 
+fn detail<'a>(what: Option<&[u8]>) -> Result<Command<'a>, Refusal> {
+    let what = what.ok_or(Refusal::DetailUsage)?;
+    let abbreviated = [&b"on"[..], b"off", b"dump"].into_iter().find(|name| is_abbreviation(what, name));
+    Ok(Command::Stats(match abbreviated {
+        Some(b"on") => Stats::Detail(true),
+        Some(b"off") => Stats::Detail(false),
+        Some(b"dump") => Stats::DetailDump,
+        _ => return Err(Refusal::DetailUsage),
+    }))
+}
+
 fn meta<'a>(letter: u8, rest: &[&'a [u8]], decoded: &mut Decoded) -> Line<'a> {
+    // A word that cannot be a flag spoils the line before anything else is looked at.
+    let fixed = if letter == b's' { 2 } else { 1 };
+    let has_other = rest.get(fixed..).is_some_and(|words| !words.iter().all(|word| MetaFlags::is_word(word)));
+    if letter == b'n' {
+        return Line::Command(Command::MetaNoop);
+    }
+    if has_other || rest.len() < fixed {
+        return Line::Refused(Refusal::Format, None);
+    }
     match letter {
         b'g' => Line::plain(meta_get(rest, decoded)),
         b's' => meta_store(rest, decoded),
         b'd' => Line::plain(meta_delete(rest, decoded)),
         b'a' => Line::plain(meta_count(rest, decoded)),
-        b'n' => Line::Command(Command::MetaNoop),
-        b'e' => Line::plain(meta_debug(rest, decoded)),
-        _ => Line::Refused(Refusal::Unknown, None),
+        _ => Line::plain(meta_debug(rest, decoded)),
     }
 }
 
-/// Splits the words into the key and the flags behind it.
-fn split<'a, 'w>(rest: &'w [&'a [u8]], many: Refusal) -> Result<(Key<'a>, &'w [&'a [u8]]), Refusal> {
-    let (word, flags) = rest.split_first().ok_or(Refusal::Unknown)?;
-    let key = key(word)?;
-    if flags.len() > MOST_FLAGS { Err(many) } else { Ok((key, flags)) }
+/// Parses the key and the flags, the words behind the first `fixed`.
+fn flags<'a>(
+    rest: &[&'a [u8]],
+    fixed: usize,
+    decoded: &mut Decoded,
+) -> Result<(Key<'a>, MetaFlags), Refusal> {
+    let (key, words) = (key(rest[0])?, &rest[fixed..]);
+    if rest.len() > MOST_FLAGS + 1 {
+        return Err(Refusal::ManyFlags);
+    }
+    Ok((key, MetaFlags::read(words, key.as_bytes(), decoded)?))
 }
 
-fn meta_get<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Read<'a> {
-    let (key, words) = split(rest, Refusal::ManyFlags)?;
-    let flags = MetaFlags::read(words, key.as_bytes(), decoded)?;
+fn meta_get<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Result<Command<'a>, Refusal> {
+    let (key, flags) = flags(rest, 1, decoded)?;
     flags.check_opaque()?;
     Ok(Command::MetaGet(Meta { key, flags }))
 }
 
-fn meta_delete<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Read<'a> {
-    let (key, words) = split(rest, Refusal::ManyFlagsElse)?;
-    let flags = terse(words, key, decoded)?;
+fn meta_delete<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Result<Command<'a>, Refusal> {
+    let (key, flags) = flags(rest, 1, decoded)?;
     flags.check_opaque()?;
     Ok(Command::MetaDelete(Meta { key, flags }))
 }
 
-/// Parses flags for commands that do not report which flag is wrong.
-fn terse(words: &[&[u8]], key: Key<'_>, decoded: &mut Decoded) -> Result<MetaFlags, Refusal> {
-    MetaFlags::read(words, key.as_bytes(), decoded).map_err(|_| Refusal::FlagOrDuplicate)
-}
-
-fn meta_count<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Read<'a> {
-    let (key, words) = split(rest, Refusal::ManyFlagsElse)?;
-    let flags = terse(words, key, decoded)?;
+fn meta_count<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Result<Command<'a>, Refusal> {
+    let (key, flags) = flags(rest, 1, decoded).map_err(|_| Refusal::FlagOrDuplicate)?;
     let direction = match flags.mode {
-        None | Some(b'I' | b'+') => Direction::Up,
+        None | Some(0 | b'I' | b'+') => Direction::Up,
         Some(b'D' | b'-') => Direction::Down,
         Some(_) => return Err(Refusal::CountMode),
     };
@@ -251,9 +269,9 @@ fn meta_count<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Read<'a> {
     Ok(Command::MetaCount(MetaCount { key, flags, direction, delta: flags.delta.unwrap_or(1) }))
 }
 
-fn meta_debug<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Read<'a> {
+fn meta_debug<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Result<Command<'a>, Refusal> {
     decoded.clear();
-    let key = key(rest.first().ok_or(Refusal::Format)?)?;
+    let key = key(rest[0])?;
     if rest.get(1).is_some_and(|&word| word == b"b") && !decoded.set(key.as_bytes()) {
         return Err(Refusal::Format);
     }
@@ -262,15 +280,8 @@ fn meta_debug<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Read<'a> {
 
 /// Parses `ms`. Once the length of the data is known, an error also skips the data.
 fn meta_store<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Line<'a> {
-    let announced = split(rest, Refusal::ManyFlagsElse).and_then(|(key, words)| {
-        let (word, words) = words.split_first().ok_or(Refusal::Format)?;
-        Ok((key, words, length(word)?))
-    });
-    let (key, words, length) = match announced {
-        Ok(announced) => announced,
-        Err(refusal) => return Line::Refused(refusal, None),
-    };
-    let read = MetaFlags::read(words, key.as_bytes(), decoded).and_then(|flags| {
+    let Some(length) = length(rest[1]) else { return Line::Refused(Refusal::Format, None) };
+    let read = flags(rest, 2, decoded).and_then(|(key, flags)| {
         let mode = store_mode(&flags)?;
         flags.check_opaque()?;
         Ok(Command::MetaStore(MetaStore { key, flags, mode, length }))
@@ -280,8 +291,8 @@ fn meta_store<'a>(rest: &[&'a [u8]], decoded: &mut Decoded) -> Line<'a> {
 
 fn store_mode(flags: &MetaFlags) -> Result<StoreMode, Refusal> {
     Ok(match (flags.mode, flags.cas) {
-        (None | Some(b'S' | b'R'), Some(cas)) => StoreMode::Cas(cas),
-        (None | Some(b'S'), None) => StoreMode::Set,
+        (None | Some(0 | b'S' | b'R'), Some(cas)) => StoreMode::Cas(cas),
+        (None | Some(0 | b'S'), None) => StoreMode::Set,
         (Some(b'R'), None) => StoreMode::Replace,
         (Some(b'E'), _) => StoreMode::Add,
         (Some(b'A'), _) => StoreMode::Append,

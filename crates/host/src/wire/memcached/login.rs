@@ -1,9 +1,10 @@
 //! Authentication by user name and password (`-Y` of memcached).
 //!
 //! The first command must be a `set` of any key, with flags, time and length, whose data are a name and a
-//! password separated by a space. Until these are right, no other command is accepted.
+//! password separated by the first space. Until these are right, no other command is accepted. The source is
+//! `try_read_command_asciiauth` in `proto_text.c`.
 
-use super::receiver::BUFFER_BYTES;
+use super::receiver::LINE_BYTES;
 use super::{number, words::CommandWords};
 use memchr::memchr;
 use subtle::{Choice, ConstantTimeEq};
@@ -22,7 +23,7 @@ struct User {
 
 /// A line of the user file is not `name:password`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: a user is a name without spaces, a colon and a password without spaces")]
+#[error("line {line}: a user is a name without spaces, a colon and a password")]
 pub struct WrongUser {
     /// Line number, from 1.
     pub line: usize,
@@ -61,11 +62,12 @@ impl std::fmt::Debug for Users {
 fn user(line: &[u8]) -> Option<User> {
     let colon = memchr(b':', line)?;
     let (name, password) = (&line[..colon], &line[colon + 1..]);
-    let is_sayable = |word: &[u8]| !word.is_empty() && !word.iter().any(|byte| matches!(byte, b' ' | 0));
-    (is_sayable(name) && is_sayable(password)).then(|| User { name: name.into(), password: password.into() })
+    let is_valid = !name.is_empty() && !password.is_empty() && !name.contains(&b' ') && !line.contains(&0);
+    is_valid.then(|| User { name: name.into(), password: password.into() })
 }
 
-/// Authentication of one connection. The owner of the socket buffers its input, as for [`super::Receiver`].
+/// Authentication of one connection. The owner of the socket buffers its input, as for [`super::Receiver`], in
+/// a buffer of at least [`LOGIN_BYTES`].
 #[derive(Clone, Debug, Default)]
 pub struct Login {
     /// Length of the data in bytes, once their line is parsed.
@@ -74,6 +76,18 @@ pub struct Login {
 
 /// Reply to a wrong name or password.
 pub const AUTHENTICATION_FAILURE: &[u8] = b"CLIENT_ERROR authentication failure\r\n";
+
+/// Most bytes of name and password (`MAX_AUTH_REQ_LEN` of memcached).
+const TOKEN_BYTES: usize = 16_384;
+
+/// Least bytes of a line, without its line feed (`MIN_AUTH_REQ_LEN` of memcached).
+const LEAST_LINE_BYTES: usize = 6;
+
+/// Least size of the buffer of a connection that authenticates, in bytes.
+pub const LOGIN_BYTES: usize = TOKEN_BYTES + TAIL.len();
+
+/// Terminator of the data.
+const TAIL: &[u8] = b"\r\n";
 
 /// Result of an authentication step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,37 +112,38 @@ impl Login {
         }
         let (data, rest) = input.split_at(length);
         (*input, self.data) = (rest, None);
-        let Some(data) = data.strip_suffix(b"\r\n") else {
+        let Some(token) = data.strip_suffix(TAIL) else {
             return Attempt::Refused(b"CLIENT_ERROR bad command line termination\r\n");
         };
-        let data = memchr(0, data).map_or(data, |nul| &data[..nul]);
-        let words = CommandWords::new(data);
-        match words.all() {
-            [name, password, ..] if users.know(name, password) => Attempt::Welcome,
-            [_, _, ..] => Attempt::Refused(AUTHENTICATION_FAILURE),
-            _ => Attempt::Refused(b"CLIENT_ERROR bad authentication token format\r\n"),
+        match memchr(b' ', token).map(|space| (&token[..space], &token[space + 1..])) {
+            Some((name, password)) if users.know(name, password) => Attempt::Welcome,
+            Some(_) => Attempt::Refused(AUTHENTICATION_FAILURE),
+            None => Attempt::Refused(b"CLIENT_ERROR bad authentication token format\r\n"),
         }
     }
 
     fn line(&mut self, users: &Users, input: &mut &[u8]) -> Attempt {
-        let window = &input[..input.len().min(BUFFER_BYTES)];
+        let window = &input[..input.len().min(LINE_BYTES)];
         let Some(end) = memchr(b'\n', window) else {
-            return if window.len() < BUFFER_BYTES { Attempt::More } else { Attempt::Close };
+            return if window.len() < LINE_BYTES { Attempt::More } else { Attempt::Close };
         };
         let line = &window[..end];
-        let line = memchr(0, line).map_or(line, |nul| &line[..nul]);
+        if line.len() < LEAST_LINE_BYTES {
+            return Attempt::Close;
+        }
         *input = &input[end + 1..];
-        let words = CommandWords::new(line);
+        let words = CommandWords::new(line.strip_suffix(b"\r").unwrap_or(line));
         let length = match *words.all() {
-            [b"set", _, _, _, length, ..] => number::narrow(length),
+            [_, _, _, _, length, ..] if line.starts_with(b"set") => number::word_u32(length),
             _ => None,
         };
         match length {
             None => Attempt::Refused(b"CLIENT_ERROR unauthenticated\r\n"),
-            // No credentials are this long; memcached would wait for data that its buffer cannot hold.
-            Some(length) if length as usize + 2 > BUFFER_BYTES => Attempt::Close,
+            Some(length) if length as usize > TOKEN_BYTES => {
+                Attempt::Refused(b"CLIENT_ERROR auth token too long\r\n")
+            }
             Some(length) => {
-                self.data = Some(length as usize + 2);
+                self.data = Some(length as usize + TAIL.len());
                 self.next(users, input)
             }
         }

@@ -63,9 +63,9 @@ fn is_due(flags: &MetaFlags, now: u64, expiry: Expiry) -> bool {
     wish != Expiry::Never && expiry < wish
 }
 
-/// Replies to a hit of `mg`. If [`MetaFlags::wants_value`], the value and [`TAIL`] follow.
+/// Replies to a hit of `mg`. If [`MetaFlags::returns_value`], the value and [`TAIL`] follow.
 pub fn hit(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, item: &Item, now: u64) {
-    status(out, flags.wants_value().then_some(item.length));
+    status(out, flags.returns_value(item.cas).then_some(item.length));
     let mut expiry = item.expiry;
     for &letter in flags.letters() {
         expiry = flags.step(letter, now, expiry, item.is_new);
@@ -91,8 +91,17 @@ pub fn miss(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>) {
     }
 }
 
-/// Replies to `ms`. `cas` is the stored CAS value.
-pub fn stored(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, stored: Stored, cas: u64) {
+/// The item that `ms` has stored, or would have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoredItem {
+    /// Its CAS value, if it was stored.
+    pub cas: u64,
+    /// Length of its value in bytes; of the data, if it was not stored.
+    pub length: u32,
+}
+
+/// Replies to `ms`.
+pub fn stored(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, stored: Stored, item: StoredItem) {
     let is_stored = stored == Stored::Stored;
     if is_stored && flags.is_quiet() {
         return;
@@ -103,7 +112,8 @@ pub fn stored(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, stored: Stored
             out.extend_from_slice(status);
             for &letter in flags.letters() {
                 match letter {
-                    b'c' => flag(out, letter, if is_stored { cas } else { 0 }),
+                    b'c' => flag(out, letter, if is_stored { item.cas } else { 0 }),
+                    b's' => flag(out, letter, u64::from(item.length)),
                     _ => echo(out, flags, letter, key, flags.has_base64_key()),
                 }
             }
@@ -160,7 +170,7 @@ pub enum Counted {
 /// Replies to `ma`, with the number if requested. [`MetaFlags::expiry`] gives the new expiry time.
 pub fn counted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, counted: Counted, now: u64) {
     match counted {
-        Counted::Now { is_new: false, .. } if flags.is_quiet() => {}
+        Counted::Now { .. } if flags.is_quiet() => {}
         Counted::Now { number, cas, expiry, is_new } => {
             let mut buffer = itoa::Buffer::new();
             let digits = buffer.format(number);
@@ -195,7 +205,7 @@ pub fn noop(out: &mut Vec<u8>) {
 /// Item metadata in the reply to `me`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Debug {
-    /// Expiry time. memcached shows the seconds left, negated, and -1 for never.
+    /// Expiry time. memcached shows the seconds left, and -1 for never.
     pub expiry: Expiry,
     /// Seconds since the last access.
     pub idle: u64,
@@ -215,9 +225,10 @@ pub struct Debug {
 pub fn debug(out: &mut Vec<u8>, key: Key<'_>, debug: &Debug, now: u64) {
     out.extend_from_slice(b"ME ");
     show(out, key, debug.has_base64_key);
-    let left = debug.expiry.left(now).unwrap_or(1);
-    out.extend_from_slice(if left == 0 { b" exp=" } else { b" exp=-" });
-    number::append(out, left);
+    match debug.expiry.left(now) {
+        Some(left) => named(out, " exp=", left),
+        None => out.extend_from_slice(b" exp=-1"),
+    }
     let numbers = [(" la=", debug.idle), (" cas=", debug.cas)];
     numbers.iter().for_each(|(name, number)| named(out, name, *number));
     out.extend_from_slice(if debug.is_fetched { b" fetch=yes" } else { b" fetch=no" });

@@ -1,7 +1,7 @@
 //! memcached's text protocol as a state machine that consumes bytes.
 //!
 //! The specification is `doc/protocol.txt` of memcached (<https://github.com/memcached/memcached>). Where
-//! that is silent, the reference is the behaviour of version 1.6.18, here called "the program", by its source
+//! that is silent, the reference is the behaviour of version 1.6.45, here called "the program", by its source
 //! (`proto_text.c`, `memcached.c`) and by experiment (`tests/memcached` compares byte for byte).
 //!
 //! 1. [`Receiver`]: parses input into [`Command`]s, data to be stored, and errors ([`Refusal`]).
@@ -16,11 +16,11 @@
 //!
 //! | command | answer | as with |
 //! | --- | --- | --- |
-//! | `shutdown` | `ERROR: shutdown not enabled` | no `-A` |
+//! | `shutdown` | `SERVER_ERROR: shutdown not enabled`, unless it is enabled | no `-A` |
 //! | `watch` | `CLIENT_ERROR watch commands not allowed` | `-W` |
 //! | `stats cachedump` | `CLIENT_ERROR stats cachedump not allowed` | `-X` |
 //! | `slabs reassign` | `CLIENT_ERROR slab reassignment disabled` | `-o no_slab_reassign` |
-//! | `lru_crawler crawl`, `metadump` | `CLIENT_ERROR lru crawler disabled` | `-o no_lru_crawler` |
+//! | `lru_crawler crawl`, `metadump`, `mgdump` | `CLIENT_ERROR lru crawler disabled` | `-o no_lru_crawler` |
 //! | `lru`, `extstore`, others of `slabs` and `lru_crawler` | `ERROR` | an unknown word |
 //!
 //! `docs/decisions/key-value-server.md` lists the differences from the program, with reasons.

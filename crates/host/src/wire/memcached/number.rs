@@ -1,7 +1,42 @@
-//! Decimal numbers as memcached parses them: like C's `strtol` family, then narrowed.
+//! Decimal numbers as memcached parses them, in two ways.
 //!
-//! The digits may be preceded by white space (such as a tab: spaces separate words) and a sign, and followed
-//! only by white space or the end of the word. The source is `safe_strto…` in `util.c`.
+//! Most words are digits and nothing else, and a number beyond the type's range is refused ([`word_u32`] and
+//! its like; `mcmc_token_get_…` in `vendor/mcmc/mcmc.c`). Client flags and expiry times of storage commands, and
+//! values, are parsed like C's `strtol` family ([`unsigned`] and its like; `safe_strto…` in `util.c`): the
+//! digits may be preceded by white space (such as a tab: spaces separate words) and a sign, and followed only
+//! by white space, NUL or the end of the word.
+
+/// Parses a word of digits as a 32-bit number.
+pub fn word_u32(word: &[u8]) -> Option<u32> {
+    let digits = (word.len() <= WORD_32_BYTES).then_some(word)?;
+    u32::try_from(magnitude(digits)?).ok()
+}
+
+/// Parses a word of digits, or of `-` and digits, as a signed 32-bit number. A `-` alone is 0.
+pub fn word_i32(word: &[u8]) -> Option<i32> {
+    let word = (word.len() <= WORD_32_BYTES).then_some(word)?;
+    let (is_negative, digits) = word.strip_prefix(b"-").map_or((false, word), |digits| (true, digits));
+    let magnitude = i64::try_from(magnitude(digits)?).ok()?;
+    i32::try_from(if is_negative { -magnitude } else { magnitude }).ok()
+}
+
+/// Parses a word of digits as a 64-bit number.
+pub fn word_u64(word: &[u8]) -> Option<u64> {
+    magnitude((word.len() <= WORD_64_BYTES).then_some(word)?)
+}
+
+/// The value of digits; None if there is anything else, or if it exceeds 64 bits.
+fn magnitude(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0u64, |value, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        value.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Longest word with a 32-bit number, leading zeros included.
+const WORD_32_BYTES: usize = 11;
+/// Longest word with a 64-bit number, leading zeros included.
+const WORD_64_BYTES: usize = 22;
 
 /// Parses an unsigned 64-bit number. A negative number wraps around, as in C; it is refused if the result
 /// exceeds `i64::MAX`, which leaves only extreme values.
@@ -44,11 +79,10 @@ fn decimal(word: &[u8]) -> Option<(bool, u64)> {
     };
     let length = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
     let (digits, rest) = digits.split_at(length);
-    if digits.is_empty() || rest.first().is_some_and(|&byte| !is_space(byte)) {
+    if digits.is_empty() || rest.first().is_some_and(|&byte| byte != 0 && !is_space(byte)) {
         return None;
     }
-    let add = |value: u64, &digit: &u8| value.checked_mul(10)?.checked_add(u64::from(digit - b'0'));
-    Some((is_negative, digits.iter().try_fold(0, add)?))
+    Some((is_negative, magnitude(digits)?))
 }
 
 /// C's `isspace`.

@@ -7,7 +7,7 @@ use super::line::Line;
 use super::number;
 use super::refusal::Refusal;
 use super::words::split;
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr2};
 
 /// Parses the commands of one connection.
 ///
@@ -52,6 +52,8 @@ pub enum Step<'a> {
 pub enum Reason {
     /// `quit`.
     Quit,
+    /// `shutdown`: the server is to stop.
+    Shutdown,
     /// A line without end.
     LongLine,
     /// An HTTP request.
@@ -73,8 +75,8 @@ enum Phase {
     Line,
     /// The keys of a `get`.
     Keys(Keys),
-    /// The rest of a line, skipped; then this error, or `END` for None.
-    Skip(Option<Refusal>),
+    /// The rest of a line, skipped; then this error.
+    Skip(Refusal),
     /// The end of a line of keys: `END` is due.
     Ended,
     /// An error is due in place of `END`.
@@ -119,7 +121,7 @@ impl Receiver {
     /// `END`.
     pub fn fail_line(&mut self) {
         match self.phase {
-            Phase::Keys(_) | Phase::Skip(_) => self.phase = Phase::Skip(Some(Refusal::ShardFailed)),
+            Phase::Keys(_) | Phase::Skip(_) => self.phase = Phase::Skip(Refusal::ShardFailed),
             Phase::Ended => self.phase = Phase::Failed,
             _ => panic!("there is no line of keys"),
         }
@@ -181,9 +183,11 @@ impl Receiver {
             return if window.len() < LINE_BYTES { Some(Step::More) } else { self.long_line(input) };
         };
         let line = &window[..end];
-        // A line of a single carriage return counts as a word, as in memcached.
-        let line = line.strip_suffix(b"\r").filter(|line| !line.is_empty()).unwrap_or(line);
-        let line = memchr(0, line).map_or(line, |nul| &line[..nul]);
+        if line.len() < LEAST_LINE_BYTES {
+            *input = &bytes[end + 1..];
+            return Some(Step::Refused(Refusal::Format));
+        }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         if let Some((name, behind)) = keyed(line) {
             return self.keyed_line(name, behind, line, end, input);
         }
@@ -209,7 +213,12 @@ impl Receiver {
                 }
                 Some(Step::Refused(refusal))
             }
-            Line::Silence => None,
+            Line::Silence(data) => {
+                if let Some(length) = data {
+                    self.phase = Phase::Swallow(u64::from(length) + TAIL.len() as u64);
+                }
+                None
+            }
             Line::Quit => self.close(Reason::Quit),
             Line::Http => self.close(Reason::Http),
         }
@@ -242,11 +251,16 @@ impl Receiver {
     fn long_line<'b>(&mut self, input: &mut &'b [u8]) -> Option<Step<'b>> {
         let window = &input[..LINE_BYTES];
         let spaces = window.iter().take_while(|&&byte| byte == b' ').count();
-        let read = keyed(window).and_then(|(name, behind)| name.keys(behind).ok());
-        match read {
-            Some((keys, behind)) if spaces <= MOST_SPACES && behind.first() == Some(&b' ') => {
+        match keyed(&window[spaces..]) {
+            Some((Name { touches: false, with_cas }, behind))
+                if spaces <= MOST_SPACES && !behind.is_empty() =>
+            {
                 *input = &input[LINE_BYTES - behind.len()..];
-                self.phase = Phase::Keys(keys);
+                // Behind spaces it is no command; memcached notices that at the end of the line.
+                self.phase = match spaces {
+                    0 => Phase::Keys(Keys { with_cas, exptime: None, has_any: false }),
+                    _ => Phase::Skip(Refusal::Unknown),
+                };
                 None
             }
             _ => self.close(Reason::LongLine),
@@ -258,7 +272,7 @@ impl Receiver {
         let spaces = input.iter().take_while(|&&byte| byte == b' ').count();
         *input = &input[spaces..];
         let window = &input[..input.len().min(KEY_BYTES + TAIL.len())];
-        let Some(at) = memchr3(b' ', b'\n', 0, window) else {
+        let Some(at) = memchr2(b' ', b'\n', window) else {
             if window.len() < KEY_BYTES + TAIL.len() {
                 return Step::More;
             }
@@ -270,37 +284,34 @@ impl Receiver {
             return self.long_key(input);
         }
         let has_any = keys.has_any || !word.is_empty();
-        let refusal = (!has_any).then_some(Refusal::Unknown);
-        // The line end stays in the input if another step comes first.
-        self.phase = match end {
-            b' ' => Phase::Keys(Keys { has_any, ..keys }),
-            b'\n' if has_any => Phase::Ended,
-            b'\n' => Phase::Line,
-            _ => Phase::Skip(refusal),
+        self.phase = match (end, has_any) {
+            (b'\n', true) => Phase::Ended,
+            (b'\n', false) => Phase::Line,
+            _ => Phase::Keys(Keys { has_any, ..keys }),
         };
-        *input = &input[at + usize::from(end != 0)..];
-        match (Key::new(word), refusal) {
-            (Some(key), _) => {
+        *input = &input[at + 1..];
+        match Key::new(word) {
+            Some(key) => {
                 Step::Command(Command::Get(Get { key, with_cas: keys.with_cas, exptime: keys.exptime }))
             }
-            (None, Some(refusal)) if end == b'\n' => Step::Refused(refusal),
-            (None, _) => self.advance(input).unwrap_or(Step::More),
+            None if end == b'\n' && !has_any => Step::Refused(Refusal::Format),
+            None => self.advance(input).unwrap_or(Step::More),
         }
     }
 
     fn long_key<'b>(&mut self, input: &mut &'b [u8]) -> Step<'b> {
-        self.phase = Phase::Skip(Some(Refusal::Format));
+        self.phase = Phase::Skip(Refusal::Format);
         self.advance(input).unwrap_or(Step::More)
     }
 
-    fn skip<'b>(&mut self, refusal: Option<Refusal>, input: &mut &'b [u8]) -> Option<Step<'b>> {
+    fn skip<'b>(&mut self, refusal: Refusal, input: &mut &'b [u8]) -> Option<Step<'b>> {
         let Some(end) = memchr(b'\n', input) else {
             *input = &[];
             return Some(Step::More);
         };
         *input = &input[end + 1..];
         self.phase = Phase::Line;
-        Some(refusal.map_or(Step::Command(Command::GetEnd), Step::Refused))
+        Some(Step::Refused(refusal))
     }
 
     fn data<'b>(&mut self, left: u32, input: &mut &'b [u8]) -> Option<Step<'b>> {
@@ -377,20 +388,20 @@ impl Name {
             return Ok((keys, behind));
         }
         let (word, behind) = split(behind);
-        if word.is_empty() {
-            return Err(Refusal::Unknown);
+        if split(behind).0.is_empty() {
+            return Err(Refusal::Format);
         }
-        let exptime = number::signed(word).ok_or(Refusal::Exptime)?;
-        Ok((Keys { exptime: Some(exptime), has_any: true, ..keys }, behind))
+        let exptime = number::word_i32(word).ok_or(Refusal::Exptime)?;
+        Ok((Keys { exptime: Some(i64::from(exptime)), ..keys }, behind))
     }
 }
 
-/// The command of a line if it has several keys, and the rest behind its name.
+/// The command of a line if it has several keys, and the rest behind its name. No spaces precede the name.
 fn keyed(line: &[u8]) -> Option<(Name, &[u8])> {
-    let (name, behind) = split(line);
+    let name = &line[..memchr(b' ', line).unwrap_or(line.len())];
+    let behind = &line[name.len()..];
     let (with_cas, touches) = match name {
-        // `bget` is undocumented, but memcached still knows it.
-        b"get" | b"bget" => (false, false),
+        b"get" => (false, false),
         b"gets" => (true, false),
         b"gat" => (false, true),
         b"gats" => (true, true),
@@ -408,6 +419,9 @@ const TAIL: &[u8] = b"\r\n";
 
 /// The first byte of the binary protocol (`PROTOCOL_BINARY_REQ`).
 const BINARY: u8 = 0x80;
+
+/// Least bytes of a line without its line feed.
+const LEAST_LINE_BYTES: usize = 3;
 
 /// Most spaces before a long line.
 const MOST_SPACES: usize = 100;

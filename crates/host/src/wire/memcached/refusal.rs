@@ -3,12 +3,10 @@
 /// Why a line cannot be executed as a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// Unknown command, or wrong number of words.
+    /// Unknown command or subcommand.
     Unknown,
-    /// A word does not have the required form.
+    /// Too few words, or a word does not have the required form.
     Format,
-    /// `delete` with more than a key.
-    DeleteUsage,
     /// The time of a `touch`, `gat` or `flush_all` is not a number.
     Exptime,
     /// The delta of an `incr` or `decr` is not a number.
@@ -17,16 +15,12 @@ pub enum Refusal {
     Flag,
     /// Duplicate flag.
     DuplicateFlag,
-    /// Unknown or duplicate flag; `md` and `ma` do not distinguish them.
+    /// Any error in the key or the flags of `ma`, which does not distinguish them.
     FlagOrDuplicate,
-    /// Too many flags of `mg`.
+    /// Too many flags.
     ManyFlags,
-    /// Too many flags of any other meta command.
-    ManyFlagsElse,
     /// The value of a flag is not a number.
     Token,
-    /// A mode of more than one letter.
-    ModeLength,
     /// Unknown mode of `ms`.
     StoreMode,
     /// Unknown mode of `ma`.
@@ -51,6 +45,10 @@ pub enum Refusal {
     Watch,
     /// `shutdown`: disabled, as without `-A`.
     Shutdown,
+    /// `shutdown` with another word than `graceful`.
+    ShutdownMode,
+    /// `flush_all`: disabled, as with `-F`.
+    FlushAll,
     /// A memory limit that is too small.
     SmallMemory,
     /// A memory limit so large that it must be in bytes.
@@ -68,18 +66,13 @@ impl Refusal {
         match self {
             Refusal::Unknown => b"ERROR\r\n",
             Refusal::Format => b"CLIENT_ERROR bad command line format\r\n",
-            Refusal::DeleteUsage => {
-                b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
-            }
             Refusal::Exptime => b"CLIENT_ERROR invalid exptime argument\r\n",
             Refusal::Delta => b"CLIENT_ERROR invalid numeric delta argument\r\n",
             Refusal::Flag => b"CLIENT_ERROR invalid flag\r\n",
             Refusal::DuplicateFlag => b"CLIENT_ERROR duplicate flag\r\n",
             Refusal::FlagOrDuplicate => b"CLIENT_ERROR invalid or duplicate flag\r\n",
             Refusal::ManyFlags => b"CLIENT_ERROR options flags are too long\r\n",
-            Refusal::ManyFlagsElse => b"CLIENT_ERROR options flags too long\r\n",
             Refusal::Token => b"CLIENT_ERROR bad token in command line format\r\n",
-            Refusal::ModeLength => b"CLIENT_ERROR incorrect length for M token\r\n",
             Refusal::StoreMode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
             Refusal::CountMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
             Refusal::Initial => b"CLIENT_ERROR invalid numeric initial value\r\n",
@@ -91,7 +84,9 @@ impl Refusal {
             Refusal::Reassign => b"CLIENT_ERROR slab reassignment disabled\r\n",
             Refusal::Crawler => b"CLIENT_ERROR lru crawler disabled\r\n",
             Refusal::Watch => b"CLIENT_ERROR watch commands not allowed\r\n",
-            Refusal::Shutdown => b"ERROR: shutdown not enabled\r\n",
+            Refusal::Shutdown => b"SERVER_ERROR: shutdown not enabled\r\n",
+            Refusal::ShutdownMode => b"CLIENT_ERROR invalid shutdown mode\r\n",
+            Refusal::FlushAll => b"CLIENT_ERROR flush_all not allowed\r\n",
             Refusal::SmallMemory => b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
             Refusal::ShardFailed => {
                 b"SERVER_ERROR this shard of the store has failed, see the server's log\r\n"

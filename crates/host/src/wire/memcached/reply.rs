@@ -118,6 +118,17 @@ pub fn stat_number(out: &mut Vec<u8>, name: &str, value: u64) {
     stat(out, name, itoa::Buffer::new().format(value));
 }
 
+/// A line of `stats detail dump`: gets, hits, sets and deletes of a prefix. [`end`] follows the last one.
+pub fn prefix(out: &mut Vec<u8>, prefix: &[u8], counts: [u64; 4]) {
+    out.extend_from_slice(b"PREFIX ");
+    out.extend_from_slice(prefix);
+    for (name, count) in [" get ", " hit ", " set ", " del "].iter().zip(counts) {
+        out.extend_from_slice(name.as_bytes());
+        number::append(out, count);
+    }
+    out.extend_from_slice(TAIL);
+}
+
 /// Replies to `stats reset`.
 pub fn reset(out: &mut Vec<u8>) {
     out.extend_from_slice(b"RESET\r\n");

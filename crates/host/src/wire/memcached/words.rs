@@ -1,7 +1,7 @@
 //! Splits a line into words.
 
-/// The words of one line, separated by spaces. Only the first [`MOST_WORDS`] are kept; only commands with
-/// many keys have that many.
+/// The words of one line, separated by spaces. Only the first [`MOST_WORDS`] are kept; memcached ignores the
+/// rest of the line.
 #[derive(Clone, Copy)]
 pub struct CommandWords<'a> {
     words: [&'a [u8]; MOST_WORDS],

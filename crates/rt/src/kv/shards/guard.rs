@@ -3,6 +3,7 @@
 use super::handle::Outputs;
 use super::place::{Deferred, Place, Seized};
 use super::{Common, fault_injection};
+use crate::system::user_and_system_time;
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;
 use tailcut_host::kv::session::Shard;
@@ -137,10 +138,17 @@ impl Shards for ShardGuard<'_> {
         self.common.tallied_but_of(self.outputs.thread)
     }
 
-    fn tell_of_disk(&self, out: &mut Vec<u8>) {
+    fn tell_of_server(&self, out: &mut Vec<u8>) {
         reply::stat_number(out, "panics", self.common.panics());
         reply::stat_number(out, "failed_shards", self.common.failed_shards());
         self.common.tell_health(out);
+        if let Ok([user, system]) = user_and_system_time() {
+            for (name, time) in [("rusage_user", user), ("rusage_system", system)] {
+                let microseconds = time.0 / 1000;
+                let text = format!("{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000);
+                reply::stat(out, name, &text);
+            }
+        }
     }
 
     fn prefetch(&mut self, keys: &[&[u8]]) {

@@ -25,12 +25,12 @@ pub use place::Recovery;
 use std::any::Any;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tailcut_base::Time;
 use tailcut_host::kv::hash::part_of;
-use tailcut_host::kv::session::clients::Tally;
+use tailcut_host::kv::session::clients::{SocketCounters, Tally};
 use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::shard_request::Reply;
 use tailcut_host::kv::session::{Shard, Sums};
@@ -44,6 +44,8 @@ pub struct Common {
     threads: Box<[Thread]>,
     /// Number of open connections.
     pub connections: AtomicUsize,
+    /// A client has asked the server to stop.
+    pub is_asked_to_stop: AtomicBool,
     /// Number of threads that will submit no more requests.
     pub finished: AtomicUsize,
     /// Command latencies, as far as threads have reported them.
@@ -64,9 +66,8 @@ pub struct Common {
 #[derive(Debug)]
 struct Thread {
     mailbox: Mailbox<Message>,
-    /// Current clients, connections accepted so far, bytes received, and bytes of memory that clients hold
-    /// now and have held at most.
-    tally: [AtomicU64; 5],
+    /// Its client counters, see [`numbers_of`].
+    tally: [AtomicU64; TALLY_NUMBERS],
     /// Number of heartbeats confirmed.
     beats: AtomicU64,
 }
@@ -109,6 +110,7 @@ impl Common {
             seed,
             threads: threads?,
             connections: AtomicUsize::new(0),
+            is_asked_to_stop: AtomicBool::new(false),
             finished: AtomicUsize::new(0),
             latencies: Mutex::default(),
             events,
@@ -264,15 +266,8 @@ impl Common {
 
     /// Publishes the client counters of a thread.
     pub fn tally(&self, thread: u32, tally: &Tally) {
-        let told = [
-            tally.clients,
-            tally.connections,
-            tally.bytes_read,
-            tally.client_memory,
-            tally.most_client_memory,
-        ];
         let places = &self.threads[thread as usize].tally;
-        places.iter().zip(told).for_each(|(place, count)| place.store(count, Ordering::Relaxed));
+        places.iter().zip(numbers_of(tally)).for_each(|(place, count)| place.store(count, Ordering::Relaxed));
     }
 
     /// Sum of the client counters of all threads.
@@ -285,13 +280,7 @@ impl Common {
         let mut sum = Tally::default();
         let others = (0..).zip(&self.threads).filter(|&(other, _)| other != thread);
         for told in others.map(|(_, other)| &other.tally) {
-            let [clients, connections, bytes_read, held, most] =
-                told.each_ref().map(|count| count.load(Ordering::Relaxed));
-            sum.clients += clients;
-            sum.connections += connections;
-            sum.bytes_read += bytes_read;
-            sum.client_memory += held;
-            sum.most_client_memory += most;
+            sum.add(&tally_of(told.each_ref().map(|count| count.load(Ordering::Relaxed))));
         }
         sum
     }
@@ -311,3 +300,55 @@ impl Common {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+/// The counters of a tally that differ from thread to thread, as numbers that threads can share.
+fn numbers_of(tally: &Tally) -> [u64; TALLY_NUMBERS] {
+    let &Tally { clients, connections, client_memory, most_client_memory, sockets, .. } = tally;
+    let SocketCounters {
+        received,
+        sent,
+        most_connections,
+        rejected,
+        idle,
+        logins,
+        wrong_logins,
+        accept_pauses,
+        yields,
+    } = sockets;
+    [
+        clients,
+        connections,
+        client_memory,
+        most_client_memory,
+        received,
+        sent,
+        most_connections,
+        rejected,
+        idle,
+        logins,
+        wrong_logins,
+        accept_pauses,
+        yields,
+    ]
+}
+
+/// The tally of these numbers.
+fn tally_of(numbers: [u64; TALLY_NUMBERS]) -> Tally {
+    let [clients, connections, client_memory, most_client_memory, sockets @ ..] = numbers;
+    let [received, sent, most_connections, rejected, idle, logins, wrong_logins, accept_pauses, yields] =
+        sockets;
+    let sockets = SocketCounters {
+        received,
+        sent,
+        most_connections,
+        rejected,
+        idle,
+        logins,
+        wrong_logins,
+        accept_pauses,
+        yields,
+    };
+    Tally { clients, connections, client_memory, most_client_memory, sockets, ..Tally::default() }
+}
+
+const TALLY_NUMBERS: usize = 13;

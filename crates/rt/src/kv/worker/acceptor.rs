@@ -65,6 +65,7 @@ impl<D: Steered> Worker<D> {
                 Ok(socket) => self.let_in(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if is_exhausted(&error) => {
+                    self.traffic.accept_pauses += 1;
                     self.shards.common().log(Event::Exhausted);
                     return self.acceptor.close_until(&self.epoll, now + PAUSE);
                 }

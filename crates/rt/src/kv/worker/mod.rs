@@ -42,6 +42,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::session::clients::SocketCounters;
 use tailcut_host::kv::session::latency::Latencies;
 use tailcut_host::kv::session::{Clients, ServiceSettings};
 use tailcut_host::wire::memcached::Users;
@@ -169,7 +170,7 @@ impl<D: Steered> Worker<D> {
         datagram_sockets.open(&epoll)?;
         Ok(Worker {
             thread,
-            clients: Clients::new(thread, common.threads(), settings),
+            clients: Clients::new(thread, common.threads(), settings).with_permissions(limits.permissions),
             shards: ShardHandle::new(common, thread),
             parts,
             drive,
@@ -253,7 +254,27 @@ impl<D: Steered> Worker<D> {
         self.go_on_with_the_slowed(now);
         self.wind_down(now);
         self.check_up(now);
+        self.clients.set_sockets(self.socket_counters());
         self.shards.common().tally(self.thread, &self.clients.tally());
+    }
+
+    fn socket_counters(&self) -> SocketCounters {
+        let Traffic {
+            received, sent, turned_away, idle, logins, wrong_logins, accept_pauses, yields, ..
+        } = self.traffic;
+        // The first thread accepts connections for all.
+        let most_connections = if self.thread == 0 { self.limits.connections as u64 } else { 0 };
+        SocketCounters {
+            received,
+            sent,
+            most_connections,
+            rejected: turned_away,
+            idle,
+            logins,
+            wrong_logins,
+            accept_pauses,
+            yields,
+        }
     }
 
     /// Submits requests to the drive and passes its completions to the shards.

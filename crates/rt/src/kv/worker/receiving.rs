@@ -26,6 +26,8 @@ impl<D: Steered> Worker<D> {
             throttle: &mut self.throttle,
             clock: self.clock,
             not_let_in: 0,
+            logins: 0,
+            wrong_logins: 0,
         };
         if client.is_held {
             let kept = std::mem::take(&mut client.input);
@@ -47,12 +49,15 @@ impl<D: Steered> Worker<D> {
                 client.heard = self.clock.now();
                 intake.clients.note_receipt(client.heard);
                 self.traffic.received += count as u64;
+                self.traffic.yields += u64::from(before + count == buffer.len());
                 let mut input = &buffer[..before + count];
                 intake.take(client, &mut input);
                 client.keep(input);
             }
         }
         self.traffic.not_let_in += intake.not_let_in;
+        self.traffic.logins += intake.logins;
+        self.traffic.wrong_logins += intake.wrong_logins;
         self.slowed_check = self.slowed_check.min(client.slowed_until.unwrap_or(Time::NEVER));
         self.buffer = buffer;
         if moved == Transfer::Gone {
@@ -111,6 +116,8 @@ struct Intake<'a> {
     throttle: &'a mut Throttle,
     clock: Clock,
     not_let_in: u64,
+    logins: u64,
+    wrong_logins: u64,
 }
 
 impl Intake<'_> {
@@ -131,12 +138,15 @@ impl Intake<'_> {
             match login.next(users, input) {
                 Attempt::More => return,
                 Attempt::Welcome => {
+                    self.logins += 1;
                     client.login = None;
                     reply::stored(self.clients.send_queue(client.name).tail(), Stored::Stored, false);
                 }
                 Attempt::Refused(line) => {
                     self.not_let_in += 1;
                     if line == AUTHENTICATION_FAILURE {
+                        self.logins += 1;
+                        self.wrong_logins += 1;
                         self.throttle.note_failure(&peer, now);
                         self.shards.common().log(Event::LoginFailed(peer));
                     }

@@ -4,6 +4,8 @@ use super::super::client::Transfer;
 use super::{ARRIVING, Stopping, Worker, token};
 use crate::ctl::Steered;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use std::sync::atomic::Ordering;
+use tailcut_host::wire::memcached::Reason;
 
 impl<D: Steered> Worker<D> {
     /// A client may have replies to send, or be complete.
@@ -45,7 +47,11 @@ impl<D: Steered> Worker<D> {
     fn is_finished(&self, slot: u32) -> bool {
         let Some(client) = &self.slots[slot as usize].client else { return false };
         let is_silent = client.has_ended || self.stopping != Stopping::Not;
-        let is_closing = self.clients.closing(client.name).is_some();
+        let closing = self.clients.closing(client.name);
+        if closing == Some(Reason::Shutdown) {
+            self.shards.common().is_asked_to_stop.store(true, Ordering::Relaxed);
+        }
+        let is_closing = closing.is_some();
         is_closing || is_silent && !client.is_held && self.clients.is_answered(client.name)
     }
 
