@@ -10,6 +10,7 @@ use super::words::CommandWords;
 
 /// A parsed line. Lines of `get` and its variants are parsed elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a line is parsed at a time and lives on the stack")]
 pub(super) enum Line<'a> {
     /// A command. The key of a meta command is not decoded yet.
     Command(Command<'a>),

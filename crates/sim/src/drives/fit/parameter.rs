@@ -164,6 +164,16 @@ pub const PARAMETERS: &[Parameter] = &[
         from: Start::Drive,
     },
     Parameter {
+        key: "device.schedule.write_patience",
+        unit: "ns",
+        low: 300_000.0,
+        high: 50_000_000.0,
+        reach: 8.0,
+        scale: Scale::Log,
+        source: "how long reads may go before programs and erases that wait; carries p99.99 of reads",
+        from: Start::Drive,
+    },
+    Parameter {
         key: "device.queue.firmware",
         unit: "ns",
         low: 200.0,
