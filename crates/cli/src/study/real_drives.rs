@@ -176,9 +176,7 @@ fn notes(points: &[Point], test: &TestRun, seeds: u64) -> Vec<String> {
     absent.retain(|drive| Preset::by_name(drive.preset_name).is_none());
     absent.dedup();
     notes.extend(
-        absent
-            .iter()
-            .map(|drive| format!("{} has no preset yet: {} stands in for it.", drive.id, drive.preset())),
+        absent.iter().map(|drive| format!("{} has no preset yet: {} is used.", drive.id, drive.preset())),
     );
     notes
 }

@@ -333,7 +333,7 @@ fn rate(row: &MeasuredRow) -> Option<u64> {
 fn pressure(row: &MeasuredRow) -> Option<u64> {
     match row.load {
         Load::RandomWrites(load) => Some(load.offered.0),
-        // Each write stands in the way of reads.
+        // Each write delays reads.
         Load::Mix(load) => Some(u64::from(load.depth) * u64::from(101 - load.reads_percent.min(100))),
         Load::Amplification(_) => None,
     }
