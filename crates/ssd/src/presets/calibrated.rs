@@ -13,8 +13,8 @@
 //! fitted represents the die's bandwidth. *Read off the rows*: the commands that the controller works on, from
 //! writes per second × their median latency when saturated (Little's law), and from which queue it takes the
 //! next. *Fitted*: everything in [`Fitted`], by the method of `tailcut calibrate` (CMA-ES on logarithms, 30 to
-//! 150 candidates) and then by hand where a row that matters was left wrong: the program times of `p5520-1920`,
-//! `7450max-800`, `cm7r-3840`, `pe8110-960` and `pm9a3-960`, and the pace of `cm7r-3840`.
+//! 150 candidates) and then by hand towards the same rows: mostly the program time, to what the drive
+//! sustains, and for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace.
 //!
 //! A preset has an eighth of the drive's superblocks, each of them whole, and of its capacity; see
 //! [`SsdConfig::at_scale`].
@@ -206,19 +206,19 @@ fn pm9a3_fit() -> Fitted {
 /// SK hynix PE8110, 960 GB. Reads wait behind writes in one queue.
 pub fn pe8110() -> SsdConfig {
     let mut drive = whole(&Fitted {
-        read: [35_004, 46_455, 104_090],
+        read: [36_000, 40_000, 118_000],
         firmware: 3005,
         program: 800_000,
         erase: 4_663_851,
         suspend: [19_981, 41_321],
-        safe_point: 57_649,
+        safe_point: 82_000,
         progress: 15_524,
         suspensions: 17,
         patience: 4_995_387,
-        spare: 134_238,
+        spare: 134_300,
         buffer_kib: 1173,
         commands: 40,
-        pacing: PacingConfig { most: 99_959, growth: 226_295, window: Nanos(19_808_917), burst: 13, ..EVEN },
+        pacing: PacingConfig { most: 92_000, growth: 600_000, window: Nanos(19_808_917), burst: 24, ..EVEN },
     });
     drive.preset = Preset::Pe8110;
     drive.queue.arbitration = QueueArbitration::Fifo;
@@ -228,19 +228,19 @@ pub fn pe8110() -> SsdConfig {
 /// Solidigm D7-P5520, 1.92 TB. Its spare space is that with which its write amplification is the measured one.
 pub fn p5520() -> SsdConfig {
     let mut drive = whole(&Fitted {
-        read: [30_540, 56_170, 75_010],
+        read: [31_000, 57_000, 80_000],
         firmware: 674,
         program: 1_315_000,
         erase: 5_661_818,
         suspend: [26_446, 46_386],
-        safe_point: 60_699,
+        safe_point: 84_000,
         progress: 12_596,
         suspensions: 20,
         patience: 4_546_775,
         spare: 146_296,
         buffer_kib: 2057,
         commands: 255,
-        pacing: PacingConfig { most: 154_288, growth: 255_237, window: Nanos(17_340_832), burst: 2, ..EVEN },
+        pacing: PacingConfig { most: 154_288, growth: 600_000, window: Nanos(17_340_832), burst: 2, ..EVEN },
     });
     drive.preset = Preset::P5520;
     drive.geometry.chips = 4;
