@@ -10,6 +10,7 @@ use super::words::CommandWords;
 
 /// A parsed line. Lines of `get` and its variants are parsed elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub(super) enum Line<'a> {
     /// A command. The key of a meta command is not decoded yet.
     Command(Command<'a>),
