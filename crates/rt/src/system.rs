@@ -93,13 +93,13 @@ pub fn become_user(name: &str) -> io::Result<()> {
         (0, true) => return Err(none()),
         (code, _) => return Err(io::Error::from_raw_os_error(code)),
     }
-    // SAFETY: the name is a string of C; the calls change all threads of the process.
-    let is_done = unsafe {
-        libc::initgroups(name.as_ptr(), user.pw_gid) == 0
-            && libc::setgid(user.pw_gid) == 0
-            && libc::setuid(user.pw_uid) == 0
-    };
-    if is_done { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let done = |code: i32| if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    // SAFETY: the name is a string of C that outlives the call.
+    done(unsafe { libc::initgroups(name.as_ptr(), user.pw_gid) })?;
+    // SAFETY: numbers are all that it is given; it changes all threads of the process.
+    done(unsafe { libc::setgid(user.pw_gid) })?;
+    // SAFETY: as above.
+    done(unsafe { libc::setuid(user.pw_uid) })
 }
 
 /// Begins a session of its own, without a terminal. The process must not lead a group of processes.

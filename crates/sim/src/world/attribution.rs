@@ -29,7 +29,7 @@ pub struct Share {
 
 /// The requests around a latency.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Around {
+pub struct LatencyRange {
     /// How many.
     pub count: u64,
     /// Lower bound of their latencies, at most 1/32 below the shortest.
@@ -145,7 +145,7 @@ impl Attribution {
 
     /// The requests around `latency`: those of its bucket, and of as many buckets on either side as it takes
     /// for `least` requests, however much faster or slower these are.
-    pub fn around(&self, latency: Nanos, least: u64) -> Around {
+    pub fn around(&self, latency: Nanos, least: u64) -> LatencyRange {
         let row = row_of(latency);
         let (mut low, mut high) = (row, row + 1);
         let count = |low: usize, high: usize| self.counts[low..high].iter().sum::<u64>();
@@ -156,7 +156,7 @@ impl Attribution {
         let mut occupied = (low..high).filter(|&row| self.counts[row] > 0);
         let first = occupied.next().unwrap_or(row);
         let last = occupied.next_back().unwrap_or(first);
-        Around {
+        LatencyRange {
             count: count(low, high),
             from: lowest_of(first),
             to: lowest_of(last + 1),

@@ -12,7 +12,7 @@ mod request_observer;
 mod rounds;
 mod stats;
 
-pub use attribution::{Around, Attribution, Part, Share, rank_of};
+pub use attribution::{Attribution, LatencyRange, Part, Share, rank_of};
 pub use checker::Checker;
 pub use observer::Observer;
 pub use request_observer::RequestObserver;
