@@ -41,14 +41,7 @@ pub const DRIVES: &[RealDrive] = &[
     RealDrive {
         id: "mp0",
         preset_name: "7450max-800",
-        fitted: &[
-            writes(10_000),
-            writes(60_000),
-            writes(100_000),
-            writes(200_000),
-            uniform(50.0),
-            uniform(100.0),
-        ],
+        fitted: &[writes(10_000), writes(60_000), writes(100_000), writes(200_000), uniform(100.0)],
     },
     RealDrive {
         id: "k4",

@@ -14,7 +14,8 @@
 //! writes per second × their median latency when saturated (Little's law), and from which queue it takes the
 //! next. *Fitted*: everything in [`Fitted`], by the method of `tailcut calibrate` (CMA-ES on logarithms, 30 to
 //! 150 candidates) and then by hand towards the same rows: mostly the program time, to what the drive
-//! sustains, and for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace.
+//! sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace; and how long reads may go
+//! first.
 //!
 //! A preset has an eighth of the drive's superblocks, each of them whole, and of its capacity; see
 //! [`SsdConfig::at_scale`].
@@ -214,7 +215,7 @@ pub fn pe8110() -> SsdConfig {
         safe_point: 82_000,
         progress: 15_524,
         suspensions: 17,
-        patience: 4_995_387,
+        patience: 3_000_000,
         spare: 134_300,
         buffer_kib: 1173,
         commands: 40,
@@ -260,7 +261,7 @@ pub fn micron_7450_pro() -> SsdConfig {
         safe_point: 65_586,
         progress: 18_407,
         suspensions: 17,
-        patience: 5_349_159,
+        patience: 3_000_000,
         spare: 113_592,
         buffer_kib: 3962,
         commands: 387,
@@ -280,7 +281,7 @@ pub fn micron_7450_max() -> SsdConfig {
         safe_point: 77_810,
         progress: 20_434,
         suspensions: 16,
-        patience: 3_926_883,
+        patience: 3_000_000,
         spare: 297_712,
         buffer_kib: 3974,
         commands: 387,
@@ -300,7 +301,7 @@ pub fn cm7_r() -> SsdConfig {
         safe_point: 165_000,
         progress: 24_195,
         suspensions: 16,
-        patience: 5_359_514,
+        patience: 3_000_000,
         spare: 138_300,
         buffer_kib: 8109,
         commands: 1024,
