@@ -25,7 +25,7 @@ pub(super) const ALL: &[CommandHelp] = &[
             ),
             (
                 "Fit one of several drives, with its data sheet",
-                "tailcut calibrate random-writes.csv --data-sheet sheets.csv --drive s0 --minutes 30",
+                "tailcut calibrate rows.csv --data-sheet sheets.csv --drive s0 --minutes 30",
             ),
             ("Fit a drive to jobs of fio", "tailcut calibrate fio-output.json --quick"),
         ],
@@ -36,8 +36,8 @@ pub(super) const ALL: &[CommandHelp] = &[
             ("130", "interrupted by SIGINT or SIGTERM; the same command continues"),
         ],
         files: &[
-            ("drive.toml", "the fitted drive as a scenario, written once it is complete"),
-            ("drive.toml.state.json", "the search while it is under way; removed with its end"),
+            ("drive.toml", "the fitted drive as a scenario, written when complete"),
+            ("drive.toml.state.json", "the unfinished search; removed at its end"),
         ],
         see_also: &["probe", "study run", "run"],
     },

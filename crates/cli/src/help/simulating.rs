@@ -13,7 +13,6 @@ pub(super) const ALL: &[CommandHelp] = &[
                 "Attribute the slowest 0.01 % to their causes",
                 "tailcut explain tailcut-out --percentile 99.99",
             ),
-            ("Find the settings about garbage collection", "tailcut run --keys garbage"),
             ("Serve memcached clients from DRAM and flash", "tailcut serve kv"),
         ],
         exit_status: RUNS,
