@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::drives::{Measurement, RandomWrites, RequestRate, TestRun};
+use tailcut_sim::workload::address_config::Distribution;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Preset, SsdConfig};
 
@@ -52,4 +53,20 @@ fn every_preset_returns_what_was_written_last() {
         let figures = world.device.figures(world.now());
         assert!(figures.counts.erases > 0, "{preset} collects");
     }
+}
+
+/// Two sources share a few pages: the drive may carry out their requests in any order.
+#[test]
+fn sources_whose_commands_are_fetched_in_turn_share_pages() {
+    let mut scenario = Scenario { device: Preset::Pm9a3.config(), ..Scenario::default() };
+    (scenario.device.geometry.blocks, scenario.device.geometry.pages) = (40, 24 * 4);
+    (scenario.device.ftl.spare, scenario.device.queue.commands) = (330_000, 4);
+    (scenario.run.ramp, scenario.run.duration, scenario.run.requests) = (Nanos(0), Nanos(0), 20_000);
+    (scenario.workload.read, scenario.workload.depth) = (500_000, 64);
+    scenario.workload.addresses.distribution = Distribution::Zipf;
+    scenario.beside.enabled = true;
+    scenario.beside.source = scenario.workload.clone();
+    let mut world = scenario.world((), (), false).expect("the scenario is valid");
+    world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
+    world.device.check();
 }

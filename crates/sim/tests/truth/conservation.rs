@@ -7,6 +7,7 @@ use tailcut_base::{Device, Nanos, Op};
 use tailcut_sim::workload::size::Sizes;
 use tailcut_sim::workload::{ArrivalPlan, Pattern, Recipe};
 use tailcut_sim::world::World;
+use tailcut_ssd::controller::submission::QueueArbitration;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Ssd, SsdConfig};
 
@@ -49,7 +50,10 @@ fn recipe(sectors: u64, requests: u64, seed: u64) -> Recipe {
 
 /// One run with two sources, one of them with a random stream of its own.
 fn result(config: &SsdConfig, state: PreparedState, requests: u64, seed: u64) -> Result {
-    let (ssd, checker) = drive(config, state, seed);
+    // Each source has a submission queue, and commands of several queues have no order to check.
+    let mut config = config.clone();
+    config.queue.arbitration = QueueArbitration::Fifo;
+    let (ssd, checker) = drive(&config, state, seed);
     let sectors = ssd.identify().sectors;
     let mut world: World<Ssd> = World::new(
         ssd,
