@@ -5,6 +5,7 @@ use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::drives::{Measurement, RandomWrites, RequestRate, TestRun};
 use tailcut_sim::workload::address_config::Distribution;
+use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Preset, SsdConfig};
 
@@ -62,10 +63,14 @@ fn sources_whose_commands_are_fetched_in_turn_share_pages() {
     (scenario.device.geometry.blocks, scenario.device.geometry.pages) = (40, 24 * 4);
     (scenario.device.ftl.spare, scenario.device.queue.commands) = (330_000, 4);
     (scenario.run.ramp, scenario.run.duration, scenario.run.requests) = (Nanos(0), Nanos(0), 20_000);
-    (scenario.workload.read, scenario.workload.depth) = (500_000, 64);
+    (scenario.workload.pace, scenario.workload.depth) = (PaceKind::Closed, 64);
+    scenario.workload.read = 500_000;
     scenario.workload.addresses.distribution = Distribution::Zipf;
+    scenario.workload.addresses.theta = 1.2;
     scenario.beside.enabled = true;
     scenario.beside.source = scenario.workload.clone();
+    // The shorter queue overtakes the longer.
+    scenario.beside.source.depth = 2;
     let mut world = scenario.world((), (), false).expect("the scenario is valid");
     world.run(&mut |_| ControlFlow::Continue(()), &mut |_, _| {}).expect("it runs to its end");
     world.device.check();
