@@ -73,7 +73,7 @@ pub fn user_and_system_time() -> io::Result<[Nanos; 2]> {
     Ok([time(usage.ru_utime), time(usage.ru_stime)])
 }
 
-/// Gives up root: the process becomes that of another user, with the user's groups. The calling process must
+/// Drops root privileges: the process takes another user's id and groups. The calling process must
 /// be root's.
 ///
 /// # Errors
@@ -119,7 +119,7 @@ pub fn silence_output(errors: bool) -> io::Result<()> {
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
     let targets = [(true, libc::STDOUT_FILENO), (errors, libc::STDERR_FILENO)];
     for (_, target) in targets.into_iter().filter(|&(is_asked, _)| is_asked) {
-        // SAFETY: both are open descriptors, and nobody owns the standard ones.
+        // SAFETY: both descriptors are open, and no Rust value owns the standard ones.
         if unsafe { libc::dup2(nowhere.as_raw_fd(), target) } < 0 {
             return Err(io::Error::last_os_error());
         }

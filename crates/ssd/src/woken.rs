@@ -2,7 +2,7 @@
 
 use crate::flash::LunId;
 
-/// LUNs that have been given work, first in, first out. A few at most stand in it, mostly one.
+/// A FIFO of the LUNs that have new work: usually one, rarely more than a few.
 #[derive(Debug, Default)]
 pub(crate) struct Woken {
     luns: Vec<LunId>,

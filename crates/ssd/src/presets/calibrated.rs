@@ -12,10 +12,10 @@
 //! What is programmed at once and how long it takes cannot be told apart by rates: a program time that is
 //! fitted represents the die's bandwidth. *Read off the rows*: the commands that the controller works on, from
 //! writes per second × their median latency when saturated (Little's law), and from which queue it takes the
-//! next. *Fitted*: everything in [`Fitted`], by the method of `tailcut calibrate` (CMA-ES on logarithms, 30 to
-//! 150 candidates) and then by hand towards the same rows: mostly the program time, to what the drive
-//! sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace; and how long reads may go
-//! first.
+//! next. *Fitted*: everything in [`Fitted`], with diagonal CMA-ES on logarithms (10 to 150 candidates of a
+//! sixteenth of the drive) and then by hand towards the same rows: mostly the program time, to what the drive
+//! sustains; for `pe8110-960`, `p5520-1920` and `cm7r-3840` safe point and pace; `pm9a3-960` nearly all; and how
+//! long reads may go first. `tailcut calibrate` has not been run on these rows yet.
 //!
 //! A preset has an eighth of the drive's superblocks, each of them whole, and of its capacity; see
 //! [`SsdConfig::at_scale`].

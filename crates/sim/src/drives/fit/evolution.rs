@@ -91,7 +91,7 @@ impl Evolution {
         (0..self.size).map(&mut candidate).collect()
     }
 
-    /// Learns the costs of the present generation, and goes on to the next.
+    /// Takes the costs of the current generation and starts the next.
     pub fn learn(&mut self, candidates: &[Candidate], costs: &[f64]) {
         let c = self.constants;
         let mut order: Vec<usize> = (0..candidates.len()).collect();
