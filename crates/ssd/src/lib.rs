@@ -5,43 +5,25 @@
 //! bus and cells ([`chips`], [`flash`]), and completes the command over the link. Garbage collection
 //! ([`collection`]) lives beside that way and uses the same chips.
 
-mod ahead;
-mod at_rest;
+mod backend;
 pub mod behaviour;
-mod block_mapped;
-mod chips;
-mod collection;
 pub mod config;
-mod control;
 pub mod controller;
-mod fail_fast;
 mod figures;
 pub mod flash;
-mod forecast;
-mod ideal;
-mod inference;
-mod jitter;
-mod levelling;
+mod frontend;
+mod layers;
+mod mapping;
 mod memory;
 pub mod mutation;
-mod non_queued;
-mod out_of_space;
 pub mod precondition;
 pub mod preemption;
 pub mod presets;
 pub mod probe;
-mod programs;
-mod reads;
 pub mod request;
 pub mod sets;
 mod ssd;
-mod steering;
-mod stripe_placement;
-pub mod superblock;
-mod transactions;
-mod trims;
-mod woken;
-mod writes;
+pub use mapping::superblock;
 
 pub use behaviour::{Accuracy, Prediction, Service, WaitPrediction};
 pub use config::SsdConfig;

@@ -5,12 +5,11 @@ mod logical_blocks;
 mod placement;
 mod superblocks;
 
-use crate::controller::ftl::Mapping;
+use crate::controller::ftl::Location;
 use crate::controller::ftl::allocation::Allocation;
 use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
-use crate::probe::Probe;
+use crate::mapping::Mapping;
 use crate::sets::SetId;
-use crate::ssd::Ssd;
 use law::{Law, Layout};
 use placement::logical_pages_by_plane;
 use tailcut_base::Time;
@@ -61,13 +60,13 @@ pub fn prepared_content(page: u32) -> u32 {
     Change::write(0x7A11_C07E, page, u64::MAX, true).apply(0)
 }
 
-impl<P: Probe> Ssd<P> {
-    /// Is there room for the data of [`Ssd::precondition`] beside the blocks that were bad from the
+impl Mapping {
+    /// Is there room for the data of [`Mapping::precondition`] beside the blocks that were bad from the
     /// factory?
     ///
     /// # Errors
     /// A message that names the plane with too few good blocks, and what would help.
-    pub fn has_room_for(&self, how: &Precondition) -> Result<(), String> {
+    pub(crate) fn has_room_for(&self, how: &Precondition) -> Result<(), String> {
         if how.state == PreparedState::Empty {
             return Ok(());
         }
@@ -85,10 +84,10 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Prepares a new drive that [`Ssd::has_room_for`] the data. Returns the number of logical pages that
+    /// Prepares a new drive that [`Mapping::has_room_for`] the data. Returns the number of logical pages that
     /// hold data, of a drive of one set from page 0 on, else as many of each set; their content is
     /// [`prepared_content`].
-    pub fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
+    pub(crate) fn precondition(&mut self, how: &Precondition, seed: u64) -> u32 {
         let mut random = Stream::new(seed, "precondition");
         if how.state == PreparedState::Empty {
             return 0;
@@ -171,7 +170,7 @@ impl<P: Probe> Ssd<P> {
 
     fn place(&mut self, physical: PhysicalPage, logical: LogicalPage) {
         self.nand.place(physical, logical, prepared_content(logical.get()));
-        self.ftl.set(logical, Mapping::Flash(physical));
+        self.ftl.set(logical, Location::Flash(physical));
     }
 
     fn finish_block(&mut self, plane: PlaneId, block: BlockId, programmed: u32) {
@@ -228,7 +227,7 @@ impl<P: Probe> Ssd<P> {
             let physical = self.layout.page_at(block, offset);
             let logical = pages.next().expect("the layout has as many valid pages as are mapped");
             self.nand.place(physical, logical, prepared_content(logical.get()));
-            self.ftl.set(logical, Mapping::Flash(physical));
+            self.ftl.set(logical, Location::Flash(physical));
         }
         self.ftl.set_valid_pages(block, valid.iter().copied());
         block

@@ -43,6 +43,16 @@ id! {
 }
 
 id! {
+    /// A page of a command that waits for something to end.
+    pub struct WaiterId;
+}
+
+impl WaiterId {
+    /// No waiter.
+    pub const NONE: WaiterId = WaiterId(u32::MAX);
+}
+
+id! {
     /// A slot for a page in the read cache ([`ReadCache`](crate::controller::cache::ReadCache)).
     pub struct SlotId;
 }
@@ -183,16 +193,13 @@ pub enum Role {
     BlockCopy(PlaneId),
     /// The erase of a block of a plane that was replaced.
     BlockErase(PlaneId),
-    /// The host write with the request's tag, which waits for a buffer entry to reach flash.
-    Waiter,
     /// The pages of a word line of a superblock, programmed at once.
     Unit(UnitId),
     /// The pages that one sensing of a block of a superblock makes available, for collection.
     Row,
     /// The erase of a block of a superblock.
     SuperblockErase,
-    /// A page that is read ahead of the host into a slot of the cache, or [`SlotId::NONE`] when it has become
-    /// pointless.
+    /// A page that is read ahead of the host into a slot of the cache.
     Ahead(SlotId),
 }
 
@@ -239,6 +246,28 @@ pub struct MemoryRequest {
 const _: () = assert!(size_of::<MemoryRequest>() == 64);
 
 impl MemoryRequest {
+    /// A request of the controller itself, with the fields that most of them leave alone.
+    pub(crate) fn internal(now: Time, lane: Lane, role: Role, lun: LunId, place: u32) -> MemoryRequest {
+        MemoryRequest {
+            since: now,
+            order: 0,
+            next: RequestId::NONE,
+            tag: Tag::NONE,
+            page: 0,
+            logical: LogicalPage::new(0),
+            physical: PhysicalPage::NONE,
+            source: PhysicalPage::NONE,
+            content: 0,
+            lun,
+            link: 0,
+            place: place as u8,
+            frontier: 0,
+            resets: 0,
+            lane,
+            role,
+        }
+    }
+
     /// The program that waits for a merge read ([`Role::Merge`]) to complete its page, or
     /// [`RequestId::NONE`]. Shares the field `source`, which a merge does not use.
     #[inline]
@@ -363,6 +392,11 @@ impl Requests {
     #[inline]
     pub fn waited(&self, id: RequestId) -> &Account {
         &self.accounts[id]
+    }
+
+    /// All that are in flight, with their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (RequestId, &MemoryRequest)> {
+        self.requests.allocated()
     }
 
     /// How many are in flight.

@@ -14,15 +14,10 @@ use crate::SsdConfig;
 use crate::controller::ftl::{FtlConfig, MappingLevel};
 use crate::controller::tags::Protocol;
 use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
-use crate::probe::Probe;
-use crate::request::Tag;
-use crate::ssd::Ssd;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
-use tailcut_base::control::{Control, ControlReply};
-use tailcut_base::device::Identify;
 use tailcut_base::divisor::Divisor;
+use tailcut_base::id;
 use tailcut_base::ids::Id;
-use tailcut_base::{Device, Time, id};
 
 tailcut_base::choice! {
     /// What a drive is divided by.
@@ -268,44 +263,6 @@ impl Sets {
     #[inline]
     pub fn lun(&self, set: SetId, at: u32) -> LunId {
         LunId::new(self.luns.part(set, at))
-    }
-}
-
-impl<P: Probe> Ssd<P> {
-    /// The sets that the drive is divided into.
-    pub fn sets(&self) -> Sets {
-        self.sets
-    }
-
-    /// Identifies a set as a device of its own. Its sector 0 is sector `set` × its sectors of the drive.
-    pub fn identify_set(&self, set: SetId) -> Identify {
-        let whole = self.identify();
-        let count = self.sets.count();
-        assert!(set.get() < count, "the drive has {count} sets");
-        let (sectors, queue_depth) = (whole.sectors / u64::from(count), whole.queue_depth / count);
-        Identify { sectors, queue_depth, ..whole }
-    }
-
-    /// A call of the control interface that concerns one set; see [`Device::control`].
-    pub fn control_set(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
-        assert!(set.get() < self.sets.count(), "the drive has {} sets", self.sets.count());
-        self.answer(now, set, call)
-    }
-
-    /// The set that a command with this first sector is for.
-    #[inline]
-    pub(crate) fn set_of_sector(&self, sector: u64) -> SetId {
-        if self.sets.are_many() { SetId::at((sector / self.sectors_of_set()) as usize) } else { SetId::FIRST }
-    }
-
-    pub(crate) fn sectors_of_set(&self) -> u64 {
-        u64::from(self.sets.logical_pages()) * u64::from(self.page_sectors)
-    }
-
-    /// The set that a command in the drive is for.
-    #[inline]
-    pub(crate) fn set_of_tag(&self, tag: Tag) -> SetId {
-        self.set_of_sector(self.tags[tag].command.sector)
     }
 }
 

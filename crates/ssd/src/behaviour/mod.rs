@@ -24,10 +24,9 @@ mod drain;
 pub use accuracy::Accuracy;
 
 use crate::flash::LunId;
-use crate::probe::Probe;
+use crate::frontend::Frontend;
+use crate::request::Kind;
 use crate::request::Tag;
-use crate::request::{Kind, MemoryRequest, RequestId, Role};
-use crate::ssd::Ssd;
 use accuracy::LastThree;
 use drain::{Drain, LOOKS};
 use tailcut_base::ids::IdVec;
@@ -186,74 +185,52 @@ impl Tracker {
     }
 }
 
-impl<P: Probe> Ssd<P> {
-    /// Turns predictions on: see the head of this file.
-    pub fn track_behaviour(&mut self) {
+impl Frontend {
+    /// Turns predictions on, for a drive of so many LUNs: see the head of this file.
+    pub(crate) fn track_behaviour(&mut self, luns: usize) {
         self.tracker.is_on = true;
-        self.tracker.drain = Drain::new(self.luns.len(), self.sets.count() as usize);
+        self.tracker.drain = Drain::new(luns, self.sets().count() as usize);
     }
 
-    /// Moves the predictions made since the last call to `predictions`.
-    pub fn take_predictions(&mut self, predictions: &mut Vec<Prediction>) {
-        predictions.append(&mut self.tracker.predictions);
+    /// The predictions made since they were last taken.
+    pub(crate) fn predictions(&mut self) -> &mut Vec<Prediction> {
+        &mut self.tracker.predictions
     }
 
     /// How well each kind of service has been predicted, in the order of [`Service::ALL`].
-    pub fn prediction_accuracy(&self) -> [Accuracy; Service::ALL.len()] {
+    pub(crate) fn prediction_accuracy(&self) -> [Accuracy; Service::ALL.len()] {
         self.tracker.accuracy
     }
 
-    /// Free space of the write buffer in bytes, which every completion carries along.
-    pub fn buffer_room(&self) -> u64 {
-        self.buffer.room() * self.geometry.page_bytes
-    }
-
-    /// How long after it has been sent a command is known for what it is.
-    pub fn time_to_know(&self) -> Nanos {
-        self.config.queue.firmware
-    }
-
-    /// The command sequence of a LUN's transaction has begun.
+    /// A transaction that is no read of the host's and no program of its data has begun at a LUN.
     #[cold]
-    pub(crate) fn track_start(&mut self, now: Time, lun: LunId, kind: Kind) {
+    pub(crate) fn track_other_start(&mut self, lun: LunId) {
         self.tracker.drain.leave(lun);
-        match kind {
-            Kind::UserRead => self.track_reads(now, lun),
-            Kind::UserWrite => self.track_programs(now, lun),
-            _ => {}
-        }
     }
 
-    fn track_reads(&mut self, now: Time, lun: LunId) {
-        for &id in self.luns[lun].transaction.members() {
-            let request = &self.requests[id];
-            if request.role != Role::HostRead {
-                continue;
-            }
-            let t = &self.tags[request.tag];
-            if t.pages == 1 && t.command.sectors < SMALL {
-                self.tracker.issued(now, request.tag, t.command.id);
-            }
-        }
-    }
-
-    fn track_programs(&mut self, now: Time, lun: LunId) {
-        let members = self.luns[lun].transaction.members();
-        let bits = self.config.timing.cell.bits();
-        let kind = |&id: &RequestId| self.layout.offset_of(self.requests[id].physical) as usize % bits;
-        let (kind, pages) = (members.iter().map(kind).max().unwrap_or(0), members.len() as u32);
-        self.tracker.drain.began(now, lun, self.sets.of_lun(lun), kind, pages);
-    }
-
-    /// A LUN's transaction has ended.
+    /// The command of a read of the host has been issued to its LUN.
     #[cold]
-    pub(crate) fn track_end_of(&mut self, now: Time, lun: LunId, kind: Kind) {
+    pub(crate) fn track_read(&mut self, now: Time, tag: Tag) {
+        let t = &self.tags[tag];
+        if t.pages == 1 && t.command.sectors < SMALL {
+            self.tracker.issued(now, tag, t.command.id);
+        }
+    }
+
+    /// Programs of `pages` pages of the host's data have begun at a LUN, the slowest of type `kind`.
+    #[cold]
+    pub(crate) fn track_programs(&mut self, now: Time, lun: LunId, kind: usize, pages: u32) {
+        let set = self.sets().of_lun(lun);
+        self.tracker.drain.leave(lun);
+        self.tracker.drain.began(now, lun, set, kind, pages);
+    }
+
+    /// A LUN's transaction, which began at `started`, has ended.
+    #[cold]
+    pub(crate) fn track_end_of(&mut self, now: Time, lun: LunId, kind: Kind, started: Time) {
         match kind {
             Kind::UserWrite => self.tracker.drain.over(now, lun),
-            Kind::ReadAhead => {
-                let took = now.since(self.luns[lun].transaction.started);
-                self.tracker.times[Service::Ahead as usize].add(took);
-            }
+            Kind::ReadAhead => self.tracker.times[Service::Ahead as usize].add(now.since(started)),
             _ => {}
         }
     }
@@ -267,13 +244,13 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// A read waits for a read ahead.
+    /// A read waits for a read ahead that a LUN began at `began`.
     #[cold]
-    pub(crate) fn track_meeting(&mut self, now: Time, tag: Tag, ahead: &MemoryRequest) {
+    pub(crate) fn track_meeting(&mut self, now: Time, tag: Tag, began: Time) {
         let t = &self.tags[tag];
         if t.pages == 1 && t.command.sectors < SMALL {
-            let began = self.luns[ahead.lun].transaction.started;
-            self.tracker.meets(now, now + self.time_to_know(), tag, self.tags[tag].command.id, began);
+            let known = now + self.time_to_know();
+            self.tracker.meets(now, known, tag, self.tags[tag].command.id, began);
         }
     }
 
@@ -296,7 +273,7 @@ impl<P: Probe> Ssd<P> {
     /// When the write of a tag, which waits for room, is expected to have it.
     fn room_for(&mut self, now: Time, tag: Tag) -> Option<Time> {
         let set = self.set_of_tag(tag);
-        let planes = self.geometry.plane_count() / self.sets.count();
+        let planes = self.sets().planes_each();
         let width = planes.min(self.buffer.pages(set) as u32).max(1);
         let tags = &self.tags;
         let mut pages = 0;
@@ -310,7 +287,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Predicts when a write that found the buffer full gets space.
-    pub fn wait_prediction(&mut self, now: Time, id: CommandId, sector: u64) -> WaitPrediction {
+    pub(crate) fn wait_prediction(&mut self, now: Time, id: CommandId, sector: u64) -> WaitPrediction {
         let set = self.set_of_sector(sector);
         let tags = &self.tags;
         let line = self.buffer.line(set);

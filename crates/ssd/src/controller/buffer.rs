@@ -9,7 +9,7 @@ mod check;
 
 use crate::flash::{LogicalPage, PhysicalPage};
 use crate::mutation::{Invariant, holds};
-use crate::request::{EntryId, RequestId, Tag};
+use crate::request::{EntryId, RequestId, Tag, WaiterId};
 use crate::sets::SetId;
 use std::collections::VecDeque;
 use tailcut_base::config::{Configure, KeyVisitor};
@@ -98,9 +98,9 @@ pub struct Entry {
     /// The flush epoch of the data being programmed.
     programmed_epoch: u64,
     /// Waiters for the next program, and for the present one.
-    pub waiters: RequestId,
+    pub waiters: WaiterId,
     /// Waiters for the program under way.
-    pub programmed_waiters: RequestId,
+    pub programmed_waiters: WaiterId,
     /// Reads that wait for the program under way (without hit manager).
     pub readers: RequestId,
     prev: EntryId,
@@ -270,8 +270,8 @@ impl Buffer {
             set,
             epoch: self.share_mut(set).join_epoch(),
             programmed_epoch: 0,
-            waiters: RequestId::NONE,
-            programmed_waiters: RequestId::NONE,
+            waiters: WaiterId::NONE,
+            programmed_waiters: WaiterId::NONE,
             readers: RequestId::NONE,
             prev: EntryId::NONE,
             next: EntryId::NONE,
@@ -360,7 +360,7 @@ impl Buffer {
         entry.whole = true;
         entry.programmed_epoch = entry.epoch;
         entry.programmed_waiters = entry.waiters;
-        entry.waiters = RequestId::NONE;
+        entry.waiters = WaiterId::NONE;
         entry.base
     }
 
@@ -412,7 +412,7 @@ impl Buffer {
     pub fn release(&mut self, id: EntryId) {
         let entry = &mut self.entries[id];
         assert!(entry.state != EntryState::Free && entry.state != EntryState::Dirty);
-        assert!(entry.waiters == RequestId::NONE, "an entry was freed while somebody waited for it");
+        assert!(entry.waiters == WaiterId::NONE, "an entry was freed while somebody waited for it");
         entry.state = EntryState::Free;
         self.shares[entry.set].used -= usize::from(entry.has_room);
         self.entries.release(id);

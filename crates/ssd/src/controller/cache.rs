@@ -12,7 +12,7 @@
 mod check;
 
 use crate::flash::LogicalPage;
-use crate::request::{RequestId, SlotId};
+use crate::request::{RequestId, SlotId, WaiterId};
 use crate::sets::SetId;
 use tailcut_base::config::{Configure, KeyVisitor, count_u32};
 use tailcut_base::ids::{Id, IdVec, Pool};
@@ -116,7 +116,7 @@ struct Slot {
     /// Its read ahead, until that has ended.
     request: RequestId,
     /// Reads that wait for the chip.
-    readers: RequestId,
+    readers: WaiterId,
     prev: SlotId,
     next: SlotId,
 }
@@ -139,9 +139,8 @@ pub enum CacheLookup {
     Kept(u32),
     /// A chip is reading it into this slot.
     UnderWay(SlotId),
-    /// It is on flash. If it was to be read ahead, this is too late: the request is returned that need not be
-    /// carried out any more.
-    No(Option<RequestId>),
+    /// It is on flash. If it was to be read ahead, that is void: it would come too late.
+    No,
 }
 
 /// The cache.
@@ -189,8 +188,8 @@ impl ReadCache {
 
     /// The host wants a page.
     pub fn look_up(&mut self, logical: LogicalPage) -> CacheLookup {
-        let Some(slot) = self.find(logical) else { return CacheLookup::No(None) };
-        let Slot { state, content, request, .. } = self.slots[slot];
+        let Some(slot) = self.find(logical) else { return CacheLookup::No };
+        let Slot { state, content, .. } = self.slots[slot];
         match state {
             State::Kept => {
                 self.counts.hits += 1;
@@ -205,7 +204,7 @@ impl ReadCache {
             }
             State::Planned => {
                 self.release(slot);
-                CacheLookup::No(Some(request))
+                CacheLookup::No
             }
             State::Outdated => unreachable!("nobody finds a page that is outdated"),
         }
@@ -219,33 +218,32 @@ impl ReadCache {
         is_first
     }
 
-    /// A read waits for a page that is being read.
-    pub fn wait(&mut self, slot: SlotId, request: RequestId) -> RequestId {
-        std::mem::replace(&mut self.slots[slot].readers, request)
+    /// The list of those that wait for a page that is being read.
+    pub fn readers_mut(&mut self, slot: SlotId) -> &mut WaiterId {
+        &mut self.slots[slot].readers
     }
 
-    /// A page of a set has been read for the host. Returns the read ahead that need not be carried out any
-    /// more.
-    pub fn keep(&mut self, set: SetId, logical: LogicalPage, content: u32) -> Option<RequestId> {
-        let mut planned = None;
+    /// True while a read ahead is planned for a slot, and not void.
+    pub fn is_planned(&self, slot: SlotId, request: RequestId) -> bool {
+        let s = &self.slots[slot];
+        s.state == State::Planned && s.request == request
+    }
+
+    /// A page of a set has been read for the host. If it was to be read ahead, that is void.
+    pub fn keep(&mut self, set: SetId, logical: LogicalPage, content: u32) {
         match self.find(logical) {
-            Some(slot) if self.slots[slot].state == State::Planned => {
-                planned = Some(self.slots[slot].request);
-                self.release(slot);
-            }
+            Some(slot) if self.slots[slot].state == State::Planned => self.release(slot),
             Some(slot) if self.slots[slot].state == State::Kept => {
                 self.unlink(slot);
-                self.link(slot);
-                return None;
+                return self.link(slot);
             }
-            Some(_) => return None,
+            Some(_) => return,
             None => {}
         }
         if let Some(slot) = self.claim(set, logical, State::Kept) {
             self.slots[slot].content = content;
             self.link(slot);
         }
-        planned
     }
 
     /// A place for a page of a set that is to be read ahead; none while as many are as there may be, or when
@@ -290,9 +288,9 @@ impl ReadCache {
     }
 
     /// A page that was read ahead is here. Returns the reads that have waited for it.
-    pub fn arrived(&mut self, slot: SlotId, content: u32) -> RequestId {
+    pub fn arrived(&mut self, slot: SlotId, content: u32) -> WaiterId {
         let s = &mut self.slots[slot];
-        let readers = std::mem::replace(&mut s.readers, RequestId::NONE);
+        let readers = std::mem::replace(&mut s.readers, WaiterId::NONE);
         if s.state == State::Outdated {
             self.release(slot);
             return readers;
@@ -303,17 +301,12 @@ impl ReadCache {
         readers
     }
 
-    /// A page is written or trimmed: drops its copy. Returns the read-ahead that need not be carried out
-    /// any more.
-    pub fn forget(&mut self, logical: LogicalPage) -> Option<RequestId> {
-        let slot = self.find(logical)?;
-        let Slot { state, request, .. } = self.slots[slot];
-        match state {
+    /// A page is written or trimmed: drops its copy. If it was to be read ahead, that is void.
+    pub fn forget(&mut self, logical: LogicalPage) {
+        let Some(slot) = self.find(logical) else { return };
+        match self.slots[slot].state {
             State::Kept => self.drop_kept(slot),
-            State::Planned => {
-                self.release(slot);
-                return Some(request);
-            }
+            State::Planned => self.release(slot),
             State::UnderWay => {
                 // Reads from before still get what it was.
                 self.places[logical.index()] = 0;
@@ -321,7 +314,6 @@ impl ReadCache {
             }
             State::Outdated => unreachable!("nobody finds a page that is outdated"),
         }
-        None
     }
 
     fn drop_kept(&mut self, slot: SlotId) {
@@ -346,7 +338,7 @@ impl ReadCache {
             is_ahead: false,
             set,
             request: RequestId::NONE,
-            readers: RequestId::NONE,
+            readers: WaiterId::NONE,
             prev: SlotId::NONE,
             next: SlotId::NONE,
         };
@@ -359,7 +351,7 @@ impl ReadCache {
     /// Gives a slot back that stands in no list.
     fn release(&mut self, slot: SlotId) {
         let Slot { logical, set, is_ahead, state, readers, .. } = self.slots[slot];
-        assert_eq!(readers, RequestId::NONE, "a page was given up while a read waited for it");
+        assert_eq!(readers, WaiterId::NONE, "a page was given up while a read waited for it");
         if state != State::Outdated {
             self.places[logical.index()] = 0;
         }
@@ -367,6 +359,8 @@ impl ReadCache {
         share.used -= 1;
         share.ahead -= u32::from(is_ahead);
         self.counts.in_vain += u64::from(is_ahead && state != State::Planned);
+        // Whoever still has the id of a planned read ahead finds that it is void.
+        self.slots[slot].request = RequestId::NONE;
         self.slots.release(slot);
     }
 
@@ -428,7 +422,7 @@ mod tests {
                     let expected = at.map(|at| model[at].1);
                     match cache.look_up(LogicalPage::new(page)) {
                         CacheLookup::Kept(content) => assert_eq!(Some(content), expected),
-                        found => assert_eq!((found, expected), (CacheLookup::No(None), None)),
+                        found => assert_eq!((found, expected), (CacheLookup::No, None)),
                     }
                     cache.keep(SetId::new(0), LogicalPage::new(page), step);
                     let content = at.map_or(step, |at| model.remove(at).1);
@@ -451,7 +445,7 @@ mod tests {
         let slots: Vec<Option<SlotId>> =
             (0..3).map(|page| cache.plan(SetId::new(0), LogicalPage::new(page))).collect();
         assert!(slots[0].is_some() && slots[1].is_some() && slots[2].is_none());
-        assert_eq!(cache.look_up(LogicalPage::new(10)), CacheLookup::No(None), "it made room");
+        assert_eq!(cache.look_up(LogicalPage::new(10)), CacheLookup::No, "it made room");
         assert_eq!(cache.look_up(LogicalPage::new(13)), CacheLookup::Kept(13));
         slots.iter().flatten().for_each(|&slot| cache.begin(slot));
         cache.arrived(slots[0].expect("there was room"), 7);
@@ -468,26 +462,24 @@ mod tests {
             slot
         };
         let late = plan(&mut cache, LogicalPage::new(1));
-        assert_eq!(
-            cache.look_up(LogicalPage::new(1)),
-            CacheLookup::No(Some(RequestId::new(101))),
-            "it had not begun"
-        );
+        assert!(cache.is_planned(late, RequestId::new(101)) && !cache.is_planned(late, RequestId::new(102)));
+        assert_eq!(cache.look_up(LogicalPage::new(1)), CacheLookup::No, "it had not begun");
+        assert!(!cache.is_planned(late, RequestId::new(101)), "it is void");
         let met = plan(&mut cache, LogicalPage::new(2));
         cache.begin(met);
         assert_eq!(cache.look_up(LogicalPage::new(2)), CacheLookup::UnderWay(met));
-        assert_eq!(cache.wait(met, RequestId::new(55)), RequestId::NONE);
-        assert_eq!(cache.forget(LogicalPage::new(2)), None);
+        *cache.readers_mut(met) = WaiterId::new(55);
+        cache.forget(LogicalPage::new(2));
         assert_eq!(
             cache.look_up(LogicalPage::new(2)),
-            CacheLookup::No(None),
+            CacheLookup::No,
             "what a chip still reads of it is for older reads"
         );
-        assert_eq!(cache.arrived(met, 9), RequestId::new(55));
+        assert_eq!(cache.arrived(met, 9), WaiterId::new(55));
         let lost = plan(&mut cache, LogicalPage::new(3));
         cache.begin(lost);
         cache.arrived(lost, 9);
-        assert_eq!(cache.forget(LogicalPage::new(3)), None);
+        cache.forget(LogicalPage::new(3));
         assert_eq!(late, met, "places are used again");
         assert_eq!(cache.counts, CacheCounts { hits: 0, begun: 2, used: 0, met: 1, in_vain: 1 });
         assert_eq!(cache.unasked(), 0);

@@ -1,10 +1,7 @@
 //! Submission queues: commands wait there until the controller fetches them into its pool of commands.
 
-use crate::probe::Probe;
 use crate::request::Tag;
-use crate::ssd::Ssd;
 use std::collections::VecDeque;
-use tailcut_base::{Cause, Time};
 
 tailcut_base::choice! {
     /// From which submission queue the controller fetches the next command (NVMe base specification 2.0,
@@ -85,7 +82,7 @@ impl SubmissionQueues {
     }
 
     /// Fetches the next command, if one waits and the pool has room.
-    fn fetch(&mut self) -> Option<Tag> {
+    pub(crate) fn fetch(&mut self) -> Option<Tag> {
         if !self.is_due() {
             return None;
         }
@@ -97,20 +94,6 @@ impl SubmissionQueues {
         self.waiting -= 1;
         self.fetched += 1;
         Some(tag)
-    }
-}
-
-impl<P: Probe> Ssd<P> {
-    /// Fetches commands that wait in submission queues, as far as the pool has room.
-    #[cold]
-    pub(crate) fn fetch_commands(&mut self, now: Time) {
-        while let Some(tag) = self.submission.fetch() {
-            let t = &mut self.tags[tag];
-            t.spans.add(Cause::Tag, now.since(t.mark));
-            t.mark = now;
-            let op = t.command.op;
-            self.begin(now, tag, op);
-        }
     }
 }
 

@@ -302,6 +302,19 @@ impl Layout {
         (LunId::new(self.places.quotient(plane.get())), self.places.remainder(plane.get()))
     }
 
+    /// The ready/busy line and the place behind it of a physical page.
+    #[inline]
+    pub fn lun_of_page(&self, physical: PhysicalPage) -> (LunId, u32) {
+        self.lun_of_plane(self.plane_of_block(self.block_of(physical)))
+    }
+
+    /// The planes behind a ready/busy line, by place.
+    #[inline]
+    pub fn planes_of(&self, lun: LunId) -> impl Iterator<Item = PlaneId> + Clone + use<> {
+        let first = lun.get() * self.places.get();
+        PlaneId::new(first).up_to(PlaneId::new(first + self.places.get()))
+    }
+
     /// The channel of a ready/busy line.
     #[inline]
     pub fn channel_of(&self, lun: LunId) -> ChannelId {

@@ -4,13 +4,12 @@ use super::placement::shuffle;
 use super::{Precondition, PreparedState};
 use crate::controller::ftl::allocation::Allocation;
 use crate::flash::{BlockId, PlaneId};
-use crate::probe::Probe;
-use crate::ssd::Ssd;
+use crate::mapping::Mapping;
 use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
 use tailcut_base::random::Stream;
 
-impl<P: Probe> Ssd<P> {
+impl Mapping {
     /// Fills the logical blocks of a new drive. Returns how many pages hold data, from page 0 on.
     pub(super) fn fill_logical_blocks(&mut self, how: &Precondition, random: &mut Stream) -> u32 {
         let (pages, stripes) = (self.geometry.pages, self.ftl.stripes());

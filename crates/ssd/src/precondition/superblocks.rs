@@ -3,8 +3,7 @@
 use super::law::Law;
 use super::{Precondition, PreparedState};
 use crate::flash::{LogicalPage, PlaneId, SuperblockId};
-use crate::probe::Probe;
-use crate::ssd::Ssd;
+use crate::mapping::Mapping;
 use crate::superblock::Frontier;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
@@ -22,7 +21,7 @@ struct Fill {
     valid: u32,
 }
 
-impl<P: Probe> Ssd<P> {
+impl Mapping {
     /// Prepares an empty drive. Returns the number of logical pages that hold data, from page 0 on.
     pub(crate) fn prepare_superblocks(&mut self, how: &Precondition, random: &mut Stream) -> u32 {
         let mapped = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;

@@ -111,7 +111,7 @@ impl FtlConfig {
 
 /// Where a logical page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mapping {
+pub enum Location {
     /// Nowhere: it reads as zeros.
     Unmapped,
     /// In this physical page.
@@ -122,22 +122,22 @@ pub enum Mapping {
 
 const IN_BUFFER: u32 = 1 << 31;
 
-impl Mapping {
+impl Location {
     #[inline]
-    fn decode(word: u32) -> Mapping {
+    fn decode(word: u32) -> Location {
         match word {
-            0 => Mapping::Unmapped,
-            w if w & IN_BUFFER != 0 => Mapping::Buffer(EntryId::new(w & !IN_BUFFER)),
-            w => Mapping::Flash(PhysicalPage::new(w - 1)),
+            0 => Location::Unmapped,
+            w if w & IN_BUFFER != 0 => Location::Buffer(EntryId::new(w & !IN_BUFFER)),
+            w => Location::Flash(PhysicalPage::new(w - 1)),
         }
     }
 
     #[inline]
     fn encode(self) -> u32 {
         match self {
-            Mapping::Unmapped => 0,
-            Mapping::Flash(physical) => physical.get() + 1,
-            Mapping::Buffer(entry) => entry.get() | IN_BUFFER,
+            Location::Unmapped => 0,
+            Location::Flash(physical) => physical.get() + 1,
+            Location::Buffer(entry) => entry.get() | IN_BUFFER,
         }
     }
 }
@@ -259,13 +259,13 @@ impl Ftl {
 
     /// Where a logical page is.
     #[inline]
-    pub fn lookup(&self, logical: LogicalPage) -> Mapping {
-        Mapping::decode(self.map[logical.index()])
+    pub fn lookup(&self, logical: LogicalPage) -> Location {
+        Location::decode(self.map[logical.index()])
     }
 
     /// Changes where a logical page is. The caller looks after validity.
     #[inline]
-    pub fn set(&mut self, logical: LogicalPage, mapping: Mapping) {
+    pub fn set(&mut self, logical: LogicalPage, mapping: Location) {
         self.map[logical.index()] = mapping.encode();
     }
 
@@ -637,9 +637,9 @@ impl Ftl {
         let mut mapped = 0u64;
         for logical in LogicalPage::first(self.map.len()) {
             let physical = match self.lookup(logical) {
-                Mapping::Unmapped => None,
-                Mapping::Flash(physical) => Some(physical),
-                Mapping::Buffer(entry) => old_of_entry(entry),
+                Location::Unmapped => None,
+                Location::Flash(physical) => Some(physical),
+                Location::Buffer(entry) => old_of_entry(entry),
             };
             if let Some(physical) = physical {
                 assert!(self.is_valid(physical), "logical page {logical} is mapped to an invalid page");

@@ -1,0 +1,150 @@
+//! The ends of commands: pages that are complete, data that goes to the host, completions.
+
+use super::Frontend;
+use super::waiters::Waiter;
+use crate::controller::buffer::EntryState;
+use crate::controller::link::{Arrival, Direction};
+use crate::request::{EntryId, SlotId, Tag, WaiterId};
+use crate::sets::SetId;
+use tailcut_base::ids::Id;
+use tailcut_base::{Cause, Nanos, Op, Status, Time};
+
+impl Frontend {
+    /// Announces an arrival over the link.
+    #[inline]
+    pub(crate) fn announce(&mut self, direction: Direction, end: Time, arrival: Arrival) {
+        if let Some(at) = self.link.announce(direction, end, arrival) {
+            self.due[direction as usize] = Some(at);
+        }
+    }
+
+    /// When the next arrival over the link is to be served, if that has changed since it was last asked for.
+    #[inline(always)]
+    pub(crate) fn take_due(&mut self, direction: Direction) -> Option<Time> {
+        self.due[direction as usize].take()
+    }
+
+    /// When writes that wait are to be looked at again, if that has changed since it was last asked for.
+    #[inline(always)]
+    pub(crate) fn take_buffer_due(&mut self) -> Option<Time> {
+        self.buffer_due.take()
+    }
+
+    /// Sends the completion of a command that has no data for the host and whose work has ended.
+    /// The cost of the command on the link was paid already if its data came over it.
+    pub(crate) fn complete_over_link(&mut self, now: Time, tag: Tag) {
+        let trim = if self.tags[tag].command.op == Op::Trim { self.trim_time } else { Nanos::ZERO };
+        let firmware = self.firmware + trim;
+        let ready = now + firmware;
+        let has_no_data = self.tags[tag].command.op != Op::Write;
+        let transfer = self.link.reserve(Direction::ToHost, now, ready, 0, has_no_data);
+        let t = &mut self.tags[tag];
+        assert_eq!(t.mark, now, "the account of a command stands where its work ended");
+        t.spans.add(Cause::Controller, firmware);
+        t.spans.add(Cause::LinkWait, transfer.start.since(ready));
+        t.spans.add(Cause::Link, transfer.end.since(transfer.start));
+        t.mark = transfer.end;
+        self.announce(Direction::ToHost, transfer.end, Arrival::Completion(tag));
+    }
+    /// Sends to the host what can be sent in order.
+    #[inline(always)]
+    pub(crate) fn return_data(&mut self, now: Time, tag: Tag) {
+        let pages = self.tags[tag].returnable();
+        if pages.is_empty() {
+            return;
+        }
+        let firmware = self.firmware;
+        let t = &mut self.tags[tag];
+        let bytes = t.bytes_of(pages.start, pages.end, self.page_sectors);
+        t.returned = pages.end;
+        let last = pages.end == t.pages;
+        let ready = if last { now + firmware } else { now };
+        let transfer = self.link.reserve(Direction::ToHost, now, ready, bytes, last);
+        if last {
+            let t = &mut self.tags[tag];
+            assert_eq!(t.mark, now, "the last page to arrive completes the account");
+            t.spans.add(Cause::Controller, firmware);
+            t.spans.add(Cause::LinkWait, transfer.start.since(ready));
+            t.spans.add(Cause::Link, transfer.end.since(transfer.start));
+            t.mark = transfer.end;
+            self.announce(Direction::ToHost, transfer.end, Arrival::Completion(tag));
+        }
+    }
+
+    /// A page of a command is complete; what was left of its time went into `cause`.
+    pub(crate) fn page_ended(&mut self, now: Time, tag: Tag, page: u32, status: Status, cause: Cause) {
+        let t = &mut self.tags[tag];
+        t.page_done(page);
+        if status != Status::Success {
+            t.status = status;
+        }
+        if t.remaining == 0 {
+            t.spans.add(cause, now.since(t.mark));
+            t.mark = now;
+            self.complete_over_link(now, tag);
+        }
+    }
+
+    /// Answers a write for which there will never be room.
+    pub(crate) fn refuse(&mut self, now: Time, tag: Tag) {
+        let t = &mut self.tags[tag];
+        // The controller's own work for a write that has just come may not be over yet.
+        let end = now.max(t.mark);
+        t.spans.add(Cause::BufferFull, end.since(t.mark));
+        t.mark = end;
+        self.complete_over_link(end, tag);
+    }
+
+    /// Settles a flush epoch of a set and completes the flushes that waited for it.
+    pub(crate) fn settle(&mut self, now: Time, set: SetId, epoch: u64) {
+        self.buffer.settle(set, epoch, &mut self.flushed);
+        while let Some(tag) = self.flushed.pop() {
+            let t = &mut self.tags[tag];
+            t.spans.add(Cause::Flush, now.since(t.mark));
+            t.mark = now;
+            self.complete_over_link(now, tag);
+        }
+    }
+
+    /// Completes the pages of writes that waited for a program.
+    pub(crate) fn release_waiters(&mut self, now: Time, mut list: WaiterId, status: Status) {
+        let cause = if self.buffer.is_write_through() { Cause::Hazard } else { Cause::Flush };
+        while let Some(Waiter { tag, page, .. }) = self.waiters.pop(&mut list) {
+            self.page_ended(now, tag, page, status, cause);
+        }
+    }
+
+    /// Lets a page of a write wait for the program of an entry. What is being programmed already
+    /// has the page's data, unless it was written again.
+    pub(crate) fn attach_waiter(&mut self, now: Time, tag: Tag, page: u32, entry: EntryId) {
+        let e = &mut self.buffer[entry];
+        let list = if e.state == EntryState::Programming && !e.dirty_again {
+            &mut e.programmed_waiters
+        } else {
+            &mut e.waiters
+        };
+        *list = self.waiters.push(Waiter { tag, page, since: now }, *list);
+    }
+
+    /// Lets a page of a read wait for a read ahead that has begun.
+    pub(crate) fn wait_for_page(&mut self, now: Time, tag: Tag, page: u32, slot: SlotId) {
+        let list = self.cache.readers_mut(slot);
+        *list = self.waiters.push(Waiter { tag, page, since: now }, *list);
+    }
+
+    /// The set that a command in the drive is for.
+    #[inline]
+    pub(crate) fn set_of_tag(&self, tag: Tag) -> SetId {
+        self.set_of_sector(self.tags[tag].command.sector)
+    }
+
+    /// The set that a command with this first sector is for.
+    #[inline]
+    pub(crate) fn set_of_sector(&self, sector: u64) -> SetId {
+        if self.sets.are_many() { SetId::at((sector / self.sectors_of_set()) as usize) } else { SetId::FIRST }
+    }
+
+    pub(crate) fn sectors_of_set(&self) -> u64 {
+        u64::from(self.sets.logical_pages()) * u64::from(self.page_sectors)
+    }
+}

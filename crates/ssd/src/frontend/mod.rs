@@ -1,0 +1,97 @@
+//! The frontend: commands, the link to the host, and the pages that are in DRAM.
+//!
+//! - [`commands`]: how commands end;
+//! - [`admission`]: writes that find room in the buffer, or wait for it;
+//! - [`non_queued`]: commands that the protocol does not queue;
+//! - [`inference`]: which reads somebody waits for.
+
+mod admission;
+mod commands;
+mod inference;
+mod non_queued;
+mod waiters;
+
+use crate::behaviour::Tracker;
+use crate::config::SsdConfig;
+use crate::controller::buffer::Buffer;
+use crate::controller::cache::ReadCache;
+use crate::controller::link::Link;
+use crate::controller::pacing::Pacing;
+use crate::controller::streams::Streams;
+use crate::controller::submission::SubmissionQueues;
+use crate::controller::tags::Tags;
+use crate::request::Tag;
+use crate::sets::Sets;
+use inference::Inference;
+use non_queued::NonQueued;
+use tailcut_base::{Completion, Nanos, Time};
+pub(crate) use waiters::Waiter;
+use waiters::Waiters;
+
+/// The frontend of a drive.
+#[derive(Debug)]
+pub(crate) struct Frontend {
+    /// Time that the controller takes for a command, and for a trim beside that.
+    firmware: Nanos,
+    trim_time: Nanos,
+    sets: Sets,
+    pub(crate) page_sectors: u32,
+    /// User capacity in sectors.
+    pub(crate) sectors: u64,
+    pub(crate) tags: Tags,
+    pub(crate) non_queued: NonQueued,
+    pub(crate) submission: SubmissionQueues,
+    pub(crate) link: Link,
+    pub(crate) buffer: Buffer,
+    pub(crate) pacing: Pacing,
+    pub(crate) cache: ReadCache,
+    pub(crate) streams: Streams,
+    pub(crate) inference: Inference,
+    pub(crate) tracker: Tracker,
+    pub(crate) waiters: Waiters,
+    pub(crate) completions: Vec<Completion>,
+    /// When arrivals over the link are to be served, by direction, where that has changed.
+    due: [Option<Time>; 2],
+    /// When writes that wait are to be looked at again, where that has changed.
+    buffer_due: Option<Time>,
+    /// Flush commands that have just become complete; empty between events.
+    pub(crate) flushed: Vec<Tag>,
+}
+
+impl Frontend {
+    pub(crate) fn sets(&self) -> Sets {
+        self.sets
+    }
+
+    /// How long after it has been sent a command is known for what it is.
+    pub(crate) fn time_to_know(&self) -> Nanos {
+        self.firmware
+    }
+
+    /// The frontend of an idle drive with `pages` logical pages.
+    pub(crate) fn new(config: &SsdConfig, pages: u32, sets: Sets) -> Frontend {
+        let (page_sectors, page_bytes) = (config.geometry.page_sectors(), config.geometry.page_bytes);
+        Frontend {
+            firmware: config.queue.firmware,
+            trim_time: config.queue.trim,
+            sets,
+            page_sectors,
+            sectors: u64::from(pages) * u64::from(page_sectors),
+            tags: Tags::new(config.queue.depth, page_sectors),
+            non_queued: NonQueued::new(config.queue.protocol),
+            submission: SubmissionQueues::new(config.queue.commands, config.queue.arbitration),
+            link: Link::new(&config.link),
+            buffer: Buffer::new(&config.buffer, page_bytes, sets.count()),
+            pacing: Pacing::new(&config.pacing),
+            cache: ReadCache::new(&config.cache, page_bytes, pages, sets.count()),
+            streams: Streams::new(config.cache.streams, page_sectors, config.cache.ahead),
+            inference: Inference::new(),
+            tracker: Tracker::default(),
+            waiters: Waiters::default(),
+            completions: Vec::new(),
+            due: [None; 2],
+            buffer_due: None,
+            flushed: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Pages of commands that wait for something to end: for a program, or for a read ahead.
+
+use crate::request::{Tag, WaiterId};
+use tailcut_base::Time;
+use tailcut_base::ids::Pool;
+
+/// A page of a command that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiter {
+    /// The command.
+    pub(crate) tag: Tag,
+    /// Which page of it.
+    pub(crate) page: u32,
+    /// Since when.
+    pub(crate) since: Time,
+}
+
+/// Lists of waiters, the latest first.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    waiters: Pool<WaiterId, (Waiter, WaiterId)>,
+}
+
+impl Waiters {
+    /// Puts a waiter before the list that begins with `rest`. Returns the list.
+    pub(crate) fn push(&mut self, waiter: Waiter, rest: WaiterId) -> WaiterId {
+        self.waiters.insert((waiter, rest))
+    }
+
+    /// Takes the first waiter out of a list, which is the rest from then on.
+    pub(crate) fn pop(&mut self, list: &mut WaiterId) -> Option<Waiter> {
+        if *list == WaiterId::NONE {
+            return None;
+        }
+        let (waiter, rest) = self.waiters[*list];
+        self.waiters.release(*list);
+        *list = rest;
+        Some(waiter)
+    }
+}

@@ -1,0 +1,290 @@
+//! Collection by superblock: the valid pages of a superblock are read a sensing at a time, gathered to units
+//! and programmed to the superblock of collection; then its blocks are erased.
+
+use super::{CollectionPace, Copy, Draining, Frontier, Superblocks, Writer};
+use crate::controller::ftl::Ftl;
+use crate::flash::{BlockId, LunId, PhysicalPage, SuperblockId};
+use crate::mapping::{Effect, Mapping};
+use crate::request::MemoryRequest;
+use crate::request::{Lane, Role};
+use tailcut_base::Time;
+use tailcut_base::ids::Id;
+
+/// The superblock that is being read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    victim: SuperblockId,
+    /// The next sensing, of all that the superblock takes; those of one word line go over all dies in turn.
+    next: u32,
+    /// Reads under way.
+    reads: u32,
+    /// Its valid pages when it was chosen.
+    valid: u32,
+    /// Pages that should have been read for what the host has written since, in [`FRACTION`]s.
+    due: u64,
+    /// Pages that have been read, or are being read.
+    read: u64,
+}
+
+/// Fractions of a page that is due.
+const FRACTION: u64 = 1024;
+
+impl Superblocks {
+    /// The host has been given a unit of `pages` pages, while `missing` pages were missing from those that are
+    /// to be free. Of a victim with `valid` valid pages, `valid` are due for each `pages_each` - `valid` that
+    /// the host writes, so that as much is gained as is used up; for each superblock that is missing as many
+    /// again.
+    pub(super) fn host_wrote(&mut self, pages: u32, missing: u64) {
+        let each = u64::from(self.pages_each);
+        if let Some(job) = &mut self.job {
+            let gained = (each - u64::from(job.valid)).max(1);
+            let due = u64::from(pages) * u64::from(job.valid) * FRACTION / gained;
+            job.due += due + due * missing / each;
+        }
+    }
+
+    /// Pages that a writer has left in its superblock.
+    fn left(&self, frontier: Option<Frontier>) -> u64 {
+        frontier.map_or(0, |frontier| u64::from((self.units_each - frontier.next) * self.config.program))
+    }
+
+    /// Pages that can be written, or that collection will have gained with what it has read.
+    fn usable(&self, free: u32) -> u64 {
+        let each = u64::from(self.pages_each);
+        let whole = u64::from(free + self.draining()) * each;
+        let gained = self.job.map_or(0, |job| {
+            let valid = u64::from(job.valid);
+            let gains = each - valid;
+            let victim = (gains * job.read.min(valid)).checked_div(valid).unwrap_or(each);
+            victim + job.read.min(valid)
+        });
+        let copied = self.copies.len() as u64;
+        (whole + self.left(self.host) + self.left(self.collection) + gained).saturating_sub(copied)
+    }
+}
+
+impl Mapping {
+    /// Takes the next steps of collection, as far as it may go now.
+    pub(crate) fn collect_superblocks(&mut self, now: Time) {
+        loop {
+            let is_stopped = self.is_host_stopped();
+            let (is_short, copies) = (self.missing_pages() > 0, self.collection.copies());
+            let superblocks = self.superblocks();
+            let Some(job) = superblocks.job else {
+                // A unit is padded only when there is nothing else to put into it: what pads it is garbage again.
+                let is_wanted = is_short || is_stopped && !superblocks.copies.is_empty();
+                if !is_wanted || !self.choose_victim(now) {
+                    self.pad_last_copies(now, is_stopped);
+                    break;
+                }
+                continue;
+            };
+            if job.next == superblocks.pages_each / superblocks.config.sense {
+                if job.reads > 0 {
+                    break;
+                }
+                superblocks.job = None;
+                let superblock = job.victim;
+                superblocks.draining.push(Draining { superblock, next: 0, erasing: 0, erased: 0 });
+                self.erase_drained(now, superblock);
+                continue;
+            }
+            let is_held = job.reads + superblocks.copying >= copies;
+            if is_held || !is_stopped && self.is_ahead_of_host(&job) {
+                break;
+            }
+            self.read_row(now);
+        }
+        self.start_luns();
+    }
+
+    /// Pages that are missing from those that are to be free.
+    pub(super) fn missing_pages(&self) -> u64 {
+        let Some(superblocks) = &self.superblocks else { return 0 };
+        let wanted = u64::from(self.config.gc.low * superblocks.pages_each);
+        wanted.saturating_sub(superblocks.usable(self.free_superblocks()))
+    }
+
+    /// Pages that may be read before they are due, and be late before the host waits.
+    fn slack(&self) -> u64 {
+        u64::from(self.config.superblock.sense * self.collection.copies())
+    }
+
+    /// True when collection has done enough for what the host has written.
+    fn is_ahead_of_host(&self, job: &Job) -> bool {
+        let Some(superblocks) = &self.superblocks else { return false };
+        superblocks.config.pace == CollectionPace::Proportional
+            && job.read > job.due / FRACTION + self.slack()
+    }
+
+    /// True when the host's data waits for collection, so that free superblocks do not run out.
+    pub(super) fn is_behind_host(&self) -> bool {
+        let Some(superblocks) = &self.superblocks else { return false };
+        superblocks.config.pace == CollectionPace::Proportional
+            && superblocks.job.is_some_and(|job| job.read + self.slack() < job.due / FRACTION)
+    }
+
+    /// True when the host's data has no superblock to go to.
+    fn is_host_stopped(&self) -> bool {
+        let Some(superblocks) = &self.superblocks else { return false };
+        let has_unit = superblocks.host.is_some_and(|frontier| frontier.next < superblocks.units_each);
+        !has_unit && self.free_superblocks() <= self.config.gc_reserve()
+    }
+
+    fn choose_victim(&mut self, now: Time) -> bool {
+        let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
+        let Some(victim) = self.ftl.choose_superblock(now, &mut superblocks.random) else {
+            return false;
+        };
+        let valid = self.ftl.superblock_valid(victim);
+        self.ftl.begin_emptying_superblock(victim);
+        superblocks.job = Some(Job { victim, next: 0, reads: 0, valid, due: 0, read: 0 });
+        self.counters.collections += 1;
+        true
+    }
+
+    /// Reads what the next sensing of the victim makes available, if any of it is valid.
+    fn read_row(&mut self, now: Time) {
+        let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
+        let job = superblocks.job.as_mut().expect("a superblock is being read");
+        let (die, row) = (job.next % superblocks.dies, job.next / superblocks.dies);
+        job.next += 1;
+        let plane = self.layout.plane_at(LunId::new(die), 0);
+        let block = self.layout.block_in_plane(job.victim, plane);
+        let first = self.layout.page_at(block, row * superblocks.config.sense);
+        let pages = valid_in(&self.ftl, first, superblocks.config.sense).count() as u32;
+        if pages == 0 {
+            return;
+        }
+        job.reads += 1;
+        job.read += u64::from(pages);
+        let (lun, place) = self.layout.lun_of_plane(plane);
+        let mut request = MemoryRequest::internal(now, Lane::GC_READ, Role::Row, lun, place);
+        (request.physical, request.page) = (first, pages);
+        self.issue(request);
+    }
+
+    /// A sensing of the victim that begins at `first` has been read.
+    pub(crate) fn row_read(&mut self, now: Time, first: PhysicalPage) {
+        let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
+        for source in valid_in(&self.ftl, first, superblocks.config.sense) {
+            let (logical, content) = (self.nand.logical(source), self.nand.read(source));
+            superblocks.copies.push(Copy { logical, source, content });
+            superblocks.progress[self.layout.superblock_of(self.layout.block_of(source))].copies += 1;
+        }
+        superblocks.job.as_mut().expect("a superblock is being read").reads -= 1;
+        self.program_copies_read(now);
+        self.collect_superblocks(now);
+    }
+
+    /// Programs the copies that fill units.
+    fn program_copies_read(&mut self, now: Time) {
+        loop {
+            let superblocks = self.superblocks();
+            let wanted = superblocks.config.program as usize;
+            if superblocks.copies.len() >= wanted {
+                self.drop_dead_copies();
+            }
+            if self.superblocks().copies.len() < wanted {
+                break;
+            }
+            let Some(first) = self.take_unit(Writer::Collection) else { break };
+            self.program_copies(now, first);
+        }
+    }
+
+    /// Forgets copies of pages that the host has replaced since they were read.
+    fn drop_dead_copies(&mut self) {
+        let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
+        let (ftl, layout, progress) = (&self.ftl, &self.layout, &mut superblocks.progress);
+        superblocks.copies.retain(|copy| {
+            let is_valid = ftl.is_valid(copy.source);
+            progress[layout.superblock_of(layout.block_of(copy.source))].copies -= u32::from(!is_valid);
+            is_valid
+        });
+    }
+
+    /// Where the host waits for a superblock whose last pages do not fill a unit, they are programmed alone.
+    fn pad_last_copies(&mut self, now: Time, is_stopped: bool) {
+        if !is_stopped || self.superblocks().copying > 0 {
+            return;
+        }
+        self.drop_dead_copies();
+        if self.superblocks().copies.is_empty() {
+            self.erase_all_drained(now);
+        } else if let Some(first) = self.take_unit(Writer::Collection) {
+            self.program_copies(now, first);
+        }
+    }
+
+    /// Erases what has been emptied.
+    pub(super) fn erase_all_drained(&mut self, now: Time) {
+        let mut at = 0;
+        while let Some(&Draining { superblock, .. }) = self.superblocks().draining.get(at) {
+            self.erase_drained(now, superblock);
+            at += 1;
+        }
+    }
+
+    /// Erases blocks of a superblock that has been read to its end, if nothing in it is valid any more: so
+    /// many at a time, and each when no read of it is under way.
+    fn erase_drained(&mut self, now: Time, superblock: SuperblockId) {
+        let copies = self.superblocks().progress[superblock].copies;
+        if self.ftl.superblock_valid(superblock) > 0 || copies > 0 {
+            return;
+        }
+        loop {
+            let superblocks = self.superblocks.as_mut().expect("the drive maps by superblock");
+            let (dies, most) = (superblocks.dies, superblocks.config.erases);
+            let draining = superblocks.draining.iter_mut().find(|draining| draining.superblock == superblock);
+            let Some(draining) = draining else { return };
+            if draining.next == dies || draining.erasing == most {
+                return;
+            }
+            let plane = self.layout.plane_at(LunId::new(draining.next), 0);
+            let block = self.layout.block_in_plane(superblock, plane);
+            if self.ftl.is_pinned(block) {
+                return;
+            }
+            draining.next += 1;
+            draining.erasing += 1;
+            let (lun, place) = self.layout.lun_of_plane(plane);
+            let mut request = MemoryRequest::internal(now, Lane::ERASE, Role::SuperblockErase, lun, place);
+            request.physical = self.layout.page_at(block, 0);
+            self.issue(request);
+        }
+    }
+
+    /// The last read of a block of a superblock that is being emptied has ended.
+    pub(crate) fn superblock_unpinned(&mut self, now: Time, block: BlockId) {
+        self.erase_drained(now, self.layout.superblock_of(block));
+        self.start_luns();
+    }
+
+    /// A block of a superblock has been erased. True when it was the last, so that the superblock is free.
+    pub(crate) fn superblock_block_erased(&mut self, now: Time, block: BlockId) -> bool {
+        self.counters.erases += 1;
+        self.effects.push_back(Effect::EraseCompleted);
+        self.nand.erase(block);
+        let superblock = self.layout.superblock_of(block);
+        let superblocks = self.superblocks();
+        let dies = superblocks.dies;
+        let mut list = superblocks.draining.iter_mut();
+        let draining = list.find(|draining| draining.superblock == superblock).expect("it is being erased");
+        draining.erasing -= 1;
+        draining.erased += 1;
+        if draining.erased < dies {
+            self.erase_drained(now, superblock);
+            return false;
+        }
+        superblocks.draining.retain(|draining| draining.superblock != superblock);
+        self.ftl.free_superblock(superblock);
+        self.program_copies_read(now);
+        true
+    }
+}
+
+/// The valid pages among `count` pages from `first` on.
+fn valid_in(ftl: &Ftl, first: PhysicalPage, count: u32) -> impl Iterator<Item = PhysicalPage> {
+    first.up_to(PhysicalPage::at(first.index() + count as usize)).filter(|&page| ftl.is_valid(page))
+}
