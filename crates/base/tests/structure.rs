@@ -24,7 +24,7 @@ const CEILINGS: &[(&str, [usize; 4])] = &[
     ("py", [0, 0, 1, 1]),
     ("rt", [2, 0, 414, 17]),
     ("sim", [5, 3, 1342, 63]),
-    ("ssd", [21, 2, 371, 28]),
+    ("ssd", [0, 0, 381, 28]),
 ];
 
 #[test]
@@ -274,6 +274,28 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
         syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
         _ => false,
     })
+}
+
+/// A drive is three machines and the loop between them. `Ssd` has at most so many fields, and its `impl` is in at
+/// most so many files; the machines do not name it.
+#[test]
+fn a_drive_is_three_machines_and_a_loop() {
+    const FIELDS: usize = 7;
+    const FILES: usize = 14;
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates have a folder");
+    let source = Source::read(&crates.join("ssd/src"));
+    let is_ssd = |item: &syn::ItemImpl| matches!(&*item.self_ty, syn::Type::Path(path) if path.path.segments.last().is_some_and(|s| s.ident == "Ssd"));
+    let implements = |file: &&File| {
+        file.syntax.items.iter().any(|item| matches!(item, syn::Item::Impl(item) if is_ssd(item)))
+    };
+    let files: Vec<&File> = source.files.iter().filter(implements).collect();
+    assert!(files.iter().all(|file| file.module[0] == "ssd"), "a method of Ssd outside of its folder");
+    assert!(files.len() <= FILES, "{} files with methods of Ssd", files.len());
+    let fields = source.files.iter().flat_map(|file| &file.syntax.items).find_map(|item| match item {
+        syn::Item::Struct(item) if item.ident == "Ssd" => Some(item.fields.len()),
+        _ => None,
+    });
+    assert!(fields.is_some_and(|fields| fields <= FIELDS), "{fields:?} fields");
 }
 
 /// No two kinds of block on an array member share a magic number: a misdirected write may replace one by

@@ -19,8 +19,8 @@ use tailcut_host::wire::memcached::{Receiver, Step};
 use tailcut_sim::Scenario;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_ssd::Preset;
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::commit::harness::{Harness, Load};
+use tailcut_ssd::commit::harness::{Harness, Load};
+use tailcut_ssd::config::CommitPolicy;
 
 const SHORT: u64 = 50_000;
 const LONG: u64 = 150_000;

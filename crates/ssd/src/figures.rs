@@ -1,101 +1,11 @@
 //! The counters of a drive: kept by the drive, read by reports.
 
-use crate::controller::cache::CacheCounts;
-use crate::flash::lun::{HOLDERS, Holder};
+use crate::backend::holder::{HOLDERS, Holder};
+
+use crate::counters::Counters;
+use crate::frontend::cache::CacheCounts;
 use crate::request::Kind;
-use tailcut_base::{Command, Nanos, Op, Time};
-
-/// What has happened in a drive, as far as nothing else counts it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Read commands completed.
-    pub host_reads: u64,
-    /// Read commands that failed rather than wait.
-    pub contended_reads: u64,
-    /// Write commands completed.
-    pub host_writes: u64,
-    /// Pages that completed write commands touched.
-    pub host_pages_written: u64,
-    /// Pages programmed with data of the host.
-    pub programmed_user: u64,
-    /// Pages programmed by garbage collection and wear levelling.
-    pub programmed_gc: u64,
-    /// Block erases.
-    pub erases: u64,
-    /// Blocks that were emptied, for any purpose.
-    pub collections: u64,
-    /// Emptied blocks that could not wait for a window of collection, or for the next.
-    pub forced_collections: u64,
-    /// Blocks that wear levelling emptied.
-    pub levelled: u64,
-    /// Waiting reads that followed a page to its new place.
-    pub readdressed: u64,
-    /// Page programs that failed.
-    pub program_failures: u64,
-    /// Block erases that failed.
-    pub erase_failures: u64,
-    /// Blocks that went bad in use.
-    pub bad_blocks: u64,
-    /// Times that programs were suspended.
-    pub program_suspends: u64,
-    /// Times that erases were suspended.
-    pub erase_suspends: u64,
-    /// Page programs that were reset.
-    pub program_resets: u64,
-    /// Block erases that were reset: each has worn its block like a whole one.
-    pub erase_resets: u64,
-    /// Pages that resets left unusable until their block is erased, beside those programmed before.
-    pub pages_spoiled: u64,
-    /// Pages programmed before in spoiled word lines, which had to be programmed again.
-    pub pages_restored: u64,
-    /// Queued programs that moved from a busy chip to an idle one.
-    pub levelled_queues: u64,
-    /// Reads of garbage collection that a read of the host for the same page has spared.
-    pub merged_reads: u64,
-}
-
-impl Counters {
-    fn since(&self, earlier: &Counters) -> Counters {
-        Counters {
-            host_reads: self.host_reads - earlier.host_reads,
-            contended_reads: self.contended_reads - earlier.contended_reads,
-            host_writes: self.host_writes - earlier.host_writes,
-            host_pages_written: self.host_pages_written - earlier.host_pages_written,
-            programmed_user: self.programmed_user - earlier.programmed_user,
-            programmed_gc: self.programmed_gc - earlier.programmed_gc,
-            erases: self.erases - earlier.erases,
-            collections: self.collections - earlier.collections,
-            forced_collections: self.forced_collections - earlier.forced_collections,
-            levelled: self.levelled - earlier.levelled,
-            readdressed: self.readdressed - earlier.readdressed,
-            program_failures: self.program_failures - earlier.program_failures,
-            erase_failures: self.erase_failures - earlier.erase_failures,
-            bad_blocks: self.bad_blocks - earlier.bad_blocks,
-            program_suspends: self.program_suspends - earlier.program_suspends,
-            erase_suspends: self.erase_suspends - earlier.erase_suspends,
-            program_resets: self.program_resets - earlier.program_resets,
-            erase_resets: self.erase_resets - earlier.erase_resets,
-            pages_spoiled: self.pages_spoiled - earlier.pages_spoiled,
-            pages_restored: self.pages_restored - earlier.pages_restored,
-            levelled_queues: self.levelled_queues - earlier.levelled_queues,
-            merged_reads: self.merged_reads - earlier.merged_reads,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn count(&mut self, command: &Command, page_sectors: u32) {
-        match command.op {
-            Op::Read => self.host_reads += 1,
-            Op::Write => {
-                self.host_writes += 1;
-                let pages = (command.sector + u64::from(command.sectors)).div_ceil(u64::from(page_sectors))
-                    - command.sector / u64::from(page_sectors);
-                self.host_pages_written += pages;
-            }
-            Op::Trim | Op::Flush => {}
-        }
-    }
-}
+use tailcut_base::{Nanos, Time};
 
 /// Shares of the time of all LUNs, adding up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]

@@ -6,32 +6,31 @@
 //! ([`collection`]) lives beside that way and uses the same chips.
 
 mod backend;
-pub mod behaviour;
 pub mod config;
-pub mod controller;
+mod counters;
 mod figures;
 pub mod flash;
 mod frontend;
-mod layers;
 mod mapping;
 mod memory;
 pub mod mutation;
 pub mod precondition;
-pub mod preemption;
 pub mod presets;
 pub mod probe;
 pub mod request;
 pub mod sets;
 mod ssd;
-pub use mapping::superblock;
+pub mod timers;
 
-pub use behaviour::{Accuracy, Prediction, Service, WaitPrediction};
-pub use config::SsdConfig;
-pub use controller::cache::{CacheConfig, CacheCounts};
-pub use figures::{Breakdown, Counters, Figures};
+pub use backend::{bus, commit, holder, lun};
+pub use config::{CacheConfig, CollectionPace, Preset, SetsBy, SetsConfig, SsdConfig, SuperblockConfig};
+pub use counters::Counters;
+pub use figures::{Breakdown, Figures};
+pub use frontend::behaviour::{self, Accuracy, Prediction, Service, WaitPrediction};
+pub use frontend::cache::CacheCounts;
+pub use frontend::{link, pacing, submission, tags};
+pub use mapping::ftl;
 pub use precondition::Precondition;
-pub use presets::Preset;
 pub use probe::{ChipRecord, Handover, Probe};
-pub use sets::{SetId, Sets, SetsBy, SetsConfig};
+pub use sets::{SetId, Sets};
 pub use ssd::Ssd;
-pub use superblock::{CollectionPace, SuperblockConfig};

@@ -1,8 +1,8 @@
 //! The memory that a simulated drive takes.
 
-use crate::config::SsdConfig;
-use crate::controller::ftl::{self, MappingLevel};
+use crate::config::{MappingLevel, SsdConfig};
 use crate::flash::nand;
+use crate::mapping::ftl;
 use crate::precondition::{Precondition, PreparedState};
 
 impl SsdConfig {
@@ -27,7 +27,7 @@ impl SsdConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Preset;
+    use crate::config::Preset;
 
     #[test]
     fn a_prepared_drive_takes_memory_for_its_pages_and_an_empty_one_for_its_blocks() {

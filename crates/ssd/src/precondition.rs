@@ -5,10 +5,10 @@ mod logical_blocks;
 mod placement;
 mod superblocks;
 
-use crate::controller::ftl::Location;
-use crate::controller::ftl::allocation::Allocation;
+use crate::config::Allocation;
 use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
 use crate::mapping::Mapping;
+use crate::mapping::ftl::Location;
 use crate::sets::SetId;
 use law::{Law, Layout};
 use placement::logical_pages_by_plane;

@@ -1,8 +1,8 @@
 //! Watching a drive at work: each finished transaction, with its phases and members, and each chip that
 //! was taken from one.
 
+use crate::config::Handling;
 use crate::flash::{ChannelId, LogicalPage, LunId, PhysicalPage};
-use crate::preemption::Handling;
 use crate::request::Kind;
 use std::ops::Range;
 use tailcut_base::{CommandId, Nanos, Time};

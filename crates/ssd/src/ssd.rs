@@ -5,6 +5,7 @@ mod control;
 mod effects;
 mod execution;
 mod figures;
+mod layers;
 mod out_of_space;
 mod programs;
 mod quiet;
@@ -13,19 +14,19 @@ mod superblocks;
 mod trims;
 mod writes;
 
-use crate::backend::{Backend, DriveTimers, Timer};
-use crate::config::SsdConfig;
-use crate::controller::ftl::Location;
-use crate::controller::link::{Arrival, Direction};
-use crate::controller::tags::SECTORS_MAX;
+use crate::backend::Backend;
+use crate::config::{SECTORS_MAX, SsdConfig};
 use crate::flash::{Geometry, Layout, LogicalPage, PhysicalPage, PlaneId};
 use crate::frontend::Frontend;
-use crate::layers::Layers;
+use crate::frontend::link::Arrival;
 use crate::mapping::Mapping;
+use crate::mapping::ftl::Location;
 use crate::precondition::Precondition;
 use crate::probe::Probe;
 use crate::request::{EntryId, Tag};
 use crate::sets::SetId;
+use crate::ssd::layers::Layers;
+use crate::timers::{Direction, DriveTimers, Timer};
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -157,7 +158,7 @@ impl<P: Probe> Ssd<P> {
         self.mapping.steering.check();
         self.frontend.buffer.check();
         self.frontend.cache.check();
-        self.backend.check();
+        self.backend.check_between_events();
     }
 
     /// What keeps a drive busy that has no event left: for the message of a run that is stuck.
@@ -259,7 +260,7 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Serves what has arrived over the link.
+    /// Serves arrivals over the link.
     #[inline]
     fn serve_link(&mut self, now: Time, direction: Direction) {
         while let Some(arrival) = self.frontend.link.arrived(direction, now) {

@@ -13,8 +13,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 use tailcut_base::config::Choice;
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::commit::harness::{Harness, Load};
+use tailcut_ssd::commit::harness::{Harness, Load};
+use tailcut_ssd::config::CommitPolicy;
 
 const CHIPS: [u32; 3] = [64, 512, 4096];
 const DEPTHS: [u32; 3] = [32, 1024, 65_536];

@@ -1,9 +1,9 @@
 //! Where pages lie when the logical address alone decides.
 
-use tailcut_ssd::Preset;
-use tailcut_ssd::Sets;
-use tailcut_ssd::controller::ftl::allocation::{Allocation, Allocator, Order};
+use tailcut_ssd::config::{Allocation, Order};
 use tailcut_ssd::flash::{Geometry, Layout, LunId};
+use tailcut_ssd::ftl::allocation::Allocator;
+use tailcut_ssd::{Preset, Sets};
 
 /// The static layout of a drive that is written once from its first page on: page *n* lies in the
 /// plane whose turn it is under [`Allocation::Static`], at offset ⌊*n* ÷ planes⌋ mod pages per

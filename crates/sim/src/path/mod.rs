@@ -370,7 +370,7 @@ impl<P: Probe> SimulatedHost<P> {
         let sector = command.sector % self.drive_sectors;
         let fits = drive < self.drives.len() as u64
             && sector + u64::from(command.sectors) <= self.drive_sectors
-            && u64::from(command.sectors) <= u64::from(tailcut_ssd::controller::tags::SECTORS_MAX);
+            && u64::from(command.sectors) <= u64::from(tailcut_ssd::config::SECTORS_MAX);
         (fits && command.sectors > 0).then_some((drive as usize, Command { sector, ..*command }))
     }
 }

@@ -4,8 +4,8 @@ use super::lifetime::Lifetime;
 use super::{Demand, Resource, limits};
 use serde::{Deserialize, Serialize};
 use tailcut_base::{Device, SECTOR_BYTES};
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::flash::lun::Holder;
+use tailcut_ssd::config::CommitPolicy;
+use tailcut_ssd::holder::Holder;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{Breakdown, CacheCounts, Figures, Probe, Ssd};
 

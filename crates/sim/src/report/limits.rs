@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use tailcut_base::{Nanos, Op};
 use tailcut_ssd::Figures;
 use tailcut_ssd::config::SsdConfig;
-use tailcut_ssd::controller::link::COMPLETION_BYTES;
 use tailcut_ssd::flash::timing::Phases;
+use tailcut_ssd::link::COMPLETION_BYTES;
 use tailcut_ssd::request::Kind;
 
 /// A resource that the requests of a run need.
@@ -255,7 +255,7 @@ mod tests {
     use tailcut_base::Time;
     use tailcut_ssd::Preset;
     use tailcut_ssd::flash::geometry::ReadyBusy;
-    use tailcut_ssd::flash::lun::Holder;
+    use tailcut_ssd::holder::Holder;
 
     fn resource<'r>(resources: &'r [Resource], name: &str) -> &'r Resource {
         resources.iter().find(|resource| resource.name == name).expect("it was used")

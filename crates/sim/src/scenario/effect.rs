@@ -15,8 +15,7 @@ use tailcut_base::Nanos;
 
 use tailcut_base::steady::ROUNDS;
 use tailcut_host::array::ReadPolicy;
-use tailcut_ssd::config::Classes;
-use tailcut_ssd::preemption::Handling;
+use tailcut_ssd::config::{Classes, Handling};
 
 /// Keys without effect.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,7 @@ use crate::world::{Checker, RequestObserver, World};
 use tailcut_base::timers::Timers;
 use tailcut_base::{Device, Nanos, Time};
 use tailcut_host::{BLOCK_SECTORS, Disk, array};
-use tailcut_ssd::controller::submission::QueueArbitration;
-use tailcut_ssd::controller::tags::Protocol;
+use tailcut_ssd::config::{Protocol, QueueArbitration};
 use tailcut_ssd::precondition::{PreparedState, prepared_content};
 use tailcut_ssd::{Probe, Ssd};
 

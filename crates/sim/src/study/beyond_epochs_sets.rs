@@ -13,9 +13,7 @@ use crate::Scenario;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{ArrayConfig, LayoutKind, Members};
-use tailcut_ssd::config::ChipPolicy;
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::tags::Protocol;
+use tailcut_ssd::config::{ChipPolicy, CommitPolicy, Protocol};
 use tailcut_ssd::{Preset, SetsBy, SetsConfig, SsdConfig};
 
 /// Readers of 4 KiB.

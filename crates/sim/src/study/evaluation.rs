@@ -21,8 +21,8 @@ use crate::world::Limits;
 use std::path::{Path, PathBuf};
 use tailcut_base::Cause;
 use tailcut_base::config::Choice;
-use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
-use tailcut_ssd::controller::tags::Protocol;
+use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
+use tailcut_ssd::config::Protocol;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Figures, Precondition, SsdConfig};
 

@@ -9,7 +9,7 @@ use crate::workload::config::PaceKind;
 use crate::world::Limits;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::exact_bytes;
-use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::config::CommitPolicy;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
 

@@ -9,9 +9,8 @@ use crate::workload::config::PaceKind;
 use crate::workload::lsm::LsmConfig;
 use crate::world::Limits;
 use tailcut_base::{Class, Nanos, Op};
-use tailcut_ssd::config::Classes;
+use tailcut_ssd::config::{Classes, Handling};
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Precondition, Preset, SsdConfig};
 
 /// A combination of table 1.

@@ -3,8 +3,7 @@
 use super::pareset::{Cached, RESET, SOS, SUSPEND, mean, percentile, reads, rocksdb, rows_of, wear};
 use super::{Measured, Options, Row, Run, Study, find};
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::config::Classes;
-use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::config::{Classes, CommitPolicy};
 
 /// SOS, suspending, resetting, and PAReset.
 pub struct Classed;

@@ -3,7 +3,7 @@
 use super::many_chip::{drive, most_chips, random_reads, transfer_sizes};
 use super::{Measured, Options, Row, Run, Study, find};
 use tailcut_base::quantity::exact_bytes;
-use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::config::CommitPolicy;
 
 /// Random reads under VAS on drives of 2 to 32,768 dies.
 pub struct StagnatingReads;

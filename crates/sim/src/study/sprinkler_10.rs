@@ -7,7 +7,7 @@ use super::evaluation::{
 use super::many_chip::{CHIPS, Scheduler, schedulers};
 use super::{Measured, Options, Row, Run, Study};
 use crate::workload::datacenter::Workload;
-use tailcut_ssd::controller::commit::CommitPolicy::{self, Faro, Pas, Rios, Sprinkler, Vas};
+use tailcut_ssd::config::CommitPolicy::{self, Faro, Pas, Rios, Sprinkler, Vas};
 
 /// The five schedulers under the workloads of table 1.
 pub struct Performance;

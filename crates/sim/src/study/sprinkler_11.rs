@@ -6,7 +6,7 @@ use super::evaluation::{
 };
 use super::many_chip::schedulers;
 use super::{Measured, Options, Row, Run, Study};
-use tailcut_ssd::controller::commit::CommitPolicy::{self, Sprinkler, Vas};
+use tailcut_ssd::config::CommitPolicy::{self, Sprinkler, Vas};
 
 /// Idle chips, and idle dies and planes in busy chips.
 pub struct Idleness;

@@ -4,7 +4,7 @@ use super::evaluation::{Pace, QUEUES, figures, loads, mean, queue_decides, satur
 use super::many_chip::schedulers;
 use super::{Measured, Options, Row, Run, Study};
 use tailcut_ssd::Breakdown;
-use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
+use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 
 /// Bus active, bus contention, cell active and idle.
 pub struct TimeBreakdown;

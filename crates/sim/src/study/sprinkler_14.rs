@@ -5,7 +5,7 @@ use super::evaluation::{
 };
 use super::many_chip::schedulers;
 use super::{Measured, Options, Row, Run, Study};
-use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
+use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 
 /// NON-PAL, PAL1, PAL2 and PAL3.
 pub struct Parallelism;

@@ -3,8 +3,7 @@
 use super::many_chip::{CHIPS, drive, most_chips, random_reads, schedulers, transfer_sizes};
 use super::{Measured, Options, Row, Run, Study, find};
 use tailcut_base::quantity::exact_bytes;
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::ftl::allocation::Order;
+use tailcut_ssd::config::{CommitPolicy, Order};
 
 /// Chip utilisation for 4 KiB to 4 MiB on 64, 256 and 1024 chips.
 pub struct ChipUtilisation;

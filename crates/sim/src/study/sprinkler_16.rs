@@ -3,7 +3,7 @@
 use super::evaluation::{Load, Pace, loads, mean, queue_decides, saved, table_1};
 use super::many_chip::{CHIPS, Scheduler, schedulers};
 use super::{Measured, Options, Row, Run, Study};
-use tailcut_ssd::controller::commit::CommitPolicy::{self, Sprinkler, Vas};
+use tailcut_ssd::config::CommitPolicy::{self, Sprinkler, Vas};
 
 /// Transactions for the same requests, against VAS.
 pub struct Transactions;

@@ -9,7 +9,7 @@ use crate::workload::config::PaceKind;
 use crate::world::Limits;
 use tailcut_base::quantity::exact_bytes;
 use tailcut_ssd::Precondition;
-use tailcut_ssd::controller::commit::CommitPolicy::{self, Pas, Sprinkler, Vas};
+use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 use tailcut_ssd::precondition::PreparedState;
 
 /// Pristine drives, and drives that are 95 % full and fragmented.

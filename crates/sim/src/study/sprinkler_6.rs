@@ -3,7 +3,7 @@
 use super::evaluation::{Load, Pace, loads, mean, table_1};
 use super::many_chip::CHIPS;
 use super::{Measured, Options, Row, Run, Study};
-use tailcut_ssd::controller::commit::CommitPolicy::{Pas, Sprinkler, Vas};
+use tailcut_ssd::config::CommitPolicy::{Pas, Sprinkler, Vas};
 
 /// The potential of scheduling: VAS, PAS, and neither obstacle.
 pub struct Potential;

@@ -5,7 +5,7 @@ use super::{Measured, Options, Row, Run, Study, find};
 use crate::world::Limits;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::LayoutKind;
-use tailcut_ssd::controller::tags::Protocol;
+use tailcut_ssd::config::Protocol;
 
 /// Latencies under RAID0 and SWAN0 on six drives.
 pub struct Inside;

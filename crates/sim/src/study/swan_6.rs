@@ -4,8 +4,7 @@ use super::swan::{Shape, mean, rounds, run};
 use super::{Measured, Options, Row, Run, Study, find};
 use tailcut_host::array::LayoutKind;
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::allocation::Order;
+use tailcut_ssd::config::{MappingLevel, Order};
 
 /// Simpler drives under each layout.
 pub struct SimplerDrives;

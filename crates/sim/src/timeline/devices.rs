@@ -11,7 +11,7 @@ use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;
 use tailcut_host::array::token_scheduling::StageTimes;
 use tailcut_ssd::Figures;
-use tailcut_ssd::flash::lun::HOLDERS;
+use tailcut_ssd::holder::HOLDERS;
 
 /// Rows of the map of chips at most, but for one of each drive.
 pub const ROWS_MOST: usize = 64;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::token_scheduling::StageTimes;
-use tailcut_ssd::flash::lun::{HOLDERS, Holder};
+use tailcut_ssd::holder::{HOLDERS, Holder};
 
 /// A timeline as plain data. Every list has a value for each slot, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use tailcut_base::Nanos;
 use tailcut_sim::Scenario;
 use tailcut_sim::workload::address_config::Distribution;
 use tailcut_sim::world::World;
-use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::config::MappingLevel;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Preset, Ssd};
 

@@ -12,12 +12,11 @@ use tailcut_sim::storage::Storage;
 use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::config::{ArrivalKind, PaceKind};
 use tailcut_sim::world::{Limits, World};
-use tailcut_ssd::config::ChipPolicy;
+use tailcut_ssd::Preset;
+use tailcut_ssd::config::{ChipPolicy, Handling, SsdConfig};
 use tailcut_ssd::flash::geometry::{Geometry, ReadyBusy};
 use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::precondition::{Precondition, PreparedState};
-use tailcut_ssd::preemption::Handling;
-use tailcut_ssd::{Preset, config::SsdConfig};
 
 fn report_of<S: Storage>(scenario: &Scenario, mut world: World<S, ()>) -> Report {
     let watch = &mut |_: &_| ControlFlow::Continue(());

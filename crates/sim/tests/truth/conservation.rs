@@ -7,7 +7,7 @@ use tailcut_base::{Device, Nanos, Op};
 use tailcut_sim::workload::size::Sizes;
 use tailcut_sim::workload::{ArrivalPlan, Pattern, Recipe};
 use tailcut_sim::world::World;
-use tailcut_ssd::controller::submission::QueueArbitration;
+use tailcut_ssd::config::QueueArbitration;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Ssd, SsdConfig};
 

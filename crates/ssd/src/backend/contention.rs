@@ -12,9 +12,9 @@
 //! if there is none, where one will be first.
 
 use super::{Backend, UpperLayers};
+use crate::backend::lun::Phase;
 use crate::config::{ChipPolicy, FailFast};
 use crate::flash::LunId;
-use crate::flash::lun::Phase;
 use crate::request::{Kind, Lane};
 use tailcut_base::{Nanos, Time};
 

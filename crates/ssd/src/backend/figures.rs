@@ -1,9 +1,10 @@
 //! What LUNs have done, in figures.
 
 use super::Backend;
-use crate::flash::lun::{Phase, Transaction};
+use crate::backend::lun::Phase;
+use crate::backend::transaction::Transaction;
+use crate::config::Handling;
 use crate::flash::{ChannelId, LunId};
-use crate::preemption::Handling;
 use tailcut_base::{Nanos, Time};
 
 /// What the LUNs did while there was a command in the drive. Buffered writes and collection keep

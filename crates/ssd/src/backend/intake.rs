@@ -1,8 +1,8 @@
 //! Memory requests: they come in, are committed to their LUNs, and leave.
 
 use super::Backend;
-use crate::controller::commit::Chips;
-use crate::flash::lun::Account;
+use crate::backend::commit::Chips;
+use crate::backend::holder::Account;
 use crate::flash::{LunId, PhysicalPage};
 use crate::request::{Lane, MemoryRequest, RequestId, Role, Tag};
 use tailcut_base::Time;

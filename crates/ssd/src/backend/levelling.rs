@@ -2,11 +2,10 @@
 //! a busy chip move to an idle one of their set.
 
 use super::{Backend, UpperLayers};
-use crate::controller::commit::visits::Visits;
-use crate::flash::lun::Phase;
+use crate::backend::commit::visits::Visits;
+use crate::backend::lun::Phase;
 use crate::flash::{Geometry, LunId};
-use crate::request::Tag;
-use crate::request::{Lane, RequestId};
+use crate::request::{Lane, RequestId, Tag};
 use crate::sets::{SetId, Sets};
 use tailcut_base::Time;
 use tailcut_base::ids::IdVec;

@@ -12,37 +12,42 @@
 //! - [`levelling`]: programs that move to idle LUNs;
 //! - [`contention`]: what a read that may fail fast would wait for.
 
+pub mod bus;
 mod choice;
+pub mod commit;
 mod contention;
 mod figures;
+pub mod holder;
 mod intake;
 mod jitter;
 mod levelling;
+pub mod lun;
 mod preemption;
-mod timers;
+pub mod requests;
+pub mod transaction;
 mod transactions;
 mod transfers;
 mod upper_layers;
 mod woken;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use choice::{Rest, bits};
 pub(crate) use intake::Committed;
-pub(crate) use timers::{DriveTimers, Timer};
 pub(crate) use transfers::{CellsDone, Step};
 pub(crate) use upper_layers::{Allocate, UpperLayers};
 
-use crate::config::{ScheduleConfig, SsdConfig};
-use crate::controller::commit::Scheduler;
-use crate::controller::ftl::MappingLevel;
-use crate::controller::ftl::allocation::Allocation;
-use crate::controller::pacing::PacingMode;
-use crate::flash::bus::Buses;
-use crate::flash::lun::{Lun, Luns};
+use crate::backend::bus::Buses;
+use crate::backend::commit::Scheduler;
+use crate::backend::lun::{Lun, Luns};
+use crate::backend::requests::Requests;
+use crate::config::{Allocation, MappingLevel, PacingMode, PreemptConfig, ScheduleConfig, SsdConfig};
 use crate::flash::timing::{Phases, Timing};
 use crate::flash::{Layout, LunId};
-use crate::preemption::PreemptConfig;
-use crate::request::{RequestId, Requests};
+use crate::request::RequestId;
 use crate::sets::Sets;
+use crate::timers::{DriveTimers, Timer};
 use figures::Occupancy;
 use jitter::Jitter;
 use levelling::Levelling;
@@ -168,7 +173,7 @@ impl Backend {
     }
 
     /// Asserts what holds between two events; walks what is in flight.
-    pub(crate) fn check(&self) {
+    pub(crate) fn check_between_events(&self) {
         let on_chips = self.luns.check(&self.requests);
         assert!(on_chips <= self.requests.in_flight(), "requests of LUNs are in flight");
         assert!(self.void.is_empty() && !self.defers_starts, "no transaction is being composed");

@@ -1,14 +1,15 @@
 //! Preempting a LUN: a read that meets a running program or erase has it suspended or reset; see
-//! [`crate::preemption`].
+//! [`crate::config::preempt`].
 
-use super::{Backend, Timer, UpperLayers, bits};
-use crate::config::Classes;
-use crate::flash::lun::{Holder, Phase, Transaction};
+use super::{Backend, UpperLayers, bits};
+use crate::backend::holder::Holder;
+use crate::backend::lun::Phase;
+use crate::backend::transaction::Transaction;
+use crate::config::{Classes, Handling, PreemptConfig};
 use crate::flash::{LunId, PhysicalPage};
-use crate::preemption::{Handling, PreemptConfig};
 use crate::request::{Kind, Lane, RequestId, Tag};
-use tailcut_base::ids::Id;
-use tailcut_base::ids::IdVec;
+use crate::timers::Timer;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 

@@ -2,11 +2,13 @@
 //! goes out.
 
 use super::choice::Next;
-use super::{Allocate, Backend, Timer, UpperLayers};
-use crate::flash::bus::{BusRelease, BusUse};
-use crate::flash::lun::{Holder, Phase};
+use super::{Allocate, Backend, UpperLayers};
+use crate::backend::bus::{BusRelease, BusUse};
+use crate::backend::holder::Holder;
+use crate::backend::lun::Phase;
 use crate::flash::{ChannelId, LunId};
 use crate::request::{Kind, Lane};
+use crate::timers::Timer;
 use tailcut_base::{Nanos, Time};
 
 /// The outcome of a step of a LUN.

@@ -1,6 +1,5 @@
 //! What goes first.
 
-use crate::controller::commit::{CommitPolicy, CommitRules};
 use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
@@ -150,4 +149,38 @@ impl ScheduleConfig {
             die_interleaving: self.die_interleaving,
         }
     }
+}
+
+tailcut_base::choice! {
+    /// Which commit scheduler.
+    pub enum CommitPolicy {
+        /// Virtual address scheduler: strictly in order; a busy chip holds up everything.
+        Vas = "vas",
+        /// Physical address scheduler: I/O requests in order of arrival, past busy chips; a later
+        /// one goes ahead when all of its chips are free.
+        Pas = "pas",
+        /// FARO alone (SPK1): I/O requests in order of arrival, over-committed to their chips.
+        Faro = "faro",
+        /// RIOS alone (SPK2): each chip gets the oldest request that waits for it.
+        Rios = "rios",
+        /// RIOS and FARO (SPK3): each chip gets the set of requests with the most overlap.
+        Sprinkler = "sprinkler",
+        /// Software-based out-of-order scheduling: every request goes to its chip's queue at once.
+        Sos = "sos",
+    }
+}
+
+/// How a scheduler is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitRules {
+    /// Which scheduler.
+    pub policy: CommitPolicy,
+    /// Whether reads go before writes whatever the overlap.
+    pub chip: ChipPolicy,
+    /// Transactions of a chip by which its oldest waiting request may be passed over.
+    pub passes: u32,
+    /// Transactions may span planes of a die.
+    pub plane_sharing: bool,
+    /// Transactions may span dies of a chip.
+    pub die_interleaving: bool,
 }

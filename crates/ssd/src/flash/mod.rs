@@ -1,8 +1,6 @@
 //! Flash: geometry, times, the NAND array and its rules, chips and buses.
 
-pub mod bus;
 pub mod geometry;
-pub mod lun;
 pub mod nand;
 pub mod timing;
 

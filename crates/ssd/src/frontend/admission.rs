@@ -1,13 +1,14 @@
 //! Writes that find room in the buffer, or wait for it.
 
 use super::Frontend;
-use crate::controller::buffer::EntryState;
-use crate::controller::ftl::{Ftl, Location};
-use crate::controller::link::{Arrival, Direction};
 use crate::flash::{LogicalPage, PhysicalPage};
+use crate::frontend::buffer::EntryState;
+use crate::frontend::link::Arrival;
+use crate::mapping::ftl::{Ftl, Location};
 use crate::mutation::{Invariant, holds};
 use crate::request::{EntryId, RequestId, Tag, WaiterId};
 use crate::sets::SetId;
+use crate::timers::Direction;
 use tailcut_base::device::content::Change;
 use tailcut_base::{Cause, Status, Time};
 
@@ -94,8 +95,8 @@ impl Frontend {
         }
     }
 
-    /// An entry that was trimmed before it was programmed is about to leave the buffer: whoever waits for its
-    /// program waits no more. True when reads wait for it, too.
+    /// An entry that was trimmed before it was programmed is about to leave the buffer: completes the writes and
+    /// flushes that wait for its program. True when reads wait for it, too.
     pub(crate) fn give_up_program(&mut self, now: Time, entry: EntryId) -> bool {
         let e = &mut self.buffer[entry];
         let waiters = std::mem::replace(&mut e.waiters, WaiterId::NONE);

@@ -2,10 +2,11 @@
 
 use super::Frontend;
 use super::waiters::Waiter;
-use crate::controller::buffer::EntryState;
-use crate::controller::link::{Arrival, Direction};
+use crate::frontend::buffer::EntryState;
+use crate::frontend::link::Arrival;
 use crate::request::{EntryId, SlotId, Tag, WaiterId};
 use crate::sets::SetId;
+use crate::timers::Direction;
 use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Op, Status, Time};
 

@@ -3,23 +3,31 @@
 //! - [`commands`]: how commands end;
 //! - [`admission`]: writes that find room in the buffer, or wait for it;
 //! - [`non_queued`]: commands that the protocol does not queue;
-//! - [`inference`]: which reads somebody waits for.
+//! - [`inference`]: which reads are urgent.
 
 mod admission;
+pub mod behaviour;
+pub mod buffer;
+pub mod cache;
 mod commands;
 mod inference;
+pub mod link;
 mod non_queued;
+pub mod pacing;
+pub mod streams;
+pub mod submission;
+pub mod tags;
 mod waiters;
 
-use crate::behaviour::Tracker;
 use crate::config::SsdConfig;
-use crate::controller::buffer::Buffer;
-use crate::controller::cache::ReadCache;
-use crate::controller::link::Link;
-use crate::controller::pacing::Pacing;
-use crate::controller::streams::Streams;
-use crate::controller::submission::SubmissionQueues;
-use crate::controller::tags::Tags;
+use crate::frontend::behaviour::Tracker;
+use crate::frontend::buffer::Buffer;
+use crate::frontend::cache::ReadCache;
+use crate::frontend::link::Link;
+use crate::frontend::pacing::Pacing;
+use crate::frontend::streams::Streams;
+use crate::frontend::submission::SubmissionQueues;
+use crate::frontend::tags::Tags;
 use crate::request::Tag;
 use crate::sets::Sets;
 use inference::Inference;

@@ -5,7 +5,7 @@
 //! Linux does so for trims even with drives that claim to queue them, as several claim it wrongly (libata's
 //! `ATA_HORKAGE_NO_NCQ_TRIM`, which names the drives of SWAN's evaluation).
 
-use crate::controller::tags::Protocol;
+use crate::config::Protocol;
 use crate::request::Tag;
 use std::collections::VecDeque;
 use tailcut_base::Op;

@@ -10,8 +10,8 @@
 //! the drive that it stands for needs one entry per block.
 
 use crate::config::SsdConfig;
-use crate::controller::ftl::{Ftl, Location};
 use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
+use crate::mapping::ftl::{Ftl, Location};
 use crate::mapping::stripe_placement::StripePlacement;
 use crate::mapping::{Effect, Mapping};
 use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role};
@@ -267,7 +267,7 @@ impl Mapping {
     /// the page holds, or with padding.
     fn copy_page(&mut self, now: Time, plane: PlaneId, logical_block: u32, write: BlockId, offset: u32) {
         let logical = self.ftl.stripes().page_at(logical_block, offset);
-        let source = self.version_on_flash(logical_block, offset);
+        let source = self.version_on_flash(logical);
         let lane = if source == PhysicalPage::NONE { Lane::GC_WRITE } else { Lane::GC_READ };
         let (lun, place) = self.layout.lun_of_plane(plane);
         let mut request = MemoryRequest::internal(now, lane, Role::BlockCopy(plane), lun, place);
@@ -280,13 +280,14 @@ impl Mapping {
         self.issue(request);
     }
 
-    /// The page of flash with the newest version on flash of a page of a logical block, or
-    /// [`PhysicalPage::NONE`].
-    fn version_on_flash(&mut self, logical_block: u32, offset: u32) -> PhysicalPage {
-        let LogicalBlock { write, old } =
-            &self.block_mapped.as_ref().expect("the drive maps by block").blocks[logical_block as usize];
-        let pages = write.iter().chain(old).map(|&block| self.layout.page_at(block, offset));
-        pages.into_iter().find(|&page| self.ftl.is_valid(page)).unwrap_or(PhysicalPage::NONE)
+    /// The page of flash with the newest version on flash of a logical page, or [`PhysicalPage::NONE`].
+    fn version_on_flash(&self, logical: LogicalPage) -> PhysicalPage {
+        let stripes = self.ftl.stripes();
+        let (logical_block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
+        let mapped = self.block_mapped.as_ref().expect("the drive maps by block");
+        let LogicalBlock { write, old } = &mapped.blocks[logical_block as usize];
+        let mut pages = write.iter().chain(old).map(|&block| self.layout.page_at(block, offset));
+        pages.find(|&page| self.ftl.is_valid(page)).unwrap_or(PhysicalPage::NONE)
     }
 
     /// A page that is being copied has been read; it is programmed at its offset. Its target

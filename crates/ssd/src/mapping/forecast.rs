@@ -10,11 +10,11 @@
 //! nothing can be foreseen: what a program or erase meets then depends on its length alone.
 
 use super::{Effect, Mapping};
-use crate::backend::Timer;
 use crate::config::Classes;
 use crate::flash::{Geometry, LogicalPage, LunId, PlaneId};
 use crate::request::REGULAR;
 use crate::sets::SetId;
+use crate::timers::Timer;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 

@@ -4,8 +4,8 @@
 //! amplification and wear are as ever; but no chip or bus is held, and a plane is never short of blocks
 //! for longer than reads keep its victims from being erased. While they do, it takes other victims.
 
-use crate::controller::ftl::BlockState;
 use crate::flash::{BlockId, PhysicalPage, PlaneId};
+use crate::mapping::ftl::BlockState;
 use crate::mapping::{Effect, Mapping};
 use tailcut_base::Time;
 

@@ -11,21 +11,25 @@
 mod block_mapped;
 mod collection;
 pub(crate) mod forecast;
+pub mod ftl;
 mod ideal;
 mod read_only;
 mod steering;
 mod stripe_placement;
 pub mod superblock;
 
-use crate::backend::Timer;
-use crate::config::SsdConfig;
-use crate::controller::ftl::{Ftl, MappingLevel};
-use crate::figures::Counters;
+#[cfg(test)]
+mod tests;
+
+use crate::config::{MappingLevel, SsdConfig};
+use crate::counters::Counters;
 use crate::flash::nand::NandArray;
 use crate::flash::timing::Phases;
 use crate::flash::{BlockId, Geometry, Layout, LunId, PhysicalPage, PlaneId};
+use crate::mapping::ftl::Ftl;
 use crate::request::{EntryId, MemoryRequest, RequestId};
 use crate::sets::{SetId, Sets};
+use crate::timers::Timer;
 pub(crate) use block_mapped::QueuedProgram;
 
 use block_mapped::BlockMapped;

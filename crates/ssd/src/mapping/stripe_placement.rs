@@ -1,13 +1,13 @@
 //! In which planes the stripes of a drive lie that maps by block.
 
-use crate::controller::ftl::allocation::Allocation;
+use crate::config::Allocation;
 use crate::flash::{LogicalPage, PlaneId};
 use crate::mapping::Mapping;
 
 /// A stripe that lies nowhere.
 const NOWHERE: u32 = u32::MAX;
 
-/// The group of planes that each stripe lies in; see [`Stripes`](crate::controller::ftl::stripes::Stripes).
+/// The group of planes that each stripe lies in; see [`Stripes`](crate::mapping::ftl::stripes::Stripes).
 ///
 /// Under static allocation the number of the stripe decides. Under dynamic allocation a stripe gets the
 /// next group in turn that has room when its first page is written, and leaves it when a trim has made it

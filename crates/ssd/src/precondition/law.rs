@@ -1,8 +1,7 @@
 //! How many valid pages the blocks of a plane have after endless uniform random writes.
 
 use super::placement::shuffle;
-use crate::config::GcConfig;
-use crate::controller::ftl::closed::VictimPolicy;
+use crate::config::{GcConfig, VictimPolicy};
 use tailcut_base::random::Stream;
 
 /// The blocks of a plane: the valid pages of those that are full, the one that was closed first in front, and

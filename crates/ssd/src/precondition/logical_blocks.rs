@@ -2,7 +2,7 @@
 
 use super::placement::shuffle;
 use super::{Precondition, PreparedState};
-use crate::controller::ftl::allocation::Allocation;
+use crate::config::Allocation;
 use crate::flash::{BlockId, PlaneId};
 use crate::mapping::Mapping;
 use std::collections::VecDeque;
@@ -101,7 +101,7 @@ impl Replacements {
     }
 
     /// What random writes of single pages leave in a plane of `blocks` logical blocks with `free` blocks
-    /// beside. They are carried out on this table alone, as [`crate::block_mapped`] does on flash; what was
+    /// beside. They are carried out on this table alone, as [`crate::mapping`] does on flash; what was
     /// written before the free blocks have been used a few times over is forgotten.
     fn after_random_writes(blocks: usize, pages: u32, free: u32, random: &mut Stream) -> Replacements {
         let mut plane = Replacements { free, ..Replacements::none(blocks, pages) };

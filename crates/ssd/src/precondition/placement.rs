@@ -1,6 +1,6 @@
 //! Which logical pages each plane of a set holds after endless uniform random writes of single pages.
 
-use crate::controller::ftl::allocation::Allocation;
+use crate::config::Allocation;
 use tailcut_base::random::Stream;
 
 /// The logical pages of each plane of a set, in the order of allocation, the pages of a plane in random

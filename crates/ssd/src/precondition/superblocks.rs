@@ -4,7 +4,7 @@ use super::law::Law;
 use super::{Precondition, PreparedState};
 use crate::flash::{LogicalPage, PlaneId, SuperblockId};
 use crate::mapping::Mapping;
-use crate::superblock::Frontier;
+use crate::mapping::superblock::Frontier;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
 

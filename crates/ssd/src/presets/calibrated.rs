@@ -20,17 +20,13 @@
 //! A preset has an eighth of the drive's superblocks, each of them whole, and of its capacity; see
 //! [`SsdConfig::at_scale`].
 
-use super::{Preset, products};
-use crate::config::{Classes, GcConfig, ScheduleConfig, SsdConfig, WearConfig};
-use crate::controller::buffer::BufferConfig;
-use crate::controller::ftl::allocation::Allocation;
-use crate::controller::ftl::{FtlConfig, MappingLevel, SPARE_MOST};
-use crate::controller::pacing::{PacingConfig, PacingMode};
-use crate::controller::submission::QueueArbitration;
-use crate::controller::tags::QueueConfig;
+use super::products;
+use crate::config::{
+    Allocation, BufferConfig, Classes, CollectionPace, FtlConfig, GcConfig, Handling, MappingLevel,
+    PacingConfig, PacingMode, PreemptConfig, Preset, QueueArbitration, QueueConfig, SPARE_MOST,
+    ScheduleConfig, SsdConfig, SuperblockConfig, WearConfig,
+};
 use crate::flash::{Geometry, Timing};
-use crate::preemption::{Handling, PreemptConfig};
-use crate::superblock::{CollectionPace, SuperblockConfig};
 use tailcut_base::Nanos;
 
 /// Of how many superblocks of the whole drive a preset has one.

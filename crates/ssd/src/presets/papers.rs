@@ -1,13 +1,10 @@
 //! The drives of the papers.
 
-use super::{Preset, g, m};
-use crate::config::{ChipPolicy, GcConfig, ScheduleConfig, SsdConfig};
-use crate::controller::buffer::BufferConfig;
-use crate::controller::commit::CommitPolicy;
-use crate::controller::ftl::FtlConfig;
-use crate::controller::ftl::allocation::Allocation;
-use crate::controller::link::LinkConfig;
-use crate::controller::tags::{Protocol, QueueConfig};
+use super::{g, m};
+use crate::config::{
+    Allocation, BufferConfig, ChipPolicy, CommitPolicy, FtlConfig, GcConfig, LinkConfig, Preset, Protocol,
+    QueueConfig, ScheduleConfig, SsdConfig,
+};
 use crate::flash::geometry::ReadyBusy;
 use crate::flash::timing::CellKind;
 use crate::flash::{Geometry, Timing};

@@ -1,12 +1,10 @@
 //! Drives that are or were on the market, from data sheets and from papers on their flash.
 
-use super::{Preset, m};
-use crate::config::{ChipPolicy, GcConfig, ScheduleConfig, SsdConfig};
-use crate::controller::commit::CommitPolicy;
-use crate::controller::ftl::FtlConfig;
-use crate::controller::ftl::allocation::Order;
-use crate::controller::link::LinkConfig;
-use crate::controller::tags::{Protocol, QueueConfig};
+use super::m;
+use crate::config::{
+    ChipPolicy, CommitPolicy, FtlConfig, GcConfig, LinkConfig, Order, Preset, Protocol, QueueConfig,
+    ScheduleConfig, SsdConfig,
+};
 use crate::flash::geometry::ReadyBusy;
 use crate::flash::timing::CellKind;
 use crate::flash::{Geometry, Timing};

@@ -8,14 +8,13 @@
 //! read-ahead that has begun is awaited: the remaining time counts as the host read's own.
 
 use super::Ssd;
-use crate::controller::cache::CacheLookup;
-use crate::controller::ftl::Location;
-use crate::flash::lun::Transaction;
+use crate::backend::transaction::Transaction;
 use crate::flash::{LogicalPage, LunId, PhysicalPage};
 use crate::frontend::Waiter;
+use crate::frontend::cache::CacheLookup;
+use crate::mapping::ftl::Location;
 use crate::probe::Probe;
-use crate::request::Tag;
-use crate::request::{Lane, MemoryRequest, RequestId, Role, SlotId};
+use crate::request::{Lane, MemoryRequest, RequestId, Role, SlotId, Tag};
 use crate::sets::SetId;
 use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Time};

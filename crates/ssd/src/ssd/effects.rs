@@ -2,11 +2,11 @@
 
 use super::Ssd;
 use crate::flash::{BlockId, LunId, PhysicalPage, PlaneId};
-use crate::layers::Layers;
 use crate::mapping::{Effect, QueuedProgram};
 use crate::probe::Probe;
 use crate::request::RequestId;
 use crate::sets::SetId;
+use crate::ssd::layers::Layers;
 use tailcut_base::Time;
 
 impl<P: Probe> Ssd<P> {

@@ -2,13 +2,13 @@
 
 use super::Ssd;
 use crate::backend::{CellsDone, Committed, Rest, Step};
-use crate::controller::ftl::Location;
+use crate::config::Handling;
 use crate::flash::{ChannelId, LunId, PhysicalPage};
-use crate::layers::Layers;
+use crate::mapping::ftl::Location;
 use crate::mutation::{Invariant, holds};
-use crate::preemption::Handling;
 use crate::probe::{ChipRecord, Handover, Member, Outcome, Probe};
 use crate::request::{Kind, MemoryRequest, RequestId, Role, Tag};
+use crate::ssd::layers::Layers;
 use tailcut_base::Time;
 use tailcut_base::ids::Id;
 

@@ -1,18 +1,19 @@
 //! The figures of a drive.
 
 use super::Ssd;
-use crate::behaviour::{Accuracy, Prediction, Service, WaitPrediction};
-use crate::controller::ftl::{BlockState, Location};
-use crate::controller::link::Direction;
-use crate::figures::{Counters, Figures};
-use crate::flash::lun::HOLDERS;
+use crate::backend::holder::HOLDERS;
+use crate::counters::Counters;
+use crate::figures::Figures;
 use crate::flash::{LogicalPage, PlaneId};
+use crate::frontend::behaviour::{Accuracy, Prediction, Service, WaitPrediction};
+use crate::mapping::ftl::{BlockState, Location};
 use crate::probe::Probe;
 use crate::request::Kind;
+use crate::timers::Direction;
 use tailcut_base::{CommandId, Nanos, Time};
 
 impl<P: Probe> Ssd<P> {
-    /// Turns predictions on: see [`crate::behaviour`].
+    /// Turns predictions on: see [`crate::frontend::behaviour`].
     pub fn track_behaviour(&mut self) {
         self.frontend.track_behaviour(self.backend.luns().len());
     }

@@ -3,12 +3,10 @@
 
 use super::Ssd;
 use crate::backend::UpperLayers;
-use crate::controller::buffer::EntryState;
 use crate::flash::{LunId, PlaneId};
+use crate::frontend::buffer::EntryState;
 use crate::probe::Probe;
-use crate::request::Tag;
-use crate::request::WaiterId;
-use crate::request::{Lane, MemoryRequest, RequestId};
+use crate::request::{Lane, MemoryRequest, RequestId, Tag, WaiterId};
 use crate::sets::SetId;
 use tailcut_base::{Cause, Status, Time};
 

@@ -2,14 +2,12 @@
 
 use super::Ssd;
 use super::reads::chip_spans;
-use crate::backend::Timer;
-use crate::controller::ftl::Location;
 use crate::flash::PhysicalPage;
+use crate::mapping::ftl::Location;
 use crate::probe::Probe;
-use crate::request::Tag;
-use crate::request::WaiterId;
-use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role};
+use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role, Tag, WaiterId};
 use crate::sets::SetId;
+use crate::timers::Timer;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {

@@ -1,8 +1,8 @@
-//! Whether a set is quiesced: the part of its work that continues in a quiet period ([`crate::steering`])
+//! Whether a set is quiesced: the part of its work that continues in a quiet period ([`crate::mapping`])
 //! and has to end before the drive reports that it is quiet.
 
 use super::Ssd;
-use crate::flash::lun::Phase;
+use crate::backend::lun::Phase;
 use crate::flash::{LunId, PlaneId};
 use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;

@@ -1,15 +1,16 @@
 //! The way of a read: from the command to memory requests, and from the chips back to the host.
 
+use crate::backend::holder::{Account, Holder};
+
 use super::Ssd;
+use crate::backend::transaction::Transaction;
 use crate::config::Classes;
-use crate::controller::buffer::EntryState;
-use crate::controller::ftl::Location;
-use crate::flash::lun::{Account, Holder, Transaction};
 use crate::flash::{LogicalPage, LunId, PhysicalPage};
+use crate::frontend::buffer::EntryState;
+use crate::mapping::ftl::Location;
 use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
-use crate::request::Tag;
-use crate::request::{EntryId, Lane, MemoryRequest, REGULAR, RequestId, Role};
+use crate::request::{EntryId, Lane, MemoryRequest, REGULAR, RequestId, Role, Tag};
 use tailcut_base::device::content;
 use tailcut_base::{Cause, Nanos, Spans, Status, Time};
 

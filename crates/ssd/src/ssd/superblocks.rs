@@ -1,11 +1,10 @@
 //! Pages of the buffer on their way to superblocks, unit by unit.
 
 use super::Ssd;
-use crate::controller::buffer::EntryState;
 use crate::flash::PhysicalPage;
+use crate::frontend::buffer::EntryState;
 use crate::probe::Probe;
-use crate::request::WaiterId;
-use crate::request::{EntryId, RequestId, UnitId};
+use crate::request::{EntryId, RequestId, UnitId, WaiterId};
 use crate::sets::SetId;
 use tailcut_base::Time;
 

@@ -1,14 +1,12 @@
 //! Trim and flush.
 
 use super::Ssd;
-use crate::controller::buffer::EntryState;
-use crate::controller::ftl::Location;
 use crate::flash::{LogicalPage, PhysicalPage};
+use crate::frontend::buffer::EntryState;
+use crate::mapping::ftl::Location;
 use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
-use crate::request::EntryId;
-use crate::request::Tag;
-use crate::request::WaiterId;
+use crate::request::{EntryId, Tag, WaiterId};
 use crate::sets::SetId;
 use tailcut_base::ids::Id;
 use tailcut_base::{Status, Time};

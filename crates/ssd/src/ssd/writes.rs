@@ -1,14 +1,13 @@
 //! The way of a write from the host into the DRAM buffer.
 
 use super::Ssd;
-use crate::controller::buffer::EntryState;
-use crate::controller::ftl::Location;
-use crate::controller::link::{Arrival, Direction};
 use crate::flash::PhysicalPage;
+use crate::frontend::buffer::EntryState;
+use crate::frontend::link::Arrival;
+use crate::mapping::ftl::Location;
 use crate::probe::Probe;
-use crate::request::Tag;
-use crate::request::WaiterId;
-use crate::request::{EntryId, MemoryRequest, RequestId};
+use crate::request::{EntryId, MemoryRequest, RequestId, Tag, WaiterId};
+use crate::timers::Direction;
 use tailcut_base::{Cause, Status, Time};
 
 impl<P: Probe> Ssd<P> {

@@ -5,7 +5,7 @@ use crate::writer::{Writer, hot_and_cold, uniform};
 use crate::{drives, writer};
 use tailcut_base::random::Stream;
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::config::VictimPolicy;
 use tailcut_ssd::precondition::PreparedState;
 
 /// Enough blocks to approximate the theory's limit of many blocks.

@@ -208,7 +208,7 @@ fn a_divided_drive_with_a_cache_returns_what_was_written_last() {
         config.geometry.planes = 1;
         config.queue.depth = config.queue.depth.max(2);
         config.buffer.size *= 2;
-        (config.ftl.mapping, config.ftl.stripe) = (tailcut_ssd::controller::ftl::MappingLevel::Page, 1);
+        (config.ftl.mapping, config.ftl.stripe) = (tailcut_ssd::config::MappingLevel::Page, 1);
         config.sets = SetsConfig { count: 2, by: SetsBy::Channels };
         config.ftl.spare = drives::least_spare(config);
         while config.check_space().is_err() {

@@ -6,11 +6,9 @@ use crate::script::{Mix, Played, Sent, play, read, write};
 use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Device, Nanos, Time};
-use tailcut_ssd::config::{ChipPolicy, Classes};
-use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::config::{ChipPolicy, Classes, CommitPolicy, Handling};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, SsdConfig};
 

@@ -7,7 +7,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply, GcThresholds, Windows};
 use tailcut_base::plm::{Config, Window};
 use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
-use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::config::MappingLevel;
 use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;

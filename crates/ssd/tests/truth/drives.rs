@@ -3,17 +3,12 @@
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
 use tailcut_base::random::Stream;
-use tailcut_ssd::config::{ChipPolicy, Classes, FailFast};
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
-use tailcut_ssd::controller::pacing::PacingMode;
-use tailcut_ssd::controller::submission::QueueArbitration;
-use tailcut_ssd::flash::bus::Arbitration;
+use tailcut_ssd::config::{
+    Allocation, Arbitration, ChipPolicy, Classes, CommitPolicy, FailFast, Handling, MappingLevel, Order,
+    PacingMode, QueueArbitration, VictimPolicy,
+};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::flash::timing::CellKind;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Preset, SsdConfig};
 
 /// One plane of `blocks` blocks of `pages` one-sector pages, write-through, with 20 µs reads, 100 µs programs

@@ -4,8 +4,7 @@ use crate::drives;
 use crate::naive::Pair;
 use tailcut_base::{Nanos, Op};
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::config::{CommitPolicy, VictimPolicy};
 
 /// Possible operations on two pages of two sectors: operation, first sector, sectors, FUA.
 const ALPHABET: [(Op, u64, u32, bool); 10] = [

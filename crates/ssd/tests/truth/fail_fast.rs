@@ -7,10 +7,8 @@ use tailcut_base::control::Windows;
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Nanos, Status, Time};
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::config::{ChipPolicy, FailFast};
-use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::config::{ChipPolicy, CommitPolicy, FailFast, Handling};
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::request::Kind;
 
 /// Firmware and link time of the command: the latency of a read that fails.
@@ -225,7 +223,7 @@ fn reads_from_the_buffer_and_of_nothing_do_not_fail() {
 fn a_read_of_several_pages_fails_as_a_whole() {
     let mut config = drive();
     config.geometry.channels = 2;
-    config.ftl.allocation = tailcut_ssd::controller::ftl::allocation::Allocation::Static;
+    config.ftl.allocation = tailcut_ssd::config::Allocation::Static;
     let windows = Windows { from: OPENS, period: Nanos::millis(100), length: Nanos::millis(100) };
     // Even pages are in the first plane, the only one with garbage.
     let pages = (0..4).flat_map(|block| (0..3).map(move |page| (block * 8 + page) * 2));

@@ -3,8 +3,7 @@
 use crate::drives;
 use crate::host::{command, prepared, serve};
 use tailcut_base::{Command, Device, Nanos, Op, Time};
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
+use tailcut_ssd::config::{Allocation, CommitPolicy, Order};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::{Breakdown, Figures, SsdConfig};

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use tailcut_base::random::Stream;
 use tailcut_base::{Command, CommandId, Completion, Device, Op, Submit, Time};
-use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::config::CommitPolicy;
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;

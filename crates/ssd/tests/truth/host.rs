@@ -1,7 +1,8 @@
 //! A host that keeps a fixed number of commands in flight.
 
 use tailcut_base::{Command, CommandId, Completion, Device, Op, Status, Submit, Time};
-use tailcut_ssd::{Precondition, Ssd, SsdConfig, precondition::PreparedState};
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Precondition, Ssd, SsdConfig};
 
 /// A drive in the given prepared state, with all of its pages.
 pub fn prepared(config: &SsdConfig, state: PreparedState) -> Ssd {

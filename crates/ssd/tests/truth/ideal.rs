@@ -4,9 +4,8 @@ use crate::content::Swarm;
 use crate::drives;
 use crate::writer::{Writer, hot_and_cold, uniform};
 use tailcut_ssd::Figures;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
-use tailcut_ssd::flash::lun::Holder;
+use tailcut_ssd::config::{MappingLevel, VictimPolicy};
+use tailcut_ssd::holder::Holder;
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;
 

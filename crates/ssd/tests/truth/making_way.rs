@@ -5,11 +5,9 @@ use crate::content::Swarm;
 use crate::drives;
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;
-use tailcut_ssd::config::{ChipPolicy, Classes};
-use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::config::{ChipPolicy, Classes, Handling, MappingLevel};
 use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::mutation::{Invariant, broken};
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Counters, SsdConfig};
 
 /// Handling of programs and erases: reset, suspend, and one of each.

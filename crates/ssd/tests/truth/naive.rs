@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
-use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::config::MappingLevel;
 use tailcut_ssd::flash::LogicalPage;
 use tailcut_ssd::{Counters, SetId, Sets, Ssd, SsdConfig};
 

@@ -5,7 +5,7 @@ use crate::script::{Played, Sent, play, read, write};
 use tailcut_base::random::Stream;
 use tailcut_base::{Cause, Command, Nanos, Op, Time};
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::controller::tags::Protocol;
+use tailcut_ssd::config::Protocol;
 use tailcut_ssd::precondition::PreparedState;
 
 const TRIM: Nanos = Nanos(4_000_000);

@@ -4,10 +4,8 @@
 use crate::drives;
 use crate::script::{Played, Sent, play, read, write};
 use tailcut_base::{Cause, Nanos, Time};
-use tailcut_ssd::config::{ChipPolicy, Classes};
-use tailcut_ssd::controller::commit::CommitPolicy;
+use tailcut_ssd::config::{ChipPolicy, Classes, CommitPolicy, Handling};
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::probe::Outcome;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, SsdConfig};

@@ -6,9 +6,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::allocation::Allocation;
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::config::{Allocation, MappingLevel, VictimPolicy};
 use tailcut_ssd::flash::{LogicalPage, PlaneId};
 use tailcut_ssd::precondition::PreparedState;
 

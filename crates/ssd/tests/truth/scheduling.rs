@@ -2,8 +2,8 @@
 //! with the number of chips nor with the length of the queue.
 
 use tailcut_base::config::Choice;
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::commit::harness::{Harness, Load};
+use tailcut_ssd::commit::harness::{Harness, Load};
+use tailcut_ssd::config::CommitPolicy;
 use tailcut_ssd::mutation::looks_in;
 
 /// Items that a scheduler with a full queue examines per memory request.

@@ -5,14 +5,10 @@ use crate::content::Swarm;
 use crate::preemption::{LINK, READ_ON_CHIP, drive};
 use crate::script::{Mix, Played, Sent, play, read, write};
 use tailcut_base::{Cause, Nanos, Time};
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::allocation::Allocation;
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::config::{Allocation, CommitPolicy, Handling, MappingLevel, VictimPolicy};
 use tailcut_ssd::flash::LunId;
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::request::Kind;
 use tailcut_ssd::{ChipRecord, SsdConfig};
 

@@ -7,9 +7,7 @@ use std::collections::VecDeque;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op};
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::allocation::{Allocation, Order};
-use tailcut_ssd::preemption::Handling;
+use tailcut_ssd::config::{Allocation, Handling, MappingLevel, Order};
 
 const PAGES: u32 = 8;
 

@@ -5,10 +5,9 @@ use crate::drives;
 use crate::writer::{Writer, uniform};
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;
-use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::config::{Handling, MappingLevel};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{CollectionPace, SetsConfig, SsdConfig};
 
 /// Makes a random drive one that maps by superblock.

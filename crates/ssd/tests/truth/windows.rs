@@ -7,7 +7,7 @@ use crate::writer::{Writer, uniform};
 use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::{Device, Nanos, Time};
 use tailcut_ssd::SsdConfig;
-use tailcut_ssd::controller::ftl::MappingLevel;
+use tailcut_ssd::config::MappingLevel;
 use tailcut_ssd::mutation::{Invariant, broken};
 use tailcut_ssd::precondition::PreparedState;
 use tailcut_ssd::request::Kind;

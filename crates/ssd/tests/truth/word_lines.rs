@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Device, Nanos, Time};
 use tailcut_ssd::SsdConfig;
+use tailcut_ssd::config::Handling;
 use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::probe::Outcome;
 use tailcut_ssd::request::Kind;
 

@@ -2,7 +2,8 @@
 
 use tailcut_base::random::Stream;
 use tailcut_base::{Command, CommandId, Completion, Device, Op, Status, Submit, Time};
-use tailcut_ssd::{Figures, Precondition, Ssd, SsdConfig, precondition::PreparedState};
+use tailcut_ssd::precondition::PreparedState;
+use tailcut_ssd::{Figures, Precondition, Ssd, SsdConfig};
 
 /// A drive and its current time.
 pub struct Writer {

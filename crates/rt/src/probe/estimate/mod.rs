@@ -14,8 +14,7 @@ mod writes;
 use super::measured::Measured;
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
-use tailcut_ssd::config::SsdConfig;
-use tailcut_ssd::controller::tags::{AHCI_DEPTH, Protocol};
+use tailcut_ssd::config::{AHCI_DEPTH, Protocol, SsdConfig};
 use tailcut_ssd::{CacheConfig, Preset};
 
 /// How the value of a key was determined.

@@ -4,9 +4,7 @@ use super::parameter::saturated;
 use crate::drives::rows::DataSheet;
 use crate::drives::{MeasuredRow, PERCENTILES};
 use tailcut_base::Nanos;
-use tailcut_ssd::config::SsdConfig;
-use tailcut_ssd::controller::pacing::{PacingConfig, PacingMode};
-use tailcut_ssd::controller::submission::QueueArbitration;
+use tailcut_ssd::config::{PacingConfig, PacingMode, QueueArbitration, SsdConfig};
 use tailcut_ssd::presets::calibrated::{self, Pcie};
 
 /// The drive that a fit starts from: the structure as `rows` show it, dies, spare space and link as the data

@@ -1,11 +1,7 @@
 //! Keys of a drive that have no effect, because of other keys of it.
 
 use super::{Ineffective, add};
-use tailcut_ssd::config::{ChipPolicy, SsdConfig};
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
-use tailcut_ssd::controller::pacing::PacingMode;
+use tailcut_ssd::config::{ChipPolicy, CommitPolicy, MappingLevel, PacingMode, SsdConfig, VictimPolicy};
 
 /// Keys of parts that the drive does not have.
 pub(super) fn add_idle_parts(found: &mut Vec<Ineffective>, drive: &SsdConfig) {

@@ -1,10 +1,7 @@
 use super::*;
 use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;
-use tailcut_ssd::config::ChipPolicy;
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::controller::ftl::MappingLevel;
-use tailcut_ssd::controller::ftl::closed::VictimPolicy;
+use tailcut_ssd::config::{ChipPolicy, CommitPolicy, MappingLevel, VictimPolicy};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 
 fn because(scenario: &Scenario, path: &str) -> Option<String> {

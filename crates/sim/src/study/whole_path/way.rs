@@ -6,11 +6,8 @@ use crate::study::Options;
 use tailcut_base::Class;
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
-use tailcut_ssd::config::{ChipPolicy, FailFast};
-use tailcut_ssd::controller::commit::CommitPolicy;
-use tailcut_ssd::flash::bus::Arbitration;
+use tailcut_ssd::config::{Arbitration, ChipPolicy, CommitPolicy, FailFast, Handling};
 use tailcut_ssd::precondition::PreparedState;
-use tailcut_ssd::preemption::Handling;
 use tailcut_ssd::{Precondition, Preset};
 
 /// Drives of every array.

@@ -1,8 +1,8 @@
 //! Valid pages of a victim: read, programmed elsewhere, and found there from then on.
 
 use super::job::Job;
-use crate::controller::ftl::{BlockState, Location};
 use crate::flash::{LogicalPage, PhysicalPage, PlaneId};
+use crate::mapping::ftl::{BlockState, Location};
 use crate::mapping::{Effect, Mapping};
 use crate::request::{Lane, MemoryRequest, Role};
 use tailcut_base::Time;

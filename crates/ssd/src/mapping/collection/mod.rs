@@ -8,9 +8,9 @@ mod steered;
 mod wear;
 
 use crate::config::{GcConfig, WearConfig};
-use crate::controller::ftl::BlockState;
 use crate::flash::{BlockId, Geometry, LunId, PlaneId};
 use crate::mapping::Mapping;
+use crate::mapping::ftl::BlockState;
 use crate::sets::SetId;
 use job::{CollectionPurpose, Job};
 use tailcut_base::Time;

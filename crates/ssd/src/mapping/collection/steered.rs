@@ -6,12 +6,12 @@
 //! in the next run or window, when its plane falls below the low threshold, or when its chip is idle where
 //! drives collect then (`gc.background`).
 
-use crate::backend::Timer;
 use crate::flash::PlaneId;
 use crate::mapping::steering::Resumed;
 use crate::mapping::{Effect, Mapping};
 use crate::mutation::{Invariant, holds};
 use crate::sets::SetId;
+use crate::timers::Timer;
 use tailcut_base::Time;
 
 impl Mapping {

@@ -1,12 +1,12 @@
 //! Collection by superblock: the valid pages of a superblock are read a sensing at a time, gathered to units
 //! and programmed to the superblock of collection; then its blocks are erased.
 
-use super::{CollectionPace, Copy, Draining, Frontier, Superblocks, Writer};
-use crate::controller::ftl::Ftl;
+use super::{Copy, Draining, Frontier, Superblocks, Writer};
+use crate::config::CollectionPace;
 use crate::flash::{BlockId, LunId, PhysicalPage, SuperblockId};
+use crate::mapping::ftl::Ftl;
 use crate::mapping::{Effect, Mapping};
-use crate::request::MemoryRequest;
-use crate::request::{Lane, Role};
+use crate::request::{Lane, MemoryRequest, Role};
 use tailcut_base::Time;
 use tailcut_base::ids::Id;
 

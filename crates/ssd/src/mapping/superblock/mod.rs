@@ -11,13 +11,9 @@
 //! [`SuperblockConfig::sense`] say how many pages of the map its planes program and sense together.
 
 mod collect;
-mod config;
 mod units;
 
-pub use config::{CollectionPace, SuperblockConfig};
-
-use crate::config::SsdConfig;
-use crate::controller::ftl::MappingLevel;
+use crate::config::{MappingLevel, SsdConfig, SuperblockConfig};
 use crate::flash::{LogicalPage, PhysicalPage, SuperblockId};
 use crate::request::{EntryId, UnitId};
 use collect::Job;

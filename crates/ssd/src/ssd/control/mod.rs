@@ -1,4 +1,4 @@
-//! The control interface (Shin 2017, table 5.1): what a host may query and control. [`crate::steering`]
+//! The control interface (Shin 2017, table 5.1): what a host may query and control. [`crate::mapping`]
 //! describes how the drive follows it.
 
 mod predictable;

@@ -1,0 +1,34 @@
+//! The link to the host.
+
+use tailcut_base::Nanos;
+use tailcut_base::config::{Configure, KeyVisitor};
+
+/// Link configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// Bytes per second in each direction.
+    pub rate: u64,
+    /// What each command occupies the link for, beside its data: with the data of a write, or
+    /// with the completion of anything else. A completion without data takes 16 bytes' time at least.
+    pub command: Nanos,
+    /// True when only one direction can be used at a time (SATA).
+    pub half_duplex: bool,
+}
+
+impl Configure for LinkConfig {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
+        visit.rate(
+            "rate",
+            "Bandwidth of the host link, in each direction.",
+            &mut self.rate,
+            1_000_000..=1_000_000_000_000,
+        );
+        visit.time(
+            "command",
+            "What each command occupies the link for, beside its data.",
+            &mut self.command,
+            Nanos(0)..=Nanos::millis(1),
+        );
+        visit.flag("half_duplex", "Only one direction at a time, as with SATA.", &mut self.half_duplex);
+    }
+}

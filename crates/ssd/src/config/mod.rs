@@ -1,0 +1,374 @@
+//! The configuration of a drive.
+
+mod buffer;
+mod bus;
+mod cache;
+mod ftl;
+mod link;
+mod pacing;
+mod preempt;
+mod preset;
+mod queue;
+mod schedule;
+mod sets;
+mod superblock;
+
+pub use buffer::BufferConfig;
+pub use bus::{Arbitration, BusConfig};
+pub use cache::CacheConfig;
+pub use ftl::{Allocation, FtlConfig, MappingLevel, Order, SPARE_MOST, VictimPolicy};
+pub use link::LinkConfig;
+pub use pacing::{PacingConfig, PacingMode};
+pub use preempt::{Handling, PreemptConfig};
+pub use preset::Preset;
+pub use queue::{AHCI_DEPTH, Protocol, QueueArbitration, QueueConfig, SECTORS_MAX};
+pub use schedule::{ChipPolicy, Classes, CommitPolicy, CommitRules, FailFast, ScheduleConfig};
+pub use sets::{SetsBy, SetsConfig};
+pub use superblock::{CollectionPace, SuperblockConfig};
+
+use crate::flash::nand::Faults;
+use crate::flash::{Geometry, Timing};
+use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
+use tailcut_base::control::GcThresholds;
+
+/// Garbage-collection configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GcConfig {
+    /// Victim policy.
+    pub victim: VictimPolicy,
+    /// How many blocks d-choices looks at.
+    pub choices: u32,
+    /// A plane with fewer free blocks collects.
+    pub low: u32,
+    /// Background collection ends at this many free blocks.
+    pub high: u32,
+    /// Collect while a chip is idle, up to `high`.
+    pub background: bool,
+    /// User requests may go between the page copies of a collection.
+    pub preemptible: bool,
+    /// A read of the host of a page that a collection is about to read serves both.
+    pub merge: bool,
+    /// Page copies of one collection under way at a time.
+    pub copies: u32,
+    /// Collection takes no time and no chip: what it would be at the best.
+    pub ideal: bool,
+}
+
+impl Configure for GcConfig {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
+        choose(visit, "victim", "Victim policy.", &mut self.victim);
+        count_u32(visit, "choices", "Blocks that d-choices looks at.", &mut self.choices, 1..=1024);
+        count_u32(
+            visit,
+            "low",
+            "A plane with fewer free blocks than this collects in the foreground.",
+            &mut self.low,
+            2..=1 << 16,
+        );
+        count_u32(
+            visit,
+            "high",
+            "Free blocks of a plane at which background collection ends.",
+            &mut self.high,
+            2..=1 << 16,
+        );
+        visit.flag("background", "Collect while a chip is idle, up to the high mark.", &mut self.background);
+        visit.flag(
+            "preemptible",
+            "User requests may go between the page copies of a collection.",
+            &mut self.preemptible,
+        );
+        visit.flag(
+            "merge",
+            "A read of the host of a page that a collection is about to read serves both.",
+            &mut self.merge,
+        );
+        count_u32(
+            visit,
+            "copies",
+            "Page copies of one collection under way at a time; by superblock, sensings and programs of it.",
+            &mut self.copies,
+            1..=1 << 16,
+        );
+        visit.flag(
+            "ideal",
+            "Collection takes no time and holds no chip; pages moved and erases count as ever. For comparisons.",
+            &mut self.ideal,
+        );
+        if self.high < self.low {
+            visit.problem(
+                "high",
+                format!("high is {} and below low; set high to at least {}", self.high, self.low),
+            );
+        }
+    }
+}
+
+/// Wear-levelling configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WearConfig {
+    /// Move data off the least worn block of a plane when the spread is too large.
+    pub levelling: bool,
+    /// Difference of erases between the most and the least worn block of a plane that starts it.
+    pub spread: u32,
+}
+
+impl Configure for WearConfig {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
+        visit.flag("levelling", "Static wear levelling: data leaves the least worn block of a plane when the spread is too large.", &mut self.levelling);
+        count_u32(
+            visit,
+            "spread",
+            "Spread of erases within a plane that starts levelling.",
+            &mut self.spread,
+            2..=1_000_000,
+        );
+    }
+}
+
+/// Everything that describes a drive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SsdConfig {
+    /// Where the other values came from.
+    pub preset: Preset,
+    /// The host may ask and steer: see [`tailcut_base::control`].
+    pub control_api: bool,
+    /// Geometry.
+    pub geometry: Geometry,
+    /// Times of cells and bus.
+    pub timing: Timing,
+    /// Bus arbitration.
+    pub bus: BusConfig,
+    /// Faults of the NAND array.
+    pub faults: Faults,
+    /// Host link.
+    pub link: LinkConfig,
+    /// Device queue.
+    pub queue: QueueConfig,
+    /// Scheduling.
+    pub schedule: ScheduleConfig,
+    /// Preemption of programs and erases by reads.
+    pub preempt: PreemptConfig,
+    /// DRAM buffer.
+    pub buffer: BufferConfig,
+    /// Write pacing.
+    pub pacing: PacingConfig,
+    /// Read cache.
+    pub cache: CacheConfig,
+    /// Translation layer.
+    pub ftl: FtlConfig,
+    /// Superblocks.
+    pub superblock: SuperblockConfig,
+    /// Garbage collection.
+    pub gc: GcConfig,
+    /// Wear levelling.
+    pub wear: WearConfig,
+    /// NVM sets.
+    pub sets: SetsConfig,
+}
+
+impl Configure for SsdConfig {
+    fn configure(&mut self, visit: &mut dyn KeyVisitor) {
+        let before = self.preset;
+        choose(visit, "preset", "The drive that all other values start from.", &mut self.preset);
+        if self.preset != before {
+            *self = self.preset.config();
+        }
+        visit.flag(
+            "control_api",
+            "The drive has the control interface (free blocks, thresholds, run_gc, windows, is_ready_for_read, Predictable Latency Mode).",
+            &mut self.control_api,
+        );
+        visit.section("geometry", "What the drive is built of.", &mut self.geometry);
+        visit.section("timing", "How long cells and bus take.", &mut self.timing);
+        visit.section("bus", "Arbitration of the channels.", &mut self.bus);
+        visit.section("faults", "Faults of the NAND flash.", &mut self.faults);
+        visit.section("link", "The link to the host.", &mut self.link);
+        visit.section("queue", "The device queue.", &mut self.queue);
+        visit.section("schedule", "What goes first.", &mut self.schedule);
+        visit.section("preempt", "Programs and erases that make way for reads.", &mut self.preempt);
+        visit.section("buffer", "The DRAM buffer.", &mut self.buffer);
+        visit.section("pacing", "How fast writes are admitted to the buffer.", &mut self.pacing);
+        visit.section("cache", "The read cache, and reading ahead.", &mut self.cache);
+        visit.section("ftl", "Translation and allocation.", &mut self.ftl);
+        visit.section("superblock", "Superblocks (ftl.mapping = \"superblock\").", &mut self.superblock);
+        visit.section("gc", "Garbage collection.", &mut self.gc);
+        visit.section("wear", "Wear levelling.", &mut self.wear);
+        visit.section("sets", "NVM sets: parts with flash and addresses of their own.", &mut self.sets);
+        if let Err(message) = self.check_space() {
+            visit.problem("ftl.spare", message);
+        }
+        if let Err((key, message)) = self.check_preemption() {
+            visit.problem(key, message.into());
+        }
+        if let Err((key, message)) = self.check_sets() {
+            visit.problem(key, message);
+        }
+        if self.pacing.mode != PacingMode::None && self.buffer.size == 0 {
+            visit.problem(
+                "pacing.mode",
+                "without a buffer there is nothing that writes are admitted to; set mode = \"none\" or buffer.size"
+                    .into(),
+            );
+        }
+        if self.pacing.mode != PacingMode::None && self.preempt.time_programs {
+            visit.problem(
+                "pacing.mode",
+                "writes are admitted by a pace, or programs wait for silence, but not both; set mode = \"none\" or \
+                 preempt.time_programs = false"
+                    .into(),
+            );
+        }
+        if let Err((key, message)) = self.check_superblocks() {
+            visit.problem(key, message);
+        }
+        if let Err(message) = self.check_cache() {
+            visit.problem("cache.size", message);
+        }
+        if let Err(message) = self.check_stripe() {
+            visit.problem("ftl.stripe", message);
+        }
+        if self.gc.ideal && self.ftl.mapping == MappingLevel::Block {
+            visit.problem(
+                "gc.ideal",
+                "a drive that maps by block copies pages to write others, which takes its time; set ideal = false, \
+                 or ftl.mapping = \"page\""
+                    .into(),
+            );
+        }
+    }
+}
+
+impl SsdConfig {
+    /// Free blocks of a plane that only garbage collection may take: one for the block that it
+    /// fills, and one more where programs may fail.
+    pub fn gc_reserve(&self) -> u32 {
+        if self.faults.program_fail > 0.0 { 2 } else { 1 }
+    }
+
+    /// Blocks of a plane that hold no data for good: open ones, the reserve, and those kept free.
+    pub fn blocks_kept(&self) -> u32 {
+        self.ftl.streams + 1 + self.gc_reserve().max(self.gc.low) + 1
+    }
+
+    /// What preemption needs of the rest.
+    pub fn check_preemption(&self) -> Result<(), (&'static str, &'static str)> {
+        if !self.preempt.is_on() {
+            return Ok(());
+        }
+        if self.schedule.chip != ChipPolicy::ReadsFirst {
+            return Err((
+                "schedule.chip",
+                "a chip that serves its work in order has no use for preemption (preempt.program, preempt.erase); set \
+                 chip = \"reads-first\"",
+            ));
+        }
+        if !self.gc.preemptible {
+            return Err((
+                "gc.preemptible",
+                "collection that lets nothing go between its pages would go before the read that preempts it; \
+                 set preemptible = true",
+            ));
+        }
+        if self.preempt.program == Handling::Reset && self.ftl.mapping == MappingLevel::Block {
+            return Err((
+                "preempt.program",
+                "a drive that maps by block cannot program spoiled pages elsewhere; use \"suspend\", or ftl.mapping = \"page\"",
+            ));
+        }
+        Ok(())
+    }
+
+    fn logical_pages_per_plane(&self) -> u64 {
+        let planes = u64::from(self.geometry.plane_count());
+        u64::from(self.ftl.logical_pages(&self.geometry)) / planes.max(1)
+    }
+
+    /// True when a host may set these thresholds of collection: in their order, not below what the
+    /// configuration may say, with room for `low` as [`SsdConfig::check_space`] wants it, and with `high` a
+    /// number of free blocks that a plane without bad blocks can have when all of its logical pages hold
+    /// data: all but those that hold the data and the open ones.
+    pub fn has_room_for(&self, thresholds: GcThresholds) -> bool {
+        let GcThresholds { low, high } = thresholds;
+        let data = self.logical_pages_per_plane().div_ceil(u64::from(self.geometry.pages));
+        let open = u64::from(self.ftl.streams) + 1;
+        let reachable = u64::from(self.geometry.blocks).saturating_sub(data + open);
+        let mut with_low = self.clone();
+        with_low.gc.low = low;
+        low >= 2 && low <= high && u64::from(high) <= reachable && with_low.check_space().is_ok()
+    }
+
+    /// Stripes need block-level mapping and share the planes out evenly.
+    ///
+    /// # Errors
+    /// A message that names the conflict and the values that would fit.
+    pub fn check_stripe(&self) -> Result<(), String> {
+        let (stripe, planes) = (self.ftl.stripe, self.geometry.plane_count());
+        if stripe > 1 && self.ftl.mapping == MappingLevel::Page {
+            return Err(
+                "a drive that maps by page has no stripes; set stripe = 1, or ftl.mapping = \"block\"".into(),
+            );
+        }
+        if !planes.is_multiple_of(stripe) {
+            return Err(format!(
+                "the drive's {planes} planes cannot be shared out to stripes of {stripe}: use a divisor of {planes}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Each set needs a page of the read cache, where there is one.
+    ///
+    /// # Errors
+    /// A message that names the smallest sufficient size.
+    pub fn check_cache(&self) -> Result<(), String> {
+        let needed = self.geometry.page_bytes * u64::from(self.sets.count);
+        if self.cache.size > 0 && self.cache.size < needed {
+            return Err(format!(
+                "a read cache of {} bytes does not give each set ({}) a page: set cache.size to at least {needed}, or to 0",
+                self.cache.size, self.sets.count
+            ));
+        }
+        Ok(())
+    }
+
+    /// The most logical pages that leave garbage collection room to work: a plane's open blocks,
+    /// the reserve and the blocks kept free by the low mark hold no data for good.
+    pub fn check_space(&self) -> Result<(), String> {
+        let g = &self.geometry;
+        let kept = self.blocks_kept();
+        let per_plane = self.logical_pages_per_plane();
+        if per_plane == 0 {
+            return Err("the drive offers no page to the host; lower spare".into());
+        }
+        let room = u64::from(g.blocks.saturating_sub(kept)) * u64::from(g.pages);
+        if per_plane > room {
+            let remedy = match self.least_spare(room) {
+                Some(spare) => {
+                    format!(
+                        "set spare to at least {}.{}%, or use more blocks",
+                        spare / 10_000,
+                        spare / 1000 % 10
+                    )
+                }
+                None => "use more blocks".into(),
+            };
+            return Err(format!(
+                "each plane holds {} blocks, of which {kept} must stay without data (open blocks, gc.low, reserve): {remedy}",
+                g.blocks
+            ));
+        }
+        Ok(())
+    }
+
+    /// The least spare, in whole tenths of a per cent, that leaves each plane no more than `room` logical
+    /// pages; in parts per million. `None` where no spare that is accepted does.
+    fn least_spare(&self, room: u64) -> Option<u32> {
+        let planes = u64::from(self.geometry.plane_count());
+        let per_plane = |spare: &u32| {
+            let ftl = FtlConfig { spare: *spare, ..self.ftl.clone() };
+            u64::from(ftl.logical_pages(&self.geometry)) / planes
+        };
+        (0..=SPARE_MOST).step_by(1000).find(|spare| (1..=room).contains(&per_plane(spare)))
+    }
+}

@@ -1,0 +1,204 @@
+//! The device queue: a tag for each command in the device, with the state of its pages.
+
+use crate::flash::LogicalPage;
+use crate::mutation::{Invariant, holds};
+use crate::request::Tag;
+use tailcut_base::ids::Pool;
+use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
+
+/// A command in the device, with the state of its pages.
+#[derive(Clone, Debug)]
+pub struct TaggedCommand {
+    /// The command.
+    pub command: Command,
+    /// When it arrived.
+    pub arrived: Time,
+    /// Up to where its latency is accounted for.
+    pub mark: Time,
+    /// First logical page.
+    pub first_page: LogicalPage,
+    /// Number of pages that it touches.
+    pub pages: u32,
+    /// Pages that are not done yet.
+    pub remaining: u32,
+    /// Pages from the first on whose data has been given to the link: reads return data in order.
+    pub returned: u32,
+    /// Pages of a write that have found room in the buffer.
+    pub admitted: u32,
+    /// Transfers of a write's data that are on the link.
+    pub in_transit: u32,
+    /// Fold of the contents read so far.
+    pub content: u64,
+    /// The status with which it will complete.
+    pub status: Status,
+    /// Until when the chips that it would have waited for are taken; only where it is contended.
+    pub busy_until: Time,
+    /// Where its time went, up to `mark`.
+    pub spans: Spans,
+    /// One bit for each page: set when it is done (Sprinkler, section 4.4).
+    done: Vec<u64>,
+}
+
+impl TaggedCommand {
+    fn new() -> TaggedCommand {
+        TaggedCommand {
+            command: Command {
+                id: CommandId(0),
+                op: Op::Flush,
+                fua: false,
+                class: Default::default(),
+                fail_fast: false,
+                stream: 0,
+                queue: 0,
+                sector: 0,
+                sectors: 0,
+                content: 0,
+            },
+            arrived: Time::ZERO,
+            mark: Time::ZERO,
+            first_page: LogicalPage::new(0),
+            pages: 0,
+            remaining: 0,
+            returned: 0,
+            admitted: 0,
+            in_transit: 0,
+            content: 0,
+            status: Status::Success,
+            busy_until: Time::ZERO,
+            spans: Spans::new(),
+            done: Vec::new(),
+        }
+    }
+
+    fn start(&mut self, now: Time, command: &Command, page_sectors: u32) {
+        self.command = *command;
+        self.arrived = now;
+        self.mark = now;
+        let shift = page_sectors.trailing_zeros();
+        self.first_page = LogicalPage::new((command.sector >> shift) as u32);
+        // Rounded up to whole pages; a page has a power of two of sectors.
+        let end = ((command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift) as u32;
+        self.pages = end.saturating_sub(self.first_page.get());
+        self.remaining = self.pages;
+        self.returned = 0;
+        self.admitted = 0;
+        self.in_transit = 0;
+        self.content = 0;
+        self.status = Status::Success;
+        self.spans.clear();
+        if self.pages > 1 {
+            self.done.clear();
+            self.done.resize((self.pages as usize).div_ceil(64), 0);
+        }
+    }
+
+    /// The logical page that is page `page` of the command.
+    #[inline]
+    pub fn page(&self, page: u32) -> LogicalPage {
+        LogicalPage::new(self.first_page.get() + page)
+    }
+
+    /// The sectors of page `page` of the command that it covers, as a bit mask.
+    #[inline]
+    pub fn sectors_of(&self, page: u32, page_sectors: u32) -> u64 {
+        let start = u64::from(self.page(page).get()) * u64::from(page_sectors);
+        let from = self.command.sector.max(start) - start;
+        let to = (self.command.sector + u64::from(self.command.sectors)).min(start + u64::from(page_sectors))
+            - start;
+        (u64::MAX >> (64 - (to - from))) << from
+    }
+
+    /// Bytes of the pages `from .. to` of the command that it covers.
+    #[inline]
+    pub fn bytes_of(&self, from: u32, to: u32, page_sectors: u32) -> u64 {
+        if to - from == self.pages {
+            return u64::from(self.command.sectors) * SECTOR_BYTES;
+        }
+        let page = |n: u32| u64::from(self.page(n).get()) * u64::from(page_sectors);
+        let start = self.command.sector.max(page(from));
+        let end = (self.command.sector + u64::from(self.command.sectors)).min(page(to));
+        (end - start) * SECTOR_BYTES
+    }
+
+    /// How much longer, from `now` on, the chips are taken that it would have waited for.
+    #[cold]
+    pub fn busy_for(&self, now: Time) -> Nanos {
+        Nanos(self.busy_until.0.saturating_sub(now.0))
+    }
+
+    /// Marks a page done. Each page is done once.
+    #[inline]
+    pub fn page_done(&mut self, page: u32) {
+        assert!(self.remaining > 0, "a page was done twice");
+        self.remaining -= 1;
+        if self.pages > 1 {
+            let (word, bit) = ((page / 64) as usize, 1u64 << (page % 64));
+            assert!(self.done[word] & bit == 0, "a page was done twice");
+            self.done[word] |= bit;
+        }
+    }
+
+    /// The pages, from the first that was not returned yet, that are done without a gap.
+    #[inline]
+    pub fn returnable(&self) -> std::ops::Range<u32> {
+        if self.pages == 1 {
+            return self.returned..1 - self.remaining;
+        }
+        let mut end = self.returned;
+        if !holds(Invariant::InOrderReturn) {
+            // Whatever number of pages is here, as if they were the first.
+            return self.returned..self.pages - self.remaining;
+        }
+        while end < self.pages && self.done[(end / 64) as usize] >> (end % 64) & 1 == 1 {
+            end += 1;
+        }
+        self.returned..end
+    }
+}
+
+/// All tags of a device.
+#[derive(Clone, Debug)]
+pub struct Tags {
+    tags: Pool<Tag, TaggedCommand>,
+    depth: usize,
+    page_sectors: u32,
+}
+
+impl Tags {
+    /// `depth` free tags.
+    pub fn new(depth: u32, page_sectors: u32) -> Tags {
+        Tags { tags: Pool::new(), depth: depth as usize, page_sectors }
+    }
+
+    /// Binds a command to a tag; `None` when all are in use.
+    #[inline]
+    pub fn bind(&mut self, now: Time, command: &Command) -> Option<Tag> {
+        if self.tags.len() == self.depth {
+            return None;
+        }
+        let id = self.tags.allocate(TaggedCommand::new);
+        self.tags[id].start(now, command, self.page_sectors);
+        Some(id)
+    }
+
+    /// Releases a tag.
+    #[inline]
+    pub fn release(&mut self, id: Tag) {
+        self.tags.release(id);
+    }
+}
+
+impl std::ops::Index<Tag> for Tags {
+    type Output = TaggedCommand;
+    #[inline]
+    fn index(&self, id: Tag) -> &TaggedCommand {
+        &self.tags[id]
+    }
+}
+
+impl std::ops::IndexMut<Tag> for Tags {
+    #[inline]
+    fn index_mut(&mut self, id: Tag) -> &mut TaggedCommand {
+        &mut self.tags[id]
+    }
+}

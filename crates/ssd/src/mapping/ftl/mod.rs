@@ -1,0 +1,497 @@
+//! The flash translation layer: where each logical page is, which physical pages are valid, which
+//! blocks are free, open, closed or on their way out.
+
+pub mod allocation;
+mod check;
+pub mod closed;
+pub mod stripes;
+mod superblocks;
+
+use crate::config::{FtlConfig, MappingLevel, VictimPolicy};
+use crate::flash::nand::NandArray;
+use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId, SuperblockId};
+use crate::mutation::{Invariant, holds};
+use crate::request::EntryId;
+use crate::sets::{SetId, Sets};
+use allocation::Allocator;
+use closed::ClosedBlocks;
+use std::collections::VecDeque;
+use stripes::Stripes;
+use tailcut_base::Time;
+use tailcut_base::ids::{Id, IdVec};
+use tailcut_base::random::Stream;
+use tailcut_base::table::Table;
+
+/// Where a logical page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Nowhere: it reads as zeros.
+    Unmapped,
+    /// In this physical page.
+    Flash(PhysicalPage),
+    /// Its newest version is in this entry of the DRAM buffer.
+    Buffer(EntryId),
+}
+
+const IN_BUFFER: u32 = 1 << 31;
+
+impl Location {
+    #[inline]
+    fn decode(word: u32) -> Location {
+        match word {
+            0 => Location::Unmapped,
+            w if w & IN_BUFFER != 0 => Location::Buffer(EntryId::new(w & !IN_BUFFER)),
+            w => Location::Flash(PhysicalPage::new(w - 1)),
+        }
+    }
+
+    #[inline]
+    fn encode(self) -> u32 {
+        match self {
+            Location::Unmapped => 0,
+            Location::Flash(physical) => physical.get() + 1,
+            Location::Buffer(entry) => entry.get() | IN_BUFFER,
+        }
+    }
+}
+
+/// The use of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockState {
+    /// Erased, in the free list.
+    Free,
+    /// A write frontier.
+    Open,
+    /// Full; can be chosen as a victim.
+    Closed,
+    /// Being emptied.
+    Victim,
+    /// Bad; never used again.
+    Retired,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    valid: u32,
+    /// Reads under way that keep the block from being erased.
+    pins: u32,
+    state: BlockState,
+}
+
+/// Bytes of memory for each block in the tables of the translation layer.
+pub(crate) const BYTES_PER_BLOCK: usize = size_of::<Block>() + closed::BYTES_PER_BLOCK;
+
+/// A place where pages of one kind are written: an open block and its next page.
+#[derive(Clone, Copy, Debug)]
+struct Frontier {
+    block: BlockId,
+    next: u32,
+}
+
+/// Free blocks and frontiers of one plane.
+#[derive(Clone, Debug)]
+struct Plane {
+    free: VecDeque<BlockId>,
+    frontiers: Vec<Frontier>,
+}
+
+/// The translation layer.
+#[derive(Debug)]
+pub struct Ftl {
+    map: Table<u32>,
+    valid: Table<u64>,
+    blocks: IdVec<BlockId, Block>,
+    planes: IdVec<PlaneId, Plane>,
+    closed: ClosedBlocks,
+    /// Valid pages of each superblock on a drive that collects by superblock; empty on others. `closed` has
+    /// closed superblocks as blocks of plane 0.
+    superblock_valid: IdVec<SuperblockId, u32>,
+    allocator: Allocator,
+    sets: Sets,
+    geometry: Geometry,
+    layout: Layout,
+    stripes: Stripes,
+    streams: u32,
+    /// Free blocks of a plane that only garbage collection may take.
+    reserve: usize,
+}
+
+impl Ftl {
+    /// The empty drive: every good block free.
+    pub fn new(
+        config: &FtlConfig,
+        geometry: &Geometry,
+        victim: VictimPolicy,
+        choices: u32,
+        reserve: u32,
+        nand: &NandArray,
+        sets: Sets,
+    ) -> Ftl {
+        let layout = Layout::new(geometry);
+        let block = Block { valid: 0, pins: 0, state: BlockState::Free };
+        let mut blocks = IdVec::filled(geometry.block_count() as usize, block);
+        let closed_frontier = Frontier { block: BlockId::NONE, next: geometry.pages };
+        let mut planes = IdVec::new();
+        for plane in geometry.plane_ids() {
+            let all = layout.blocks_of(plane);
+            let free: VecDeque<BlockId> = all.clone().filter(|&b| !nand.is_bad(b)).collect();
+            for bad in all.filter(|&b| nand.is_bad(b)) {
+                blocks[bad].state = BlockState::Retired;
+            }
+            planes.push(Plane { free, frontiers: vec![closed_frontier; config.streams as usize + 1] });
+        }
+        Ftl {
+            map: Table::dense(config.logical_pages(geometry) as usize),
+            valid: Table::dense(geometry.page_count().div_ceil(64) as usize),
+            blocks,
+            planes,
+            closed: match config.mapping {
+                MappingLevel::Superblock => {
+                    ClosedBlocks::new(victim, choices, &superblocks_as_plane(geometry))
+                }
+                MappingLevel::Page | MappingLevel::Block => ClosedBlocks::new(victim, choices, geometry),
+            },
+            superblock_valid: match config.mapping {
+                MappingLevel::Superblock => IdVec::filled(geometry.blocks as usize, 0),
+                MappingLevel::Page | MappingLevel::Block => IdVec::new(),
+            },
+            allocator: Allocator::new(config.allocation, config.order, geometry, sets),
+            sets,
+            geometry: geometry.clone(),
+            layout,
+            stripes: Stripes::new(config.stripe, geometry.pages),
+            streams: config.streams,
+            reserve: reserve as usize,
+        }
+    }
+
+    /// Logical pages that the host can address.
+    pub fn logical_pages(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// Where a logical page is.
+    #[inline]
+    pub fn lookup(&self, logical: LogicalPage) -> Location {
+        Location::decode(self.map[logical.index()])
+    }
+
+    /// Changes where a logical page is. The caller looks after validity.
+    #[inline]
+    pub fn set(&mut self, logical: LogicalPage, mapping: Location) {
+        self.map[logical.index()] = mapping.encode();
+    }
+
+    /// The raw map entry, to warm the cache.
+    #[inline]
+    pub fn touch(&self, logical: LogicalPage) -> u32 {
+        self.map[logical.index()]
+    }
+
+    /// The record of a page's block, to warm the cache.
+    #[inline]
+    pub fn touch_block(&self, physical: PhysicalPage) -> u32 {
+        self.blocks[self.layout.block_of(physical)].pins
+    }
+
+    /// The frontier of a stream.
+    #[inline]
+    pub fn stream_frontier(&self, stream: u8) -> u8 {
+        u32::from(stream).min(self.streams - 1) as u8
+    }
+
+    /// The frontier of garbage collection.
+    #[inline]
+    pub fn gc_frontier(&self) -> u8 {
+        self.streams as u8
+    }
+
+    /// The plane, one of its set's, that the next write of a logical page goes to under page-level mapping.
+    /// Under dynamic allocation planes without room for the host are passed over, as long as there is one
+    /// with room.
+    #[inline]
+    pub fn plane_for(&mut self, logical: LogicalPage, frontier: u8) -> PlaneId {
+        let set = if holds(Invariant::StayInSet) { self.sets.of_logical(logical) } else { SetId::FIRST };
+        let first = self.allocator.next(set, logical);
+        if !self.allocator.is_dynamic() || self.can_allocate(first, frontier) {
+            return first;
+        }
+        for _ in 1..self.sets.planes_each() {
+            let plane = self.allocator.next(set, logical);
+            if self.can_allocate(plane, frontier) {
+                return plane;
+            }
+        }
+        first
+    }
+
+    /// How logical pages make up logical blocks under block-level mapping.
+    #[inline]
+    pub fn stripes(&self) -> Stripes {
+        self.stripes
+    }
+
+    /// True when a program of `frontier` finds a page in a plane.
+    #[inline]
+    pub fn can_allocate(&self, plane: PlaneId, frontier: u8) -> bool {
+        let p = &self.planes[plane];
+        p.frontiers[usize::from(frontier)].next < self.geometry.pages
+            || p.free.len() > self.kept_back(frontier)
+    }
+
+    #[inline]
+    fn kept_back(&self, frontier: u8) -> usize {
+        if u32::from(frontier) == self.streams { 0 } else { self.reserve }
+    }
+
+    /// Pages that are left in the open block of a frontier.
+    pub fn pages_left(&self, plane: PlaneId, frontier: u8) -> u32 {
+        let next = self.planes[plane].frontiers[usize::from(frontier)].next;
+        self.geometry.pages.saturating_sub(next)
+    }
+
+    /// The place in its block of the page that [`Ftl::allocate`] would give.
+    #[inline]
+    pub fn next_offset(&self, plane: PlaneId, frontier: u8) -> u32 {
+        let next = self.planes[plane].frontiers[usize::from(frontier)].next;
+        if next < self.geometry.pages { next } else { 0 }
+    }
+
+    /// Takes the next page of a frontier, opening a free block when the open one is full. Only
+    /// after [`Ftl::can_allocate`] said yes.
+    #[inline]
+    pub fn allocate(&mut self, plane: PlaneId, frontier: u8) -> PhysicalPage {
+        let pages = self.geometry.pages;
+        let p = &mut self.planes[plane];
+        let frontier = &mut p.frontiers[usize::from(frontier)];
+        if frontier.next >= pages {
+            let block = p.free.pop_front().expect("can_allocate said that there is a free block");
+            self.blocks[block].state = BlockState::Open;
+            *frontier = Frontier { block, next: 0 };
+        }
+        frontier.next += 1;
+        self.layout.page_at(frontier.block, frontier.next - 1)
+    }
+
+    /// Leaves out the pages of a frontier up to page offset `end`: they were spoiled.
+    pub fn skip_to(&mut self, plane: PlaneId, frontier: u8, end: u32) {
+        let frontier = &mut self.planes[plane].frontiers[usize::from(frontier)];
+        assert!(frontier.next <= end, "only pages that were not programmed are left out");
+        frontier.next = end;
+    }
+
+    /// Gives up a frontier's block after a failed program: it takes no more pages. True when the
+    /// block was a frontier.
+    pub fn abandon(&mut self, block: BlockId) -> bool {
+        let plane = self.layout.plane_of_block(block);
+        let mut found = false;
+        // A frontier still names the last block that it filled, which another may have opened
+        // since: both let go of it.
+        for frontier in &mut self.planes[plane].frontiers {
+            if frontier.block == block {
+                *frontier = Frontier { block: BlockId::NONE, next: self.geometry.pages };
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// Closes a block whose last page has been programmed.
+    #[inline]
+    pub fn close(&mut self, block: BlockId, now: Time) {
+        assert_eq!(self.blocks[block].state, BlockState::Open);
+        self.blocks[block].state = BlockState::Closed;
+        self.closed.insert(self.layout.plane_of_block(block), block, self.blocks[block].valid, now);
+    }
+
+    /// True when the physical page holds the current version of its logical page on flash.
+    #[inline]
+    pub fn is_valid(&self, physical: PhysicalPage) -> bool {
+        let (word, bit) = bit_of(physical);
+        self.valid[word] & bit != 0
+    }
+
+    /// Marks a page valid that has just been programmed.
+    #[inline]
+    pub fn validate(&mut self, physical: PhysicalPage) {
+        let (word, bit) = bit_of(physical);
+        debug_assert!(self.valid[word] & bit == 0);
+        self.valid[word] |= bit;
+        let block = self.layout.block_of(physical);
+        self.blocks[block].valid += 1;
+        assert_eq!(self.blocks[block].state, BlockState::Open, "a page becomes valid in an open block");
+        if self.collects_superblocks() {
+            self.superblock_valid[self.layout.superblock_of(block)] += 1;
+        }
+    }
+
+    /// True on a drive that collects by superblock.
+    #[inline]
+    fn collects_superblocks(&self) -> bool {
+        !self.superblock_valid.is_empty()
+    }
+
+    /// Marks a page invalid: its logical page has a newer version elsewhere, or none.
+    #[inline]
+    pub fn invalidate(&mut self, physical: PhysicalPage, now: Time) {
+        let (word, bit) = bit_of(physical);
+        let words = &mut self.valid[..];
+        assert!(words[word] & bit != 0, "a page was invalidated twice");
+        words[word] &= !bit;
+        let id = self.layout.block_of(physical);
+        let block = &mut self.blocks[id];
+        block.valid -= 1;
+        if self.collects_superblocks() {
+            return self.superblock_lost_page(id, now);
+        }
+        let block = &self.blocks[id];
+        if block.state == BlockState::Closed {
+            self.closed.changed(self.layout.plane_of_block(id), id, block.valid, now);
+        }
+    }
+
+    /// The next valid page of a block at or after `offset`.
+    #[inline]
+    pub fn next_valid(&self, block: BlockId, offset: u32) -> Option<PhysicalPage> {
+        let end = self.layout.page_at(block, self.geometry.pages).get();
+        let mut at = self.layout.page_at(block, offset).get();
+        while at < end {
+            let word = self.valid[(at / 64) as usize] >> (at % 64);
+            if word != 0 {
+                let found = at + word.trailing_zeros();
+                return (found < end).then_some(PhysicalPage::new(found));
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
+
+    /// Keeps a block from being erased while a read of it is under way.
+    #[inline]
+    pub fn pin(&mut self, physical: PhysicalPage) {
+        self.blocks[self.layout.block_of(physical)].pins += 1;
+    }
+
+    /// Ends a pin; true when it was the last of a block that is being emptied.
+    #[inline]
+    pub fn unpin(&mut self, physical: PhysicalPage) -> bool {
+        let block = &mut self.blocks[self.layout.block_of(physical)];
+        block.pins -= 1;
+        block.pins == 0 && block.state == BlockState::Victim
+    }
+
+    /// True when reads of the block are under way.
+    #[inline]
+    pub fn is_pinned(&self, block: BlockId) -> bool {
+        self.blocks[block].pins > 0
+    }
+
+    /// Valid pages of a block.
+    #[inline]
+    pub fn valid_pages(&self, block: BlockId) -> u32 {
+        self.blocks[block].valid
+    }
+
+    /// The use of a block.
+    #[inline]
+    pub fn state(&self, block: BlockId) -> BlockState {
+        self.blocks[block].state
+    }
+
+    /// Free blocks of a plane.
+    #[inline]
+    pub fn free_blocks(&self, plane: PlaneId) -> u32 {
+        self.planes[plane].free.len() as u32
+    }
+
+    /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.
+    pub fn choose_victim(&mut self, plane: PlaneId, now: Time, random: &mut Stream) -> Option<BlockId> {
+        let blocks = &self.blocks;
+        self.closed.choose(plane, now, random, |block| blocks[block].valid)
+    }
+
+    /// Takes a block out of use to be emptied: a victim, or a block that went bad.
+    pub fn begin_emptying(&mut self, block: BlockId) {
+        let valid = self.blocks[block].valid;
+        let state = &mut self.blocks[block].state;
+        match *state {
+            BlockState::Closed => self.closed.remove(self.layout.plane_of_block(block), block, valid),
+            BlockState::Open => {}
+            other => panic!("a block that is {other:?} cannot be emptied"),
+        }
+        *state = BlockState::Victim;
+    }
+
+    /// Puts an erased block into the free list.
+    pub fn free(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block];
+        assert!(
+            state.state == BlockState::Victim && state.valid == 0 && state.pins == 0,
+            "freed a block in use"
+        );
+        state.state = BlockState::Free;
+        self.planes[self.layout.plane_of_block(block)].free.push_back(block);
+    }
+
+    /// Takes an emptied bad block out of service for good.
+    pub fn retire(&mut self, block: BlockId) {
+        let state = &mut self.blocks[block];
+        assert!(state.valid == 0, "retired a block that holds data");
+        state.state = BlockState::Retired;
+    }
+
+    /// The closed block of a plane with the fewest erases. Looks at every block of the plane:
+    /// called once per `blocks` erases of a plane at most.
+    pub fn least_worn(&self, plane: PlaneId, nand: &NandArray) -> Option<BlockId> {
+        let all = self.layout.blocks_of(plane);
+        all.filter(|&b| self.blocks[b].state == BlockState::Closed).min_by_key(|&b| nand.erases(b))
+    }
+
+    /// Takes a free block of a plane out of the free list, to be written.
+    pub(crate) fn take_free(&mut self, plane: PlaneId) -> Option<BlockId> {
+        let block = self.planes[plane].free.pop_front()?;
+        self.blocks[block].state = BlockState::Open;
+        Some(block)
+    }
+
+    /// Opens a frontier on a block that is programmed up to `next`.
+    pub(crate) fn set_frontier(&mut self, plane: PlaneId, frontier: u8, block: BlockId, next: u32) {
+        self.planes[plane].frontiers[usize::from(frontier)] = Frontier { block, next };
+    }
+
+    /// Makes the pages at these places of a block valid, which holds no valid pages yet, while a drive is
+    /// being prepared.
+    pub(crate) fn set_valid_pages(&mut self, block: BlockId, offsets: impl Iterator<Item = u32>) {
+        let mut count = 0;
+        for offset in offsets {
+            let physical = self.layout.page_at(block, offset);
+            let (word, bit) = bit_of(physical);
+            self.valid[word] |= bit;
+            count += 1;
+        }
+        self.blocks[block].valid = count;
+        if self.collects_superblocks() {
+            self.superblock_valid[self.layout.superblock_of(block)] += count;
+        }
+    }
+
+    /// The planes in the order of allocation.
+    pub(crate) fn allocator(&self) -> &Allocator {
+        &self.allocator
+    }
+}
+
+/// The word of the validity bits in which a page has its bit, and that bit.
+#[inline]
+fn bit_of(physical: PhysicalPage) -> (usize, u64) {
+    (physical.index() / 64, 1 << (physical.index() % 64))
+}
+
+/// Where the closed superblocks stand among the closed blocks of planes.
+const PLANE_OF_SUPERBLOCKS: PlaneId = PlaneId::new(0);
+
+/// One plane whose blocks are the superblocks of a drive.
+fn superblocks_as_plane(geometry: &Geometry) -> Geometry {
+    let pages = geometry.pages * geometry.plane_count();
+    Geometry { channels: 1, chips: 1, dies: 1, planes: 1, pages, ..geometry.clone() }
+}
