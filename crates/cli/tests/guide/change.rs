@@ -11,6 +11,8 @@ pub fn check(at: &str, block: &Block, root: &Path) {
     for line in block.lines().iter().map(String::as_str).chain(["@@"]) {
         match (line.strip_prefix("--- a/"), line.chars().next()) {
             (Some(name), _) => {
+                stands(at, &file, &before);
+                before.clear();
                 let read = fs::read_to_string(root.join(name));
                 file = read.unwrap_or_else(|error| panic!("{at}: {name}: {error}"));
             }

@@ -61,6 +61,51 @@ fn a_policy_is_added_as_told() {
     follow("guide/6-add-a-policy.md");
 }
 
+/// The changes of the page are applied, one after the other, to a copy of the crates that they change.
+#[test]
+fn added_policies_compile() {
+    let copy = tempfile::tempdir().expect("a folder");
+    for path in ["Cargo.toml", "Cargo.lock", "crates/base", "crates/ssd"] {
+        copy_tree(&root().join(path), &copy.path().join(path));
+    }
+    let page = fs::read_to_string(docs().join("guide/6-add-a-policy.md")).expect("the page is there");
+    let changes: Vec<String> = block::blocks(&page)
+        .iter()
+        .filter(|block| matches!(block.kind, Kind::Change))
+        .map(|block| block.text())
+        .collect();
+    assert_eq!(changes.len(), 4, "three for one kind of policy, one for another");
+    for change in &changes {
+        let file = copy.path().join("change.diff");
+        fs::write(&file, change).expect("it can be written");
+        run_in(copy.path(), "git", &["apply", "change.diff"]);
+    }
+    let target = root().join("target/guide");
+    let target = target.to_str().expect("a path of text");
+    run_in(
+        copy.path(),
+        env!("CARGO"),
+        &["check", "--offline", "--package", "tailcut-ssd", "--target-dir", target],
+    );
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    if from.is_file() {
+        fs::create_dir_all(to.parent().expect("a file is in a folder")).expect("it can be made");
+        fs::copy(from, to).expect("it can be copied");
+        return;
+    }
+    for entry in fs::read_dir(from).expect("it is a folder").map(|entry| entry.expect("it can be listed")) {
+        copy_tree(&entry.path(), &to.join(entry.file_name()));
+    }
+}
+
+fn run_in(folder: &Path, program: &str, arguments: &[&str]) {
+    let output = std::process::Command::new(program).args(arguments).current_dir(folder).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn recipes_work_as_told() {
     for page in pages("recipes") {
