@@ -201,6 +201,14 @@ mod tests {
                 ring.flushed(ring.complete());
                 ring.reuse(ring.oldest() + 1 + stream.below(3));
             }
+            // From the first transaction to the end of the last, around the end of the ring.
+            let ends = ring.taken.front().zip(ring.taken.back());
+            let in_use = ends.map_or(0, |(first, last)| {
+                (1..=20)
+                    .find(|used| (first.position + used) % 20 == (last.position + last.blocks) % 20)
+                    .unwrap_or(0)
+            });
+            assert_eq!(ring.is_half_full(), in_use > 10, "{in_use} of 20 blocks");
         }
         assert!(taken_over > 5_000);
     }

@@ -1,6 +1,6 @@
 //! Damage on a disk with two copies of each block.
 
-use super::{SEGMENT, SEGMENTS, closed, finds, noise};
+use super::{SEGMENT, SEGMENTS, Store, closed, finds, noise};
 use crate::harness::settings;
 use tailcut_base::random::Stream;
 use tailcut_host::Bytes;
@@ -109,4 +109,28 @@ fn ends_of_segments_and_superblocks_are_read_from_another_copy() {
         }
     };
     finds(Invariant::OtherCopiesAreRead, check);
+}
+
+/// The first blocks of long summaries are corrupt in one copy. Opening reads the other one and repairs the first,
+/// at the place of the summary.
+#[test]
+fn a_summary_is_repaired_where_it_is() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 4);
+    (0..4000).for_each(|number| store.put_bytes(number, 8));
+    store.close();
+    store.disk.shape.copies = 2;
+    // The last block of a segment is the end of its summary, which others tell of.
+    let first_blocks: Vec<u64> = (1..SEGMENTS).map(|segment| segment * SEGMENT + SEGMENT - 2).collect();
+    for &block in &first_blocks {
+        store.disk.bad_copies.insert((block, 0), noise(block));
+    }
+    store.reopen().expect("there is another copy");
+    store.settle();
+    assert_eq!(store.check(), (0, 0));
+    let damages = store.damages.iter().filter(|damage| damage.what == DamageKind::Copy);
+    let named: Vec<u64> = damages.map(|damage| damage.block).collect();
+    assert!(!named.is_empty() && named.iter().all(|block| block % SEGMENT >= SEGMENT / 2), "{named:?}");
+    let is_repaired = |block: &&u64| !store.disk.bad_copies.contains_key(&(**block, 0));
+    let repaired = first_blocks.iter().filter(is_repaired).count();
+    assert!(repaired >= named.len(), "{repaired} of {} that were read", named.len());
 }
