@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request};
+use tailcut_ssd::config::MappingLevel;
 use tailcut_ssd::flash::LogicalPage;
+use tailcut_ssd::flash::nand::Faults;
 use tailcut_ssd::{Preset, Ssd, SsdConfig};
 
 tailcut_base::choice! {
@@ -96,6 +98,9 @@ impl Flash {
             // Writes complete when they are on flash.
             config.buffer.size = 0;
         }
+        if has_content && fail == 0 && seed % 8 == 5 {
+            map_by_superblock(&mut config);
+        }
         let written = has_content.then(|| Written { blocks: model.blocks, ..Written::default() });
         Flash {
             ssd: Ssd::new(&config, seed, has_content),
@@ -160,6 +165,7 @@ impl Flash {
     pub fn advance(&mut self, now: Time) -> Vec<FlashCompletion> {
         self.clock = now + self.lead;
         while !self.ssd.advance(self.clock, &mut self.completions) {}
+        self.ssd.check_machines();
         let expected = &mut self.expected;
         let ended = |end: Completion| {
             if let Some(at) = expected.iter().position(|&(slot, _)| slot == end.id.0) {
@@ -238,6 +244,16 @@ fn config(model: &Model, fail: u32) -> SsdConfig {
     let offered = model.blocks.next_multiple_of(PLANES);
     config.ftl.spare = (1_000_000 - (offered * 1_000_000).div_ceil(pages)) as u32;
     config
+}
+
+/// Makes a drive one that writes and collects a block of every die as one. None of its flash fails.
+fn map_by_superblock(config: &mut SsdConfig) {
+    config.faults = Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 };
+    config.ftl.mapping = MappingLevel::Superblock;
+    config.superblock.sense = 2;
+    config.superblock.program = config.superblock.sense * config.timing.cell.bits() as u32;
+    config.timing.program.truncate(1);
+    assert_eq!(config.check_superblocks(), Ok(()), "a drive with superblocks");
 }
 
 const PLANES: u64 = 2;
