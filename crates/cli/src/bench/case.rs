@@ -1,6 +1,7 @@
 //! The cases of the benchmark.
 
 use crate::run::Scenario;
+use tailcut_sim::drives::RequestRate;
 use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::config::PaceKind;
 use tailcut_sim::world::Limits;
@@ -22,6 +23,18 @@ tailcut_base::choice! {
         PreconditionM = "precondition-m-75",
         /// Creating a drive of 512 GiB.
         Start512 = "start-512g",
+        /// A drive of today near the most writes that it sustains: reads beside 70,000 writes a second.
+        Pm9a3 = "pm9a3-70k",
+        /// The others at 40,000.
+        Pe8110 = "pe8110-40k",
+        /// Likewise.
+        P5520 = "p5520-40k",
+        /// Likewise.
+        Pro7450 = "7450pro-40k",
+        /// Likewise.
+        Max7450 = "7450max-40k",
+        /// Likewise.
+        Cm7r = "cm7r-40k",
     }
 }
 
@@ -40,9 +53,24 @@ tailcut_base::choice! {
 }
 
 impl Case {
-    /// True for those that serve requests.
+    /// True for loads whose parts are measured, too.
     pub fn is_load(self) -> bool {
-        !matches!(self, Case::PreconditionM | Case::Start512)
+        matches!(self, Case::ReadM | Case::MixedM | Case::WriteG)
+    }
+
+    /// The drive that can be bought, under the published test of it, and the requests per second that it is
+    /// offered.
+    pub fn drive_of_today(self) -> Option<(Preset, RequestRate)> {
+        let (preset, offered) = match self {
+            Case::Pm9a3 => (Preset::Pm9a3, 70_000),
+            Case::Pe8110 => (Preset::Pe8110, 40_000),
+            Case::P5520 => (Preset::P5520, 40_000),
+            Case::Pro7450 => (Preset::Micron7450Pro, 40_000),
+            Case::Max7450 => (Preset::Micron7450Max, 40_000),
+            Case::Cm7r => (Preset::Cm7R, 40_000),
+            _ => return None,
+        };
+        Some((preset, RequestRate(offered)))
     }
 
     /// The target, where there is one: requests per second, flash commands per second, seconds, bytes of
@@ -57,6 +85,8 @@ impl Case {
             (Case::PreconditionM, "seconds") => Some(0.5),
             (Case::Start512, "seconds") => Some(0.1),
             (Case::Start512, "peak memory") => Some(200e6),
+            (Case::Pm9a3, "requests per second") => Some(1e6),
+            (_, "peak memory") if self.drive_of_today().is_some() => Some(500e6),
             _ => None,
         }
     }
@@ -65,10 +95,8 @@ impl Case {
     pub fn scenario(self) -> Scenario {
         let (preset, read, depth, fill, requests) = match self {
             Case::ReadM => (Preset::M, 1_000_000, 64, 750_000, 4_000_000),
-            Case::MixedM | Case::PreconditionM | Case::Start512 => {
-                (Preset::M, 700_000, 16, 750_000, 2_000_000)
-            }
             Case::WriteG => (Preset::G, 0, 16, 1_000_000, 2_000_000),
+            _ => (Preset::M, 700_000, 16, 750_000, 2_000_000),
         };
         Scenario {
             device: if self == Case::Start512 { large() } else { preset.config() },

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::time::Instant;
-use tailcut_base::{Device, Time};
+use tailcut_base::{Device, Nanos, Time};
+use tailcut_sim::drives::{Load, RandomWrites, RequestRate, TestRun};
 use tailcut_sim::world::{Checker, World};
-use tailcut_ssd::Ssd;
+use tailcut_ssd::{Preset, Ssd};
 
 /// The results of one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,9 @@ pub struct Measured {
 
 /// Measures once, in this process.
 pub fn measure(case: Case, part: Part) -> Result<Measured, Failure> {
+    if let Some((preset, offered)) = case.drive_of_today() {
+        return drive_of_today(preset, offered);
+    }
     let mut scenario = case.scenario();
     match (case, part) {
         (Case::PreconditionM, _) => Ok(prepare(&scenario)),
@@ -54,6 +58,15 @@ fn load(scenario: &Scenario) -> Result<Measured, Failure> {
         transactions: figures.transactions.iter().sum(),
         ..Measured::new(seconds, world.completed())
     })
+}
+
+/// A drive under the published test of random writes beside reads, with its preparation.
+fn drive_of_today(preset: Preset, offered: RequestRate) -> Result<Measured, Failure> {
+    let test = TestRun { measured: Nanos::secs(20), ..TestRun::default() };
+    let begun = Instant::now();
+    let found = Load::RandomWrites(RandomWrites { offered }).run(&preset.config(), &test, &|| false);
+    let found = found.map_err(|error| Failure::Operation(error.to_string()))?;
+    Ok(Measured::new(begun.elapsed().as_secs_f64(), found.simulated))
 }
 
 fn run<D: Device>(world: &mut World<D>) -> Result<(), Failure> {
