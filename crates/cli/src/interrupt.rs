@@ -1,6 +1,6 @@
 //! SIGINT and SIGTERM ask a run to stop and print what it knows; a second SIGINT ends the program.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 use std::io::{self, Read};
@@ -24,6 +24,9 @@ impl Interrupt {
     pub fn listen() -> io::Result<Interrupt> {
         let (bell, ring) = UnixStream::pair()?;
         let interrupt = Interrupt { asked: Arc::default(), bell: Some(Arc::new(bell)) };
+        // A write beyond the limit on the size of files (RLIMIT_FSIZE) fails with EFBIG, as on a full disk, and
+        // does not end the program.
+        flag::register(SIGXFSZ, Arc::default())?;
         for signal in [SIGTERM, SIGINT] {
             // Actions run in the order of their registration: the first signal finds the flag down and raises
             // it, the second finds it up and leaves. A second SIGTERM means nothing: timeout(1) sends one to

@@ -121,6 +121,14 @@ impl Figures {
         (programmed_user + programmed_gc + pages_spoiled) as f64 / needed as f64
     }
 
+    /// [`Figures::write_amplification`]; `None` where collection has used up pages and the host has written
+    /// none.
+    pub fn defined_write_amplification(&self) -> Option<f64> {
+        let Counters { programmed_user, programmed_gc, pages_spoiled, pages_restored, .. } = self.counts;
+        let is_divided_by_none = programmed_user <= pages_restored && programmed_gc + pages_spoiled > 0;
+        (!is_divided_by_none).then(|| self.write_amplification())
+    }
+
     /// Erases that have worn blocks: those that were completed and those that were reset.
     pub fn worn(&self) -> u64 {
         self.counts.erases + self.counts.erase_resets

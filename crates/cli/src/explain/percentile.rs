@@ -89,7 +89,13 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     let text = if arguments.json {
         serde_json::to_string_pretty(&make_up).expect("plain data") + "\n"
     } else {
-        show(&make_up, &slowest, &arguments.folder, bare_ns, selection)
+        show(
+            &make_up,
+            &slowest,
+            &arguments.folder,
+            (bare_ns, report.is_volatile(&selection.name())),
+            selection,
+        )
     };
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
@@ -109,16 +115,32 @@ fn in_drive(attribution: &Attribution) -> Vec<Wait> {
     waits
 }
 
-fn show(make_up: &MakeUp, slowest: &[Slow], folder: &Path, bare_ns: f64, selection: Selection) -> String {
+/// The text. `limit` is the latency of a request on an idle drive, and whether latencies are those of a volatile
+/// cache.
+fn show(
+    make_up: &MakeUp,
+    slowest: &[Slow],
+    folder: &Path,
+    limit: (f64, bool),
+    selection: Selection,
+) -> String {
+    let (bare_ns, is_volatile) = limit;
     let (tone, width) = (ColorMode::of_stdout(), usize::from(window()));
     let heading = |text: &str| format!("\n{}\n", tone.paint(TextRole::Heading, text));
-    let mut text = format!(
-        "{} % of {} requests took no more than {}; a request on an idle drive takes {}\n",
-        make_up.percentile,
-        show_count(make_up.requests as f64),
-        show_time(make_up.latency_ns as f64),
-        show_time(bare_ns)
-    );
+    let requests = show_count(make_up.requests as f64);
+    let latency = if make_up.requests as f64 * (1.0 - make_up.percentile / 100.0) < 1.0 {
+        format!(
+            "fewer than one of {requests} requests is beyond {} %, so it has no figure",
+            make_up.percentile
+        )
+    } else {
+        let latency = show_time(make_up.latency_ns as f64);
+        format!("{} % of {requests} requests took no more than {latency}", make_up.percentile)
+    };
+    let mut text = format!("{latency}; a request on an idle drive takes {}\n", show_time(bare_ns));
+    if is_volatile {
+        text += "latencies of writes are those of a volatile cache: a power cut loses them until they are flushed\n";
+    }
     text += &heading(&format!(
         "around {} %: {} requests between {} and {}",
         make_up.percentile,

@@ -157,7 +157,7 @@ fn row(number: usize, member: &MemberReport) -> [String; 6] {
         number.to_string(),
         show_rate(member.written_per_s),
         per_second(member.reads_per_s),
-        format!("{:.2}", member.write_amplification),
+        member.write_amplification.map_or("-".into(), |wa| format!("{wa:.2}")),
         per_cent(member.chip_utilisation),
         member.erases.to_string(),
     ]

@@ -24,7 +24,7 @@ fn rows(report: &Report) -> Vec<Row> {
     let d = &report.drive;
     let mut rows = vec![row(
         "write amplification",
-        format!("{:.3}", d.write_amplification),
+        d.write_amplification.map_or("-".into(), |wa| format!("{wa:.3}")),
         "1",
         format!("{} user, {} gc programs", count(d.programs.user), count(d.programs.gc)),
     )];

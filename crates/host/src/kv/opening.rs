@@ -364,6 +364,9 @@ impl Opening {
             let (store, disk) = (superblock.blocks, self.disk.blocks);
             return self.fail(NotOurs::Larger { store, disk }.into());
         }
+        if superblock.keeps_all && self.settings.keep == Keep::WhatIsUsed && !self.settings.may_evict_store {
+            return self.fail(CannotOpen::KeepsAll);
+        }
         self.settings.segment_blocks = superblock.segment_blocks;
         if let Some(problem) = self.settings.problems().into_iter().next() {
             return self.fail(CannotOpen::Unsuitable(problem));
@@ -411,6 +414,7 @@ impl Opening {
         let damages = std::mem::take(&mut self.damages);
         let Some(superblock) = &mut self.superblock else { return };
         superblock.run += 1;
+        superblock.keeps_all = self.settings.keep == Keep::Everything;
         let superblock = *superblock;
         let run = superblock.run;
         let found: Vec<UsedSegment> = std::mem::take(&mut self.found).into_values().collect();

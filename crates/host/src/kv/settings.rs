@@ -15,6 +15,8 @@ pub struct Settings {
     pub most_item: u64,
     /// Whether items are evicted when there is no room.
     pub keep: Keep,
+    /// A cache may be opened where a store was, whose items it evicts.
+    pub may_evict_store: bool,
     /// When items are appended to the log.
     pub append: Append,
     /// Blocks per segment on flash.
@@ -48,6 +50,7 @@ impl Default for Settings {
             memory: 64 << 20,
             most_item: 1 << 20,
             keep: Keep::WhatIsUsed,
+            may_evict_store: false,
             append: Append::OnLeaving,
             segment_blocks: 1024,
             patience: Nanos::millis(100),

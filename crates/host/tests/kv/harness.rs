@@ -45,6 +45,7 @@ pub fn settings(keep: Keep) -> Settings {
         memory: 1 << 20,
         most_item: 20_000,
         keep,
+        may_evict_store: false,
         append: Append::OnLeaving,
         segment_blocks: 16,
         patience: Nanos::millis(5),

@@ -3,7 +3,7 @@
 use crate::disk::TestDisk;
 use crate::harness::{open, settings};
 use tailcut_host::kv::log::format::NotOurs;
-use tailcut_host::kv::{CannotOpen, Keep, OpenMode, Opening};
+use tailcut_host::kv::{CannotOpen, Keep, OpenMode, Opening, Settings};
 
 const NEW: OpenMode = OpenMode::Create { store: 7, seed: 9 };
 
@@ -75,4 +75,19 @@ fn the_index_grows_with_the_disk() {
     };
     let (small, large) = (bytes(16 * 200), bytes(16 * 3200));
     assert_eq!(large, 16 * small, "16 times the disk");
+}
+
+/// A store evicts nothing. A cache that is opened in its place by mistake would evict its items.
+#[test]
+fn a_store_is_not_opened_as_a_cache_without_consent() {
+    let mut disk = TestDisk::new(16 * 20, false, 1);
+    open(settings(Keep::Everything), &mut disk, NEW).expect("a new store");
+    let cache = settings(Keep::WhatIsUsed);
+    assert_eq!(open(cache, &mut disk, OpenMode::Open).err(), Some(CannotOpen::KeepsAll));
+    open(settings(Keep::Everything), &mut disk, OpenMode::Open).expect("it is as it was");
+    let consents = Settings { may_evict_store: true, ..cache };
+    open(consents, &mut disk, OpenMode::Open).expect("it may become a cache");
+    open(cache, &mut disk, OpenMode::Open).expect("it is a cache now");
+    open(settings(Keep::Everything), &mut disk, OpenMode::Open).expect("nothing is evicted from now on");
+    assert_eq!(open(cache, &mut disk, OpenMode::Open).err(), Some(CannotOpen::KeepsAll));
 }

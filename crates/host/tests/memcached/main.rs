@@ -28,6 +28,7 @@ fn in_memory(settings: ServiceSettings, seed: u64) -> Shard {
         memory: 20 << 20,
         most_item: (1 << 20) + 1024,
         keep: Keep::Everything,
+        may_evict_store: false,
         append: Append::AtOnce,
         segment_blocks: 1024,
         patience: Nanos::millis(1),

@@ -48,6 +48,7 @@ impl Client {
             memory: if is_small { 1 << 20 } else { 20 << 20 },
             most_item: if is_small { 1 << 16 } else { (1 << 20) + 1024 },
             keep: Keep::Everything,
+            may_evict_store: false,
             append: Append::AtOnce,
             segment_blocks: if place == Where::SmallSegments { 32 } else { 1024 },
             patience: Nanos::millis(1),

@@ -40,6 +40,7 @@ pub const SMALL: Settings = Settings {
     memory: 1 << 20,
     most_item: 1 << 16,
     keep: Keep::Everything,
+    may_evict_store: false,
     append: Append::AtOnce,
     segment_blocks: 1024,
     patience: Nanos::millis(1),

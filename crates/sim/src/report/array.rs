@@ -147,7 +147,7 @@ pub struct MemberReport {
     /// Read commands per second.
     pub reads_per_s: f64,
     /// Pages programmed for each page that the array's data needed.
-    pub write_amplification: f64,
+    pub write_amplification: Option<f64>,
     /// Time of ready/busy lines held by a transaction.
     pub chip_utilisation: f64,
     /// Blocks erased.
@@ -255,7 +255,7 @@ impl MemberReport {
         MemberReport {
             written_per_s: per_s(figures.counts.host_pages_written as f64 * page_bytes),
             reads_per_s: per_s(figures.counts.host_reads as f64),
-            write_amplification: figures.write_amplification(),
+            write_amplification: figures.defined_write_amplification(),
             chip_utilisation: figures.lun_utilisation(),
             erases: figures.counts.erases,
             // A lifetime in years does not depend on the capacity that the host sees.

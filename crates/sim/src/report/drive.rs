@@ -14,7 +14,7 @@ use tailcut_ssd::{Breakdown, CacheCounts, Figures, Probe, Ssd};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DriveReport {
     /// Pages programmed for each page that the host's data needed. Limit: 1.
-    pub write_amplification: f64,
+    pub write_amplification: Option<f64>,
     /// Pages programmed.
     pub programs: Programs,
     /// Blocks erased.
@@ -206,7 +206,7 @@ impl DriveReport {
         let share = |busy: u64| if elapsed == 0.0 { 0.0 } else { busy as f64 / elapsed };
         let programs = Programs { user: f.counts.programmed_user, gc: f.counts.programmed_gc };
         DriveReport {
-            write_amplification: f.write_amplification(),
+            write_amplification: f.defined_write_amplification(),
             programs,
             erases: f.counts.erases,
             erases_least: (programs.user + programs.gc) as f64 / f64::from(ssd.config().geometry.pages),

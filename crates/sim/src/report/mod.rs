@@ -37,7 +37,7 @@ use crate::world::{OpStats, RequestObserver, World};
 use drive::Measurement;
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
-use tailcut_base::{Device, Op};
+use tailcut_base::{Device, Nanos, Op};
 use tailcut_ssd::Figures;
 
 /// The results of a run.
@@ -286,10 +286,21 @@ fn unmeasured<D: Device, W: RequestObserver>(
     if interrupted {
         return Some("the run was interrupted before a request fell into the measurement".into());
     }
+    let (runtime, ramp) = (scenario.workload.runtime, scenario.run.ramp);
+    if scenario.is_synthetic() && runtime > Nanos::ZERO && scenario.workload.start + runtime <= ramp {
+        return Some(format!(
+            "no request fell into the measurement: the workload ended after {runtime} (workload.runtime), within the \
+             ramp of {ramp} (run.ramp); raise the one or lower the other"
+        ));
+    }
     if world.overload().is_some() {
-        let why = "no request that fell due in the measurement was answered: the load exceeds what the drive sustains; \
-                   lower the rate";
-        return Some(why.into());
+        let elapsed = world.now().0 as f64 / 1e9;
+        let rate = if elapsed > 0.0 { world.completed() as f64 / elapsed } else { 0.0 };
+        return Some(format!(
+            "no request that fell due in the measurement was answered: the load exceeds what the drive sustains \
+             ({rate:.0} requests/s over the whole run, with its ramp); lower the rate, or set run.ramp = \"0s\" to \
+             see what it does"
+        ));
     }
     // Only fio jobs have ramps of their own.
     let jobs = world.sources().filter(|source| !source.prepares());

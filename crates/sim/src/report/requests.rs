@@ -23,7 +23,7 @@ pub struct KindReport {
     pub latency: Curve,
     /// The waits of all of them, by cause.
     pub waits: Vec<Wait>,
-    /// The waits of the slowest of them, by cause.
+    /// The waits of the slowest 1 %, 0.1 % and 0.01 % of them, by cause, where that is a request or more.
     pub slowest: Vec<Tail>,
 }
 
@@ -60,7 +60,7 @@ impl KindReport {
             bytes_per_s: per_second(stats.bytes),
             latency: Curve::of(&stats.latency, bare_ns),
             waits: Wait::list(&stats.attribution.all()),
-            slowest: if requests == 0 { Vec::new() } else { TAILS.iter().map(tail).collect() },
+            slowest: TAILS.iter().filter(|&&share| requests as f64 * share >= 1.0).map(tail).collect(),
         }
     }
 }

@@ -14,8 +14,9 @@ use crate::world::Limits;
 use tailcut_base::Nanos;
 
 use tailcut_base::steady::ROUNDS;
-use tailcut_host::array::ReadPolicy;
+use tailcut_host::array::{LayoutKind, ReadPolicy};
 use tailcut_ssd::config::{Classes, Handling};
+use tailcut_ssd::precondition::PreparedState;
 
 /// Keys without effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,12 @@ impl Scenario {
         let mut found = Vec::new();
         self.add_idle_sources(&mut found);
         self.add_idle_sections(&mut found);
+        self.add_idle_layouts(&mut found);
+        self.add_idle_writes(&mut found);
+        if self.precondition.state == PreparedState::Empty {
+            let because = "the drive is prepared empty (precondition.state)";
+            add(&mut found, "precondition", &["fill"], because);
+        }
         if self.is_synthetic() {
             add_idle_keys(&mut found, "workload", &self.workload);
             if self.beside.enabled {
@@ -133,6 +140,50 @@ impl Scenario {
                 let (path, because) = (path.into(), because.into());
                 found.push(Ineffective { path, except, because, weight: Weight::Doubtful });
             }
+        }
+    }
+
+    /// Properties of writes that a drive has no use for; an array may.
+    fn add_idle_writes(&self, found: &mut Vec<Ineffective>) {
+        if self.array.drives > 0 {
+            return;
+        }
+        let drive = &self.device;
+        for source in ["workload", "beside"] {
+            if drive.buffer.size > 0 && drive.buffer.capacitor {
+                let because =
+                    "a write is durable in the buffer, which survives power cuts (device.buffer.capacitor)";
+                add(found, source, &["fua"], because);
+            }
+            if drive.ftl.streams == 1 {
+                add(found, source, &["stream"], "the drive has one write stream: raise device.ftl.streams");
+            }
+        }
+    }
+
+    /// Keys of layouts that the array does not have, and of a journal that it does not write.
+    fn add_idle_layouts(&self, found: &mut Vec<Ineffective>) {
+        let array = &self.array;
+        if array.drives == 0 {
+            return;
+        }
+        let layout = array.layout;
+        let is_raid = matches!(layout, LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5);
+        let sections = [
+            (is_raid, "array.raid", "raid0, raid4 and raid5"),
+            (!is_raid && !layout.is_mirrored(), "array.log", "layouts that write a log"),
+            (layout.is_mirrored(), "array.epoch", "epochs"),
+        ];
+        for (is_there, path, whose) in sections {
+            if !is_there {
+                let because = format!("the array is {layout} (array.layout), and these are keys of {whose}");
+                found.push(Ineffective { path: path.into(), except: &[], because, weight: Weight::Doubtful });
+            }
+        }
+        if matches!(layout, LayoutKind::Raid4 | LayoutKind::Raid5) && !array.raid.journal_always {
+            let because = "a simulated array keeps no superblock, and writes neither journal nor bitmap: set \
+                           array.raid.journal_always = true to have their writes";
+            add(found, "array.raid", &["write_hole", "journal"], because);
         }
     }
 

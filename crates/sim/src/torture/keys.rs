@@ -98,6 +98,7 @@ impl Keys {
             memory: u64::from(plan.item) * 16,
             most_item: u64::from(plan.item),
             keep,
+            may_evict_store: false,
             append,
             segment_blocks: plan.kv_segment,
             patience: PATIENCE,

@@ -292,7 +292,9 @@ impl SyntheticConfig {
     pub fn recipe(&self, sectors: u64) -> Result<Recipe, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut recipe = Recipe::new(0);
-        (recipe.first, recipe.region) = keep(&mut problems, "region_size", self.region(sectors), (0, 1));
+        let begins_beyond = self.region_offset / SECTOR_BYTES >= sectors;
+        let key = if begins_beyond && self.region_offset > 0 { "region_offset" } else { "region_size" };
+        (recipe.first, recipe.region) = keep(&mut problems, key, self.region(sectors), (0, 1));
         recipe.read_ppm = self.read;
         recipe.trim_ppm = self.trim;
         let reads = keep(&mut problems, "addresses", self.read_pattern(), Pattern::Uniform);

@@ -199,7 +199,7 @@ fn what_does_not_fit_the_device_is_refused() {
     let large = SyntheticConfig { read_size: "2MiB".to_string(), ..config.clone() };
     assert_eq!(refused(large, 2048), ["read_size: a request of 2MiB does not fit into the region of 1MiB"]);
     let far = SyntheticConfig { region_offset: 1 << 30, ..config };
-    assert_eq!(refused(far, DEVICE), ["region_size: the region ends beyond the device, which has 1GiB"]);
+    assert_eq!(refused(far, DEVICE), ["region_offset: the region ends beyond the device, which has 1GiB"]);
 }
 
 fn distributions() -> impl Strategy<Value = Distribution> {

@@ -109,10 +109,10 @@ fn collection(report: &Report) -> Option<String> {
     let whose = if report.array.is_some() { "Drive 0" } else { "The drive" };
     (drive.erases > 0).then(|| {
         format!(
-            "<b>Collection</b>: {whose} moved {} pages and erased {} blocks; write amplification {:.3}.",
+            "<b>Collection</b>: {whose} moved {} pages and erased {} blocks; write amplification {}.",
             show_count(drive.programs.gc as f64),
             show_count(drive.erases as f64),
-            drive.write_amplification
+            drive.write_amplification.map_or("-".into(), |wa| format!("{wa:.3}"))
         )
     })
 }

@@ -28,7 +28,8 @@ pub struct KvArguments {
     /// With fewer missing drives it is assembled anyway
     #[arg(long, requires = "devices", conflicts_with = "create")]
     pub degraded: bool,
-    /// Create on devices that hold something else, such as a file system; never on a device in use
+    /// Create on devices that hold something else, such as a file system, never on a device in use; or open a
+    /// store (-M) as a cache, which evicts its items
     #[arg(long, requires = "devices")]
     pub force: bool,
     /// Store items in memory only
@@ -61,7 +62,7 @@ pub struct KvArguments {
     pub memory_limit: u64,
     /// Memory for clients, such as 256m: unread replies, partly received values and waiting commands. When it
     /// is used up, stalled clients are disconnected. Default: 32 MiB per thread. The server takes at most -m,
-    /// the index (15 bytes per item), this, 96 KiB per connection (-c), 16 MiB per thread (-t), and 32 MiB
+    /// the index (15 bytes per item), this, 96 KiB per connection (-c), 40 MiB per thread (-t), and 32 MiB
     #[arg(long, value_name = "SIZE", value_parser = client_memory)]
     pub client_memory: Option<u64>,
     /// Maximum number of connections

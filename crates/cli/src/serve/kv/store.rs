@@ -132,7 +132,8 @@ fn settings(arguments: &KvArguments) -> Result<Settings, Failure> {
     let append = if arguments.durable { Append::AtOnce } else { Append::OnLeaving };
     let defaults = Settings::default();
     let segment_blocks = defaults.segment_blocks.max(for_items);
-    Ok(Settings { memory, most_item, keep, append, segment_blocks, ..defaults })
+    let may_evict_store = arguments.force;
+    Ok(Settings { memory, most_item, keep, may_evict_store, append, segment_blocks, ..defaults })
 }
 
 /// A note if items of the largest size need more memory than `-m`.

@@ -47,6 +47,8 @@ pub struct Superblock {
     pub durable: u64,
     /// Segments up to this number have been used, and were durable then.
     pub used: u32,
+    /// It was opened as a store, which evicts nothing.
+    pub keeps_all: bool,
     /// Length of the disk, or of this part's range of it, when the store was created, in blocks.
     pub blocks: u64,
 }
@@ -99,6 +101,10 @@ pub enum NotOurs {
     },
 }
 
+/// The bit of the word of [`Superblock::used`] that holds [`Superblock::keeps_all`]; no store has so many
+/// segments. Stores of before have it clear.
+const KEEPS_ALL: u32 = 31;
+
 impl Superblock {
     /// Encodes the superblock as one block.
     pub fn encode(&self) -> Bytes {
@@ -117,7 +123,8 @@ impl Superblock {
         bytes[72..80].copy_from_slice(&self.doubted.to_le_bytes());
         bytes[80..88].copy_from_slice(&self.durable.to_le_bytes());
         bytes[88..96].copy_from_slice(&self.blocks.to_le_bytes());
-        bytes[96..100].copy_from_slice(&self.used.to_le_bytes());
+        let used = self.used | u32::from(self.keeps_all) << KEEPS_ALL;
+        bytes[96..100].copy_from_slice(&used.to_le_bytes());
         let sum = crc32c(&bytes[..100]);
         bytes[100..104].copy_from_slice(&sum.to_le_bytes());
         Bytes::encode(&bytes)
@@ -152,7 +159,8 @@ impl Superblock {
             doubted: long(bytes, 72),
             durable: long(bytes, 80),
             blocks: long(bytes, 88),
-            used: word(bytes, 96),
+            used: word(bytes, 96) & !(1 << KEEPS_ALL),
+            keeps_all: word(bytes, 96) >> KEEPS_ALL == 1,
         };
         superblock.problem().map_or(Ok(superblock), |problem| Err(NotOurs::Wrong(problem)))
     }
@@ -384,6 +392,7 @@ mod tests {
             durable: 11,
             blocks: 25_700,
             used: 99,
+            keeps_all: true,
         };
         assert_eq!(Superblock::decode(&superblock.encode()), Ok(superblock));
         assert_eq!(Superblock::decode(&Bytes::ZEROS), Err(NotOurs::Foreign));

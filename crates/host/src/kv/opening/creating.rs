@@ -2,6 +2,7 @@
 
 use super::{AT_A_TIME, CannotOpen, Job, Opening};
 use crate::block::Bytes;
+use crate::kv::Keep;
 use crate::kv::jobs::Haste;
 use crate::kv::log::format::Superblock;
 
@@ -26,6 +27,7 @@ impl Opening {
                     doubted: 0,
                     durable: 0,
                     used: 0,
+                    keeps_all: self.settings.keep == Keep::Everything,
                     blocks,
                 });
                 self.read_ends();

@@ -22,6 +22,11 @@ pub enum CannotOpen {
         /// The expected part.
         wanted: Part,
     },
+    /// A store would be opened as a cache.
+    #[error(
+        "it is a store, whose items a cache would evict: open it as one (-M), or with --force as a cache"
+    )]
+    KeepsAll,
     /// The disk does not fit the settings; the text gives the reason.
     #[error("{0}")]
     Unsuitable(String),

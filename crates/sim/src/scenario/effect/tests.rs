@@ -35,6 +35,40 @@ fn keys_of_parts_that_a_drive_lacks_have_no_effect() {
 }
 
 #[test]
+fn properties_of_writes_need_a_drive_that_minds_them() {
+    let mut scenario = Scenario::default();
+    scenario.device.buffer.capacitor = true;
+    assert!(because(&scenario, "workload.fua").is_some_and(|why| why.contains("capacitor")));
+    assert!(because(&scenario, "workload.stream").is_some_and(|why| why.contains("streams")));
+    (scenario.device.buffer.capacitor, scenario.device.ftl.streams) = (false, 2);
+    assert_eq!((because(&scenario, "workload.fua"), because(&scenario, "workload.stream")), (None, None));
+    (scenario.device.buffer.capacitor, scenario.array.drives) = (true, 4);
+    assert_eq!(because(&scenario, "workload.fua"), None, "an array may wait for its drives");
+    assert_eq!(because(&scenario, "precondition.fill"), None);
+    scenario.precondition.state = PreparedState::Empty;
+    assert!(because(&scenario, "precondition.fill").is_some());
+}
+
+#[test]
+fn keys_of_other_layouts_and_of_a_journal_that_is_not_written_have_no_effect() {
+    let mut scenario = Scenario::default();
+    (scenario.array.drives, scenario.array.layout) = (4, LayoutKind::Raid5);
+    for key in ["array.log.checkpoint_every", "array.epoch.copies"] {
+        assert!(because(&scenario, key).is_some_and(|why| why.contains("raid5")), "{key}");
+    }
+    assert_eq!(because(&scenario, "array.raid.chunk"), None);
+    let why = because(&scenario, "array.raid.write_hole");
+    assert!(why.is_some_and(|why| why.contains("journal_always = true")));
+    scenario.array.raid.journal_always = true;
+    assert_eq!(because(&scenario, "array.raid.write_hole"), None);
+    scenario.array.layout = LayoutKind::Epochs;
+    assert_eq!(because(&scenario, "array.epoch.copies"), None);
+    assert!(because(&scenario, "array.raid.chunk").is_some());
+    scenario.array.layout = LayoutKind::Swan5;
+    assert_eq!(because(&scenario, "array.log.spare"), None);
+}
+
+#[test]
 fn preemption_needs_reads_that_may_preempt() {
     let mut scenario = Scenario::default();
     scenario.device.preempt.erase = Handling::Suspend;
