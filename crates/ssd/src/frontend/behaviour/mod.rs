@@ -185,7 +185,7 @@ impl Tracker {
 }
 
 impl Frontend {
-    /// Turns predictions on, for a drive of so many LUNs: see the head of this file.
+    /// Turns predictions on, for a drive of `luns` LUNs: see the head of this file.
     pub(crate) fn track_behaviour(&mut self, luns: usize) {
         self.tracker.is_on = true;
         self.tracker.drain = Drain::new(luns, self.sets().count() as usize);
