@@ -98,7 +98,7 @@ impl Flash {
             // Writes complete when they are on flash.
             config.buffer.size = 0;
         }
-        if has_content && fail == 0 && seed % 8 == 5 {
+        if has_content && fail == 0 && !model.has_control && seed % 8 == 5 {
             map_by_superblock(&mut config);
         }
         let written = has_content.then(|| Written { blocks: model.blocks, ..Written::default() });
@@ -249,7 +249,8 @@ fn config(model: &Model, fail: u32) -> SsdConfig {
 /// Makes a drive one that writes and collects a block of every die as one. None of its flash fails.
 fn map_by_superblock(config: &mut SsdConfig) {
     config.faults = Faults { factory_bad: 0.0, program_fail: 0.0, erase_fail: 0.0 };
-    config.ftl.mapping = MappingLevel::Superblock;
+    (config.ftl.mapping, config.control_api) = (MappingLevel::Superblock, false);
+    config.schedule.readdressing = false;
     config.superblock.sense = 2;
     config.superblock.program = config.superblock.sense * config.timing.cell.bits() as u32;
     config.timing.program.truncate(1);

@@ -124,9 +124,11 @@ impl<D: Steered> Service<D> {
         for slot in 0..self.slots.len() as u32 {
             let Some(connection) = &mut self.slots[slot as usize].connection else { continue };
             connection.is_ending = true;
-            // A client that reads no replies gets only as much time as it may need to be scheduled.
-            let stuck_since = connection.progress.max(Time(deadline.0 - self.limits.patience.0));
-            let is_deaf = connection.is_stuck() && now.0 >= stuck_since.0 + STOP_PATIENCE.0;
+            // A client that reads no replies gets only as much time as it may need to be scheduled. Those that
+            // get their first reply later, when others have given up its memory, get less.
+            let asked = Time(deadline.0 - self.limits.patience.0);
+            let is_late = now >= asked + STOP_PATIENCE && now >= connection.progress + LATE_PATIENCE;
+            let is_deaf = connection.is_stuck() && is_late;
             if connection.is_finished() || is_deaf || now >= deadline {
                 self.close(slot);
             }
@@ -146,5 +148,7 @@ impl<D: Steered> Service<D> {
 
 /// How long shutdown waits for a client that reads none of its replies.
 const STOP_PATIENCE: Nanos = Nanos::millis(500);
+/// How long it waits after that for a client that has stopped reading.
+const LATE_PATIENCE: Nanos = Nanos::millis(50);
 /// Number of connections that retry when resources were released.
 const TRIES_AT_ONCE: usize = 4;
