@@ -1,9 +1,10 @@
 //! The simulated SSD: flash and controller, as a machine without a clock.
 //!
-//! A request's way: [`Ssd`] takes a command ([`ssd`]), cuts it into memory requests ([`reads`], [`writes`],
-//! [`programs`]), commits them to chips ([`controller::commit`]), composes transactions and follows them over
-//! bus and cells ([`chips`], [`flash`]), and completes the command over the link. Garbage collection
-//! ([`collection`]) lives beside that way and uses the same chips.
+//! Three machines, each with private fields: the frontend (tags, link, write buffer, cache, admission), the
+//! mapping (where logical pages are, garbage collection, wear levelling, the content of the [`flash`]), and the
+//! backend (LUNs and buses: which memory request is served when, see [`commit`]). A request's way: [`Ssd`] takes a
+//! command, the frontend admits it, the mapping finds its pages, the backend composes transactions of its memory
+//! requests and follows them over [`bus`] and [`lun`], and the frontend completes it over the [`link`].
 
 mod backend;
 pub mod config;

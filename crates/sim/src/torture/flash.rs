@@ -2,7 +2,7 @@
 //! would rather not serve, and when nothing can be written any more. The stored content, and what a power
 //! cut leaves of it, are in the [`drive`](super::drive).
 //!
-//! Programs and erases fail as its flash does ([`Faults`](tailcut_ssd::flash::nand::Faults)): blocks go
+//! Programs and erases fail as its flash does ([`Faults`]): blocks go
 //! bad, what was in them is programmed elsewhere, which takes its time, and when the spare blocks are used up
 //! the drive answers writes with "write protected" for ever.
 

@@ -1,5 +1,5 @@
 //! Preempting a LUN: a read that meets a running program or erase has it suspended or reset; see
-//! [`crate::config::preempt`].
+//! [`PreemptConfig`].
 
 use super::{Backend, UpperLayers, bits};
 use crate::backend::holder::Holder;

@@ -26,7 +26,8 @@ pub struct FtlConfig {
     pub spare: u32,
     /// The unit of mapping.
     pub mapping: MappingLevel,
-    /// Logical blocks that consecutive pages go to in turn under block-level mapping; see [`Stripes`].
+    /// Logical blocks that consecutive pages go to in turn under block-level mapping:
+    /// a stripe, see `mapping::ftl::stripes`.
     pub stripe: u32,
     /// How a write finds its plane.
     pub allocation: Allocation,

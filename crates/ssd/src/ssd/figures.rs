@@ -43,8 +43,8 @@ impl<P: Probe> Ssd<P> {
         self.frontend.time_to_know()
     }
 
-    /// The time of each LUN by holder, in the order of [`Holder::ALL`], up to `now`, which must not be
-    /// before the last event served.
+    /// The time of each LUN by holder, in the order of [`Holder::ALL`](crate::holder::Holder::ALL), up to `now`,
+    /// which must not be before the last event served.
     pub fn lun_times(&self, now: Time) -> impl Iterator<Item = [u64; HOLDERS]> {
         self.backend.luns().iter().map(move |lun| {
             let account = lun.account(now);

@@ -19,7 +19,7 @@ impl Mapping {
         }
     }
 
-    /// The block of a plane that wear levelling should empty, counted as if it were; see [`Ssd::level_wear`].
+    /// The block of a plane that wear levelling should empty, counted as if it were; see `level_wear`.
     pub(crate) fn block_to_level(&mut self, plane: PlaneId) -> Option<BlockId> {
         let blocks = self.geometry.blocks;
         if !self.collection.levelling || self.collection.erases_since_check[plane] < blocks {
