@@ -10,6 +10,7 @@ use crate::workload::SyntheticConfig;
 use crate::workload::address_config::{AddressConfig, Distribution};
 use crate::workload::config::{ArrivalKind, PaceKind};
 use crate::workload::datacenter::Workload;
+use crate::workload::lsm::mix::Mix;
 use crate::world::Limits;
 use tailcut_base::Nanos;
 
@@ -57,6 +58,7 @@ impl Scenario {
         let mut found = Vec::new();
         self.add_idle_sources(&mut found);
         self.add_idle_sections(&mut found);
+        self.add_idle_operations(&mut found);
         self.add_idle_layouts(&mut found);
         self.add_idle_writes(&mut found);
         if self.precondition.state == PreparedState::Empty {
@@ -140,6 +142,23 @@ impl Scenario {
                 let (path, because) = (path.into(), because.into());
                 found.push(Ineffective { path, except, because, weight: Weight::Doubtful });
             }
+        }
+    }
+
+    /// Keys of operations of a log-structured merge store that are not in its mix.
+    fn add_idle_operations(&self, found: &mut Vec<Ineffective>) {
+        if !self.lsm.enabled {
+            return;
+        }
+        let because = format!("lsm.mix is \"{}\"", self.lsm.mix);
+        let threads: &[_] = match self.lsm.mix {
+            Mix::PutsAndGets => &["clients", "operations"],
+            Mix::Load => &["gets", "puts", "readers", "operations"],
+            _ => &["gets", "puts", "readers"],
+        };
+        add(found, "lsm", threads, &because);
+        if !matches!(self.lsm.mix, Mix::YcsbA | Mix::YcsbB) {
+            add(found, "lsm", &["update_reads"], &format!("{because}, which updates nothing"));
         }
     }
 

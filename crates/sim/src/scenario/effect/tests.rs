@@ -35,6 +35,21 @@ fn keys_of_parts_that_a_drive_lacks_have_no_effect() {
 }
 
 #[test]
+fn operations_of_a_store_are_those_of_its_mix() {
+    let mut scenario = Scenario::default();
+    scenario.lsm.enabled = true;
+    let keys = ["clients", "operations", "gets", "readers", "update_reads"];
+    let mut effective = |mix| {
+        scenario.lsm.mix = mix;
+        keys.map(|key| because(&scenario, &format!("lsm.{key}")).is_none())
+    };
+    assert_eq!(effective(Mix::PutsAndGets), [false, false, true, true, false]);
+    assert_eq!(effective(Mix::Load), [true, false, false, false, false]);
+    assert_eq!(effective(Mix::YcsbA), [true, true, false, false, true]);
+    assert_eq!(effective(Mix::YcsbC), [true, true, false, false, false]);
+}
+
+#[test]
 fn properties_of_writes_need_a_drive_that_minds_them() {
     let mut scenario = Scenario::default();
     scenario.device.buffer.capacitor = true;
