@@ -64,6 +64,7 @@ fn open(keep: Keep, disk: &mut TestDisk) -> Engine {
         memory: 1 << 20,
         most_item: 10_000,
         keep,
+        may_evict_store: false,
         append: Append::OnLeaving,
         segment_blocks: 16,
         patience: Nanos::millis(1),
