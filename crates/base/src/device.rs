@@ -82,6 +82,24 @@ pub struct Command {
     pub content: u32,
 }
 
+impl Command {
+    /// A flush, of the default class.
+    pub fn flush(id: CommandId) -> Command {
+        Command {
+            id,
+            op: Op::Flush,
+            fua: false,
+            class: Class::DEFAULT,
+            fail_fast: false,
+            stream: 0,
+            queue: 0,
+            sector: 0,
+            sectors: 0,
+            content: 0,
+        }
+    }
+}
+
 /// The status of a completed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {

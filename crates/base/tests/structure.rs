@@ -276,8 +276,8 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// A drive is three machines and the loop between them. `Ssd` has at most so many fields, and its `impl` is in at
-/// most so many files; the machines do not name it.
+/// `Ssd` is an event loop over three state machines: frontend, mapping and backend. `FIELDS` limits the fields of
+/// `Ssd`, `FILES` the source files with methods of it; all of them are in `ssd/src/ssd`.
 #[test]
 fn a_drive_is_three_machines_and_a_loop() {
     const FIELDS: usize = 7;

@@ -266,7 +266,7 @@ impl<P: Probe> Ssd<P> {
         while let Some(arrival) = self.frontend.link.arrived(direction, now) {
             match arrival {
                 Arrival::Completion(tag) => self.complete(now, tag),
-                Arrival::Data { tag, first, pages } => self.data_arrived(now, tag, first, pages),
+                Arrival::Data { tag, first, pages } => self.data_arrived(now, tag, first..first + pages),
                 Arrival::Page(request) => self.page_arrived(now, request),
             }
         }

@@ -2,7 +2,7 @@
 
 use super::account::Account;
 use crate::cpu::ThreadId;
-use tailcut_base::{Command, CommandId, Nanos, Op, Status, Time};
+use tailcut_base::{Command, CommandId, Nanos, Status, Time};
 use tailcut_host::path::{Finisher, QueueId};
 
 /// What stands in a FIFO, or is with a drive, or comes back from it.
@@ -40,19 +40,7 @@ pub(super) struct Flight {
 impl Flight {
     /// A place for one.
     pub fn none() -> Flight {
-        let command = Command {
-            id: CommandId(0),
-            op: Op::Flush,
-            fua: false,
-            class: Default::default(),
-            fail_fast: false,
-            stream: 0,
-            queue: 0,
-            sector: 0,
-            sectors: 0,
-            content: 0,
-        };
-        Flight::new(Time::ZERO, command, 0, None)
+        Flight::new(Time::ZERO, Command::flush(CommandId(0)), 0, None)
     }
 
     /// One that begins now.

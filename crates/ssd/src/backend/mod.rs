@@ -128,7 +128,7 @@ impl Backend {
             buses: Buses::new(geometry, &config.bus),
             requests: Requests::default(),
             scheduler: Scheduler::new(&config.schedule.commit_rules(), geometry),
-            preemption: Preemption::new(&config.preempt, geometry.luns(), geometry.pages, seed),
+            preemption: Preemption::new(&config.preempt, geometry, seed),
             levelling: Levelling::new(geometry, sets),
             jitter: Jitter::new(config.timing.read_jitter, seed),
             occupancy: Occupancy::default(),

@@ -6,7 +6,7 @@ use crate::backend::holder::Holder;
 use crate::backend::lun::Phase;
 use crate::backend::transaction::Transaction;
 use crate::config::{Classes, Handling, PreemptConfig};
-use crate::flash::{LunId, PhysicalPage};
+use crate::flash::{Geometry, LunId, PhysicalPage};
 use crate::request::{Kind, Lane, RequestId, Tag};
 use crate::timers::Timer;
 use tailcut_base::ids::{Id, IdVec};
@@ -40,11 +40,11 @@ pub(crate) struct Preemption {
 const CREDIT_ERASES: u64 = 64;
 
 impl Preemption {
-    pub(crate) fn new(config: &PreemptConfig, luns: u32, pages: u32, seed: u64) -> Preemption {
-        let places = if config.is_on() { luns as usize } else { 0 };
-        let earned = u64::from(config.wear_budget) * u64::from(pages);
+    pub(crate) fn new(config: &PreemptConfig, geometry: &Geometry, seed: u64) -> Preemption {
+        let luns = if config.is_on() { geometry.luns() as usize } else { 0 };
+        let earned = u64::from(config.wear_budget) * u64::from(geometry.pages);
         Preemption {
-            suspended: IdVec::filled(places, None),
+            suspended: IdVec::filled(luns, None),
             credit: (earned > 0).then_some(0),
             earned,
             safe_point: config.safe_point,
@@ -323,8 +323,8 @@ impl Backend {
         }
     }
 
-    /// Gives up the operation of a LUN, which is being reset: it counts as not carried out. Returns its
-    /// members, each of which is to [wait again](Backend::wait_again), from the last to the first.
+    /// Resets the operation of a LUN: it counts as not executed. Returns its transaction, whose requests the caller
+    /// has to queue again with [`Backend::wait_again`], in reverse order.
     pub(crate) fn reset(&mut self, now: Time, lun: LunId, upper: &impl UpperLayers) -> Transaction {
         let transaction = self.luns[lun].transaction;
         let takes = self.time_to_take(transaction.kind, Handling::Reset);

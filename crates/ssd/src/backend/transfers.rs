@@ -15,7 +15,7 @@ use tailcut_base::{Nanos, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Step {
-    /// It goes on with what it does, or waits for its bus.
+    /// No transaction has started: the LUN is busy or waits for its bus.
     Nothing,
     /// A transaction has begun.
     Started,

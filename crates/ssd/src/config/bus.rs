@@ -5,7 +5,7 @@ use tailcut_base::config::{Configure, KeyVisitor, choose};
 tailcut_base::choice! {
     /// Who gets the bus next; first come, first served among equals.
     pub enum Arbitration {
-        /// Whoever asked first, for all pages of the transaction.
+        /// First come, first served; a transaction holds the bus for all of its pages.
         Fifo = "fifo",
         /// Commands of reads and erases, then data: a command is short, and puts a chip to work that would be
         /// idle while it waits for the data of others.

@@ -9,7 +9,7 @@ pub struct CacheConfig {
     pub size: u64,
     /// How many pages are read ahead of a sequential stream; 0 for none.
     pub ahead: u32,
-    /// How many streams are told apart, at the most.
+    /// Maximum number of sequential streams that are tracked.
     pub streams: u32,
 }
 
@@ -36,7 +36,7 @@ impl Configure for CacheConfig {
         count_u32(
             visit,
             "streams",
-            "Sequential streams that are told apart, at the most.",
+            "Maximum number of sequential streams that are tracked.",
             &mut self.streams,
             1..=4096,
         );

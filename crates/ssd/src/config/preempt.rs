@@ -2,7 +2,7 @@
 //! of waiting for its end.
 //!
 //! *Suspending* (Wu and He, FAST 2012) takes long, because the chip saves the state of its cells, but
-//! loses nothing: the operation goes on when the reads have been served. *Resetting* (PAReset, chapter
+//! loses no work: the operation resumes once the reads are served. *Resetting* (PAReset, chapter
 //! 3) is quick and costs wear. A program that is reset has spoiled its whole word line: its data, and
 //! that of the pages programmed there before, which the controller keeps until the word line is
 //! complete, goes elsewhere. An erase that is reset has worn its block like a whole one and is done

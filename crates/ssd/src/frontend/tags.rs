@@ -4,7 +4,7 @@ use crate::flash::LogicalPage;
 use crate::mutation::{Invariant, holds};
 use crate::request::Tag;
 use tailcut_base::ids::Pool;
-use tailcut_base::{Command, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
+use tailcut_base::{Command, CommandId, Nanos, SECTOR_BYTES, Spans, Status, Time};
 
 /// A command in the device, with the state of its pages.
 #[derive(Clone, Debug)]
@@ -42,18 +42,7 @@ pub struct TaggedCommand {
 impl TaggedCommand {
     fn new() -> TaggedCommand {
         TaggedCommand {
-            command: Command {
-                id: CommandId(0),
-                op: Op::Flush,
-                fua: false,
-                class: Default::default(),
-                fail_fast: false,
-                stream: 0,
-                queue: 0,
-                sector: 0,
-                sectors: 0,
-                content: 0,
-            },
+            command: Command::flush(CommandId(0)),
             arrived: Time::ZERO,
             mark: Time::ZERO,
             first_page: LogicalPage::new(0),

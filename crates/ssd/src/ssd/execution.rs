@@ -219,7 +219,7 @@ impl<P: Probe> Ssd<P> {
         self.give_back(now, lun);
     }
 
-    /// Gives up the operation of a LUN: its requests wait again, ahead of all others.
+    /// Resets the operation of a LUN and queues its requests again, ahead of all others.
     fn reset(&mut self, now: Time, lun: LunId) {
         if P::WATCHES {
             self.report(now, lun, Outcome::Reset);

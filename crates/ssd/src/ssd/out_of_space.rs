@@ -121,7 +121,8 @@ impl<P: Probe> Ssd<P> {
         self.commit(now);
     }
 
-    /// Gives up a program: its data stays in the buffer, and its waiters are notified.
+    /// Cancels a program for want of erased space: its data stays in the buffer, and commands that wait for it complete
+    /// with [`Status::WriteProtected`].
     pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
         let request = *self.backend.request(id);
         self.backend.left_committed(request.lun, id);

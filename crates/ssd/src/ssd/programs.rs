@@ -168,7 +168,7 @@ impl<P: Probe> Ssd<P> {
             let link = Nanos(u64::from(request.link));
             let transaction = &self.backend.lun(request.lun).transaction;
             let waited = self.backend.waited(id);
-            // Of the time before this try, what was not spent on waiting went into tries that were in vain.
+            // Time before this attempt is either waiting or failed attempts.
             let before = Nanos(waited.iter().sum()) - transaction.started.since(request.since);
             t.spans.add(Cause::Retry, request.since.since(t.mark) - before);
             chip_spans(&mut t.spans, waited, link, transaction, self.backend.phases().transfer, now);

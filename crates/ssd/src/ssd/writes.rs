@@ -8,6 +8,7 @@ use crate::mapping::ftl::Location;
 use crate::probe::Probe;
 use crate::request::{EntryId, MemoryRequest, RequestId, Tag, WaiterId};
 use crate::timers::Direction;
+use std::ops::Range;
 use tailcut_base::{Cause, Status, Time};
 
 impl<P: Probe> Ssd<P> {
@@ -71,8 +72,8 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// The data of some pages of a write is in the buffer.
-    pub(crate) fn data_arrived(&mut self, now: Time, tag: Tag, first: u32, pages: u32) {
-        for page in first..first + pages {
+    pub(crate) fn data_arrived(&mut self, now: Time, tag: Tag, pages: Range<u32>) {
+        for page in pages.clone() {
             let logical = self.frontend.tags[tag].page(page);
             if let Location::Buffer(entry) = self.mapping.ftl.lookup(logical)
                 && self.frontend.buffer[entry].state == EntryState::Filling
@@ -91,7 +92,7 @@ impl<P: Probe> Ssd<P> {
             if t.in_transit == 0 {
                 self.frontend.refuse(now, tag);
             }
-        } else if first + pages == t.pages {
+        } else if pages.end == t.pages {
             if t.command.fua && !self.frontend.buffer.capacitor {
                 self.force(now, tag);
             } else {
@@ -127,8 +128,8 @@ impl<P: Probe> Ssd<P> {
         if forced.is_empty() {
             self.complete(now, tag);
         }
-        // A drive that cannot write any more gives up the entry at once, and with it the command:
-        // all pages must wait before the first is sent off.
+        // On a read-only drive `issue` fails the entry at once, and the command with it: register the waiters of all
+        // pages before issuing the first.
         for entry in forced {
             if self.frontend.buffer[entry].state == EntryState::Dirty {
                 self.issue(now, entry);

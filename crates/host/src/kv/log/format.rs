@@ -101,9 +101,10 @@ pub enum NotOurs {
     },
 }
 
-/// The bit of the word of [`Superblock::used`] that holds [`Superblock::keeps_all`]; no store has so many
-/// segments. Stores of before have it clear.
+/// The bit that stores [`Superblock::keeps_all`], in the word of [`Superblock::used`]: segments are numbered in 31
+/// bits. Clear in superblocks written before the flag existed.
 const KEEPS_ALL: u32 = 31;
+const _: () = assert!(MOST_UNITS / UNITS <= 1 << KEEPS_ALL, "numbers of segments reach the bit");
 
 impl Superblock {
     /// Encodes the superblock as one block.

@@ -4,7 +4,7 @@ use super::{Chips, Scheduler};
 use crate::backend::lun::{Luns, Phase};
 use crate::backend::requests::Requests;
 use crate::config::{CommitPolicy, CommitRules, Preset};
-use crate::flash::{Geometry, Layout, LogicalPage, LunId, PhysicalPage};
+use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::request::{EntryId, Kind, Lane, MemoryRequest, RequestId, Role, Tag};
 use std::collections::VecDeque;
 use tailcut_base::Time;
@@ -249,22 +249,11 @@ impl Harness {
             (Lane::READ, Role::HostRead)
         };
         MemoryRequest {
-            since: Time::ZERO,
             order: self.requests.next_order(),
-            next: RequestId::NONE,
             tag,
             page,
-            logical: LogicalPage::new(0),
             physical: if is_write { PhysicalPage::NONE } else { physical },
-            source: PhysicalPage::NONE,
-            content: 0,
-            lun,
-            link: 0,
-            place: place as u8,
-            frontier: 0,
-            resets: 0,
-            lane,
-            role,
+            ..MemoryRequest::internal(Time::ZERO, lane, role, lun, place)
         }
     }
 }
