@@ -19,6 +19,7 @@ pub mod emulated;
 pub mod fail_stop;
 pub mod file;
 pub mod kv;
+pub mod listener;
 pub mod memory;
 pub mod path;
 pub mod probe;

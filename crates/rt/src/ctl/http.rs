@@ -1,8 +1,7 @@
 //! The metrics endpoint for Prometheus: `GET /metrics` over HTTP/1.1, one request per connection.
 
 use super::{Accepted, LISTENING, accept, acknowledge};
-use crate::serve::address::{CannotListen, Listener};
-use crate::serve::{Access, Address};
+use crate::listener::{Address, BindOptions, CannotListen, Listener};
 use rustix::event::epoll;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -41,8 +40,8 @@ impl MetricsPage {
     /// # Errors
     /// If another process listens on `address`, or a system call fails.
     pub fn bind(address: SocketAddr, allow_network: bool) -> Result<MetricsPage, CannotListen> {
-        let access = Access { allow_network, ..Access::default() };
-        let listener = Listener::bind(&Address::Tcp(address), &access)?;
+        let options = BindOptions::default().allow_network(allow_network);
+        let listener = Listener::bind(&Address::Tcp(address), options)?;
         let watch = || -> io::Result<OwnedFd> {
             let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             epoll::add(&wakes, &listener, epoll::EventData::new_u64(0), LISTENING)?;

@@ -19,9 +19,7 @@ pub use http::MetricsPage;
 pub use steered::Steered;
 pub use steering::{AdminRequest, Answer, Steering};
 
-use crate::serve::acceptor::is_exhausted;
-use crate::serve::address::{CannotListen, Listener};
-use crate::serve::{Access, Address};
+use crate::listener::{Address, BindOptions, CannotListen, Listener, is_exhausted};
 use rustix::event::{Timespec, epoll};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -104,8 +102,8 @@ impl ControlSocket {
     /// If another process listens on `path`, or a system call fails.
     pub fn bind(path: &Path) -> Result<ControlSocket, CannotListen> {
         let address = Address::Unix(path.to_path_buf());
-        let access = Access { permissions: Some(0o600), ..Access::default() };
-        let listener = Listener::bind(&address, &access)?;
+        let options = BindOptions::default().permissions(Some(0o600));
+        let listener = Listener::bind(&address, options)?;
         let watch = || -> io::Result<(OwnedFd, OwnedFd)> {
             let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
             epoll::add(&wakes, &listener, epoll::EventData::new_u64(0), LISTENING)?;

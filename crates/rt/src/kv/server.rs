@@ -7,10 +7,9 @@ use super::shards::{Common, Message};
 use super::worker::{Acceptor, Datagrams, Entries, Worker, WorkerResult};
 use crate::Clock;
 use crate::ctl::Steered;
-use crate::serve::address::Listener;
+use crate::listener::{Address, BindOptions, CannotListen, Listener};
 use crate::serve::control_server::{ControlServer, Windows};
 use crate::serve::mailbox::Mailbox;
-use crate::serve::{Access, Address, CannotListen};
 use crate::system;
 use std::io;
 use std::net::SocketAddr;
@@ -283,13 +282,13 @@ fn serve<D: Steered, E>(
 }
 
 fn listen<E>(options: &ListenOptions) -> Result<Vec<Listener>, CannotServe<E>> {
-    let (allow_network, permissions) = (options.allow_network, Some(options.permissions));
-    let access = Access { allow_network, encryption: None, permissions };
+    let bind =
+        BindOptions::default().allow_network(options.allow_network).permissions(Some(options.permissions));
     let listen = |address: &Address| {
         if let Address::Tcp(at) = address {
             check(options, *at)?;
         }
-        Ok(Listener::bind(address, &access)?)
+        Ok(Listener::bind(address, bind)?)
     };
     options.streams.iter().map(listen).collect()
 }

@@ -3,12 +3,12 @@
 //! The cost of pending connections is bounded: their number is limited, one too many disconnects the oldest,
 //! and each handshake has a deadline. A slow handshake delays no other connection.
 
-use super::address::Listener;
 use super::mailbox::Mailbox;
 use super::server::Limits;
 use super::service::{Arrival, Message};
 use super::tls::Gate;
 use crate::Clock;
+use crate::listener::{Listener, is_exhausted};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -363,12 +363,6 @@ impl PendingConnection {
         self.waits_for_room = false;
         Ok(true)
     }
-}
-
-/// True if an error means that the system is out of descriptors or memory.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
-    let errors = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
-    errors.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 const LISTENER: u64 = u64::MAX;

@@ -12,7 +12,6 @@
 //! its replies.
 
 pub mod acceptor;
-pub mod address;
 pub mod budget;
 pub mod charge;
 pub mod connection;
@@ -27,9 +26,9 @@ pub mod spin;
 pub mod tls;
 pub mod ublk;
 
-pub use address::{Access, Address, CannotListen};
+pub use crate::listener::{Address, CannotListen};
 pub use control_server::Windows;
 pub use figures::{Figures, Kind, Live};
-pub use server::{CannotServe, Limits, Name, Server};
+pub use server::{Access, CannotServe, Limits, Name, Server};
 pub use tls::{Certificates, Encryption};
 pub use ublk::CannotAttach;

@@ -1,7 +1,6 @@
 //! A server: an acceptor, a control server, and a service for each drive.
 
 use super::acceptor::{Acceptor, Route};
-use super::address::{Access, Address, CannotListen, Listener};
 use super::control_server::{AdminTarget, ControlServer, Exported, Windows};
 use super::failed::Remains;
 use super::figures::{Figures, Live};
@@ -11,6 +10,7 @@ use super::tls::{Encryption, Gate, Handshakes, Relay};
 use super::ublk::{CannotAttach, Device, Shape};
 use crate::Clock;
 use crate::ctl::Steered;
+use crate::listener::{Address, BindOptions, CannotListen, Listener};
 use crate::system;
 use std::io;
 use std::panic::resume_unwind;
@@ -143,6 +143,28 @@ pub struct Served<D> {
     pub handshakes: Option<Handshakes>,
 }
 
+/// Who may connect to a server. The default allows unencrypted connections from this machine only.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Allow connections from other machines.
+    pub allow_network: bool,
+    /// TLS, offered or required; `None` without TLS.
+    pub encryption: Option<Encryption>,
+    /// File permissions of a unix socket; `None` leaves them to the umask.
+    pub permissions: Option<u32>,
+}
+
+impl Access {
+    fn bind_options(&self) -> BindOptions {
+        let requires_certificate =
+            self.encryption.as_ref().is_some_and(Encryption::requires_client_certificate);
+        BindOptions::default()
+            .allow_network(self.allow_network)
+            .requires_certificate(requires_certificate)
+            .permissions(self.permissions)
+    }
+}
+
 impl<D: Steered + Send + 'static> Server<D> {
     /// Serves drives at `address`, and answers administrative requests at `windows`. Each drive is made by
     /// the thread that serves it, because io_uring has to be used by the thread that sets it up; the call
@@ -160,7 +182,7 @@ impl<D: Steered + Send + 'static> Server<D> {
         clock: Clock,
     ) -> Result<Server<D>, CannotServe<E>> {
         system::raise_descriptors();
-        let listener = Listener::bind(address, &access)?;
+        let listener = Listener::bind(address, access.bind_options())?;
         let address = listener.address().clone();
         Server::open(listener, access.encryption, drives, windows, limits, clock).map_err(|error| match error
         {

@@ -1,7 +1,7 @@
 //! Addresses and sockets that a server listens on.
 
-use super::tls::Encryption;
 use rustix::fs::{Mode, fchmod};
+use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fmt;
 use std::fs::Permissions;
@@ -21,15 +21,29 @@ pub enum Address {
     Tcp(SocketAddr),
 }
 
-/// Access to a listener. The default allows unencrypted connections from this machine only.
-#[derive(Clone, Debug, Default)]
-pub struct Access {
-    /// Allow connections from other machines.
-    pub allow_network: bool,
-    /// TLS, offered or required; `None` without TLS.
-    pub encryption: Option<Encryption>,
-    /// File permissions of a unix socket; `None` leaves them to the umask.
-    pub permissions: Option<u32>,
+/// How to listen on an address. The default listens on addresses of this machine only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BindOptions {
+    allow_network: bool,
+    requires_certificate: bool,
+    permissions: Option<u32>,
+}
+
+impl BindOptions {
+    /// Whether connections from other machines are allowed.
+    pub fn allow_network(self, allow_network: bool) -> BindOptions {
+        BindOptions { allow_network, ..self }
+    }
+
+    /// Whether clients are asked for certificates, which changes the advice where the network is not allowed.
+    pub fn requires_certificate(self, requires_certificate: bool) -> BindOptions {
+        BindOptions { requires_certificate, ..self }
+    }
+
+    /// File permissions of a unix socket; `None`, the default, leaves them to the umask.
+    pub fn permissions(self, permissions: Option<u32>) -> BindOptions {
+        BindOptions { permissions, ..self }
+    }
 }
 
 /// Why listening on an address failed.
@@ -75,20 +89,18 @@ enum Socket {
 type FileId = (u64, u64);
 
 impl Listener {
-    /// Listens on `address`. Beyond loopback only where `access` allows the network, encrypted or not. A
+    /// Listens on `address`. Beyond loopback only where `options` allow the network. A
     /// stale unix socket of a server that has exited is replaced.
-    pub fn bind(address: &Address, access: &Access) -> Result<Listener, CannotListen> {
+    pub fn bind(address: &Address, options: BindOptions) -> Result<Listener, CannotListen> {
         let wrong = |error| CannotListen::System(address.clone(), error);
         let (socket, address) = match address {
             Address::Unix(path) => {
                 clear(path)?;
-                let listener = bind_unix(path, access.permissions).map_err(wrong)?;
+                let listener = bind_unix(path, options.permissions).map_err(wrong)?;
                 (Socket::Unix(listener, file_id(path).map_err(wrong)?), address.clone())
             }
-            Address::Tcp(at) if !at.ip().is_loopback() && !access.allow_network => {
-                let is_guarded =
-                    access.encryption.as_ref().is_some_and(Encryption::requires_client_certificate);
-                return Err(if is_guarded {
+            Address::Tcp(at) if !at.ip().is_loopback() && !options.allow_network => {
+                return Err(if options.requires_certificate {
                     CannotListen::NotMeant(*at)
                 } else {
                     CannotListen::NotLocal(*at)
@@ -249,6 +261,12 @@ impl fmt::Display for Address {
             Address::Tcp(at) => at.fmt(f),
         }
     }
+}
+
+/// True if an error means that the system is out of descriptors or memory.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    let errors = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    errors.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 #[cfg(test)]
