@@ -1,24 +1,10 @@
 //! Transactional locality: how well the pages of a load fit together into flash transactions.
 
 use super::chip_layout::{ChipLayout, PagePlace};
+use crate::workload::datacenter::LocalityClass;
 use serde::Serialize;
 use std::ops::Add;
 use tailcut_ssd::flash::geometry::PLACES_MAX;
-
-tailcut_base::choice! {
-    /// Table 1's classes of transactional locality.
-    ///
-    /// The paper does not say where it draws the lines. Here they are the thirds of the range of
-    /// [`Locality::share`], which goes from 0 to 1.
-    pub enum LocalityClass {
-        /// Below a third.
-        Low = "low",
-        /// From one third to two.
-        Medium = "medium",
-        /// Two thirds and more.
-        High = "high",
-    }
-}
 
 /// What came of composing transactions from windows of pages as if the device queue had no limit
 /// (the caption of Sprinkler's table 1).

@@ -6,7 +6,7 @@ mod chip_layout;
 mod locality;
 
 pub use chip_layout::{ChipLayout, PagePlace};
-pub use locality::{Locality, LocalityClass, LocalityMeter};
+pub use locality::{Locality, LocalityMeter};
 
 use crate::workload::{Request, Source};
 use serde::Serialize;

@@ -2,8 +2,8 @@
 //! out the server's requests.
 
 use crate::array::SimulatedArray;
-use crate::path::{HostFigures, SimulatedHost};
-use crate::storage::Storage;
+use crate::path::SimulatedHost;
+use crate::storage::{HostFigures, Storage};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::{Command, Completion, Device, Submit, Time};

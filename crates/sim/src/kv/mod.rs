@@ -33,13 +33,11 @@ mod worker;
 pub use backing::Backing;
 pub use config::{Kept, KvConfig};
 pub use disk::ByteDisk;
-pub use figures::KvFigures;
 pub use loading::{Loaded, load};
 pub use path::Path;
 
 use crate::cpu::{Event, Machine};
-use crate::path::HostFigures;
-use crate::storage::Storage;
+use crate::storage::{HostFigures, KvFigures, Storage};
 use connection::{Connection, Outcome};
 use figures::Tally;
 use history::History;

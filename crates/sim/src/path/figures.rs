@@ -1,88 +1,11 @@
 //! The statistics of a host during a measurement.
 
 use super::SimulatedHost;
-use crate::cpu::{CpuTime, Spent};
-use tailcut_base::{Nanos, Time};
-use tailcut_host::path::{Mode, Wait};
-use tailcut_ssd::{Accuracy, Probe, Service};
-
-/// How long handlers of the controller's interrupts have been at work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Handlers {
-    /// How many there have been.
-    pub count: u64,
-    /// All of them together.
-    pub total: Nanos,
-    /// The longest.
-    pub longest: Nanos,
-}
-
-impl Handlers {
-    pub(super) fn note(&mut self, length: Nanos) {
-        self.count += 1;
-        self.total += length;
-        self.longest = self.longest.max(length);
-    }
-}
-
-/// Times of a part of the drives and how well they were predicted, in ns.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PredictionFigures {
-    /// Mean of the observed times.
-    pub mean: f64,
-    /// Their standard deviation.
-    pub deviation: f64,
-    /// Mean of the predicted times.
-    pub predicted: f64,
-    /// Root of the mean square of the errors.
-    pub error: f64,
-    /// How many predictions.
-    pub count: u64,
-}
-
-/// The statistics of a host.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostFigures {
-    /// Cores, siblings counted.
-    pub cpus: usize,
-    /// How long it was measured.
-    pub elapsed: Nanos,
-    /// The time account of all cores together; adds up to `elapsed` for each.
-    pub time: CpuTime,
-    /// Context switches.
-    pub switches: u64,
-    /// Handlers of the controller's interrupts.
-    pub handlers: Handlers,
-    /// Requests that the background threads completed.
-    pub background_requests: u64,
-    /// Writes that were taken for buffer hits.
-    pub buffer_hits: u64,
-    /// Reads that were waited for by spinning because their drive had said that they need no chip.
-    pub read_hits: u64,
-    /// Writes that were not waited for by spinning because their drive had said that its buffer is full.
-    pub full_buffers: u64,
-    /// Predictions of the first drive, in the order of [`Service::ALL`], where drives are listened to.
-    pub predictions: Option<[PredictionFigures; Service::ALL.len()]>,
-    /// Ends of reads from flash are announced.
-    pub announces: bool,
-    /// How often the strategy has changed its mode since the beginning.
-    pub mode_changes: u64,
-    /// The mode that it is in.
-    pub mode: Option<Mode>,
-}
-
-impl HostFigures {
-    /// Share of all cores' time that was spent on one thing.
-    pub fn share(&self, on: Spent) -> f64 {
-        self.time.of(on).0 as f64 / self.time.total().0.max(1) as f64
-    }
-
-    /// Cores' time per request for all but idling and the background, in ns.
-    pub fn per_request_ns(&self, requests: u64) -> f64 {
-        let others = self.time.of(Spent::Idle) + self.time.of(Spent::Background);
-        (self.time.total() - others).0 as f64 / requests.max(1) as f64
-    }
-}
+use crate::cpu::CpuTime;
+use crate::storage::{Handlers, HostFigures, PredictionFigures};
+use tailcut_base::Time;
+use tailcut_host::path::Wait;
+use tailcut_ssd::{Accuracy, Probe};
 
 impl<P: Probe> SimulatedHost<P> {
     pub(super) fn begin_measuring(&mut self, now: Time) {

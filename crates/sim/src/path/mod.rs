@@ -23,11 +23,10 @@ mod timeouts;
 mod worker;
 
 pub use config::{Background, ControllerKind, HostConfig};
-pub use figures::{Handlers, HostFigures, PredictionFigures};
 
 use crate::array::Volume;
 use crate::cpu::{CpuTime, Event, Machine, ThreadId};
-use crate::storage::Storage;
+use crate::storage::{Handlers, HostFigures, Storage};
 use crate::world::Checker;
 use array::HostArray;
 use flight::Flight;

@@ -1,7 +1,8 @@
 //! The host of a report.
 
 use crate::cpu::Spent;
-use crate::path::{HostConfig, HostFigures, PredictionFigures};
+use crate::path::HostConfig;
+use crate::storage::{HostFigures, PredictionFigures};
 use serde::{Deserialize, Serialize};
 use tailcut_ssd::Service;
 

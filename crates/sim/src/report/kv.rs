@@ -2,7 +2,7 @@
 
 use super::{CpuShare, Curve};
 use crate::cpu::Spent;
-use crate::kv::KvFigures;
+use crate::storage::KvFigures;
 use serde::{Deserialize, Serialize};
 
 /// The statistics of a key-value server during the measurement, seen by its clients and from inside.

@@ -2,10 +2,10 @@
 
 use super::Run;
 use crate::ending::{RunFailed, run_to_end};
-use crate::kv::KvFigures;
-use crate::path::HostFigures;
 use crate::report::{KindReport, Report};
 use crate::scenario::InputError;
+use crate::storage::HostFigures;
+use crate::storage::KvFigures;
 use crate::storage::Storage;
 use crate::world::{Round, World};
 use std::ops::ControlFlow;

@@ -10,7 +10,8 @@
 use super::shin::Mode;
 use super::{Measured, Options};
 use crate::Scenario;
-use crate::kv::{KvConfig, KvFigures};
+use crate::kv::KvConfig;
+use crate::storage::KvFigures;
 use crate::workload::address_config::Distribution;
 use crate::workload::{AddressConfig, SyntheticConfig};
 

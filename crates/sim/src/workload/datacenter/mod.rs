@@ -8,6 +8,7 @@
 //! beside it with `tailcut trace info`.
 
 mod config;
+mod locality_class;
 mod places;
 mod row;
 mod sample;
@@ -15,6 +16,7 @@ mod sizes;
 mod source;
 
 pub use config::DatacenterConfig;
+pub use locality_class::LocalityClass;
 pub use places::nearness_ppm;
 pub use row::{Row, Workload};
 pub use source::{Datacenter, Plan};

@@ -1,7 +1,7 @@
 //! Where the requests of one kind go.
 
+use super::LocalityClass;
 use super::sample::ShuffledSample;
-use crate::characterization::LocalityClass;
 use tailcut_base::random::Stream;
 
 /// Where the reads, or the writes, of a row go.

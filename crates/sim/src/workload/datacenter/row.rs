@@ -1,6 +1,6 @@
 //! The rows of Sprinkler's table 1.
 
-use crate::characterization::LocalityClass::{self, High, Low, Medium};
+use super::locality_class::LocalityClass::{self, High, Low, Medium};
 
 tailcut_base::choice! {
     /// The workloads of table 1 of Jung and Kandemir, "Sprinkler: Maximizing Resource Utilization in

@@ -1,8 +1,12 @@
 //! The storage that a world runs on and a report covers: one drive, or an array of drives.
 
+mod host_figures;
+mod kv_figures;
+
+pub use host_figures::{Handlers, HostFigures, PredictionFigures};
+pub use kv_figures::KvFigures;
+
 use crate::array::SimulatedArray;
-use crate::kv::KvFigures;
-use crate::path::HostFigures;
 use tailcut_base::{Device, Time};
 use tailcut_host::Fingerprint;
 use tailcut_host::array::Array;

@@ -1,0 +1,37 @@
+//! The statistics of a key-value server in front of the storage.
+
+use crate::cpu::CpuTime;
+use tailcut_base::Nanos;
+use tailcut_base::histogram::LatencyHistogram;
+use tailcut_host::kv;
+
+/// The statistics of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KvFigures {
+    /// How long it was measured.
+    pub elapsed: Nanos,
+    /// Latencies of `get`s that were answered from memory, as clients see them.
+    pub from_memory: LatencyHistogram,
+    /// Latencies of `get`s that were answered from flash.
+    pub from_flash: LatencyHistogram,
+    /// The time that these waited for the drive or array alone.
+    pub flash: LatencyHistogram,
+    /// `get`s without an item.
+    pub misses: u64,
+    /// Latencies of `set`s.
+    pub sets: LatencyHistogram,
+    /// Commands that the server could not carry out.
+    pub refused: u64,
+    /// What its cores did, all together.
+    pub time: CpuTime,
+    /// Cores, siblings counted.
+    pub cpus: usize,
+    /// Share of the time during which the core of its thread was at work.
+    pub thread: f64,
+    /// Share of the time during which the wires to the server were busy, on average.
+    pub wire_in: f64,
+    /// Share of the time during which the wires from the server to clients were busy, on average.
+    pub wire_out: f64,
+    /// What its engine has done.
+    pub engine: kv::Figures,
+}
