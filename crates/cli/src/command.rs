@@ -1,7 +1,8 @@
 //! From the process's arguments to its exit code.
 
-use crate::arguments::{Arguments, Command, RunArguments};
+use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
+use crate::run::arguments::RunArguments;
 use crate::terminal::ColorMode;
 use crate::{
     advise, bench, calibrate, compare, ctl, explain, generate, help, probe, pts, report, run, serve, size,

@@ -1,9 +1,9 @@
 //! Why a command failed, and its exit code.
 
-use crate::output::OutputError;
 use crate::scenario::Problems;
 use crate::terminal::{ColorMode, TextRole};
-use std::io;
+use std::path::PathBuf;
+use std::{fmt, io};
 
 /// The end of a command that did not succeed.
 #[derive(Debug)]
@@ -21,6 +21,34 @@ pub enum Failure {
     Interrupted,
     /// The reader of standard output has closed it, as in `tailcut … | head`: not reported as a failure.
     Deaf,
+}
+
+/// A result that could not be kept.
+#[derive(Debug)]
+pub struct OutputError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// The operating system's error.
+    pub cause: io::Error,
+}
+
+impl std::error::Error for OutputError {}
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write {}: {}; {}", self.path.display(), self.cause, self.remedy())
+    }
+}
+
+impl OutputError {
+    fn remedy(&self) -> &'static str {
+        match self.cause.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "what was printed is complete; make room or name another place for the files"
+            }
+            _ => "what was printed is complete; name another place for the files",
+        }
+    }
 }
 
 impl Failure {

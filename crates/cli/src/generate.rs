@@ -4,8 +4,9 @@
 use crate::arguments::GenerateCommand;
 use crate::completion;
 use crate::failure::Failure;
+use crate::failure::OutputError;
 use crate::help;
-use crate::output::{Folder, OutputError};
+use crate::output::Folder;
 use crate::run::Scenario;
 use crate::scenario::keys;
 use clap::Command;

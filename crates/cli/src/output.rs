@@ -1,6 +1,6 @@
 //! Result files: whole or not at all, and never in the way of what was already printed.
 
-use std::fmt;
+use crate::failure::{Failure, OutputError};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -8,32 +8,19 @@ use std::path::{Path, PathBuf};
 /// The folder that takes result files when no other is named.
 pub const DEFAULT_FOLDER: &str = "tailcut-out";
 
-/// A result that could not be kept.
-#[derive(Debug)]
-pub struct OutputError {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// The operating system's error.
-    pub cause: io::Error,
+/// Whether a file name stands for standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
-impl std::error::Error for OutputError {}
-
-impl fmt::Display for OutputError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot write {}: {}; {}", self.path.display(), self.cause, self.remedy())
+/// Writes JSON to a file, or to `out` where the file is `-`.
+pub fn write_json(value: &serde_json::Value, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+    let text = format!("{value:#}\n");
+    if is_stdout(file) {
+        out.write_all(text.as_bytes())?;
+        return Ok(out.flush()?);
     }
-}
-
-impl OutputError {
-    fn remedy(&self) -> &'static str {
-        match self.cause.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "what was printed is complete; make room or name another place for the files"
-            }
-            _ => "what was printed is complete; name another place for the files",
-        }
-    }
+    Ok(write_file(file, text.as_bytes())?)
 }
 
 /// Makes sure that results can be written before anything is run for them: creates `folder`, and tries a file

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use tailcut::arguments::{RunArguments, RunOptions};
+use tailcut::run::arguments::{RunArguments, RunOptions};
 use tailcut::scenario::Source;
 
 /// The workload and the settings of a run: a dictionary with these keys.

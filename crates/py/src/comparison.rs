@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tailcut::compare::csv::{Runs, Value};
 use tailcut::compare::{self, Factor, Level, Request, Share, command, grid};
 use tailcut::failure::Failure;
-use tailcut::html;
 use tailcut::scenario::Source;
 use tailcut::sweep::{Job, Quantity, Records, ThreadPool, pool};
 
@@ -179,7 +178,7 @@ impl Results {
 
     /// Writes the results as an HTML page, and their data as JSON beside it.
     fn to_html(&self, path: PathBuf) -> PyResult<()> {
-        page::write(&path, &html::of_comparison(&self.results))
+        page::write(&path, &compare::html::page(&self.results))
     }
 
     /// Writes `compare.json` and `compare.csv` into a folder.

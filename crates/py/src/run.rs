@@ -8,9 +8,9 @@ use crate::{page, requests};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use tailcut::failure::Failure;
+use tailcut::run as command;
 use tailcut::run::{Keep, Saved, Scenario, refuse, simulate_and_keep, write};
 use tailcut::scenario::to_be_read_again;
-use tailcut::{html, run as command};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
@@ -128,7 +128,7 @@ impl Run {
 
     /// Writes the report as an HTML page, and its data as JSON beside it.
     fn to_html(&self, path: PathBuf) -> PyResult<()> {
-        page::write(&path, &html::of_run(&self.saved, &self.scenario))
+        page::write(&path, &command::html::page(&self.saved, &self.scenario))
     }
 
     /// Writes the files of `tailcut run` to a folder.

@@ -5,9 +5,9 @@ use crate::page;
 use crate::refusal::raised;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use tailcut::arguments::StudyForm;
-use tailcut::html;
 use tailcut::pts::Watcher;
+use tailcut::study::arguments::StudyForm;
+use tailcut::study::html;
 use tailcut::study::pool::ThreadPool;
 use tailcut::study::real_drives::{self, RealDriveOptions};
 use tailcut::study::{Entry, chosen, finished, options};
@@ -71,6 +71,6 @@ impl Study {
 
     /// Writes the results as an HTML page, and their data as JSON beside it.
     fn to_html(&self, path: PathBuf) -> PyResult<()> {
-        page::write(&path, &html::of_studies(&finished(std::slice::from_ref(&self.table))))
+        page::write(&path, &html::page(&finished(std::slice::from_ref(&self.table))))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::cost::Prices;
 use super::promise::Promise;
-use crate::arguments::preset;
 use crate::compare::arguments::CommonOptions;
 use crate::sweep::Misread;
+use crate::value_parsers::preset;
 use clap::Args;
 use std::path::PathBuf;
 use tailcut_base::quantity::{parse_bytes, parse_count};

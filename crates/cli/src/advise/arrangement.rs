@@ -3,8 +3,8 @@
 use super::Request;
 use super::catalogue::{LAYOUTS, Layout, SPARES, TECHNIQUES, Technique};
 use super::results::{Candidate, Verdict};
-use crate::arguments::RunArguments;
 use crate::failure::Failure;
+use crate::run::arguments::RunArguments;
 use crate::run::{self, NotRun, Scenario};
 use crate::scenario::spelling;
 use crate::sweep::point::check_workload;

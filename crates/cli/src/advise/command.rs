@@ -3,12 +3,12 @@
 use super::arguments::AdviseArguments;
 use super::results::Advice;
 use super::{Request, advise, page};
-use crate::arguments::is_stdout;
-use crate::compare::command::Bar;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::Folder;
-use crate::run::write_json;
+use crate::output::is_stdout;
+use crate::output::write_json;
+use crate::sweep::Bar;
 use crate::terminal::{ColorMode, window};
 use std::io::Write;
 

@@ -15,8 +15,8 @@ mod search;
 
 pub use results::Advice;
 
-use crate::arguments::RunArguments;
 use crate::failure::Failure;
+use crate::run::arguments::RunArguments;
 use crate::sweep::Progress;
 use arrangement::Arrangements;
 use cost::Prices;

@@ -1,7 +1,7 @@
 //! Advice as a person reads it.
 
 use super::results::{Advice, Candidate, TermResult, Verdict};
-use crate::show::waits::wrapped;
+use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use tailcut_base::quantity::{show_bytes, show_count};
 

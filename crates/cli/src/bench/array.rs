@@ -3,7 +3,7 @@
 use super::spawn;
 use super::study::Study;
 use crate::failure::Failure;
-use crate::run::write_json;
+use crate::output::write_json;
 use crate::terminal::{ColorMode, Waiting};
 use std::fmt;
 use std::io::Write;
@@ -50,7 +50,7 @@ pub fn array(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
             study.derived(case.to_string(), "growth", "x", growth, "over drives of 64 MiB; 1 but for caches");
         }
     }
-    if !json.is_some_and(crate::arguments::is_stdout) {
+    if !json.is_some_and(crate::output::is_stdout) {
         write!(out, "{}\n{READING}", study.show(ColorMode::of_stdout()))?;
         out.flush()?;
     }

@@ -4,10 +4,10 @@
 //! client asks for as many blocks as there is room for with one system call, takes all replies that have come
 //! with another, and does nothing with the data.
 
-use crate::arguments::is_stdout;
 use crate::failure::Failure;
-use crate::run::write_json;
-use crate::show::{per_second, short_time};
+use crate::format::{per_second, short_time};
+use crate::output::is_stdout;
+use crate::output::write_json;
 use clap::Args;
 use serde::Serialize;
 use std::io::{self, Write};

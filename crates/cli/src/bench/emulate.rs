@@ -3,8 +3,8 @@
 use super::spawn;
 use super::study::Study;
 use crate::failure::Failure;
-use crate::run::write_json;
-use crate::study::figure;
+use crate::format::figure;
+use crate::output::write_json;
 use crate::terminal::{Align, ColorMode, Table, Waiting};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -74,7 +74,7 @@ pub fn emulate(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> 
     for (case, runs) in cases().zip(&runs) {
         table.row(&add(&mut study, case, runs));
     }
-    if !json.is_some_and(crate::arguments::is_stdout) {
+    if !json.is_some_and(crate::output::is_stdout) {
         write!(out, "{table}\n\n{READING}")?;
         out.flush()?;
     }

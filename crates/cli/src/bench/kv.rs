@@ -4,10 +4,10 @@
 //! waits until all of them are answered, and sends the next. Keys are drawn before the time is taken, so
 //! that the measurement covers the server only.
 
-use crate::arguments::is_stdout;
 use crate::failure::Failure;
-use crate::run::write_json;
-use crate::show::{per_second, short_time};
+use crate::format::{per_second, short_time};
+use crate::output::is_stdout;
+use crate::output::write_json;
 use clap::Args;
 use serde::Serialize;
 use std::io::{self, Read, Write};

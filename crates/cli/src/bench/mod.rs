@@ -3,6 +3,7 @@
 //! Each measurement runs in a process of its own, so that its peak memory is its own and no
 //! measurement warms the caches of the next.
 
+pub mod arguments;
 mod array;
 pub mod block;
 mod breakdown;
@@ -15,10 +16,10 @@ pub(crate) mod path;
 mod schedule;
 mod study;
 
-use crate::arguments::BenchCommand;
 use crate::failure::Failure;
-use crate::run::write_json;
+use crate::output::write_json;
 use crate::terminal::{ColorMode, TextRole, Waiting};
+use arguments::BenchCommand;
 use breakdown::Breakdown;
 use case::{Case, Part};
 use measure::Measured;
@@ -51,7 +52,7 @@ pub fn bench(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure>
 
 /// `tailcut bench sim`.
 fn simulation(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
-    let to_stdout = json.is_some_and(crate::arguments::is_stdout);
+    let to_stdout = json.is_some_and(crate::output::is_stdout);
     let mut study = Study::new("bench-sim");
     let mut breakdowns = Vec::new();
     for &case in Case::all() {

@@ -4,8 +4,8 @@ use super::measure::peak_bytes;
 use super::spawn;
 use super::study::Study;
 use crate::failure::Failure;
-use crate::run::write_json;
-use crate::study::figure;
+use crate::format::figure;
+use crate::output::write_json;
 use crate::terminal::{Align, ColorMode, Table, Waiting};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,7 +67,7 @@ pub fn schedule(json: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure>
         let smallest = all.iter().find(|m| m.case == case.smallest()).and_then(|m| m.scheduling);
         all.push(add(&mut study, case, &runs, smallest));
     }
-    if !json.is_some_and(crate::arguments::is_stdout) {
+    if !json.is_some_and(crate::output::is_stdout) {
         write!(out, "{}\n\n{READING}", show(&all, ColorMode::of_stdout()))?;
         out.flush()?;
     }

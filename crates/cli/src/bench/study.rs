@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use super::measure::Measured;
-use crate::study::figure as show;
+use crate::format::figure as show;
 use crate::terminal::{self, Align, ColorMode};
 use serde_json::Value;
 use tailcut_sim::study::{Row, Table};

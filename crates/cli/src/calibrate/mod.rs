@@ -7,11 +7,11 @@ mod page;
 mod results;
 mod state;
 
-use crate::arguments::is_stdout;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::run::write_json;
+use crate::output::is_stdout;
+use crate::output::write_json;
 use crate::scenario::{self, Source};
 use crate::study::batch::Batch;
 use crate::study::real_drives::{in_file, measured_rows, read};

@@ -2,7 +2,7 @@
 
 use super::request::{BY, Share};
 use super::results::Factor;
-use crate::arguments::{RunArguments, RunOptions};
+use crate::run::arguments::{RunArguments, RunOptions};
 use crate::sweep::{Misread, Quantity};
 use clap::Args;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use super::design::Design;
 use super::request::Request;
 use super::results::{Impossible, Ineffective};
-use crate::arguments::RunArguments;
 use crate::failure::Failure;
+use crate::run::arguments::RunArguments;
 use crate::run::{self, NotRun, Scenario};
 use crate::scenario::Problems;
 use crate::sweep::Point;

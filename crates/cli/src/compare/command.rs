@@ -5,17 +5,16 @@ use super::cells::counted;
 use super::csv::Runs;
 use super::request::Request;
 use super::results::Results;
-use super::{Plan, grid, page};
-use crate::arguments::is_stdout;
+use super::{Plan, grid, html, page};
 use crate::failure::Failure;
-use crate::html;
 use crate::interrupt::Interrupt;
 use crate::output::Folder;
+use crate::output::is_stdout;
 #[cfg(feature = "parquet")]
 use crate::output::write_file;
-use crate::run::write_json;
-use crate::sweep::Progress;
-use crate::terminal::{self, ColorMode, Waiting, window};
+use crate::output::write_json;
+use crate::sweep::Bar;
+use crate::terminal::{ColorMode, Waiting, window};
 use std::io::Write;
 use std::path::Path;
 
@@ -125,7 +124,7 @@ pub fn save(results: &Results, folder: &Path) -> Result<(), Failure> {
 fn keep(results: &Results, arguments: &CompareArguments) -> Result<(), Failure> {
     save(results, &arguments.out)?;
     if let Some(file) = &arguments.html {
-        html::write(file, &html::of_comparison(results), None)?;
+        crate::html::write(file, &html::page(results), None)?;
     }
     #[cfg(feature = "parquet")]
     if let Some(file) = &arguments.parquet {
@@ -150,25 +149,4 @@ fn refuse_parquet(arguments: &CompareArguments) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// The progress of a sweep, counting what has to be run now.
-pub struct Bar {
-    bar: terminal::Progress,
-    /// The number of runs finished before.
-    before: Option<u64>,
-}
-
-impl Bar {
-    /// The progress of something called `label`.
-    pub fn new(label: &'static str, quiet: bool) -> Bar {
-        Bar { bar: terminal::Progress::counting("runs", label, None, quiet), before: None }
-    }
-
-    /// Shows how far it is.
-    pub fn show(&mut self, progress: Progress) {
-        let before = *self.before.get_or_insert(progress.done);
-        self.bar.expect(Some(progress.all - before));
-        self.bar.count(progress.done - before);
-    }
 }

@@ -11,6 +11,7 @@ pub mod design;
 pub mod effects;
 pub mod factor;
 pub mod grid;
+pub mod html;
 pub mod page;
 #[cfg(feature = "parquet")]
 pub mod parquet;

@@ -3,8 +3,8 @@
 use super::cells::counted;
 use super::results::{Effects, Head, Ineffective, Main, Pair, Point, Results, Verdict};
 use crate::show::latency::VOLATILE;
-use crate::show::waits::wrapped;
 use crate::sweep::Unit;
+use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! A request for a comparison.
 
 use super::results::Factor;
-use crate::arguments::RunArguments;
+use crate::run::arguments::RunArguments;
 use crate::sweep::Quantity;
 use std::path::PathBuf;
 

@@ -4,10 +4,10 @@
 //! that is exact. Process 1 holds a track for each channel's bus, process 2 one for each chip,
 //! process 3 the requests.
 
+use super::arguments::ExplainArguments;
 use super::kept::SavedRun;
 use super::recording::{Chips, Requests, Seen, Window};
 use super::rerun::Rerun;
-use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
 use crate::output;
 use serde_json::{Value, json};

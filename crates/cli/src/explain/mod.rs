@@ -9,8 +9,8 @@ mod rerun;
 mod selection;
 mod timeline;
 
-use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
+use arguments::ExplainArguments;
 use std::io::Write;
 
 /// Does what the arguments ask and prints to `out`.

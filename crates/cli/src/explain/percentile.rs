@@ -1,10 +1,11 @@
 //! The make-up of a percentile.
 
+use super::arguments::ExplainArguments;
 use super::kept::{SavedRun, Slow};
 use super::selection::Selection;
-use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
-use crate::show::{short_time, waits};
+use crate::format::short_time;
+use crate::show::waits;
 use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Which requests of a run are explained.
 
+use super::arguments::ExplainArguments;
 use super::kept::Slow;
-use crate::arguments::ExplainArguments;
 use tailcut_base::config::Choice;
 use tailcut_base::{Class, Op};
 use tailcut_sim::report::class_kind;

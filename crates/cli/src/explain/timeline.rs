@@ -1,11 +1,12 @@
 //! The whole timeline of one request.
 
+use super::arguments::ExplainArguments;
 use super::kept::SavedRun;
 use super::recording::{Chips, Seen, Window};
 use super::rerun::Rerun;
-use crate::arguments::ExplainArguments;
 use crate::failure::Failure;
-use crate::show::{short_time, waits};
+use crate::format::short_time;
+use crate::show::waits;
 use crate::terminal::{Align, Bars, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -4,21 +4,13 @@
 //! charts are made in the browser from the same data, which the page contains, by the scripts of `script/`
 //! with ECharts (`echarts/`). See `docs/decisions/html-report.md` for the reasons.
 
-mod compare;
-mod history;
-mod markup;
+pub mod markup;
 mod page;
-mod run;
-mod study;
 
-pub use history::{is_history, page as of_history};
 pub use page::Page;
-pub use study::Finished as Study;
 
-use crate::compare::Results;
 use crate::failure::Failure;
 use crate::output;
-use crate::run::{Saved, Scenario};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,19 +45,4 @@ pub fn write(file: &Path, page: &Page, source: Option<&Path>) -> Result<(), Fail
 
 fn is_same(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
-}
-
-/// The page of a run.
-pub fn of_run(saved: &Saved, scenario: &Scenario) -> Page {
-    run::page(saved, scenario)
-}
-
-/// The page of these studies.
-pub fn of_studies(studies: &[Study]) -> Page {
-    study::page(studies)
-}
-
-/// The page of a comparison.
-pub fn of_comparison(results: &Results) -> Page {
-    compare::page(results)
 }

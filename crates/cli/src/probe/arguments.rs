@@ -1,6 +1,6 @@
 //! The command line of `tailcut probe`.
 
-use crate::arguments::{preset, some_length};
+use crate::value_parsers::{positive_time, preset};
 use clap::Args;
 use std::path::PathBuf;
 use tailcut_base::Nanos;
@@ -23,7 +23,7 @@ pub struct ProbeArguments {
     #[arg(long)]
     pub quick: bool,
     /// Approximate duration of the measurement, such as 60s
-    #[arg(long, value_name = "TIME", value_parser = some_length)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub time: Option<Nanos>,
     /// Seed of addresses and contents
     #[arg(long, value_name = "N", default_value_t = 1)]

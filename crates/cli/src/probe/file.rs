@@ -4,7 +4,7 @@ use super::ProbeOutcome;
 use super::form::how;
 use crate::scenario::keys;
 use crate::scenario::spelling::quoted;
-use crate::show::waits::wrapped;
+use crate::terminal::wrapped;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
 use tailcut_rt::probe::{Estimate, Origin};

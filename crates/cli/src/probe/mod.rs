@@ -6,12 +6,12 @@ mod file;
 mod form;
 mod page;
 
-use crate::arguments::is_stdout;
 use crate::bench::path::others::LoadBaseline;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::run::write_json;
+use crate::output::is_stdout;
+use crate::output::write_json;
 use crate::terminal::{ColorMode, Waiting};
 use arguments::ProbeArguments;
 use destructive_check::DestructiveCheck;

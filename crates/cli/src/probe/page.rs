@@ -4,7 +4,7 @@ use super::ProbeOutcome;
 use super::arguments::ProbeArguments;
 use super::form::how;
 use crate::scenario::keys;
-use crate::show::waits::wrapped;
+use crate::terminal::wrapped;
 use crate::terminal::{Align, Bars, ColorMode, Table, TextRole, window};
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;

@@ -1,7 +1,7 @@
 //! The command line of `tailcut pts`.
 
-use crate::arguments::some_length;
 use crate::scenario::nearest::{enumerate, nearest};
+use crate::value_parsers::positive_time;
 use clap::Args;
 use std::path::PathBuf;
 use tailcut_base::Nanos;
@@ -41,7 +41,7 @@ pub struct PtsArguments {
     #[arg(long)]
     pub quick: bool,
     /// Length of a minute, such as 1s; other than 60s does not conform
-    #[arg(long, value_name = "TIME", value_parser = some_length)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub minute: Option<Nanos>,
     /// Use only this much of the drive from its start, such as 4GiB; less than all does not conform
     #[arg(long, value_name = "SIZE", value_parser = range)]

@@ -12,11 +12,11 @@ mod watcher;
 
 pub use watcher::Watcher;
 
-use crate::arguments::is_stdout;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::run::write_json;
+use crate::output::is_stdout;
+use crate::output::write_json;
 use crate::terminal::ColorMode;
 use against::ReferenceResults;
 use arguments::PtsArguments;

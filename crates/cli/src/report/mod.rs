@@ -4,11 +4,13 @@ pub mod arguments;
 
 pub use arguments::ReportArguments;
 
-use crate::compare::{Results, command::RESULTS};
+use crate::compare::{self, Results, command::RESULTS};
 use crate::failure::Failure;
-use crate::html::{self, Page, Study};
-use crate::run::{REPORT, Saved, Scenario};
+use crate::html::{self, Page};
+use crate::run::{self, REPORT, Saved, Scenario};
 use crate::scenario::{self, Source};
+use crate::serve::history_page;
+use crate::study::html::{Finished, page as study_page};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
@@ -48,17 +50,17 @@ fn page(source: &Path) -> Result<Page, Failure> {
     let text = fs::read_to_string(source).map_err(|error| {
         Failure::Input(format!("{}: {error}; give a folder or a JSON file of results", source.display()))
     })?;
-    if html::is_history(&text) {
-        return html::of_history(&text, source);
+    if history_page::is_history(&text) {
+        return history_page::page(&text, source);
     }
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| Failure::Input(format!("{}: not JSON: {error}", source.display())))?;
     let has = |key: &str| value.get(key).is_some();
     match &value {
-        Value::Array(_) => Ok(html::of_studies(&read::<Vec<Study>>(&text, source)?)),
-        _ if has("study") => Ok(html::of_studies(&[read::<Study>(&text, source)?])),
+        Value::Array(_) => Ok(study_page(&read::<Vec<Finished>>(&text, source)?)),
+        _ if has("study") => Ok(study_page(&[read::<Finished>(&text, source)?])),
         _ if has("digest") && has("kinds") => of_run(&read(&text, source)?, source),
-        _ if has("points") && has("factors") => Ok(html::of_comparison(&read::<Results>(&text, source)?)),
+        _ if has("points") && has("factors") => Ok(compare::html::page(&read::<Results>(&text, source)?)),
         _ => Err(Failure::Input(format!(
             "{}: neither a run, nor studies, nor a comparison, nor the history of a server",
             source.display()
@@ -76,5 +78,5 @@ fn of_run(saved: &Saved, source: &Path) -> Result<Page, Failure> {
     let mut scenario = Scenario::default();
     let text = Source::file(source.display().to_string(), saved.scenario.clone());
     scenario::read(&mut scenario, Some(text), &[])?;
-    Ok(html::of_run(saved, &scenario))
+    Ok(run::html::page(saved, &scenario))
 }

@@ -1,7 +1,8 @@
 //! The files that a run leaves in its folder.
 
 use super::{Scenario, Simulated};
-use crate::output::{Folder, OutputError};
+use crate::failure::OutputError;
+use crate::output::Folder;
 use crate::scenario::{self, Comments};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! The workload named on the command line, and its errors.
 
+use super::arguments::{RunArguments, RunOptions};
 use super::{Scenario, simulation::NotRun};
-use crate::arguments::{RunArguments, RunOptions};
 use crate::failure::Failure;
 use crate::scenario::effect::{self, Reason};
 use crate::scenario::{self, Problem, Problems, Source, keys};

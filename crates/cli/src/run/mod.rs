@@ -1,6 +1,8 @@
 //! `tailcut run`: from the arguments to the results.
 
+pub mod arguments;
 mod files;
+pub mod html;
 mod input;
 mod simulation;
 
@@ -11,18 +13,19 @@ pub use simulation::{
     simulate, simulate_and_keep,
 };
 
-use crate::arguments::{RunArguments, RunOptions, is_stdout};
 use crate::failure::Failure;
-use crate::html;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::output::is_stdout;
 use crate::scenario::nearest::enumerate;
 use crate::scenario::{self, keys};
 use crate::show;
-use crate::terminal::{ColorMode, window};
+use crate::terminal::{ColorMode, TextRole, window};
+use arguments::{RunArguments, RunOptions};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tailcut_sim::Report;
 
 /// The scenario of a run, described by its keys.
 pub type Scenario = tailcut_sim::Scenario;
@@ -89,9 +92,21 @@ fn print(
         let tone = ColorMode::of_stdout();
         let text = show::report(&saved.report, scenario, usize::from(window()), tone);
         out.write_all(text.as_bytes())?;
-        writeln!(out, "{}", show::whereabouts(&saved.report, &options.out, tone))?;
+        writeln!(out, "{}", whereabouts(&saved.report, &options.out, tone))?;
     }
     Ok(out.flush()?)
+}
+
+/// The digest, and where the files are.
+fn whereabouts(report: &Report, folder: &Path, tone: ColorMode) -> String {
+    let folder = folder.display();
+    format!(
+        "\ntailcut {}, seed {}, digest {}\n{}",
+        report.version,
+        report.seed,
+        report.digest,
+        tone.paint(TextRole::Faint, &format!("more in {folder}/{REPORT} and by: tailcut explain {folder}"))
+    )
 }
 
 fn keep(
@@ -103,7 +118,7 @@ fn keep(
 ) -> Result<(), Failure> {
     files::write(&options.out, saved, json, &simulated.stats)?;
     if let Some(file) = &options.html {
-        html::write(file, &html::of_run(saved, scenario), None)?;
+        crate::html::write(file, &html::page(saved, scenario), None)?;
     }
     match &options.json {
         Some(file) if !is_stdout(file) => Ok(output::write_file(file, json.as_bytes())?),
@@ -130,15 +145,5 @@ fn print_keys(
         out.write_all(keys::show(&keys).as_bytes())?;
         return Ok(out.flush()?);
     };
-    write_json(&keys::to_json(&keys), file, out)
-}
-
-/// Writes JSON to a file, or to `out` where the file is `-`.
-pub fn write_json(value: &serde_json::Value, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
-    let text = format!("{value:#}\n");
-    if is_stdout(file) {
-        out.write_all(text.as_bytes())?;
-        return Ok(out.flush()?);
-    }
-    Ok(output::write_file(file, text.as_bytes())?)
+    output::write_json(&keys::to_json(&keys), file, out)
 }

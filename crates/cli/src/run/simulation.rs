@@ -1,7 +1,7 @@
 //! One run, from a scenario to a report.
 
 use super::Scenario;
-use crate::arguments::RunOptions;
+use super::arguments::RunOptions;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::terminal::{Progress, Waiting};

@@ -5,7 +5,8 @@
 //! so that it always covers the whole time.
 
 use crate::failure::Failure;
-use crate::output::{self, OutputError};
+use crate::failure::OutputError;
+use crate::output;
 use crate::terminal::ColorMode;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ impl History {
     /// # Errors
     /// When the file is something else, or cannot be written.
     pub fn begin(file: &Path, control: &Path, what: &str) -> Result<History, Failure> {
-        let is_other = |text: String| !text.is_empty() && !crate::html::is_history(&text);
+        let is_other = |text: String| !text.is_empty() && !super::history_page::is_history(&text);
         if fs::read_to_string(file).map_or_else(|_| file.exists(), is_other) {
             let file = file.display();
             return Err(Failure::Input(format!("--history {file}: it is no history; name another file")));

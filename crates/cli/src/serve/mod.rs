@@ -4,13 +4,14 @@ pub mod arguments;
 pub mod condition;
 pub mod drive;
 pub mod history;
+pub mod history_page;
 pub mod kv;
 pub mod page;
 
-use crate::arguments::is_stdout;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::run::write_json;
+use crate::output::is_stdout;
+use crate::output::write_json;
 use crate::terminal::{ColorMode, TextRole, Waiting};
 use arguments::{BlockArguments, ServeCommand, TlsMode};
 use condition::ConditionLog;

@@ -2,7 +2,7 @@
 
 use super::arguments::{BlockArguments, TlsMode};
 use crate::ctl::DEFAULT_CONTROL;
-use crate::show::{per_second, short_time};
+use crate::format::{per_second, short_time};
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde::Serialize;
 use std::path::Path;

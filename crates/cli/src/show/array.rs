@@ -1,7 +1,7 @@
 //! An array of drives at work.
 
-use super::long_time;
-use super::{per_cent, per_second};
+use crate::format::long_time;
+use crate::format::{per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::show_rate;
 use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};

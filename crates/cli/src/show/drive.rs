@@ -1,7 +1,7 @@
 //! The drive at work.
 
-use super::long_time;
-use super::per_cent;
+use crate::format::long_time;
+use crate::format::per_cent;
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::Report;
@@ -109,7 +109,10 @@ fn lifetime(d: &DriveReport) -> Option<Row> {
         "writes of a lifetime",
         show_bytes(bytes),
         &show_bytes(life.bytes_written_most),
-        format!("{} at this rate; {per_day:.2} drive writes a day over 5 years", super::lifetime(years)),
+        format!(
+            "{} at this rate; {per_day:.2} drive writes a day over 5 years",
+            crate::format::lifetime(years)
+        ),
     ))
 }
 

@@ -1,7 +1,7 @@
 //! A host at work.
 
-use super::long_time;
-use super::per_cent;
+use crate::format::long_time;
+use crate::format::per_cent;
 use tailcut_base::quantity::show_count;
 use tailcut_sim::report::HostReport;
 

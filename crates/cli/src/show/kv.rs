@@ -1,7 +1,7 @@
 //! A key-value server at work.
 
-use super::long_time;
-use super::per_cent;
+use crate::format::long_time;
+use crate::format::per_cent;
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::report::{Curve, KvReport};

@@ -1,6 +1,6 @@
 //! The latency curve, by kind of request.
 
-use super::short_time;
+use crate::format::short_time;
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_sim::Report;
 use tailcut_sim::report::{Curve, PERCENTILES, Point};

@@ -2,7 +2,6 @@
 //! figures.
 
 mod array;
-mod brief;
 mod drive;
 mod host;
 mod kv;
@@ -11,16 +10,13 @@ mod store;
 mod throughput;
 pub mod waits;
 
-pub use brief::{lifetime, long_time, per_cent, per_second, short_time};
-
-use crate::run::{REPORT, Scenario};
-use crate::terminal::{ColorMode, TextRole};
-use std::path::Path;
+use crate::format::{long_time, per_cent};
+use crate::terminal::{ColorMode, TextRole, wrapped};
 use tailcut_base::quantity::{show_bytes, show_count};
-use tailcut_sim::Report;
 use tailcut_sim::report::{Overload, SteadyReport, Tail};
 use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::config::PaceKind;
+use tailcut_sim::{Report, Scenario};
 use tailcut_ssd::precondition::PreparedState;
 
 /// The whole report, `width` columns wide.
@@ -35,7 +31,7 @@ pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: ColorMod
         page.part(heading, &content);
     }
     if !report.notes.is_empty() {
-        let notes: Vec<String> = report.notes.iter().map(|note| waits::wrapped("- ", note, width)).collect();
+        let notes: Vec<String> = report.notes.iter().map(|note| wrapped("- ", note, width)).collect();
         page.part("notes", &notes.concat());
     }
     page.text
@@ -184,16 +180,4 @@ fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
         long_time(mean)
     );
     format!("{}\n{}", tone.paint(TextRole::Faint, &title), waits::bars(&tail.waits, width, tone))
-}
-
-/// The digest, and where the files are.
-pub fn whereabouts(report: &Report, folder: &Path, tone: ColorMode) -> String {
-    let folder = folder.display();
-    format!(
-        "\ntailcut {}, seed {}, digest {}\n{}",
-        report.version,
-        report.seed,
-        report.digest,
-        tone.paint(TextRole::Faint, &format!("more in {folder}/{REPORT} and by: tailcut explain {folder}"))
-    )
 }

@@ -1,7 +1,7 @@
 //! A log-structured merge store at work.
 
-use super::long_time;
-use super::{latency, per_cent, per_second};
+use super::latency;
+use crate::format::{long_time, per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::report::{Curve, OperationReport, StoreReport};

@@ -1,6 +1,6 @@
 //! Throughput and what limits it.
 
-use super::{per_cent, per_second};
+use crate::format::{per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_count, show_rate};
 use tailcut_sim::Report;

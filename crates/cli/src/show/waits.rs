@@ -1,10 +1,9 @@
 //! What requests waited for, as bars.
 
-use super::long_time;
-use crate::terminal::{Bars, ColorMode};
+use crate::format::long_time;
+use crate::terminal::{Bars, ColorMode, wrapped};
 use tailcut_base::Cause;
 use tailcut_sim::report::Wait;
-use unicode_width::UnicodeWidthStr;
 
 /// Causes that get a bar of their own.
 const MOST: usize = 6;
@@ -33,26 +32,6 @@ pub fn meanings(waits: &[Wait], width: usize) -> String {
     waits.iter().take(MOST).filter_map(meaning).collect()
 }
 
-/// A text behind `lead`, broken at blanks so that no line is longer than `width`; further lines
-/// begin below the first word.
-pub fn wrapped(lead: &str, text: &str, width: usize) -> String {
-    let indent = lead.width();
-    let (mut lines, mut column) = (lead.to_string(), indent);
-    for word in text.split_whitespace() {
-        if column > indent && column + 1 + word.width() > width {
-            lines.push_str(&format!("\n{:indent$}", ""));
-            column = indent;
-        } else if column > indent {
-            lines.push(' ');
-            column += 1;
-        }
-        lines.push_str(word);
-        column += word.width();
-    }
-    lines.push('\n');
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,10 +42,5 @@ mod tests {
         let shown = |count: usize| bars(&(0..count).map(wait).collect::<Vec<_>>(), 60, ColorMode::Plain);
         assert_eq!(shown(7).lines().count(), 7);
         assert!(shown(10).ends_with('\n') && shown(10).contains("4 others"));
-    }
-
-    #[test]
-    fn words_are_wrapped_below_the_first() {
-        assert_eq!(wrapped("- ", "one two three", 9), "- one two\n  three\n");
     }
 }

@@ -1,10 +1,11 @@
 //! `tailcut size`: how many drives an array needs for a network.
 
+pub mod arguments;
 mod page;
 
-use crate::arguments::SizeArguments;
 use crate::failure::Failure;
 use crate::terminal::{ColorMode, window};
+use arguments::SizeArguments;
 use std::io::Write;
 use tailcut_base::Nanos;
 use tailcut_sim::sizing::{Costs, SEGMENT_BLOCKS, Sizing};

@@ -1,8 +1,8 @@
 //! The reasoning of a sizing, step by step.
 
-use crate::arguments::SizeArguments;
-use crate::show::waits::wrapped;
-use crate::show::{per_cent, short_time};
+use super::arguments::SizeArguments;
+use crate::format::{per_cent, short_time};
+use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{show_bytes, show_rate};

@@ -4,22 +4,22 @@ pub mod arguments;
 pub mod batch;
 pub mod drive;
 pub mod entry;
+pub mod html;
 pub mod page;
 pub mod pool;
 pub mod real_drives;
 
 pub use entry::Entry;
-pub use page::figure;
 
-use crate::arguments::{StudyCommand, StudyForm, StudyRun, is_stdout};
 use crate::failure::Failure;
-use crate::html;
 use crate::interrupt::Interrupt;
+use crate::output::is_stdout;
+use crate::output::write_json;
 use crate::pts::Watcher;
-use crate::run::write_json;
 use crate::scenario;
 use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{ColorMode, Progress, window};
+use arguments::{StudyCommand, StudyForm, StudyRun};
 use pool::ThreadPool;
 use serde_json::Value;
 use std::io::Write;
@@ -72,7 +72,7 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
         write_json(&to_json(&tables, is_list), file, out)?;
     }
     if let Some(file) = arguments.html.as_deref().filter(|_| !tables.is_empty()) {
-        html::write(file, &html::of_studies(&finished(&tables)), None)?;
+        crate::html::write(file, &html::page(&finished(&tables)), None)?;
     }
     ended.and_then(|()| all_explained(&tables))
 }
@@ -119,7 +119,7 @@ fn measure(
 }
 
 /// The tables as they are read back, for a page.
-pub fn finished(tables: &[Table]) -> Vec<html::Study> {
+pub fn finished(tables: &[Table]) -> Vec<html::Finished> {
     serde_json::from_value(to_json(tables, true)).expect("what is written can be read")
 }
 

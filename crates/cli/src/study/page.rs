@@ -1,10 +1,9 @@
 //! Studies as a person reads them.
 
 use super::Entry;
-use crate::show::long_time;
-use crate::show::waits::wrapped;
+use crate::format::figure;
+use crate::terminal::wrapped;
 use crate::terminal::{self, Align, ColorMode, TextRole};
-use tailcut_base::quantity::{show_bytes, show_count, show_rate};
 use tailcut_sim::study::{Basis, Row, Table};
 
 /// The studies with their titles and sources.
@@ -110,27 +109,6 @@ fn number(row: &Row, notes: &[&str]) -> String {
     place.map_or(String::new(), |place| format!("[{}]", place + 1))
 }
 
-/// A figure in the units of [`Row::unit`], for people.
-pub fn figure(value: f64, unit: &str) -> String {
-    match unit {
-        "B" => show_bytes(value),
-        "B/s" => show_rate(value),
-        "s" => long_time(value * 1e9),
-        "us" => long_time(value * 1e3),
-        "share" => format!("{:.1} %", value * 100.0),
-        "x" => format!("{value:.2} x"),
-        "ratio" => format!("{value:.2}"),
-        "1" if value.fract() != 0.0 && value.abs() < 100.0 => significant(value),
-        _ => show_count(value),
-    }
-}
-
-/// Three significant digits.
-fn significant(value: f64) -> String {
-    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 9.0);
-    format!("{value:.*}", decimals as usize)
-}
-
 /// Columns of a note.
 const PAGE: usize = 110;
 
@@ -189,14 +167,5 @@ case      quantity      paper  measured  ratio    limit  note
         let rows = vec![Row::new("a", "bandwidth", "B/s", 2.5e9)];
         let shown = table(Entry::Paper(&Empty), &Table::new("empty-1", 1, false, rows), 80, ColorMode::Plain);
         assert!(shown.contains("case  quantity    measured\n"), "\n{shown}");
-    }
-
-    #[test]
-    fn figures_have_their_units() {
-        assert_eq!(figure(1.5e9, "B/s"), "1.50 GB/s");
-        assert_eq!(figure(0.712, "share"), "71.2 %");
-        assert_eq!(figure(2.2, "x"), "2.20 x");
-        assert_eq!(figure(5e-5, "s"), "50.0 us");
-        assert_eq!(figure(123.0, "1/s"), "123");
     }
 }

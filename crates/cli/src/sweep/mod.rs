@@ -1,6 +1,7 @@
 //! Many runs of scenarios that resemble each other: what is kept of each, where, and what is asked
 //! of it. `tailcut compare` and `tailcut advise` are both made of these parts.
 
+pub mod bar;
 pub mod job;
 pub mod outcome;
 pub mod point;
@@ -9,6 +10,7 @@ pub mod quantity;
 pub mod records;
 pub mod unit;
 
+pub use bar::Bar;
 pub use job::Job;
 pub use outcome::{Outcome, RunResult};
 pub use point::Point;

@@ -4,7 +4,7 @@ use super::outcome::RunResult;
 use super::point::Point;
 use super::records::Records;
 use crate::failure::Failure;
-use crate::output::OutputError;
+use crate::failure::OutputError;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};

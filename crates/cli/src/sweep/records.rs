@@ -2,7 +2,7 @@
 
 use super::outcome::RunResult;
 use crate::failure::Failure;
-use crate::output::OutputError;
+use crate::failure::OutputError;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::{self, File};

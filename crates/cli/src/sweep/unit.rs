@@ -1,6 +1,6 @@
 //! The units of figures.
 
-use crate::show::{lifetime, long_time};
+use crate::format::{lifetime, long_time};
 use tailcut_base::quantity::{show_count, show_rate};
 
 /// The unit of a quantity.

@@ -7,9 +7,11 @@ pub mod progress;
 pub mod table;
 pub mod tone;
 pub mod waiting;
+pub mod wrap;
 
 pub use bars::Bars;
 pub use progress::Progress;
 pub use table::{Align, Table, window};
 pub use tone::{ColorMode, TextRole};
 pub use waiting::Waiting;
+pub use wrap::wrapped;

@@ -1,16 +1,18 @@
 //! `tailcut torture`: everything that stores data, against everything that may happen to it.
 
+pub mod arguments;
 pub mod page;
 pub mod pool;
 pub mod trap;
 pub mod verdict;
 
-use crate::arguments::{TortureArguments, is_stdout};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::run::write_json;
+use crate::output::is_stdout;
+use crate::output::write_json;
 use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{ColorMode, Waiting};
+use arguments::TortureArguments;
 use pool::{Plans, Search, SearchResults};
 use std::io::Write;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! `tailcut trace info`.
 
 use crate::failure::Failure;
+use crate::format::{long_time, per_cent, per_second, short_time};
 use crate::interrupt::Interrupt;
 use crate::run::trace_failure;
-use crate::show::{long_time, per_cent, per_second, short_time};
 use crate::terminal::{Align, ColorMode, Progress, Table, TextRole, Waiting};
 use std::io::Write;
 use std::path::Path;

@@ -1,10 +1,11 @@
 //! `tailcut trace`: looking at traces and converting them.
 
+pub mod arguments;
 mod conversion;
 mod info;
 
-use crate::arguments::{TraceCommand, TraceReading};
 use crate::failure::Failure;
+use arguments::{TraceCommand, TraceReading};
 use std::io::Write;
 use tailcut_sim::trace::Options;
 

@@ -9,9 +9,9 @@ pub(crate) mod others;
 mod rounds;
 mod show;
 
-use crate::arguments::PathBench;
+use super::arguments::PathBench;
 use crate::failure::Failure;
-use crate::run::write_json;
+use crate::output::write_json;
 use crate::terminal::{ColorMode, Waiting};
 use form::Form;
 use rounds::{Cell, RoundSetup};
@@ -28,7 +28,7 @@ pub fn path(arguments: &PathBench, out: &mut dyn Write) -> Result<(), Failure> {
     let ground = ground(arguments)?;
     let patience = arguments.patience.unwrap_or(Nanos::secs(if arguments.quick { 60 } else { 600 }));
     let cells = measure(&ground, patience);
-    if !arguments.json.as_deref().is_some_and(crate::arguments::is_stdout) {
+    if !arguments.json.as_deref().is_some_and(crate::output::is_stdout) {
         write!(out, "{}", show::text(&ground, &cells, ColorMode::of_stdout()))?;
         out.flush()?;
     }

@@ -3,8 +3,8 @@
 use super::form::{GOALS, Goal, Quantity, REAPED};
 use super::interval::Interval;
 use super::rounds::{Cell, RoundSetup, Sample};
-use crate::show::short_time;
-use crate::study::figure;
+use crate::format::figure;
+use crate::format::short_time;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::Value;
 use std::fmt::Write;

@@ -4,7 +4,7 @@ mod results;
 mod steady;
 
 use super::{Report, Tested};
-use crate::show::waits::wrapped;
+use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use tailcut_base::quantity::{exact_time, show_bytes, show_count, show_rate, show_time};
 use tailcut_host::pts::Work;

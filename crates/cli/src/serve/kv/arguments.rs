@@ -1,7 +1,7 @@
 //! The command line of `tailcut serve kv`: memcached's own options, and ours.
 
+use super::super::arguments::short_time;
 use super::log::Form;
-use crate::serve::arguments::short_time;
 use clap::{ArgAction, Args, ValueEnum};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -9,10 +9,10 @@ pub mod reporter;
 pub mod store;
 pub mod windows;
 
-use crate::arguments::is_stdout;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::run::write_json;
+use crate::output::is_stdout;
+use crate::output::write_json;
 use crate::serve::history::History;
 use crate::terminal::{ColorMode, Waiting};
 use arguments::{KvArguments, Listen};

@@ -2,7 +2,7 @@
 
 use super::store::Store;
 use super::windows::Open;
-use crate::show::{per_second, short_time};
+use crate::format::{per_second, short_time};
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::{Value, json};
 use std::net::SocketAddr;

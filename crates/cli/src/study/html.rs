@@ -1,8 +1,9 @@
 //! The page of studies: everything that papers reported, and ours beside it.
 
-use super::markup::{Column, Table, chart, escape, figure, folded};
-use super::page::Page;
-use crate::study::{Entry, figure as shown};
+use super::Entry;
+use crate::format::figure as shown;
+use crate::html::Page;
+use crate::html::markup::{Column, Table, chart, escape, figure, folded};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailcut_sim::study::Basis;

@@ -1,9 +1,9 @@
 //! Latencies: the curve, its percentiles, and what requests of each speed waited for.
 
+use crate::format::{long_time, per_cent};
 use crate::html::markup::{Column, Table, chart, folded};
 use crate::run::Saved;
 use crate::show::latency::VOLATILE;
-use crate::show::{long_time, per_cent};
 use tailcut_base::quantity::show_count;
 use tailcut_sim::Report;
 use tailcut_sim::report::{Band, KindDetail, PERCENTILES};

@@ -1,9 +1,9 @@
 //! How a run went over time.
 
 use super::latency::plural;
+use crate::format::long_time;
+use crate::html::Page;
 use crate::html::markup::chart;
-use crate::html::page::Page;
-use crate::show::long_time;
 use tailcut_sim::timeline::{HELD_BY, Timeline};
 
 /// Requests over time, what chips did, and what drives of an array did.

@@ -1,8 +1,8 @@
 //! The page of a server's history: each of its metrics over time.
 
-use super::markup::{chart, escape};
-use super::page::Page;
 use crate::failure::Failure;
+use crate::html::Page;
+use crate::html::markup::{chart, escape};
 use crate::serve::history::{Head, Moment};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ fn lead(history: &History) -> String {
         escape(&history.head.what),
         escape(&history.head.version),
         history.at.len(),
-        escape(&crate::show::long_time(span * 1e9).replace(" us", " µs")),
+        escape(&crate::format::long_time(span * 1e9).replace(" us", " µs")),
         history.head.every_s
     )
 }

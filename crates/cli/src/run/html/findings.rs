@@ -1,8 +1,8 @@
 //! The findings of a run, in sentences.
 
+use crate::format::{long_time, per_cent, per_second};
 use crate::html::markup::{escape, figure};
 use crate::run::Saved;
-use crate::show::{long_time, per_cent, per_second};
 use tailcut_base::Cause;
 use tailcut_base::quantity::show_count;
 use tailcut_sim::Report;

@@ -1,8 +1,9 @@
 //! The head of a run's page: what ran, and its main figures.
 
+use crate::format::{long_time, per_cent, per_second};
 use crate::html::markup::{escape, figure};
 use crate::run::Scenario;
-use crate::show::{self, long_time, per_cent, per_second};
+use crate::show;
 use crate::terminal::ColorMode;
 use tailcut_base::quantity::show_rate;
 use tailcut_sim::Report;

@@ -1,6 +1,6 @@
-//! Figures in few columns.
+//! Figures with their units, for people.
 
-use tailcut_base::quantity::show_time;
+use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
 
 /// Nanoseconds of a year of 365.25 days.
 const YEAR_NS: f64 = 365.25 * DAY_NS;
@@ -44,8 +44,29 @@ pub fn per_second(rate: f64) -> String {
         0.0 => String::from("0"),
         r if r < 1.0 => format!("{r:.3}"),
         r if r < 100.0 => format!("{r:.1}"),
-        r => tailcut_base::quantity::show_count(r),
+        r => show_count(r),
     }
+}
+
+/// A figure in the units of [`Row::unit`](tailcut_sim::study::Row::unit), for people.
+pub fn figure(value: f64, unit: &str) -> String {
+    match unit {
+        "B" => show_bytes(value),
+        "B/s" => show_rate(value),
+        "s" => long_time(value * 1e9),
+        "us" => long_time(value * 1e3),
+        "share" => format!("{:.1} %", value * 100.0),
+        "x" => format!("{value:.2} x"),
+        "ratio" => format!("{value:.2}"),
+        "1" if value.fract() != 0.0 && value.abs() < 100.0 => significant(value),
+        _ => show_count(value),
+    }
+}
+
+/// Three significant digits.
+fn significant(value: f64) -> String {
+    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 9.0);
+    format!("{value:.*}", decimals as usize)
 }
 
 #[cfg(test)]
@@ -73,5 +94,14 @@ mod tests {
         }
         assert_eq!(per_cent(0.6149), "61 %");
         assert_eq!(per_cent(0.0001), "<0.1 %");
+    }
+
+    #[test]
+    fn figures_have_their_units() {
+        assert_eq!(figure(1.5e9, "B/s"), "1.50 GB/s");
+        assert_eq!(figure(0.712, "share"), "71.2 %");
+        assert_eq!(figure(2.2, "x"), "2.20 x");
+        assert_eq!(figure(5e-5, "s"), "50.0 us");
+        assert_eq!(figure(123.0, "1/s"), "123");
     }
 }

@@ -6,8 +6,8 @@ mod limits;
 mod summary;
 mod time;
 
-use super::markup::{escape, folded};
-use super::page::Page;
+use crate::html::Page;
+use crate::html::markup::{escape, folded};
 use crate::run::{Saved, Scenario};
 use crate::show;
 use crate::terminal::ColorMode;

@@ -1,7 +1,7 @@
 //! How far a run was from what physics allows.
 
+use crate::format::{per_cent, per_second};
 use crate::html::markup::{Column, Table, bar, escape};
-use crate::show::{per_cent, per_second};
 use tailcut_base::quantity::{show_count, show_rate};
 use tailcut_sim::Report;
 

@@ -1,10 +1,10 @@
 //! The page of a comparison: which point is best, and what each technique does alone and in company.
 
-use super::markup::{Column, Table, chart, escape, figure, folded};
-use super::page::Page;
 use crate::compare::cells::counted;
 use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged, volatile};
 use crate::compare::results::{Effects, Head, Ineffective, Pair, Point, Results, Verdict};
+use crate::html::Page;
+use crate::html::markup::{Column, Table, chart, escape, figure, folded};
 use crate::sweep::Unit;
 
 /// Rows of the ranking on the page; the JSON beside it has all.
