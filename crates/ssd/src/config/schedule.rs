@@ -90,7 +90,7 @@ impl Configure for ScheduleConfig {
         count_u32(
             visit,
             "passes",
-            "Transactions by which a chip's oldest waiting request may be passed over (commit = \"faro\", \"sprinkler\").",
+            "Transactions by which a chip's oldest waiting request may be passed over (commit = \"pas\", \"faro\", \"sprinkler\").",
             &mut self.passes,
             0..=1 << 20,
         );
@@ -154,10 +154,11 @@ impl ScheduleConfig {
 tailcut_base::choice! {
     /// Which commit scheduler.
     pub enum CommitPolicy {
-        /// Virtual address scheduler: strictly in order; a busy chip holds up everything.
+        /// Virtual address scheduler: strictly in order; an I/O request that collides with earlier ones
+        /// holds up everything.
         Vas = "vas",
-        /// Physical address scheduler: I/O requests in order of arrival, past busy chips; a later
-        /// one goes ahead when all of its chips are free.
+        /// Physical address scheduler: I/O requests in order of arrival, each when all of its chips are
+        /// free; those that meet busy chips are passed over.
         Pas = "pas",
         /// FARO alone (SPK1): I/O requests in order of arrival, over-committed to their chips.
         Faro = "faro",

@@ -11,8 +11,8 @@
 //!
 //! | policy | paper | order | given to a chip at a time |
 //! | --- | --- | --- | --- |
-//! | `vas` | VAS | arrival of memory requests | what one I/O request has for it |
-//! | `pas` | PAS | arrival of I/O requests; one that meets only free chips may go ahead | likewise |
+//! | `vas` | VAS | arrival of I/O requests; one that collides with those before waits | what one I/O request has for it |
+//! | `pas` | PAS | arrival of I/O requests; one that meets only free chips goes ahead | likewise |
 //! | `faro` | SPK1 | arrival of I/O requests | over-commitment: the set with the most overlap |
 //! | `rios` | SPK2 | each chip by itself | its oldest request |
 //! | `sprinkler` | SPK3 | each chip by itself | over-commitment |
@@ -30,6 +30,8 @@ mod sprinkler;
 mod vas;
 pub(crate) mod visits;
 mod waiting;
+#[cfg(test)]
+mod worked_example;
 
 use crate::backend::lun::{Lun, Luns, Phase};
 use crate::backend::requests::Requests;
@@ -111,8 +113,8 @@ impl Scheduler {
     /// The scheduler for a drive of `geometry`.
     pub fn new(rules: &CommitRules, geometry: &Geometry) -> Scheduler {
         let policy = match rules.policy {
-            CommitPolicy::Vas => Policy::Vas(Vas::default()),
-            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns())),
+            CommitPolicy::Vas => Policy::Vas(Vas::new(geometry.luns())),
+            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns(), rules.passes)),
             CommitPolicy::Sos => Policy::Sos(Sos::default()),
             CommitPolicy::Faro | CommitPolicy::Rios | CommitPolicy::Sprinkler => {
                 Policy::Sprinkler(Box::new(Sprinkler::new(rules, geometry)))
@@ -188,8 +190,10 @@ impl Scheduler {
     #[inline(always)]
     pub fn left(&mut self, lun: LunId) {
         self.gate.left();
-        if let Policy::Sprinkler(sprinkler) = &mut self.policy {
-            sprinkler.left(lun);
+        match &mut self.policy {
+            Policy::Vas(vas) => vas.left(lun),
+            Policy::Sprinkler(sprinkler) => sprinkler.left(lun),
+            Policy::Pas(_) | Policy::Sos(_) => {}
         }
     }
 
