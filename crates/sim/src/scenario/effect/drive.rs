@@ -77,8 +77,9 @@ pub(super) fn add_idle_scheduling(found: &mut Vec<Ineffective>, drive: &SsdConfi
     let (path, schedule, geometry) = ("device.schedule", &drive.schedule, &drive.geometry);
     let commit = schedule.commit;
     let lays_out = !matches!(commit, CommitPolicy::Vas | CommitPolicy::Pas | CommitPolicy::Sos);
-    if !lays_out || commit == CommitPolicy::Rios {
-        let because = format!("device.schedule.commit is \"{commit}\": set it to \"faro\" or \"sprinkler\"");
+    if matches!(commit, CommitPolicy::Vas | CommitPolicy::Rios | CommitPolicy::Sos) {
+        let because =
+            format!("device.schedule.commit is \"{commit}\": set it to \"pas\", \"faro\" or \"sprinkler\"");
         add(found, path, &["passes"], &because);
     }
     if !lays_out {

@@ -141,7 +141,8 @@ fn keys_of_scheduling_need_a_scheduler_that_uses_them() {
         let has = |key: &str| because(&scenario, &format!("device.schedule.{key}")).is_none();
         let layout = ["faro", "rios", "sprinkler"].contains(&commit.name());
         assert_eq!(has("readdressing"), layout, "{commit}");
-        assert_eq!(has("passes"), layout && *commit != CommitPolicy::Rios, "{commit}");
+        let bounds = ["pas", "faro", "sprinkler"].contains(&commit.name());
+        assert_eq!(has("passes"), bounds, "{commit}");
     }
     let patience = "device.schedule.write_patience";
     scenario.device.schedule.chip = ChipPolicy::Fifo;

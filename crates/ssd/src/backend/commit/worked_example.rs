@@ -69,6 +69,13 @@ struct Drive {
 }
 
 impl Drive {
+    /// Chips that are busy with something else than requests of the host.
+    fn busy(policy: CommitPolicy) -> Drive {
+        let mut drive = Drive::new(policy);
+        CHIPS.into_iter().for_each(|chip| drive.backend.luns[chip.lun()].phase = Phase::Cell);
+        drive
+    }
+
     fn new(policy: CommitPolicy) -> Drive {
         let mut config = Preset::Sprinkler64.config();
         let g = &mut config.geometry;
@@ -82,8 +89,7 @@ impl Drive {
     /// The requests of all I/O requests arrive while all chips are busy with something else: the device queue
     /// holds them before anything of them starts.
     fn queue(policy: CommitPolicy, requests: &Requests) -> Drive {
-        let mut drive = Drive::new(policy);
-        CHIPS.into_iter().for_each(|chip| drive.backend.luns[chip.lun()].phase = Phase::Cell);
+        let mut drive = Drive::busy(policy);
         for (index, reads) in requests.iter().enumerate() {
             drive.arrive(index as u32 + 1, reads);
             drive.commit();
@@ -142,6 +148,18 @@ impl Drive {
             assert!(snapshots.last().is_some_and(|all| all.iter().any(|ios| !ios.is_empty())), "stuck");
             CHIPS.into_iter().for_each(|chip| self.end(chip));
         }
+    }
+
+    /// One chip becomes free, while the others are busy, and serves a transaction; then it is busy again.
+    fn turn(&mut self, chip: Chip) -> Vec<u32> {
+        let lun = chip.lun();
+        self.backend.luns[lun].phase = Phase::Idle;
+        self.backend.released(lun);
+        self.commit();
+        let ios = self.start(chip);
+        self.backend.luns[lun].phase = Phase::Cell;
+        self.end(chip);
+        ios
     }
 
     /// Composes the transaction of a chip.
@@ -357,4 +375,49 @@ fn faro_compares_overlap_depth_then_connectivity() {
     assert_eq!(snapshots[0][..4], four);
     assert_eq!(snapshots[1][..4], [vec![1, 5], vec![1], vec![5], vec![1]]);
     assert_eq!(snapshots.len(), 2);
+}
+
+fn at(chips: &[Chip]) -> Vec<Read> {
+    chips.iter().map(|&chip| Read { chip, place: 0, offset: 0 }).collect()
+}
+
+const C: [Chip; 9] = CHIPS;
+
+/// Beyond the example: chips that collect are no reason for VAS not to begin, or a large I/O request might
+/// wait for ever. It does not overtake what has begun.
+#[test]
+fn collection_is_no_collision_for_vas() {
+    let mut drive = Drive::busy(CommitPolicy::Vas);
+    for (index, reads) in [at(&C[0..2]), at(&[C[0], C[2]])].iter().enumerate() {
+        drive.arrive(index as u32 + 1, reads);
+        drive.commit();
+    }
+    assert_eq!(drive.turn(C[0]), [1], "C1 collects");
+    assert_eq!(drive.turn(C[2]), [0; 0], "behind what waits for C1");
+    assert_eq!(drive.turn(C[1]), [1]);
+    assert_eq!(drive.turn(C[2]), [0; 0], "C0 serves #1");
+    assert_eq!(drive.turn(C[0]), [2]);
+    assert_eq!(drive.turn(C[2]), [2]);
+}
+
+/// Beyond the example: two chips that are never free together do not starve an I/O request that needs both.
+#[test]
+fn pas_passes_an_io_request_over_only_so_often() {
+    let mut drive = Drive::busy(CommitPolicy::Pas);
+    let passes = Preset::Sprinkler64.config().schedule.passes;
+    drive.arrive(1, &at(&C[0..2]));
+    drive.commit();
+    for turn in 1..passes {
+        // An I/O request of one page for each of the chips, again and again.
+        for (chip, io) in [(C[0], 2 * turn), (C[1], 2 * turn + 1)] {
+            drive.arrive(io, &at(&[chip]));
+            drive.commit();
+            assert_eq!(drive.turn(chip), [io], "{turn}");
+        }
+    }
+    for (chip, io) in [(C[0], 1000), (C[1], 1001)] {
+        drive.arrive(io, &at(&[chip]));
+        drive.commit();
+        assert_eq!(drive.turn(chip), [1]);
+    }
 }
