@@ -114,7 +114,7 @@ impl Scheduler {
     pub fn new(rules: &CommitRules, geometry: &Geometry) -> Scheduler {
         let policy = match rules.policy {
             CommitPolicy::Vas => Policy::Vas(Vas::new(geometry.luns())),
-            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns(), rules.passes)),
+            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns(), rules)),
             CommitPolicy::Sos => Policy::Sos(Sos::default()),
             CommitPolicy::Faro | CommitPolicy::Rios | CommitPolicy::Sprinkler => {
                 Policy::Sprinkler(Box::new(Sprinkler::new(rules, geometry)))

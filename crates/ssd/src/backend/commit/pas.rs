@@ -2,6 +2,7 @@
 
 use super::waiting::Waiting;
 use super::{Chips, CommitScheduler, is_open};
+use crate::config::CommitRules;
 use crate::flash::LunId;
 use crate::mutation::{Invariant, holds, looked};
 use crate::request::{RequestId, Tag};
@@ -16,7 +17,7 @@ use tailcut_base::ids::IdVec;
 /// Chips that are never free all at once would starve a large I/O request. The *lead* is the oldest I/O request,
 /// among those of several memory requests, that is not committed entirely. When `passes` transactions of a chip
 /// have ended while the lead was the first to wait there, it *skips* busy chips: what it has for a free chip is
-/// committed, the rest as its chips become free, before anything else.
+/// committed, the rest as its chips become free, before anything else. Without `whole_requests` every lead does.
 #[derive(Clone, Debug)]
 pub(super) struct Pas {
     waiting: Waiting,
@@ -34,6 +35,7 @@ pub(super) struct Pas {
     /// Transactions of each LUN that have ended since its oldest waiting request became that.
     passed: IdVec<LunId, u32>,
     passes: u32,
+    whole_requests: bool,
     /// An I/O request of which nothing has been tried yet: it has arrived, or become the lead.
     untried: Tag,
     /// The I/O request of one page that has just arrived.
@@ -72,7 +74,7 @@ impl Io {
 const LOOK_AHEAD: usize = 32;
 
 impl Pas {
-    pub(super) fn new(luns: u32, passes: u32) -> Pas {
+    pub(super) fn new(luns: u32, rules: &CommitRules) -> Pas {
         Pas {
             waiting: Waiting::new(luns),
             ios: IdVec::new(),
@@ -82,7 +84,8 @@ impl Pas {
             lead: Tag::NONE,
             skips: false,
             passed: IdVec::filled(luns as usize, 0),
-            passes,
+            passes: rules.passes,
+            whole_requests: rules.whole_requests,
             untried: Tag::NONE,
             arrived: RequestId::NONE,
             candidate: LunId::NONE,
@@ -183,14 +186,15 @@ impl Pas {
         false
     }
 
-    /// True when an I/O request of which nothing is committed has been passed over often enough.
+    /// True when an I/O request of which nothing is committed skips busy chips: it has been passed over often
+    /// enough, or does so in any case.
     fn is_due(&self, chips: Chips<'_>, tag: Tag) -> bool {
         let has_waited = |id| {
             let lun = chips.requests[id].lun;
             let first = self.waiting.first(lun);
             first != RequestId::NONE && chips.requests[first].tag == tag && self.passed[lun] >= self.passes
         };
-        self.passes == 0 || holds(Invariant::BoundedWait) && self.members(tag).any(has_waited)
+        !self.whole_requests || holds(Invariant::BoundedWait) && self.members(tag).any(has_waited)
     }
 
     /// The first request behind `id`, in the queue of its chip, of another I/O request.

@@ -384,7 +384,7 @@ fn at(chips: &[Chip]) -> Vec<Read> {
 const C: [Chip; 9] = CHIPS;
 
 /// Beyond the example: chips that collect are no reason for VAS not to begin, or a large I/O request might
-/// wait for ever. It does not overtake what has begun.
+/// wait for ever. Nothing overtakes an I/O request that has begun.
 #[test]
 fn collection_is_no_collision_for_vas() {
     let mut drive = Drive::busy(CommitPolicy::Vas);
