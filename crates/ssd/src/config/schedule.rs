@@ -146,20 +146,6 @@ impl Configure for ScheduleConfig {
     }
 }
 
-impl ScheduleConfig {
-    /// The rules that the commit scheduler needs.
-    pub fn commit_rules(&self) -> CommitRules {
-        CommitRules {
-            policy: self.commit,
-            chip: self.chip,
-            whole_requests: self.whole_requests,
-            passes: self.passes,
-            plane_sharing: self.plane_sharing,
-            die_interleaving: self.die_interleaving,
-        }
-    }
-}
-
 tailcut_base::choice! {
     /// Which commit scheduler.
     pub enum CommitPolicy {
@@ -178,21 +164,4 @@ tailcut_base::choice! {
         /// Software-based out-of-order scheduling: every request goes to its chip's queue at once.
         Sos = "sos",
     }
-}
-
-/// How a scheduler is configured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommitRules {
-    /// Which scheduler.
-    pub policy: CommitPolicy,
-    /// Whether reads go before writes whatever the overlap.
-    pub chip: ChipPolicy,
-    /// PAS commits an I/O request when all of its chips are free.
-    pub whole_requests: bool,
-    /// Transactions of a chip by which its oldest waiting request may be passed over.
-    pub passes: u32,
-    /// Transactions may span planes of a die.
-    pub plane_sharing: bool,
-    /// Transactions may span dies of a chip.
-    pub die_interleaving: bool,
 }

@@ -35,7 +35,7 @@ mod worked_example;
 
 use crate::backend::lun::{Lun, Luns, Phase};
 use crate::backend::requests::Requests;
-use crate::config::{CommitPolicy, CommitRules};
+use crate::config::{CommitPolicy, ScheduleConfig};
 use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::mutation::looked;
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Tag};
@@ -111,13 +111,13 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// The scheduler for a drive of `geometry`.
-    pub fn new(rules: &CommitRules, geometry: &Geometry) -> Scheduler {
-        let policy = match rules.policy {
+    pub fn new(schedule: &ScheduleConfig, geometry: &Geometry) -> Scheduler {
+        let policy = match schedule.commit {
             CommitPolicy::Vas => Policy::Vas(Vas::new(geometry.luns())),
-            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns(), rules)),
+            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns(), schedule)),
             CommitPolicy::Sos => Policy::Sos(Sos::default()),
             CommitPolicy::Faro | CommitPolicy::Rios | CommitPolicy::Sprinkler => {
-                Policy::Sprinkler(Box::new(Sprinkler::new(rules, geometry)))
+                Policy::Sprinkler(Box::new(Sprinkler::new(schedule, geometry)))
             }
         };
         Scheduler { policy, gate: Gate::default() }

@@ -2,7 +2,7 @@
 
 use super::waiting::Waiting;
 use super::{Chips, CommitScheduler, is_open};
-use crate::config::CommitRules;
+use crate::config::ScheduleConfig;
 use crate::flash::LunId;
 use crate::mutation::{Invariant, holds, looked};
 use crate::request::{RequestId, Tag};
@@ -74,7 +74,7 @@ impl Io {
 const LOOK_AHEAD: usize = 32;
 
 impl Pas {
-    pub(super) fn new(luns: u32, rules: &CommitRules) -> Pas {
+    pub(super) fn new(luns: u32, schedule: &ScheduleConfig) -> Pas {
         Pas {
             waiting: Waiting::new(luns),
             ios: IdVec::new(),
@@ -84,8 +84,8 @@ impl Pas {
             lead: Tag::NONE,
             skips: false,
             passed: IdVec::filled(luns as usize, 0),
-            passes: rules.passes,
-            whole_requests: rules.whole_requests,
+            passes: schedule.passes,
+            whole_requests: schedule.whole_requests,
             untried: Tag::NONE,
             arrived: RequestId::NONE,
             candidate: LunId::NONE,
