@@ -51,8 +51,8 @@ pub struct ScheduleConfig {
     pub classes: Classes,
     /// How long a LUN may serve nothing but reads while other work waits or stands suspended.
     pub write_patience: Nanos,
-    /// PAS commits an I/O request when all of its chips are free (Sprinkler, section 3), instead of letting the
-    /// oldest one take each chip as it becomes free (section 5.1).
+    /// PAS commits an I/O request when all of its chips are free (Sprinkler, section 3), instead of letting
+    /// the oldest one take each chip as it becomes free (section 5.1).
     pub whole_requests: bool,
     /// Transactions of a chip by which its oldest waiting request may be passed over.
     pub passes: u32,
@@ -92,7 +92,7 @@ impl Configure for ScheduleConfig {
         );
         visit.flag(
             "whole_requests",
-            "A request of several pages starts when all of its chips are free, not chip by chip (commit = \"pas\").",
+            "Requests of several pages start when all of their chips are free (commit = \"pas\").",
             &mut self.whole_requests,
         );
         count_u32(

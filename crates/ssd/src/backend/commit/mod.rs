@@ -11,8 +11,8 @@
 //!
 //! | policy | paper | order | given to a chip at a time |
 //! | --- | --- | --- | --- |
-//! | `vas` | VAS | arrival of I/O requests; one that collides with those before waits | what one I/O request has for it |
-//! | `pas` | PAS | arrival of I/O requests; one that meets only free chips goes ahead | likewise |
+//! | `vas` | VAS | I/O requests; one that collides with those before waits | what one I/O request has for it |
+//! | `pas` | PAS | I/O requests; one that meets only free chips goes ahead | likewise |
 //! | `faro` | SPK1 | arrival of I/O requests | over-commitment: the set with the most overlap |
 //! | `rios` | SPK2 | each chip by itself | its oldest request |
 //! | `sprinkler` | SPK3 | each chip by itself | over-commitment |

@@ -14,10 +14,11 @@ use tailcut_base::ids::IdVec;
 /// serve multiple I/O requests by grouping them without a major memory request collision". So the unit of
 /// reordering is the I/O request ("coarse-grain"), and a chip is given requests of one I/O request at a time.
 ///
-/// Chips that are never free all at once would starve a large I/O request. The *lead* is the oldest I/O request,
-/// among those of several memory requests, that is not committed entirely. When `passes` transactions of a chip
-/// have ended while the lead was the first to wait there, it *skips* busy chips: what it has for a free chip is
-/// committed, the rest as its chips become free, before anything else. Without `whole_requests` every lead does.
+/// Chips that are never free all at once would starve a large I/O request. The *lead* is the oldest I/O
+/// request, among those of several memory requests, that is not committed entirely. When `passes`
+/// transactions of a chip have ended while the lead was the first to wait there, it *skips* busy chips: what
+/// it has for a free chip is committed, the rest as its chips become free, before anything else. Without
+/// `whole_requests` every lead does.
 #[derive(Clone, Debug)]
 pub(super) struct Pas {
     waiting: Waiting,

@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
 
 /// One queue in order of arrival. VAS does not know physical addresses, so it cannot avoid collisions: "to
-/// commit I/O #2 next, VAS has to wait for the completion of the previously-committed request". An I/O request
-/// begins when no chip that it needs has requests of an earlier one; until then nothing of it is committed, and
-/// nothing behind it. From then on its memory requests are committed in order, and one whose chip is busy, with
-/// collection or with a page of the same I/O request, holds up those behind it.
+/// commit I/O #2 next, VAS has to wait for the completion of the previously-committed request". An I/O
+/// request begins when no chip that it needs has requests of an earlier one; until then nothing of it is
+/// committed, and nothing behind it. From then on its memory requests are committed in order, and one whose
+/// chip is busy, with collection or with a page of the same I/O request, holds up those behind it.
 #[derive(Clone, Debug)]
 pub(super) struct Vas {
     queue: VecDeque<RequestId>,

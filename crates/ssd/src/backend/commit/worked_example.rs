@@ -13,8 +13,9 @@
 //!                           #5  C3 + perhaps C4, C5                     + some of C6, C7, C8
 //! ```
 //!
-//! C0 to C2 have six requests, C3 to C5 eight (or nine, for nineteen in all), C6 to C8 four. All that go to one
-//! chip go to different places of it, at one page offset, as the four of C3 do in figure 8. One such layout:
+//! C0 to C2 have six requests, C3 to C5 eight (or nine, for nineteen in all), C6 to C8 four. All that go to
+//! one chip go to different places of it, at one page offset, as the four of C3 do in figure 8. One such
+//! layout:
 //!
 //! ```text
 //!      C0  C1  C2  C3  C4  C5  C6  C7  C8
@@ -322,8 +323,8 @@ fn rios_alone_keeps_all_chips_busy() {
 }
 
 /// Figure 7. "RIOS composes six memory requests associated with I/O #1 and I/O #2, and commits them to C0,
-/// C1, and C2, whose chip offset is zero", then those for C3, C4 and C5, then four of #4 and #5 for C6, C7 and
-/// C8: chips of equal offset across all channels first, not C0, C3, C6. All tags are secured before the
+/// C1, and C2, whose chip offset is zero", then those for C3, C4 and C5, then four of #4 and #5 for C6, C7
+/// and C8: chips of equal offset across all channels first, not C0, C3, C6. All tags are secured before the
 /// first commitment.
 #[test]
 fn rios_visits_chips_of_equal_offset_across_all_channels_first() {
