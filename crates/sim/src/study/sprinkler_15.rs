@@ -51,8 +51,8 @@ impl Study for ChipUtilisation {
 /// How we read what the paper leaves open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
-    /// Pages go to channels and chips first, and requests follow each other without a pause, as
-    /// figure 4 draws it.
+    /// Pages go to channels and chips first, and a request begins when nothing of an earlier one is at its
+    /// chips, as in the example of figure 4.
     Ours,
     /// A request begins when its predecessor has ended.
     OneAtATime,
@@ -161,7 +161,8 @@ its chips are done sooner and wait for the next turn of a bus that is nearly ful
 
 const READINGS: &str = "\
 The paper leaves open what decides this figure: whether VAS begins a request before its predecessor has ended \
-(we: yes, up to the first chip that is busy, as in its figure 4), and in which order pages spread over the drive \
+(we: yes, if none of its chips has requests of an earlier one, as in its figure 4), \
+and in which order pages spread over the drive \
 (we: channels, chips, dies, planes). The rows 'one request at a time' and 'planes first' show the other readings. \
 Bus rate, a deeper queue and firmware time matter little: chips that serve large transfers are held mostly while \
 they wait for their bus.";

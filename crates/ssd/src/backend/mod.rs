@@ -127,7 +127,7 @@ impl Backend {
             luns: Luns::new(geometry),
             buses: Buses::new(geometry, &config.bus),
             requests: Requests::default(),
-            scheduler: Scheduler::new(&config.schedule.commit_rules(), geometry),
+            scheduler: Scheduler::new(&config.schedule, geometry),
             preemption: Preemption::new(&config.preempt, geometry, seed),
             levelling: Levelling::new(geometry, sets),
             jitter: Jitter::new(config.timing.read_jitter, seed),

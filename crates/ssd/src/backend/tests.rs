@@ -10,7 +10,7 @@ use tailcut_base::Nanos;
 
 /// Layers without data: frontier 0 of each plane fills its first block, and some requests are void.
 #[derive(Default)]
-struct Layers {
+pub(super) struct Layers {
     programmed: u32,
     void: HashSet<u32>,
 }

@@ -22,7 +22,7 @@ pub use pacing::{PacingConfig, PacingMode};
 pub use preempt::{Handling, PreemptConfig};
 pub use preset::Preset;
 pub use queue::{AHCI_DEPTH, Protocol, QueueArbitration, QueueConfig, SECTORS_MAX};
-pub use schedule::{ChipPolicy, Classes, CommitPolicy, CommitRules, FailFast, ScheduleConfig};
+pub use schedule::{ChipPolicy, Classes, CommitPolicy, FailFast, ScheduleConfig};
 pub use sets::{SetsBy, SetsConfig};
 pub use superblock::{CollectionPace, SuperblockConfig};
 

@@ -51,6 +51,9 @@ pub struct ScheduleConfig {
     pub classes: Classes,
     /// How long a LUN may serve nothing but reads while other work waits or stands suspended.
     pub write_patience: Nanos,
+    /// PAS commits an I/O request when all of its chips are free (Sprinkler, section 3), instead of letting
+    /// the oldest one take each chip as it becomes free (section 5.1).
+    pub whole_requests: bool,
     /// Transactions of a chip by which its oldest waiting request may be passed over.
     pub passes: u32,
     /// The layout of waiting requests follows pages that garbage collection moves.
@@ -87,10 +90,15 @@ impl Configure for ScheduleConfig {
             &mut self.write_patience,
             Nanos(0)..=Nanos::secs(10),
         );
+        visit.flag(
+            "whole_requests",
+            "Requests of several pages start when all of their chips are free (commit = \"pas\").",
+            &mut self.whole_requests,
+        );
         count_u32(
             visit,
             "passes",
-            "Transactions by which a chip's oldest waiting request may be passed over (commit = \"faro\", \"sprinkler\").",
+            "Transactions by which a chip's oldest waiting request may be passed over (commit = \"faro\", \"sprinkler\", or \"pas\" with whole requests).",
             &mut self.passes,
             0..=1 << 20,
         );
@@ -138,26 +146,14 @@ impl Configure for ScheduleConfig {
     }
 }
 
-impl ScheduleConfig {
-    /// The rules that the commit scheduler needs.
-    pub fn commit_rules(&self) -> CommitRules {
-        CommitRules {
-            policy: self.commit,
-            chip: self.chip,
-            passes: self.passes,
-            plane_sharing: self.plane_sharing,
-            die_interleaving: self.die_interleaving,
-        }
-    }
-}
-
 tailcut_base::choice! {
     /// Which commit scheduler.
     pub enum CommitPolicy {
-        /// Virtual address scheduler: strictly in order; a busy chip holds up everything.
+        /// Virtual address scheduler: strictly in order; an I/O request that collides with earlier ones
+        /// holds up everything.
         Vas = "vas",
-        /// Physical address scheduler: I/O requests in order of arrival, past busy chips; a later
-        /// one goes ahead when all of its chips are free.
+        /// Physical address scheduler: I/O requests in order of arrival; those that meet busy chips are
+        /// passed over by those that meet only free ones.
         Pas = "pas",
         /// FARO alone (SPK1): I/O requests in order of arrival, over-committed to their chips.
         Faro = "faro",
@@ -168,19 +164,4 @@ tailcut_base::choice! {
         /// Software-based out-of-order scheduling: every request goes to its chip's queue at once.
         Sos = "sos",
     }
-}
-
-/// How a scheduler is configured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommitRules {
-    /// Which scheduler.
-    pub policy: CommitPolicy,
-    /// Whether reads go before writes whatever the overlap.
-    pub chip: ChipPolicy,
-    /// Transactions of a chip by which its oldest waiting request may be passed over.
-    pub passes: u32,
-    /// Transactions may span planes of a die.
-    pub plane_sharing: bool,
-    /// Transactions may span dies of a chip.
-    pub die_interleaving: bool,
 }

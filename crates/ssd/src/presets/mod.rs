@@ -99,6 +99,7 @@ fn m() -> SsdConfig {
             chip: ChipPolicy::Fifo,
             classes: Classes::Told,
             write_patience: Nanos::millis(10),
+            whole_requests: false,
             passes: 16,
             readdressing: true,
             plane_sharing: true,

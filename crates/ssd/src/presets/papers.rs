@@ -46,6 +46,7 @@ pub fn sprinkler_64() -> SsdConfig {
         queue: QueueConfig { protocol: Protocol::Ahci, depth: 32, ..m.queue },
         buffer: BufferConfig { size: 0, ..m.buffer },
         ftl: FtlConfig { allocation: Allocation::Static, ..m.ftl },
+        schedule: ScheduleConfig { whole_requests: true, ..m.schedule },
         ..m
     }
 }

@@ -77,7 +77,16 @@ pub(super) fn add_idle_scheduling(found: &mut Vec<Ineffective>, drive: &SsdConfi
     let (path, schedule, geometry) = ("device.schedule", &drive.schedule, &drive.geometry);
     let commit = schedule.commit;
     let lays_out = !matches!(commit, CommitPolicy::Vas | CommitPolicy::Pas | CommitPolicy::Sos);
-    if !lays_out || commit == CommitPolicy::Rios {
+    if commit != CommitPolicy::Pas {
+        let because = format!("device.schedule.commit is \"{commit}\": set it to \"pas\"");
+        add(found, path, &["whole_requests"], &because);
+    }
+    let passes_over = match commit {
+        CommitPolicy::Faro | CommitPolicy::Sprinkler => true,
+        CommitPolicy::Pas => schedule.whole_requests,
+        CommitPolicy::Vas | CommitPolicy::Rios | CommitPolicy::Sos => false,
+    };
+    if !passes_over {
         let because = format!("device.schedule.commit is \"{commit}\": set it to \"faro\" or \"sprinkler\"");
         add(found, path, &["passes"], &because);
     }

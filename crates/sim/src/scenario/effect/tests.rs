@@ -142,7 +142,11 @@ fn keys_of_scheduling_need_a_scheduler_that_uses_them() {
         let layout = ["faro", "rios", "sprinkler"].contains(&commit.name());
         assert_eq!(has("readdressing"), layout, "{commit}");
         assert_eq!(has("passes"), layout && *commit != CommitPolicy::Rios, "{commit}");
+        assert_eq!(has("whole_requests"), commit.name() == "pas", "{commit}");
     }
+    scenario.device.schedule.commit = CommitPolicy::Pas;
+    scenario.device.schedule.whole_requests = true;
+    assert_eq!(because(&scenario, "device.schedule.passes"), None);
     let patience = "device.schedule.write_patience";
     scenario.device.schedule.chip = ChipPolicy::Fifo;
     assert!(because(&scenario, patience).is_some_and(|why| why.contains("\"reads-first\"")));

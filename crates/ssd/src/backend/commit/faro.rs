@@ -3,7 +3,7 @@
 use super::Chips;
 use super::layout::ChipLayout;
 use crate::backend::lun::Lun;
-use crate::config::{ChipPolicy, CommitRules};
+use crate::config::{ChipPolicy, ScheduleConfig};
 use crate::flash::geometry::PLACES_MAX;
 use crate::flash::{Geometry, LunId};
 use crate::mutation::looked;
@@ -79,13 +79,13 @@ pub(super) struct Faro {
 }
 
 impl Faro {
-    pub(super) fn new(rules: &CommitRules, geometry: &Geometry) -> Faro {
+    pub(super) fn new(schedule: &ScheduleConfig, geometry: &Geometry) -> Faro {
         Faro {
             planes: geometry.planes,
             dies: geometry.dies_per_lun(),
-            plane_sharing: rules.plane_sharing,
-            die_interleaving: rules.die_interleaving,
-            reads_first: rules.chip == ChipPolicy::ReadsFirst,
+            plane_sharing: schedule.plane_sharing,
+            die_interleaving: schedule.die_interleaving,
+            reads_first: schedule.chip == ChipPolicy::ReadsFirst,
         }
     }
 

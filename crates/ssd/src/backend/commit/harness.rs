@@ -3,7 +3,7 @@
 use super::{Chips, Scheduler};
 use crate::backend::lun::{Luns, Phase};
 use crate::backend::requests::Requests;
-use crate::config::{CommitPolicy, CommitRules, Preset};
+use crate::config::{CommitPolicy, Preset, ScheduleConfig};
 use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::request::{EntryId, Kind, Lane, MemoryRequest, RequestId, Role, Tag};
 use std::collections::VecDeque;
@@ -83,8 +83,8 @@ impl Harness {
         let geometry = load.geometry();
         assert_eq!(geometry.luns(), load.chips, "chips fill whole channels");
         assert!((1..=load.depth).contains(&load.pages), "an I/O request fits into the queue");
-        let rules = Preset::Sprinkler64.config().schedule.commit_rules();
-        let scheduler = Scheduler::new(&CommitRules { policy, ..rules }, &geometry);
+        let schedule = ScheduleConfig { commit: policy, ..Preset::Sprinkler64.config().schedule };
+        let scheduler = Scheduler::new(&schedule, &geometry);
         let mut harness = Harness {
             load,
             answers: Answers::Scheduler(scheduler),

@@ -11,8 +11,8 @@
 //!
 //! | policy | paper | order | given to a chip at a time |
 //! | --- | --- | --- | --- |
-//! | `vas` | VAS | arrival of memory requests | what one I/O request has for it |
-//! | `pas` | PAS | arrival of I/O requests; one that meets only free chips may go ahead | likewise |
+//! | `vas` | VAS | I/O requests; one that collides with those before waits | what one I/O request has for it |
+//! | `pas` | PAS | I/O requests; one that meets only free chips goes ahead | likewise |
 //! | `faro` | SPK1 | arrival of I/O requests | over-commitment: the set with the most overlap |
 //! | `rios` | SPK2 | each chip by itself | its oldest request |
 //! | `sprinkler` | SPK3 | each chip by itself | over-commitment |
@@ -30,10 +30,12 @@ mod sprinkler;
 mod vas;
 pub(crate) mod visits;
 mod waiting;
+#[cfg(test)]
+mod worked_example;
 
 use crate::backend::lun::{Lun, Luns, Phase};
 use crate::backend::requests::Requests;
-use crate::config::{CommitPolicy, CommitRules};
+use crate::config::{CommitPolicy, ScheduleConfig};
 use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::mutation::looked;
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Tag};
@@ -109,13 +111,13 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// The scheduler for a drive of `geometry`.
-    pub fn new(rules: &CommitRules, geometry: &Geometry) -> Scheduler {
-        let policy = match rules.policy {
-            CommitPolicy::Vas => Policy::Vas(Vas::default()),
-            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns())),
+    pub fn new(schedule: &ScheduleConfig, geometry: &Geometry) -> Scheduler {
+        let policy = match schedule.commit {
+            CommitPolicy::Vas => Policy::Vas(Vas::new(geometry.luns())),
+            CommitPolicy::Pas => Policy::Pas(Pas::new(geometry.luns(), schedule)),
             CommitPolicy::Sos => Policy::Sos(Sos::default()),
             CommitPolicy::Faro | CommitPolicy::Rios | CommitPolicy::Sprinkler => {
-                Policy::Sprinkler(Box::new(Sprinkler::new(rules, geometry)))
+                Policy::Sprinkler(Box::new(Sprinkler::new(schedule, geometry)))
             }
         };
         Scheduler { policy, gate: Gate::default() }
@@ -188,8 +190,10 @@ impl Scheduler {
     #[inline(always)]
     pub fn left(&mut self, lun: LunId) {
         self.gate.left();
-        if let Policy::Sprinkler(sprinkler) = &mut self.policy {
-            sprinkler.left(lun);
+        match &mut self.policy {
+            Policy::Vas(vas) => vas.left(lun),
+            Policy::Sprinkler(sprinkler) => sprinkler.left(lun),
+            Policy::Pas(_) | Policy::Sos(_) => {}
         }
     }
 

@@ -2,19 +2,23 @@
 
 use super::waiting::Waiting;
 use super::{Chips, CommitScheduler, is_open};
+use crate::config::ScheduleConfig;
 use crate::flash::LunId;
-use crate::mutation::looked;
+use crate::mutation::{Invariant, holds, looked};
 use crate::request::{RequestId, Tag};
 use std::collections::VecDeque;
 use tailcut_base::ids::IdVec;
 
-/// I/O requests in order of arrival, with a queue for each chip. The *lead* is the oldest I/O request, among
-/// those of several memory requests, that is not committed entirely: what it has for a free chip is
-/// committed, busy chips are skipped until they become free. A later I/O request goes ahead, as a whole, when
-/// all chips that it needs are free: "PAS can serve multiple I/O requests by grouping them without a major
-/// memory request collision". So the LUN of reordering is the I/O request ("coarse-grain"), and a chip is
-/// given requests of one I/O request at a time. An I/O request of one memory request needs no more than its
-/// chip.
+/// I/O requests in order of arrival, with a queue for each chip. An I/O request is committed as a whole, when
+/// all chips that it needs are free; later ones that meet only free chips go ahead of it meanwhile: "PAS can
+/// serve multiple I/O requests by grouping them without a major memory request collision". So the unit of
+/// reordering is the I/O request ("coarse-grain"), and a chip is given requests of one I/O request at a time.
+///
+/// Chips that are never free all at once would starve a large I/O request. The *lead* is the oldest I/O
+/// request, among those of several memory requests, that is not committed entirely. When `passes`
+/// transactions of a chip have ended while the lead was the first to wait there, it *skips* busy chips: what
+/// it has for a free chip is committed, the rest as its chips become free, before anything else. Without
+/// `whole_requests` every lead does.
 #[derive(Clone, Debug)]
 pub(super) struct Pas {
     waiting: Waiting,
@@ -27,6 +31,12 @@ pub(super) struct Pas {
     arrivals: u64,
     /// The lead's tag; [`Tag::NONE`] when nothing waits.
     lead: Tag,
+    /// The lead skips busy chips.
+    skips: bool,
+    /// Transactions of each LUN that have ended since its oldest waiting request became that.
+    passed: IdVec<LunId, u32>,
+    passes: u32,
+    whole_requests: bool,
     /// An I/O request of which nothing has been tried yet: it has arrived, or become the lead.
     untried: Tag,
     /// The I/O request of one page that has just arrived.
@@ -65,7 +75,7 @@ impl Io {
 const LOOK_AHEAD: usize = 32;
 
 impl Pas {
-    pub(super) fn new(luns: u32) -> Pas {
+    pub(super) fn new(luns: u32, schedule: &ScheduleConfig) -> Pas {
         Pas {
             waiting: Waiting::new(luns),
             ios: IdVec::new(),
@@ -73,6 +83,10 @@ impl Pas {
             order: VecDeque::new(),
             arrivals: 0,
             lead: Tag::NONE,
+            skips: false,
+            passed: IdVec::filled(luns as usize, 0),
+            passes: schedule.passes,
+            whole_requests: schedule.whole_requests,
             untried: Tag::NONE,
             arrived: RequestId::NONE,
             candidate: LunId::NONE,
@@ -113,13 +127,13 @@ impl Pas {
         std::iter::successors(first, |&id| Some(self.siblings[id]).filter(|&next| next != RequestId::NONE))
     }
 
-    /// Chooses from an I/O request of which nothing is committed yet: from the lead what its
-    /// chips can take, from another all or nothing.
+    /// Chooses from an I/O request of which nothing is committed yet: all or nothing, unless it skips busy
+    /// chips.
     fn choose_io(&mut self, chips: Chips<'_>, tag: Tag) -> bool {
-        let is_lead = tag == self.lead;
+        let skips = self.skips && tag == self.lead;
         looked();
         let obstacle = self.ios[tag].obstacle;
-        if !is_lead && obstacle != RequestId::NONE && !is_open(chips.luns, &chips.requests[obstacle]) {
+        if !skips && obstacle != RequestId::NONE && !is_open(chips.luns, &chips.requests[obstacle]) {
             return false;
         }
         let mut chosen = std::mem::take(&mut self.chosen);
@@ -128,7 +142,7 @@ impl Pas {
             looked();
             if is_open(chips.luns, &chips.requests[id]) {
                 chosen.push_back(id);
-            } else if !is_lead {
+            } else if !skips {
                 chosen.clear();
                 obstacle = id;
                 break;
@@ -139,8 +153,7 @@ impl Pas {
         !self.chosen.is_empty()
     }
 
-    /// Chooses something for a LUN that has become free: the lead comes before all others, and
-    /// so do the first of its requests.
+    /// Chooses something for a LUN that has become free, from the oldest I/O request on.
     fn choose_for(&mut self, chips: Chips<'_>, lun: LunId) -> bool {
         let mut id = self.waiting.first(lun);
         for _ in 0..LOOK_AHEAD {
@@ -157,7 +170,9 @@ impl Pas {
                 return true;
             }
             let behind = self.next_io(chips, id);
-            if tag == self.lead {
+            if tag == self.lead && !self.skips {
+                self.skips = self.passed[lun] >= self.passes && holds(Invariant::BoundedWait);
+            } else if tag == self.lead {
                 while id != behind {
                     self.chosen.push_back(id);
                     id = self.waiting.after(id);
@@ -170,6 +185,17 @@ impl Pas {
             id = behind;
         }
         false
+    }
+
+    /// True when an I/O request of which nothing is committed skips busy chips: it has been passed over often
+    /// enough, or does so in any case.
+    fn is_due(&self, chips: Chips<'_>, tag: Tag) -> bool {
+        let has_waited = |id| {
+            let lun = chips.requests[id].lun;
+            let first = self.waiting.first(lun);
+            first != RequestId::NONE && chips.requests[first].tag == tag && self.passed[lun] >= self.passes
+        };
+        !self.whole_requests || holds(Invariant::BoundedWait) && self.members(tag).any(has_waited)
     }
 
     /// The first request behind `id`, in the queue of its chip, of another I/O request.
@@ -185,6 +211,9 @@ impl Pas {
     #[inline]
     fn commit(&mut self, chips: Chips<'_>, id: RequestId) {
         let request = &chips.requests[id];
+        if id == self.waiting.first(request.lun) {
+            self.passed[request.lun] = 0;
+        }
         self.waiting.remove(request.lun, id);
         if self.is_alone(request.tag) {
             return;
@@ -197,7 +226,7 @@ impl Pas {
     }
 
     fn find_lead(&mut self) {
-        self.lead = Tag::NONE;
+        (self.lead, self.skips) = (Tag::NONE, false);
         while let Some(&(tag, arrival)) = self.order.front() {
             looked();
             let io = &self.ios[tag];
@@ -226,6 +255,9 @@ impl CommitScheduler for Pas {
     #[inline]
     fn released(&mut self, lun: LunId) {
         self.candidate = lun;
+        if self.waiting.first(lun) != RequestId::NONE {
+            self.passed[lun] = self.passed[lun].saturating_add(1);
+        }
     }
 
     #[inline(always)]
@@ -261,6 +293,7 @@ impl CommitScheduler for Pas {
         if !chips.luns[lun].is_short_of_space() {
             self.candidate = LunId::NONE;
         }
+        self.passed[lun] = 0;
         self.waiting.remove(lun, id);
         Some(id)
     }
@@ -277,6 +310,9 @@ impl Pas {
             }
             if self.untried != Tag::NONE {
                 let tag = std::mem::replace(&mut self.untried, Tag::NONE);
+                if tag == self.lead {
+                    self.skips = self.is_due(chips, tag);
+                }
                 self.choose_io(chips, tag);
                 continue;
             }

@@ -4,7 +4,7 @@ use super::faro::{Faro, Set, committed};
 use super::layout::ChipLayout;
 use super::visits::Visits;
 use super::{Chips, CommitScheduler, is_waiting_to_start};
-use crate::config::{CommitPolicy, CommitRules};
+use crate::config::{CommitPolicy, ScheduleConfig};
 use crate::flash::{Geometry, LunId, PhysicalPage};
 use crate::mutation::{Invariant, holds, looked};
 use crate::request::{Kind, RequestId};
@@ -46,17 +46,17 @@ pub(super) struct Sprinkler {
 }
 
 impl Sprinkler {
-    pub(super) fn new(rules: &CommitRules, geometry: &Geometry) -> Sprinkler {
+    pub(super) fn new(schedule: &ScheduleConfig, geometry: &Geometry) -> Sprinkler {
         Sprinkler {
             waiting: ChipLayout::new(geometry),
             visits: Visits::new(geometry.channels, geometry.luns_per_channel()),
-            faro: (rules.policy != CommitPolicy::Rios).then(|| Faro::new(rules, geometry)),
-            in_order: rules.policy == CommitPolicy::Faro,
+            faro: (schedule.commit != CommitPolicy::Rios).then(|| Faro::new(schedule, geometry)),
+            in_order: schedule.commit == CommitPolicy::Faro,
             line: VecDeque::new(),
             chosen: Set::EMPTY,
             passed: IdVec::filled(geometry.luns() as usize, 0),
             most_passed: 0,
-            passes: rules.passes,
+            passes: schedule.passes,
         }
     }
 
