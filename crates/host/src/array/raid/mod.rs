@@ -38,7 +38,7 @@ mod writing;
 pub(super) use config::JOURNAL_LEAST;
 pub use config::{RaidConfig, WriteHole};
 pub(super) use intent::INTENT_BLOCKS;
-pub use walk::{ScrubReport, Task};
+pub use walk::{MismatchPlace, MismatchPlaces, ScrubReport, Task};
 
 use super::config::{ArrayConfig, LayoutKind};
 use super::core::Core;

@@ -39,6 +39,12 @@ pub struct ScrubReport {
     pub repaired: u64,
     /// Rows whose parity did not match although all blocks are intact: it was recomputed.
     pub parity_mismatches: u64,
+    /// Where the first of them were found.
+    pub mismatch_places: MismatchPlaces,
+    /// Rows whose parity was compared, or blocks whose copies were.
+    pub compared: u64,
+    /// Rows, or blocks with copies, that a scrub could not compare because a member is missing.
+    pub not_compared: u64,
     /// Damaged blocks that could not be reconstructed.
     pub unrepairable: u64,
     /// Blocks rewritten because a host read found them damaged.
@@ -47,6 +53,38 @@ pub struct ScrubReport {
     pub resynced: u64,
     /// Blocks that could not be reconstructed for a drive being rebuilt.
     pub not_rebuilt: u64,
+}
+
+/// The places of the first few mismatches of a scrub, in the order of discovery.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MismatchPlaces {
+    first: [Option<MismatchPlace>; PLACES],
+}
+
+/// The place of a mismatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MismatchPlace {
+    /// The member with the parity block, or with a copy that differs.
+    pub member: DriveId,
+    /// The block on that member.
+    pub block: u64,
+}
+
+/// Number of places kept.
+const PLACES: usize = 4;
+
+impl MismatchPlaces {
+    /// Adds a place, unless enough are known.
+    pub fn add(&mut self, place: MismatchPlace) {
+        if let Some(free) = self.first.iter_mut().find(|known| known.is_none()) {
+            *free = Some(place);
+        }
+    }
+
+    /// The places.
+    pub fn iter(&self) -> impl Iterator<Item = MismatchPlace> {
+        self.first.into_iter().flatten()
+    }
 }
 
 /// A pass over the units.
