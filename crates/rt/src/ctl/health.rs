@@ -22,9 +22,9 @@ pub struct ArrayHealth {
     /// Condition of the array as a whole.
     pub condition: Condition,
     /// Progress of a rebuild in parts per million, if the layout reports it.
-    pub rebuilt: Option<u32>,
+    rebuilt: Option<u32>,
     /// Members whose new drives are being erased, before they are rebuilt.
-    pub erasing: Vec<usize>,
+    erasing: Vec<usize>,
     /// State of each member, and faults of its reads.
     pub members: Vec<(Presence, DriveFaults)>,
     /// Counters of reads.
@@ -59,6 +59,13 @@ impl Health {
 }
 
 impl ArrayHealth {
+    /// Health of an array that is not being rebuilt, without reads.
+    #[cfg(test)]
+    pub(crate) fn at_rest(condition: Condition, members: Vec<(Presence, DriveFaults)>) -> ArrayHealth {
+        let (rebuilt, erasing, reads) = (None, Vec::new(), ReadCounts::default());
+        ArrayHealth { condition, rebuilt, erasing, members, reads }
+    }
+
     /// Health of an array.
     pub fn of<D: Drive>(array: &ServedArray<D>) -> ArrayHealth {
         let status = array.status();

@@ -159,20 +159,11 @@ mod tests {
     use crate::ctl::ArrayHealth;
     use std::sync::Mutex;
     use tailcut_host::array::DriveId;
-    use tailcut_host::array::reads::{DriveFaults, ReadCounts};
+    use tailcut_host::array::reads::DriveFaults;
 
     fn health(condition: Condition, second: Presence, faults: DriveFaults) -> Health {
         let members = vec![(Presence::InSync, DriveFaults::default()), (second, faults)];
-        Health {
-            array: Some(ArrayHealth {
-                condition,
-                rebuilt: None,
-                erasing: Vec::new(),
-                members,
-                reads: ReadCounts::default(),
-            }),
-            failure: None,
-        }
+        Health { array: Some(ArrayHealth::at_rest(condition, members)), failure: None }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::Raid;
 use super::cells::Cells;
-use super::walk::{MismatchPlace, Task, WorkId};
+use super::mismatches::MismatchPlace;
+use super::walk::{Task, WorkId};
 use crate::Block;
 use crate::array::core::Core;
 use tailcut_base::Time;

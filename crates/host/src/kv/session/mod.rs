@@ -124,20 +124,20 @@ enum GatheredReply {
 
 /// The environment of a session: shards, clock, buffers.
 struct Ways<'a, S> {
-    pub shards: &'a mut S,
-    pub about: ServerProperties,
-    pub watch: &'a mut Stopwatch,
+    shards: &'a mut S,
+    about: ServerProperties,
+    watch: &'a mut Stopwatch,
     /// Identifies the session among all that share the shards, together with `client`.
-    pub group: u32,
-    pub client: u32,
+    group: u32,
+    client: u32,
     /// Buffers for pending replies.
-    pub texts: &'a mut Texts,
+    texts: &'a mut Texts,
     /// Memory that other clients leave to this one.
-    pub room: Room,
+    room: Room,
     /// The ration of this iteration is used up.
-    pub is_rationed: bool,
+    is_rationed: bool,
     /// Only small commands have room.
-    pub is_short: bool,
+    is_short: bool,
 }
 
 impl<S> Ways<'_, S> {

@@ -148,8 +148,8 @@ impl<D: Steered> Worker<D> {
     }
 }
 
-/// How long no client reads replies until shutdown closes the connections of those that have replies to read:
-/// as much as a client may need to be scheduled.
+/// How long no client reads replies until shutdown closes the connections that have unread ones: as long as a
+/// client may need to be scheduled.
 const READING_PATIENCE: Nanos = Nanos::millis(500);
 /// How long shutdown waits for room on a full drive: for one more attempt, which is made every second.
 const FULL_PATIENCE: Nanos = Nanos::secs(2);
