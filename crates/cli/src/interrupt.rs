@@ -1,13 +1,15 @@
-//! SIGINT and SIGTERM ask a run to stop and print what it knows; a second SIGINT ends the program.
+//! SIGINT and SIGTERM ask a run to stop and print what it knows; a second SIGINT ends the program, and so does a
+//! second SIGTERM while a server stops.
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
-use signal_hook::low_level::pipe;
+use signal_hook::low_level::{exit, pipe};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread::Builder;
+use std::time::{Duration, Instant};
 
 /// Whether a signal asked the run to stop.
 #[derive(Clone, Debug, Default)]
@@ -55,10 +57,36 @@ impl Interrupt {
         self.asked()
     }
 
+    /// Ends the program at the next signal after the first: for a server that is stopping, which may wait for a
+    /// drive.
+    pub fn end_at_the_next(&self) {
+        let Some(bell) = self.bell.clone() else { return };
+        let mut first = self.asked().then(Instant::now);
+        let listen = move || {
+            // The system refuses no such setting.
+            let _ = bell.set_read_timeout(None);
+            while let Ok(1) = (&*bell).read(&mut [0]) {
+                match first {
+                    Some(first) if is_another(first.elapsed()) => exit(EXIT),
+                    Some(_) => {}
+                    None => first = Some(Instant::now()),
+                }
+            }
+        };
+        // Without the thread a second SIGINT still ends the program.
+        let _ = Builder::new().name("signals".into()).spawn(listen);
+    }
+
     /// The flag itself, for a simulation that knows nothing of signals.
     pub fn flag(&self) -> &AtomicBool {
         &self.asked
     }
+}
+
+/// Whether a signal that comes this long after the first one is another request, and not the first once more:
+/// timeout(1) sends two within microseconds.
+fn is_another(after: Duration) -> bool {
+    after >= Duration::from_millis(200)
 }
 
 /// The exit code of a program that was interrupted, as shells count it.
@@ -67,6 +95,12 @@ pub const EXIT: i32 = 130;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_second_signal_of_timeout_is_no_other_request() {
+        assert!(!is_another(Duration::from_micros(50)));
+        assert!(is_another(Duration::from_secs(1)));
+    }
 
     #[test]
     fn a_termination_signal_only_raises_the_flag_however_often_it_comes() {

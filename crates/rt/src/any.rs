@@ -110,13 +110,19 @@ impl AnyDrive {
     /// each.
     pub fn left_out(&self) -> Vec<String> {
         let AnyDrive::Array(array, source) = self else { return Vec::new() };
-        let sentence = |&Stale { drive, member, cause }: &Stale| {
+        let sentence = |stale: &Stale| {
+            let Stale { drive, member, cause } = *stale;
             let name =
                 source.given.get(drive).map_or(format!("drive {drive}"), |path| path.display().to_string());
-            format!(
-                "{name} is left out: it was member {member}, and {cause}; 'tailcut ctl replace {member} {name}' erases \
-                 it and takes it back"
-            )
+            let take_back = format!("'tailcut ctl replace {member} {name}' erases it and takes it back");
+            match array.successor(stale) {
+                Some(id) => format!(
+                    "{name} is left out: it was member {member}, and {cause}. Give the present member {member} instead, \
+                     the drive with identity {}; only if that is lost: {take_back}",
+                    id.short()
+                ),
+                None => format!("{name} is left out: it was member {member}, and {cause}; {take_back}"),
+            }
         };
         array.stale().iter().map(sentence).collect()
     }

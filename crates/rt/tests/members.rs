@@ -108,6 +108,7 @@ impl User {
     fn replace(&mut self, member: usize, drive: FileDrive) {
         let replaced = self.array.erase_and_replace(self.clock.now(), member, drive, MemberId::new(5));
         replaced.map_err(|(why, _)| why).expect("it is large enough");
+        assert!(self.array.erasing().any(|erasing| erasing == (member, 0)), "it is erased first");
         while self.array.status().condition != Condition::Optimal {
             let mut answers = Answers::default();
             self.array.poll(self.clock.now(), &mut answers);
@@ -138,6 +139,7 @@ fn a_replaced_drive_that_returns_is_left_out() {
         let mut user = User::open(layout, files.drives(&names), Consent::Refuse).expect("one may be missing");
         let stale = user.array.stale();
         assert_eq!((stale.len(), stale[0].drive, stale[0].cause), (1, 1, StaleCause::Replaced), "{layout}");
+        assert_eq!(user.array.successor(&stale[0]), Some(MemberId::new(5)), "{layout}");
         let missing = Condition::Degraded { missing: vec![DriveId::new(1)], rebuilding: Vec::new() };
         assert_eq!(user.array.status().condition, missing, "{layout}");
         assert_eq!(user.wrong(b"new"), 0, "{layout}");

@@ -47,7 +47,8 @@ impl ConditionLog {
                 && started != self.scrubs
             {
                 self.scrubs = started.into();
-                let is_clean = !scrub.contains(|digit: char| ('1'..='9').contains(&digit));
+                let is_clean = !scrub.contains(|digit: char| ('1'..='9').contains(&digit))
+                    && !scrub.contains("not checked");
                 let role = if is_clean { TextRole::Heading } else { TextRole::Warning };
                 lines.push((role, format!("the scrub is complete: {scrub}")));
             } else if let Some(warning) = line.strip_prefix("warning: member ")
@@ -67,7 +68,8 @@ impl ConditionLog {
             return None;
         }
         self.condition = condition.into();
-        let remedy = match condition.starts_with("degraded; missing [") && !condition.contains("missing []") {
+        let is_missing = condition.starts_with("degraded; missing [") && !condition.contains("missing []");
+        let remedy = match is_missing && !condition.contains("erasing [") {
             true => ": replace what is missing with 'tailcut ctl'",
             false => "",
         };
@@ -97,6 +99,9 @@ mod tests {
             "the array is degraded; missing [1], rebuilding []: replace what is missing with 'tailcut ctl'";
         assert_eq!(change("degraded; missing [1], rebuilding []").as_deref(), Some(text));
         assert_eq!(change("degraded; missing [1], rebuilding []"), None);
+        let text = "the array is degraded; missing [1], rebuilding [], erasing [1] before the rebuild";
+        let erasing = change("degraded; missing [1], rebuilding [], erasing [1] before the rebuild");
+        assert_eq!(erasing.as_deref(), Some(text), "nothing is left to do");
         let text = "the array is degraded; missing [], rebuilding [1]";
         assert_eq!(change("degraded; missing [], rebuilding [1]").as_deref(), Some(text));
         assert_eq!(change("optimal").as_deref(), Some("the array is optimal"));
@@ -113,6 +118,16 @@ mod tests {
             assert_eq!(changes(&mut log, &done), ["the scrub is complete: 0 damaged blocks rewritten"]);
             assert!(changes(&mut log, &done).is_empty());
         }
+    }
+
+    #[test]
+    fn a_scrub_that_could_not_compare_is_a_warning() {
+        let mut log = ConditionLog::new(PathBuf::new());
+        let role = |log: &mut ConditionLog, number: u32, text: &str| {
+            log.changes(&format!("scrubs {number}\nlast scrub: {text}\n"))[0].0
+        };
+        assert_eq!(role(&mut log, 1, "0 beyond repair, 0 mismatches"), TextRole::Heading);
+        assert_eq!(role(&mut log, 2, "mismatches not checked: a member is missing"), TextRole::Warning);
     }
 
     #[test]

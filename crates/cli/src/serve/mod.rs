@@ -70,6 +70,7 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
         out.flush()?;
     }
     watch(&server, &interrupt, (history, condition), arguments.quiet);
+    interrupt.end_at_the_next();
     let served = server.stop();
     if !is_json_only {
         out.write_all(page::report(&served, ColorMode::of_stdout()).as_bytes())?;

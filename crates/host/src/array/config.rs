@@ -299,8 +299,11 @@ impl ArrayConfig {
             ));
         }
         if !layout.is_swan() && self.groups != 1 {
-            problems
-                .push(("groups", format!("{layout} has one group: set groups = 1, or choose a SWAN layout")));
+            let message = format!(
+                "only SWAN layouts and epochs divide their drives into groups, and {layout} protects all its drives as \
+                 one: leave groups out (or groups = 1), or choose a layout such as swan5"
+            );
+            problems.push(("groups", message));
         }
         if !self.drives.is_multiple_of(self.groups.max(1)) {
             let message =

@@ -1,6 +1,7 @@
 //! Figures of an array, by layout.
 
 use super::log::{Collected, LogFigures, RecoveryReport, ScrubReport};
+use super::raid::{MismatchPlace, MismatchPlaces};
 use super::token_scheduling::{EpochFigures, StageTimes, Tokens};
 use super::{Array, DriveId, Kind, epoch, raid};
 use crate::Block;
@@ -10,7 +11,8 @@ use tailcut_base::Time;
 /// Progress and findings of the current or the last scrub. Shown as `3 damaged blocks rewritten, 0 beyond repair, 1
 /// mismatches`: damaged blocks are wrong or unreadable; mismatches are stripes whose parity, or blocks whose copies
 /// differed although no block of them is known to be damaged. They have been made to agree, except two copies on
-/// drives without protection information.
+/// drives without protection information. The first of them are named by member and block. What could not be
+/// compared because a member is missing is reported as not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scrub {
     is_running: bool,
@@ -18,6 +20,9 @@ pub struct Scrub {
     repaired: u64,
     unrepairable: u64,
     mismatches: u64,
+    places: MismatchPlaces,
+    compared: u64,
+    not_compared: u64,
 }
 
 impl Scrub {
@@ -35,10 +40,21 @@ impl Scrub {
 impl fmt::Display for Scrub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Scrub { repaired, unrepairable, mismatches, .. } = self;
-        write!(
-            f,
-            "{repaired} damaged blocks rewritten, {unrepairable} beyond repair, {mismatches} mismatches"
-        )
+        write!(f, "{repaired} damaged blocks rewritten, {unrepairable} beyond repair, ")?;
+        if self.compared == 0 && self.not_compared > 0 {
+            return f.write_str("mismatches not checked: a member is missing");
+        }
+        write!(f, "{mismatches} mismatches")?;
+        for (number, MismatchPlace { member, block }) in self.places.iter().enumerate() {
+            let before = if number == 0 { " (first at" } else { "," };
+            write!(f, "{before} block {block} of member {member}")?;
+        }
+        f.write_str(if self.places.iter().next().is_some() { ")" } else { "" })?;
+        if self.not_compared > 0 {
+            let of = self.compared + self.not_compared;
+            write!(f, "; {} of {of} rows not checked: a member is missing", self.not_compared)?;
+        }
+        Ok(())
     }
 }
 
@@ -57,6 +73,7 @@ impl<B: Block> Array<B> {
                     repaired,
                     unrepairable: unreadable,
                     mismatches: parities,
+                    ..Scrub::default()
                 };
             }
         };
@@ -66,6 +83,9 @@ impl<B: Block> Array<B> {
             repaired: report.repaired,
             unrepairable: report.unrepairable,
             mismatches: report.parity_mismatches,
+            places: report.mismatch_places,
+            compared: report.compared,
+            not_compared: report.not_compared,
         }
     }
 

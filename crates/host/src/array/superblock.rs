@@ -43,6 +43,11 @@ const LENGTH: usize = HEAD + 2 * NUMBERS * 8 + MEMBERS_MAX * (16 + 1);
 pub struct MemberId(u128);
 
 impl MemberId {
+    /// The first digits of the identity, by which an operator can tell drives apart.
+    pub fn short(self) -> String {
+        format!("{:08x}", (self.0 >> 96) as u32)
+    }
+
     /// The identity as a number.
     pub(super) fn bits(self) -> u128 {
         self.0

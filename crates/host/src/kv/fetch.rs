@@ -126,11 +126,29 @@ impl Engine {
         }
         let place = self.index.find(hash).map(|entry| entry.place);
         self.fetch_for(hash, asking);
+        place.map_or(0, |place| self.fetch_memory(place))
+    }
+
+    /// Largest memory in bytes that a fetch from this place takes.
+    fn fetch_memory(&self, place: Place) -> u64 {
         match place {
-            Some(Place::Log { pages, .. }) if pages < MOST_PAGES => u64::from(pages) * BLOCK_BYTES,
+            Place::Log { pages, .. } if pages < MOST_PAGES => u64::from(pages) * BLOCK_BYTES,
             // The first block gives its length.
-            Some(Place::Log { .. }) => self.settings.most_item,
-            _ => 0,
+            Place::Log { .. } => self.settings.most_item,
+            Place::Front { .. } => 0,
+        }
+    }
+
+    /// Upper bound of the length in bytes of the value with this key: exact in memory, in whole blocks on
+    /// flash, and that of the largest item where recovery has not found the key yet. 0 if there is none. It
+    /// holds until the item changes, and is no access to the item.
+    pub fn most_value(&self, key: &[u8]) -> u64 {
+        let hash = self.hash(key);
+        match self.index.find(hash).map(|entry| entry.place) {
+            Some(Place::Front { unit }) => u64::from(self.front.header(unit).value),
+            Some(place) => self.fetch_memory(place),
+            None if self.is_unknown(hash) => self.settings.most_item,
+            None => 0,
         }
     }
 

@@ -59,6 +59,9 @@ impl Shards for Busy {
         request: ShardRequest<'_>,
         out: &mut Vec<u8>,
     ) -> Progress {
+        if self.is_taken && !request.can_be_deferred() {
+            return Progress::Taken;
+        }
         if self.is_taken {
             self.left.push_back((requester, request.keep()));
             return Progress::Deferred;
@@ -163,6 +166,85 @@ fn all_that_clients_do_not_read_is_within_the_limit_and_one_that_goes_makes_room
         greedy.into_iter().filter(|&client| Some(client) != first).for_each(|client| clients.close(client));
         assert_eq!(clients.tally().client_memory, 0);
     }
+}
+
+/// Clients that leave replies unread until none of them is served any more.
+fn greedy(clients: &mut Clients, busy: &mut Busy) -> Vec<u32> {
+    let gets = b"get big\r\n".repeat(1000);
+    let greedy: Vec<u32> = (0..100).map(|_| clients.open()).collect();
+    greedy.iter().for_each(|&client| clients.receive(client, &mut &gets[..], busy));
+    greedy
+}
+
+#[test]
+fn small_commands_do_not_wait_for_clients_that_read_no_large_replies() {
+    let (mut clients, mut busy) = clients_with_a_large_item();
+    greedy(&mut clients, &mut busy);
+    let other = clients.open();
+    assert_eq!(clients.vacancies(), 0);
+    let said = b"set small 0 0 5\r\nhello\r\nget small none\r\nmg small v\r\ndelete small\r\nget small\r\n";
+    let mut input = &said[..];
+    clients.receive(other, &mut input, &mut busy);
+    let answers = b"STORED\r\nVALUE small 0 5\r\nhello\r\nEND\r\nVA 5\r\nhello\r\nDELETED\r\nEND\r\n";
+    assert_eq!((input.len(), &sent(&mut clients, other)[..]), (0, &answers[..]));
+    assert!(clients.tally().most_client_memory <= clients.memory_limit());
+}
+
+#[test]
+fn a_large_reply_among_small_ones_waits_for_memory_where_it_is() {
+    let (mut clients, mut busy) = clients_with_a_large_item();
+    let greedy = greedy(&mut clients, &mut busy);
+    let other = clients.open();
+    let said = b"set small 0 0 5\r\nhello\r\nget small big small\r\nset big 0 0 9000\r\n";
+    let mut input = &said[..];
+    clients.receive(other, &mut input, &mut busy);
+    assert_eq!(sent(&mut clients, other), b"STORED\r\nVALUE small 0 5\r\nhello\r\n");
+    assert!(input.starts_with(b"big small\r\n"), "{}", input.escape_ascii());
+    assert!(!clients.can_accept(other) && clients.waits_for_memory(other));
+    assert!(clients.tally().most_client_memory <= clients.memory_limit());
+    // A client that goes makes room for one reply.
+    clients.close(greedy[0]);
+    assert!(clients.can_accept(other));
+    let mut heard = Vec::new();
+    for _ in 0..4 {
+        clients.receive(other, &mut input, &mut busy);
+        heard.extend(sent(&mut clients, other));
+    }
+    let large = [format!("VALUE big 0 {LARGE}\r\n").as_bytes(), &vec![b'x'; LARGE], b"\r\n"].concat();
+    assert!(heard == [&large[..], b"VALUE small 0 5\r\nhello\r\nEND\r\n"].concat(), "{} bytes", heard.len());
+    assert!(clients.tally().most_client_memory <= clients.memory_limit());
+}
+
+#[test]
+fn one_iteration_produces_few_large_replies_and_all_small_ones() {
+    let (mut clients, mut busy) = clients_with_a_large_item();
+    let [first, second, third] = [clients.open(), clients.open(), clients.open()];
+    clients.begin_iteration(1_000_000);
+    let (mut input, mut rest) = (&b"get big\r\n"[..], &b"get big\r\n"[..]);
+    clients.receive(first, &mut input, &mut busy);
+    clients.receive(second, &mut rest, &mut busy);
+    assert!(!clients.has_yielded(first) && clients.has_yielded(second) && clients.can_accept(second));
+    assert_eq!((rest, clients.holding(second)), (&b"get big\r\n"[..], None));
+    clients.receive(third, &mut &b"set small 0 0 1\r\n1\r\nget small\r\n"[..], &mut busy);
+    assert_eq!(sent(&mut clients, third), b"STORED\r\nVALUE small 0 1\r\n1\r\nEND\r\n");
+    clients.begin_iteration(1_000_000);
+    clients.receive(second, &mut rest, &mut busy);
+    assert!(!clients.has_yielded(second) && sent(&mut clients, second).len() > LARGE);
+}
+
+#[test]
+fn a_small_read_whose_shard_is_taken_is_repeated_and_reserves_no_memory() {
+    let (mut clients, mut busy) = clients_with_a_large_item();
+    greedy(&mut clients, &mut busy);
+    let other = clients.open();
+    busy.is_taken = true;
+    let mut input = &b"get big\r\n"[..];
+    clients.receive(other, &mut input, &mut busy);
+    assert!(clients.has_yielded(other) && clients.can_accept(other) && busy.left.is_empty());
+    assert_eq!((input, clients.holding(other)), (&b"get big\r\n"[..], None));
+    busy.is_taken = false;
+    clients.receive(other, &mut input, &mut busy);
+    assert!(!clients.has_yielded(other) && clients.waits_for_memory(other));
 }
 
 #[test]

@@ -248,6 +248,30 @@ fn a_scrub_finds_and_repairs() {
         let report = *harness.array.raid().unwrap().scrub_report();
         assert_eq!((report.stripes, report.corrupt_blocks, report.repaired), (6, 4, 2));
         assert_eq!((report.parity_mismatches, report.unrepairable), (1, 2));
+        let places: Vec<_> = report.mismatch_places.iter().map(|place| place.block).collect();
+        assert_eq!((places, report.not_compared), (vec![start + 1], 0));
+        let text = harness.array.scrub_status().to_string();
+        let place = format!(", 1 mismatches (first at block {} of member ", start + 1);
+        assert!(text.contains(&place) && text.ends_with(')'), "{text}");
+    }
+}
+
+#[test]
+fn a_scrub_without_a_member_says_that_nothing_was_compared() {
+    for layout in LAYOUTS {
+        let mut harness = Harness::new(&config(layout, 4), 1);
+        let all = harness.array.disk().blocks;
+        harness.submit(Op::Write, 0, all as u32, false);
+        harness.rest();
+        harness.array.remove(harness.now, DriveId::new(1));
+        harness.rest();
+        harness.array.scrub(harness.now);
+        harness.submit(Op::Flush, 0, 0, false);
+        harness.rest();
+        let report = *harness.array.raid().unwrap().scrub_report();
+        assert_eq!(report.compared, 0, "{report:?}");
+        let text = harness.array.scrub_status().to_string();
+        assert!(text.ends_with("0 beyond repair, mismatches not checked: a member is missing"), "{text}");
     }
 }
 

@@ -66,6 +66,9 @@ fn an_array_on_files_is_made_once_and_opened_from_then_on() {
         panic!("it is an array")
     };
     assert!(array.member(0).is_none());
+    let name = array.identify().model;
+    let second = format!("raid5 over 4 drives: missing, {} (", paths[1].display());
+    assert!(name.starts_with(&second), "{name}");
     drop(array);
     let taken = build(4, &paths, ArrayMode::Create);
     assert!(matches!(taken, Err(BuildError::Members { why: ArrayError::Taken { .. }, .. })));

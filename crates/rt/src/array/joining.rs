@@ -16,6 +16,8 @@ pub(super) struct Joining<D> {
     pub(super) member: usize,
     pub(super) drive: D,
     id: MemberId,
+    /// Blocks that are erased.
+    done: u64,
     /// The next block to erase.
     next: u64,
 }
@@ -59,10 +61,18 @@ impl<D: Drive> ServedArray<D> {
         // As for other drives: one that cannot be watched is polled whenever another drive signals.
         let _ = self.listen(member, &drive);
         self.not_erased = None;
-        let mut joining = Joining { member, drive, id, next: 0 };
+        let mut joining = Joining { member, drive, id, done: 0, next: 0 };
         joining.erase_more(now, self.array.core().usable().end);
         self.joining.push(joining);
         Ok(())
+    }
+
+    /// The slots whose new drives are being erased, before they are rebuilt, with the progress in parts per
+    /// million.
+    pub fn erasing(&self) -> impl Iterator<Item = (usize, u32)> {
+        let end = self.array.core().usable().end.max(1);
+        let progress = move |done: u64| (u128::from(done.min(end)) * 1_000_000 / u128::from(end)) as u32;
+        self.joining.iter().map(move |joining| (joining.member, progress(joining.done)))
     }
 
     /// Advances the erasure of drives; true if there was anything to do.
@@ -74,6 +84,7 @@ impl<D: Drive> ServedArray<D> {
             joining.drive.poll(now, &mut answers);
             let Some(response) = answers.responses.pop() else { continue };
             has_moved = true;
+            joining.done = joining.next;
             if response.status == Status::Success && joining.next < end {
                 joining.erase_more(now, end);
                 continue;

@@ -24,7 +24,8 @@ use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 use tailcut_host::array::drives::Presence;
 use tailcut_host::array::{
-    Array, ArrayConfig, Condition, DriveId, FoundArray, MemberId, Scrub, Stale, TooSmall, epoch, raid,
+    Array, ArrayConfig, Condition, DriveId, FoundArray, MemberId, Scrub, Stale, StaleCause, TooSmall, epoch,
+    raid,
 };
 use tailcut_host::{BLOCK_SECTORS, Bytes, Disk, Mirror, Request, Response};
 
@@ -40,6 +41,8 @@ pub struct ServedArray<D> {
     not_erased: Option<(usize, Status)>,
     /// Drives that were left out at assembly, by their position among those given.
     stale: Vec<Stale>,
+    /// Identities of the members at assembly; empty for a new array.
+    ids: Vec<MemberId>,
     /// Number of scrubs started since the array was opened.
     scrubs: u64,
     /// The drive that executes each request of the array, by request id.
@@ -53,7 +56,6 @@ pub struct ServedArray<D> {
     heard: Answers,
     /// Readable when a drive has to be polled.
     wakes: OwnedFd,
-    name: String,
 }
 
 /// Status of an array, for its operator.
@@ -110,13 +112,11 @@ impl<D: Drive> ServedArray<D> {
         let disks: Vec<Disk> = members.iter().map(disk).collect();
         let mut served = ServedArray::over(now, Array::open(now, config, &disks, found), members)?;
         served.stale.clone_from(&found.stale);
+        served.ids = found.superblock.ids.as_slice().to_vec();
         Ok(served)
     }
 
     fn over(now: Time, array: Array<Bytes>, drives: Vec<Option<D>>) -> io::Result<ServedArray<D>> {
-        let model = |drive: &D| drive.identify().model;
-        let model = drives.iter().flatten().next().map(model).unwrap_or_default();
-        let name = format!("{} over {} x {model}", array.core().config.layout, drives.len());
         let wakes = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let calls = Calls::new(drives.len());
         let mut served = ServedArray {
@@ -125,6 +125,7 @@ impl<D: Drive> ServedArray<D> {
             joining: Vec::new(),
             not_erased: None,
             stale: Vec::new(),
+            ids: Vec::new(),
             scrubs: 0,
             calls,
             asked: Vec::new(),
@@ -133,7 +134,6 @@ impl<D: Drive> ServedArray<D> {
             ready: Answers::default(),
             heard: Answers::default(),
             wakes,
-            name,
         };
         for (member, drive) in served.drives.iter().enumerate() {
             drive.as_ref().map_or(Ok(()), |drive| served.listen(member, drive))?;
@@ -160,6 +160,30 @@ impl<D: Drive> ServedArray<D> {
     /// Drives that were left out at assembly: the array had continued without them.
     pub fn stale(&self) -> &[Stale] {
         &self.stale
+    }
+
+    /// The identity of the drive that belongs in the place of a stale one; None if the array has none for it.
+    pub fn successor(&self, stale: &Stale) -> Option<MemberId> {
+        let has_one = stale.cause != StaleCause::LeftOut;
+        self.ids.get(stale.member.index()).copied().filter(|_| has_one)
+    }
+
+    /// The layout and its drives: `raid5 over 4 x MODEL` if they are alike, and otherwise each by its model.
+    fn name(&self) -> String {
+        let layout = self.array.core().config.layout;
+        let models: Vec<Option<String>> =
+            self.drives.iter().map(|drive| drive.as_ref().map(|drive| drive.identify().model)).collect();
+        let known: Vec<&String> = models.iter().flatten().collect();
+        match known[..] {
+            [first, ..] if known.len() == models.len() && known.iter().all(|model| *model == first) => {
+                format!("{layout} over {} x {first}", models.len())
+            }
+            _ => {
+                let model = |model: &Option<String>| model.clone().unwrap_or_else(|| "missing".into());
+                let models: Vec<String> = models.iter().map(model).collect();
+                format!("{layout} over {} drives: {}", models.len(), models.join(", "))
+            }
+        }
     }
 
     /// The last replacement that could not be erased: its member number and the status of its erasure.
@@ -349,7 +373,7 @@ impl<D: Drive> Drive for ServedArray<D> {
     fn identify(&self) -> Identify {
         let disk = self.array.disk();
         Identify {
-            model: self.name.clone(),
+            model: self.name(),
             sectors: disk.blocks * BLOCK_SECTORS,
             page_sectors: BLOCK_SECTORS as u32,
             queue_depth: disk.depth,

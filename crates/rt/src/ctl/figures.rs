@@ -21,7 +21,16 @@ pub fn status(drive: &AnyDrive) -> String {
         AnyDrive::Array(array, _) => {
             let status = array.status();
             let ready = if status.is_ready { "yes" } else { "no" };
-            writeln!(text, "ready {ready}\ncondition {}", status.condition).expect(GROWS);
+            let erasing = array.erasing().map(|(member, _)| member).collect::<Vec<_>>();
+            let after = match erasing.is_empty() {
+                true => String::new(),
+                false => format!(", erasing {erasing:?} before the rebuild"),
+            };
+            writeln!(text, "ready {ready}\ncondition {}{after}", status.condition).expect(GROWS);
+            for (member, ppm) in array.erasing() {
+                writeln!(text, "erased {:.1} % of the drive for place {member}", f64::from(ppm) / 1e4)
+                    .expect(GROWS);
+            }
             let scrubbed = status.scrub.and_then(|(_, scrub)| scrub.progress());
             for (what, progress) in [("rebuilt", status.rebuilt), ("scrubbed", scrubbed)] {
                 if let Some(ppm) = progress {

@@ -22,7 +22,9 @@ pub struct ArrayHealth {
     /// Condition of the array as a whole.
     pub condition: Condition,
     /// Progress of a rebuild in parts per million, if the layout reports it.
-    pub rebuilt: Option<u32>,
+    rebuilt: Option<u32>,
+    /// Members whose new drives are being erased, before they are rebuilt.
+    erasing: Vec<usize>,
     /// State of each member, and faults of its reads.
     pub members: Vec<(Presence, DriveFaults)>,
     /// Counters of reads.
@@ -57,6 +59,13 @@ impl Health {
 }
 
 impl ArrayHealth {
+    /// Health of an array that is not being rebuilt, without reads.
+    #[cfg(test)]
+    pub(crate) fn at_rest(condition: Condition, members: Vec<(Presence, DriveFaults)>) -> ArrayHealth {
+        let (rebuilt, erasing, reads) = (None, Vec::new(), ReadCounts::default());
+        ArrayHealth { condition, rebuilt, erasing, members, reads }
+    }
+
     /// Health of an array.
     pub fn of<D: Drive>(array: &ServedArray<D>) -> ArrayHealth {
         let status = array.status();
@@ -65,6 +74,7 @@ impl ArrayHealth {
         ArrayHealth {
             condition: status.condition,
             rebuilt: status.rebuilt,
+            erasing: array.erasing().map(|(member, _)| member).collect(),
             members: core.drives.ids().map(member).collect(),
             reads: *core.reads.counts(),
         }
@@ -93,7 +103,9 @@ impl ArrayHealth {
             stat_number(out, name, count);
         }
         for (number, (presence, faults)) in self.members.iter().enumerate() {
-            stat(out, &format!("drive_{number}_state"), presence_name(*presence));
+            let is_erased = self.erasing.contains(&number);
+            let state = if is_erased { "erasing" } else { presence_name(*presence) };
+            stat(out, &format!("drive_{number}_state"), state);
             for (what, count) in [
                 ("read_errors", faults.errors),
                 ("corrupt_reads", faults.corrupt),

@@ -7,6 +7,9 @@
 //! The system does not order concurrent requests, but users of a drive expect that requests for the same
 //! block execute in order of submission. So a request that overlaps one in flight waits for it.
 //!
+//! Trims are carried out in pieces, one piece of one trim at a time: the system locks the file for each, and
+//! reads wait for that ([`pieces`]).
+//!
 //! After the first failed flush no more writes are accepted: see [`FailStop`].
 //!
 //! A file has no protection information beside its blocks: data that is read counts as intact
@@ -15,6 +18,7 @@
 
 mod buffer;
 mod job;
+mod pieces;
 mod pool;
 mod target;
 mod uring;
@@ -25,6 +29,7 @@ use crate::FailStop;
 use crate::drive::{Answers, Drive, Extent};
 use buffer::{Buffer, Page};
 use job::{Ended, Job, Work};
+use pieces::PieceSize;
 use pool::Pool;
 use rustix::fs::{SeekFrom, seek};
 use std::collections::VecDeque;
@@ -54,6 +59,11 @@ pub struct SystemFile {
     free: Vec<u32>,
     /// Requests that wait for overlapping earlier ones.
     waiting: VecDeque<Request<Bytes>>,
+    /// Slots of trims that wait for the turn of their next piece.
+    trims: VecDeque<u32>,
+    /// The piece of a trim in progress: its length in blocks, and when it was submitted.
+    piece: Option<(u64, Time)>,
+    piece_size: PieceSize,
     buffers: Vec<Buffer>,
     is_read_only: bool,
     ready: Answers,
@@ -73,9 +83,10 @@ enum System {
 struct Flight {
     id: u32,
     op: Op,
+    /// Blocks that are not done yet: overlapping requests wait.
     blocks: std::ops::Range<u64>,
     data: Vec<Bytes>,
-    /// The remaining blocks of a trim that is carried out by writing zeros.
+    /// Blocks of a trim of which no piece was submitted yet.
     rest: std::ops::Range<u64>,
 }
 
@@ -159,6 +170,9 @@ impl SystemFile {
             flights: (0..depth).map(|_| None).collect(),
             free: (0..u32::from(depth)).rev().collect(),
             waiting: VecDeque::new(),
+            trims: VecDeque::new(),
+            piece: None,
+            piece_size: PieceSize::new(),
             buffers,
             is_read_only: options.is_read_only,
             ready: Answers::default(),
@@ -167,7 +181,7 @@ impl SystemFile {
         })
     }
 
-    fn begin_request(&mut self, request: Request<Bytes>) {
+    fn begin_request(&mut self, now: Time, request: Request<Bytes>) {
         let Request { id, op, fua, block, blocks, mut data, .. } = request;
         let slot = self.free.pop().expect("its user keeps to the depth of its queue");
         let all = block..block + u64::from(blocks);
@@ -183,13 +197,41 @@ impl SystemFile {
             Op::Trim => (Work::Punch, None),
         };
         data.clear();
-        let is_zeroed = op == Op::Trim && !self.target.punches;
-        let rest = if is_zeroed { all.clone() } else { 0..0 };
+        let rest = if op == Op::Trim { all.clone() } else { 0..0 };
         self.flights[slot as usize] = Some(Flight { id, op, blocks: all, data, rest });
-        if is_zeroed {
-            return self.zero(slot);
+        if op == Op::Trim {
+            return self.trim(now, slot);
         }
         self.begin(job(slot, work, block, u64::from(blocks), buffer));
+    }
+
+    /// Submits the next piece of a trim, or queues it.
+    fn trim(&mut self, now: Time, slot: u32) {
+        if !self.target.punches {
+            return self.zero(slot);
+        }
+        self.trims.push_back(slot);
+        self.punch(now);
+    }
+
+    /// Deallocates the next piece of a trim, unless another piece is in progress.
+    fn punch(&mut self, now: Time) {
+        if self.piece.is_some() {
+            return;
+        }
+        let Some(slot) = self.trims.pop_front() else { return };
+        let (block, blocks) = self.next_piece(slot, self.piece_size.blocks());
+        self.piece = Some((blocks, now));
+        self.begin(job(slot, Work::Punch, block, blocks, None));
+    }
+
+    /// Takes the next piece of a trim, of at most `most` blocks. Returns its first block and its length.
+    fn next_piece(&mut self, slot: u32, most: u64) -> (u64, u64) {
+        let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
+        let block = flight.rest.start;
+        let blocks = (flight.rest.end - block).min(most);
+        flight.rest.start += blocks;
+        (block, blocks)
     }
 
     /// True if a request overlaps an earlier one, in flight or among the first `ahead` that wait.
@@ -204,14 +246,14 @@ impl SystemFile {
     }
 
     /// Starts requests that need not wait any more.
-    fn resume(&mut self) {
+    fn resume(&mut self, now: Time) {
         let mut at = 0;
         while at < self.waiting.len() {
             if self.must_wait(&self.waiting[at], at) {
                 at += 1;
             } else {
                 let request = self.waiting.remove(at).expect("it is there");
-                self.begin_request(request);
+                self.begin_request(now, request);
             }
         }
     }
@@ -230,18 +272,20 @@ impl SystemFile {
 
     /// The next piece of a trim where the file system cannot punch holes: writes zeros.
     fn zero(&mut self, slot: u32) {
-        let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
-        let block = flight.rest.start;
-        let blocks = (flight.rest.end - block).min(MOST_BLOCKS as u64);
-        flight.rest.start += blocks;
+        let (block, blocks) = self.next_piece(slot, MOST_BLOCKS as u64);
         let mut buffer = self.buffer();
         buffer.bytes_mut().fill(0);
         let work = Work::Write { is_durable: false };
         self.begin(job(slot, work, block, blocks, Some(buffer)));
     }
 
-    fn ended(&mut self, mut job: Job, result: Result<u64, rustix::io::Errno>) {
+    fn ended(&mut self, now: Time, mut job: Job, result: Result<u64, rustix::io::Errno>) {
         let (slot, status) = (job.slot, job.status(result));
+        if job.work == Work::Punch
+            && let Some((blocks, since)) = self.piece.take()
+        {
+            self.piece_size.note(blocks, now.since(since));
+        }
         let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
         if let Some(buffer) = job.buffer.take() {
             if flight.op == Op::Read && status == Status::Success {
@@ -251,11 +295,13 @@ impl SystemFile {
             self.buffers.push(buffer);
         }
         if status == Status::Success && !flight.rest.is_empty() {
-            return self.zero(slot);
+            flight.blocks.start = flight.rest.start;
+            return self.trim(now, slot);
         }
         let Flight { id, data, .. } = self.flights[slot as usize].take().expect("it is in flight");
         self.free.push(slot);
         self.answer(id, status, data);
+        self.punch(now);
     }
 
     fn answer(&mut self, id: u32, status: Status, data: Vec<Bytes>) {
@@ -290,13 +336,13 @@ impl Drive for SystemFile {
         true
     }
 
-    fn submit(&mut self, _: Time, request: Request<Bytes>) {
+    fn submit(&mut self, now: Time, request: Request<Bytes>) {
         if self.is_read_only && matches!(request.op, Op::Write | Op::Trim) {
             self.answer(request.id, Status::WriteProtected, Vec::new());
         } else if self.must_wait(&request, self.waiting.len()) {
             self.waiting.push_back(request);
         } else {
-            self.begin_request(request);
+            self.begin_request(now, request);
         }
     }
 
@@ -304,17 +350,17 @@ impl Drive for SystemFile {
         self.ready.replies.push((call, ControlReply::Unsupported));
     }
 
-    fn poll(&mut self, _: Time, answers: &mut Answers) {
+    fn poll(&mut self, now: Time, answers: &mut Answers) {
         let mut ended = std::mem::take(&mut self.ended);
         match &mut self.system {
             System::Uring(ring) => ring.take(&mut ended),
             System::Pool(pool) => pool.take(&mut ended),
         }
         for (job, result) in ended.drain(..) {
-            self.ended(job, result);
+            self.ended(now, job, result);
         }
         self.ended = ended;
-        self.resume();
+        self.resume(now);
         answers.responses.append(&mut self.ready.responses);
         answers.replies.append(&mut self.ready.replies);
     }

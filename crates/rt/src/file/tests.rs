@@ -147,6 +147,59 @@ fn trims_give_room_back_and_read_as_zeros() {
     }
 }
 
+/// A drive on a file of 32 MiB, with a trim of all of it and, behind that, a read of its first block in
+/// flight. The trim takes at least four pieces.
+fn trimming(options: FileOptions, punches: bool) -> (TempDir, FileDrive) {
+    let (folder, path) = file(8192);
+    let mut drive = FileDrive::open(&path, options).expect("it is a file");
+    drive.inner_mut().target.punches &= punches;
+    drive.inner_mut().piece_size = PieceSize::new();
+    drive.submit(Time::ZERO, request(1, Op::Trim, 0, 8192, Vec::new()));
+    drive.submit(Time::ZERO, request(2, Op::Read, 0, 1, Vec::new()));
+    assert_eq!(drive.inner().waiting.len(), 1, "it waits for the trim");
+    (folder, drive)
+}
+
+#[test]
+fn reads_of_what_is_trimmed_already_do_not_wait_for_the_rest() {
+    for (punches, options) in [true, false].into_iter().flat_map(|punches| WAYS.map(|way| (punches, way))) {
+        let (_folder, mut drive) = trimming(options, punches);
+        let mut answers = Answers::default();
+        while !drive.inner().waiting.is_empty() {
+            wait(&mut drive, &mut answers);
+        }
+        let is_trim = |flight: &&Flight| flight.op == Op::Trim;
+        let trim = drive.inner().flights.iter().flatten().find(is_trim).expect("it has pieces left");
+        assert!(trim.blocks.start > 0 && trim.blocks.end == 8192, "{trim:?}");
+        while answers.responses.len() < 2 {
+            wait(&mut drive, &mut answers);
+        }
+        assert!(answers.responses.iter().all(|response| response.status == Status::Success));
+    }
+}
+
+#[test]
+fn trims_take_turns_piece_by_piece() {
+    for options in WAYS {
+        let (_folder, mut drive) = trimming(options, true);
+        if !drive.inner().target.punches {
+            continue;
+        }
+        let second = request(3, Op::Trim, 8180, 10, Vec::new());
+        let third = request(4, Op::Trim, 100, 1, Vec::new());
+        drive.submit(Time::ZERO, second);
+        drive.submit(Time::ZERO, third);
+        assert_eq!(drive.inner().trims.len(), 0, "those that overlap wait for the first one");
+        let mut answers = Answers::default();
+        while answers.responses.len() < 4 {
+            wait(&mut drive, &mut answers);
+        }
+        let order: Vec<u32> = answers.responses.iter().map(|response| response.id).collect();
+        let place = |id: u32| order.iter().position(|&other| other == id);
+        assert!(place(4) < place(1) && place(1) < place(3), "{order:?}");
+    }
+}
+
 #[test]
 fn a_file_that_has_shrunk_cannot_be_read_at_its_end() {
     for options in WAYS {

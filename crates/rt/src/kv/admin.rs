@@ -81,6 +81,9 @@ impl Store {
                 "warning: {panics} internal errors, {failed} of {of} shards have failed: see the log, and restart it\n"
             );
         }
+        if sums.full_shards > 0 {
+            text += "warning: the drive is full, and nothing is written until it has room: it is tried again every second\n";
+        }
         let lost = sums.engine.damaged + sums.engine.failed_reads;
         if lost > 0 {
             text += &format!("warning: {lost} items could not be read\n");
@@ -173,6 +176,7 @@ fn count_sums(sums: &Sums, metrics: &mut Metrics) {
         ("kv_items", "Items that are there.", sums.items),
         ("kv_memory_bytes", "Memory for items.", sums.memory),
         ("kv_index_bytes", "Memory of the index.", sums.index_bytes),
+        ("kv_drive_full", "1 while the drive has no room for writes.", u64::from(sums.full_shards > 0)),
         ("kv_recovering", "1 while it finds what is on flash.", u64::from(sums.recovered.is_some())),
     ] {
         metrics.add(Kind::Gauge, name, help, &[], value as f64);

@@ -45,8 +45,18 @@ pub enum Event {
     Failed(String),
     /// The condition of the array has changed to this.
     Array(Condition),
-    /// Data on the drive differs from what was written. The block number is relative to the drive.
-    Damage(Damage),
+    /// Data on a drive differs from what was written. The block number is relative to the drive.
+    Damage {
+        /// Model of the drive.
+        drive: String,
+        /// What is damaged.
+        damage: Damage,
+    },
+    /// A store, which evicts nothing, refuses values because it is full, or has refused none for a while.
+    StoreFull {
+        /// True if it refuses values.
+        is_full: bool,
+    },
     /// The drive has run out of space for writes, or has space again.
     Room {
         /// Model of the drive.
@@ -149,14 +159,11 @@ mod tests {
     use crate::ctl::ArrayHealth;
     use std::sync::Mutex;
     use tailcut_host::array::DriveId;
-    use tailcut_host::array::reads::{DriveFaults, ReadCounts};
+    use tailcut_host::array::reads::DriveFaults;
 
     fn health(condition: Condition, second: Presence, faults: DriveFaults) -> Health {
         let members = vec![(Presence::InSync, DriveFaults::default()), (second, faults)];
-        Health {
-            array: Some(ArrayHealth { condition, rebuilt: None, members, reads: ReadCounts::default() }),
-            failure: None,
-        }
+        Health { array: Some(ArrayHealth::at_rest(condition, members)), failure: None }
     }
 
     #[test]

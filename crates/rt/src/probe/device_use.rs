@@ -235,7 +235,8 @@ fn own(beginning: &[u8]) -> Vec<(Own, String)> {
     let blocks = || beginning.chunks_exact(BLOCK_BYTES as usize).take(SUPERBLOCK_BLOCKS.max(2) as usize);
     let mut own = Vec::new();
     if let Some(record) = blocks().filter_map(|block| MemberSuperblock::decode(block).ok()).next() {
-        let name = format!("drive {} of a tailcut array of {}", record.member, record.presence.len());
+        let (member, drives, id) = (record.member, record.presence.len(), record.own_id().short());
+        let name = format!("drive {member} of a tailcut array of {drives}, identity {id}");
         own.push((Own::Member, name));
     } else if blocks().any(|block| block.starts_with(MEMBER)) {
         own.push((Own::Member, "a drive of a tailcut array".into()));

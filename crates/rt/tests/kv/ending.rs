@@ -52,6 +52,20 @@ fn who_does_not_read_holds_up_nobody_at_the_end() {
     assert_eq!(served.figures.sums.items, 1);
 }
 
+/// Nothing is left to be done but to wait for a client, for which an hour would be too long.
+#[test]
+fn the_end_waits_for_nobody_who_has_stopped_reading() {
+    for threads in [1, 2] {
+        let limits = Limits { threads, patience: Nanos::secs(3600), ..Limits::default() };
+        let harness = Harness::in_memory(limits);
+        let mut client = harness.client();
+        client.say(set("large", &value(1, 50_000)), "STORED\r\n");
+        client.send("get large\r\n".repeat(100));
+        let served = harness.stop_when(|glance| glance.sums.statistics.cmd_get > 10);
+        assert_eq!(served.figures.sums.items, 1);
+    }
+}
+
 /// Retries of writes to a full drive do not keep the server from stopping.
 #[test]
 fn a_full_drive_does_not_hold_up_the_end() {
@@ -60,7 +74,7 @@ fn a_full_drive_does_not_hold_up_the_end() {
     let drive =
         Failing::new(memory_drive(), move |request| request.op == Op::Write && told.load(Ordering::SeqCst));
     let settings = Settings { keep: Keep::Everything, ..SMALL };
-    let limits = Limits { patience: Nanos::millis(1500), ..Limits::default() };
+    let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
     let harness = Harness::with(Some(drive), settings, ListenOptions::default(), limits, false);
     let mut client = harness.client();
     client.say(set("a", b"1"), "STORED\r\n");

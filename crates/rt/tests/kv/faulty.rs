@@ -1,10 +1,16 @@
 //! Drives with faults, and a drive that needs several calls of `come_to_rest`.
 
+use crate::memory::figure;
+use crate::{Harness, SMALL, memory_drive, set};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::control::Control;
 use tailcut_base::device::Identify;
 use tailcut_base::{Op, Status, Time};
+use tailcut_host::kv::{Keep, Settings};
 use tailcut_host::{Bytes, Request};
 use tailcut_rt::ctl::Steered;
+use tailcut_rt::kv::{Limits, ListenOptions};
 use tailcut_rt::{Answers, Drive, MemoryDrive};
 
 /// A drive in memory that fails some requests: reads with a media error, writes for lack of space.
@@ -60,6 +66,25 @@ impl<F: FnMut(&Request<Bytes>) -> bool> Drive for Failing<F> {
     fn next_event(&self) -> Time {
         self.drive.next_event()
     }
+}
+
+#[test]
+fn a_full_drive_is_in_the_statistics_until_it_has_room() {
+    let is_full = Arc::new(AtomicBool::new(false));
+    let told = is_full.clone();
+    let fails = move |request: &Request<Bytes>| request.op == Op::Write && told.load(Ordering::SeqCst);
+    let drive = Failing::new(memory_drive(), fails);
+    let settings = Settings { keep: Keep::Everything, ..SMALL };
+    let harness = Harness::with(Some(drive), settings, ListenOptions::default(), Limits::default(), false);
+    let mut client = harness.client();
+    client.say(set("a", b"1"), "STORED\r\n");
+    for is_now in [true, false] {
+        is_full.store(is_now, Ordering::SeqCst);
+        client.send(set("b", b"1"));
+        client.first_answers(1);
+        while figure(&mut client, "drive_full") != u64::from(is_now) {}
+    }
+    assert!(harness.stop().figures.is_durable);
 }
 
 /// A drive in memory with metadata to write before it closes, like an array with block checksums.

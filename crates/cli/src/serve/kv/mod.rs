@@ -112,6 +112,7 @@ fn serve_with(
     }
     watch(&server, interrupt, (reporter, history), (arguments.quiet || in_background, clock));
     reporter.stopping();
+    interrupt.end_at_the_next();
     let Served { figures, latencies, .. } = server.stop();
     let has_drive = !arguments.memory_only;
     reporter.stopped(&figures, has_drive);

@@ -135,7 +135,9 @@ impl Reporter {
 fn level_of(event: &Event) -> Level {
     match event {
         Event::Connected | Event::Disconnected => Level::Trace,
-        Event::Grown { .. } | Event::Room { is_full: false, .. } => Level::Note,
+        Event::Grown { .. } | Event::Room { is_full: false, .. } | Event::StoreFull { is_full: false } => {
+            Level::Note
+        }
         Event::Faults { what: Fault::Slow, .. } => Level::Detail,
         Event::Array(Condition::Failed { .. })
         | Event::Failed(_)
@@ -176,7 +178,14 @@ fn entry(event: &Event) -> Entry {
             let text = format!("shard {shard} of {of} has failed and answers SERVER_ERROR until a restart");
             new("shard_failed", text).with("shard", *shard).with("of", *of)
         }
-        Event::Damage(damage) => new("damage", damage.to_string()).with("block", damage.block),
+        Event::Damage { drive, damage } => {
+            new("damage", format!("{drive}: {damage}")).with("block", damage.block)
+        }
+        Event::StoreFull { is_full: true } => {
+            let text = "the store is full: values are refused until items are deleted or expire (-M)";
+            new("store_full", text.into())
+        }
+        Event::StoreFull { .. } => new("store_has_room", "the store has refused no value for 10 s".into()),
         Event::Room { drive, is_full: true } => {
             let text = format!(
                 "{drive}: no room to write: make some on its file system; it is tried again every second"

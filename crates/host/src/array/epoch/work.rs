@@ -11,6 +11,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::Priority;
+use crate::array::raid::MismatchPlace;
 use crate::array::reads::{BlockRead, MOST_COPIES, ReadResult, ReconstructWhen};
 use std::ops::Range;
 use tailcut_base::{Class, Status, Time};
@@ -243,15 +244,25 @@ impl<B: Block> Epochs<B> {
         };
         let is_wrong = |&copy: &usize| says_something_else(copy) || found[copy].is_none() && serves(copy);
         let wrong: Vec<usize> = (0..places.len()).filter(is_wrong).collect();
+        let is_compared = found.iter().flatten().count() > 1;
+        if is_scrub {
+            let is_short = !is_compared && (0..places.len()).any(|copy| !serves(copy));
+            self.report.compared += u64::from(is_compared);
+            self.report.not_compared += u64::from(is_short);
+        }
         if wrong.is_empty() {
             // All copies that were read are equal: set their checksums, if unknown.
-            let agreeing = found.iter().zip(places.iter()).filter(|_| found.iter().flatten().count() > 1);
+            let agreeing = found.iter().zip(places.iter()).filter(|_| is_compared);
             for (content, place) in agreeing {
                 content.iter().for_each(|content| core.drives.adopt(now, place.drive, place.block, content));
             }
             return;
         }
-        self.report.parity_mismatches += u64::from(wrong.iter().any(|&copy| found[copy].is_some()));
+        if let Some(&copy) = wrong.iter().find(|&&copy| found[copy].is_some()) {
+            self.report.parity_mismatches += 1;
+            let (member, block) = (places[copy].drive, places[copy].block);
+            self.report.mismatch_places.add(MismatchPlace { member, block });
+        }
         if is_undecided(&found, good) {
             // A reader with checksums can still find the right copy.
             return;

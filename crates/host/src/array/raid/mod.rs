@@ -21,6 +21,7 @@ mod geometry;
 mod intent;
 mod journal;
 mod locks;
+mod mismatches;
 #[cfg(feature = "mutation")]
 pub mod mutation;
 #[cfg(not(feature = "mutation"))]
@@ -38,6 +39,7 @@ mod writing;
 pub(super) use config::JOURNAL_LEAST;
 pub use config::{RaidConfig, WriteHole};
 pub(super) use intent::INTENT_BLOCKS;
+pub use mismatches::{MismatchPlace, MismatchPlaces};
 pub use walk::{ScrubReport, Task};
 
 use super::config::{ArrayConfig, LayoutKind};

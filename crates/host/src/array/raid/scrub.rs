@@ -2,8 +2,8 @@
 
 use super::Raid;
 use super::cells::Cells;
-use super::walk::Task;
-use super::walk::WorkId;
+use super::mismatches::MismatchPlace;
+use super::walk::{Task, WorkId};
 use crate::Block;
 use crate::array::core::Core;
 use tailcut_base::Time;
@@ -17,6 +17,10 @@ impl<B: Block> Raid<B> {
             let of_row = |role: usize| role * self.shape.rows + row;
             let cells = (0..self.shape.width).map(of_row);
             let is_known = self.shape.has_parity() && !cells.clone().any(|cell| unknown.contains(cell));
+            if self.works[id].task == Task::Scrub && self.shape.has_parity() {
+                let count = if is_known { &mut self.report.compared } else { &mut self.report.not_compared };
+                *count += 1;
+            }
             // A cell of a drive that was lost during the scrub is missing, not damaged.
             let is_bad = |&cell: &usize| self.works[id].bad.contains(cell) && !unknown.contains(cell);
             let bad: Vec<usize> = cells.filter(is_bad).collect();
@@ -55,9 +59,13 @@ impl<B: Block> Raid<B> {
             return true;
         }
         writes.insert(parity);
-        match work.task {
-            Task::Resync => self.report.resynced += 1,
-            _ => self.report.parity_mismatches += 1,
+        if work.task == Task::Resync {
+            self.report.resynced += 1;
+        } else {
+            let member = self.shape.drive(work.unit, self.shape.parity_role());
+            let block = self.shape.base(work.unit) + row as u64;
+            self.report.parity_mismatches += 1;
+            self.report.mismatch_places.add(MismatchPlace { member, block });
         }
         false
     }

@@ -5,6 +5,7 @@
 use super::cells::Cells;
 use super::locks::PieceId;
 use super::locks::{Kind, Piece};
+use super::mismatches::MismatchPlaces;
 use super::mutation::{Invariant, holds};
 use super::{Raid, Token};
 use crate::Block;
@@ -39,6 +40,12 @@ pub struct ScrubReport {
     pub repaired: u64,
     /// Rows whose parity did not match although all blocks are intact: it was recomputed.
     pub parity_mismatches: u64,
+    /// Where the first of them were found.
+    pub mismatch_places: MismatchPlaces,
+    /// Rows whose parity was compared, or blocks whose copies were.
+    pub compared: u64,
+    /// Rows, or blocks with copies, that a scrub could not compare because a member is missing.
+    pub not_compared: u64,
     /// Damaged blocks that could not be reconstructed.
     pub unrepairable: u64,
     /// Blocks rewritten because a host read found them damaged.

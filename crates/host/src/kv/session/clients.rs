@@ -24,6 +24,8 @@ pub struct Clients {
     numbers: Vec<u64>,
     texts: Texts,
     pool: Pool,
+    /// Bytes of replies until only small commands are executed in this iteration.
+    ration: usize,
     unix: u64,
     tally: Tally,
     watch: Stopwatch,
@@ -100,6 +102,7 @@ impl Clients {
             numbers: Vec::new(),
             texts: Texts::default(),
             pool: Pool::new(&settings, threads),
+            ration: usize::MAX,
             unix: 0,
             tally,
             watch: Stopwatch::default(),
@@ -117,6 +120,14 @@ impl Clients {
         if self.tally.started == 0 {
             self.tally.started = unix;
         }
+    }
+
+    /// Begins an iteration over clients. Once it has produced `bytes` bytes of replies, only small commands are
+    /// executed until the next call; clients with others [yield](Clients::has_yielded). So an iteration has an
+    /// end soon, and clients with small items do not wait for the large items of others. Without a call, there
+    /// is no such limit.
+    pub fn begin_iteration(&mut self, bytes: usize) {
+        self.ration = bytes;
     }
 
     /// Adds a client. Returns its identifier.
@@ -211,6 +222,12 @@ impl Clients {
         session.is_some_and(|session| {
             session.charged == 0 && session.is_ready() && !session.can_accept(self.pool.room_beside(0))
         })
+    }
+
+    /// True if the last input of a client was not taken because its shard was in use, or the ration of the
+    /// iteration used up: pass it again in the next iteration.
+    pub fn has_yielded(&self, client: u32) -> bool {
+        self.sessions[client as usize].as_ref().is_some_and(|session| session.has_yielded)
     }
 
     /// The memory that a client holds; None if it holds none.
@@ -322,7 +339,10 @@ impl Clients {
         let session =
             self.sessions[client as usize].as_mut().expect("a client keeps its place until it is answered");
         let (watch, texts, room) = (&mut self.watch, &mut self.texts, self.pool.room_beside(session.charged));
-        work(session, &mut Ways { shards, about, watch, texts, room, group: self.group, client });
+        let (group, is_rationed) = (self.group, self.ration == 0);
+        let (is_short, before) = (false, session.reply_memory());
+        work(session, &mut Ways { shards, about, watch, texts, room, is_rationed, is_short, group, client });
+        self.ration = self.ration.saturating_sub(session.reply_memory().saturating_sub(before));
         self.charge(client);
     }
 }

@@ -46,7 +46,7 @@ use about::ServerProperties;
 use carry_out::counted_bytes;
 use latency::{Kind, Stopwatch};
 use operation::{Answer, KeptKey, Operation, Store};
-use pool::Room;
+use pool::{Room, SMALL_VALUE};
 use prefetch::Prefetch;
 use prefixes::PrefixCounters;
 use send_queue::{MOST_PART, SendQueue, Texts};
@@ -72,6 +72,11 @@ struct Session {
     data: Vec<u8>,
     /// No further command is executed before all pending replies are complete.
     is_blocked: bool,
+    /// The next command needs more memory than a small one.
+    needs_memory: bool,
+    /// The next command could not be executed because another thread was using its shard, or because other
+    /// clients have used up the ration of this iteration.
+    has_yielded: bool,
     /// No further command is accepted; the session ends when all replies are complete.
     pub closing: Option<Reason>,
     /// Upper bound of the memory of pending requests, in bytes.
@@ -119,26 +124,51 @@ enum GatheredReply {
 
 /// The environment of a session: shards, clock, buffers.
 struct Ways<'a, S> {
-    pub shards: &'a mut S,
-    pub about: ServerProperties,
-    pub watch: &'a mut Stopwatch,
+    shards: &'a mut S,
+    about: ServerProperties,
+    watch: &'a mut Stopwatch,
     /// Identifies the session among all that share the shards, together with `client`.
-    pub group: u32,
-    pub client: u32,
+    group: u32,
+    client: u32,
     /// Buffers for pending replies.
-    pub texts: &'a mut Texts,
+    texts: &'a mut Texts,
     /// Memory that other clients leave to this one.
-    pub room: Room,
+    room: Room,
+    /// The ration of this iteration is used up.
+    is_rationed: bool,
+    /// Only small commands have room.
+    is_short: bool,
+}
+
+impl<S> Ways<'_, S> {
+    /// Longest value in bytes that the next command may return.
+    fn most_returned(&self) -> u64 {
+        if self.is_short || self.is_rationed { SMALL_VALUE } else { u64::MAX }
+    }
+
+    /// Longest value in bytes that the next command may store.
+    fn most_stored(&self) -> u64 {
+        if self.is_short { SMALL_VALUE } else { u64::MAX }
+    }
 }
 
 impl Session {
-    /// True while the session accepts input, given `room`. Memory for a value being received is reserved
-    /// already.
+    /// True while the session accepts input, given `room`.
     #[inline]
     pub fn can_accept(&self, room: Room) -> bool {
         let replies = self.reply_memory();
-        let has_room = || self.storing.is_some() || room.is_enough(self.memory_beside(replies));
+        let has_room = || {
+            let held = self.memory_beside(replies);
+            self.has_room(room, held) || !self.needs_memory && room.is_enough_for_small(held)
+        };
         self.is_ready_with(replies) && has_room()
+    }
+
+    /// True if a session that holds `held` bytes may go on with a command of any size. Memory for a value
+    /// being received is reserved already.
+    #[inline]
+    fn has_room(&self, room: Room, held: usize) -> bool {
+        self.storing.is_some() || room.is_enough(held)
     }
 
     /// True while the session accepts input, regardless of the memory of others.
@@ -198,16 +228,26 @@ impl Session {
         // Data in one piece are not copied.
         let mut whole: &[u8] = &[];
         let mut prefetch = Prefetch::new();
+        self.has_yielded = false;
         while self.can_accept(ways.room) {
+            ways.is_short = !self.has_room(ways.room, self.memory());
+            let unread = (ways.is_short || ways.is_rationed).then(|| receiver.clone());
             prefetch.scan(input, &receiver, ways.shards);
             self.begin_answer(ways);
             let front = *input;
             match receiver.next(input) {
                 Step::More => break,
                 Step::Command(command) => match self.command(&command, ways) {
-                    Next::Any => {}
+                    Next::Any => self.needs_memory = false,
                     Next::RefuseData => receiver.refuse(),
                     Next::FailLine => receiver.fail_line(),
+                    Next::Unread { is_taken } => {
+                        self.has_yielded = is_taken || !ways.is_short;
+                        self.needs_memory = !self.has_yielded;
+                        *input = front;
+                        receiver = unread.expect("not every command was permitted");
+                        break;
+                    }
                 },
                 Step::Data(data) if self.data.is_empty() && whole.is_empty() => whole = &front[..data.len()],
                 Step::Data(data) => {
@@ -255,9 +295,7 @@ impl Session {
         match *command {
             Command::Get(get) => {
                 let operation = Operation::Get { with_cas: get.with_cas, exptime: get.exptime };
-                if !self.carry_out(get.key, &operation, &[], ways) {
-                    return Next::FailLine;
-                }
+                return self.carry_out(get.key, &operation, &[], ways);
             }
             Command::GetEnd => reply::end(self.tail()),
             Command::Store(header) => {
@@ -293,24 +331,24 @@ impl Session {
             }
             Command::Count(count) => {
                 let (direction, delta, noreply) = (count.direction, count.delta, count.noreply);
-                self.operation(count.key, Operation::Count { direction, delta, noreply }, ways);
+                return self.operation(count.key, Operation::Count { direction, delta, noreply }, ways);
             }
             Command::Touch(touch) => {
                 let (exptime, noreply) = (touch.exptime, touch.noreply);
-                self.operation(touch.key, Operation::Touch { exptime, noreply }, ways);
+                return self.operation(touch.key, Operation::Touch { exptime, noreply }, ways);
             }
             Command::Delete(delete) => {
-                self.operation(delete.key, Operation::Delete { noreply: delete.noreply }, ways);
+                return self.operation(delete.key, Operation::Delete { noreply: delete.noreply }, ways);
             }
-            Command::MetaGet(get) => self.operation(get.key, Operation::MetaGet(get.flags), ways),
+            Command::MetaGet(get) => return self.operation(get.key, Operation::MetaGet(get.flags), ways),
             Command::MetaDelete(delete) => {
-                self.operation(delete.key, Operation::MetaDelete(delete.flags), ways)
+                return self.operation(delete.key, Operation::MetaDelete(delete.flags), ways);
             }
             Command::MetaCount(count) => {
                 let (flags, direction, delta) = (count.flags, count.direction, count.delta);
-                self.operation(count.key, Operation::MetaCount { flags, direction, delta }, ways);
+                return self.operation(count.key, Operation::MetaCount { flags, direction, delta }, ways);
             }
-            Command::MetaDebug(debug) => self.operation(debug.key, Operation::MetaDebug, ways),
+            Command::MetaDebug(debug) => return self.operation(debug.key, Operation::MetaDebug, ways),
             Command::MetaNoop => meta::noop(self.tail()),
             Command::FlushAll(flush) if !ways.about.permissions.flush_all => {
                 self.answer_error(Refusal::FlushAll, flush.noreply);
@@ -331,6 +369,7 @@ impl Session {
             Command::Version => reply::version(self.tail(), VERSION),
             // The memory limit is fixed at startup.
             Command::MemoryLimit(limit) => reply::memory_limit(self.tail(), false, limit.noreply),
+            Command::Stats(_) if ways.is_short => return Next::Unread { is_taken: false },
             Command::Stats(Stats::Reset) => self.ask_all(&ShardRequest::Reset, GatheredReply::Reset, ways),
             Command::Stats(Stats::Detail(is_on)) => {
                 self.ask_all(&ShardRequest::Detail(is_on), GatheredReply::DetailSet, ways);
@@ -354,10 +393,12 @@ impl Session {
     }
 
     /// Executes an operation without data.
-    fn operation<S: Shards>(&mut self, key: Key<'_>, operation: Operation, ways: &mut Ways<'_, S>) {
-        if !self.carry_out(key, &operation, &[], ways) {
-            self.refuse(&operation);
+    fn operation<S: Shards>(&mut self, key: Key<'_>, operation: Operation, ways: &mut Ways<'_, S>) -> Next {
+        match self.carry_out(key, &operation, &[], ways) {
+            Next::FailLine => self.refuse(&operation),
+            next => return next,
         }
+        Next::Any
     }
 
     /// Replies that the shard has failed.
@@ -368,16 +409,16 @@ impl Session {
         }
     }
 
-    /// Executes an operation; false if the shard has failed, without a reply.
+    /// Executes an operation. Returns [`Next::FailLine`] if the shard has failed, without a reply.
     fn carry_out<S: Shards>(
         &mut self,
         key: Key<'_>,
         operation: &Operation,
         data: &[u8],
         ways: &mut Ways<'_, S>,
-    ) -> bool {
+    ) -> Next {
         let (shard, requester) = (ways.shards.home(key), self.next_requester(ways));
-        let request = ShardRequest::Item { key, operation, data };
+        let request = ShardRequest::Item { key, operation, data, most_value: ways.most_returned() };
         let kind = Kind::of(operation);
         match ways.shards.carry_out(shard, requester, request, self.tail()) {
             Progress::Done(source) => ways.watch.note(kind, source),
@@ -386,9 +427,11 @@ impl Session {
                 let bytes = operation.most_memory(data, ways.about.settings.most_item);
                 self.wait_for_reply(shard, !operation.only_looks(), bytes, kind, ways);
             }
-            Progress::Failed => return false,
+            Progress::Failed => return Next::FailLine,
+            Progress::TooLong => return Next::Unread { is_taken: false },
+            Progress::Taken => return Next::Unread { is_taken: true },
         }
-        true
+        Next::Any
     }
 
     fn wait_for_reply<S>(
@@ -419,13 +462,16 @@ impl Session {
         ways: &mut Ways<'_, S>,
     ) -> Next {
         if counted_bytes(key, store.client_flags, u64::from(length)) <= ways.about.settings.most_item {
+            if u64::from(length) > ways.most_stored() {
+                return Next::Unread { is_taken: false };
+            }
             self.data.clear();
             self.incoming = length as usize;
             self.storing = Some(store);
             self.key.set(key);
             return Next::Any;
         }
-        self.operation(key, Operation::TooLarge { replaces, answer: store.answer }, ways);
+        let _ = self.operation(key, Operation::TooLarge { replaces, answer: store.answer }, ways);
         Next::RefuseData
     }
 
@@ -437,7 +483,7 @@ impl Session {
         let data = if whole.is_empty() { &collected[..] } else { whole };
         self.incoming = 0;
         let kept = std::mem::take(&mut self.key);
-        if !self.carry_out(kept.key(), &operation, data, ways) {
+        if let Next::FailLine = self.carry_out(kept.key(), &operation, data, ways) {
             self.refuse(&operation);
         }
         self.key = kept;
@@ -584,6 +630,12 @@ enum Next {
     RefuseData,
     /// The rest of a line of keys, which is answered with an error.
     FailLine,
+    /// The command once more: it is not small, or the shard `is_taken` by another thread and the command cannot
+    /// be deferred to it.
+    Unread {
+        /// Retry it soon.
+        is_taken: bool,
+    },
 }
 
 impl GatheredReply {

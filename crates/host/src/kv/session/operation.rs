@@ -115,12 +115,17 @@ impl Operation {
     /// Upper bound of the memory of a pending operation in bytes: its `data`, and the value that it may
     /// return, part of an item of at most `most_item` bytes.
     pub fn most_memory(&self, data: &[u8], most_item: u64) -> u32 {
-        let returned = match self {
-            Operation::Get { .. } => most_item,
-            Operation::MetaGet(flags) if flags.wants_value() => most_item,
-            _ => 0,
-        };
+        let returned = if self.returns_value() { most_item } else { 0 };
         u32::try_from(data.len() as u64 + returned).unwrap_or(u32::MAX)
+    }
+
+    /// True if the reply may contain the item's value.
+    pub fn returns_value(&self) -> bool {
+        match self {
+            Operation::Get { .. } => true,
+            Operation::MetaGet(flags) => flags.wants_value(),
+            _ => false,
+        }
     }
 
     /// True if the operation changes nothing, not even an expiry time: the next command need not wait for it.

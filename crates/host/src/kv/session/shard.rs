@@ -3,7 +3,7 @@
 use super::carry_out::{AROUND_VALUE, Attempt, Outcome, Work};
 use super::latency::Source;
 use super::operation::Operation;
-use super::pool::LEAST_COMMANDS;
+use super::pool::{LEAST_COMMANDS, SMALL_RESERVE};
 use super::prefixes::PrefixCounters;
 use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, ShardRequest, Shards};
 use super::statistics::{Statistics, Sums};
@@ -23,7 +23,8 @@ pub struct ServiceSettings {
     /// Changes are durable before they are acknowledged.
     pub is_durable: bool,
     /// Memory for all clients in bytes: replies, partially received values, and pending operations. Each
-    /// thread has an equal share, and at least room for four commands with the largest values.
+    /// thread has an equal share, and at least room for four commands with the largest values and 1 MiB for
+    /// small ones.
     pub client_memory: u64,
     /// Process ID, for `stats`.
     pub process: u32,
@@ -54,7 +55,8 @@ impl ServiceSettings {
 
     /// Largest memory of all clients of `threads` threads, in bytes.
     pub fn most_client_memory(&self, threads: u32) -> u64 {
-        self.client_memory.max(u64::from(threads) * LEAST_COMMANDS as u64 * self.most_command())
+        let of_thread = LEAST_COMMANDS as u64 * self.most_command() + SMALL_RESERVE as u64;
+        self.client_memory.max(u64::from(threads) * of_thread)
     }
 }
 
@@ -255,7 +257,13 @@ impl Shard {
         out: &mut Vec<u8>,
     ) -> Progress {
         match request {
-            ShardRequest::Item { key, operation, data } => {
+            ShardRequest::Item { key, operation, data, most_value } => {
+                if most_value < u64::MAX
+                    && operation.returns_value()
+                    && self.engine.most_value(key.as_bytes()) > most_value
+                {
+                    return Progress::TooLong;
+                }
                 self.receive_item(requester, (key, operation, data), out)
             }
             ShardRequest::Flush(moment) => {

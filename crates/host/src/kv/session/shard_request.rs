@@ -29,6 +29,9 @@ pub enum ShardRequest<'a> {
         operation: &'a Operation,
         /// Its payload, empty for operations without one.
         data: &'a [u8],
+        /// Longest value that the reply may return, in bytes. If the item's is longer, or may be, nothing is
+        /// executed ([`Progress::TooLong`]); [`u64::MAX`] for any length.
+        most_value: u64,
     },
     /// Invalidate all items at this time, in seconds of Unix time; at once if it has passed.
     Flush(u64),
@@ -51,10 +54,21 @@ impl ShardRequest<'_> {
         }
     }
 
-    /// An owned copy of the request.
+    /// False for a request whose reply may not return values of any length: it is not kept for later, when
+    /// nothing would limit the length.
+    pub fn can_be_deferred(&self) -> bool {
+        match self {
+            ShardRequest::Item { operation, most_value, .. } => {
+                *most_value == u64::MAX || !operation.returns_value()
+            }
+            _ => true,
+        }
+    }
+
+    /// An owned copy of the request, without a limit on the value that its reply returns.
     pub fn keep(&self) -> OwnedShardRequest {
         match *self {
-            ShardRequest::Item { key, operation, data } => {
+            ShardRequest::Item { key, operation, data, .. } => {
                 OwnedShardRequest::Item(Box::new(OwnedRequest::new(key, operation, data)))
             }
             ShardRequest::Flush(moment) => OwnedShardRequest::Flush(moment),
@@ -142,7 +156,8 @@ impl OwnedRequest {
     }
 
     fn request(&self) -> ShardRequest<'_> {
-        ShardRequest::Item { key: self.key(), operation: &self.operation, data: &self.data }
+        let (key, operation, data) = (self.key(), &self.operation, &self.data[..]);
+        ShardRequest::Item { key, operation, data, most_value: u64::MAX }
     }
 }
 
@@ -162,6 +177,11 @@ pub enum Progress {
     },
     /// The shard has failed and executes nothing any more.
     Failed,
+    /// Not executed: the reply might return a longer value than the request permits.
+    TooLong,
+    /// Not executed: another thread is using the shard, and the request
+    /// [cannot be deferred](ShardRequest::can_be_deferred).
+    Taken,
     /// The request waits for its shard, which another thread is using; the reply follows as a [`Reply`]. The
     /// client's next command must wait unless the request only reads.
     Deferred,

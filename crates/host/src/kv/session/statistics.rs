@@ -69,6 +69,8 @@ pub struct Sums {
     pub flash: Option<FlashUse>,
     /// True for a store: nothing is evicted.
     pub keeps_everything: bool,
+    /// Shards whose disk is out of space.
+    pub full_shards: u32,
     /// During recovery, segments recovered and segments in total.
     pub recovered: Option<(u32, u32)>,
 }
@@ -85,6 +87,7 @@ impl Sums {
             memory_used: engine.memory_used(),
             flash: engine.flash_use(),
             keeps_everything: engine.settings().keep == Keep::Everything,
+            full_shards: u32::from(engine.is_full()),
             recovered: engine.recovered(),
         }
     }
@@ -103,6 +106,7 @@ impl Sums {
             (one, other) => one.or(other),
         };
         self.keeps_everything |= other.keeps_everything;
+        self.full_shards += other.full_shards;
         self.recovered = match (self.recovered, other.recovered) {
             (Some((known, all)), Some((more, of))) => Some((known + more, all + of)),
             (one, other) => one.or(other),

@@ -181,6 +181,9 @@ impl Shards for ShardGuard<'_> {
         if self.common.places[shard as usize].has_failed() {
             return Progress::Failed;
         }
+        if !request.can_be_deferred() {
+            return Progress::Taken;
+        }
         self.leave(shard, Deferred::ShardRequest(requester, request.keep()));
         Progress::Deferred
     }

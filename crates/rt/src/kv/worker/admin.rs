@@ -8,6 +8,7 @@ use std::sync::mpsc::Sender;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::Damage;
 use tailcut_host::wire::ctl::{self, Ask};
+use tailcut_host::wire::memcached::reply::stat_number;
 use tailcut_host::wire::metrics::Metrics;
 
 /// Schedule of health checks of the drive, on the first thread.
@@ -19,15 +20,44 @@ pub(super) struct Checkup {
     due: Time,
     /// There was activity since the last check.
     is_stale: bool,
-    /// The drive was full.
-    is_full: bool,
+    /// Whether the drive was full; None before the first check.
+    is_full: Option<bool>,
+    refusals: Refusals,
+}
+
+/// Whether a store that evicts nothing is full, by the number of values that it has refused for lack of room.
+#[derive(Debug, Default)]
+struct Refusals {
+    /// Number at the last check.
+    count: u64,
+    /// When it last rose; None if the store counts as not full.
+    rose: Option<Time>,
+}
+
+impl Refusals {
+    /// There have been `count` refusals until now. Returns true if the store has become full, and false if it
+    /// is not full any more.
+    fn note(&mut self, now: Time, count: u64) -> Option<bool> {
+        // The counters can be reset.
+        let has_risen = count > self.count;
+        self.count = count;
+        match self.rose {
+            _ if has_risen => self.rose.replace(now).is_none().then_some(true),
+            Some(rose) if now >= rose + REFUSED_FOR => {
+                self.rose = None;
+                Some(false)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Checkup {
     /// The schedule for a drive, if there is one.
     pub fn new(drive: Option<&impl Steered>) -> Checkup {
         let due = if drive.is_some() { Time::ZERO } else { Time::NEVER };
-        Checkup { health: Health::default(), due, is_stale: false, is_full: false }
+        let refusals = Refusals::default();
+        Checkup { health: Health::default(), due, is_stale: false, is_full: None, refusals }
     }
 
     /// When the next check is due, even without other events.
@@ -73,26 +103,33 @@ impl<D: Steered> Worker<D> {
         let Some(drive) = self.drive.as_ref().filter(|_| self.checkup.due <= now) else { return };
         let health = drive.health();
         let common = self.shards.common();
-        let is_full = (0..common.shards())
-            .any(|shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false));
-        if is_full != self.checkup.is_full {
-            self.checkup.is_full = is_full;
-            common.log(Event::Room { drive: drive.identify().model, is_full });
+        let sums = common.sums();
+        let (is_full, model) = (sums.full_shards > 0, || drive.identify().model);
+        let has_changed = Some(is_full) != self.checkup.is_full;
+        if is_full != self.checkup.is_full.unwrap_or(false) {
+            common.log(Event::Room { drive: model(), is_full });
+        }
+        let refusals = self.checkup.refusals.note(now, sums.statistics.store_no_memory);
+        // A full drive has been reported as such.
+        if let (false, Some(is_full)) = (is_full, refusals) {
+            common.log(Event::StoreFull { is_full });
         }
         for shard in 0..self.shards.common().shards() {
             let common = self.shards.common();
             while let Some(damage) = common.with(shard, |shard| shard.engine_mut().next_damage()).flatten() {
                 let block = self.parts.block(shard, damage.block);
-                common.log(Event::Damage(Damage { block, ..damage }));
+                common.log(Event::Damage { drive: model(), damage: Damage { block, ..damage } });
             }
         }
         self.shards.common().tell_change(&self.checkup.health, &health);
-        let is_the_same = self.checkup.health == health;
-        let is_full = self.checkup.is_full;
-        self.checkup = Checkup { health, due: now + CHECK_EVERY, is_stale: false, is_full };
+        let is_the_same = self.checkup.health == health && !has_changed;
+        let refusals = std::mem::take(&mut self.checkup.refusals);
+        self.checkup =
+            Checkup { health, due: now + CHECK_EVERY, is_stale: false, is_full: Some(is_full), refusals };
         if !is_the_same {
             let mut text = Vec::new();
             self.checkup.health.write(&mut text);
+            stat_number(&mut text, "drive_full", u64::from(is_full));
             self.shards.common().set_health(text);
         }
     }
@@ -100,3 +137,24 @@ impl<D: Steered> Worker<D> {
 
 /// Minimum interval between health checks.
 const CHECK_EVERY: Nanos = Nanos::millis(100);
+/// A store that has refused no value for this long counts as not full.
+const REFUSED_FOR: Nanos = Nanos::secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_store_is_reported_once_and_so_is_its_room() {
+        let mut refusals = Refusals::default();
+        let at = |second: u64| Time(second * 1_000_000_000);
+        assert_eq!(refusals.note(at(1), 0), None);
+        assert_eq!(refusals.note(at(2), 3), Some(true));
+        assert_eq!(refusals.note(at(8), 4), None, "it is still full");
+        assert_eq!(refusals.note(at(17), 4), None);
+        assert_eq!(refusals.note(at(18), 4), Some(false));
+        assert_eq!(refusals.note(at(30), 4), None);
+        assert_eq!(refusals.note(at(31), 0), None, "the counters were reset");
+        assert_eq!(refusals.note(at(32), 1), Some(true));
+    }
+}

@@ -159,7 +159,9 @@ impl<D: Steered> Worker<D> {
         if !self.clients.is_answered(open.name) {
             return;
         }
-        let is_short_of_memory = self.clients.waits_for_memory(open.name);
+        // In short supply, a request is not repeated when its shard is in use.
+        let is_short_of_memory =
+            self.clients.waits_for_memory(open.name) || self.clients.has_yielded(open.name);
         // A reply that is incomplete although nothing is pending exceeds the limit of the service.
         let is_whole = self.clients.can_accept(open.name) || self.clients.closing(open.name).is_some();
         let Some(open) = self.datagram_sockets.open.try_remove(id) else { return };

@@ -4,7 +4,7 @@ use super::super::shards::{Common, Message, Recovery};
 use super::Worker;
 use crate::ctl::Steered;
 use std::sync::atomic::Ordering;
-use tailcut_base::Time;
+use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::session::Shard;
 
 /// Phase of the shutdown.
@@ -12,11 +12,12 @@ use tailcut_host::kv::session::Shard;
 pub(super) enum Stopping {
     /// The worker serves.
     Not,
-    /// Requests in flight complete; connections left at `deadline` are closed.
-    Emptying { deadline: Time },
+    /// Requests in flight complete. At `quiet`, connections of clients that read none of their replies are
+    /// closed: no client has taken any for a while. Connections left at `deadline` are closed.
+    Emptying { deadline: Time, quiet: Time },
     /// No connection is left; writes become durable up to these points of the shards. A drive without any
-    /// completion until `deadline` is abandoned.
-    Settling { points: Vec<u64>, deadline: Time },
+    /// completion until `deadline` is abandoned, and a full one at `full_deadline`.
+    Settling { points: Vec<u64>, deadline: Time, full_deadline: Time },
     /// Shutdown is complete.
     Done { is_durable: bool },
 }
@@ -29,7 +30,9 @@ impl<D: Steered> Worker<D> {
         }
         self.acceptor.close();
         self.datagram_sockets.close();
-        self.stopping = Stopping::Emptying { deadline: self.clock.now() + self.limits.patience };
+        let now = self.clock.now();
+        self.stopping =
+            Stopping::Emptying { deadline: now + self.limits.patience, quiet: now + READING_PATIENCE };
         // A client without requests in flight is disconnected at its next check.
         (0..self.slots.len() as u32).for_each(|slot| self.note_answer(slot));
     }
@@ -73,8 +76,8 @@ impl<D: Steered> Worker<D> {
     pub(super) fn wind_down(&mut self, now: Time) {
         match &self.stopping {
             Stopping::Not | Stopping::Done { .. } => {}
-            Stopping::Emptying { deadline } => self.empty(now, *deadline),
-            Stopping::Settling { points, deadline } => {
+            &Stopping::Emptying { deadline, quiet } => self.empty(now, deadline, quiet),
+            Stopping::Settling { points, deadline, full_deadline } => {
                 let common = self.shards.common();
                 let is_durable = (0..)
                     .zip(points)
@@ -87,7 +90,8 @@ impl<D: Steered> Worker<D> {
                         shard.engine().durable() >= point || shard.engine().has_failed()
                     })
                 });
-                let is_late = now >= *deadline;
+                let is_full = |shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false);
+                let is_late = now >= *deadline || now >= *full_deadline && (0..common.shards()).any(is_full);
                 if is_late
                     || is_over && is_idle && self.drive.as_mut().is_none_or(|drive| drive.come_to_rest(now))
                 {
@@ -98,11 +102,32 @@ impl<D: Steered> Worker<D> {
         }
     }
 
+    /// Replies were sent to a client, or its socket took none. Clients that read keep the others from being
+    /// closed.
+    pub(super) fn note_reading(&mut self, has_read: bool) {
+        let Stopping::Emptying { quiet, .. } = &mut self.stopping else { return };
+        if has_read || *quiet == Time::NEVER {
+            *quiet = self.clock.now() + READING_PATIENCE;
+        }
+    }
+
+    /// True if all requests of a client are answered, and it does not read the replies.
+    fn is_stuck(&self, slot: u32) -> bool {
+        let client = self.slots[slot as usize].client.as_ref();
+        client.is_some_and(|client| !client.is_writable && self.clients.is_answered(client.name))
+    }
+
     /// Waits until no connection is left. The first thread, which owns the drive, also waits for the others.
-    fn empty(&mut self, now: Time, deadline: Time) {
+    fn empty(&mut self, now: Time, deadline: Time, quiet: Time) {
         let is_late = now >= deadline;
-        if is_late {
-            (0..self.slots.len() as u32).for_each(|slot| self.close(slot));
+        if is_late || now >= quiet {
+            for slot in 0..self.slots.len() as u32 {
+                if is_late || self.is_stuck(slot) {
+                    self.close(slot);
+                }
+            }
+            // The next attempt to send sets it again.
+            self.stopping = Stopping::Emptying { deadline, quiet: Time::NEVER };
         }
         if self.slots.len() > self.vacant.len() {
             return;
@@ -115,12 +140,19 @@ impl<D: Steered> Worker<D> {
         } else if is_late || common.finished.load(Ordering::SeqCst) + 1 >= common.threads() as usize {
             let close = |shard| common.with(shard, |shard| shard.engine_mut().close()).unwrap_or(0);
             let points = (0..common.shards()).map(close).collect();
-            self.stopping = Stopping::Settling { points, deadline: now + self.limits.patience };
+            let (deadline, full_deadline) = (now + self.limits.patience, now + FULL_PATIENCE);
+            self.stopping = Stopping::Settling { points, deadline, full_deadline };
             self.shards.go_on_everywhere();
             self.is_told = true;
         }
     }
 }
+
+/// How long no client reads replies until shutdown closes the connections that have unread ones: as long as a
+/// client may need to be scheduled.
+const READING_PATIENCE: Nanos = Nanos::millis(500);
+/// How long shutdown waits for room on a full drive: for one more attempt, which is made every second.
+const FULL_PATIENCE: Nanos = Nanos::secs(2);
 
 /// True if the condition holds for a shard, or the shard has failed, so that there is nothing to wait for.
 fn is_so(common: &Common, shard: u32, what: impl FnOnce(&mut Shard) -> bool) -> bool {

@@ -238,6 +238,7 @@ impl<D: Steered> Worker<D> {
         self.turns = self.turns.wrapping_add(1);
         self.is_told = false;
         self.clients.tick(unix);
+        self.clients.begin_iteration(RATION_BYTES);
         self.shards.tick(now, unix);
         for _ in 0..self.listed.len() {
             let Some(slot) = self.listed.pop_front() else { break };
@@ -401,6 +402,9 @@ const LISTENERS: u64 = 1 << 63;
 const DATAGRAMS: u64 = 1 << 63 | 1 << 62;
 /// Maximum bytes of one receive, and so of the input left over while a client is not served.
 const BUFFER_BYTES: usize = 64 << 10;
+/// Bytes of replies from which on an iteration executes only small commands: a copy of so many takes less than
+/// a millisecond.
+const RATION_BYTES: usize = 1 << 20;
 /// A busy worker polls for other events every this many iterations.
 const LOOK_EVERY: u32 = 16;
 /// Interval of the check for idle connections.

@@ -36,8 +36,10 @@ impl<D: Steered> Worker<D> {
             intake.take(client, &mut input);
             client.keep(input);
         }
-        let is_wanted =
-            client.is_readable && client.slowed_until.is_none() && intake.clients.can_accept(client.name);
+        let is_wanted = client.is_readable
+            && !client.is_held
+            && client.slowed_until.is_none()
+            && intake.clients.can_accept(client.name);
         let mut moved = Transfer::Nothing;
         if is_wanted && self.stopping == Stopping::Not {
             // The leftover input of a client that is being served is an incomplete command: there is room for
@@ -160,6 +162,6 @@ impl Intake<'_> {
             }
         }
         self.clients.receive(client.name, input, &mut self.shards.visit());
-        client.is_held = !self.clients.can_accept(client.name);
+        client.is_held = self.clients.has_yielded(client.name) || !self.clients.can_accept(client.name);
     }
 }

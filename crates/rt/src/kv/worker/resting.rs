@@ -59,8 +59,10 @@ impl<D: Steered> Worker<D> {
         let mut until =
             self.next_event().min(self.acceptor.opens()).min(self.idle_check).min(self.checkup.next_event());
         until = until.min(self.slowed_check).min(self.pressure.due());
-        if let Stopping::Emptying { deadline } | Stopping::Settling { deadline, .. } = self.stopping {
-            until = until.min(deadline);
+        match self.stopping {
+            Stopping::Emptying { deadline, quiet } => until = until.min(deadline).min(quiet),
+            Stopping::Settling { deadline, .. } => until = until.min(deadline),
+            Stopping::Not | Stopping::Done { .. } => {}
         }
         (until != Time::NEVER).then(|| Nanos(until.0.saturating_sub(self.clock.now().0)))
     }

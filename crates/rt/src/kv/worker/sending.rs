@@ -34,6 +34,7 @@ impl<D: Steered> Worker<D> {
         let is_sent = sent == send_queue.bytes();
         self.clients.note_sent(client.name, sent);
         self.traffic.sent += sent as u64;
+        self.note_reading(sent > 0);
         if is_sent && self.is_finished(slot) {
             return self.close(slot);
         }
