@@ -16,7 +16,7 @@ use tailcut_base::quantity::{show_count, show_time};
 use tailcut_sim::report::{Tail, Wait};
 use tailcut_sim::world::Attribution;
 
-/// How many requests around a percentile are looked at, at least.
+/// How many requests around a percentile are looked at where there are plenty.
 const AROUND: u64 = 100;
 /// How many of the slowest requests are listed.
 const LISTED: usize = 5;
@@ -35,6 +35,9 @@ struct MakeUp {
     around: u64,
     around_from_ns: u64,
     around_to_ns: u64,
+    /// The percentiles between which they are.
+    around_from_percentile: f64,
+    around_to_percentile: f64,
     around_waits: Vec<Wait>,
     /// All slower ones.
     slower: Tail,
@@ -63,7 +66,9 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     }
     let latencies = kept.latencies(selection)?;
     let latency = latencies.percentile(arguments.percentile);
-    let around = attribution.around(latency, AROUND);
+    let count = attribution.count();
+    let around = attribution.around(latency, width_around(arguments.percentile, count));
+    let percentile_behind = |slower: u64| (count - slower) as f64 / count as f64 * 100.0;
     let slower = 1.0 - arguments.percentile / 100.0;
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
@@ -74,11 +79,13 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     };
     let make_up = MakeUp {
         percentile: arguments.percentile,
-        requests: attribution.count(),
+        requests: count,
         latency_ns: latency.0,
         around: around.count,
         around_from_ns: around.from.0,
         around_to_ns: around.to.0,
+        around_from_percentile: percentile_behind(around.slower + around.count),
+        around_to_percentile: percentile_behind(around.slower),
         around_waits: Wait::list(&around.shares),
         slower: tail,
         in_drive,
@@ -100,6 +107,13 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     };
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
+}
+
+/// How many of `count` requests are taken for those around a percentile: at most half as many as are beyond it,
+/// or below it if these are fewer, so that those of a short run do not blur into all of its tail.
+fn width_around(percentile: f64, count: u64) -> u64 {
+    let side = percentile.min(100.0 - percentile) / 100.0 * count as f64;
+    ((side / 2.0) as u64).clamp(1, AROUND)
 }
 
 /// True for a wait before the drive takes a request.
@@ -143,9 +157,11 @@ fn show(
         text += "latencies of writes are those of a volatile cache: a power cut loses them until they are flushed\n";
     }
     text += &heading(&format!(
-        "around {} %: {} requests between {} and {}",
+        "around {} %: {} requests ({} % to {} %) between {} and {}",
         make_up.percentile,
         show_count(make_up.around as f64),
+        digits(make_up.around_from_percentile),
+        digits(make_up.around_to_percentile),
         show_time(make_up.around_from_ns as f64),
         show_time(make_up.around_to_ns as f64)
     ));
@@ -188,6 +204,14 @@ fn show(
     text
 }
 
+/// A percentile, with as many digits as its distance from 100 % needs for two of its own.
+fn digits(percentile: f64) -> String {
+    let beyond = (100.0 - percentile).max(1e-9);
+    let decimals = (1.0 - beyond.log10().floor()).clamp(0.0, 7.0) as usize;
+    let text = format!("{percentile:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 fn listed(slowest: &[Slow], tone: ColorMode) -> String {
     let head = [
         ("request", Align::Right),
@@ -208,4 +232,25 @@ fn listed(slowest: &[Slow], tone: ColorMode) -> String {
         ]);
     }
     format!("{table}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_requests_around_a_percentile_are_few_where_few_are_beyond_it() {
+        assert_eq!(width_around(99.9, 1_000_000), AROUND);
+        assert_eq!((width_around(99.0, 1000), width_around(1.0, 1000)), (5, 5));
+        assert_eq!((width_around(99.9, 100), width_around(0.0, 100)), (1, 1));
+    }
+
+    #[test]
+    fn percentiles_are_shown_as_exactly_as_they_are_apart() {
+        assert_eq!(
+            (digits(98.96), digits(99.999), digits(100.0)),
+            ("99".into(), "99.999".into(), "100".into())
+        );
+        assert_eq!((digits(99.42), digits(50.0), digits(0.0)), ("99.42".into(), "50".into(), "0".into()));
+    }
 }

@@ -42,6 +42,11 @@ pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> 
         scenario::read(scenario, source.clone(), &settings)?;
         choose(scenario, &arguments.options)?;
     }
+    // What a preset gives is not set by the user, nor is it in a resolved scenario.
+    let preset = scenario.device.preset.config();
+    defaults.retain(|key| !key.path.starts_with("device."));
+    let of_preset = keys::list(&mut Scenario { device: preset, ..Scenario::default() });
+    defaults.extend(of_preset.into_iter().filter(|key| key.path.starts_with("device.")));
     let ineffective = scenario.ineffective();
     let reason = |path: &str| {
         let found = ineffective.iter().find(|keys| keys.covers(path))?;

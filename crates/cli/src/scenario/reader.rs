@@ -223,10 +223,17 @@ fn read_number(value: &Value) -> Result<f64, Refusal> {
 fn read_flag(value: &Value) -> Result<bool, Refusal> {
     match value {
         Value::Flag(flag) => Ok(*flag),
-        other => Err(Refusal::new(
-            format!("this is {}, not true or false", other.kind()),
-            "write true or false, without quotes",
-        )),
+        Value::Text(text) => {
+            let meant = match text.as_str() {
+                "on" | "yes" => "write true, without quotes",
+                "off" | "no" => "write false, without quotes",
+                _ => "write true or false, without quotes",
+            };
+            Err(Refusal::new(format!("'{text}' is neither true nor false"), meant))
+        }
+        other => {
+            Err(Refusal::new(format!("this is {}, not true or false", other.kind()), "write true or false"))
+        }
     }
 }
 
@@ -242,6 +249,14 @@ fn listed(names: Names) -> String {
 
 fn read_choice(value: &Value, names: Names) -> Result<usize, Refusal> {
     let allowed = || format!("the names are {}", listed(names));
+    if let &Value::Flag(flag) = value {
+        let name = if flag { "on" } else { "off" };
+        let meant = match names.position(name) {
+            Some(_) => format!("did you mean '{name}'? The names are {}", listed(names)),
+            None => allowed(),
+        };
+        return Err(Refusal::new(format!("there is no '{flag}'"), meant));
+    }
     let Some(text) = value.scalar() else {
         return Err(Refusal::new(format!("this is {}, not a name", value.kind()), allowed()));
     };

@@ -9,8 +9,20 @@ use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, Memb
 /// The reads of an array by how they were served, and the work of each drive.
 pub fn tables(array: &ArrayReport, tone: ColorMode) -> String {
     let log = array.log.as_ref().map_or(String::new(), |log| log_lines(log, array.groups));
-    let epochs = array.epochs.as_ref().map_or(String::new(), epoch_lines);
-    format!("{}{log}{epochs}\n{}", reads(array), members(array, tone))
+    let of_all = reads(array) + &log;
+    let since_prepared = array.epochs.as_ref().map_or(String::new(), epoch_lines);
+    [
+        layout(array),
+        counted("the whole run, with preparation and ramp", &of_all),
+        counted("the run since the array was prepared, with its ramp", &since_prepared),
+        format!("\ndrives in the measurement\n{}", members(array, tone)),
+    ]
+    .concat()
+}
+
+/// Lines under the part of the run that they count; nothing where there are none.
+fn counted(part: &str, lines: &str) -> String {
+    if lines.is_empty() { String::new() } else { format!("  counts of {part}:\n{lines}") }
 }
 
 /// How the token went round, and what writes waited for.
@@ -100,7 +112,7 @@ fn by_group(log: &LogReport) -> String {
     log.reads.iter().map(group).collect::<Vec<_>>().join(", ")
 }
 
-fn reads(array: &ArrayReport) -> String {
+fn layout(array: &ArrayReport) -> String {
     let members = if array.over_sets { "sets of a drive" } else { "drives" };
     let name = match array.groups {
         1 => format!("{} over {} {members}", array.layout, array.drives),
@@ -109,6 +121,11 @@ fn reads(array: &ArrayReport) -> String {
         }
         groups => format!("{} over {groups} R-groups of {} {members}", array.layout, array.drives / groups),
     };
+    format!("{name}\n")
+}
+
+/// How reads were served that their drive did not.
+fn reads(array: &ArrayReport) -> String {
     let steered = match array.epochs {
         Some(_) => "because their drive had the token",
         None => "because their drive was being collected",
@@ -129,7 +146,7 @@ fn reads(array: &ArrayReport) -> String {
             "  {drives} of them collect whenever they like: they do not know turns (device.control_api, array.turns)\n"
         ),
     };
-    format!("{name}\n{}{refused}", around.concat())
+    format!("{}{refused}", around.concat())
 }
 
 fn share(count: u64, of: u64) -> String {

@@ -133,10 +133,10 @@ fn pace(info: &Info, tone: ColorMode) -> String {
     row("mean", r.mean_requests_per_s, r.mean_bytes_per_s);
     // A trace that is shorter than a second has no second to compare with its mean.
     if info.duration_ns >= 1_000_000_000 {
-        row("busiest second", r.peak_1s_requests as f64, r.peak_1s_bytes as f64);
+        row("busiest second", r.peak_1s_requests_per_s, r.peak_1s_bytes_per_s);
     }
     if info.duration_ns >= 100_000_000 {
-        row("busiest 100 ms", r.peak_100ms_requests as f64 * 10.0, r.peak_100ms_bytes as f64 * 10.0);
+        row("busiest 100 ms", r.peak_100ms_requests_per_s, r.peak_100ms_bytes_per_s);
     }
     let mut text = format!("{table}\n\n");
     let titles = ["mean", "50", "90", "99", "99.9", "max"].map(|title| (title, Align::Right));
@@ -208,20 +208,16 @@ fn places(info: &Info, tone: ColorMode) -> String {
     format!("{table}\n{}", if f.sampling > 1 { estimate.as_str() } else { "" })
 }
 
-/// Every other window, so that it fits a screen.
 fn windows(info: &Info, tone: ColorMode) -> String {
     let right = |title| (title, Align::Right);
     let mut table =
         Table::new(&[right("from"), right("requests"), right("data"), right("working set")], tone);
-    for pair in info.windows.chunks(2) {
-        let sum = |of: fn(&trace::Window) -> u64| pair.iter().map(of).sum::<u64>() as f64;
-        let pages: Vec<String> =
-            pair.iter().map(|w| show_bytes(w.pages as f64 * Footprint::PAGE_BYTES as f64)).collect();
+    for window in &info.windows {
         table.row(&[
-            long_time(pair[0].start_ns as f64),
-            show_count(sum(|w| w.requests)),
-            show_bytes(sum(|w| w.bytes)),
-            pages.join(", "),
+            long_time(window.start_ns as f64),
+            show_count(window.requests as f64),
+            show_bytes(window.bytes as f64),
+            show_bytes(window.pages as f64 * Footprint::PAGE_BYTES as f64),
         ]);
     }
     format!("{table}\n")

@@ -213,6 +213,49 @@ fn what_cannot_be_combined_is_refused() {
     }
 }
 
+/// What each message advises is accepted.
+#[test]
+fn remedies_work_when_they_are_followed() {
+    let followed: [(&[&str], &str, &[&str]); 6] = [
+        (
+            &["array.checksums=true", "array.drives=3"],
+            "did you mean 'on'",
+            &["array.checksums=on", "array.drives=3"],
+        ),
+        (&["host.siblings=on"], "write true", &["host.siblings=true"]),
+        (
+            &["array.members=sets"],
+            "raise device.sets.count and set array.drives to the same number",
+            &["array.members=sets", "device.sets.count=4", "array.drives=4"],
+        ),
+        (
+            &["array.members=sets", "device.sets.count=2"],
+            "array.drives = 2, the number of sets, and a layout for two, such as array.layout = \"raid0\"",
+            &["array.members=sets", "device.sets.count=2", "array.drives=2", "array.layout=raid0"],
+        ),
+        (
+            &["device.sets.count=4"],
+            "set array.members = \"sets\" and array.drives = 4, or",
+            &["device.sets.count=4", "array.members=sets", "array.drives=4"],
+        ),
+        (
+            &["run.until_steady=true", "run.round=0s"],
+            "set round = \"1s\"",
+            &["run.until_steady=true", "run.round=1s"],
+        ),
+    ];
+    for (wrong, remedy, right) in followed {
+        let run = |settings: &[&'static str]| {
+            let mut arguments = vec!["run", "--quiet", "--resolved"];
+            settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+            arguments
+        };
+        let report = refused(&run(wrong));
+        assert!(report.contains(remedy), "{wrong:?}: {report}");
+        stdout(&run(right));
+    }
+}
+
 #[test]
 fn keys_are_found_by_a_part_of_their_name_or_description() {
     let listed = |pattern: &str| stdout(&["run", "--keys", pattern]);

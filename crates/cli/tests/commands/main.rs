@@ -11,6 +11,7 @@ mod bad_input;
 mod calibrating;
 mod comparing;
 mod drive_tests;
+mod every_key;
 mod explaining;
 mod html;
 mod probing;

@@ -211,7 +211,19 @@ fn a_warning_names_the_key_and_what_to_set() {
 #[test]
 fn no_preset_and_no_resolved_scenario_is_warned_about() {
     let place = Place::new();
-    for preset in ["g-1g", "tlc-nvme", "tlc-sata", "qlc-nvme", "xl-flash", "z-ssd", "cosmos", "swan-sata"] {
+    for preset in [
+        "g-1g",
+        "tlc-nvme",
+        "tlc-sata",
+        "qlc-nvme",
+        "xl-flash",
+        "z-ssd",
+        "cosmos",
+        "swan-sata",
+        "femu-16g",
+        "pareset-16g",
+        "pm9a3-960",
+    ] {
         let set = format!("device.preset={preset}");
         let output = place.run(&["run", "--set", &set, "--resolved"]);
         assert_eq!(stderr(&output), "", "{preset}");

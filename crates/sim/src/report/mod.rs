@@ -33,7 +33,7 @@ pub use waits::{TAILS, Tail, Wait};
 use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::workload::{Pace, Source};
-use crate::world::{OpStats, RequestObserver, World};
+use crate::world::{OpStats, RequestObserver, Stats, World};
 use drive::Measurement;
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
@@ -163,10 +163,7 @@ impl Report {
                 .device
                 .array()
                 .map(|array| ArrayReport::new(scenario, world, array, figures, seconds)),
-            host: world
-                .device
-                .host_figures()
-                .map(|host| HostReport::new(&scenario.host, &host, all.latency.count())),
+            host: world.device.host_figures().map(|host| HostReport::new(&scenario.host, &host, stats.ended)),
             kv: kv.as_ref().map(KvReport::new),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
             volatile_cache: world.device.identify().volatile_cache,
@@ -194,7 +191,7 @@ impl Report {
             ),
             resources,
             store: world.sources().find_map(Source::store).map(|store| StoreReport::new(store, &bare)),
-            notes: notes(world, &all, interrupted),
+            notes: notes(world, &all, &bare, interrupted),
         }
     }
 
@@ -317,6 +314,7 @@ fn unmeasured<D: Device, W: RequestObserver>(
 fn notes<S: Storage, W: RequestObserver>(
     world: &World<S, W>,
     all: &OpStats,
+    bare: &Bare,
     interrupted: bool,
 ) -> Vec<String> {
     let mut notes: Vec<String> = world.sources().flat_map(Source::notes).collect();
@@ -339,6 +337,7 @@ fn notes<S: Storage, W: RequestObserver>(
              issued {age} before; a longer run (run.duration) shows whether it catches up"
         ));
     }
+    notes.extend(reads_without_flash(&world.stats, bare));
     if let Some(reason) = world.device.read_only() {
         notes.push(format!("the drive became read-only: {reason}"));
     }
@@ -346,4 +345,16 @@ fn notes<S: Storage, W: RequestObserver>(
         notes.push(format!("{} requests ended with an error", all.errors));
     }
     notes
+}
+
+/// Where reads were faster than the limit of reads from flash.
+fn reads_without_flash(stats: &Stats, bare: &Bare) -> Option<String> {
+    let reads = stats.op(Op::Read);
+    let (mean, least) = (reads.latency.mean(), requests::bare_of(Op::Read, &reads, bare));
+    // Times of cells vary about their mean by less than this in all but the shortest runs.
+    (reads.latency.count() > 0 && mean < least * 0.99).then(|| {
+        "bare is a read from flash; these reads took less on average, because pages were never written \
+         (precondition.state, precondition.fill), or were in a buffer or cache"
+            .into()
+    })
 }

@@ -70,8 +70,8 @@ pub fn class_kind(class: Class) -> String {
     format!("read class {}", class.number())
 }
 
-/// The limit of the latency of requests of the mean size of these.
+/// The limit of the mean latency of these requests, each by its own size.
 pub(super) fn bare_of(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
-    let bytes = stats.bytes as f64 / stats.latency.count().max(1) as f64;
-    bare.latency_ns(op, bytes)
+    let sum = |(bytes, count): (u64, u64)| bare.latency_ns(op, bytes as f64) * count as f64;
+    stats.sizes().map(sum).sum::<f64>() / stats.latency.count().max(1) as f64
 }

@@ -41,25 +41,35 @@ impl Scenario {
     /// would be right.
     pub fn check_sets(&self) -> Option<(&'static str, String)> {
         let (sets, drives) = (self.device.sets.count, self.array.drives);
+        // Two members are too few for the parity that an array has by default.
+        let comma = if sets == 2 { "," } else { "" };
+        let layout = if sets == 2 { " and a layout for two, such as array.layout = \"raid0\"" } else { "" };
         match self.array.members {
+            array::Members::Sets if sets == 1 => Some((
+                "array.members",
+                "the drive is one set: raise device.sets.count and set array.drives to the same number, or set \
+                 array.members = \"drives\""
+                    .into(),
+            )),
             array::Members::Sets if drives == 0 => Some((
                 "array.members",
                 format!(
-                    "sets without an array: set array.drives = {sets}, the number of sets, or members = \"drives\""
+                    "sets without an array: set array.drives = {sets}, the number of sets{comma}{layout}, or array.members = \
+                     \"drives\""
                 ),
             )),
             array::Members::Sets if drives != sets => Some((
                 "array.drives",
                 format!(
                     "the members are the sets of one drive, of which there are {sets} (device.sets.count): set \
-                     array.drives = {sets}, or array.members = \"drives\""
+                     array.drives = {sets}{layout}, or array.members = \"drives\""
                 ),
             )),
             array::Members::Drives if sets > 1 => Some((
                 "device.sets.count",
                 format!(
                     "the sets of a drive are used as the members of an array: set array.members = \"sets\" and \
-                     array.drives = {sets}, or device.sets.count = 1"
+                     array.drives = {sets}{layout}, or device.sets.count = 1"
                 ),
             )),
             _ => None,

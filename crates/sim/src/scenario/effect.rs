@@ -3,7 +3,10 @@
 //! All rules are here. The command line compares their result with the keys that the user set, and reports
 //! those as an error or a warning ([`Weight`]).
 
+mod array;
 mod drive;
+mod host;
+mod requests;
 
 use super::{ReplayTiming, Scenario};
 use crate::workload::SyntheticConfig;
@@ -15,7 +18,6 @@ use crate::world::Limits;
 use tailcut_base::Nanos;
 
 use tailcut_base::steady::ROUNDS;
-use tailcut_host::array::{LayoutKind, ReadPolicy};
 use tailcut_ssd::config::{Classes, Handling};
 use tailcut_ssd::precondition::PreparedState;
 
@@ -60,7 +62,8 @@ impl Scenario {
         self.add_idle_sections(&mut found);
         self.add_idle_operations(&mut found);
         self.add_idle_layouts(&mut found);
-        self.add_idle_writes(&mut found);
+        self.add_idle_properties(&mut found);
+        host::add_idle_parts(&mut found, self);
         if self.precondition.state == PreparedState::Empty {
             let because = "the drive is prepared empty (precondition.state)";
             add(&mut found, "precondition", &["fill"], because);
@@ -79,6 +82,7 @@ impl Scenario {
         }
         self.add_idle_preemption(&mut found);
         drive::add_idle_parts(&mut found, &self.device);
+        drive::add_idle_times(&mut found, &self.device);
         drive::add_idle_scheduling(&mut found, &self.device);
         if !self.asks_to_fail_fast() {
             let because = "no read asks to fail rather than wait: set array.reads = \"fail-fast\" and array.drives, with a \
@@ -160,56 +164,6 @@ impl Scenario {
         if !matches!(self.lsm.mix, Mix::YcsbA | Mix::YcsbB) {
             add(found, "lsm", &["update_reads"], &format!("{because}, which updates nothing"));
         }
-    }
-
-    /// Properties of writes that a drive has no use for; an array may.
-    fn add_idle_writes(&self, found: &mut Vec<Ineffective>) {
-        if self.array.drives > 0 {
-            return;
-        }
-        let drive = &self.device;
-        for source in ["workload", "beside"] {
-            if drive.buffer.size > 0 && drive.buffer.capacitor {
-                let because =
-                    "a write is durable in the buffer, which survives power cuts (device.buffer.capacitor)";
-                add(found, source, &["fua"], because);
-            }
-            if drive.ftl.streams == 1 {
-                add(found, source, &["stream"], "the drive has one write stream: raise device.ftl.streams");
-            }
-        }
-    }
-
-    /// Keys of layouts that the array does not have, and of a journal that it does not write.
-    fn add_idle_layouts(&self, found: &mut Vec<Ineffective>) {
-        let array = &self.array;
-        if array.drives == 0 {
-            return;
-        }
-        let layout = array.layout;
-        let is_raid = matches!(layout, LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5);
-        let sections = [
-            (is_raid, "array.raid", "raid0, raid4 and raid5"),
-            (!is_raid && !layout.is_mirrored(), "array.log", "layouts that write a log"),
-            (layout.is_mirrored(), "array.epoch", "epochs"),
-        ];
-        for (is_there, path, whose) in sections {
-            if !is_there {
-                let because = format!("the array is {layout} (array.layout), and these are keys of {whose}");
-                found.push(Ineffective { path: path.into(), except: &[], because, weight: Weight::Doubtful });
-            }
-        }
-        if matches!(layout, LayoutKind::Raid4 | LayoutKind::Raid5) && !array.raid.journal_always {
-            let because = "a simulated array keeps no superblock, and writes neither journal nor bitmap: set \
-                           array.raid.journal_always = true to have their writes";
-            add(found, "array.raid", &["write_hole", "journal"], because);
-        }
-    }
-
-    /// True if reads ask a drive to fail rather than wait: those of an array that can do without the drive.
-    fn asks_to_fail_fast(&self) -> bool {
-        let array = &self.array;
-        array.drives > 0 && array.reads == ReadPolicy::FailFast && array.layout.is_redundant()
     }
 
     /// The end at steady state, of a run that is over before it could be judged.

@@ -144,7 +144,7 @@ pub struct DiskInfo {
 
 impl Info {
     /// How many windows of time there are.
-    pub const WINDOWS: u8 = 20;
+    pub const WINDOWS: u8 = 10;
 
     /// The share of reads among all requests, 0 … 1.
     pub fn read_share(&self) -> f64 {
@@ -238,7 +238,7 @@ impl Meter {
             reads: SizeMeter::default(),
             writes: SizeMeter::default(),
             alignment: Alignment::default(),
-            rates: RateMeter::default(),
+            rates: RateMeter::new(scan.duration),
             response: LatencyHistogram::new(),
             places,
             disks,

@@ -207,6 +207,18 @@ impl Replay {
         self.part_sectors
     }
 
+    /// What made further replays superfluous that were to follow the first.
+    fn never_repeated(&self) -> Option<String> {
+        let times = self.options.times;
+        let again = self.again.as_ref().filter(|again| times > 1 && again.left == times - 1)?;
+        Some(format!(
+            "{}: the run ended within the first of {} replays, so that trace.times had no effect: raise trace.requests, \
+             run.requests or run.duration, or set them to 0",
+            self.name,
+            again.left + 1
+        ))
+    }
+
     /// Opens the trace again if it is to be replayed again.
     #[cold]
     fn is_to_go_on(&mut self) -> Result<bool, TraceError> {
@@ -375,7 +387,8 @@ impl Source for Replay {
             (r.widened, "requests within sectors were widened to whole ones"),
         ];
         let told = counted.into_iter().filter(|&(count, _)| count > 0);
-        told.map(|(count, what)| format!("{}: {count} {what}", self.name)).collect()
+        let changes = told.map(|(count, what)| format!("{}: {count} {what}", self.name));
+        changes.chain(self.never_repeated()).collect()
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Share {
 pub struct LatencyRange {
     /// How many.
     pub count: u64,
+    /// How many are slower than all of them.
+    pub slower: u64,
     /// Lower bound of their latencies, at most 1/32 below the shortest.
     pub from: Nanos,
     /// Upper bound of their latencies, at most 1/32 above the longest.
@@ -143,21 +145,29 @@ impl Attribution {
         part
     }
 
-    /// The requests around `latency`: those of its bucket, and of as many buckets on either side as it takes
-    /// for `least` requests, however much faster or slower these are.
+    /// The requests around `latency`: those of its bucket, and of the buckets nearest to it that it takes for
+    /// `least` requests, however much faster or slower these are.
     pub fn around(&self, latency: Nanos, least: u64) -> LatencyRange {
         let row = row_of(latency);
         let (mut low, mut high) = (row, row + 1);
         let count = |low: usize, high: usize| self.counts[low..high].iter().sum::<u64>();
         while count(low, high) < least.min(self.count()) {
-            low = low.saturating_sub(1);
-            high = (high + 1).min(ROWS);
+            let below = (0..low).rev().find(|&row| self.counts[row] > 0);
+            let above = (high..ROWS).find(|&row| self.counts[row] > 0);
+            let is_nearer = |below: usize, above: usize| row - below <= above - row;
+            match (below, above) {
+                (Some(below), Some(above)) if is_nearer(below, above) => low = below,
+                (_, Some(above)) => high = above + 1,
+                (Some(below), None) => low = below,
+                (None, None) => break,
+            }
         }
         let mut occupied = (low..high).filter(|&row| self.counts[row] > 0);
         let first = occupied.next().unwrap_or(row);
         let last = occupied.next_back().unwrap_or(first);
         LatencyRange {
             count: count(low, high),
+            slower: count(high, ROWS),
             from: lowest_of(first),
             to: lowest_of(last + 1),
             shares: self.shares(low..high),
@@ -282,6 +292,24 @@ mod tests {
         assert_eq!(around.count, 3);
         assert!(around.from > Nanos::micros(950) && around.from <= Nanos::micros(1000), "{around:?}");
         assert!(around.to > Nanos::micros(5000) && around.to < Nanos::micros(5200), "{around:?}");
+    }
+
+    #[test]
+    fn the_nearest_requests_join_first_and_no_more_than_it_takes() {
+        let mut attribution = Attribution::new();
+        for micros in [500, 900, 1000, 1100, 9000] {
+            let mut spans = Spans::new();
+            spans.add(Cause::Cell, Nanos::micros(micros));
+            attribution.record(spans.total(), &spans);
+        }
+        let around = |least| {
+            let around = attribution.around(Nanos::micros(1000), least);
+            (around.count, around.slower)
+        };
+        assert_eq!(around(1), (1, 2));
+        assert_eq!(around(2), (2, 1), "1100 is nearer than 900, by ratio");
+        assert_eq!((around(3), around(4)), ((3, 1), (4, 1)));
+        assert_eq!((around(5), around(6)), ((5, 0), (5, 0)));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use tailcut_base::{Class, CommandId, Nanos, Op, SECTOR_BYTES, Spans, Status, Tim
 
 /// How many of the slowest requests of each kind are kept whole.
 const SLOWEST: usize = 1000;
+/// The largest size that is counted on its own: 32 MiB, the longest read or write of any source.
+const SECTORS_MOST: u32 = 65_536;
 
 /// A finished request with all that is known of it.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +95,8 @@ pub struct OpStats {
     pub bytes: u64,
     /// Requests that did not succeed.
     pub errors: u64,
+    /// Requests by their number of sectors, where [`SECTORS_MOST`] stands for more as well.
+    sizes: Vec<u64>,
 }
 
 impl OpStats {
@@ -101,6 +105,32 @@ impl OpStats {
         self.attribution.merge(&other.attribution);
         self.bytes += other.bytes;
         self.errors += other.errors;
+        self.sizes.resize(self.sizes.len().max(other.sizes.len()), 0);
+        for (sum, count) in self.sizes.iter_mut().zip(&other.sizes) {
+            *sum += count;
+        }
+    }
+
+    /// The sizes that occurred, in bytes, and how many requests had each.
+    pub fn sizes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let sizes = self.sizes.iter().enumerate().filter(|(_, count)| **count > 0);
+        sizes.map(|(sectors, &count)| (sectors as u64 * SECTOR_BYTES, count))
+    }
+
+    #[inline(always)]
+    fn count_size(&mut self, sectors: u32) {
+        let sectors = sectors.min(SECTORS_MOST);
+        match self.sizes.get_mut(sectors as usize) {
+            Some(count) => *count += 1,
+            None => self.count_first(sectors),
+        }
+    }
+
+    /// The first request of a size above all before it.
+    #[cold]
+    fn count_first(&mut self, sectors: u32) {
+        self.sizes.resize(sectors as usize + 1, 0);
+        self.sizes[sectors as usize] = 1;
     }
 }
 
@@ -183,6 +213,7 @@ impl Stats {
         op.latency.record(request.latency);
         op.attribution.record(request.latency, request.spans);
         op.bytes += u64::from(request.sectors) * SECTOR_BYTES;
+        op.count_size(request.sectors);
         if request.status != Status::Success {
             op.errors += 1;
         }

@@ -4,6 +4,7 @@ mod arrays;
 mod hybrid;
 mod liveness;
 mod machine;
+mod reports;
 mod studies;
 mod timelines;
 mod timeouts;

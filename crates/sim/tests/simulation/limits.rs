@@ -91,6 +91,33 @@ fn small() -> Scenario {
 }
 
 #[test]
+fn a_drive_is_no_faster_than_bare_whatever_the_sizes_of_requests() {
+    // One channel with a slow bus: a request of the mean size has two pages, and half of them have one.
+    let mut scenario = small();
+    (scenario.device.geometry.channels, scenario.device.timing.bus) = (1, 40_000_000);
+    (scenario.workload.depth, scenario.workload.read) = (1, 1_000_000);
+    for (read_size, share) in [("4KiB/50:8KiB/50", 1.0), ("4KiB/90:36KiB/10", 0.9)] {
+        scenario.workload.read_size = read_size.into();
+        let report = run(&scenario);
+        let latency = &report.all().latency;
+        assert!(latency.bare_ns <= latency.mean_ns * (1.0 + 1e-9), "{read_size}: {latency:?}");
+        assert!(latency.bare_ns > latency.mean_ns * share * 0.8, "{read_size}: {latency:?}");
+        assert_eq!(report.notes, [""; 0]);
+    }
+}
+
+#[test]
+fn reads_of_what_was_never_written_are_said_to_be_none_from_flash() {
+    let mut scenario = small();
+    (scenario.workload.depth, scenario.workload.read) = (1, 1_000_000);
+    scenario.precondition.state = PreparedState::Empty;
+    let report = run(&scenario);
+    let latency = &report.all().latency;
+    assert!(latency.mean_ns < latency.bare_ns && report.notes.len() == 1, "{:?}", report.notes);
+    assert!(report.notes[0].contains("never written"), "{:?}", report.notes);
+}
+
+#[test]
 fn reads_from_the_buffer_do_not_pass_the_limit_of_the_queue() {
     // Half of the requests read what the other half has just written.
     let mut scenario = small();

@@ -57,6 +57,21 @@ fn a_trace_is_replayed_as_often_as_asked() {
 }
 
 #[test]
+fn a_replay_that_a_limit_ends_says_that_no_second_one_began() {
+    let text = "1000 0 0 8 1\n1500 0 8 8 0\n";
+    let notes = |times, limit| {
+        let (replay, _) = replay(text, ReplayOptions { times, limit, ..ReplayOptions::new(1 << 20) });
+        replay.notes()
+    };
+    let note = notes(3, Some(2));
+    assert!(note.len() == 1 && note[0].contains("trace.times had no effect"), "{note:?}");
+    assert!(note[0].contains("3 replays") && note[0].contains("trace.requests"), "{note:?}");
+    for (times, limit) in [(3, Some(3)), (3, None), (1, Some(1))] {
+        assert_eq!(notes(times, limit), [""; 0], "{times} {limit:?}");
+    }
+}
+
+#[test]
 fn a_closed_loop_ignores_times_and_a_limit_ends_it() {
     let timing = Timing::Closed { depth: 3, think: Nanos(9) };
     let options = ReplayOptions {
@@ -150,7 +165,9 @@ fn a_hand_made_trace_is_characterised_exactly() {
     assert_eq!((f.pages, f.written_pages, f.read_pages, f.overwrites), (5, 4, 1, 1));
     assert_eq!(f.writes_per_written_page(), 1.25);
     assert_eq!((info.alignment.both_4k, info.alignment.offset_4k, info.alignment.size_4k), (5, 5, 5));
-    assert_eq!((info.rates.peak_1s_requests, info.rates.peak_100ms_requests), (5, 1));
+    let rates = info.rates;
+    assert_eq!((rates.mean_requests_per_s, rates.peak_1s_requests_per_s), (6.0, 6.0));
+    assert_eq!(rates.peak_100ms_requests_per_s, 10.0);
     assert_eq!(info.span_bytes, 816 * 512);
     assert_eq!((info.disks.len(), info.disks[1].reads, info.disks[1].span_bytes), (2, 1, 5 * 512));
     // Each stream interrupts the other: judged by the last write alone, nothing is sequential.
@@ -173,7 +190,7 @@ fn a_hand_made_trace_is_characterised_exactly() {
         ),
         (12, 12, 0)
     );
-    assert_eq!((info.windows.len(), info.windows[0].pages, info.windows[19].requests), (20, 1, 1));
+    assert_eq!((info.windows.len(), info.windows[0].pages, info.windows[9].requests), (10, 2, 1));
     let json = serde_json::to_value(&info).unwrap();
     assert_eq!(json["mix"][1]["op"], "write");
     assert_eq!(json["footprint"]["sampling"], 1);

@@ -354,3 +354,19 @@ proptest! {
         run_world(&scenario);
     }
 }
+
+#[test]
+fn a_store_that_has_done_all_it_was_to_do_says_what_ended_the_run() {
+    let ended = |config: &LsmConfig| {
+        let mut store = store(config, 1);
+        assert_eq!(store.notes().len(), 1, "it has not begun");
+        run(&mut store, Nanos::micros(100), &mut |_, _| {});
+        store.notes().split_off(1)
+    };
+    let few = LsmConfig { gets: 300, puts: 200, ..small() };
+    let [note] = &ended(&few)[..] else { panic!("one note more") };
+    assert!(note.contains("its 300 gets and 200 puts were done"), "{note}");
+    assert!(note.contains("raise lsm.gets and lsm.puts"), "{note}");
+    let [note] = &ended(&LsmConfig { readers: 0, ..few })[..] else { panic!("one note more") };
+    assert!(note.contains("its 200 puts were done") && note.contains("raise lsm.puts"), "{note}");
+}

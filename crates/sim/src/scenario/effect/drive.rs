@@ -1,14 +1,21 @@
 //! Keys of a drive that have no effect, because of other keys of it.
 
 use super::{Ineffective, add};
-use tailcut_ssd::config::{ChipPolicy, CommitPolicy, MappingLevel, PacingMode, SsdConfig, VictimPolicy};
+use tailcut_base::Nanos;
+use tailcut_ssd::config::{
+    ChipPolicy, CommitPolicy, Handling, MappingLevel, PacingMode, SsdConfig, VictimPolicy,
+};
 
 /// Keys of parts that the drive does not have.
 pub(super) fn add_idle_parts(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
     if drive.ftl.mapping == MappingLevel::Block {
         let because = "a drive that maps by block merges blocks and has no victims (device.ftl.mapping)";
-        let keys = &["victim", "choices", "high", "background", "merge", "copies"];
+        let keys = &["victim", "choices", "low", "high", "background", "merge", "copies"];
         add(found, "device.gc", keys, because);
+        let because = "a drive that maps by block writes a block where its stripe is (device.ftl.mapping)";
+        add(found, "device.ftl", &["streams"], because);
+        add(found, "device.schedule", &["level_queues"], because);
+        add(found, "device.preempt", &["place_programs", "time_erases"], because);
         add(found, "device.wear", &["levelling", "spread"], because);
     } else {
         let because = "a drive that maps by page has no stripes of blocks (device.ftl.mapping)";
@@ -69,6 +76,23 @@ fn add_idle_parts_of_today(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
             add(found, "device.pacing", &["window"], because);
         }
         PacingMode::Even => {}
+    }
+}
+
+/// Times and types of pages that no operation distinguishes.
+pub(super) fn add_idle_times(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
+    let is_even = |times: &[Nanos]| times.windows(2).all(|pair| pair[0] == pair[1]);
+    let timing = &drive.timing;
+    // A reset spoils the pages of a word line, of which a cell's type decides how many there are.
+    let resets = drive.preempt.program == Handling::Reset;
+    if is_even(&timing.read) && is_even(&timing.program) && !resets && !drive.maps_by_superblock() {
+        let because = "all pages take equally long to read and to program: set device.timing.read or \
+                       device.timing.program to a time for each page type";
+        add(found, "device.timing", &["cell"], because);
+    }
+    if drive.geometry.dies == 1 {
+        let because = "a chip has one die: raise device.geometry.dies";
+        add(found, "device.geometry", &["ready_busy"], because);
     }
 }
 

@@ -1,6 +1,8 @@
 use super::*;
+use crate::path::Background;
 use tailcut_base::config::Choice;
-use tailcut_host::array::LayoutKind;
+use tailcut_host::array::epoch::EpochMode;
+use tailcut_host::array::{LayoutKind, ReadPolicy};
 use tailcut_ssd::config::{ChipPolicy, CommitPolicy, MappingLevel, VictimPolicy};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 
@@ -17,6 +19,8 @@ fn keys_of_a_synthetic_workload_have_no_effect_with_a_trace_but_for_its_classes(
     assert!(because(&scenario, "workload.rate").is_some_and(|why| why.contains("trace.file")));
     assert!(because(&scenario, "workload.addresses.distribution").is_some());
     assert_eq!(because(&scenario, "workload.read_class"), None);
+    assert!(because(&scenario, "workload.write_class").is_some_and(|why| why.contains("alike")));
+    scenario.array.drives = 3;
     assert_eq!(because(&scenario, "workload.write_class"), None);
     assert_eq!(because(&scenario, "trace.depth"), None);
     assert_eq!(because(&scenario, "run.requests"), None);
@@ -58,6 +62,8 @@ fn properties_of_writes_need_a_drive_that_minds_them() {
     (scenario.device.buffer.capacitor, scenario.device.ftl.streams) = (false, 2);
     assert_eq!((because(&scenario, "workload.fua"), because(&scenario, "workload.stream")), (None, None));
     (scenario.device.buffer.capacitor, scenario.array.drives) = (true, 4);
+    assert!(because(&scenario, "workload.fua").is_some(), "raid0 hands it to its drives");
+    scenario.array.layout = LayoutKind::LogRaid5;
     assert_eq!(because(&scenario, "workload.fua"), None, "an array may wait for its drives");
     assert_eq!(because(&scenario, "precondition.fill"), None);
     scenario.precondition.state = PreparedState::Empty;
@@ -258,4 +264,109 @@ fn keys_of_drives_of_today_need_the_parts_that_they_describe() {
     for path in ["ftl.allocation", "gc.high", "pacing.window"] {
         assert!(because(&scenario, &format!("device.{path}")).is_some(), "{path}");
     }
+}
+
+#[test]
+fn the_control_interface_needs_an_array_that_calls_it() {
+    let mut scenario = Scenario::default();
+    let why = |scenario: &Scenario| because(scenario, "device.control_api");
+    assert!(why(&scenario).is_some_and(|why| why.contains("array.turns")));
+    (scenario.array.drives, scenario.array.layout) = (3, LayoutKind::Raid5);
+    assert!(why(&scenario).is_some());
+    scenario.array.turns = Nanos::millis(20);
+    assert_eq!(why(&scenario), None);
+    scenario.array.turns = Nanos::ZERO;
+    scenario.array.layout = LayoutKind::Epochs;
+    scenario.array.epoch.mode = EpochMode::GcControl;
+    assert_eq!(why(&scenario), None);
+    scenario.array.epoch.mode = EpochMode::Epoch;
+    assert!(why(&scenario).is_some_and(|why| why.contains("gc-control")));
+}
+
+#[test]
+fn streams_need_writes_that_name_them_and_a_drive_that_gets_them() {
+    let mut scenario = Scenario::default();
+    let both = |scenario: &Scenario| {
+        ["device.ftl.streams", "workload.stream"].map(|key| because(scenario, key).is_none())
+    };
+    scenario.device.ftl.streams = 4;
+    assert_eq!(both(&scenario), [false, true]);
+    scenario.workload.stream = 2;
+    assert_eq!(both(&scenario), [true, true]);
+    scenario.array.drives = 3;
+    assert_eq!(both(&scenario), [false, false]);
+    (scenario.array.drives, scenario.trace.file) = (0, "a.csv".into());
+    assert_eq!(both(&scenario), [false, false], "a trace has no streams");
+}
+
+#[test]
+fn classes_of_reads_need_a_drive_that_distinguishes_them() {
+    let mut scenario = Scenario::default();
+    let why = |scenario: &Scenario, key: &str| because(scenario, key);
+    assert!(why(&scenario, "workload.write_class").is_some_and(|why| why.contains("alike")));
+    scenario.device.schedule.chip = ChipPolicy::Fifo;
+    assert!(why(&scenario, "device.schedule.classes").is_some_and(|why| why.contains("reads-first")));
+    scenario.device.preempt.erase = Handling::Suspend;
+    assert_eq!(why(&scenario, "device.schedule.classes"), None);
+    assert_eq!(why(&scenario, "workload.read_class"), None);
+    scenario.device.schedule.classes = Classes::Equal;
+    assert!(why(&scenario, "workload.read_class").is_some_and(|why| why.contains("\"told\"")));
+    scenario.beside.enabled = true;
+    scenario.beside.source.read_class = 1;
+    assert_eq!(why(&scenario, "workload.read_class"), None, "the report has each class");
+}
+
+#[test]
+fn a_high_mark_needs_a_collection_that_goes_up_to_it_and_erases_wait_for_reads_that_preempt() {
+    let mut scenario = Scenario::default();
+    let why = |scenario: &Scenario, key: &str| because(scenario, &format!("device.{key}"));
+    (scenario.device.gc.low, scenario.device.gc.high, scenario.device.gc.background) = (3, 5, false);
+    assert!(why(&scenario, "gc.high").is_some_and(|why| why.contains("device.gc.background = true")));
+    scenario.device.gc.high = 3;
+    assert_eq!(why(&scenario, "gc.high"), None, "no lower mark is allowed");
+    (scenario.device.gc.high, scenario.device.gc.background) = (5, true);
+    assert_eq!(why(&scenario, "gc.high"), None);
+    assert!(why(&scenario, "preempt.time_erases").is_some_and(|why| why.contains("workload.read_class = 2")));
+    scenario.workload.read_class = 2;
+    assert_eq!(why(&scenario, "preempt.time_erases"), None);
+}
+
+#[test]
+fn keys_of_a_host_need_the_part_that_they_describe() {
+    let mut scenario = Scenario::default();
+    scenario.host.strategy = "coop".into();
+    let keys = ["array_core", "background_threads", "background_latency", "poll_interval", "window"];
+    let effective = |scenario: &Scenario| {
+        keys.into_iter().filter(|key| because(scenario, &format!("host.{key}")).is_none()).collect::<Vec<_>>()
+    };
+    assert_eq!(effective(&scenario), [""; 0]);
+    scenario.host.background = Background::Cpu;
+    assert_eq!(effective(&scenario), ["background_threads"]);
+    (scenario.host.background, scenario.host.strategy) = (Background::Io, "poll".into());
+    assert_eq!(effective(&scenario), ["background_threads", "background_latency", "poll_interval"]);
+    (scenario.host.strategy, scenario.array.drives) = ("precomplete".into(), 3);
+    assert_eq!(effective(&scenario), ["array_core", "background_threads", "background_latency", "window"]);
+}
+
+#[test]
+fn keys_of_redundancy_need_some_and_cells_need_pages_of_several_types() {
+    let mut scenario = Scenario::default();
+    (scenario.array.drives, scenario.array.layout) = (3, LayoutKind::Raid0);
+    for key in ["reads", "slow_after", "raid.journal_always", "checksums_idle", "background_rate"] {
+        assert!(because(&scenario, &format!("array.{key}")).is_some(), "{key}");
+    }
+    scenario.array.layout = LayoutKind::Raid5;
+    for key in ["reads", "slow_after", "raid.journal_always"] {
+        assert_eq!(because(&scenario, &format!("array.{key}")), None, "{key}");
+    }
+    assert!(because(&scenario, "device.timing.cell").is_some_and(|why| why.contains("each page type")));
+    scenario.device.timing.read = vec![Nanos::micros(50), Nanos::micros(90)];
+    assert_eq!(because(&scenario, "device.timing.cell"), None);
+    scenario.device.geometry.dies = 1;
+    assert!(because(&scenario, "device.geometry.ready_busy").is_some());
+    (scenario.device.geometry.dies, scenario.array.drives) = (2, 0);
+    assert_eq!(because(&scenario, "device.geometry.ready_busy"), None);
+    assert!(because(&scenario, "device.queue.trim").is_some_and(|why| why.contains("workload.trim")));
+    scenario.workload.trim = 10_000;
+    assert_eq!(because(&scenario, "device.queue.trim"), None);
 }

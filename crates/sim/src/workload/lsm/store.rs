@@ -231,6 +231,21 @@ impl Store {
         self.asked.push(DrivenRequest { request, token: owner.token() });
     }
 
+    /// What ended the store, if it has done all that it was to do.
+    fn end(&self) -> Option<String> {
+        if self.failure.is_some() || !self.has_ended() {
+            return None;
+        }
+        let Plan { mix, gets, puts, readers, keys, .. } = &self.plan;
+        let (done, keys) = match mix {
+            Mix::PutsAndGets if *readers == 0 => (format!("its {puts} puts were"), "lsm.puts"),
+            Mix::PutsAndGets => (format!("its {gets} gets and {puts} puts were"), "lsm.gets and lsm.puts"),
+            Mix::Load => (format!("its {keys} inserts were"), "lsm.keys"),
+            _ => (format!("the {gets} operations of its clients were"), "lsm.operations"),
+        };
+        Some(format!("the run ended when {done} done, with its ramp; raise {keys} for a longer one"))
+    }
+
     fn has_ended(&self) -> bool {
         self.failure.is_some()
             || (self.gets_left == 0 && self.gets_open == 0 && self.writer.state == State::Done)
@@ -397,13 +412,14 @@ impl Source for Store {
         } else {
             "the store was there before the run:"
         };
-        vec![format!(
+        let store = format!(
             "{before} {} keys, {}; memtables of {}, files of {}, level 1 of {}",
             self.plan.keys,
             bytes(self.plan.keys * self.plan.entry),
             bytes(self.plan.write_buffer),
             bytes(self.plan.file),
             bytes(self.plan.base)
-        )]
+        );
+        std::iter::once(store).chain(self.end()).collect()
     }
 }

@@ -1,0 +1,96 @@
+//! Properties of requests, and parts of drives that are there for them, that have no effect.
+
+use super::{Ineffective, add};
+use crate::scenario::Scenario;
+use tailcut_host::array::LayoutKind;
+use tailcut_ssd::config::{ChipPolicy, Classes};
+
+impl Scenario {
+    /// Properties of requests that the storage has no use for.
+    pub(super) fn add_idle_properties(&self, found: &mut Vec<Ineffective>) {
+        self.add_idle_writes(found);
+        self.add_idle_streams(found);
+        self.add_idle_classes(found);
+        if self.is_synthetic() && self.array.drives == 0 && !self.has_trims() {
+            let because = "there are no trims: raise workload.trim";
+            add(found, "device.queue", &["trim"], because);
+        }
+    }
+
+    fn has_trims(&self) -> bool {
+        self.workload.trim > 0 || self.beside.enabled && self.beside.source.trim > 0
+    }
+
+    /// Writes that are durable whatever they ask for.
+    fn add_idle_writes(&self, found: &mut Vec<Ineffective>) {
+        let (buffer, layout) = (&self.device.buffer, self.array.layout);
+        let in_place = matches!(layout, LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5);
+        if self.array.drives > 0 && !in_place {
+            return;
+        }
+        if buffer.size > 0 && buffer.capacitor {
+            let because =
+                "a write is durable in the buffer, which survives power cuts (device.buffer.capacitor)";
+            for source in ["workload", "beside"] {
+                add(found, source, &["fua"], because);
+            }
+        }
+    }
+
+    /// Streams of writes that a drive does not keep apart, and streams of a drive that no write names.
+    fn add_idle_streams(&self, found: &mut Vec<Ineffective>) {
+        let because = match (self.array.drives, self.kv.enabled) {
+            (_, true) => Some("a server's log has one stream of writes (kv.enabled)"),
+            (1.., _) => Some("an array gives its drives one stream of writes (array.drives)"),
+            _ if self.device.ftl.streams == 1 => {
+                Some("the drive has one write stream: raise device.ftl.streams")
+            }
+            _ => None,
+        };
+        if let Some(because) = because {
+            for source in ["workload", "beside"] {
+                add(found, source, &["stream"], because);
+            }
+        }
+        let names_one = self.is_synthetic()
+            && (self.workload.stream > 0 || self.beside.enabled && self.beside.source.stream > 0);
+        if self.array.drives > 0 || self.kv.enabled || !names_one {
+            let because = "no write names a stream but the first: set workload.stream or beside.stream, without an \
+                           array and a server";
+            add(found, "device.ftl", &["streams"], because);
+        }
+    }
+
+    /// Classes of requests that nothing distinguishes.
+    fn add_idle_classes(&self, found: &mut Vec<Ineffective>) {
+        let (schedule, preempt) = (&self.device.schedule, &self.device.preempt);
+        if self.array.drives == 0 {
+            let because = "a drive serves writes and trims of all classes alike";
+            for source in ["workload", "beside"] {
+                add(found, source, &["write_class"], because);
+            }
+            let classes = &["compaction_write_class", "flush_class", "log_class"];
+            add(found, "lsm", classes, because);
+        }
+        let is_used = schedule.chip != ChipPolicy::Fifo || preempt.is_on() || preempt.predicts_reads();
+        if !is_used {
+            let because = "reads of all classes wait in one line: set device.schedule.chip = \"reads-first\", \
+                           device.preempt.program or device.preempt.erase";
+            add(found, "device.schedule", &["classes"], because);
+        }
+        let (class, key) = self.most_urgent_reads();
+        if schedule.classes == Classes::Told && class > 2 && !self.kv.enabled {
+            let because = format!(
+                "only reads that may preempt are expected, and those of class {class} wait: set {key} = 2"
+            );
+            add(found, "device.preempt", &["time_erases"], &because);
+        }
+        let is_split = self.beside.enabled && self.beside.source.read_class != self.workload.read_class;
+        if schedule.classes != Classes::Told && !is_split {
+            let because = format!("device.schedule.classes is \"{}\": set it to \"told\"", schedule.classes);
+            for source in ["workload", "beside"] {
+                add(found, source, &["read_class"], &because);
+            }
+        }
+    }
+}
