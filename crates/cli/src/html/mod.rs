@@ -13,7 +13,7 @@ mod study;
 
 pub use history::{is_history, page as of_history};
 pub use page::Page;
-pub use study::Finished as Study;
+pub use study::{Finished as Study, Row, claims, summary};
 
 use crate::compare::Results;
 use crate::failure::Failure;

@@ -1,14 +1,17 @@
 //! `tailcut report`: HTML pages from saved results.
 
 pub mod arguments;
+mod claims;
 
 pub use arguments::ReportArguments;
 
 use crate::compare::{Results, command::RESULTS};
 use crate::failure::Failure;
 use crate::html::{self, Page, Study};
+use crate::output;
 use crate::run::{REPORT, Saved, Scenario};
 use crate::scenario::{self, Source};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
@@ -18,6 +21,11 @@ use std::path::{Path, PathBuf};
 /// Writes the page and prints its path.
 pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
     let source = source(&arguments.path)?;
+    if let Some(file) = &arguments.markdown {
+        output::write_file(file, claims::markdown(&studies(&source)?).as_bytes())?;
+        writeln!(out, "{}", file.display())?;
+        return Ok(out.flush()?);
+    }
     let page = page(&source)?;
     let file = arguments.html.clone().unwrap_or_else(|| beside(&arguments.path));
     html::write(&file, &page, Some(&source))?;
@@ -56,6 +64,7 @@ fn page(source: &Path) -> Result<Page, Failure> {
     let has = |key: &str| value.get(key).is_some();
     match &value {
         Value::Array(_) => Ok(html::of_studies(&read::<Vec<Study>>(&text, source)?)),
+        _ if has("studies") => Ok(html::of_studies(&read::<Studies>(&text, source)?.studies)),
         _ if has("study") => Ok(html::of_studies(&[read::<Study>(&text, source)?])),
         _ if has("digest") && has("kinds") => of_run(&read(&text, source)?, source),
         _ if has("points") && has("factors") => Ok(html::of_comparison(&read::<Results>(&text, source)?)),
@@ -64,6 +73,23 @@ fn page(source: &Path) -> Result<Page, Failure> {
             source.display()
         ))),
     }
+}
+
+/// The list that `tailcut study run` writes.
+#[derive(Deserialize)]
+struct Studies {
+    studies: Vec<Study>,
+}
+
+/// The studies of a file of `tailcut study run --json`: one, or a list.
+fn studies(source: &Path) -> Result<Vec<Study>, Failure> {
+    let text = fs::read_to_string(source).map_err(|error| {
+        Failure::Input(format!("{}: {error}; give a JSON file of studies", source.display()))
+    })?;
+    // One study, or what stands beside a page of several.
+    let one = serde_json::from_str::<Study>(&text).map(|study| vec![study]);
+    let known = one.or_else(|_| serde_json::from_str::<Vec<Study>>(&text));
+    known.or_else(|_| read::<Studies>(&text, source).map(|list| list.studies))
 }
 
 /// From the text and not from the value: that would round large whole numbers.

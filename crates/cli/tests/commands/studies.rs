@@ -219,7 +219,7 @@ fn drive_tests_are_studies_with_the_rows_of_their_own_command() {
     let studies = place.json("studies.json");
     for (number, (test, id)) in tests.into_iter().zip(&ids).enumerate() {
         place.text(&[&["pts", test], &form[..], &["pts.json"]].concat());
-        let (theirs, study) = (place.json("pts.json"), &studies[number]);
+        let (theirs, study) = (place.json("pts.json"), &studies["studies"][number]);
         assert_eq!((&study["study"], &study["seed"]), (&id.as_str().into(), &5.into()));
         assert_eq!(study["rows"], theirs["tests"][0]["rows"], "{id}");
         let rows = study["rows"].as_array().expect("a list");
