@@ -39,24 +39,24 @@ pub struct Row {
     /// The figure of the paper.
     pub paper: Option<f64>,
     /// How it is to be compared.
-    pub sense: Option<Sense>,
+    sense: Option<Sense>,
     /// Whether it is a change.
-    pub effect: bool,
+    effect: bool,
     /// Which reading of the paper it belongs to.
-    pub reading: String,
+    reading: String,
     /// Whether the claim counts.
-    pub counted: bool,
+    counted: bool,
     /// Where that comes from, if the paper does not print it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
     /// Our figure.
     pub measured: Option<f64>,
     /// Ours over the paper's; of an effect, our change over the paper's.
-    pub ratio: Option<f64>,
+    ratio: Option<f64>,
     /// Whether the claim holds.
-    pub holds: Option<bool>,
+    holds: Option<bool>,
     /// What physics allows.
-    pub limit: Option<f64>,
+    limit: Option<f64>,
     /// Why the figures differ, or what a reader should know.
     pub note: Option<String>,
 }
@@ -78,7 +78,7 @@ pub fn page(studies: &[Finished]) -> Page {
     };
     let mut page = Page::new(&title, lead(studies), data);
     let claims = summary(studies);
-    if claims.all.counted > 0 {
+    if claims.all().counted() > 0 {
         page.section("Claims of the papers", claims_of(studies, &claims));
     }
     if has_ratios(studies) {
@@ -104,8 +104,8 @@ fn lead(studies: &[Finished]) -> String {
         (rows().count(), "figures measured"),
         (ratios.len(), "of which a paper gives"),
         (within(NEAR), "within 10 % of the paper"),
-        (claims.counted, "claims that count"),
-        (claims.hold, "of these hold"),
+        (claims.counted(), "claims that count"),
+        (claims.hold(), "of these hold"),
     ];
     let shown = if ratios.is_empty() { 1 } else { tiles.len() };
     let tiles: String = tiles[..shown]
@@ -149,10 +149,10 @@ fn claims_of(studies: &[Finished], summary: &Summary) -> String {
     let mut shares = Table::new("Claims that hold", &head);
     let mut line = |name: &str, claims: Claims| {
         let share = claims.share().map_or(String::new(), |share| format!(" ({:.0} %)", share * 100.0));
-        shares.row(&[name.into(), claims.counted.to_string(), format!("{}{share}", claims.hold)]);
+        shares.row(&[name.into(), claims.counted().to_string(), format!("{}{share}", claims.hold())]);
     };
-    summary.papers.iter().for_each(|of| line(of.paper.name(), of.claims));
-    line("all", summary.all);
+    summary.papers().iter().for_each(|of| line(of.paper().name(), of.claims()));
+    line("all", summary.all());
     let head = [
         ("study", Column::Text),
         ("case", Column::Text),
@@ -178,6 +178,21 @@ fn claims_of(studies: &[Finished], summary: &Summary) -> String {
 }
 
 impl Row {
+    /// Whether the paper has a figure to be compared with.
+    pub fn is_claim(&self) -> bool {
+        self.sense.is_some()
+    }
+
+    /// Whether the claim counts: it is no input, and of the main reading.
+    pub fn is_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// Whether the claim holds; `None` if nothing could be measured.
+    pub fn holds(&self) -> Option<bool> {
+        self.holds
+    }
+
     /// The paper's figure in its unit, as [`claimed`] marks it; a dash without one.
     pub fn paper(&self) -> String {
         let figure = |value| claimed(shown(value, &self.unit), self.sense, self.basis);
@@ -222,8 +237,8 @@ fn overview(studies: &[Finished]) -> String {
             study.rows.len().to_string(),
             ratios.len().to_string(),
             within(NEAR).to_string(),
-            claims(study).counted.to_string(),
-            claims(study).hold.to_string(),
+            claims(study).counted().to_string(),
+            claims(study).hold().to_string(),
         ]);
     }
     html += &table.html();

@@ -19,19 +19,19 @@ pub fn markdown(studies: &[Study]) -> String {
     text += "\n| paper | claims | hold | share |\n| --- | --- | --- | --- |\n";
     let line = |name: &str, claims: Claims| {
         let share = claims.share().map_or(String::from("–"), |share| format!("{:.0} %", share * 100.0));
-        format!("| {name} | {} | {} | {share} |\n", claims.counted, claims.hold)
+        format!("| {name} | {} | {} | {share} |\n", claims.counted(), claims.hold())
     };
-    text.extend(summary.papers.iter().map(|of| line(of.paper.name(), of.claims)));
-    text += &line("all", summary.all);
-    for of in &summary.papers {
-        let name = of.paper.name();
+    text.extend(summary.papers().iter().map(|of| line(of.paper().name(), of.claims())));
+    text += &line("all", summary.all());
+    for of in summary.papers() {
+        let name = of.paper().name();
         let mut notes = Notes::default();
-        let _ = write!(text, "\n## {name}: {} of {} hold\n", of.claims.hold, of.claims.counted);
+        let _ = write!(text, "\n## {name}: {} of {} hold\n", of.claims().hold(), of.claims().counted());
         let rows = || {
-            let of_paper = studies.iter().filter(|study| Paper::of(&study.study) == Some(of.paper));
+            let of_paper = studies.iter().filter(|study| Paper::of(&study.study) == Some(of.paper()));
             of_paper.flat_map(|study| study.rows.iter().map(move |row| (study.study.as_str(), row)))
         };
-        let claims = rows().filter(|(_, row)| row.sense.is_some());
+        let claims = rows().filter(|(_, row)| row.is_claim());
         for (title, belongs) in PARTS {
             let of_part: Vec<(&str, &Row)> = claims.clone().filter(|(_, row)| belongs(row)).collect();
             if !of_part.is_empty() {
@@ -47,9 +47,9 @@ type Part = (&'static str, fn(&Row) -> bool);
 
 /// The parts of a paper, in their order.
 const PARTS: [Part; 3] = [
-    ("Claims that do not hold", |row| row.counted && row.holds != Some(true)),
-    ("Claims that hold", |row| row.counted && row.holds == Some(true)),
-    ("Not counted: inputs, and readings other than the main one", |row| !row.counted),
+    ("Claims that do not hold", |row| row.is_counted() && row.holds() != Some(true)),
+    ("Claims that hold", |row| row.is_counted() && row.holds() == Some(true)),
+    ("Not counted: inputs, and readings other than the main one", |row| !row.is_counted()),
 ];
 
 fn part(title: &str, rows: &[(&str, &Row)], notes: &mut Notes) -> String {

@@ -11,6 +11,7 @@ use crate::html::{self, Page, Study};
 use crate::output;
 use crate::run::{REPORT, Saved, Scenario};
 use crate::scenario::{self, Source};
+use crate::study::Entry;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -20,12 +21,12 @@ use std::path::{Path, PathBuf};
 
 /// Writes the page and prints its path.
 pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let source = source(&arguments.path)?;
     if let Some(file) = &arguments.markdown {
-        output::write_file(file, claims::markdown(&studies(&source)?).as_bytes())?;
+        output::write_file(file, claims::markdown(&studies(&arguments.path)?).as_bytes())?;
         writeln!(out, "{}", file.display())?;
         return Ok(out.flush()?);
     }
+    let source = source(&arguments.path)?;
     let page = page(&source)?;
     let file = arguments.html.clone().unwrap_or_else(|| beside(&arguments.path));
     html::write(&file, &page, Some(&source))?;
@@ -81,12 +82,29 @@ struct Studies {
     studies: Vec<Study>,
 }
 
-/// The studies of a file of `tailcut study run --json`: one, or a list.
-fn studies(source: &Path) -> Result<Vec<Study>, Failure> {
+/// The studies of a folder of files of `tailcut study run --json`, in the order of their list, or of one file.
+fn studies(path: &Path) -> Result<Vec<Study>, Failure> {
+    if !path.is_dir() {
+        return studies_of(path);
+    }
+    let wrong = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
+    let entries: Result<Vec<_>, _> = fs::read_dir(path).map_err(wrong)?.collect();
+    let mut all = Vec::new();
+    for file in entries.map_err(wrong)?.iter().map(fs::DirEntry::path) {
+        if file.extension().is_some_and(|extension| extension == "json") {
+            all.extend(studies_of(&file)?);
+        }
+    }
+    all.sort_by_key(|study| Entry::all().iter().position(|entry| entry.id() == study.study));
+    Ok(all)
+}
+
+/// The studies of a file: one, or a list.
+fn studies_of(source: &Path) -> Result<Vec<Study>, Failure> {
     let text = fs::read_to_string(source).map_err(|error| {
         Failure::Input(format!("{}: {error}; give a JSON file of studies", source.display()))
     })?;
-    // One study, or what stands beside a page of several.
+    // One study, or the data of a page of several.
     let one = serde_json::from_str::<Study>(&text).map(|study| vec![study]);
     let known = one.or_else(|_| serde_json::from_str::<Vec<Study>>(&text));
     known.or_else(|_| read::<Studies>(&text, source).map(|list| list.studies))

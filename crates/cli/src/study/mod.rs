@@ -69,7 +69,7 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
         }
     }
     let summary = Summary::of(&tables);
-    if is_list && !to_stdout && !summary.papers.is_empty() {
+    if is_list && !to_stdout && !summary.papers().is_empty() {
         writeln!(out, "\n{}", page::summary(&summary).trim_end())?;
         out.flush()?;
     }

@@ -81,7 +81,7 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
             paper(row),
             show(row.measured),
             row.ratio.map_or(String::from("-"), |ratio| format!("{ratio:.2}")),
-            verdict(row.counted, row.holds),
+            verdict(row.is_counted(), row.holds()),
             show(row.limit),
             number(row, notes),
         ]));
@@ -90,7 +90,7 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
 }
 
 fn paper(row: &Row) -> String {
-    row.paper.map_or(String::from("-"), |value| claimed(figure(value, row.unit), row.sense, row.basis))
+    row.paper.map_or(String::from("-"), |value| claimed(figure(value, row.unit), row.sense(), row.basis))
 }
 
 /// A paper's figure: with the sign of a bound; after `~` if the paper does not print it, in parentheses if
@@ -123,12 +123,12 @@ pub fn verdict(counted: bool, holds: Option<bool>) -> String {
 /// How many of a study's claims hold, and a line for each that does not.
 fn claims(table: &Table, width: usize) -> String {
     let claims = Claims::of([table]);
-    if claims.counted == 0 {
+    if claims.counted() == 0 {
         return String::new();
     }
-    let mut text = format!("\n{} of {} claims hold", claims.hold, claims.counted);
-    let failing = table.rows.iter().filter(|row| row.counted && row.holds != Some(true));
-    text += if claims.hold < claims.counted { "; these do not:\n" } else { "\n" };
+    let mut text = format!("\n{} of {} claims hold", claims.hold(), claims.counted());
+    let failing = table.rows.iter().filter(|row| row.is_counted() && row.holds() != Some(true));
+    text += if claims.hold() < claims.counted() { "; these do not:\n" } else { "\n" };
     for row in failing {
         let ours = row.measured.map_or(String::from("not measured"), |value| figure(value, row.unit));
         text +=
@@ -141,11 +141,11 @@ fn claims(table: &Table, width: usize) -> String {
 pub fn summary(summary: &Summary) -> String {
     let share = |claims: Claims| claims.share().map_or(String::new(), |share| figure(share, "share"));
     let line = |name: &str, claims: Claims| {
-        format!("  {name:<16} {:>3} of {:>3}  {:>7}\n", claims.hold, claims.counted, share(claims))
+        format!("  {name:<16} {:>3} of {:>3}  {:>7}\n", claims.hold(), claims.counted(), share(claims))
     };
-    let papers: String = summary.papers.iter().map(|of| line(of.paper.name(), of.claims)).collect();
-    let all = if summary.papers.len() > 1 { line("all", summary.all) } else { String::new() };
-    format!("Claims that hold, of those that count:\n{papers}{all}")
+    let papers: String = summary.papers().iter().map(|of| line(of.paper().name(), of.claims())).collect();
+    let all = if summary.papers().len() > 1 { line("all", summary.all()) } else { String::new() };
+    format!("Claims that count, and how many hold:\n{papers}{all}")
 }
 
 /// The different notes in the order in which rows refer to them.
@@ -263,7 +263,7 @@ case      quantity      paper  measured  ratio  holds    limit  note
         assert!(!table(Entry::Paper(&Empty), &other, 80, ColorMode::Plain).contains("claims hold"));
         let all = [study.clone(), Table::new("shin-0", 1, false, study.rows.clone()), other];
         let want = "\
-Claims that hold, of those that count:
+Claims that count, and how many hold:
   SWAN               1 of   2   50.0 %
   Shin, Unblinding   1 of   2   50.0 %
   all                2 of   4   50.0 %

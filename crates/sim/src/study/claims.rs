@@ -1,6 +1,6 @@
 //! How many of a paper's claims hold.
 
-use super::Table;
+use super::{Row, Table};
 use serde::{Deserialize, Serialize};
 
 /// A paper whose claims the studies hold the model against.
@@ -53,16 +53,16 @@ impl Paper {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     /// Those that hold.
-    pub hold: usize,
+    hold: usize,
     /// All of them.
-    pub counted: usize,
+    counted: usize,
 }
 
 impl Claims {
     /// Those of some tables.
     pub fn of<'t>(tables: impl IntoIterator<Item = &'t Table>) -> Claims {
-        let rows = tables.into_iter().flat_map(|table| &table.rows).filter(|row| row.counted);
-        Claims::count(rows.map(|row| row.holds))
+        let rows = tables.into_iter().flat_map(|table| &table.rows).filter(|row| row.is_counted());
+        Claims::count(rows.map(Row::holds))
     }
 
     /// Those with these verdicts, `None` for what could not be measured.
@@ -71,6 +71,16 @@ impl Claims {
             hold: so_far.hold + usize::from(holds == Some(true)),
             counted: so_far.counted + 1,
         })
+    }
+
+    /// The number of claims that hold.
+    pub fn hold(self) -> usize {
+        self.hold
+    }
+
+    /// The number of all claims.
+    pub fn counted(self) -> usize {
+        self.counted
     }
 
     /// These and others.
@@ -88,22 +98,44 @@ impl Claims {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfPaper {
     /// The paper.
-    pub paper: Paper,
+    paper: Paper,
     /// Its claims.
     #[serde(flatten)]
-    pub claims: Claims,
+    claims: Claims,
 }
 
 /// The claims of the papers whose studies were run, per paper and in all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// By paper; papers without a study among the tables are left out.
-    pub papers: Vec<OfPaper>,
+    papers: Vec<OfPaper>,
     /// Of all papers.
-    pub all: Claims,
+    all: Claims,
+}
+
+impl OfPaper {
+    /// The paper.
+    pub fn paper(self) -> Paper {
+        self.paper
+    }
+
+    /// Its claims.
+    pub fn claims(self) -> Claims {
+        self.claims
+    }
 }
 
 impl Summary {
+    /// The claims of each paper.
+    pub fn papers(&self) -> &[OfPaper] {
+        &self.papers
+    }
+
+    /// The claims of all papers.
+    pub fn all(&self) -> Claims {
+        self.all
+    }
+
     /// What the tables of papers come to; those of other studies do not count.
     pub fn of(tables: &[Table]) -> Summary {
         let of = |paper: Paper| tables.iter().filter(move |table| Paper::of(&table.study) == Some(paper));
@@ -121,7 +153,7 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Basis, Row, Table};
+    use super::super::Basis;
     use super::*;
 
     fn row(measured: impl Into<Option<f64>>) -> Row {

@@ -52,7 +52,7 @@ impl Reading {
         }
     }
 
-    /// Its name where it is not the main one: the thesis' job as it stands.
+    /// Its name where it is not the main one: the thesis' job, unchanged.
     fn name(self) -> Option<String> {
         match self {
             Reading::Job => None,
@@ -134,7 +134,7 @@ impl Compared<'_> {
         of(self.of(a)).zip(of(self.of(b))).map(|(a, b)| a / b)
     }
 
-    /// The claims, which count for the job as it stands.
+    /// The claims, which count for the unchanged job.
     fn rows(&self) -> Vec<Row> {
         let means = |a, b| self.ratio(|m| Some(mean(m)), a, b);
         let wears = |a, b| self.ratio(|m| Some(wear(m)), a, b);
@@ -186,7 +186,7 @@ fn collisions(measured: &Measured) -> f64 {
     preempted as f64 / counts.host_reads as f64
 }
 
-/// The share of those that were programs.
+/// The share of programs among them.
 fn with_programs(measured: &Measured) -> f64 {
     let counts = &measured.figures.counts;
     let programs = counts.program_suspends + counts.program_resets;

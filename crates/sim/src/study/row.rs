@@ -53,13 +53,13 @@ pub struct Row {
     /// The figure of the paper.
     pub paper: Option<f64>,
     /// How the paper's figure is to be compared; `None` without one.
-    pub sense: Option<Sense>,
+    sense: Option<Sense>,
     /// Whether the claim is a change: a factor counts from 1 (0.93 x is - 7 %), a share as it is.
-    pub effect: bool,
+    effect: bool,
     /// Which reading of the paper the figure belongs to: [`MAIN`], or the name of another one.
-    pub reading: String,
-    /// Whether the claim is one of those that are counted: not an input, and of the main reading.
-    pub counted: bool,
+    reading: String,
+    /// Whether the claim is counted: not an input, and of the main reading.
+    counted: bool,
     /// Where that figure comes from, if the paper does not print it; left out where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
@@ -68,7 +68,7 @@ pub struct Row {
     /// Ours over the paper's; of an effect, our change over the paper's.
     pub ratio: Option<f64>,
     /// Whether the claim holds; `None` without a claim, or where nothing could be measured.
-    pub holds: Option<bool>,
+    holds: Option<bool>,
     /// What physics allows for the case, where that is known.
     pub limit: Option<f64>,
     /// Why the figures differ, or what a reader should know.
@@ -198,6 +198,21 @@ impl Row {
     /// With an explanation that is given only if the claim does not hold. Comes after the claim.
     pub fn explain(self, why: impl Into<String>) -> Row {
         if self.is_off() { self.note(why) } else { self }
+    }
+
+    /// How the paper's figure is compared; `None` without one.
+    pub fn sense(&self) -> Option<Sense> {
+        self.sense
+    }
+
+    /// Whether the claim counts: it is no input, and of the main reading.
+    pub fn is_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// Whether the claim holds; `None` without a claim, or where nothing could be measured.
+    pub fn holds(&self) -> Option<bool> {
+        self.holds
     }
 
     /// Whether the paper's claim does not hold.

@@ -118,7 +118,7 @@ struct Beside {
     best: f64,
     /// The case with that window.
     chosen: &'static str,
-    /// The case that the text says costs the background nothing.
+    /// The case that, by the text, costs the background nothing.
     unharmed: &'static str,
     why_window: &'static str,
 }

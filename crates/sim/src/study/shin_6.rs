@@ -69,7 +69,7 @@ impl Study for Readers {
     }
 }
 
-/// What the text says of the curves.
+/// Claims of the text about the curves.
 fn claims(options: &Options, done: &[Measured]) -> Vec<Row> {
     let all = readers(options);
     let of = |mode: Mode, readers: u32| find(done, &label(mode, readers));

@@ -127,7 +127,7 @@ fn label(chips: u32, size: u64) -> String {
     format!("{}-dies/{}", chips * DIES, exact_bytes(size))
 }
 
-/// What section 1 says of the curves.
+/// Claims of section 1 about the curves.
 fn claims(done: &[Measured], sizes: &[u64], rows: &[Row]) -> Vec<Row> {
     let [.., fewer, more] = CHIPS;
     let logs = sizes.iter().map(|&size| {

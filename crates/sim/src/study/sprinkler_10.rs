@@ -306,7 +306,7 @@ fn gained(done: &[Measured]) -> Vec<Row> {
     ]
 }
 
-/// What section 5.2 says of single workloads.
+/// Claims of section 5.2 about single workloads.
 fn by_workload(done: &[Measured]) -> Vec<Row> {
     let all = table_1();
     let among = |names: &[&str]| -> (Vec<Load>, Vec<Load>) {

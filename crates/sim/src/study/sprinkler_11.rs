@@ -76,7 +76,7 @@ impl Study for Idleness {
     }
 }
 
-/// What section 5.3 says of the schedulers against each other.
+/// Claims of section 5.3 about the schedulers against each other.
 fn orders(rows: &[Row]) -> Vec<Row> {
     let [inter, intra] = KINDS.map(|kind| format!("{kind}, mean"));
     let order = |quantity: &str, cases: &[&str]| Row::order(rows, quantity, cases).explain(NO_CAUSE);

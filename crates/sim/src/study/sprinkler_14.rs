@@ -90,7 +90,7 @@ fn means(done: &[Measured], name: &str, policy: CommitPolicy, pace: Pace) -> Vec
     (0..CLASSES.len()).map(row).collect()
 }
 
-/// What section 5.6 says of the classes that VAS and PAS reach.
+/// Claims of section 5.6 about the classes that VAS and PAS reach.
 fn classes(done: &[Measured]) -> Vec<Row> {
     let loads = &table_1();
     let share = |policy, class: usize| {

@@ -148,7 +148,7 @@ impl Curve {
     }
 }
 
-/// What section 5.7 says of the curves.
+/// Claims of section 5.7 about the curves.
 fn orders(done: &[Measured]) -> Vec<Row> {
     let all: Vec<Curve> = curves().into_iter().filter(|curve| curve.reading == Reading::Ours).collect();
     let of =

@@ -100,7 +100,7 @@ impl Study for Sizes {
     }
 }
 
-/// The cell of which the paper says that it sustains the full bandwidth: two R-groups at 60 %.
+/// The cell that, by the paper, sustains the full bandwidth: two R-groups at 60 %.
 const TWO_GROUPS: (u32, u32) = (2, 60);
 
 /// What the paper computes from its own figures, by our formulas.
