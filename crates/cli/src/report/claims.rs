@@ -97,3 +97,39 @@ impl Notes {
 const LEGEND: &str = "\
 A figure is to be equalled within a quarter, unless a sign says that it is a bound. Changes are compared as changes. `~` marks a figure \
 that the paper does not print, parentheses one that the scenario was made from.\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailcut_sim::study::{Row as Figure, Table};
+
+    fn page(study: &str) -> String {
+        let row = |case: &str, measured: f64| Figure::new(case, "gain", "x", measured);
+        let rows = vec![
+            row("holds", 2.3).at_least(2.2),
+            row("a | b", 1.8).at_least(2.2).note("a shallow queue"),
+            row("other reading", 1.0).paper(1.0).reading("another drive"),
+            row("no claim", 1.0),
+        ];
+        let tables = [Table::new(study, 1, true, rows)];
+        let studies: Vec<Study> = serde_json::from_value(serde_json::json!(tables)).expect("studies");
+        markdown(&studies)
+    }
+
+    #[test]
+    fn claims_that_do_not_hold_come_first_and_carry_their_note() {
+        let page = page("swan-0");
+        assert!(page.contains("| SWAN | 2 | 1 | 50 % |"), "{page}");
+        let place = |line: &str| page.find(line).unwrap_or_else(|| panic!("{line}\n{page}"));
+        let failing = place("| swan-0 | a \\| b | gain | \u{2265} 2.20 x | 1.80 x | no | [1] |");
+        let holding = place("| swan-0 | holds | gain | \u{2265} 2.20 x | 2.30 x | yes |  |");
+        let other = place("| swan-0 | other reading | gain | 1.00 x | 1.00 x | (yes) another drive |  |");
+        assert!(failing < holding && holding < other && !page.contains("no claim"), "{page}");
+        assert!(page.contains("- [1] a shallow queue\n"));
+    }
+
+    #[test]
+    fn studies_beyond_the_papers_are_left_out() {
+        assert!(!page("beyond-0").contains("beyond-0"));
+    }
+}

@@ -234,7 +234,7 @@ fn drive_tests_stand_in_one_list_with_papers() {
     let line =
         ["study", "run", "shin-4.1", "pts-xsr", "--quick", "--json", "both.json", "--html", "both.html"];
     let text = place.text(&line);
-    let both = place.json("both.json");
+    let both = &place.json("both.json")["studies"];
     assert_eq!((&both[0]["study"], &both[1]["study"]), (&"shin-4.1".into(), &"pts-xsr".into()));
     assert!(both[0].get("notes").is_none() && both[1]["rows"][0]["measured"].as_f64() > Some(0.0), "{both}");
     for words in
@@ -303,7 +303,7 @@ fn what_was_finished_before_a_drive_test_is_stopped_is_kept() {
     std::io::copy(&mut shown, &mut std::io::sink()).expect("it can be read");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    let rows = place.json("rows.json");
+    let rows = &place.json("rows.json")["studies"];
     assert_eq!(rows[0]["study"], "shin-4.1");
     assert!(rows[1]["notes"].as_array().is_none_or(|notes| {
         notes.iter().any(|note| note.as_str().is_some_and(|note| note.starts_with("stopped:")))

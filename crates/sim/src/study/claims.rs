@@ -14,7 +14,7 @@ pub enum Paper {
     /// Kim et al., ATC 2019.
     #[serde(rename = "SWAN")]
     Swan,
-    /// Shin's dissertation of 2017, and the slides of HotStorage 2016 (Unblinding), which report its chapter 4.
+    /// Shin's dissertation of 2017, and the slides of HotStorage 2016 (Unblinding) about its chapter 4.
     #[serde(rename = "Shin, Unblinding")]
     Shin,
 }

@@ -41,7 +41,7 @@ impl Table {
 
 /// One figure, in the paper and here; null where there is none.
 ///
-/// A row with a figure of the paper is a *claim*: `sense` says how the two are compared, `holds` what came of it.
+/// A row with a figure of the paper is a *claim*: `sense` is how the two are compared, `holds` the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The case that was run, in words.

@@ -99,7 +99,7 @@ const MAIN_MIX: Mix = Mix::A;
 
 const ALONE: &str = "the storage alone";
 
-/// The table's order of the modes: the most operations and the shortest latencies under GCCTRL, except at 95 %.
+/// The table's order of the modes: most operations and shortest latencies under GCCTRL, except at 95 %.
 fn orders(rows: &[Row]) -> Vec<Row> {
     let case = |mode: Mode| format!("{}, {}, with server", mode.name(), MAIN_MIX.name());
     let [mix, epoch, control] = MODES.map(case);

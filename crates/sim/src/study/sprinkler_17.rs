@@ -198,15 +198,24 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
          collects holds up everything behind it."
     );
     let (full, stale) = (State::Fragmented, State::NotReaddressed);
+    let readdressed_gain =
+        row("bandwidth, readdressing / none, geometric mean", "x", gain(full, Sprinkler, stale));
+    let lost_of = |name: &str, which: &str, measured: f64| {
+        row(&format!("bandwidth lost to collection, {name}, {which}"), "share", measured).effect()
+    };
+    let gained = |name: &str, than: CommitPolicy| {
+        let quantity = format!("bandwidth under collection, SPK3 / {name}, geometric mean");
+        row(&quantity, "x", gain(full, than, full)).paper(2.0).explain(MORE)
+    };
     vec![
-        row("bandwidth lost to collection, VAS, least", "share", least(&mut lost(Vas))).paper(0.11).effect().explain(&harsher),
-        row("bandwidth lost to collection, VAS, most", "share", most(&mut lost(Vas))).paper(0.28).effect().explain(&harsher),
-        row("bandwidth lost to collection, SPK3, least", "share", least(&mut lost(Sprinkler))).paper(0.33).effect().explain(&harsher),
-        row("bandwidth lost to collection, SPK3, most", "share", most(&mut lost(Sprinkler))).paper(0.78).effect().explain(&harsher),
-        row("bandwidth under collection, SPK3 / VAS, geometric mean", "x", gain(full, Vas, full)).paper(2.0).explain(MORE),
-        row("bandwidth under collection, SPK3 / PAS, geometric mean", "x", gain(full, Pas, full)).paper(2.0).explain(MORE),
-        row("bandwidth lost to collection, PAS, least", "share", least(&mut lost(Pas))).at_least(0.0).explain(&harsher),
-        row("bandwidth, readdressing / none, geometric mean", "x", gain(full, Sprinkler, stale)).at_least(1.0).note(format!(
+        lost_of("VAS", "least", least(&mut lost(Vas))).paper(0.11).explain(&harsher),
+        lost_of("VAS", "most", most(&mut lost(Vas))).paper(0.28).explain(&harsher),
+        lost_of("PAS", "least", least(&mut lost(Pas))).at_least(0.0).explain(&harsher),
+        lost_of("SPK3", "least", least(&mut lost(Sprinkler))).paper(0.33).explain(&harsher),
+        lost_of("SPK3", "most", most(&mut lost(Sprinkler))).paper(0.78).explain(&harsher),
+        gained("VAS", Vas),
+        gained("PAS", Pas),
+        readdressed_gain.at_least(1.0).note(format!(
             "{readdressed} waiting reads followed their page. Collection moves pages within their plane, so a stale layout names the \
              right chip, die and plane; the callback corrects page offsets and lets the erase go ahead."
         )),

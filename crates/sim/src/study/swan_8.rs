@@ -167,7 +167,7 @@ fn shape_latencies(name: &str, mix: Mix, paper: Option<usize>, measured: &Measur
     rows
 }
 
-/// SWAN4 against whichever of the other arrays is the best: the claims of section 5.3 about figures 8, 9 and 10.
+/// SWAN4 against the best of the other arrays: the claims of section 5.3 about figures 8, 9 and 10.
 fn against_the_best(done: &[Measured], mix: Mix) -> Vec<Row> {
     let others = SHAPES.into_iter().filter(|&shape| shape != SWAN);
     let row = |quantity: String, ratio: f64| Row::new(SWAN.name(), quantity, "x", ratio);
