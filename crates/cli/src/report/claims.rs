@@ -95,7 +95,7 @@ impl Notes {
 }
 
 const LEGEND: &str = "\
-A figure is to be equalled within a quarter, unless a sign says that it is a bound. Changes are compared as changes. `~` marks a figure \
+A figure is to be equalled within a quarter, unless a sign marks a bound. Changes are compared as changes. `~` marks a figure \
 that the paper does not print, parentheses one that the scenario was made from.\n";
 
 #[cfg(test)]

@@ -232,9 +232,9 @@ fn drive_tests_are_studies_with_the_rows_of_their_own_command() {
 fn drive_tests_stand_in_one_list_with_papers() {
     let place = Place::new();
     let line =
-        ["study", "run", "shin-4.1", "pts-xsr", "--quick", "--json", "both.json", "--html", "both.html"];
+        ["study", "run", "shin-4.1", "pts-xsr", "--quick", "--json", "rows.json", "--html", "both.html"];
     let text = place.text(&line);
-    let both = &place.json("both.json")["studies"];
+    let both = &place.json("rows.json")["studies"];
     assert_eq!((&both[0]["study"], &both[1]["study"]), (&"shin-4.1".into(), &"pts-xsr".into()));
     assert!(both[0].get("notes").is_none() && both[1]["rows"][0]["measured"].as_f64() > Some(0.0), "{both}");
     for words in

@@ -200,7 +200,7 @@ job as it stands more than every second read meets a program, because eight chip
 does not give its program time, nor how often its reads collided.";
 
 const WEAR: &str = "\
-The thesis says that resetting always shortens the life of a drive by about half: twice the erases. \
+By the thesis, resetting always shortens the life of a drive by about half: twice the erases. \
 A reset program uses up its word line and that of the page beside it, a reset erase counts like a whole one, and both are tried again. \
 So the cost follows the collisions per read (see there): at the paced loads, where they are few, it stays below the thesis' figure; at \
-the job as it stands programs and erases are hit again and again. 'Once' bounds that: what has been reset is suspended from then on.";
+the job as it stands programs and erases are hit again and again. 'Once' bounds that: an operation that was reset is suspended from then on.";

@@ -260,7 +260,7 @@ const SIBLINGS: &str = "Of hardware threads, two of which share a core: one does
 const RATE: &str = "\
 The cores are busy to the last moment: with cooperation a read of 512 B costs 10 us of a core's work, of which its one context switch, the cold \
 caches behind it and the wake-up are 4.4 us. These are the dissertation's own 7 us per request for changing contexts, less what interrupt, inter-processor \
-interrupt and software interrupt take of them. 671k reads leave 7.5 us for everything, so its path pays less for a switch than this sum says.";
+interrupt and software interrupt take of them. 671k reads leave 7.5 us for everything, so its path pays less for a switch than by this sum.";
 
 const POLLING: &str =
     "Without interrupts there is no handler to be paid for: 6 % of the cooperative path's time.";

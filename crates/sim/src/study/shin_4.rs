@@ -199,7 +199,7 @@ long that takes depends on how full and how worn-in the drives are. The paper wr
 (section 5.4.1); ours hold 60 % of their space and are in the steady state of random writes.";
 
 const EPOCH: &str = "\
-These reads wait for an erase that goes on, or begins, after the token has passed: 4 ms here, the time of SWAN's section 3.5. Chips serve \
+These reads wait for an erase that is under way, or begins, after the token has passed: 4 ms here, the time of SWAN's section 3.5. Chips serve \
 reads first, so that a read meets one erase and hardly more. The paper does not say what its drives' erases take.";
 
 const CONTROL: &str = "\

@@ -395,5 +395,5 @@ In a saturated loop latency follows bandwidth (Little's law), and the paper's 64
 of PAS. With a queue of 1024 entries it is {} times; the paper does not say at which load its curves were taken.";
 
 const FEW_PAGES: &str = "\
-At the load that VAS carries on so many chips the 32 requests in its queue rarely collide, so there is less for SPK3 to save; what \
+At the load that VAS carries on that many chips the 32 requests in its queue rarely collide, so there is less for SPK3 to save; what \
 remains is the program of the last page of each request.";

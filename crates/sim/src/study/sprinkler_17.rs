@@ -193,7 +193,7 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
     let amplification =
         run(Sprinkler, State::Fragmented, points[points.len() / 2]).figures.write_amplification();
     let harsher = format!(
-        "Here collection goes on all the time, at {amplification:.1} programs for each page of the host; the paper starts just before \
+        "Here collection never pauses, at {amplification:.1} programs for each page of the host; the paper starts just before \
          it begins, on a drive whose spare share it does not give. VAS loses more than in the paper: a request for a chip that \
          collects holds up everything behind it."
     );

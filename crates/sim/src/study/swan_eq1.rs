@@ -84,7 +84,7 @@ impl Study for Sizes {
                 let row = Row::new(&*case, "valid share of victims", "share", log.victim_utilisation());
                 rows.push(row.limit(model.utilisation).note(VICTIMS));
             }
-            let word = if enough { "the model says: enough" } else { "the model says: too few" };
+            let word = if enough { "by the model: enough" } else { "by the model: too few" };
             let row = Row::new(case, "front end's bandwidth / bound", "share", reached).limit(1.0).note(word);
             rows.push(match (count, fill) {
                 TWO_GROUPS => row
@@ -94,7 +94,7 @@ impl Study for Sizes {
                 _ => row,
             });
         }
-        let all = "all cells where the model says: enough";
+        let all = "all cells where by the model: enough";
         rows.push(Row::new(all, "front end disturbed", "cells", f64::from(broken)));
         rows
     }
