@@ -15,9 +15,14 @@ _KINDS = {
     "quantity": str,
     "unit": str,
     "paper": float,
+    "sense": str,
+    "effect": bool,
+    "reading": str,
+    "counted": bool,
     "basis": str,
     "measured": float,
     "ratio": float,
+    "holds": bool,
     "limit": float,
     "note": str,
 }
@@ -86,7 +91,10 @@ class StudyResult:
         """A row for each figure: case, quantity, unit (``B/s``, ``1/s``, ``B``, ``s``, ``us``, ``share``, ``x``), the
         figure of the paper (``basis``: ``derived`` if not printed, ``input`` if the scenario was made from it) and
         ours, ours over the paper's (``ratio``), what physics allows (``limit``), and
-        a note where they differ; None where there is none."""
+        a note where they differ; None where there is none. A figure of the paper is a claim: ``sense`` (``equal``
+        within a quarter, ``at-least``, ``at-most``, ``order``), ``effect`` (it is a change, and is compared as
+        one), ``reading`` (``main``, or the name of another reading of the paper), ``counted`` (not an input, and
+        of the main reading) and ``holds``."""
         return Table.of(self._data["rows"], _KINDS)
 
     def to_html(self, path: str | PathLike[str]) -> None:

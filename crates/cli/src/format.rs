@@ -58,6 +58,7 @@ pub fn figure(value: f64, unit: &str) -> String {
         "share" => format!("{:.1} %", value * 100.0),
         "x" => format!("{value:.2} x"),
         "ratio" => format!("{value:.2}"),
+        "pairs" if value.fract() == 0.0 => format!("{value} in order"),
         "1" if value.fract() != 0.0 && value.abs() < 100.0 => significant(value),
         _ => show_count(value),
     }

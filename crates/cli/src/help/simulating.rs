@@ -133,7 +133,7 @@ pub(super) const ALL: &[CommandHelp] = &[
         ],
         exit_status: &[
             ("0", "success"),
-            ("1", "a failure, or a figure far from the paper's that no note explains"),
+            ("1", "a failure, or a claim of a paper that does not hold without a note that says why"),
             ("2", "invalid arguments or input; nothing was run"),
             ("130", "interrupted by SIGINT or SIGTERM, after finished studies were printed"),
         ],
@@ -154,6 +154,7 @@ pub(super) const ALL: &[CommandHelp] = &[
         examples: &[
             ("Make a page of the last run", "tailcut report tailcut-out"),
             ("Make a page of a server's history", "tailcut report history.jsonl --html server.html"),
+            ("List the papers' claims", "tailcut report rows.json --markdown claims.md"),
         ],
         files: &[("report.html, report.json", "the page and its data, in the folder of the results")],
         see_also: &["run", "compare", "study run"],

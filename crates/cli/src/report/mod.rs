@@ -1,16 +1,20 @@
 //! `tailcut report`: HTML pages from saved results.
 
 pub mod arguments;
+mod claims;
 
 pub use arguments::ReportArguments;
 
 use crate::compare::{self, Results, command::RESULTS};
 use crate::failure::Failure;
 use crate::html::{self, Page};
+use crate::output;
 use crate::run::{self, REPORT, Saved, Scenario};
 use crate::scenario::{self, Source};
 use crate::serve::history_page;
+use crate::study::Entry;
 use crate::study::html::{Finished, page as study_page};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
@@ -19,6 +23,11 @@ use std::path::{Path, PathBuf};
 
 /// Writes the page and prints its path.
 pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(file) = &arguments.markdown {
+        output::write_file(file, claims::markdown(&studies(&arguments.path)?).as_bytes())?;
+        writeln!(out, "{}", file.display())?;
+        return Ok(out.flush()?);
+    }
     let source = source(&arguments.path)?;
     let page = page(&source)?;
     let file = arguments.html.clone().unwrap_or_else(|| beside(&arguments.path));
@@ -58,6 +67,7 @@ fn page(source: &Path) -> Result<Page, Failure> {
     let has = |key: &str| value.get(key).is_some();
     match &value {
         Value::Array(_) => Ok(study_page(&read::<Vec<Finished>>(&text, source)?)),
+        _ if has("studies") => Ok(study_page(&read::<Studies>(&text, source)?.studies)),
         _ if has("study") => Ok(study_page(&[read::<Finished>(&text, source)?])),
         _ if has("digest") && has("kinds") => of_run(&read(&text, source)?, source),
         _ if has("points") && has("factors") => Ok(compare::html::page(&read::<Results>(&text, source)?)),
@@ -66,6 +76,40 @@ fn page(source: &Path) -> Result<Page, Failure> {
             source.display()
         ))),
     }
+}
+
+/// The list that `tailcut study run` writes.
+#[derive(Deserialize)]
+struct Studies {
+    studies: Vec<Finished>,
+}
+
+/// The studies of a folder of files of `tailcut study run --json`, in the order of their list, or of one file.
+fn studies(path: &Path) -> Result<Vec<Finished>, Failure> {
+    if !path.is_dir() {
+        return studies_of(path);
+    }
+    let wrong = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
+    let entries: Result<Vec<_>, _> = fs::read_dir(path).map_err(wrong)?.collect();
+    let mut all = Vec::new();
+    for file in entries.map_err(wrong)?.iter().map(fs::DirEntry::path) {
+        if file.extension().is_some_and(|extension| extension == "json") {
+            all.extend(studies_of(&file)?);
+        }
+    }
+    all.sort_by_key(|study| Entry::all().iter().position(|entry| entry.id() == study.study));
+    Ok(all)
+}
+
+/// The studies of a file: one, or a list.
+fn studies_of(source: &Path) -> Result<Vec<Finished>, Failure> {
+    let text = fs::read_to_string(source).map_err(|error| {
+        Failure::Input(format!("{}: {error}; give a JSON file of studies", source.display()))
+    })?;
+    // One study, or the data of a page of several.
+    let one = serde_json::from_str::<Finished>(&text).map(|study| vec![study]);
+    let known = one.or_else(|_| serde_json::from_str::<Vec<Finished>>(&text));
+    known.or_else(|_| read::<Studies>(&text, source).map(|list| list.studies))
 }
 
 /// From the text and not from the value: that would round large whole numbers.

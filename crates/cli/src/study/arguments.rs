@@ -45,7 +45,7 @@ pub struct StudyRun {
     #[command(flatten)]
     pub real_drives: RealDriveOptions,
     /// Write the rows as JSON to a file, or with '-' to standard output instead of the tables; with
-    /// --all or several studies, a list
+    /// --all or several studies, their list beside the number of claims that hold
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write an HTML report, with its data as JSON beside it

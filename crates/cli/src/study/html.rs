@@ -1,12 +1,14 @@
 //! The page of studies: everything that papers reported, and ours beside it.
 
 use super::Entry;
+use super::page::{claimed, verdict};
 use crate::format::figure as shown;
 use crate::html::Page;
 use crate::html::markup::{Column, Table, chart, escape, figure, folded};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailcut_sim::study::Basis;
+use tailcut_sim::study::claims::{Claims, Paper, Summary};
+use tailcut_sim::study::{Basis, MAIN, Sense};
 
 /// A finished study as `study run --json` writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,23 +39,31 @@ pub struct Row {
     pub unit: String,
     /// The figure of the paper.
     pub paper: Option<f64>,
+    /// How it is to be compared.
+    sense: Option<Sense>,
+    /// Whether it is a change.
+    effect: bool,
+    /// Which reading of the paper it belongs to.
+    reading: String,
+    /// Whether the claim counts.
+    counted: bool,
     /// Where that comes from, if the paper does not print it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
     /// Our figure.
     pub measured: Option<f64>,
-    /// Ours over the paper's.
-    pub ratio: Option<f64>,
+    /// Ours over the paper's; of an effect, our change over the paper's.
+    ratio: Option<f64>,
+    /// Whether the claim holds.
+    holds: Option<bool>,
     /// What physics allows.
-    pub limit: Option<f64>,
+    limit: Option<f64>,
     /// Why the figures differ, or what a reader should know.
     pub note: Option<String>,
 }
 
 /// Up to this relative difference a figure counts as equal to the paper's.
 const NEAR: f64 = 0.1;
-/// A larger difference than this has a note.
-const FAR: f64 = 0.25;
 /// Up to this number, figures that a paper does not give are shown unfolded.
 const FOLDED: usize = 24;
 /// Charts of one study at most: the largest groups of rows.
@@ -68,6 +78,10 @@ pub fn page(studies: &[Finished]) -> Page {
         _ => format!("tailcut: {} studies", studies.len()),
     };
     let mut page = Page::new(&title, lead(studies), data);
+    let claims = summary(studies);
+    if claims.all().counted() > 0 {
+        page.section("Claims of the papers", claims_of(studies, &claims));
+    }
     if has_ratios(studies) {
         page.section("All figures", overview(studies));
     }
@@ -86,15 +100,13 @@ fn lead(studies: &[Finished]) -> String {
     let rows = || studies.iter().flat_map(|study| &study.rows);
     let ratios: Vec<f64> = rows().filter_map(compared).collect();
     let within = |share: f64| ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= share).count();
-    let off = rows().filter(|row| is_off(row)).count();
-    let noted = rows().filter(|row| is_off(row) && row.note.is_some()).count();
+    let claims = Claims::count(rows().filter(|row| row.counted).map(|row| row.holds));
     let tiles = [
         (rows().count(), "figures measured"),
         (ratios.len(), "of which a paper gives"),
         (within(NEAR), "within 10 % of the paper"),
-        (within(FAR), "within 25 % of the paper"),
-        (off, "further away"),
-        (noted, "of these with the reason"),
+        (claims.counted(), "claims that count"),
+        (claims.hold(), "of these hold"),
     ];
     let shown = if ratios.is_empty() { 1 } else { tiles.len() };
     let tiles: String = tiles[..shown]
@@ -119,13 +131,93 @@ fn compared(row: &Row) -> Option<f64> {
     row.ratio.filter(|_| row.basis != Some(Basis::Input))
 }
 
-fn is_off(row: &Row) -> bool {
-    compared(row).is_some_and(|ratio| (ratio - 1.0).abs() > FAR)
+/// What the claims of each paper come to.
+pub fn summary(studies: &[Finished]) -> Summary {
+    Summary::new(|paper| {
+        let of = studies.iter().filter(|study| Paper::of(&study.study) == Some(paper));
+        of.fold(Claims::default(), |all, study| all.and(claims(study)))
+    })
+}
+
+/// Those of one study.
+pub fn claims(study: &Finished) -> Claims {
+    Claims::count(study.rows.iter().filter(|row| row.counted).map(|row| row.holds))
+}
+
+/// The claims that do not hold, of all papers, below how many do.
+fn claims_of(studies: &[Finished], summary: &Summary) -> String {
+    let head = [("paper", Column::Text), ("claims", Column::Number), ("hold", Column::Number)];
+    let mut shares = Table::new("Claims that hold", &head);
+    let mut line = |name: &str, claims: Claims| {
+        let share = claims.share().map_or(String::new(), |share| format!(" ({:.0} %)", share * 100.0));
+        shares.row(&[name.into(), claims.counted().to_string(), format!("{}{share}", claims.hold())]);
+    };
+    summary.papers().iter().for_each(|of| line(of.paper().name(), of.claims()));
+    line("all", summary.all());
+    let head = [
+        ("study", Column::Text),
+        ("case", Column::Text),
+        ("quantity", Column::Text),
+        ("paper", Column::Number),
+        ("measured", Column::Number),
+        ("cause", Column::Words),
+    ];
+    let mut failing = Table::new("Claims that do not hold", &head);
+    for study in studies.iter().filter(|study| Paper::of(&study.study).is_some()) {
+        for row in study.rows.iter().filter(|row| row.counted && row.holds != Some(true)) {
+            failing.row(&[
+                study.study.clone(),
+                row.case.clone(),
+                row.quantity.clone(),
+                row.paper(),
+                row.measured(),
+                row.note.clone().unwrap_or_default(),
+            ]);
+        }
+    }
+    format!("{}<h3>Claims that do not hold</h3>\n{}", shares.html(), failing.html())
+}
+
+impl Row {
+    /// Whether the paper has a figure to be compared with.
+    pub fn is_claim(&self) -> bool {
+        self.sense.is_some()
+    }
+
+    /// Whether the claim counts: it is no input, and of the main reading.
+    pub fn is_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// Whether the claim holds; `None` if nothing could be measured.
+    pub fn holds(&self) -> Option<bool> {
+        self.holds
+    }
+
+    /// The paper's figure in its unit, as [`claimed`] marks it; a dash without one.
+    pub fn paper(&self) -> String {
+        let figure = |value| claimed(shown(value, &self.unit), self.sense, self.basis);
+        self.paper.map_or(String::from("–"), figure)
+    }
+
+    /// Our figure in its unit; a dash without one.
+    pub fn measured(&self) -> String {
+        self.measured.map_or(String::from("–"), |value| shown(value, &self.unit))
+    }
+
+    /// Whether the claim holds, in a word; which reading it is, where that is not the main one.
+    pub fn verdict(&self) -> String {
+        match verdict(self.counted, self.holds).as_str() {
+            "-" => "–".into(),
+            word if self.reading == MAIN => word.into(),
+            word => format!("{word} {}", self.reading),
+        }
+    }
 }
 
 fn overview(studies: &[Finished]) -> String {
     let caption = "A dot for each figure that a paper gives: ours over the paper's. Between the dashed lines they differ by less than a quarter; \
-        what lies outside has a note in its table.";
+        a bound may hold outside of them.";
     let mut html = chart("ratios", "Ours over the papers'", caption, &[], "");
     let head = [
         ("study", Column::Text),
@@ -133,7 +225,8 @@ fn overview(studies: &[Finished]) -> String {
         ("figures", Column::Number),
         ("of a paper", Column::Number),
         ("within 10 %", Column::Number),
-        ("within 25 %", Column::Number),
+        ("claims", Column::Number),
+        ("hold", Column::Number),
     ];
     let mut table = Table::new("Studies", &head);
     for study in studies {
@@ -145,7 +238,8 @@ fn overview(studies: &[Finished]) -> String {
             study.rows.len().to_string(),
             ratios.len().to_string(),
             within(NEAR).to_string(),
-            within(FAR).to_string(),
+            claims(study).counted().to_string(),
+            claims(study).hold().to_string(),
         ]);
     }
     html += &table.html();
@@ -229,6 +323,7 @@ fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
         number("paper"),
         number("measured"),
         number("ratio"),
+        ("holds", Column::Text),
         number("limit"),
         number("note"),
     ];
@@ -241,26 +336,15 @@ fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
         table.row_of(&[
             (escape(&row.case), ""),
             (escape(&row.quantity), ""),
-            (paper(row), ""),
-            (show(row.measured), ""),
-            (ratio, if is_off(row) { "off" } else { "" }),
+            (figure(&row.paper()), ""),
+            (figure(&row.measured()), ""),
+            (ratio, if row.holds == Some(false) { "off" } else { "" }),
+            (escape(&row.verdict()), ""),
             (show(row.limit), ""),
             (note.map_or(String::new(), |place| format!("[{}]", place + 1)), ""),
         ]);
     }
     table.html()
-}
-
-/// The paper's figure: after `~` if the paper does not print it, in parentheses if the scenario was made from
-/// it.
-fn paper(row: &Row) -> String {
-    let Some(value) = row.paper else { return String::from("–") };
-    let shown = figure(&shown(value, &row.unit));
-    match row.basis {
-        None => shown,
-        Some(Basis::Derived) => format!("~{shown}"),
-        Some(Basis::Input) => format!("({shown})"),
-    }
 }
 
 #[cfg(test)]
@@ -273,9 +357,14 @@ mod tests {
             quantity: quantity.into(),
             unit: "B/s".into(),
             paper: ratio.map(|_| 1e9),
+            sense: ratio.map(|_| Sense::Equal),
+            effect: false,
+            reading: MAIN.into(),
+            counted: ratio.is_some(),
             basis: None,
             measured: Some(1e9 * ratio.unwrap_or(1.0)),
             ratio,
+            holds: ratio.map(|ratio| ratio < 1.25),
             limit: None,
             note: ratio.filter(|ratio| *ratio > 2.0).map(|_| "a <wider> bus".into()),
         }
@@ -301,11 +390,21 @@ mod tests {
     fn figures_stand_beside_the_papers_with_their_notes() {
         let html = page(&[study()]).render();
         assert!(html.contains(
-            "<td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td><td class=\"r off\">3.00</td>"
+            "<td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td><td class=\"r off\">3.00</td><td>no</td>"
         ));
         assert!(html.contains("<p class=\"soft\">short &amp; quick</p>"));
         assert!(html.contains("<li>a &lt;wider&gt; bus</li>"));
         assert!(html.contains("<b>1</b><span>within 10 % of the paper</span>"));
+    }
+
+    #[test]
+    fn claims_that_do_not_hold_come_first() {
+        let html = page(&[Finished { study: "swan-0".into(), ..study() }]).render();
+        let cause = "<td>16 chips</td><td>bandwidth</td><td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td>\
+                     <td class=\"words\">a &lt;wider&gt; bus</td>";
+        assert!(html.contains(cause) && html.contains("<td class=\"r\">1 (50 %)</td>"), "{html}");
+        let beyond = page(&[Finished { study: "beyond-0".into(), ..study() }]).render();
+        assert!(!beyond.contains("Claims that do not hold"), "other studies hold no paper to its claims");
     }
 
     #[test]

@@ -21,8 +21,9 @@ use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{ColorMode, Progress, window};
 use arguments::{StudyCommand, StudyForm, StudyRun};
 use pool::ThreadPool;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Write;
+use tailcut_sim::study::claims::Summary;
 use tailcut_sim::study::{self, Options, Study, Table};
 
 /// Does what the arguments ask and prints to `out`.
@@ -66,6 +67,11 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
         if ended.is_err() {
             break;
         }
+    }
+    let summary = Summary::of(&tables);
+    if is_list && !to_stdout && !summary.papers().is_empty() {
+        writeln!(out, "\n{}", page::summary(&summary).trim_end())?;
+        out.flush()?;
     }
     // Finished studies are saved, even if a later one failed.
     if let Some(file) = arguments.json.as_deref().filter(|_| is_list || !tables.is_empty()) {
@@ -120,7 +126,7 @@ fn measure(
 
 /// The tables as they are read back, for a page.
 pub fn finished(tables: &[Table]) -> Vec<html::Finished> {
-    serde_json::from_value(to_json(tables, true)).expect("what is written can be read")
+    serde_json::from_value(json!(tables)).expect("what is written can be read")
 }
 
 /// Prints the last of the tables, behind a blank line where it is not the first.
@@ -132,16 +138,15 @@ fn print(entry: Entry, tables: &[Table], out: &mut dyn Write) -> Result<(), Fail
     Ok(out.flush()?)
 }
 
+/// One study, or a list of them with what all their claims come to.
 fn to_json(tables: &[Table], is_list: bool) -> Value {
-    let value = match tables {
-        [one] if !is_list => serde_json::to_value(one),
-        all => serde_json::to_value(all),
-    };
-    value.expect("plain data")
+    match tables {
+        [one] if !is_list => json!(one),
+        all => json!({ "claims": Summary::of(all), "studies": all }),
+    }
 }
 
-/// Requires an explanation for every figure that is far from the paper's: each is either a finding or a
-/// fault.
+/// Requires an explanation for every claim that does not hold: each is either a finding or a fault.
 fn all_explained(tables: &[Table]) -> Result<(), Failure> {
     let row = |table: &Table, row: &study::Row| format!("{}: {}, {}", table.study, row.case, row.quantity);
     let all = tables.iter().flat_map(|table| table.unexplained().into_iter().map(move |r| row(table, r)));
@@ -150,7 +155,7 @@ fn all_explained(tables: &[Table]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Operation(format!(
-        "these figures differ from the paper by more than a quarter, and no note says why:\n  {}",
+        "these claims of papers do not hold, and no note says why:\n  {}",
         unexplained.join("\n  ")
     )))
 }
@@ -260,7 +265,6 @@ pub fn options(form: &StudyForm) -> Result<Options, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
     use tailcut_sim::study::Row;
 
     #[test]
@@ -277,7 +281,17 @@ mod tests {
     fn several_studies_are_a_list() {
         let table = || Table::new("t-1", 1, true, Vec::new());
         assert_eq!(to_json(&[table()], false)["study"], "t-1");
-        assert_eq!(to_json(&[table()], true)[0]["study"], "t-1");
-        assert_eq!(to_json(&[], true), json!([]));
+        assert_eq!(to_json(&[table()], true)["studies"][0]["study"], "t-1");
+        let none = json!({ "papers": [], "all": { "hold": 0, "counted": 0 } });
+        assert_eq!(to_json(&[], true), json!({ "claims": none, "studies": [] }));
+    }
+
+    #[test]
+    fn a_list_of_studies_says_how_many_claims_hold() {
+        let rows = vec![Row::new("a", "b", "x", 1.0).paper(1.0), Row::new("a", "b", "x", 1.0).at_least(2.0)];
+        let written = to_json(&[Table::new("swan-0", 1, true, rows)], true);
+        assert_eq!(written["claims"]["papers"][0], json!({ "paper": "SWAN", "hold": 1, "counted": 2 }));
+        assert_eq!(written["claims"]["all"], json!({ "hold": 1, "counted": 2 }));
+        assert_eq!(written["studies"][0]["rows"][1]["holds"], false);
     }
 }

@@ -4,7 +4,8 @@ use super::Entry;
 use crate::format::figure;
 use crate::terminal::wrapped;
 use crate::terminal::{self, Align, ColorMode, TextRole};
-use tailcut_sim::study::{Basis, Row, Table};
+use tailcut_sim::study::claims::{Claims, Paper, Summary};
+use tailcut_sim::study::{Basis, Row, Sense, Table};
 
 /// The studies with their titles and sources.
 pub fn list(studies: &[Entry], tone: ColorMode) -> String {
@@ -17,8 +18,8 @@ pub fn list(studies: &[Entry], tone: ColorMode) -> String {
     text
 }
 
-/// A finished study: title and source, the rows, and the notes below them. A drive test also has
-/// instructions for other drives.
+/// A finished study: title and source, the rows, and the notes below them; of a paper, how many of its claims
+/// hold, and which do not. A drive test also has instructions for other drives.
 pub fn table(entry: Entry, table: &Table, width: usize, tone: ColorMode) -> String {
     let width = width.min(PAGE);
     let notes = notes(&table.rows);
@@ -28,6 +29,9 @@ pub fn table(entry: Entry, table: &Table, width: usize, tone: ColorMode) -> Stri
     }
     for (number, note) in notes.iter().enumerate() {
         text += &wrapped(&format!("{:>4} ", format!("[{}]", number + 1)), note, width);
+    }
+    if Paper::of(&table.study).is_some() {
+        text += &claims(table, width);
     }
     if let Entry::Drive(test) = entry {
         text += &format!("\n{}", wrapped("", &test.elsewhere(), width));
@@ -53,14 +57,16 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
         right("paper"),
         right("measured"),
         right("ratio"),
+        left("holds"),
         right("limit"),
         left("note"),
     ];
     // A column without any figure or note is omitted.
     let has = |column: &dyn Fn(&Row) -> bool| rows.iter().any(column);
     let has_paper = has(&|row| row.paper.is_some());
-    let shown = [true, true, has_paper, true, has_paper, has(&|row| row.limit.is_some()), !notes.is_empty()];
-    let keep = |cells: [String; 7]| -> Vec<String> {
+    let has_limit = has(&|row| row.limit.is_some());
+    let shown = [true, true, has_paper, true, has_paper, has_paper, has_limit, !notes.is_empty()];
+    let keep = |cells: [String; 8]| -> Vec<String> {
         cells.into_iter().zip(shown).filter(|&(_, shown)| shown).map(|(cell, _)| cell).collect()
     };
     let head: Vec<(&str, Align)> =
@@ -74,6 +80,7 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
             paper(row),
             show(row.measured),
             row.ratio.map_or(String::from("-"), |ratio| format!("{ratio:.2}")),
+            verdict(row.is_counted(), row.holds()),
             show(row.limit),
             number(row, notes),
         ]));
@@ -81,16 +88,63 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
     table.to_string()
 }
 
-/// The paper's figure: after `~` if the paper does not print it, in parentheses if the scenario was made from
-/// it.
 fn paper(row: &Row) -> String {
-    let Some(value) = row.paper else { return String::from("-") };
-    let shown = figure(value, row.unit);
-    match row.basis {
-        None => shown,
-        Some(Basis::Derived) => format!("~{shown}"),
-        Some(Basis::Input) => format!("({shown})"),
+    row.paper.map_or(String::from("-"), |value| claimed(figure(value, row.unit), row.sense(), row.basis))
+}
+
+/// A paper's figure: with the sign of a bound; after `~` if the paper does not print it, in parentheses if
+/// the scenario was made from it.
+pub fn claimed(figure: String, sense: Option<Sense>, basis: Option<Basis>) -> String {
+    let bounded = match sense {
+        Some(Sense::AtLeast) => format!("\u{2265} {figure}"),
+        Some(Sense::AtMost) => format!("\u{2264} {figure}"),
+        _ => figure,
+    };
+    match basis {
+        None => bounded,
+        Some(Basis::Derived) => format!("~{bounded}"),
+        Some(Basis::Input) => format!("({bounded})"),
     }
+}
+
+/// Whether a claim holds: in parentheses if it does not count.
+pub fn verdict(counted: bool, holds: Option<bool>) -> String {
+    match (counted, holds) {
+        (true, Some(true)) => "yes".into(),
+        (true, Some(false)) => "no".into(),
+        (true, None) => "not measured".into(),
+        (false, Some(true)) => "(yes)".into(),
+        (false, Some(false)) => "(no)".into(),
+        (false, None) => "-".into(),
+    }
+}
+
+/// How many of a study's claims hold, and a line for each that does not.
+fn claims(table: &Table, width: usize) -> String {
+    let claims = Claims::of([table]);
+    if claims.counted() == 0 {
+        return String::new();
+    }
+    let mut text = format!("\n{} of {} claims hold", claims.hold(), claims.counted());
+    let failing = table.rows.iter().filter(|row| row.is_counted() && row.holds() != Some(true));
+    text += if claims.hold() < claims.counted() { "; these do not:\n" } else { "\n" };
+    for row in failing {
+        let ours = row.measured.map_or(String::from("not measured"), |value| figure(value, row.unit));
+        text +=
+            &wrapped("  - ", &format!("{}, {}: {}, ours {ours}", row.case, row.quantity, paper(row)), width);
+    }
+    text
+}
+
+/// How many claims of each paper hold, and of all.
+pub fn summary(summary: &Summary) -> String {
+    let share = |claims: Claims| claims.share().map_or(String::new(), |share| figure(share, "share"));
+    let line = |name: &str, claims: Claims| {
+        format!("  {name:<16} {:>3} of {:>3}  {:>7}\n", claims.hold(), claims.counted(), share(claims))
+    };
+    let papers: String = summary.papers().iter().map(|of| line(of.paper().name(), of.claims())).collect();
+    let all = if summary.papers().len() > 1 { line("all", summary.all()) } else { String::new() };
+    format!("Claims that count, and how many hold:\n{papers}{all}")
 }
 
 /// The different notes in the order in which rows refer to them.
@@ -149,17 +203,49 @@ mod tests {
 empty-1: What nothing costs
 Nobody, figure 1; seed 7, quick form
 
-case      quantity      paper  measured  ratio    limit  note
-─────────────────────────────────────────────────────────────
-8 chips   utilisation  20.0 %    40.0 %   2.00  100.0 %  [1]
-16 chips  utilisation  20.0 %    21.0 %   1.05        -
-32 chips  utilisation  20.0 %    40.0 %   2.00        -  [1]
+case      quantity      paper  measured  ratio  holds    limit  note
+────────────────────────────────────────────────────────────────────
+8 chips   utilisation  20.0 %    40.0 %   2.00  no     100.0 %  [1]
+16 chips  utilisation  20.0 %    21.0 %   1.05  yes          -
+32 chips  utilisation  20.0 %    40.0 %   2.00  no           -  [1]
 
  [1] the queue is deeper than
      the paper's
 ";
         let shown = table(Entry::Paper(&Empty), &Table::new("empty-1", 7, true, all), 30, ColorMode::Plain);
         assert_eq!(shown, want, "\n{shown}");
+    }
+
+    #[test]
+    fn claims_of_papers_are_counted_and_those_that_fail_are_listed() {
+        let row = |case: &str, measured: f64| Row::new(case, "gain", "x", measured);
+        let rows = vec![
+            row("a", 1.8).at_least(2.2).note("a shallow queue"),
+            row("b", 2.3).at_least(2.2),
+            row("c", 1.0).at_most(0.5).reading("another").note("another reading"),
+            row("d", 3.0).paper(3.0).basis(Basis::Input, "an input"),
+        ];
+        let study = Table::new("swan-0", 1, false, rows);
+        let shown = table(Entry::Paper(&Empty), &study, 80, ColorMode::Plain);
+        assert!(
+            shown.ends_with(
+                "\n1 of 2 claims hold; these do not:\n  - a, gain: \u{2265} 2.20 x, ours 1.80 x\n"
+            ),
+            "\n{shown}"
+        );
+        for words in ["\u{2264} 0.50 x", "(no)", "(3.00 x)", "(yes)"] {
+            assert!(shown.contains(words), "{words}\n{shown}");
+        }
+        let other = Table::new("beyond-0", 1, false, study.rows.clone());
+        assert!(!table(Entry::Paper(&Empty), &other, 80, ColorMode::Plain).contains("claims hold"));
+        let all = [study.clone(), Table::new("shin-0", 1, false, study.rows.clone()), other];
+        let want = "\
+Claims that count, and how many hold:
+  SWAN               1 of   2   50.0 %
+  Shin, Unblinding   1 of   2   50.0 %
+  all                2 of   4   50.0 %
+";
+        assert_eq!(summary(&Summary::of(&all)), want);
     }
 
     #[test]

@@ -219,7 +219,7 @@ fn drive_tests_are_studies_with_the_rows_of_their_own_command() {
     let studies = place.json("studies.json");
     for (number, (test, id)) in tests.into_iter().zip(&ids).enumerate() {
         place.text(&[&["pts", test], &form[..], &["pts.json"]].concat());
-        let (theirs, study) = (place.json("pts.json"), &studies[number]);
+        let (theirs, study) = (place.json("pts.json"), &studies["studies"][number]);
         assert_eq!((&study["study"], &study["seed"]), (&id.as_str().into(), &5.into()));
         assert_eq!(study["rows"], theirs["tests"][0]["rows"], "{id}");
         let rows = study["rows"].as_array().expect("a list");
@@ -232,9 +232,9 @@ fn drive_tests_are_studies_with_the_rows_of_their_own_command() {
 fn drive_tests_stand_in_one_list_with_papers() {
     let place = Place::new();
     let line =
-        ["study", "run", "shin-4.1", "pts-xsr", "--quick", "--json", "both.json", "--html", "both.html"];
+        ["study", "run", "shin-4.1", "pts-xsr", "--quick", "--json", "rows.json", "--html", "both.html"];
     let text = place.text(&line);
-    let both = place.json("both.json");
+    let both = &place.json("rows.json")["studies"];
     assert_eq!((&both[0]["study"], &both[1]["study"]), (&"shin-4.1".into(), &"pts-xsr".into()));
     assert!(both[0].get("notes").is_none() && both[1]["rows"][0]["measured"].as_f64() > Some(0.0), "{both}");
     for words in
@@ -303,7 +303,7 @@ fn what_was_finished_before_a_drive_test_is_stopped_is_kept() {
     std::io::copy(&mut shown, &mut std::io::sink()).expect("it can be read");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    let rows = place.json("rows.json");
+    let rows = &place.json("rows.json")["studies"];
     assert_eq!(rows[0]["study"], "shin-4.1");
     assert!(rows[1]["notes"].as_array().is_none_or(|notes| {
         notes.iter().any(|note| note.as_str().is_some_and(|note| note.starts_with("stopped:")))

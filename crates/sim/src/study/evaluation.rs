@@ -10,7 +10,7 @@
 //!   repeat the bandwidth (Little's law).
 
 use super::many_chip::{CHIPS, Scheduler, drive, schedulers};
-use super::{Measured, Options, Run, find};
+use super::{Measured, Options, Row, Run, find};
 use crate::Scenario;
 use crate::scenario::ReplayTiming;
 use crate::trace::{self, Replay, ReplayOptions};
@@ -353,6 +353,17 @@ pub fn least(loads: &[Load], figure: impl Fn(&Load) -> f64) -> f64 {
 /// The most of a figure over loads.
 pub fn most(loads: &[Load], figure: impl Fn(&Load) -> f64) -> f64 {
     loads.iter().map(figure).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// A row of a drive of `chips` chips with this queue. Figures that name neither are read as those of 64 chips
+/// and a queue of 32 entries; the others are further readings (`docs/decisions/how-we-read-sprinkler.md`).
+pub fn read_at(row: Row, chips: u32, pace: Pace) -> Row {
+    let queue = (pace == Pace::Deep).then(|| format!("queue of {DEEP}"));
+    let drive = (chips != SMALL).then(|| format!("{chips} chips"));
+    match [drive, queue].into_iter().flatten().collect::<Vec<_>>() {
+        main if main.is_empty() => row,
+        others => row.reading(others.join(", ")),
+    }
 }
 
 /// Why a claim comes out differently: the depth of the queue, which the paper leaves open (see [`DEEP`]),

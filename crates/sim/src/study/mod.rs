@@ -13,6 +13,7 @@ mod beyond_kv;
 mod beyond_prediction;
 mod beyond_read_importance;
 mod beyond_window;
+pub mod claims;
 mod epoch_writes;
 pub mod evaluation;
 mod interval;
@@ -52,7 +53,7 @@ mod swan_eq1;
 mod whole_path;
 
 pub use measured::{Measured, NotMeasured, find, measure};
-pub use row::{Basis, Row, Table};
+pub use row::{Basis, MAIN, NO_CAUSE, Row, Sense, Table};
 
 use crate::Scenario;
 use std::path::PathBuf;

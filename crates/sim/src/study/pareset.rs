@@ -174,6 +174,11 @@ pub fn wear(measured: &Measured) -> f64 {
     measured.figures.worn() as f64 / measured.figures.counts.host_pages_written as f64
 }
 
+/// The percentile that the thesis calls the tail (its abstract), and its row.
+pub const TAIL_PERCENTILE: f64 = 99.99;
+/// The name of its row.
+pub const TAIL: &str = "read latency, 99.99 %";
+
 /// Mean, tail and life of one combination.
 pub fn rows_of(case: &str, measured: &Measured) -> Vec<Row> {
     let bare = reads(measured).latency.bare_ns / 1e9;
@@ -184,7 +189,7 @@ pub fn rows_of(case: &str, measured: &Measured) -> Vec<Row> {
         row("read latency, mean", Some(mean(measured))),
         row("read latency, 99 %", percentile(measured, 99.0)),
         row("read latency, 99.9 %", percentile(measured, 99.9)),
-        row("read latency, 99.99 %", percentile(measured, 99.99)),
+        row(TAIL, percentile(measured, TAIL_PERCENTILE)),
         Row::new(case, "writes of a lifetime", "B", life.bytes_written).limit(life.bytes_written_most),
     ]
 }

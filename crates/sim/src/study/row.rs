@@ -33,30 +33,42 @@ impl Table {
         self
     }
 
-    /// The rows that differ from the paper by more than a quarter without an explanation.
+    /// The claims that do not hold and have no explanation.
     pub fn unexplained(&self) -> Vec<&Row> {
         self.rows.iter().filter(|row| row.is_off() && !row.is_remarked).collect()
     }
 }
 
 /// One figure, in the paper and here; null where there is none.
+///
+/// A row with a figure of the paper is a *claim*: `sense` is how the two are compared, `holds` the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The case that was run, in words.
     pub case: String,
     /// The measured quantity.
     pub quantity: String,
-    /// Its unit: "B/s", "1/s", "B", "s", "us", "share" (1 is all), "x" (a factor).
+    /// Its unit: "B/s", "1/s", "B", "s", "us", "share" (1 is all), "x" (a factor), "pairs" (of an order).
     pub unit: &'static str,
     /// The figure of the paper.
     pub paper: Option<f64>,
+    /// How the paper's figure is to be compared; `None` without one.
+    sense: Option<Sense>,
+    /// Whether the claim is a change: a factor counts from 1 (0.93 x is - 7 %), a share as it is.
+    effect: bool,
+    /// Which reading of the paper the figure belongs to: [`MAIN`], or the name of another one.
+    reading: String,
+    /// Whether the claim is counted: not an input, and of the main reading.
+    counted: bool,
     /// Where that figure comes from, if the paper does not print it; left out where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
     /// Our figure.
     pub measured: Option<f64>,
-    /// Ours over the paper's.
+    /// Ours over the paper's; of an effect, our change over the paper's.
     pub ratio: Option<f64>,
+    /// Whether the claim holds; `None` without a claim, or where nothing could be measured.
+    holds: Option<bool>,
     /// What physics allows for the case, where that is known.
     pub limit: Option<f64>,
     /// Why the figures differ, or what a reader should know.
@@ -79,32 +91,90 @@ impl Row {
             quantity: quantity.into(),
             unit,
             paper: None,
+            sense: None,
+            effect: false,
+            reading: MAIN.into(),
+            counted: false,
             basis: None,
             measured: measured.into(),
             ratio: None,
+            holds: None,
             limit: None,
             note: None,
             is_remarked: false,
         }
     }
 
-    /// With the paper's figure; `None` where the paper gives none.
-    pub fn paper(mut self, paper: impl Into<Option<f64>>) -> Row {
-        self.paper = paper.into();
-        let ratio = self.measured.zip(self.paper).map(|(measured, paper)| measured / paper);
-        self.ratio = ratio.filter(|ratio| ratio.is_finite());
-        self
+    /// The claim that the figures of these cases fall in the order in which they are given. The figures are
+    /// those of `rows`; two that are equal are not in order. Counts the pairs of neighbours that are.
+    ///
+    /// # Panics
+    /// If one of the cases has no row with this quantity.
+    pub fn order(rows: &[Row], quantity: &str, cases: &[&str]) -> Row {
+        let of = |case: &str| {
+            let found = rows.iter().find(|row| row.case == case && row.quantity == quantity);
+            found.unwrap_or_else(|| panic!("'{case}' has no '{quantity}'")).measured
+        };
+        let figures: Vec<Option<f64>> = cases.iter().map(|case| of(case)).collect();
+        let pairs = cases.len().saturating_sub(1) as f64;
+        let in_order = |pair: &[Option<f64>]| Some(pair[0]? > pair[1]?);
+        let verdicts: Option<Vec<bool>> = figures.windows(2).map(in_order).collect();
+        let count = |verdicts: &Vec<bool>| verdicts.iter().filter(|holds| **holds).count() as f64;
+        let row =
+            Row::new(cases.join(" > "), format!("order: {quantity}"), "pairs", verdicts.as_ref().map(count));
+        let broken: Vec<String> = cases
+            .windows(2)
+            .zip(verdicts.unwrap_or_default())
+            .filter(|(_, holds)| !holds)
+            .map(|(pair, _)| format!("{} > {}", pair[0], pair[1]))
+            .collect();
+        let row = row.claim(Sense::Order, Some(pairs));
+        if broken.is_empty() { row } else { row.remark(&format!("Not so: {}.", broken.join(", "))) }
+    }
+
+    /// With the paper's figure, which ours is to equal within a quarter; `None` where the paper gives none.
+    pub fn paper(self, paper: impl Into<Option<f64>>) -> Row {
+        self.claim(Sense::Equal, paper.into())
+    }
+
+    /// With the least that the paper claims.
+    pub fn at_least(self, paper: impl Into<Option<f64>>) -> Row {
+        self.claim(Sense::AtLeast, paper.into())
+    }
+
+    /// With the most that the paper claims.
+    pub fn at_most(self, paper: impl Into<Option<f64>>) -> Row {
+        self.claim(Sense::AtMost, paper.into())
+    }
+
+    fn claim(mut self, sense: Sense, paper: Option<f64>) -> Row {
+        self.paper = paper;
+        self.sense = paper.map(|_| sense);
+        self.judged()
+    }
+
+    /// Marks the claim as one about a change: a factor is compared by what it differs from 1, with its sign.
+    pub fn effect(mut self) -> Row {
+        self.effect = true;
+        self.judged()
+    }
+
+    /// Names a reading of the paper that is not the main one (`docs/decisions/how-we-read-*.md`): its claims
+    /// are shown and not counted.
+    pub fn reading(mut self, name: impl Into<String>) -> Row {
+        self.reading = name.into();
+        self.judged()
     }
 
     /// Marks the paper's figure as one that the paper does not print, or that the scenario was made from;
-    /// `how` is a clause that describes how it was obtained ("the middle of 8 to 9 ms"). Comes after
-    /// [`Row::paper`]; without effect on a row that has no figure of the paper.
+    /// `how` is a clause that describes how it was obtained ("the middle of 8 to 9 ms"). Comes after the
+    /// claim; without effect on a row that has none.
     pub fn basis(mut self, basis: Basis, how: &str) -> Row {
         if self.paper.is_none() {
             return self;
         }
         self.basis = Some(basis);
-        self.remark(&format!("The paper's figure is {how}."))
+        self.judged().remark(&format!("The paper's figure is {how}."))
     }
 
     /// With what physics allows; `None` where that is not known.
@@ -125,18 +195,66 @@ impl Row {
         self
     }
 
-    /// With an explanation that is given only if the figures differ by more than a quarter. Comes
-    /// after [`Row::paper`].
+    /// With an explanation that is given only if the claim does not hold. Comes after the claim.
     pub fn explain(self, why: impl Into<String>) -> Row {
         if self.is_off() { self.note(why) } else { self }
     }
 
-    /// Whether the figure differs from the paper's by more than a quarter.
+    /// How the paper's figure is compared; `None` without one.
+    pub fn sense(&self) -> Option<Sense> {
+        self.sense
+    }
+
+    /// Whether the claim counts: it is no input, and of the main reading.
+    pub fn is_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// Whether the claim holds; `None` without a claim, or where nothing could be measured.
+    pub fn holds(&self) -> Option<bool> {
+        self.holds
+    }
+
+    /// Whether the paper's claim does not hold.
     pub fn is_off(&self) -> bool {
-        let measurable = self.paper.is_some_and(|paper| paper != 0.0) && self.measured.is_some();
-        measurable && self.ratio.is_none_or(|ratio| (ratio - 1.0).abs() > TOLERANCE)
+        self.holds == Some(false)
+    }
+
+    /// What follows from the figures: ratio, verdict, whether it counts.
+    fn judged(mut self) -> Row {
+        let compared = |figure: f64| if self.effect && self.unit != "share" { figure - 1.0 } else { figure };
+        let both = self.measured.zip(self.paper).map(|(ours, theirs)| (compared(ours), compared(theirs)));
+        self.ratio = both.map(|(ours, theirs)| ours / theirs).filter(|ratio| ratio.is_finite());
+        self.holds = self.sense.zip(both).map(|(sense, (ours, theirs))| match sense {
+            Sense::Equal if theirs == 0.0 => ours.abs() <= if self.effect { NO_CHANGE } else { 0.0 },
+            Sense::Equal => (ours / theirs - 1.0).abs() <= TOLERANCE + ROUNDING,
+            Sense::AtLeast | Sense::Order => ours >= theirs,
+            Sense::AtMost => ours <= theirs,
+        });
+        self.counted = self.sense.is_some() && self.reading == MAIN && self.basis != Some(Basis::Input);
+        self
     }
 }
+
+/// How a figure is compared with the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sense {
+    /// Within a quarter.
+    Equal,
+    /// No lower.
+    AtLeast,
+    /// No higher.
+    AtMost,
+    /// Figures of other rows fall in an order; see [`Row::order`].
+    Order,
+}
+
+/// The reading of a paper that counts.
+pub const MAIN: &str = "main";
+
+/// The explanation of a claim that does not hold where no experiment has shown the cause.
+pub const NO_CAUSE: &str = "The cause is not known.";
 
 /// Why a row's figure of the paper is not one that the paper prints and the model had to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,6 +269,12 @@ pub enum Basis {
 
 /// A difference from the paper that needs no explanation: other firmware, other rounding.
 const TOLERANCE: f64 = 0.25;
+
+/// What a change that a paper calls none may come to: SWAN's own runs differ by so much (section 5.1).
+const NO_CHANGE: f64 = 0.06;
+
+/// Of two decimal fractions whose ratio is exactly at the tolerance.
+const ROUNDING: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {
@@ -171,6 +295,80 @@ mod tests {
         let table = Table::new("t", 1, true, rows);
         let found: Vec<Option<f64>> = table.unexplained().iter().map(|row| row.measured).collect();
         assert_eq!(found, [Some(1.26), Some(f64::INFINITY)]);
+    }
+
+    #[test]
+    fn a_claim_is_an_equality_or_a_bound() {
+        let holds = |row: Row| row.holds;
+        let row = |measured: f64| Row::new("a", "b", "x", measured);
+        assert_eq!(holds(row(1.25).paper(1.0)), Some(true));
+        assert_eq!(holds(row(1.26).paper(1.0)), Some(false));
+        assert_eq!(holds(row(2.2).at_least(2.2)), Some(true));
+        assert_eq!(holds(row(2.19).at_least(2.2)), Some(false), "a bound has no tolerance");
+        assert_eq!(holds(row(90.0).at_least(2.2)), Some(true));
+        assert_eq!(holds(row(0.93).at_most(0.93)), Some(true));
+        assert_eq!(holds(row(0.94).at_most(0.93)), Some(false));
+        assert_eq!(holds(row(0.0).at_most(0.0)), Some(true));
+        assert_eq!(holds(row(0.01).paper(0.0)), Some(false), "nothing is within a quarter of 0");
+        assert_eq!(holds(row(1.0)), None);
+        assert_eq!(holds(Row::new("a", "b", "x", None).paper(1.0)), None);
+        assert_eq!(holds(row(f64::NAN).at_most(1.0)), Some(false));
+    }
+
+    #[test]
+    fn a_change_is_compared_as_a_change_with_its_sign() {
+        let row = |measured: f64, paper: f64| Row::new("a", "b", "x", measured).paper(paper).effect();
+        assert_eq!(row(1.06, 1.08).holds, Some(true), "6 of 8 % are within a quarter");
+        assert_eq!(row(1.05, 1.08).holds, Some(false), "as factors they would be close");
+        assert_eq!(row(0.85, 0.813).holds, Some(true), "- 15 of - 18.7 %");
+        assert_eq!(row(0.87, 0.813).holds, Some(false));
+        assert_eq!(row(1.187, 0.813).holds, Some(false), "the sign counts");
+        assert_eq!(row(1.187, 0.813).ratio.map(|ratio| ratio.round()), Some(-1.0));
+        assert_eq!((row(1.05, 1.0).holds, row(1.07, 1.0).holds), (Some(true), Some(false)));
+        assert_eq!(row(0.95, 1.0).ratio, None);
+        let share = |measured: f64| Row::new("a", "b", "share", measured).paper(0.08).effect();
+        assert_eq!((share(0.07).holds, share(-0.08).holds), (Some(true), Some(false)));
+    }
+
+    #[test]
+    fn an_order_follows_from_other_rows_and_a_tie_is_none() {
+        let row = |case: &str, measured| Row::new(case, "bandwidth", "B/s", measured);
+        let rows = [row("a", Some(3.0)), row("b", Some(2.0)), row("c", Some(2.0)), row("d", None)];
+        let order = |cases: &[&str]| Row::order(&rows, "bandwidth", cases);
+        assert_eq!(order(&["a", "b"]).holds, Some(true));
+        assert_eq!(order(&["b", "a"]).holds, Some(false));
+        let tie = order(&["a", "b", "c"]);
+        assert_eq!((tie.holds, tie.measured, tie.paper), (Some(false), Some(1.0), Some(2.0)));
+        assert_eq!((&*tie.case, tie.note.as_deref()), ("a > b > c", Some("Not so: b > c.")));
+        assert_eq!((order(&["a", "d"]).holds, order(&["a", "d"]).counted), (None, true));
+        let unexplained = Table::new("t", 1, true, vec![order(&["b", "a"])]);
+        assert_eq!(unexplained.unexplained().len(), 1, "which pair it is explains nothing");
+    }
+
+    #[test]
+    #[should_panic(expected = "'e' has no 'bandwidth'")]
+    fn an_order_of_cases_that_were_not_run_is_a_bug() {
+        Row::order(&[], "bandwidth", &["e"]);
+    }
+
+    #[test]
+    fn a_claim_counts_unless_it_is_an_input_or_of_another_reading() {
+        let row = || Row::new("a", "b", "x", 1.0).at_least(1.0);
+        assert!(row().counted && row().basis(Basis::Derived, "a middle").counted);
+        assert!(!row().basis(Basis::Input, "an input").counted && !row().reading("queue of 1024").counted);
+        assert!(!Row::new("a", "b", "x", 1.0).counted);
+        assert_eq!((row().reading, row().reading("another").holds), (String::from("main"), Some(true)));
+    }
+
+    #[test]
+    fn programs_read_how_a_claim_came_out() {
+        let json = serde_json::to_value(Row::new("a", "b", "x", 0.85).at_most(0.93).effect()).expect("data");
+        for (key, value) in
+            [("sense", serde_json::json!("at-most")), ("effect", true.into()), ("counted", true.into())]
+        {
+            assert_eq!(json[key], value, "{key}");
+        }
+        assert_eq!((&json["reading"], &json["holds"]), (&"main".into(), &true.into()));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! dissertation's, which gives none.
 
 use super::shin_host::{DRIVES, run, sata};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use crate::Scenario;
 use tailcut_base::Nanos;
 
@@ -71,10 +71,18 @@ impl Study for KeyValue {
         for (clients, paper) in [(32, 1.07), (256, 2.08)] {
             let gain = gets("coop", clients) / gets("scsi", clients);
             let row = Row::new(format!("IRQ I/O / SCSI, {clients} clients"), "gets", "x", gain);
-            rows.push(row.paper(paper).explain(COLLAPSE));
+            rows.push(row.paper(paper).effect().explain(COLLAPSE));
         }
         let slower = gets("coop-poll", 32) / gets("scsi", 32);
-        rows.push(Row::new("Poll I/O / SCSI, 32 clients", "gets", "x", slower).paper(101.0 / 110.0));
+        rows.push(
+            Row::new("Poll I/O / SCSI, 32 clients", "gets", "x", slower)
+                .paper(101.0 / 110.0)
+                .effect()
+                .basis(Basis::Derived, "101k over 110k")
+                .explain(NO_CAUSE),
+        );
+        let falls = ["SCSI, 32 clients", "SCSI, 256 clients"];
+        rows.push(Row::order(&rows, "gets", &falls).explain(COLLAPSE));
         for (name, strategy, _) in PATHS {
             let kept = gets(strategy, 256) / gets(strategy, 32);
             rows.push(Row::new(format!("{name}, 256 clients / 32 clients"), "gets", "x", kept));

@@ -1,7 +1,7 @@
 //! Shin, chapter 4: predictions of a drive, and what a host makes of them.
 
 use super::shin_host::{beside, direct, emulated_apart, run};
-use super::{Basis, Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use crate::path::Background;
 use tailcut_base::Nanos;
 use tailcut_ssd::Preset;
@@ -54,7 +54,10 @@ impl Study for Prediction {
             let figures = [part.mean, part.deviation, part.predicted, part.error];
             let quantities = ["measured", "standard deviation", "predicted", "error"];
             for ((quantity, ns), paper) in quantities.into_iter().zip(figures).zip(printed) {
-                rows.push(Row::new(name, quantity, "s", ns / 1e9).paper(paper * 1e-6).explain(NO_JITTER));
+                let row = Row::new(name, quantity, "s", ns / 1e9).paper(paper * 1e-6);
+                let is_input = ["measured", "predicted"].contains(&quantity) || (name, quantity) == SPREAD;
+                let row = if is_input { row.basis(Basis::Input, GIVEN) } else { row };
+                rows.push(row.explain(NO_JITTER));
             }
         }
         let mean = |strategy: &str| find(done, &format!("writes/{strategy}")).mean_latency_ns() / 1e9;
@@ -66,6 +69,12 @@ impl Study for Prediction {
         rows
     }
 }
+
+/// The one spread that the drive is given.
+const SPREAD: (&str, &str) = ("flash", "standard deviation");
+
+const GIVEN: &str =
+    "what the drive was made from: its times, the spread of its flash, and the mean of what it does";
 
 /// Mean, deviation, prediction and error in µs.
 const TABLE: [(&str, [f64; 4]); 2] = [("flash", [352.0, 0.66, 352.0, 0.94]), ("DMA", [9.0, 0.26, 9.0, 0.56])];
@@ -107,6 +116,10 @@ struct Beside {
     left: f64,
     /// The best window in µs.
     best: f64,
+    /// The case with that window.
+    chosen: &'static str,
+    /// The case that, by the text, costs the background nothing.
+    unharmed: &'static str,
     why_window: &'static str,
 }
 
@@ -118,6 +131,8 @@ const BACKGROUNDS: [Beside; 2] = [
         delay: Some(11e-6),
         left: 1.0 - 0.1775,
         best: 16.0,
+        chosen: "PRE16",
+        unharmed: "pre16",
         why_window: IO_WINDOW,
     },
     Beside {
@@ -127,6 +142,8 @@ const BACKGROUNDS: [Beside; 2] = [
         delay: None,
         left: 0.8,
         best: 8.0,
+        chosen: "PRE8",
+        unharmed: "poll",
         why_window: CPU_WINDOW,
     },
 ];
@@ -176,13 +193,23 @@ fn rows_beside(_: &Options, done: &[Measured], with: &Beside) -> Vec<Row> {
     for case in &cases {
         let paper = with.poll.filter(|_| case == "poll");
         let name = format!("{}, beside {} threads", case.to_uppercase(), with.name);
-        let row = Row::new(&name, "mean latency beyond flash", "s", beyond(case));
+        let row = Row::new(&name, BEYOND_FLASH, "s", beyond(case));
         let row = row.paper(paper).basis(Basis::Input, "what the number of background threads was made from");
         rows.push(row.explain(POLL_BESIDE_CPU));
         let paper = (case == "poll-prio").then_some(1.0 - with.left);
-        let lost = Row::new(&name, "background throughput lost", "share", 1.0 - left(case));
-        rows.push(lost.paper(paper).explain(COST_OF_POLLING));
+        let lost = Row::new(&name, LOST, "share", 1.0 - left(case)).effect();
+        rows.push(match paper {
+            // "Doing no harm to background threads"; "no significant drop".
+            None if with.unharmed == case => lost.paper(0.0).explain(NO_CAUSE),
+            paper => lost.paper(paper).explain(COST_OF_POLLING),
+        });
     }
+    let named = |case: &str| format!("{case}, beside {} threads", with.name);
+    let hidden = [named("IRQ"), named(with.chosen)];
+    let spared = [named("POLL-PRIO"), named(with.chosen)];
+    let orders = [(BEYOND_FLASH, hidden), (LOST, spared)]
+        .map(|(what, [more, less])| Row::order(&rows, what, &[&more, &less]).explain(NO_CAUSE));
+    rows.extend(orders);
     let beside = format!("beside {} threads", with.name);
     let delay = beyond("irq") - beyond("poll-prio");
     rows.push(Row::new(&beside, "IRQ over POLL_PRIO", "s", delay).paper(with.delay).explain(DELAY));
@@ -232,6 +259,8 @@ impl Study for Multidepth {
 
     fn rows(&self, options: &Options, done: &[Measured]) -> Vec<Row> {
         let mut rows = Vec::new();
+        let mut gains: [Vec<f64>; 3] = Default::default();
+        let mut apart: [Vec<f64>; 3] = Default::default();
         for &threads in depths(options) {
             let of = |what: &str| find(done, &format!("{what}/{threads}"));
             for case in ["irq", "pre4", "pre8", "pre16"] {
@@ -239,20 +268,42 @@ impl Study for Multidepth {
                 rows.push(Row::new(&name, "reads", "1/s", of(case).iops()));
                 rows.push(Row::new(&name, "mean latency", "s", of(case).mean_latency_ns() / 1e9));
             }
-            for (pre, irq, what) in
-                [("pre8", "irq", ""), ("pre8-apart", "irq-apart", ", reads that do not meet on chips")]
-            {
+            for (pre, irq, what) in [("pre8", "irq", ""), ("pre8-apart", "irq-apart", APART)] {
                 let (pre, irq) = (of(pre), of(irq));
                 let name = format!("PRE8 over IRQ, {threads} threads{what}");
                 let more = pre.iops() / irq.iops() - 1.0;
-                rows.push(Row::new(&name, "more reads", "share", more).paper(0.08).explain(DEPTH));
+                rows.push(Row::new(&name, "more reads", "share", more));
                 let less = 1.0 - pre.mean_latency_ns() / irq.mean_latency_ns();
-                rows.push(Row::new(&name, "less latency", "share", less).paper(0.08).explain(DEPTH));
+                rows.push(Row::new(&name, "less latency", "share", less));
+                let saved = (irq.mean_latency_ns() - pre.mean_latency_ns()) / 1e9;
+                let all = if what.is_empty() { &mut gains } else { &mut apart };
+                all.iter_mut().zip([more, less, saved]).for_each(|(all, gain)| all.push(gain));
             }
         }
+        rows.extend(over_all("", &gains));
+        let apart = over_all(APART, &apart);
+        rows.extend(apart.map(|row| row.reading("reads that do not meet on chips")));
         rows
     }
 }
+
+/// The claims, in the mean over the numbers of threads: more reads, less latency, and by how much.
+fn over_all(what: &str, gains: &[Vec<f64>; 3]) -> [Row; 3] {
+    let name = format!("PRE8 over IRQ, all numbers of threads{what}");
+    let [more, less, saved] =
+        gains.each_ref().map(|gains| gains.iter().sum::<f64>() / gains.len().max(1) as f64);
+    [
+        Row::new(&name, "more reads, mean", "share", more).paper(0.08).effect().explain(DEPTH),
+        Row::new(&name, "less latency, mean", "share", less).paper(0.08).effect().explain(DEPTH),
+        Row::new(&name, "latency saved, mean", "s", saved).paper(7e-6).explain(DEPTH),
+    ]
+}
+
+const APART: &str = ", reads that do not meet on chips";
+
+const BEYOND_FLASH: &str = "mean latency beyond flash";
+
+const LOST: &str = "background throughput lost";
 
 fn depths(options: &Options) -> &'static [u32] {
     if options.quick { &[1, 8, 32] } else { &[1, 2, 4, 8, 16, 32, 64] }

@@ -1,7 +1,7 @@
 //! Shin, figure 5.6: more readers beside the writers.
 
 use super::shin::{MODES, Mode, ONE_AT_A_TIME, bandwidth, one_at_a_time, run};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use tailcut_base::Op;
 
 /// Tail and bandwidth by number of readers.
@@ -61,6 +61,7 @@ impl Study for Readers {
                 rows.extend(rows_of(options, mode.name(), readers, is_control, measured));
             }
         }
+        rows.extend(claims(options, done));
         for &readers in self::readers(options) {
             rows.extend(rows_of(options, ONE_AT_A_TIME, readers, false, find(done, &label_of_one(readers))));
         }
@@ -68,25 +69,66 @@ impl Study for Readers {
     }
 }
 
+/// Claims of the text about the curves.
+fn claims(options: &Options, done: &[Measured]) -> Vec<Row> {
+    let all = readers(options);
+    let of = |mode: Mode, readers: u32| find(done, &label(mode, readers));
+    let latency = |mode, readers| of(mode, readers).read_percentile_ns(percentile(options)) / 1e9;
+    let quantity = format!("read latency, {} %", percentile(options));
+    // "At 16 threads ... +GCCTRL remained under a milli-second."
+    let few = all.iter().filter(|&&readers| readers <= 16);
+    let highest = few.map(|&readers| latency(Mode::Control, readers)).fold(0.0, f64::max);
+    let read = |mode, readers| bandwidth(of(mode, readers), Op::Read);
+    let beaten =
+        |mode| all.iter().filter(|&&readers| read(mode, readers) <= read(Mode::Mix, readers)).count();
+    let slower = |mode: Mode| {
+        let case = format!("{}, all numbers of readers", mode.name());
+        Row::new(case, "MIX reads as much", "cases", beaten(mode) as f64).at_most(0.0).explain(NO_CAUSE)
+    };
+    let mean = all
+        .iter()
+        .map(|&readers| (of(Mode::Control, readers).bandwidth() / of(Mode::Epoch, readers).bandwidth()).ln());
+    let ratio = (mean.sum::<f64>() / all.len() as f64).exp();
+    let mut rows = vec![
+        Row::new("GCCTRL, 16 readers or fewer", format!("{quantity}, highest"), "s", highest)
+            .at_most(1e-3)
+            .explain(NO_CAUSE),
+        slower(Mode::Epoch),
+        slower(Mode::Control),
+        Row::new(
+            "GCCTRL / EPCH, all numbers of readers",
+            "bandwidth, reads and writes, geometric mean",
+            "x",
+            ratio,
+        )
+        .paper(1.0)
+        .effect()
+        .explain(BANDWIDTH),
+    ];
+    // "Both MIX and EPCH ranging in tens of milli-seconds."
+    for mode in [Mode::Mix, Mode::Epoch].into_iter().filter(|_| all.contains(&16)) {
+        let row = Row::new(format!("{}, 16 readers, told", mode.name()), &*quantity, "s", latency(mode, 16));
+        let row = row.at_least(10e-3).basis(Basis::Derived, "the least of 'tens of milli-seconds'");
+        rows.push(row.explain(NO_CAUSE));
+    }
+    rows
+}
+
+/// What the run's length resolves of the tail.
+fn percentile(options: &Options) -> f64 {
+    if options.quick { 99.99 } else { 99.9999 }
+}
+
 fn rows_of(options: &Options, series: &str, readers: u32, is_control: bool, measured: &Measured) -> [Row; 3] {
     let case = format!("{series}, {readers} readers");
-    let percentile = if options.quick { 99.99 } else { 99.9999 };
+    let percentile = percentile(options);
     let latency = measured.read_percentile_ns(percentile) / 1e9;
-    let count = format!("{} reads{}", measured.reads.count(), if is_control { below(readers) } else { "" });
+    let count = format!("{} reads", measured.reads.count());
     let latency = Row::new(&*case, format!("read latency, {percentile} %"), "s", latency).note(count);
     let reads = Row::new(&*case, "read bandwidth", "B/s", bandwidth(measured, Op::Read)).note(FIGURE);
     let is_printed = is_control && readers == 32;
     let total = Row::new(&*case, "bandwidth, reads and writes", "B/s", measured.bandwidth());
     [latency, reads, total.paper(is_printed.then_some(PRINTED)).explain(BANDWIDTH)]
-}
-
-/// The paper's remark on the latency of GCCTRL.
-fn below(readers: u32) -> &'static str {
-    match readers {
-        0..=16 => "; the paper: below 1 ms",
-        17..=32 => "; the paper: from 32 readers on it rises",
-        _ => "",
-    }
 }
 
 /// What GCCTRL reaches below a millisecond, with a number of readers that the paper does not name.

@@ -1,7 +1,7 @@
 //! Sprinkler, figure 1: more chips, hardly more bandwidth.
 
 use super::many_chip::{drive, most_chips, random_reads, transfer_sizes};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use tailcut_base::quantity::exact_bytes;
 use tailcut_ssd::config::CommitPolicy;
 
@@ -53,6 +53,7 @@ impl Study for StagnatingReads {
         rows.extend(CHIPS.map(|chips| mean_row(done, &sizes, chips, "idleness", idleness)));
         rows.extend(sizes.iter().map(|&size| stagnation(done, size)));
         rows.push(lost_utilisation(done, &sizes));
+        rows.extend(claims(done, &sizes, &rows));
         rows
     }
 }
@@ -69,7 +70,11 @@ fn mean(sizes: &[u64], figure: impl Fn(u64) -> f64) -> f64 {
 
 fn mean_row(done: &[Measured], sizes: &[u64], chips: u32, quantity: &str, figure: Figure) -> Row {
     let measured = mean(sizes, |size| figure(find(done, &label(chips, size))));
-    Row::new(format!("all sizes, {} dies", chips * DIES), quantity, "share", measured)
+    Row::new(case_of(chips), quantity, "share", measured)
+}
+
+fn case_of(chips: u32) -> String {
+    format!("all sizes, {} dies", chips * DIES)
 }
 
 type Figure = fn(&Measured) -> f64;
@@ -120,4 +125,30 @@ fn lost_utilisation(done: &[Measured], sizes: &[u64]) -> Row {
 
 fn label(chips: u32, size: u64) -> String {
     format!("{}-dies/{}", chips * DIES, exact_bytes(size))
+}
+
+/// Claims of section 1 about the curves.
+fn claims(done: &[Measured], sizes: &[u64], rows: &[Row]) -> Vec<Row> {
+    let [.., fewer, more] = CHIPS;
+    let logs = sizes.iter().map(|&size| {
+        let bandwidth = |chips| find(done, &label(chips, size)).bandwidth();
+        (bandwidth(more) / bandwidth(fewer)).ln()
+    });
+    let gained = (logs.sum::<f64>() / sizes.len() as f64).exp();
+    let case = format!("all sizes, {} to {} dies", fewer * DIES, more * DIES);
+    let cases = CHIPS.map(case_of);
+    let falling = cases.each_ref().map(String::as_str);
+    let mut growing = falling;
+    growing.reverse();
+    vec![
+        Row::new(case, "bandwidth gained, geometric mean", "x", gained)
+            .at_most(1.25)
+            .basis(
+                Basis::Derived,
+                "what 'stagnates' is taken to mean, less than a quarter for four times the dies",
+            )
+            .explain(NO_CAUSE),
+        Row::order(rows, "chip utilisation", &falling).explain(NO_CAUSE),
+        Row::order(rows, "idleness", &growing).explain(NO_CAUSE),
+    ]
 }

@@ -1,12 +1,12 @@
 //! Sprinkler, figure 11: inter-chip and intra-chip idleness.
 
 use super::evaluation::{
-    BEYOND, Load, Pace, QUEUES, SMALL, Step, figures, loads, mean, queue_decides, saturated_runs, saved,
-    table_1,
+    BEYOND, Load, Pace, QUEUES, SMALL, Step, figures, loads, mean, queue_decides, read_at, saturated_runs,
+    saved, table_1,
 };
 use super::many_chip::schedulers;
-use super::{Measured, Options, Row, Run, Study};
-use tailcut_ssd::config::CommitPolicy::{self, Sprinkler, Vas};
+use super::{Measured, NO_CAUSE, Options, Row, Run, Study};
+use tailcut_ssd::config::CommitPolicy::{self, Rios, Sprinkler, Vas};
 
 /// Idle chips, and idle dies and planes in busy chips.
 pub struct Idleness;
@@ -57,12 +57,16 @@ impl Study for Idleness {
             let row = |kind: usize, paper: f64| {
                 let quantity = format!("{} saved, SPK3 against VAS", KINDS[kind]);
                 let [short, deep] = QUEUES.map(|pace| saving(kind, pace));
-                Row::new(format!("all{}", pace.suffix()), quantity, "share", saving(kind, pace))
+                let row = Row::new(format!("all{}", pace.suffix()), quantity, "share", saving(kind, pace))
                     .paper(paper)
-                    .explain(queue_decides(paper, short, deep))
+                    .effect()
+                    .explain(queue_decides(paper, short, deep));
+                read_at(row, SMALL, pace)
             };
             rows.extend([row(0, 0.461), row(1, 0.235)]);
         }
+        rows.extend(orders(&rows));
+        rows.extend(utilisation(done));
         let level =
             |load: &Load| load.beyond(done, SMALL, Pace::Deep, Step::Level).figures.intra_chip_idleness();
         let saving = saved(mean(1, Vas, Pace::Deep), super::evaluation::mean(&table_1(), level));
@@ -71,6 +75,46 @@ impl Study for Idleness {
         rows
     }
 }
+
+/// Claims of section 5.3 about the schedulers against each other.
+fn orders(rows: &[Row]) -> Vec<Row> {
+    let [inter, intra] = KINDS.map(|kind| format!("{kind}, mean"));
+    let order = |quantity: &str, cases: &[&str]| Row::order(rows, quantity, cases).explain(NO_CAUSE);
+    vec![
+        order(&inter, &["all, PAS", "all, SPK2"]),
+        order(&inter, &["all, SPK1", "all, SPK2"]),
+        order(&intra, &["all, VAS", "all, SPK2", "all, SPK1"]),
+        order(&intra, &["all, SPK3", "all, SPK1"]),
+    ]
+}
+
+/// How much more of the drive is busy: chips under RIOS (section 1), planes under SPK3 (section 5.3).
+fn utilisation(done: &[Measured]) -> Vec<Row> {
+    let chips =
+        |policy| mean(&table_1(), |load| figures(done, load, policy, Pace::Saturated).lun_utilisation());
+    let planes =
+        |policy| mean(&table_1(), |load| figures(done, load, policy, Pace::Saturated).plane_utilisation());
+    let row = |quantity: &str, measured: f64| Row::new("all", quantity, "x", measured);
+    let others =
+        schedulers().into_iter().map(|scheduler| scheduler.policy).filter(|&policy| policy != Sprinkler);
+    let best = others.map(planes).fold(0.0, f64::max);
+    vec![
+        row("chip utilisation, SPK2 / VAS", chips(Rios) / chips(Vas))
+            .paper(1.688)
+            .effect()
+            .explain(UTILISATION),
+        row("chip utilisation, SPK3 / VAS", chips(Sprinkler) / chips(Vas))
+            .paper(1.688)
+            .effect()
+            .reading("Sprinkler as a whole")
+            .explain(UTILISATION),
+        row("plane utilisation, SPK3 / the best of the others", planes(Sprinkler) / best)
+            .at_least(1.0)
+            .explain(NO_CAUSE),
+    ]
+}
+
+const UTILISATION: &str = "The paper does not say against which scheduler, nor on which drive.";
 
 const KINDS: [&str; 2] = ["inter-chip idleness", "intra-chip idleness"];
 

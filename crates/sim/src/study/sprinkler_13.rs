@@ -1,8 +1,10 @@
 //! Sprinkler, figure 13: where the time of the chips goes.
 
-use super::evaluation::{Pace, QUEUES, figures, loads, mean, queue_decides, saturated_runs, saved, table_1};
+use super::evaluation::{
+    Pace, QUEUES, SMALL, figures, loads, mean, queue_decides, read_at, saturated_runs, saved, table_1,
+};
 use super::many_chip::schedulers;
-use super::{Measured, Options, Row, Run, Study};
+use super::{Measured, NO_CAUSE, Options, Row, Run, Study};
 use tailcut_ssd::Breakdown;
 use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 
@@ -18,6 +20,9 @@ const PARTS: [Part; 4] = [
     ("cell active", |b| b.cell_active),
     ("idle", |b| b.idle),
 ];
+
+/// Workloads with more reads than writes, in which SPK3 waits longer for buses.
+const READERS: [&str; 3] = ["cfs3", "msnfs2", "proj2"];
 
 impl Study for TimeBreakdown {
     fn id(&self) -> &'static str {
@@ -63,13 +68,21 @@ impl Study for TimeBreakdown {
             let row = |name: &str, than, paper: f64| {
                 let quantity = format!("idle time saved, SPK3 against {name}");
                 let [short, deep] = QUEUES.map(|pace| saving(than, pace));
-                Row::new(format!("all{}", pace.suffix()), quantity, "share", saving(than, pace))
+                let row = Row::new(format!("all{}", pace.suffix()), quantity, "share", saving(than, pace))
                     .paper(paper)
-                    .explain(queue_decides(paper, short, deep))
+                    .effect()
+                    .explain(queue_decides(paper, short, deep));
+                read_at(row, SMALL, pace)
             };
             rows.push(row("PAS", Pas, 0.405));
             rows.push(row("VAS", Vas, 0.507));
         }
+        let order = |quantity: &str, cases: &[&str]| Row::order(&rows, quantity, cases).explain(NO_CAUSE);
+        let mut claims = vec![order("cell active, mean", &["all, SPK3", "all, PAS"])];
+        claims.extend(
+            READERS.map(|load| order("bus contention", &[&format!("{load}, SPK3"), &format!("{load}, PAS")])),
+        );
+        rows.extend(claims);
         rows
     }
 }

@@ -1,10 +1,11 @@
 //! Sprinkler, figure 14: how much parallelism inside the chips each scheduler finds.
 
 use super::evaluation::{
-    BEYOND, Load, Pace, QUEUES, SMALL, Step, figures, loads, mean, queue_decides, saturated_runs, table_1,
+    BEYOND, Load, Pace, QUEUES, SMALL, Step, figures, least, loads, mean, most, queue_decides, read_at,
+    saturated_runs, table_1,
 };
 use super::many_chip::schedulers;
-use super::{Measured, Options, Row, Run, Study};
+use super::{Basis, Measured, NO_CAUSE, Options, Row, Run, Study};
 use tailcut_ssd::config::CommitPolicy::{self, Pas, Sprinkler, Vas};
 
 /// NON-PAL, PAL1, PAL2 and PAL3.
@@ -58,9 +59,17 @@ impl Study for Parallelism {
                 Row::new(format!("all{}", pace.suffix()), quantity, "share", gain(base, pace))
             };
             let [short, deep] = QUEUES.map(|pace| gain(Vas, pace));
-            rows.push(row("VAS", Vas).paper(0.802).explain(queue_decides(0.802, short, deep)));
+            let claim = row("VAS", Vas).paper(0.802).effect().explain(queue_decides(0.802, short, deep));
+            rows.push(read_at(claim, SMALL, pace));
             rows.push(row("PAS", Pas));
         }
+        for scheduler in schedulers() {
+            let case = format!("all, {}", scheduler.paper_name);
+            rows.push(Row::new(case, TOGETHER, "x", overlap(scheduler.policy, Pace::Saturated)));
+        }
+        let order = ["SPK1", "SPK3", "SPK2", "PAS", "VAS"].map(|name| format!("all, {name}"));
+        rows.push(Row::order(&rows, TOGETHER, &order.each_ref().map(String::as_str)).explain(NO_CAUSE));
+        rows.extend(classes(done));
         let reduction =
             |load: &Load| load.beyond(done, SMALL, Pace::Deep, Step::Level).figures.transaction_reduction();
         let level = mean(&table_1(), |load| 1.0 / (1.0 - reduction(load)));
@@ -76,17 +85,36 @@ fn means(done: &[Measured], name: &str, policy: CommitPolicy, pace: Pace) -> Vec
     let row = |class: usize| {
         let share = |load: &Load| figures(done, load, policy, pace).parallelism_shares()[class];
         let case = format!("all, {name}{}", pace.suffix());
-        let row = Row::new(case, format!("{}, mean", CLASSES[class]), "share", mean(&table_1(), share));
-        remark(row, policy, class)
+        Row::new(case, format!("{}, mean", CLASSES[class]), "share", mean(&table_1(), share))
     };
     (0..CLASSES.len()).map(row).collect()
 }
 
-/// The text's remark on a class.
-fn remark(row: Row, policy: CommitPolicy, class: usize) -> Row {
-    match (policy, class) {
-        (Vas, 1) => row.note("The paper: 1 to 3 %, and nothing in PAL2 and PAL3."),
-        (Pas, 3) => row.note("The paper: none."),
-        _ => row,
-    }
+/// Claims of section 5.6 about the classes that VAS and PAS reach.
+fn classes(done: &[Measured]) -> Vec<Row> {
+    let loads = &table_1();
+    let share = |policy, class: usize| {
+        move |load: &Load| figures(done, load, policy, Pace::Saturated).parallelism_shares()[class]
+    };
+    let row = |case: &str, quantity: String, measured: f64| Row::new(case, quantity, "share", measured);
+    let shared = |which: &str, measured: f64| row("all, VAS", format!("{}, {which}", CLASSES[1]), measured);
+    let none = |case: &str, policy, class: usize| {
+        let quantity = format!("{}, most", CLASSES[class]);
+        row(case, quantity, most(loads, share(policy, class))).at_most(0.0).explain(NO_CAUSE)
+    };
+    vec![
+        shared("least", least(loads, share(Vas, 1)))
+            .at_least(0.01)
+            .basis(Basis::Derived, "the lower end of '1 to 3 %'")
+            .explain(NO_CAUSE),
+        shared("most", most(loads, share(Vas, 1)))
+            .at_most(0.03)
+            .basis(Basis::Derived, "the upper end of '1 to 3 %'")
+            .explain(NO_CAUSE),
+        none("all, VAS", Vas, 2),
+        none("all, VAS", Vas, 3),
+        none("all, PAS", Pas, 3),
+    ]
 }
+
+const TOGETHER: &str = "memory requests in a transaction, mean";

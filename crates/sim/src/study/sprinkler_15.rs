@@ -1,7 +1,7 @@
 //! Sprinkler, figure 15: chip utilisation of each scheduler over transfer sizes.
 
 use super::many_chip::{CHIPS, drive, most_chips, random_reads, schedulers, transfer_sizes};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use tailcut_base::quantity::exact_bytes;
 use tailcut_ssd::config::{CommitPolicy, Order};
 
@@ -44,6 +44,7 @@ impl Study for ChipUtilisation {
         for chips in CHIPS {
             rows.extend(curves().iter().map(|curve| curve.overall(done, chips)));
         }
+        rows.extend(orders(done));
         rows
     }
 }
@@ -138,9 +139,57 @@ impl Curve {
         let row = Row::new(self.case(chips), "utilisation, overall", "share", measured)
             .paper(paper(self.paper_name, chips))
             .limit(mean(&|size| self.limit(chips, size)));
+        let row = match self.reading {
+            Reading::Ours => row,
+            Reading::OneAtATime => row.reading("one request at a time"),
+            Reading::PlanesFirst => row.reading("planes first"),
+        };
         row.explain(if self.policy == CommitPolicy::Vas { READINGS } else { TRANSFERS })
     }
 }
+
+/// Claims of section 5.7 about the curves.
+fn orders(done: &[Measured]) -> Vec<Row> {
+    let all: Vec<Curve> = curves().into_iter().filter(|curve| curve.reading == Reading::Ours).collect();
+    let of =
+        |name: &str| all.iter().find(|curve| curve.paper_name == name).expect("a scheduler of the paper");
+    let sizes = transfer_sizes();
+    let is_beaten = |&(chips, size): &(u32, u64)| {
+        let utilisation = |curve: &Curve| curve.utilisation(done, chips, size);
+        let best = utilisation(of("SPK3"));
+        all.iter().any(|curve| utilisation(curve) > best)
+    };
+    let points = CHIPS.into_iter().flat_map(|chips| sizes.iter().map(move |&size| (chips, size)));
+    let beaten = points.filter(is_beaten).count() as f64;
+    let large = |name: &str| {
+        let points =
+            CHIPS.into_iter().flat_map(|chips| sizes[LARGE..].iter().map(move |&size| (chips, size)));
+        points.map(|(chips, size)| of(name).utilisation(done, chips, size)).sum::<f64>()
+    };
+    let mut rows = vec![
+        Row::new("all drives and sizes", "another is busier than SPK3", "points", beaten)
+            .at_most(0.0)
+            .explain(NO_CAUSE),
+        Row::new("all drives, 1 MiB to 4 MiB", "utilisation, SPK1 / VAS", "x", large("SPK1") / large("VAS"))
+            .paper(1.16)
+            .effect()
+            .basis(Basis::Derived, "given for 'large' requests; these are the largest three sizes")
+            .explain(NO_CAUSE),
+    ];
+    for chips in CHIPS {
+        let grown = of("VAS").utilisation(done, chips, sizes[sizes.len() - 1])
+            / of("VAS").utilisation(done, chips, sizes[0]);
+        rows.push(
+            Row::new(format!("{chips} chips, VAS"), "utilisation, largest / smallest size", "x", grown)
+                .at_least(1.0)
+                .explain(NO_CAUSE),
+        );
+    }
+    rows
+}
+
+/// The place of the first large size.
+const LARGE: usize = 8;
 
 /// The overall utilisation in the text of section 5.7.
 fn paper(scheduler: &str, chips: u32) -> Option<f64> {

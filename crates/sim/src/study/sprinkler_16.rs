@@ -1,8 +1,8 @@
 //! Sprinkler, figure 16: how many transactions over-commitment saves.
 
-use super::evaluation::{Load, Pace, loads, mean, queue_decides, saved, table_1};
+use super::evaluation::{Load, Pace, loads, mean, queue_decides, read_at, saved, table_1};
 use super::many_chip::{CHIPS, Scheduler, schedulers};
-use super::{Measured, Options, Row, Run, Study};
+use super::{Measured, NO_CAUSE, Options, Row, Run, Study};
 use tailcut_ssd::config::CommitPolicy::{self, Sprinkler, Vas};
 
 /// Transactions for the same requests, against VAS.
@@ -66,10 +66,27 @@ impl Study for Transactions {
         for pace in [Pace::Saturated, Pace::Deep] {
             rows.extend(DRIVES.map(|chips| {
                 let [short, deep] = [Pace::Saturated, Pace::Deep].map(|pace| mean(Sprinkler, chips, pace));
-                let row = row("SPK3", Sprinkler, chips, pace).paper(SAVED);
-                row.explain(queue_decides(SAVED, short, deep))
+                let row = row("SPK3", Sprinkler, chips, pace).paper(SAVED).effect();
+                let drive = format!("{chips} chips alone{}", pace.suffix());
+                row.reading(drive).explain(queue_decides(SAVED, short, deep))
             }));
         }
+        let [short, deep] = [Pace::Saturated, Pace::Deep].map(|pace| {
+            DRIVES.map(|chips| mean(Sprinkler, chips, pace)).iter().sum::<f64>() / DRIVES.len() as f64
+        });
+        for (measured, pace) in [(short, Pace::Saturated), (deep, Pace::Deep)] {
+            let case = format!("both drives, all, SPK3{}", pace.suffix());
+            let row = Row::new(case, "transactions saved, mean", "share", measured).paper(SAVED).effect();
+            rows.push(read_at(row.explain(queue_decides(SAVED, short, deep)), CHIPS[0], pace));
+        }
+        let [small, large] = DRIVES.map(|chips| format!("{chips} chips, all, "));
+        let orders = [
+            [format!("{small}SPK2"), format!("{large}SPK2")],
+            [format!("{small}SPK3"), format!("{small}SPK2")],
+            [format!("{large}SPK3"), format!("{large}SPK2")],
+        ]
+        .map(|[more, less]| Row::order(&rows, "transactions saved, mean", &[&more, &less]).explain(NO_CAUSE));
+        rows.extend(orders);
         rows
     }
 }

@@ -1,6 +1,6 @@
 //! Sprinkler, figure 6: how busy chips are, and could be.
 
-use super::evaluation::{Load, Pace, loads, mean, table_1};
+use super::evaluation::{Load, Pace, least, loads, mean, table_1};
 use super::many_chip::CHIPS;
 use super::{Measured, Options, Row, Run, Study};
 use tailcut_ssd::config::CommitPolicy::{Pas, Sprinkler, Vas};
@@ -54,6 +54,7 @@ impl Study for Potential {
             }
         }
         let all = &table_1();
+        let mut over_all = [0.0; 3];
         for (at, name) in SCENARIOS.into_iter().enumerate() {
             let of = |chips| mean(all, |load| shares(load, chips)[at]);
             let quantity = format!("chip utilisation, {name}, mean");
@@ -65,7 +66,22 @@ impl Study for Potential {
             let over_drives = CHIPS.map(of).iter().sum::<f64>() / CHIPS.len() as f64;
             let row = Row::new("all drives, all", quantity, "share", over_drives).paper(PAPER[at]);
             rows.push(row.explain(PLATFORM));
+            over_all[at] = over_drives;
         }
+        let unobstructed =
+            |load: &Load| CHIPS.map(|chips| shares(load, chips)[2]).iter().sum::<f64>() / CHIPS.len() as f64;
+        let row = |quantity: &str, unit, measured: f64| Row::new("all drives, all", quantity, unit, measured);
+        rows.extend([
+            row("chip utilisation, no obstacles, least", "share", least(all, unobstructed))
+                .at_least(0.4)
+                .explain(PLATFORM),
+            row("chip utilisation, no obstacles / VAS", "x", over_all[2] / over_all[0])
+                .paper(3.0)
+                .explain(PLATFORM),
+            row("chip utilisation, no obstacles / PAS", "x", over_all[2] / over_all[1])
+                .paper(2.0)
+                .explain(PLATFORM),
+        ]);
         rows
     }
 }

@@ -1,7 +1,7 @@
 //! SWAN, figure 12: latencies of reads and writes on drives that are written in place, and in segments.
 
 use super::swan::{Shape, run};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use crate::world::Limits;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::LayoutKind;
@@ -63,11 +63,24 @@ impl Study for Inside {
             let copied: u64 = measured.drives.iter().map(|drive| drive.counts.programmed_gc).sum();
             let written: u64 = measured.drives.iter().map(|drive| drive.counts.host_pages_written).sum();
             let copies = copied as f64 / written.max(1) as f64;
-            rows.push(Row::new(shape.name(), "pages copied inside for each written", "x", copies).note(NOTE));
+            rows.push(Row::new(shape.name(), COPIES, "x", copies).note(NOTE));
         }
+        let [in_place, swan] = SHAPES;
+        let compared: Vec<Row> = rows.iter().filter(|row| row.case == in_place.name()).cloned().collect();
+        for of in compared.iter().filter(|row| row.quantity != COPIES) {
+            let other = rows.iter().find(|row| row.case == swan.name() && row.quantity == of.quantity);
+            let ratio =
+                other.and_then(|row| row.measured).zip(of.measured).map(|(ours, theirs)| ours / theirs);
+            let row = Row::new("SWAN0 / RAID0", &*of.quantity, "x", ratio);
+            rows.push(row.at_most(1.0).explain(NO_CAUSE));
+        }
+        let order = Row::order(&rows, COPIES, &[&in_place.name(), &swan.name()]).explain(NO_CAUSE);
+        rows.push(order);
         rows
     }
 }
+
+const COPIES: &str = "pages copied inside for each written";
 
 const NOTE: &str = "\
 The paper shows curves without figures: SWAN0's are shorter throughout, because drives copy fewer pages inside. It replays traces of the \

@@ -1,7 +1,7 @@
 //! SWAN, figure 4: layouts on eight drives, and on three, six and nine.
 
 use super::swan::{Shape, mean, rounds, run, variation};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use crate::sizing::Costs;
 use tailcut_host::array::LayoutKind;
 
@@ -58,7 +58,7 @@ impl Study for Bandwidth {
         let mut rows = vec![
             bandwidth(RAID0).note(IN_PLACE),
             bandwidth(LOG).note(LOG_RAID),
-            bandwidth(SWAN).paper(800e6),
+            bandwidth(SWAN).note("The paper's figure is that of figure 6: see swan-5."),
             Row::new(SWAN.name(), "bandwidth / RAID0", "x", mb_per_s(SWAN) / mb_per_s(RAID0)),
             Row::new(SWAN.name(), "bandwidth / Log-RAID0", "x", mb_per_s(SWAN) / mb_per_s(LOG))
                 .note(LOG_RAID),
@@ -72,6 +72,17 @@ impl Study for Bandwidth {
         let growth = |of: fn(u32) -> Shape| mb_per_s(of(3)) / mb_per_s(of(1));
         rows.push(Row::new("Log-RAID0", "nine drives / three", "x", growth(log_of)).note(LOG_RAID));
         rows.push(Row::new("SWAN0", "nine drives / three", "x", growth(swan_of)));
+        let order = |shapes: [Shape; 3]| {
+            let names = shapes.map(Shape::name);
+            Row::order(&rows, "bandwidth", &names.each_ref().map(String::as_str))
+        };
+        let [one, two, three] = EACH;
+        let orders = [
+            order([SWAN, LOG, RAID0]).explain(LOG_RAID),
+            order([one, two, three].map(log_of)).explain(LOG_RAID),
+            order([three, two, one].map(swan_of)).explain(NO_CAUSE),
+        ];
+        rows.extend(orders);
         rows
     }
 }

@@ -1,7 +1,7 @@
 //! SWAN, figures 5, 6 and 7: bandwidth over time, writes and reads by drive, and the fill of victims.
 
 use super::swan::{Shape, mean, rounds, run, variation};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use crate::sizing::{fill_beside, utilisation};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
@@ -35,7 +35,11 @@ impl Study for Collection {
     }
 
     fn rows(&self, _: &Options, done: &[Measured]) -> Vec<Row> {
-        [LOG, SWAN].into_iter().flat_map(|shape| rows_of(shape, find(done, &shape.id()))).collect()
+        let of = |shape: Shape| rows_of(shape, find(done, &shape.id()));
+        let mut rows: Vec<Row> = [LOG, SWAN].into_iter().flat_map(of).collect();
+        let steadier = Row::order(&rows, "variation of seconds", &[&LOG.name(), &SWAN.name()]);
+        rows.push(steadier.explain(NO_CAUSE));
+        rows
     }
 }
 
@@ -52,7 +56,7 @@ fn rows_of(shape: Shape, measured: &Measured) -> Vec<Row> {
     };
     let is_swan = shape.groups > 1;
     let mut rows = vec![
-        row("bandwidth", "B/s", mean * 1e6).paper(is_swan.then_some(800e6)),
+        row("bandwidth", "B/s", mean * 1e6).paper(is_swan.then_some(800e6)).explain(NO_CAUSE),
         row("variation of seconds", "share", variation(&seconds)),
         row("least second / mean", "x", least / mean),
         Row::new(&*case, "write latency, 99 %", "s", latency(99.0)),
@@ -64,7 +68,10 @@ fn rows_of(shape: Shape, measured: &Measured) -> Vec<Row> {
     let free = f64::from(LogConfig::default().collect_below) / 1e6;
     let model = utilisation(fill_beside(f64::from(FILLED) / 1e6, free));
     rows.extend([
-        row("valid share of victims", "share", log.victim_utilisation()).limit(model).note(VICTIMS),
+        row("valid share of victims", "share", log.victim_utilisation())
+            .at_most(is_swan.then_some(0.5))
+            .limit(model)
+            .note(VICTIMS),
         row("blocks moved for each that the host wrote", "x", moved),
         row("rotations of the front end", "1", log.rotations as f64),
         row("requests held back", "share", log.throttled as f64 / log.host_blocks.max(1) as f64),

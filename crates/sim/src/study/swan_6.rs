@@ -1,7 +1,7 @@
 //! SWAN, section 6: which drives each layout needs.
 
 use super::swan::{Shape, mean, rounds, run};
-use super::{Measured, Options, Row, Run, Study, find};
+use super::{Basis, Measured, NO_CAUSE, Options, Row, Run, Study, find};
 use tailcut_host::array::LayoutKind;
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::config::{MappingLevel, Order};
@@ -142,14 +142,15 @@ impl Study for SimplerDrives {
                 let row = row.paper(claim(shape, drives));
                 rows.push(match note(drives) {
                     Some(note) => row.explain(note),
-                    None => row,
+                    None => row.explain(NO_CAUSE),
                 });
             }
         }
         let device = super::swan::drive();
         let blocks_per_tb = 1e12 / block_bytes(&device) as f64;
         let memory = Row::new("block-level", "map of a drive of 1 TB", "B", blocks_per_tb * ENTRY);
-        rows.push(memory.paper(8e6).explain(MEMORY));
+        let memory = memory.paper(8e6).basis(Basis::Input, "compared with the product of two sizes");
+        rows.push(memory.explain(MEMORY));
         rows
     }
 }

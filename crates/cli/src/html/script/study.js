@@ -24,7 +24,7 @@ charts.ratios = (figure, style) => {
   const studies = page.filter((study) => study.rows.some((row) => row.ratio > 0));
   const names = studies.map((study) => study.study);
   const data = studies.flatMap((study, at) => study.rows.filter((row) => row.ratio > 0).map((row) => ({
-    value: [lg(row.ratio), at], row, itemStyle: { color: Math.abs(row.ratio - 1) <= 0.25 ? style.series[0] : style.series[3] },
+    value: [lg(row.ratio), at], row, itemStyle: { color: row.holds === false ? style.series[3] : style.series[0] },
   })));
   const [low, high] = extent(data.map((one) => one.row.ratio).concat([0.5, 2]));
   const room = roomFor(names, style);
