@@ -323,9 +323,9 @@ fn results(scenario: &Scenario) -> Option<Value> {
 enum Effect {
     /// Some value changes the results.
     Some,
-    /// No value that can be run changes the results, and no warning says so.
+    /// No value that can be run changes the results, and there is no warning.
     Silent,
-    /// A warning says that it has none.
+    /// There is a warning that it has none.
     Warned,
     /// No other value can be run.
     Untried,

@@ -30,16 +30,21 @@ pub struct Share {
 /// The requests around a latency.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyRange {
-    /// How many.
-    pub count: u64,
-    /// How many are slower than all of them.
-    pub slower: u64,
+    /// Their ranks; 0 is the slowest of all requests.
+    pub ranks: std::ops::Range<u64>,
     /// Lower bound of their latencies, at most 1/32 below the shortest.
     pub from: Nanos,
     /// Upper bound of their latencies, at most 1/32 above the longest.
     pub to: Nanos,
     /// What they waited for.
     pub shares: Vec<Share>,
+}
+
+impl LatencyRange {
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.ranks.end - self.ranks.start
+    }
 }
 
 /// Some of the requests, by rank.
@@ -165,9 +170,9 @@ impl Attribution {
         let mut occupied = (low..high).filter(|&row| self.counts[row] > 0);
         let first = occupied.next().unwrap_or(row);
         let last = occupied.next_back().unwrap_or(first);
+        let slower = count(high, ROWS);
         LatencyRange {
-            count: count(low, high),
-            slower: count(high, ROWS),
+            ranks: slower..slower + count(low, high),
             from: lowest_of(first),
             to: lowest_of(last + 1),
             shares: self.shares(low..high),
@@ -274,7 +279,7 @@ mod tests {
         assert_eq!((part.count, part.shares()[0].cause), (1, Cause::ChipErase));
         assert_eq!(attribution.all()[0].cause, Cause::Cell);
         let around = attribution.around(Nanos(75_000), 10);
-        assert_eq!((around.count, around.shares.len()), (999, 1));
+        assert_eq!((around.count(), around.shares.len()), (999, 1));
         assert!(around.from <= Nanos(75_000) && Nanos(75_000) < around.to && around.to < Nanos(80_000));
     }
 
@@ -287,9 +292,9 @@ mod tests {
             attribution.record(spans.total(), &spans);
         }
         let around = attribution.around(Nanos::micros(5000), 1);
-        assert!(around.count == 1 && around.from > Nanos::micros(4800), "{around:?}");
+        assert!(around.count() == 1 && around.from > Nanos::micros(4800), "{around:?}");
         let around = attribution.around(Nanos::micros(5000), 2);
-        assert_eq!(around.count, 3);
+        assert_eq!(around.count(), 3);
         assert!(around.from > Nanos::micros(950) && around.from <= Nanos::micros(1000), "{around:?}");
         assert!(around.to > Nanos::micros(5000) && around.to < Nanos::micros(5200), "{around:?}");
     }
@@ -304,7 +309,7 @@ mod tests {
         }
         let around = |least| {
             let around = attribution.around(Nanos::micros(1000), least);
-            (around.count, around.slower)
+            (around.count(), around.ranks.start)
         };
         assert_eq!(around(1), (1, 2));
         assert_eq!(around(2), (2, 1), "1100 is nearer than 900, by ratio");

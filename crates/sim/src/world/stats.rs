@@ -95,7 +95,7 @@ pub struct OpStats {
     pub bytes: u64,
     /// Requests that did not succeed.
     pub errors: u64,
-    /// Requests by their number of sectors, where [`SECTORS_MOST`] stands for more as well.
+    /// Requests by their number of sectors; the last entry counts all of [`SECTORS_MOST`] or more.
     sizes: Vec<u64>,
 }
 
