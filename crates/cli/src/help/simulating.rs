@@ -133,7 +133,7 @@ pub(super) const ALL: &[CommandHelp] = &[
         ],
         exit_status: &[
             ("0", "success"),
-            ("1", "a failure, or a claim of a paper that does not hold without a note that says why"),
+            ("1", "a failure, or a claim of a paper that fails without an explanation"),
             ("2", "invalid arguments or input; nothing was run"),
             ("130", "interrupted by SIGINT or SIGTERM, after finished studies were printed"),
         ],

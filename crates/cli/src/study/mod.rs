@@ -155,7 +155,7 @@ fn all_explained(tables: &[Table]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Operation(format!(
-        "these claims of papers do not hold, and no note says why:\n  {}",
+        "these claims of papers fail, and no note explains it:\n  {}",
         unexplained.join("\n  ")
     )))
 }

@@ -230,7 +230,7 @@ fn remedies_work_when_they_are_followed() {
         ),
         (
             &["array.members=sets", "device.sets.count=2"],
-            "array.drives = 2, the number of sets, and a layout for two, such as array.layout = \"raid0\"",
+            "array.drives = 2, the number of sets, and array.layout = \"raid0\" (two carry no parity)",
             &["array.members=sets", "device.sets.count=2", "array.drives=2", "array.layout=raid0"],
         ),
         (
@@ -326,7 +326,7 @@ fn an_array_that_its_drives_cannot_carry_is_refused_with_the_remedy() {
         mirrored.contains("raid10) keeps copies on at least 2 token groups: set groups = 2"),
         "{mirrored}"
     );
-    assert!(array("log-raid0", &["array.groups=2"]).contains("set groups = 1, or choose a SWAN layout"));
+    assert!(array("log-raid0", &["array.groups=2"]).contains("leave groups out (or groups = 1)"));
     assert!(
         array("swan0", &["array.groups=2", "array.drives=3"])
             .contains("do not make 2 R-groups of equal size")

@@ -43,7 +43,7 @@ impl Scenario {
         let (sets, drives) = (self.device.sets.count, self.array.drives);
         // Two members are too few for the parity that an array has by default.
         let comma = if sets == 2 { "," } else { "" };
-        let layout = if sets == 2 { " and a layout for two, such as array.layout = \"raid0\"" } else { "" };
+        let layout = if sets == 2 { " and array.layout = \"raid0\" (two carry no parity)" } else { "" };
         match self.array.members {
             array::Members::Sets if sets == 1 => Some((
                 "array.members",
