@@ -157,11 +157,14 @@ impl Session {
     #[inline]
     pub fn can_accept(&self, room: Room) -> bool {
         let replies = self.reply_memory();
-        let has_room = || {
-            let held = self.memory_beside(replies);
-            self.has_room(room, held) || !self.needs_memory && room.is_enough_for_small(held)
-        };
-        self.is_ready_with(replies) && has_room()
+        let held = self.memory_beside(replies);
+        self.is_ready_with(replies) && (self.has_room(room, held) || self.has_small_room(room, held))
+    }
+
+    /// True if a session that holds `held` bytes may go on with its next command because it is small.
+    #[inline]
+    fn has_small_room(&self, room: Room, held: usize) -> bool {
+        !self.needs_memory && room.is_enough_for_small(held)
     }
 
     /// True if a session that holds `held` bytes may go on with a command of any size. Memory for a value
@@ -229,9 +232,18 @@ impl Session {
         let mut whole: &[u8] = &[];
         let mut prefetch = Prefetch::new();
         self.has_yielded = false;
-        while self.can_accept(ways.room) {
-            ways.is_short = !self.has_room(ways.room, self.memory());
-            let unread = (ways.is_short || ways.is_rationed).then(|| receiver.clone());
+        // The state before a command that may turn out not to be permitted.
+        let mut unread = None;
+        loop {
+            let replies = self.reply_memory();
+            let held = self.memory_beside(replies);
+            ways.is_short = !self.has_room(ways.room, held);
+            if !self.is_ready_with(replies) || ways.is_short && !self.has_small_room(ways.room, held) {
+                break;
+            }
+            if ways.is_short || ways.is_rationed {
+                unread = Some(receiver.clone());
+            }
             prefetch.scan(input, &receiver, ways.shards);
             self.begin_answer(ways);
             let front = *input;
@@ -245,7 +257,7 @@ impl Session {
                         self.has_yielded = is_taken || !ways.is_short;
                         self.needs_memory = !self.has_yielded;
                         *input = front;
-                        receiver = unread.expect("not every command was permitted");
+                        receiver = unread.expect("only a restricted command stays unread");
                         break;
                     }
                 },
