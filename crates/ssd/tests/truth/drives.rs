@@ -85,7 +85,7 @@ fn draw(r: &mut Stream) -> SsdConfig {
     (config.schedule.level_queues, config.schedule.hit_manager) = (coin(r), coin(r));
     config.schedule.write_patience = Nanos::micros([0, 200, 10_000][r.below(3) as usize]);
     config.schedule.passes = [0, 1, 16][r.below(3) as usize];
-    (config.schedule.whole_requests, config.schedule.readdressing) = (coin(r), coin(r));
+    config.schedule.readdressing = coin(r);
     (config.schedule.level_frontiers, config.schedule.match_cell_times) = (coin(r), coin(r));
     (config.schedule.plane_sharing, config.schedule.die_interleaving) = (coin(r), coin(r));
     if r.below(6) == 0 {
@@ -128,6 +128,7 @@ fn draw(r: &mut Stream) -> SsdConfig {
     }
     // From the tightest drive that is accepted to one with a lot of spare space.
     config.ftl.spare = (least_spare(&config) + [0, 0, 60_000, 200_000][r.below(4) as usize]).min(900_000);
+    config.schedule.whole_requests = coin(r);
     config
 }
 

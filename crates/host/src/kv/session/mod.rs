@@ -141,11 +141,6 @@ struct Ways<'a, S> {
 }
 
 impl<S> Ways<'_, S> {
-    /// Longest value in bytes that the next command may return.
-    fn most_returned(&self) -> u64 {
-        if self.is_short || self.is_rationed { SMALL_VALUE } else { u64::MAX }
-    }
-
     /// Longest value in bytes that the next command may store.
     fn most_stored(&self) -> u64 {
         if self.is_short { SMALL_VALUE } else { u64::MAX }
@@ -430,7 +425,11 @@ impl Session {
         ways: &mut Ways<'_, S>,
     ) -> Next {
         let (shard, requester) = (ways.shards.home(key), self.next_requester(ways));
-        let request = ShardRequest::Item { key, operation, data, most_value: ways.most_returned() };
+        let request = if ways.is_short || ways.is_rationed {
+            ShardRequest::SmallItem { key, operation, data }
+        } else {
+            ShardRequest::Item { key, operation, data }
+        };
         let kind = Kind::of(operation);
         match ways.shards.carry_out(shard, requester, request, self.tail()) {
             Progress::Done(source) => ways.watch.note(kind, source),

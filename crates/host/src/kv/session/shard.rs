@@ -3,7 +3,7 @@
 use super::carry_out::{AROUND_VALUE, Attempt, Outcome, Work};
 use super::latency::Source;
 use super::operation::Operation;
-use super::pool::{LEAST_COMMANDS, SMALL_RESERVE};
+use super::pool::{LEAST_COMMANDS, SMALL_RESERVE, SMALL_VALUE};
 use super::prefixes::PrefixCounters;
 use super::shard_request::{Content, OwnedRequest, Progress, Reply, Requester, ShardRequest, Shards};
 use super::statistics::{Statistics, Sums};
@@ -257,13 +257,13 @@ impl Shard {
         out: &mut Vec<u8>,
     ) -> Progress {
         match request {
-            ShardRequest::Item { key, operation, data, most_value } => {
-                if most_value < u64::MAX
-                    && operation.returns_value()
-                    && self.engine.most_value(key.as_bytes()) > most_value
-                {
-                    return Progress::TooLong;
-                }
+            ShardRequest::SmallItem { key, operation, .. }
+                if operation.returns_value() && self.engine.most_value(key.as_bytes()) > SMALL_VALUE =>
+            {
+                Progress::TooLong
+            }
+            ShardRequest::Item { key, operation, data }
+            | ShardRequest::SmallItem { key, operation, data } => {
                 self.receive_item(requester, (key, operation, data), out)
             }
             ShardRequest::Flush(moment) => {

@@ -29,9 +29,16 @@ pub enum ShardRequest<'a> {
         operation: &'a Operation,
         /// Its payload, empty for operations without one.
         data: &'a [u8],
-        /// Longest value that the reply may return, in bytes. If the item's is longer, or may be, nothing is
-        /// executed ([`Progress::TooLong`]); [`u64::MAX`] for any length.
-        most_value: u64,
+    },
+    /// An operation on one item that returns at most a small value. If the item's is longer, or may be, nothing
+    /// is executed ([`Progress::TooLong`]).
+    SmallItem {
+        /// Its key.
+        key: Key<'a>,
+        /// The operation.
+        operation: &'a Operation,
+        /// Its payload, empty for operations without one.
+        data: &'a [u8],
     },
     /// Invalidate all items at this time, in seconds of Unix time; at once if it has passed.
     Flush(u64),
@@ -49,7 +56,9 @@ impl ShardRequest<'_> {
     /// True if the client's next command need not wait for this request.
     pub fn only_looks(&self) -> bool {
         match self {
-            ShardRequest::Item { operation, .. } => operation.only_looks(),
+            ShardRequest::Item { operation, .. } | ShardRequest::SmallItem { operation, .. } => {
+                operation.only_looks()
+            }
             _ => false,
         }
     }
@@ -58,9 +67,7 @@ impl ShardRequest<'_> {
     /// nothing would limit the length.
     pub fn can_be_deferred(&self) -> bool {
         match self {
-            ShardRequest::Item { operation, most_value, .. } => {
-                *most_value == u64::MAX || !operation.returns_value()
-            }
+            ShardRequest::SmallItem { operation, .. } => !operation.returns_value(),
             _ => true,
         }
     }
@@ -68,7 +75,8 @@ impl ShardRequest<'_> {
     /// An owned copy of the request, without a limit on the value that its reply returns.
     pub fn keep(&self) -> OwnedShardRequest {
         match *self {
-            ShardRequest::Item { key, operation, data, .. } => {
+            ShardRequest::Item { key, operation, data }
+            | ShardRequest::SmallItem { key, operation, data } => {
                 OwnedShardRequest::Item(Box::new(OwnedRequest::new(key, operation, data)))
             }
             ShardRequest::Flush(moment) => OwnedShardRequest::Flush(moment),
@@ -157,7 +165,7 @@ impl OwnedRequest {
 
     fn request(&self) -> ShardRequest<'_> {
         let (key, operation, data) = (self.key(), &self.operation, &self.data[..]);
-        ShardRequest::Item { key, operation, data, most_value: u64::MAX }
+        ShardRequest::Item { key, operation, data }
     }
 }
 
