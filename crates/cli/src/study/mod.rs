@@ -83,8 +83,15 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     ended.and_then(|()| all_explained(&tables))
 }
 
-/// Refuses options of real-drives where other studies run.
+/// Refuses options of real-drives where other studies run, and a file for two results.
 fn check_options(chosen: &[Entry], arguments: &StudyRun) -> Result<(), Failure> {
+    let data = arguments.html.as_deref().map(crate::html::data_file);
+    if let Some(file) = arguments.json.as_ref().filter(|file| data.as_ref() == Some(file)) {
+        let file = file.display();
+        return Err(Failure::Input(format!(
+            "--json {file}: --html writes the data of its page there; name another file for one of them"
+        )));
+    }
     let is_alone = matches!(chosen, [Entry::RealDrives]);
     match arguments.real_drives.given().filter(|_| !is_alone) {
         Some(option) => Err(Failure::Input(format!(

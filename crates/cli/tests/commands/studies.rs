@@ -332,3 +332,10 @@ fn a_study_can_be_interrupted() {
     assert_eq!(stdout(&output), "", "no study was finished");
     assert!(!place.path("rows.json").exists());
 }
+
+#[test]
+fn a_file_for_two_results_is_refused() {
+    let place = Place::new();
+    let report = place.refused(2, &["study", "run", "swan-eq1", "--json", "a.json", "--html", "a.html"]);
+    assert!(report.contains("--json a.json") && report.contains("another file"), "{report}");
+}
