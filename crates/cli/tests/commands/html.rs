@@ -230,7 +230,7 @@ fn studies_stand_on_one_page() {
         "study",
         "run",
         "swan-eq1",
-        "swan-1",
+        "shin-4.4",
         "--quick",
         "--quiet",
         "--html",
