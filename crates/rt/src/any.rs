@@ -114,14 +114,17 @@ impl AnyDrive {
             let Stale { drive, member, cause } = *stale;
             let name =
                 source.given.get(drive).map_or(format!("drive {drive}"), |path| path.display().to_string());
-            let take_back = format!("'tailcut ctl replace {member} {name}' erases it and takes it back");
+            let left_out = format!("{name} is left out: it was member {member}, and {cause}");
             match array.successor(stale) {
                 Some(id) => format!(
-                    "{name} is left out: it was member {member}, and {cause}. Give the present member {member} instead, \
-                     the drive with identity {}; only if that is lost: {take_back}",
+                    "{left_out}. The drive that took its place has identity {} and was not given, so the array runs \
+                     without member {member} from now on: 'tailcut ctl replace {member} DRIVE' rebuilds it on that drive, or \
+                     on {name}, and erases the drive first",
                     id.short()
                 ),
-                None => format!("{name} is left out: it was member {member}, and {cause}; {take_back}"),
+                None => {
+                    format!("{left_out}; 'tailcut ctl replace {member} {name}' erases it and takes it back")
+                }
             }
         };
         array.stale().iter().map(sentence).collect()

@@ -33,7 +33,7 @@ impl Factor {
     /// # Errors
     /// As [`Factor::vary`].
     pub fn on_off(text: &str) -> Result<Factor, Misread> {
-        let example = "write it like --on-off windows=device.gc.background=true,device.gc.reserve=8";
+        let example = "write it like --on-off idle=device.gc.background=true,device.gc.preemptible=true";
         let Some((name, settings)) = text.split_once('=') else {
             return Err(Misread::new(0..text.len(), format!("there is no '=' after the name; {example}")));
         };

@@ -96,7 +96,8 @@ impl Notes {
 
 const LEGEND: &str = "\
 A figure is to be equalled within a quarter, unless a sign marks a bound. Changes are compared as changes. `~` marks a figure \
-that the paper does not print, parentheses one that the scenario was made from.\n";
+that the paper does not print. Figures in parentheses are those that the scenario was made from, verdicts in parentheses are \
+not counted.\n";
 
 #[cfg(test)]
 mod tests {

@@ -62,7 +62,7 @@ pub struct StudyRun {
 /// How a study is run.
 #[derive(Debug, Args)]
 pub struct StudyForm {
-    /// Run fewer cases and shorter runs: seconds instead of minutes
+    /// Run fewer cases and shorter runs: seconds for most studies, minutes for some
     #[arg(long)]
     pub quick: bool,
     /// Seed of every random stream

@@ -103,7 +103,7 @@ fn a_replaced_drive_that_returns_serves_nobody() {
     let status = server.tell(&["status", "kv.ctl"]);
     assert!(status.contains("\ncondition degraded; missing [1]"), "{status}");
     assert!(status.contains("\nwarning: b is left out: it was member 1, and it was replaced"), "{status}");
-    assert!(status.contains(". Give the present member 1 instead, the drive with identity "), "{status}");
+    assert!(status.contains(". The drive that took its place has identity "), "{status}");
     let mut client = server.client();
     client.wait_for_recovery();
     for number in 0..ITEMS {

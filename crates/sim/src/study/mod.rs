@@ -61,7 +61,7 @@ use std::path::PathBuf;
 /// A user's options for a study.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Fewer cases and shorter runs: seconds instead of minutes.
+    /// Fewer cases and shorter runs: seconds for most studies, minutes for some.
     pub quick: bool,
     /// Seed of all runs.
     pub seed: u64,
