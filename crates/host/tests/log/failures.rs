@@ -164,6 +164,27 @@ fn without_redundancy_a_dead_drive_is_reported_and_the_others_are_read() {
 }
 
 #[test]
+fn a_flush_is_not_acknowledged_once_the_log_has_failed() {
+    for (layout, groups, width) in
+        [(LayoutKind::LogRaid0, 1, 3), (LayoutKind::LogRaid5, 1, 4), (LayoutKind::Swan5, 2, 3)]
+    {
+        let mut harness = Harness::create(config(layout, groups, width), 600, 3);
+        harness.run(300, 16, 100, [1, 0, 0, 0]);
+        harness.flush();
+        // All of them refuse at once, as members on one full file system do.
+        harness.machines.iter_mut().for_each(|machine| machine.is_gone = true);
+        harness.must_submit(Op::Write, 0, 30);
+        harness.settle();
+        harness.failures.clear();
+        for _ in 0..2 {
+            harness.must_submit(Op::Flush, 0, 0);
+            harness.settle();
+        }
+        assert_eq!(harness.failures, [(Op::Flush, Status::MediaError); 2], "{layout}");
+    }
+}
+
+#[test]
 fn a_second_failure_in_a_group_ends_writing_but_not_reading() {
     let mut harness = Harness::create(config(LayoutKind::Swan4, 2, 3), 600, 3);
     harness.run(600, 16, 100, [1, 0, 0, 0]);

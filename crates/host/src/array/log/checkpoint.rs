@@ -390,7 +390,12 @@ impl<B: Block> Log<B> {
         }
     }
 
+    /// Writes the header, which makes the checkpoint valid, unless what it refers to may not be durable.
     fn write_header(&mut self, now: Time, core: &mut Core<B>) {
+        if self.failed.is_some() {
+            self.checkpoint.has_failed = true;
+            return self.checkpoint_written(now, core);
+        }
         self.checkpoint.header.opened = self.rows.opened;
         let content = B::encode(&self.checkpoint.header.encode());
         let block = self.geometry.header_block(self.region());

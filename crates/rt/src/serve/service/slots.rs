@@ -33,16 +33,20 @@ impl<D: Steered> Service<D> {
         }
     }
 
-    /// Closes connections that hold memory without progress while others wait for it.
+    /// Closes connections that hold memory without progress while others wait for it. A client whose requests
+    /// are with the drive can make none.
     pub(super) fn expel_idle(&mut self, now: Time) {
         if !self.turns.is_multiple_of(LOOK_EVERY) && !self.listed.is_empty() {
             return;
         }
         for slot in 0..self.slots.len() as u32 {
-            let ConnectionSlot { connection, held, .. } = &self.slots[slot as usize];
+            let ConnectionSlot { connection, held, with_drive, .. } = &self.slots[slot as usize];
             let is_idle = connection.as_ref().is_some_and(|connection| {
                 let others_wait = self.blocked.len() > usize::from(connection.is_blocked);
-                others_wait && *held > 0 && now.0 > connection.progress.0 + self.limits.patience.0
+                others_wait
+                    && *held > 0
+                    && *with_drive == 0
+                    && now.0 > connection.progress.0 + self.limits.patience.0
             });
             if is_idle {
                 self.figures.expelled += 1;

@@ -49,8 +49,12 @@ impl<B: Block> Log<B> {
         }
     }
 
-    /// Trims a victim once no reads of it are in flight.
+    /// Trims a victim once no reads of it are in flight. After a failure the copies of its blocks may not be
+    /// durable: it stays as it is, and so does the job.
     pub(super) fn trim(&mut self, now: Time, core: &mut Core<B>, job: usize) {
+        if self.failed.is_some() {
+            return;
+        }
         let row = self.collection.jobs[job].row;
         if self.rows.get(row).readers > 0 && holds(Invariant::ReadersKeepRows) {
             return;
