@@ -77,9 +77,9 @@ fn a_full_drive_does_not_hold_up_the_end() {
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
     let harness = Harness::with(Some(drive), settings, ListenOptions::default(), limits, false);
     let mut client = harness.client();
-    client.say(set("a", b"1"), "STORED\r\n");
+    // The only item: once a write has failed, further ones are refused.
     is_full.store(true, Ordering::SeqCst);
-    client.say(set("b", b"1"), "STORED\r\n");
+    client.say(set("a", b"1"), "STORED\r\n");
     assert!(!harness.stop().figures.is_durable);
 }
 
