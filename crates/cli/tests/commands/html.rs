@@ -229,7 +229,7 @@ fn studies_stand_on_one_page() {
     let arguments = [
         "study",
         "run",
-        "swan-eq1",
+        "shin-3.10",
         "shin-4.4",
         "--quick",
         "--quiet",
