@@ -446,7 +446,7 @@ fn every_key_has_an_effect_or_a_warning_or_a_reason() {
 }
 
 #[test]
-#[ignore = "lists what each base is silent about, for whoever writes rules"]
+#[ignore = "lists what each base is silent about, for those who write rules"]
 fn list_silent_keys() {
     let (_place, trace, jobs) = files();
     for (name, base) in BASES {
