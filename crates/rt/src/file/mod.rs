@@ -220,18 +220,18 @@ impl SystemFile {
             return;
         }
         let Some(slot) = self.trims.pop_front() else { return };
-        let (block, blocks) = self.next_piece(slot, self.piece_size.blocks());
+        let piece = self.next_piece(slot, self.piece_size.blocks());
+        let blocks = piece.end - piece.start;
         self.piece = Some((blocks, now));
-        self.begin(job(slot, Work::Punch, block, blocks, None));
+        self.begin(job(slot, Work::Punch, piece.start, blocks, None));
     }
 
-    /// Takes the next piece of a trim, of at most `most` blocks. Returns its first block and its length.
-    fn next_piece(&mut self, slot: u32, most: u64) -> (u64, u64) {
+    /// Takes the next piece of a trim, of at most `most` blocks.
+    fn next_piece(&mut self, slot: u32, most: u64) -> std::ops::Range<u64> {
         let flight = self.flights[slot as usize].as_mut().expect("it is in flight");
-        let block = flight.rest.start;
-        let blocks = (flight.rest.end - block).min(most);
-        flight.rest.start += blocks;
-        (block, blocks)
+        let first = flight.rest.start;
+        flight.rest.start += (flight.rest.end - first).min(most);
+        first..flight.rest.start
     }
 
     /// True if a request overlaps an earlier one, in flight or among the first `ahead` that wait.
@@ -272,11 +272,11 @@ impl SystemFile {
 
     /// The next piece of a trim where the file system cannot punch holes: writes zeros.
     fn zero(&mut self, slot: u32) {
-        let (block, blocks) = self.next_piece(slot, MOST_BLOCKS as u64);
+        let piece = self.next_piece(slot, MOST_BLOCKS as u64);
         let mut buffer = self.buffer();
         buffer.bytes_mut().fill(0);
         let work = Work::Write { is_durable: false };
-        self.begin(job(slot, work, block, blocks, Some(buffer)));
+        self.begin(job(slot, work, piece.start, piece.end - piece.start, Some(buffer)));
     }
 
     fn ended(&mut self, now: Time, mut job: Job, result: Result<u64, rustix::io::Errno>) {

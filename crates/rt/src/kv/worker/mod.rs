@@ -402,8 +402,8 @@ const LISTENERS: u64 = 1 << 63;
 const DATAGRAMS: u64 = 1 << 63 | 1 << 62;
 /// Maximum bytes of one receive, and so of the input left over while a client is not served.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Bytes of replies from which on an iteration executes only small commands: a copy of so many takes less than
-/// a millisecond.
+/// Bytes of replies that an iteration may produce before it executes only small commands. Copying them takes less
+/// than a millisecond.
 const RATION_BYTES: usize = 1 << 20;
 /// A busy worker polls for other events every this many iterations.
 const LOOK_EVERY: u32 = 16;
