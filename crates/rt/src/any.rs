@@ -94,6 +94,10 @@ impl Drive for AnyDrive {
         with!(self, drive => drive.bytes())
     }
 
+    fn abandon_trims(&mut self) {
+        with!(self, drive => drive.abandon_trims())
+    }
+
     fn failure(&self) -> Option<&str> {
         with!(self, drive => drive.failure())
     }

@@ -104,6 +104,12 @@ pub trait Drive {
         true
     }
 
+    /// Called before a shutdown: trims that were not executed yet may fail with [`Status::Gone`], so that
+    /// the shutdown does not wait for them. By default, all are executed.
+    ///
+    /// [`Status::Gone`]: tailcut_base::Status::Gone
+    fn abandon_trims(&mut self) {}
+
     /// Why a present drive accepts no more writes, with its name and the remedy; see
     /// [`FailStop`](crate::FailStop).
     fn failure(&self) -> Option<&str> {

@@ -188,6 +188,10 @@ impl<D: Drive> Drive for FailStop<D> {
         self.drive.extent(block, blocks)
     }
 
+    fn abandon_trims(&mut self) {
+        self.drive.abandon_trims();
+    }
+
     fn bytes(&self) -> u64 {
         self.drive.bytes()
     }

@@ -92,6 +92,11 @@ impl Entry {
         Claim { first: self.first, blocks: self.blocks, writes: self.ask.kind != Kind::Read }
     }
 
+    /// True if it trims or writes zeros.
+    pub fn clears(&self) -> bool {
+        matches!(self.ask.kind, Kind::Zero { .. } | Kind::Trim)
+    }
+
     /// True if some of its blocks are changed in part.
     pub fn is_widened(&self) -> bool {
         self.edge(0).is_some() || self.edge(1).is_some()
@@ -127,9 +132,10 @@ impl Entry {
         }
     }
 
-    /// Starts the request; false if there is nothing to do.
+    /// Starts the request; false if there is nothing to do, or it has been abandoned.
     pub fn begin(&mut self) -> bool {
-        self.enter(if self.ask.kind == Kind::Flush { Phase::Flush } else { Phase::Edges })
+        self.status == Status::Success
+            && self.enter(if self.ask.kind == Kind::Flush { Phase::Flush } else { Phase::Edges })
     }
 
     /// Enters the next phase once all disk requests have completed; false if the request is complete.
@@ -259,9 +265,8 @@ impl Entry {
     /// A disk request has completed.
     pub fn settle(&mut self, work: Work, status: Status, data: Vec<Bytes>, pool: &mut Pool) {
         self.in_flight -= 1;
-        if status != Status::Success && self.status == Status::Success {
-            self.status = status;
-            self.abandon();
+        if status != Status::Success {
+            self.fail(status);
         }
         if status != Status::Success {
             return pool.recycle(data);
@@ -273,8 +278,11 @@ impl Entry {
         }
     }
 
-    /// Stops issuing disk requests after an error.
-    fn abandon(&mut self) {
+    /// Issues no more disk requests: the request fails with `status`, unless it has failed before.
+    pub fn fail(&mut self, status: Status) {
+        if self.status == Status::Success {
+            self.status = status;
+        }
         self.issued = u64::MAX;
     }
 

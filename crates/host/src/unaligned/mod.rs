@@ -16,7 +16,6 @@ pub mod order;
 
 use crate::block::Bytes;
 use crate::disk::{Disk, Request, Response};
-use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use entry::{Entry, Work};
 use order::Order;
@@ -82,9 +81,9 @@ pub struct Unaligned {
     vacant: Vec<u32>,
     /// Entries with disk requests to be issued.
     ready: VecDeque<u32>,
-    /// Entries that wait for overlapping ones, in order of submission.
-    waiting: VecDeque<u32>,
     order: Order,
+    /// Scratch: entries that need not wait any more.
+    resumed: Vec<u32>,
     /// An entry has ended that others may have waited for.
     is_wanted: bool,
     pieces: Vec<Piece>,
@@ -109,8 +108,8 @@ impl Unaligned {
             entries: Vec::new(),
             vacant: Vec::new(),
             ready: VecDeque::new(),
-            waiting: VecDeque::new(),
             order: Order::new(),
+            resumed: Vec::new(),
             is_wanted: false,
             pieces: vec![Piece::default(); depth as usize],
             vacant_pieces: (0..depth).rev().collect(),
@@ -126,12 +125,8 @@ impl Unaligned {
         assert!(claim.first + claim.blocks <= self.disk.blocks, "a request lies within the disk");
         self.widened += u64::from(entry.is_widened());
         let id = self.place(entry);
-        if self.order.admits(claim) || !holds(Invariant::OverlapsKeepOrder) {
-            self.order.start(claim);
+        if self.order.submit(id, claim) {
             self.begin(id);
-        } else {
-            self.order.wait(claim);
-            self.waiting.push_back(id);
         }
     }
 
@@ -198,24 +193,32 @@ impl Unaligned {
     }
 
     fn end(&mut self, id: u32) {
-        let entry = &mut self.entries[id as usize];
-        let claim = entry.claim();
-        self.answers.push_back(entry.answer());
+        self.answers.push_back(self.entries[id as usize].answer());
         self.vacant.push(id);
-        self.is_wanted |= self.order.end(claim);
+        self.is_wanted |= self.order.end(id);
     }
 
     /// Starts the waiting entries that no earlier one overlaps. Examines all that wait, so it runs once for
     /// all entries that have ended since.
     fn resume(&mut self) {
-        self.order.begin_walk();
-        for _ in 0..self.waiting.len() {
-            let Some(id) = self.waiting.pop_front() else { break };
-            if self.order.resumes(self.entries[id as usize].claim()) {
-                // A waiting entry has work to do: one without work claims no blocks.
-                self.begin(id);
-            } else {
-                self.waiting.push_back(id);
+        let mut resumed = std::mem::take(&mut self.resumed);
+        self.order.resume(&mut resumed);
+        resumed.drain(..).for_each(|id| self.begin(id));
+        self.resumed = resumed;
+    }
+
+    /// Abandons trims and writes of zeros, before a shutdown: what was not passed to the disk yet is not, and
+    /// they fail with [`Status::Gone`].
+    pub fn abandon_trims(&mut self) {
+        // Vacant entries too, which changes nothing. Those in flight at the disk end with their completion,
+        // those that wait for others when they resume.
+        self.entries.iter_mut().filter(|entry| entry.clears()).for_each(|entry| entry.fail(Status::Gone));
+        for id in std::mem::take(&mut self.ready) {
+            let entry = &self.entries[id as usize];
+            if !entry.clears() {
+                self.ready.push_back(id);
+            } else if !entry.is_busy() {
+                self.end(id);
             }
         }
     }
@@ -232,7 +235,7 @@ impl Unaligned {
 
     /// Number of requests blocked by overlapping requests. Each completion examines all blocked requests.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.order.waiting()
     }
 
     /// Number of requests that have not completed.

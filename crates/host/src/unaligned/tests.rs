@@ -252,6 +252,51 @@ fn an_error_ends_a_request_and_holds_up_nobody() {
     }
 }
 
+/// Before a shutdown. Running and waiting trims and writes of zeros fail, all others are executed.
+#[test]
+fn abandoned_trims_end_without_the_disk() {
+    for seed in 0..200 {
+        let mut random = Stream::new(seed, "abandoned");
+        let (mut machine, mut whim) = harness(&mut random, seed % 2 == 0);
+        let (mut pool, mut kinds) = (Pool::default(), Vec::new());
+        for name in 0..40 {
+            let (offset, length) = somewhere(&mut random);
+            let kind = [Kind::Read, Kind::Write, Kind::Zero { takes_room: name % 2 == 0 }, Kind::Trim]
+                [random.below(4) as usize];
+            kinds.push(kind);
+            machine.submit(ask(name, kind, offset, &vec![name as u8; length], &mut pool));
+        }
+        for _ in 0..random.below(30) {
+            settle(&mut machine, &mut whim, &mut pool, &mut random, &mut Expected::new());
+        }
+        while machine.next_answer().is_some() {}
+        let (mut answered, mut trims) = (40 - machine.in_flight(), 0);
+        machine.abandon_trims();
+        loop {
+            while let Some(answer) = machine.next_answer() {
+                answered += 1;
+                let clears = matches!(kinds[answer.name as usize], Kind::Zero { .. } | Kind::Trim);
+                assert!(clears || answer.status == Status::Success, "seed {seed}");
+                pool.recycle(answer.data);
+            }
+            if machine.in_flight() == 0 {
+                break;
+            }
+            while whim.under_way.len() < whim.depth
+                && let Some(request) = machine.next_request(&mut pool)
+            {
+                trims += u32::from(request.op == Op::Trim);
+                whim.take(request);
+            }
+            if let Some(response) = whim.answer(&mut random) {
+                machine.respond(response, &mut pool);
+            }
+        }
+        assert_eq!((answered, trims), (40, 0), "seed {seed}");
+        assert!(machine.order.is_idle());
+    }
+}
+
 #[test]
 fn blocks_go_through_without_a_copy() {
     let mut random = Stream::new(1, "whole");

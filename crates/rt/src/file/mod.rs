@@ -88,6 +88,8 @@ struct Flight {
     data: Vec<Bytes>,
     /// Blocks of a trim of which no piece was submitted yet.
     rest: std::ops::Range<u64>,
+    /// Its next piece is not submitted: see [`Drive::abandon_trims`].
+    is_abandoned: bool,
 }
 
 /// Options for opening a drive.
@@ -198,7 +200,7 @@ impl SystemFile {
         };
         data.clear();
         let rest = if op == Op::Trim { all.clone() } else { 0..0 };
-        self.flights[slot as usize] = Some(Flight { id, op, blocks: all, data, rest });
+        self.flights[slot as usize] = Some(Flight { id, op, blocks: all, data, rest, is_abandoned: false });
         if op == Op::Trim {
             return self.trim(now, slot);
         }
@@ -280,7 +282,7 @@ impl SystemFile {
     }
 
     fn ended(&mut self, now: Time, mut job: Job, result: Result<u64, rustix::io::Errno>) {
-        let (slot, status) = (job.slot, job.status(result));
+        let (slot, mut status) = (job.slot, job.status(result));
         if job.work == Work::Punch
             && let Some((blocks, since)) = self.piece.take()
         {
@@ -295,13 +297,20 @@ impl SystemFile {
             self.buffers.push(buffer);
         }
         if status == Status::Success && !flight.rest.is_empty() {
-            flight.blocks.start = flight.rest.start;
-            return self.trim(now, slot);
+            if !flight.is_abandoned {
+                flight.blocks.start = flight.rest.start;
+                return self.trim(now, slot);
+            }
+            status = Status::Gone;
         }
+        self.finish(slot, status);
+        self.punch(now);
+    }
+
+    fn finish(&mut self, slot: u32, status: Status) {
         let Flight { id, data, .. } = self.flights[slot as usize].take().expect("it is in flight");
         self.free.push(slot);
         self.answer(id, status, data);
-        self.punch(now);
     }
 
     fn answer(&mut self, id: u32, status: Status, data: Vec<Bytes>) {
@@ -363,6 +372,20 @@ impl Drive for SystemFile {
         self.resume(now);
         answers.responses.append(&mut self.ready.responses);
         answers.replies.append(&mut self.ready.replies);
+    }
+
+    fn abandon_trims(&mut self) {
+        for slot in std::mem::take(&mut self.trims) {
+            self.finish(slot, Status::Gone);
+        }
+        self.flights.iter_mut().flatten().for_each(|flight| flight.is_abandoned = true);
+        for request in std::mem::take(&mut self.waiting) {
+            if request.op == Op::Trim {
+                self.answer(request.id, Status::Gone, request.data);
+            } else {
+                self.waiting.push_back(request);
+            }
+        }
     }
 
     fn next_event(&self) -> Time {

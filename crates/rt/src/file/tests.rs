@@ -60,6 +60,13 @@ fn wait(drive: &mut impl Drive, answers: &mut Answers) {
     }
 }
 
+/// Waits for completions in addition to those in `answers`.
+fn wait_for_more(drive: &mut impl Drive, answers: &mut Answers) {
+    let mut more = Answers::default();
+    wait(drive, &mut more);
+    answers.responses.append(&mut more.responses);
+}
+
 fn ask(drive: &mut impl Drive, asked: Request<Bytes>) -> Response<Bytes> {
     drive.submit(Time::ZERO, asked);
     let mut answers = Answers::default();
@@ -321,5 +328,38 @@ fn a_failed_flush_is_the_last_and_reads_go_on() {
         assert_eq!(ask(&mut drive, request(4, Op::Flush, 0, 0, Vec::new())).status, Status::MediaError);
         assert_eq!(ask(&mut drive, request(5, Op::Read, 0, 1, Vec::new())).status, Status::Success);
         assert!(drive.failure().is_some_and(|why| why.starts_with("/dev/zero")), "{:?}", drive.failure());
+    }
+}
+
+/// Before a shutdown: only the piece in progress is completed.
+#[test]
+fn abandoned_trims_keep_the_rest_of_their_blocks() {
+    for options in WAYS {
+        let (_folder, path) = file(100_000);
+        let mut drive = FileDrive::open(&path, options).expect("it is a file");
+        let last = [9_999, 19_999, 29_999];
+        for block in last {
+            let write = request(0, Op::Write, block, 1, vec![content(block)]);
+            assert_eq!(ask(&mut drive, write).status, Status::Success);
+        }
+        for (id, block) in [(1, 0), (2, 10_000), (3, 20_000)] {
+            drive.submit(Time::ZERO, request(id, Op::Trim, block, 10_000, Vec::new()));
+        }
+        // It waits for the last trim, and a trim for it.
+        drive.submit(Time::ZERO, request(4, Op::Read, 29_999, 1, Vec::new()));
+        drive.submit(Time::ZERO, request(5, Op::Trim, 29_999, 1, Vec::new()));
+        drive.abandon_trims();
+        let mut answers = Answers::default();
+        while answers.responses.len() < 5 {
+            wait_for_more(&mut drive, &mut answers);
+        }
+        answers.responses.sort_by_key(|response| response.id);
+        let statuses: Vec<Status> = answers.responses.iter().map(|response| response.status).collect();
+        assert_eq!(statuses, [Status::Gone, Status::Gone, Status::Gone, Status::Success, Status::Gone]);
+        assert_eq!(answers.responses[3].data, [content(29_999)]);
+        for block in last {
+            let read = ask(&mut drive, request(0, Op::Read, block, 1, Vec::new()));
+            assert_eq!(read.data, [content(block)], "{}", drive.identify().model);
+        }
     }
 }

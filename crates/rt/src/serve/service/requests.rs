@@ -137,7 +137,11 @@ impl<D: Steered> Service<D> {
             return 0;
         };
         let is_structured = connection.rules.has_structured_replies;
-        let reply = match (error(status, command), command) {
+        let refusal = match error(status, command) {
+            Some(_) if status == Status::Gone && self.stopping != Stopping::Not => Some(SHUTDOWN),
+            refusal => refusal,
+        };
+        let reply = match (refusal, command) {
             (None, Command::Read) => Reply::content(&header, data, is_structured),
             (None, _) => {
                 self.pool.recycle(data);
@@ -211,6 +215,9 @@ fn error(status: Status, command: Command) -> Option<Refusal> {
     };
     Some(Refusal { error, text })
 }
+
+/// Reply to a trim that a shutdown does not wait for.
+const SHUTDOWN: Refusal = Refusal { error: Error::Shutdown, text: "the server is shutting down" };
 
 /// Bounds the size of a request on its way to the drive and back, without its data.
 const _: () =

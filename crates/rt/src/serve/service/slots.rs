@@ -119,6 +119,8 @@ impl<D: Steered> Service<D> {
     fn stop(&mut self) {
         if self.stopping == Stopping::Not {
             self.stopping = Stopping::Until(Time(self.clock.now().0 + self.limits.patience.0));
+            self.machine.abandon_trims();
+            self.drive.abandon_trims();
         }
     }
 
