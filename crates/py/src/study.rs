@@ -10,7 +10,7 @@ use tailcut::study::arguments::StudyForm;
 use tailcut::study::html;
 use tailcut::study::pool::ThreadPool;
 use tailcut::study::real_drives::{self, RealDriveOptions};
-use tailcut::study::{Entry, chosen, finished, options};
+use tailcut::study::{Entry, chosen, options};
 use tailcut_sim::study::{self as measured, Table};
 
 /// A finished study.
@@ -71,6 +71,6 @@ impl Study {
 
     /// Writes the results as an HTML page, and their data as JSON beside it.
     fn to_html(&self, path: PathBuf) -> PyResult<()> {
-        page::write(&path, &html::page(&finished(std::slice::from_ref(&self.table))))
+        page::write(&path, &html::page(std::slice::from_ref(&self.table)))
     }
 }

@@ -89,7 +89,7 @@ impl Study {
         ];
         let mut table = terminal::Table::new(&head, tone);
         for row in &self.0.rows {
-            let figure = |figure: Option<f64>| figure.map_or(String::from("-"), |x| show(x, row.unit));
+            let figure = |figure: Option<f64>| figure.map_or(String::from("-"), |x| show(x, &row.unit));
             let note = row.note.as_deref().unwrap_or_default();
             let range = note.split_once("; ").map_or(note, |(_, range)| range);
             table.row(&[

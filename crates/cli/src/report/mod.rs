@@ -13,13 +13,14 @@ use crate::run::{self, REPORT, Saved, Scenario};
 use crate::scenario::{self, Source};
 use crate::serve::history_page;
 use crate::study::Entry;
-use crate::study::html::{Finished, page as study_page};
+use crate::study::html::page as study_page;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tailcut_sim::study::Table;
 
 /// Writes the page and prints its path.
 pub fn report(arguments: &ReportArguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -66,9 +67,9 @@ fn page(source: &Path) -> Result<Page, Failure> {
         .map_err(|error| Failure::Input(format!("{}: not JSON: {error}", source.display())))?;
     let has = |key: &str| value.get(key).is_some();
     match &value {
-        Value::Array(_) => Ok(study_page(&read::<Vec<Finished>>(&text, source)?)),
+        Value::Array(_) => Ok(study_page(&read::<Vec<Table>>(&text, source)?)),
         _ if has("studies") => Ok(study_page(&read::<Studies>(&text, source)?.studies)),
-        _ if has("study") => Ok(study_page(&[read::<Finished>(&text, source)?])),
+        _ if has("study") => Ok(study_page(&[read::<Table>(&text, source)?])),
         _ if has("digest") && has("kinds") => of_run(&read(&text, source)?, source),
         _ if has("points") && has("factors") => Ok(compare::html::page(&read::<Results>(&text, source)?)),
         _ => Err(Failure::Input(format!(
@@ -81,11 +82,11 @@ fn page(source: &Path) -> Result<Page, Failure> {
 /// The list that `tailcut study run` writes.
 #[derive(Deserialize)]
 struct Studies {
-    studies: Vec<Finished>,
+    studies: Vec<Table>,
 }
 
 /// The studies of a folder of files of `tailcut study run --json`, in the order of their list, or of one file.
-fn studies(path: &Path) -> Result<Vec<Finished>, Failure> {
+fn studies(path: &Path) -> Result<Vec<Table>, Failure> {
     if !path.is_dir() {
         return studies_of(path);
     }
@@ -102,13 +103,13 @@ fn studies(path: &Path) -> Result<Vec<Finished>, Failure> {
 }
 
 /// The studies of a file: one, or a list.
-fn studies_of(source: &Path) -> Result<Vec<Finished>, Failure> {
+fn studies_of(source: &Path) -> Result<Vec<Table>, Failure> {
     let text = fs::read_to_string(source).map_err(|error| {
         Failure::Input(format!("{}: {error}; give a JSON file of studies", source.display()))
     })?;
     // One study, or the data of a page of several.
-    let one = serde_json::from_str::<Finished>(&text).map(|study| vec![study]);
-    let known = one.or_else(|_| serde_json::from_str::<Vec<Finished>>(&text));
+    let one = serde_json::from_str::<Table>(&text).map(|study| vec![study]);
+    let known = one.or_else(|_| serde_json::from_str::<Vec<Table>>(&text));
     known.or_else(|_| read::<Studies>(&text, source).map(|list| list.studies))
 }
 

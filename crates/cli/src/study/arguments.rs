@@ -45,9 +45,14 @@ pub struct StudyRun {
     #[command(flatten)]
     pub real_drives: RealDriveOptions,
     /// Write the rows as JSON to a file, or with '-' to standard output instead of the tables; with
-    /// --all or several studies, their list beside the number of claims that hold
+    /// --all or several studies, their list beside the number of claims that hold; the file is written after
+    /// each study
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Continue an interrupted run of several studies: those that its --json FILE holds are not run again, if
+    /// the same program has run them with the same options
+    #[arg(long, requires = "json")]
+    pub resume: bool,
     /// Write an HTML report, with its data as JSON beside it
     #[arg(long, value_name = "FILE", value_parser = crate::html::page_file)]
     pub html: Option<PathBuf>,

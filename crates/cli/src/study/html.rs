@@ -5,62 +5,9 @@ use super::page::{claimed, verdict};
 use crate::format::figure as shown;
 use crate::html::Page;
 use crate::html::markup::{Column, Table, chart, escape, figure, folded};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailcut_sim::study::claims::{Claims, Paper, Summary};
-use tailcut_sim::study::{Basis, MAIN, Sense};
-
-/// A finished study as `study run --json` writes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finished {
-    /// Its name.
-    pub study: String,
-    /// Version of the program.
-    pub version: String,
-    /// Seed of all runs.
-    pub seed: u64,
-    /// Whether this is the short form.
-    pub quick: bool,
-    /// Notes on all rows, each as a sentence.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// The rows.
-    pub rows: Vec<Row>,
-}
-
-/// One figure, in the paper and here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The case that was run, in words.
-    pub case: String,
-    /// The measured quantity.
-    pub quantity: String,
-    /// Its unit.
-    pub unit: String,
-    /// The figure of the paper.
-    pub paper: Option<f64>,
-    /// How it is to be compared.
-    sense: Option<Sense>,
-    /// Whether it is a change.
-    effect: bool,
-    /// Which reading of the paper it belongs to.
-    reading: String,
-    /// Whether the claim counts.
-    counted: bool,
-    /// Where that comes from, if the paper does not print it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub basis: Option<Basis>,
-    /// Our figure.
-    pub measured: Option<f64>,
-    /// Ours over the paper's; of an effect, our change over the paper's.
-    ratio: Option<f64>,
-    /// Whether the claim holds.
-    holds: Option<bool>,
-    /// What physics allows.
-    limit: Option<f64>,
-    /// Why the figures differ, or what a reader should know.
-    pub note: Option<String>,
-}
+use tailcut_sim::study::{self, Basis, MAIN, Row};
 
 /// Up to this relative difference a figure counts as equal to the paper's.
 const NEAR: f64 = 0.1;
@@ -70,7 +17,7 @@ const FOLDED: usize = 24;
 const CHARTS: usize = 8;
 
 /// The page of these studies.
-pub fn page(studies: &[Finished]) -> Page {
+pub fn page(studies: &[study::Table]) -> Page {
     let data = serde_json::to_string(studies).expect("plain data");
     let title = match studies {
         [one] => format!("tailcut study {}", one.study),
@@ -78,7 +25,7 @@ pub fn page(studies: &[Finished]) -> Page {
         _ => format!("tailcut: {} studies", studies.len()),
     };
     let mut page = Page::new(&title, lead(studies), data);
-    let claims = summary(studies);
+    let claims = Summary::of(studies);
     if claims.all().counted() > 0 {
         page.section("Claims of the papers", claims_of(studies, &claims));
     }
@@ -92,15 +39,15 @@ pub fn page(studies: &[Finished]) -> Page {
 }
 
 /// Whether there is a paper to be compared with.
-fn has_ratios(studies: &[Finished]) -> bool {
+fn has_ratios(studies: &[study::Table]) -> bool {
     studies.iter().any(|study| study.rows.iter().any(|row| row.ratio.is_some()))
 }
 
-fn lead(studies: &[Finished]) -> String {
+fn lead(studies: &[study::Table]) -> String {
     let rows = || studies.iter().flat_map(|study| &study.rows);
     let ratios: Vec<f64> = rows().filter_map(compared).collect();
     let within = |share: f64| ratios.iter().filter(|ratio| (*ratio - 1.0).abs() <= share).count();
-    let claims = Claims::count(rows().filter(|row| row.counted).map(|row| row.holds));
+    let claims = Claims::count(rows().filter(|row| row.is_counted()).map(|row| row.holds()));
     let tiles = [
         (rows().count(), "figures measured"),
         (ratios.len(), "of which a paper gives"),
@@ -121,7 +68,7 @@ fn lead(studies: &[Finished]) -> String {
     let first = studies.first();
     format!(
         "<p class=\"soft\">tailcut {}, seed {}; {forms}.</p>\n<ul class=\"tiles\">{tiles}</ul>\n",
-        escape(first.map_or("", |study| study.version.as_str())),
+        escape(first.map_or("", |study| &*study.version)),
         first.map_or(0, |study| study.seed)
     )
 }
@@ -131,21 +78,8 @@ fn compared(row: &Row) -> Option<f64> {
     row.ratio.filter(|_| row.basis != Some(Basis::Input))
 }
 
-/// What the claims of each paper come to.
-pub fn summary(studies: &[Finished]) -> Summary {
-    Summary::new(|paper| {
-        let of = studies.iter().filter(|study| Paper::of(&study.study) == Some(paper));
-        of.fold(Claims::default(), |all, study| all.and(claims(study)))
-    })
-}
-
-/// Those of one study.
-pub fn claims(study: &Finished) -> Claims {
-    Claims::count(study.rows.iter().filter(|row| row.counted).map(|row| row.holds))
-}
-
 /// The claims that do not hold, of all papers, below how many do.
-fn claims_of(studies: &[Finished], summary: &Summary) -> String {
+fn claims_of(studies: &[study::Table], summary: &Summary) -> String {
     let head = [("paper", Column::Text), ("claims", Column::Number), ("hold", Column::Number)];
     let mut shares = Table::new("Claims that hold", &head);
     let mut line = |name: &str, claims: Claims| {
@@ -164,13 +98,13 @@ fn claims_of(studies: &[Finished], summary: &Summary) -> String {
     ];
     let mut failing = Table::new("Claims that do not hold", &head);
     for study in studies.iter().filter(|study| Paper::of(&study.study).is_some()) {
-        for row in study.rows.iter().filter(|row| row.counted && row.holds != Some(true)) {
+        for row in study.rows.iter().filter(|row| row.is_counted() && row.holds() != Some(true)) {
             failing.row(&[
                 study.study.clone(),
                 row.case.clone(),
                 row.quantity.clone(),
-                row.paper(),
-                row.measured(),
+                paper_cell(row),
+                measured_cell(row),
                 row.note.clone().unwrap_or_default(),
             ]);
         }
@@ -178,44 +112,27 @@ fn claims_of(studies: &[Finished], summary: &Summary) -> String {
     format!("{}<h3>Claims that do not hold</h3>\n{}", shares.html(), failing.html())
 }
 
-impl Row {
-    /// Whether the paper has a figure to be compared with.
-    pub fn is_claim(&self) -> bool {
-        self.sense.is_some()
-    }
+/// The paper's figure in its unit, as [`claimed`] marks it; a dash without one.
+pub fn paper_cell(row: &Row) -> String {
+    let figure = |value| claimed(shown(value, &row.unit), row.sense(), row.basis);
+    row.paper.map_or(String::from("–"), figure)
+}
 
-    /// Whether the claim counts: it is no input, and of the main reading.
-    pub fn is_counted(&self) -> bool {
-        self.counted
-    }
+/// Our figure in its unit; a dash without one.
+pub fn measured_cell(row: &Row) -> String {
+    row.measured.map_or(String::from("–"), |value| shown(value, &row.unit))
+}
 
-    /// Whether the claim holds; `None` if nothing could be measured.
-    pub fn holds(&self) -> Option<bool> {
-        self.holds
-    }
-
-    /// The paper's figure in its unit, as [`claimed`] marks it; a dash without one.
-    pub fn paper(&self) -> String {
-        let figure = |value| claimed(shown(value, &self.unit), self.sense, self.basis);
-        self.paper.map_or(String::from("–"), figure)
-    }
-
-    /// Our figure in its unit; a dash without one.
-    pub fn measured(&self) -> String {
-        self.measured.map_or(String::from("–"), |value| shown(value, &self.unit))
-    }
-
-    /// Whether the claim holds, in a word; which reading it is, where that is not the main one.
-    pub fn verdict(&self) -> String {
-        match verdict(self.counted, self.holds).as_str() {
-            "-" => "–".into(),
-            word if self.reading == MAIN => word.into(),
-            word => format!("{word} {}", self.reading),
-        }
+/// Whether the claim holds, in a word; which reading it is, where that is not the main one.
+pub fn verdict_cell(row: &Row) -> String {
+    match verdict(row.is_counted(), row.holds()).as_str() {
+        "-" => "–".into(),
+        word if row.reading == MAIN => word.into(),
+        word => format!("{word} {}", row.reading),
     }
 }
 
-fn overview(studies: &[Finished]) -> String {
+fn overview(studies: &[study::Table]) -> String {
     let caption = "A dot for each figure that a paper gives: ours over the paper's. Between the dashed lines they differ by less than a quarter; \
         a bound may hold outside of them.";
     let mut html = chart("ratios", "Ours over the papers'", caption, &[], "");
@@ -238,20 +155,20 @@ fn overview(studies: &[Finished]) -> String {
             study.rows.len().to_string(),
             ratios.len().to_string(),
             within(NEAR).to_string(),
-            claims(study).counted().to_string(),
-            claims(study).hold().to_string(),
+            Claims::of([study]).counted().to_string(),
+            Claims::of([study]).hold().to_string(),
         ]);
     }
     html += &table.html();
     html
 }
 
-fn heading(study: &Finished) -> String {
+fn heading(study: &study::Table) -> String {
     Entry::by_id(&study.study)
         .map_or_else(|| study.study.clone(), |known| format!("{}: {}", study.study, known.title()))
 }
 
-fn section(number: usize, study: &Finished) -> String {
+fn section(number: usize, study: &study::Table) -> String {
     let source = Entry::by_id(&study.study).map_or("", |known| known.source());
     let form = if study.quick { "; quick form" } else { "" };
     let mut html = format!("<p class=\"soft\">{}; seed {}{form}</p>\n", escape(source), study.seed);
@@ -274,11 +191,11 @@ fn section(number: usize, study: &Finished) -> String {
 
 /// The quantities of which there are several rows with a figure, in the order of the rows; of many those that
 /// a paper gives, then the largest.
-fn groups(study: &Finished) -> Vec<(&str, &str)> {
+fn groups(study: &study::Table) -> Vec<(&str, &str)> {
     let mut known: BTreeMap<(&str, &str), (bool, usize)> = BTreeMap::new();
     let mut order: Vec<(&str, &str)> = Vec::new();
     for row in study.rows.iter().filter(|row| row.measured.is_some()) {
-        let group = (row.quantity.as_str(), row.unit.as_str());
+        let group = (row.quantity.as_str(), &*row.unit);
         let (is_given, count) = known.entry(group).or_default();
         (*is_given, *count) = (*is_given || row.paper.is_some(), *count + 1);
         if !order.contains(&group) {
@@ -294,7 +211,7 @@ fn groups(study: &Finished) -> Vec<(&str, &str)> {
 }
 
 /// What the paper gives, and all else folded away where it is long; then the notes.
-fn table(study: &Finished) -> String {
+fn table(study: &study::Table) -> String {
     let mut notes: Vec<&str> = Vec::new();
     for note in study.rows.iter().filter_map(|row| row.note.as_deref()) {
         if !notes.contains(&note) {
@@ -315,7 +232,7 @@ fn table(study: &Finished) -> String {
     html + &list
 }
 
-fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
+fn rows(study: &study::Table, rows: &[&Row], notes: &[&str]) -> String {
     let number = |title| (title, Column::Number);
     let head = [
         ("case", Column::Text),
@@ -336,10 +253,10 @@ fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
         table.row_of(&[
             (escape(&row.case), ""),
             (escape(&row.quantity), ""),
-            (figure(&row.paper()), ""),
-            (figure(&row.measured()), ""),
-            (ratio, if row.holds == Some(false) { "off" } else { "" }),
-            (escape(&row.verdict()), ""),
+            (figure(&paper_cell(row)), ""),
+            (figure(&measured_cell(row)), ""),
+            (ratio, if row.holds() == Some(false) { "off" } else { "" }),
+            (escape(&verdict_cell(row)), ""),
             (show(row.limit), ""),
             (note.map_or(String::new(), |place| format!("[{}]", place + 1)), ""),
         ]);
@@ -351,44 +268,19 @@ fn rows(study: &Finished, rows: &[&Row], notes: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    fn row(case: &str, quantity: &str, ratio: Option<f64>) -> Row {
-        Row {
-            case: case.into(),
-            quantity: quantity.into(),
-            unit: "B/s".into(),
-            paper: ratio.map(|_| 1e9),
-            sense: ratio.map(|_| Sense::Equal),
-            effect: false,
-            reading: MAIN.into(),
-            counted: ratio.is_some(),
-            basis: None,
-            measured: Some(1e9 * ratio.unwrap_or(1.0)),
-            ratio,
-            holds: ratio.map(|ratio| ratio < 1.25),
-            limit: None,
-            note: ratio.filter(|ratio| *ratio > 2.0).map(|_| "a <wider> bus".into()),
-        }
-    }
-
-    fn study() -> Finished {
+    fn study(id: &str) -> study::Table {
+        let row = |case: &str, gigabytes: f64| Row::new(case, "bandwidth", "B/s", gigabytes * 1e9);
         let rows = vec![
-            row("8 chips", "bandwidth", Some(1.05)),
-            row("16 chips", "bandwidth", Some(3.0)),
-            row("all", "gain", None),
+            row("8 chips", 1.05).paper(1e9),
+            row("16 chips", 3.0).paper(1e9).note("a <wider> bus"),
+            Row::new("all", "gain", "B/s", 1e9),
         ];
-        Finished {
-            study: "none-1".into(),
-            version: "0".into(),
-            seed: 1,
-            quick: true,
-            notes: vec!["short & quick".into()],
-            rows,
-        }
+        study::Table::new(id, 1, true, rows).notes(vec!["short & quick".into()])
     }
 
     #[test]
     fn figures_stand_beside_the_papers_with_their_notes() {
-        let html = page(&[study()]).render();
+        let html = page(&[study("none-1")]).render();
         assert!(html.contains(
             "<td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td><td class=\"r off\">3.00</td><td>no</td>"
         ));
@@ -399,16 +291,16 @@ mod tests {
 
     #[test]
     fn claims_that_do_not_hold_come_first() {
-        let html = page(&[Finished { study: "swan-0".into(), ..study() }]).render();
+        let html = page(&[study("swan-0")]).render();
         let cause = "<td>16 chips</td><td>bandwidth</td><td class=\"r\">1.00 GB/s</td><td class=\"r\">3.00 GB/s</td>\
                      <td class=\"words\">a &lt;wider&gt; bus</td>";
         assert!(html.contains(cause) && html.contains("<td class=\"r\">1 (50 %)</td>"), "{html}");
-        let beyond = page(&[Finished { study: "beyond-0".into(), ..study() }]).render();
+        let beyond = page(&[study("beyond-0")]).render();
         assert!(!beyond.contains("Claims that do not hold"), "other studies hold no paper to its claims");
     }
 
     #[test]
     fn quantities_with_several_rows_have_a_chart() {
-        assert_eq!(groups(&study()), [("bandwidth", "B/s")]);
+        assert_eq!(groups(&study("none-1")), [("bandwidth", "B/s")]);
     }
 }

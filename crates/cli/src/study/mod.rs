@@ -8,20 +8,21 @@ pub mod html;
 pub mod page;
 pub mod pool;
 pub mod real_drives;
+pub mod saved;
 
 pub use entry::Entry;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::is_stdout;
-use crate::output::write_json;
 use crate::pts::Watcher;
 use crate::scenario;
 use crate::scenario::nearest::{enumerate, nearest};
 use crate::terminal::{ColorMode, Progress, window};
 use arguments::{StudyCommand, StudyForm, StudyRun};
 use pool::ThreadPool;
-use serde_json::{Value, json};
+use saved::Saved;
+use serde_json::Value;
 use std::io::Write;
 use tailcut_sim::study::claims::Summary;
 use tailcut_sim::study::{self, Options, Study, Table};
@@ -53,14 +54,20 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()
         .map_err(|error| Failure::Operation(format!("cannot listen for Ctrl-C: {error}")))?;
     let to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
+    let mut saved = Saved::new(arguments.json.as_deref(), is_list, arguments.resume, &options)?;
     let mut tables = Vec::new();
     let mut ended = Ok(());
     for entry in chosen {
-        let (table, end) = measure(entry, &options, arguments, &interrupt);
+        let (table, end) = match saved.take(entry.id()) {
+            Some(table) => (Some(table), Ok(())),
+            None => measure(entry, &options, arguments, &interrupt),
+        };
         if let Some(table) = table {
+            saved.note_incomplete(end.is_err().then(|| entry.id()));
             tables.push(table);
             if !to_stdout {
                 print(entry, &tables, out)?;
+                saved.write(&tables, out)?;
             }
         }
         ended = end;
@@ -73,12 +80,11 @@ fn run(arguments: &StudyRun, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "\n{}", page::summary(&summary).trim_end())?;
         out.flush()?;
     }
-    // Finished studies are saved, even if a later one failed.
-    if let Some(file) = arguments.json.as_deref().filter(|_| is_list || !tables.is_empty()) {
-        write_json(&to_json(&tables, is_list), file, out)?;
+    if to_stdout || tables.is_empty() {
+        saved.write(&tables, out)?;
     }
     if let Some(file) = arguments.html.as_deref().filter(|_| !tables.is_empty()) {
-        crate::html::write(file, &html::page(&finished(&tables)), None)?;
+        crate::html::write(file, &html::page(&tables), None)?;
     }
     ended.and_then(|()| all_explained(&tables))
 }
@@ -131,11 +137,6 @@ fn measure(
     measured.unwrap_or_else(|failure| (None, Err(failure)))
 }
 
-/// The tables as they are read back, for a page.
-pub fn finished(tables: &[Table]) -> Vec<html::Finished> {
-    serde_json::from_value(json!(tables)).expect("what is written can be read")
-}
-
 /// Prints the last of the tables, behind a blank line where it is not the first.
 fn print(entry: Entry, tables: &[Table], out: &mut dyn Write) -> Result<(), Failure> {
     let Some(table) = tables.last() else { return Ok(()) };
@@ -143,14 +144,6 @@ fn print(entry: Entry, tables: &[Table], out: &mut dyn Write) -> Result<(), Fail
     let text = page::table(entry, table, usize::from(window()), ColorMode::of_stdout());
     out.write_all(format!("{gap}{text}").as_bytes())?;
     Ok(out.flush()?)
-}
-
-/// One study, or a list of them with what all their claims come to.
-fn to_json(tables: &[Table], is_list: bool) -> Value {
-    match tables {
-        [one] if !is_list => json!(one),
-        all => json!({ "claims": Summary::of(all), "studies": all }),
-    }
 }
 
 /// Requires an explanation for every claim that does not hold: each is either a finding or a fault.
@@ -282,23 +275,5 @@ mod tests {
         let Err(Failure::Operation(message)) = failure else { panic!("a failure") };
         assert!(message.ends_with("t-1: 32 chips, bandwidth") && !message.contains("16 chips"), "{message}");
         assert!(all_explained(&[Table::new("t-1", 1, true, rows[..2].to_vec())]).is_ok());
-    }
-
-    #[test]
-    fn several_studies_are_a_list() {
-        let table = || Table::new("t-1", 1, true, Vec::new());
-        assert_eq!(to_json(&[table()], false)["study"], "t-1");
-        assert_eq!(to_json(&[table()], true)["studies"][0]["study"], "t-1");
-        let none = json!({ "papers": [], "all": { "hold": 0, "counted": 0 } });
-        assert_eq!(to_json(&[], true), json!({ "claims": none, "studies": [] }));
-    }
-
-    #[test]
-    fn a_list_of_studies_says_how_many_claims_hold() {
-        let rows = vec![Row::new("a", "b", "x", 1.0).paper(1.0), Row::new("a", "b", "x", 1.0).at_least(2.0)];
-        let written = to_json(&[Table::new("swan-0", 1, true, rows)], true);
-        assert_eq!(written["claims"]["papers"][0], json!({ "paper": "SWAN", "hold": 1, "counted": 2 }));
-        assert_eq!(written["claims"]["all"], json!({ "hold": 1, "counted": 2 }));
-        assert_eq!(written["studies"][0]["rows"][1]["holds"], false);
     }
 }

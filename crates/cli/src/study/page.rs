@@ -73,7 +73,7 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
         head.into_iter().zip(shown).filter(|&(_, shown)| shown).map(|(h, _)| h).collect();
     let mut table = terminal::Table::new(&head, tone);
     for row in rows {
-        let show = |value: Option<f64>| value.map_or(String::from("-"), |value| figure(value, row.unit));
+        let show = |value: Option<f64>| value.map_or(String::from("-"), |value| figure(value, &row.unit));
         table.row(&keep([
             row.case.clone(),
             row.quantity.clone(),
@@ -89,7 +89,7 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
 }
 
 fn paper(row: &Row) -> String {
-    row.paper.map_or(String::from("-"), |value| claimed(figure(value, row.unit), row.sense(), row.basis))
+    row.paper.map_or(String::from("-"), |value| claimed(figure(value, &row.unit), row.sense(), row.basis))
 }
 
 /// A paper's figure: with the sign of a bound; after `~` if the paper does not print it, in parentheses if
@@ -129,7 +129,7 @@ fn claims(table: &Table, width: usize) -> String {
     let failing = table.rows.iter().filter(|row| row.is_counted() && row.holds() != Some(true));
     text += if claims.hold() < claims.counted() { "; these do not:\n" } else { "\n" };
     for row in failing {
-        let ours = row.measured.map_or(String::from("not measured"), |value| figure(value, row.unit));
+        let ours = row.measured.map_or(String::from("not measured"), |value| figure(value, &row.unit));
         text +=
             &wrapped("  - ", &format!("{}, {}: {}, ours {ours}", row.case, row.quantity, paper(row)), width);
     }

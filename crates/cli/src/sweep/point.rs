@@ -6,6 +6,7 @@ use crate::scenario::{self, Comments};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::trace::TraceError;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
@@ -66,14 +67,18 @@ impl Identities {
         if let Some(known) = self.files.get(file) {
             return Ok(known.clone());
         }
-        let digest =
-            digest_of(file).map_err(|error| Failure::Input(format!("cannot read {file}: {error}")))?;
+        let digest = digest_of(Path::new(file))
+            .map_err(|error| Failure::Input(format!("cannot read {file}: {error}")))?;
         self.files.insert(file.to_owned(), digest.clone());
         Ok(digest)
     }
 }
 
-fn digest_of(file: &str) -> io::Result<String> {
+/// The length of a file and a digest of its content.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn digest_of(file: &Path) -> io::Result<String> {
     let mut reader = File::open(file)?;
     let (mut hash, mut bytes) = (Xxh3::new(), 0);
     let mut piece = vec![0; 1 << 16];

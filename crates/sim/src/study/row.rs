@@ -1,20 +1,21 @@
 //! The rows of a study: the paper's figure, ours, their ratio, and why they differ.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A finished study, in the one shape that all studies share.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Its name.
     pub study: String,
     /// Version of the program.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
     /// Seed of all runs.
     pub seed: u64,
     /// Whether this is the short form.
     pub quick: bool,
     /// Notes on all rows, each as a sentence; left out where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The rows.
     pub rows: Vec<Row>,
@@ -23,7 +24,7 @@ pub struct Table {
 impl Table {
     /// A table with these rows.
     pub fn new(study: &str, seed: u64, quick: bool, rows: Vec<Row>) -> Table {
-        let (study, version) = (study.to_string(), env!("CARGO_PKG_VERSION"));
+        let (study, version) = (study.to_string(), env!("CARGO_PKG_VERSION").into());
         Table { study, version, seed, quick, notes: Vec::new(), rows }
     }
 
@@ -42,14 +43,14 @@ impl Table {
 /// One figure, in the paper and here; null where there is none.
 ///
 /// A row with a figure of the paper is a *claim*: `sense` is how the two are compared, `holds` the verdict.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The case that was run, in words.
     pub case: String,
     /// The measured quantity.
     pub quantity: String,
     /// Its unit: "B/s", "1/s", "B", "s", "us", "share" (1 is all), "x" (a factor), "pairs" (of an order).
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// The figure of the paper.
     pub paper: Option<f64>,
     /// How the paper's figure is to be compared; `None` without one.
@@ -57,7 +58,7 @@ pub struct Row {
     /// Whether the claim is a change: a factor counts from 1 (0.93 x is - 7 %), a share as it is.
     effect: bool,
     /// Which reading of the paper the figure belongs to: [`MAIN`], or the name of another one.
-    reading: String,
+    pub reading: String,
     /// Whether the claim is counted: not an input, and of the main reading.
     counted: bool,
     /// Where that figure comes from, if the paper does not print it; left out where it does.
@@ -73,8 +74,8 @@ pub struct Row {
     pub limit: Option<f64>,
     /// Why the figures differ, or what a reader should know.
     pub note: Option<String>,
-    /// Whether the note gives more than the basis of the paper's figure.
-    #[serde(skip)]
+    /// Whether the note gives more than the basis of the paper's figure; left out if not.
+    #[serde(default, rename = "remarked", skip_serializing_if = "std::ops::Not::not")]
     is_remarked: bool,
 }
 
@@ -89,7 +90,7 @@ impl Row {
         Row {
             case: case.into(),
             quantity: quantity.into(),
-            unit,
+            unit: unit.into(),
             paper: None,
             sense: None,
             effect: false,

@@ -129,7 +129,7 @@ fn beside(rows: &[Row], tone: ColorMode) -> String {
     let known: Vec<&Row> = rows.iter().filter(|row| row.paper.is_some()).collect();
     for row in &known {
         let ratio = row.ratio.map_or(String::from("-"), |ratio| format!("{ratio:.2}"));
-        let (here, there) = (figure(row.measured, row.unit), figure(row.paper, row.unit));
+        let (here, there) = (figure(row.measured, &row.unit), figure(row.paper, &row.unit));
         table.row(&[row.case.clone(), row.quantity.clone(), here, there, ratio]);
     }
     let missing = rows.len() - known.len();
