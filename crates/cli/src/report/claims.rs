@@ -110,7 +110,7 @@ mod tests {
         let rows = vec![
             row("holds", 2.3).at_least(2.2),
             row("a | b", 1.8).at_least(2.2).note("a shallow queue"),
-            row("other reading", 1.0).paper(1.0).reading("another drive"),
+            row("other reading", 1.0).paper(1.0).of_reading("another drive"),
             row("no claim", 1.0),
         ];
         markdown(&[Table::new(study, 1, true, rows)])

@@ -127,8 +127,8 @@ pub fn measured_cell(row: &Row) -> String {
 pub fn verdict_cell(row: &Row) -> String {
     match verdict(row.is_counted(), row.holds()).as_str() {
         "-" => "–".into(),
-        word if row.reading == MAIN => word.into(),
-        word => format!("{word} {}", row.reading),
+        word if row.reading() == MAIN => word.into(),
+        word => format!("{word} {}", row.reading()),
     }
 }
 

@@ -222,7 +222,7 @@ case      quantity      paper  measured  ratio  holds    limit  note
         let rows = vec![
             row("a", 1.8).at_least(2.2).note("a shallow queue"),
             row("b", 2.3).at_least(2.2),
-            row("c", 1.0).at_most(0.5).reading("another").note("another reading"),
+            row("c", 1.0).at_most(0.5).of_reading("another").note("another reading"),
             row("d", 3.0).paper(3.0).basis(Basis::Input, "an input"),
         ];
         let study = Table::new("swan-0", 1, false, rows);

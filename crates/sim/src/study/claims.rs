@@ -181,7 +181,7 @@ mod tests {
             row(None).paper(1.0),
             row(1.0).paper(1.0).basis(Basis::Derived, "a middle"),
             row(1.0).paper(1.0).basis(Basis::Input, "an input"),
-            row(1.0).paper(1.0).reading("another"),
+            row(1.0).paper(1.0).of_reading("another"),
             row(1.0),
         ];
         let tables = [Table::new("swan-0", 1, true, rows.clone()), Table::new("beyond-0", 1, true, rows)];

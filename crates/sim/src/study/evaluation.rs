@@ -362,7 +362,7 @@ pub fn read_at(row: Row, chips: u32, pace: Pace) -> Row {
     let drive = (chips != SMALL).then(|| format!("{chips} chips"));
     match [drive, queue].into_iter().flatten().collect::<Vec<_>>() {
         main if main.is_empty() => row,
-        others => row.reading(others.join(", ")),
+        others => row.of_reading(others.join(", ")),
     }
 }
 

@@ -115,7 +115,7 @@ impl Study for Classed {
             let orders = [Row::order(&rows, "read latency, mean", &order).explain(NO_CAUSE)];
             let claims: Vec<Row> = claims.chain(orders).collect();
             rows.extend(
-                claims.into_iter().map(|row| if load == MAIN_LOAD { row } else { row.reading(title) }),
+                claims.into_iter().map(|row| if load == MAIN_LOAD { row } else { row.of_reading(title) }),
             );
         }
         rows
@@ -154,7 +154,7 @@ impl Compared<'_> {
             row(PaReset, "99.99 % / reset, beside figure 13", tails(PaReset, Reset))
                 .paper(0.875)
                 .effect()
-                .reading("the text beside figure 13")
+                .of_reading("the text beside figure 13")
                 .explain(TAIL),
             row(PaReset, "life / reset", lives(PaReset, Reset)).paper(1.2).effect().explain(LIFE),
             row(PaReset, "life / SOS", lives(PaReset, Sos)).paper(0.972).effect().explain(LIFE),

@@ -111,7 +111,7 @@ impl Study for Combinations {
         for reading in readings() {
             let compared = Compared { done, reading }.rows().into_iter();
             rows.extend(compared.map(|row| match reading.name() {
-                Some(name) => row.reading(name),
+                Some(name) => row.of_reading(name),
                 None => row,
             }));
         }

@@ -58,7 +58,7 @@ pub struct Row {
     /// Whether the claim is a change: a factor counts from 1 (0.93 x is - 7 %), a share as it is.
     effect: bool,
     /// Which reading of the paper the figure belongs to: [`MAIN`], or the name of another one.
-    pub reading: String,
+    reading: String,
     /// Whether the claim is counted: not an input, and of the main reading.
     counted: bool,
     /// Where that figure comes from, if the paper does not print it; left out where it does.
@@ -162,7 +162,7 @@ impl Row {
 
     /// Names a reading of the paper that is not the main one (`docs/decisions/how-we-read-*.md`): its claims
     /// are shown and not counted.
-    pub fn reading(mut self, name: impl Into<String>) -> Row {
+    pub fn of_reading(mut self, name: impl Into<String>) -> Row {
         self.reading = name.into();
         self.judged()
     }
@@ -204,6 +204,11 @@ impl Row {
     /// How the paper's figure is compared; `None` without one.
     pub fn sense(&self) -> Option<Sense> {
         self.sense
+    }
+
+    /// Which reading of the paper the figure belongs to: [`MAIN`], or the name of another one.
+    pub fn reading(&self) -> &str {
+        &self.reading
     }
 
     /// Whether the claim counts: it is no input, and of the main reading.
@@ -356,9 +361,9 @@ mod tests {
     fn a_claim_counts_unless_it_is_an_input_or_of_another_reading() {
         let row = || Row::new("a", "b", "x", 1.0).at_least(1.0);
         assert!(row().counted && row().basis(Basis::Derived, "a middle").counted);
-        assert!(!row().basis(Basis::Input, "an input").counted && !row().reading("queue of 1024").counted);
+        assert!(!row().basis(Basis::Input, "an input").counted && !row().of_reading("queue of 1024").counted);
         assert!(!Row::new("a", "b", "x", 1.0).counted);
-        assert_eq!((row().reading, row().reading("another").holds), (String::from("main"), Some(true)));
+        assert_eq!((row().reading, row().of_reading("another").holds), (String::from("main"), Some(true)));
     }
 
     #[test]

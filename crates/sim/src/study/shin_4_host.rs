@@ -282,7 +282,7 @@ impl Study for Multidepth {
         }
         rows.extend(over_all("", &gains));
         let apart = over_all(APART, &apart);
-        rows.extend(apart.map(|row| row.reading("reads that do not meet on chips")));
+        rows.extend(apart.map(|row| row.of_reading("reads that do not meet on chips")));
         rows
     }
 }

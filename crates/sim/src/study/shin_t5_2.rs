@@ -144,7 +144,7 @@ fn rows_of_whole(done: &[Measured], mode: Mode, mix: Mix) -> Vec<Row> {
         let row = row(&case, "latency", &all, percentile);
         claims.push(row.paper(paper / 1e6).explain(SERVER));
     }
-    let read = |row: Row| if mix == MAIN_MIX { row } else { row.reading(mix.name()) };
+    let read = |row: Row| if mix == MAIN_MIX { row } else { row.of_reading(mix.name()) };
     let mut rows: Vec<Row> = claims.into_iter().map(read).collect();
     let server = figures(measured);
     for percentile in [50.0, 99.0, 99.9] {
@@ -169,10 +169,10 @@ fn rows_of(done: &[Measured], mode: Mode, mix: Mix) -> Vec<Row> {
     let mut all = measured.reads.clone();
     all.merge(&measured.writes);
     let operations = Row::new(&*case, "operations", "1/s", measured.iops());
-    let mut rows = vec![operations.paper(per_second).reading(ALONE).explain(STORAGE)];
+    let mut rows = vec![operations.paper(per_second).of_reading(ALONE).explain(STORAGE)];
     for (percentile, paper) in PERCENTILES.into_iter().zip(latencies) {
         let row = row(&case, "latency", &all, percentile);
-        rows.push(row.paper(paper / 1e6).reading(ALONE).explain(STORAGE));
+        rows.push(row.paper(paper / 1e6).of_reading(ALONE).explain(STORAGE));
     }
     for percentile in [99.0, 99.9, 99.99] {
         rows.push(row(&case, "get latency", &measured.reads, percentile));

@@ -261,11 +261,11 @@ fn series(done: &[Measured]) -> Vec<Row> {
             .explain(PAS_CARRIES_IT),
         row("latency saved against VAS (figure 12), saturated", at_saturation(Vas))
             .paper(0.8)
-            .reading("saturated")
+            .of_reading("saturated")
             .explain(FEW_PAGES),
         row("latency saved against PAS (figure 12), saturated", at_saturation(Pas))
             .paper(0.64)
-            .reading("saturated")
+            .of_reading("saturated")
             .explain(PAS_IS_CLOSER.replace("{}", &format!("{:.1}", deep(Sprinkler) / deep(Pas)))),
         order,
     ]

@@ -106,7 +106,7 @@ fn utilisation(done: &[Measured]) -> Vec<Row> {
         row("chip utilisation, SPK3 / VAS", chips(Sprinkler) / chips(Vas))
             .paper(1.688)
             .effect()
-            .reading("Sprinkler as a whole")
+            .of_reading("Sprinkler as a whole")
             .explain(UTILISATION),
         row("plane utilisation, SPK3 / the best of the others", planes(Sprinkler) / best)
             .at_least(1.0)

@@ -141,8 +141,8 @@ impl Curve {
             .limit(mean(&|size| self.limit(chips, size)));
         let row = match self.reading {
             Reading::Ours => row,
-            Reading::OneAtATime => row.reading("one request at a time"),
-            Reading::PlanesFirst => row.reading("planes first"),
+            Reading::OneAtATime => row.of_reading("one request at a time"),
+            Reading::PlanesFirst => row.of_reading("planes first"),
         };
         row.explain(if self.policy == CommitPolicy::Vas { READINGS } else { TRANSFERS })
     }

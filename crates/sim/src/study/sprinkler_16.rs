@@ -68,7 +68,7 @@ impl Study for Transactions {
                 let [short, deep] = [Pace::Saturated, Pace::Deep].map(|pace| mean(Sprinkler, chips, pace));
                 let row = row("SPK3", Sprinkler, chips, pace).paper(SAVED).effect();
                 let drive = format!("{chips} chips alone{}", pace.suffix());
-                row.reading(drive).explain(queue_decides(SAVED, short, deep))
+                row.of_reading(drive).explain(queue_decides(SAVED, short, deep))
             }));
         }
         let [short, deep] = [Pace::Saturated, Pace::Deep].map(|pace| {

@@ -81,7 +81,9 @@ impl Study for Migration {
         }
         rows.extend(claims(done, &sizes, &DRIVES));
         for chips in DRIVES {
-            rows.extend(claims(done, &sizes, &[chips]).into_iter().map(|row| row.reading("one drive alone")));
+            rows.extend(
+                claims(done, &sizes, &[chips]).into_iter().map(|row| row.of_reading("one drive alone")),
+            );
         }
         rows
     }

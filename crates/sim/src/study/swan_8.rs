@@ -161,7 +161,7 @@ fn shape_latencies(name: &str, mix: Mix, paper: Option<usize>, measured: &Measur
             let row = row(&format!("{percentile} %"), point.ns as f64);
             let row = row.paper(paper.map(|paper| paper[place] / 1e3));
             let row = row.basis(Basis::Derived, "from the released data, not printed");
-            rows.push(row.reading("the released data").explain(TAILS));
+            rows.push(row.of_reading("the released data").explain(TAILS));
         }
     }
     rows
