@@ -86,6 +86,9 @@ impl Work<'_> {
         }
     }
 
+    /// Makes one attempt. Not inlined into the loop: the compiler would load the fields of all operations ahead
+    /// of the loop, some 100 instructions for each get.
+    #[inline(never)]
     fn execute(&mut self, key: Key<'_>, operation: &Operation, data: &[u8]) -> Outcome {
         let before = self.out.len();
         if self.is_lost() && self.engine.settings().keep == Keep::Everything && says_so(operation) {

@@ -152,7 +152,7 @@ impl<D: Steered> Worker<D> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, common.mailbox(thread), EventData::new_u64(MESSAGE), EventFlags::IN)?;
         if let Some(wakes) = drive.as_ref().and_then(Drive::wakes) {
-            epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
+            epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), COMPLETIONS)?;
         }
         let checkup = Checkup::new(drive.as_ref());
         let disk = drive.as_ref().map(Drive::disk);
@@ -391,6 +391,9 @@ fn token(slot: u32, generation: u32) -> u64 {
 }
 
 /// Events watched on each connection. Edge-triggered: each socket is read until it is empty.
+/// Edge-triggered: the drive resets its descriptor only when the worker is about to sleep, and a busy-polling
+/// worker would see it readable, and find work, for ever.
+const COMPLETIONS: EventFlags = EventFlags::IN.union(EventFlags::ET);
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 /// Mask of a generation: it keeps the tokens of slots below those of other event sources.
 const GENERATIONS: u32 = u32::MAX >> 1;

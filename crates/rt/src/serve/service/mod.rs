@@ -167,7 +167,7 @@ impl<D: Steered> Service<D> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*mailbox, EventData::new_u64(MAILBOX), EventFlags::IN)?;
         if let Some(wakes) = drive.wakes() {
-            epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), EventFlags::IN)?;
+            epoll::add(&epoll, wakes, EventData::new_u64(DRIVE), COMPLETIONS)?;
         }
         if let Some(queue) = &kernel {
             epoll::add(&epoll, queue.wakes(), EventData::new_u64(KERNEL), EventFlags::IN)?;
@@ -303,6 +303,9 @@ fn token(slot: u32, generation: u32) -> u64 {
 
 /// Events watched on each connection. Edge-triggered: each socket is read until it is empty.
 const ARRIVING: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
+/// Edge-triggered as well: the drive resets its descriptor only when the service is about to sleep, and a
+/// busy-polling service would see it readable, and find work, for ever.
+const COMPLETIONS: EventFlags = EventFlags::IN.union(EventFlags::ET);
 const MAILBOX: u64 = u64::MAX;
 const DRIVE: u64 = u64::MAX - 1;
 const KERNEL: u64 = u64::MAX - 2;

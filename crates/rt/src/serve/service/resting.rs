@@ -80,7 +80,7 @@ impl<D: Steered> Service<D> {
     }
 
     /// True if another iteration has work.
-    fn has_work(&mut self) -> bool {
+    pub(super) fn has_work(&mut self) -> bool {
         let has_heard = self.is_told || self.kernel_asks() || self.is_asked() || !self.replying.is_empty();
         has_heard || self.machine.has_requests() || self.drive.next_event() <= self.clock.now()
     }
@@ -110,7 +110,7 @@ impl<D: Steered> Service<D> {
     }
 
     /// Handles events that are pending or occur within `patience`.
-    fn poll(&mut self, patience: Option<Nanos>) {
+    pub(super) fn poll(&mut self, patience: Option<Nanos>) {
         let mut events = [MaybeUninit::uninit(); EVENTS];
         self.looked = self.clock.now();
         poll(&self.epoll, patience, &mut events).iter().for_each(|event| self.note_event(*event));

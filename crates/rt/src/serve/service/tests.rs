@@ -3,10 +3,12 @@
 
 use super::*;
 use crate::drive::{Drive, Extent};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
@@ -22,6 +24,8 @@ struct Counting {
     trimmed: u64,
     polls: u64,
     ready: Answers,
+    /// Readable after a completion, until it is armed again.
+    wakes: Option<OwnedFd>,
 }
 
 const BLOCKS: u64 = 1 << 30;
@@ -66,6 +70,10 @@ impl Drive for Counting {
         Time::NEVER
     }
 
+    fn wakes(&self) -> Option<BorrowedFd<'_>> {
+        self.wakes.as_ref().map(OwnedFd::as_fd)
+    }
+
     fn extent(&self, block: u64, _: u64) -> Extent {
         self.extents.set(self.extents.get() + 1);
         Extent { blocks: 1, is_allocated: block.is_multiple_of(2), is_zero: !block.is_multiple_of(2) }
@@ -75,10 +83,13 @@ impl Drive for Counting {
 impl Steered for Counting {}
 
 fn service() -> (Service<Counting>, Arc<Mailbox<Message>>) {
+    service_of(Counting::default())
+}
+
+fn service_of(drive: Counting) -> (Service<Counting>, Arc<Mailbox<Message>>) {
     let mailbox = Arc::new(Mailbox::new().expect("descriptors"));
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
     let (open_connections, live) = (Arc::default(), Arc::default());
-    let drive = Counting::default();
     let service =
         Service::new(drive, None, Clock::start(), limits, Arc::clone(&mailbox), open_connections, live);
     (service.expect("descriptors"), mailbox)
@@ -181,6 +192,22 @@ fn an_honest_read_is_answered_soon(clients: usize, command: u16, length: u32, ea
     let turns = service.turns_until_answered(&mut honest);
     assert!(turns <= LOOK_EVERY as usize + 2, "it waited for {turns} turns");
     drop(hostile);
+}
+
+/// The descriptor of a drive is reset only before the service sleeps, which it does not while it busy-polls.
+#[test]
+fn a_completion_is_seen_once_by_a_service_that_busy_polls() {
+    let wakes = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor");
+    let completion = wakes.try_clone().expect("a descriptor");
+    let (mut service, _mailbox) = service_of(Counting { wakes: Some(wakes), ..Counting::default() });
+    for _ in 0..3 {
+        rustix::io::write(&completion, &1_u64.to_ne_bytes()).expect("room for a count");
+        service.poll(Some(Nanos::ZERO));
+        assert!(service.has_work(), "a completion");
+        service.counted_turn();
+        service.poll(Some(Nanos::ZERO));
+        assert!(!service.has_work(), "nothing since");
+    }
 }
 
 #[test]
