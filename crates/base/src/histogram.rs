@@ -92,6 +92,11 @@ impl LatencyHistogram {
         Nanos(self.buckets.value_at_quantile((rank as f64 - 0.5) / self.count() as f64).min(self.max))
     }
 
+    /// [`LatencyHistogram::percentile`]; `None` if the count does not resolve it: no request was slower.
+    pub fn resolved_percentile(&self, percentile: f64) -> Option<Nanos> {
+        (self.count() > rank_at(self.count(), percentile)).then(|| self.percentile(percentile))
+    }
+
     /// The sum of the `count` highest latencies in nanoseconds, within 0.05 %; of the highest alone it is exact.
     pub fn sum_of_highest(&self, count: u64) -> u128 {
         if count == 0 || self.count() == 0 {
@@ -178,6 +183,8 @@ mod tests {
         (1..=1000).for_each(|n| histogram.record(Nanos(n)));
         assert_eq!(histogram.percentile(99.9), Nanos(999));
         assert_eq!(histogram.percentile(99.91), Nanos(1000));
+        assert_eq!(histogram.resolved_percentile(99.9), Some(Nanos(999)));
+        assert_eq!(histogram.resolved_percentile(99.91), None, "no request was slower");
         assert_eq!((histogram.percentile(0.0), histogram.percentile(100.0)), (Nanos(1), Nanos(1000)));
         assert_eq!(
             [0, 1, 2, 1000, 5000].map(|n| histogram.sum_of_highest(n)),

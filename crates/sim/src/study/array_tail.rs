@@ -199,14 +199,15 @@ fn ratio(
     policy: Policy,
     (percentile, quantity, ioda, plain): (f64, &str, Option<f64>, Option<f64>),
 ) -> Row {
-    let of = |load: &Load, policy| find(done, &label("carried", load, policy)).read_percentile_ns(percentile);
-    let ratios = loads.iter().map(|load| of(load, policy) / of(load, Policy::Ideal));
+    let of = |load: &Load, policy| find(done, &label("carried", load, policy));
+    let ratio = |load| of(load, policy).read_percentile_over(of(load, Policy::Ideal), percentile);
+    let ratios: Option<Vec<f64>> = loads.iter().map(ratio).collect();
     let paper = match policy {
         Policy::Ioda => ioda,
         Policy::Plain => plain,
         _ => None,
     };
-    Row::new(policy.name(), quantity, "ratio", geometric_mean(ratios))
+    Row::new(policy.name(), quantity, "ratio", ratios.and_then(|ratios| geometric_mean(ratios.into_iter())))
         .paper(paper)
         .basis(Basis::Derived, "of other traces than these")
         .explain(LOAD)
@@ -233,7 +234,7 @@ fn latencies(load: &Load, done: &[Measured], policy: Policy) -> [Row; 5] {
     let measured = find(done, &label("carried", load, policy));
     let case = format!("{}, {}", load.name(), policy.name());
     PERCENTILES.map(|(percentile, quantity, ..)| {
-        Row::new(&*case, quantity, "µs", measured.read_percentile_ns(percentile) / 1e3)
+        Row::new(&*case, quantity, "µs", measured.read_percentile_ns(percentile).map(|ns| ns / 1e3))
     })
 }
 

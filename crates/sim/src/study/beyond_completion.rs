@@ -187,7 +187,7 @@ fn figures(measured: &Measured, load: &Load, case: &str) -> [Row; 6] {
     [
         Row::new(case, "reads", "1/s", measured.iops()),
         Row::new(case, "mean latency", "s", latency(measured, load)),
-        Row::new(case, "99.9th percentile", "s", measured.read_percentile_ns(99.9) / 1e9),
+        Row::new(case, "99.9th percentile", "s", measured.read_percentile(99.9)),
         Row::new(
             case,
             "time of hardware threads per read",

@@ -162,8 +162,9 @@ impl Case {
         ];
         rows.extend(self.tail(measured));
         if self.heavy != Heavy::Absent {
-            let ratio = measured.read_percentile_ns(LAST) / alone.read_percentile_ns(LAST);
-            rows.push(row(&format!("read latency, {LAST} %, / without writers"), "x", ratio).limit(1.0));
+            let (quantity, ratio) = ("/ without writers", measured.read_percentile_over(alone, LAST));
+            let quantity = format!("read latency, {LAST} %, {quantity}");
+            rows.push(Row::new(self.name(), quantity, "x", ratio).limit(1.0));
             rows.extend(self.waits(measured));
         }
         if let Some(log) = measured.log.as_ref().filter(|_| self.heavy != Heavy::Absent) {
@@ -178,8 +179,7 @@ impl Case {
         let row =
             |quantity: String, ns: Option<f64>| Row::new(self.name(), quantity, "s", ns.map(|ns| ns / 1e9));
         let latency = |percentile: f64| {
-            let row =
-                row(format!("read latency, {percentile} %"), Some(measured.read_percentile_ns(percentile)));
+            let row = row(format!("read latency, {percentile} %"), measured.read_percentile_ns(percentile));
             if percentile == 50.0 { row.note(self.why()) } else { row }
         };
         let mut rows: Vec<Row> = PERCENTILES.map(latency).to_vec();
@@ -198,9 +198,9 @@ impl Case {
         let row = |quantity: &str, unit, value: f64| Row::new(&*case, quantity, unit, value);
         let mut rows = vec![row("write latency, highest", "s", measured.writes.max().as_secs_f64())];
         if self.deadline.is_some() {
-            let last = measured.read_percentile_ns(LAST) / 1e9;
             rows.push(row("write bandwidth", "B/s", bandwidth(measured, Op::Write)));
-            rows.push(row(&format!("read latency, {LAST} %"), "s", last));
+            let last = measured.read_percentile(LAST);
+            rows.push(Row::new(&*case, format!("read latency, {LAST} %"), "s", last));
         }
         let Some(epochs) = &measured.epochs else { return rows };
         let longest = row("longest wait of a block for the token", "s", epochs.longest_wait.as_secs_f64());

@@ -178,8 +178,9 @@ pub fn rows(done: &[Measured]) -> Vec<Row> {
 fn rows_of(case: &str, way: Sharing, measured: &Measured, alone: &Measured) -> Vec<Row> {
     let row = |quantity: &str, unit, value: f64| Row::new(case, quantity, unit, value);
     let latency = |percentile: f64| {
-        let seconds = |measured: &Measured| measured.read_percentile_ns(percentile) / 1e9;
-        let row = row(&format!("read latency, {percentile} %"), "s", seconds(measured)).limit(seconds(alone));
+        let (quantity, ours) =
+            (format!("read latency, {percentile} %"), measured.read_percentile(percentile));
+        let row = Row::new(case, quantity, "s", ours).limit(alone.read_percentile(percentile));
         if percentile == LAST { row.note(count(measured)) } else { row }
     };
     let mut rows: Vec<Row> = PERCENTILES.map(latency).to_vec();

@@ -90,16 +90,16 @@ fn rows_of(done: &[Measured], mode: Mode, load: &str) -> Vec<Row> {
     let server = figures(measured);
     let case = format!("{}, {load}", mode.name());
     let row = |quantity: String, unit, value: f64| Row::new(&*case, quantity, unit, value);
-    let seconds = |of: &LatencyHistogram, percentile| of.percentile(percentile).as_secs_f64();
+    let seconds =
+        |of: &LatencyHistogram, percentile| of.resolved_percentile(percentile).map(|at| at.as_secs_f64());
+    let latency = |quantity: String, of: &LatencyHistogram, percentile| {
+        Row::new(&*case, quantity, "s", seconds(of, percentile))
+    };
     let gets = server.from_flash.count() as f64 / server.elapsed.as_secs_f64();
     let mut rows = vec![row("gets answered from flash".into(), "1/s", gets).note(LOAD)];
     for percentile in [50.0, 99.0, LAST, 99.99] {
-        rows.push(row(
-            format!("get from flash, {percentile} %"),
-            "s",
-            seconds(&server.from_flash, percentile),
-        ));
-        rows.push(row(format!("of that, storage, {percentile} %"), "s", seconds(&server.flash, percentile)));
+        rows.push(latency(format!("get from flash, {percentile} %"), &server.from_flash, percentile));
+        rows.push(latency(format!("of that, storage, {percentile} %"), &server.flash, percentile));
     }
     let Interval { from, to } = Interval::of(&server.from_flash, LAST);
     let count = format!("of {} gets, taken as independent", server.from_flash.count());
@@ -110,14 +110,15 @@ fn rows_of(done: &[Measured], mode: Mode, load: &str) -> Vec<Row> {
     rows.push(Row::new(&*case, format!("{LAST} %: 95 % interval to"), "s", bound(to)).note(count));
     if load != LOADS[0].0 {
         let ratio = |with: &LatencyHistogram, without: &LatencyHistogram| {
-            seconds(with, LAST) / seconds(without, LAST)
+            Some(seconds(with, LAST)? / seconds(without, LAST)?)
         };
+        let over = |quantity: String, ratio| Row::new(&*case, quantity, "x", ratio).limit(1.0);
         let whole = ratio(&server.from_flash, &alone.from_flash);
-        rows.push(row(format!("get from flash, {LAST} %, / alone"), "x", whole).limit(1.0).note(GOALS));
+        rows.push(over(format!("get from flash, {LAST} %, / alone"), whole).note(GOALS));
         let storage = ratio(&server.flash, &alone.flash);
-        rows.push(row(format!("of that, storage, {LAST} %, / alone"), "x", storage).limit(1.0));
-        rows.push(row("set, 50 %".into(), "s", seconds(&server.sets, 50.0)));
-        rows.push(row(format!("set, {LAST} %"), "s", seconds(&server.sets, LAST)));
+        rows.push(over(format!("of that, storage, {LAST} %, / alone"), storage));
+        rows.push(latency("set, 50 %".into(), &server.sets, 50.0));
+        rows.push(latency(format!("set, {LAST} %"), &server.sets, LAST));
     }
     rows
 }

@@ -5,6 +5,7 @@ use super::shin::{Mode, bandwidth, run, writers};
 use super::{Measured, Options, Row, Run, Study, find};
 use crate::Scenario;
 use crate::workload::{BesideConfig, SyntheticConfig};
+use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::{Nanos, Op};
 
 /// Latency of writes by offered load.
@@ -96,11 +97,12 @@ impl Study for WriteLoad {
 fn rows_of(case: &str, measured: &Measured) -> Vec<Row> {
     let seconds = |latency: Nanos| latency.as_secs_f64();
     let row = |quantity: &str, unit, value: f64| Row::new(case, quantity, unit, value);
+    let resolved = |of: &LatencyHistogram, percentile| of.resolved_percentile(percentile).map(seconds);
     let mut rows = vec![
         row("write bandwidth", "B/s", bandwidth(measured, Op::Write)),
-        row("write latency, 99.9 %", "s", seconds(measured.writes.percentile(99.9))),
+        Row::new(case, "write latency, 99.9 %", "s", resolved(&measured.writes, 99.9)),
         row("write latency, highest", "s", seconds(measured.writes.max())),
-        row("read latency, 99.99 %", "s", measured.read_percentile_ns(99.99) / 1e9),
+        Row::new(case, "read latency, 99.99 %", "s", resolved(&measured.reads, 99.99)),
     ];
     if let Some(epochs) = &measured.epochs {
         rows.push(row("longest wait of a copy for the token", "s", seconds(epochs.longest_wait)).note(SINCE));

@@ -161,9 +161,20 @@ pub fn find<'m>(done: &'m [Measured], label: &str) -> &'m Measured {
 }
 
 impl Measured {
-    /// The latency in ns that `percentile` per cent of the reads did not exceed.
-    pub fn read_percentile_ns(&self, percentile: f64) -> f64 {
-        self.reads.percentile(percentile).0 as f64
+    /// The latency in ns that `percentile` per cent of the reads did not exceed; `None` if fewer than one read
+    /// was slower.
+    pub fn read_percentile_ns(&self, percentile: f64) -> Option<f64> {
+        self.reads.resolved_percentile(percentile).map(|latency| latency.0 as f64)
+    }
+
+    /// [`Measured::read_percentile_ns`] in seconds.
+    pub fn read_percentile(&self, percentile: f64) -> Option<f64> {
+        self.read_percentile_ns(percentile).map(|ns| ns / 1e9)
+    }
+
+    /// A percentile of the reads over that of another run; `None` if one of them is not resolved.
+    pub fn read_percentile_over(&self, other: &Measured, percentile: f64) -> Option<f64> {
+        Some(self.read_percentile_ns(percentile)? / other.read_percentile_ns(percentile)?)
     }
 
     /// Requests measured.

@@ -122,7 +122,7 @@ fn tail(case: &str, measured: &Measured, mode: Option<Mode>) -> Vec<Row> {
     let row = |quantity: String, ns: Option<f64>| Row::new(case, quantity, "s", ns.map(|ns| ns / 1e9));
     let latency = |percentile: f64| {
         let paper = mode.filter(|_| percentile == LAST).map(printed);
-        let row = row(format!("read latency, {percentile} %"), Some(measured.read_percentile_ns(percentile)));
+        let row = row(format!("read latency, {percentile} %"), measured.read_percentile_ns(percentile));
         // "Over 19ms."
         let row = if mode == Some(Mode::Mix) { row.at_least(paper) } else { row.paper(paper) };
         row.explain(mode.map_or("", why))
@@ -159,15 +159,15 @@ fn printed(mode: Mode) -> f64 {
 const HIGHEST_EPOCH: f64 = 8.5e-3;
 
 fn against(case: &str, mixed: &Measured, alone: &Measured) -> Row {
-    let ratio = mixed.read_percentile_ns(LAST) / alone.read_percentile_ns(LAST);
+    let ratio = mixed.read_percentile_over(alone, LAST);
     Row::new(case, format!("read latency, {LAST} %"), "x", ratio).limit(1.0)
 }
 
 /// The modes against each other: 38 times and 4.2 times, and where EPCH begins to fall behind.
 fn between_modes(done: &[Measured], rows: &[Row]) -> Vec<Row> {
-    let at = |mode: Mode, percentile: f64| find(done, mode.name()).read_percentile_ns(percentile);
+    let of = |mode: Mode| find(done, mode.name());
     let ratio = |case: &str, mode, percentile| {
-        let ratio = at(mode, percentile) / at(Mode::Control, percentile);
+        let ratio = of(mode).read_percentile_over(of(Mode::Control), percentile);
         Row::new(case, format!("read latency, {percentile} %"), "x", ratio)
     };
     let [mix, epoch, control] = MODES.map(Mode::name);

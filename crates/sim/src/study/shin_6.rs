@@ -73,11 +73,12 @@ impl Study for Readers {
 fn claims(options: &Options, done: &[Measured]) -> Vec<Row> {
     let all = readers(options);
     let of = |mode: Mode, readers: u32| find(done, &label(mode, readers));
-    let latency = |mode, readers| of(mode, readers).read_percentile_ns(percentile(options)) / 1e9;
+    let latency = |mode, readers| of(mode, readers).read_percentile(percentile(options));
     let quantity = format!("read latency, {} %", percentile(options));
     // "At 16 threads ... +GCCTRL remained under a milli-second."
     let few = all.iter().filter(|&&readers| readers <= 16);
-    let highest = few.map(|&readers| latency(Mode::Control, readers)).fold(0.0, f64::max);
+    let latencies: Option<Vec<f64>> = few.map(|&readers| latency(Mode::Control, readers)).collect();
+    let highest = latencies.map(|latencies| latencies.into_iter().fold(0.0, f64::max));
     let read = |mode, readers| bandwidth(of(mode, readers), Op::Read);
     let beaten =
         |mode| all.iter().filter(|&&readers| read(mode, readers) <= read(Mode::Mix, readers)).count();
@@ -122,7 +123,7 @@ fn percentile(options: &Options) -> f64 {
 fn rows_of(options: &Options, series: &str, readers: u32, is_control: bool, measured: &Measured) -> [Row; 3] {
     let case = format!("{series}, {readers} readers");
     let percentile = percentile(options);
-    let latency = measured.read_percentile_ns(percentile) / 1e9;
+    let latency = measured.read_percentile(percentile);
     let count = format!("{} reads", measured.reads.count());
     let latency = Row::new(&*case, format!("read latency, {percentile} %"), "s", latency).note(count);
     let reads = Row::new(&*case, "read bandwidth", "B/s", bandwidth(measured, Op::Read)).note(FIGURE);

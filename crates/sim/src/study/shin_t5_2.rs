@@ -182,7 +182,12 @@ fn rows_of(done: &[Measured], mode: Mode, mix: Mix) -> Vec<Row> {
 }
 
 fn row(case: &str, what: &str, of: &LatencyHistogram, percentile: f64) -> Row {
-    Row::new(case, format!("{what}, {percentile} %"), "s", of.percentile(percentile).as_secs_f64())
+    Row::new(
+        case,
+        format!("{what}, {percentile} %"),
+        "s",
+        of.resolved_percentile(percentile).map(|latency| latency.as_secs_f64()),
+    )
 }
 
 const SERVER: &str = "\

@@ -2,6 +2,7 @@
 
 use super::swan::{Shape, run};
 use super::{Measured, NO_CAUSE, Options, Row, Run, Study, find};
+use crate::report::Point;
 use crate::world::Limits;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::LayoutKind;
@@ -55,10 +56,13 @@ impl Study for Inside {
             let measured = find(done, &shape.id());
             for (op, name) in [(Op::Read, "read"), (Op::Write, "write")] {
                 let Some(kind) = measured.kind(op) else { continue };
-                let row = |quantity: String, ns: f64| Row::new(shape.name(), quantity, "s", ns / 1e9);
-                rows.push(row(format!("{name} latency, mean"), kind.latency.mean_ns));
+                let row = |quantity: String, ns: Option<f64>| {
+                    Row::new(shape.name(), quantity, "s", ns.map(|ns| ns / 1e9))
+                };
+                rows.push(row(format!("{name} latency, mean"), Some(kind.latency.mean_ns)));
                 let points = kind.latency.points.iter().filter(|point| point.percentile >= 90.0);
-                rows.extend(points.map(|p| row(format!("{name} latency, {} %", p.percentile), p.ns as f64)));
+                let measured = |point: &Point| (!point.beyond).then_some(point.ns as f64);
+                rows.extend(points.map(|p| row(format!("{name} latency, {} %", p.percentile), measured(p))));
             }
             let copied: u64 = measured.drives.iter().map(|drive| drive.counts.programmed_gc).sum();
             let written: u64 = measured.drives.iter().map(|drive| drive.counts.host_pages_written).sum();
