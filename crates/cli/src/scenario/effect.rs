@@ -161,7 +161,9 @@ mod tests {
         assert_eq!(found(text, &[]), (String::new(), String::new()));
         let (errors, warnings) = found(text, &["load.depth=16"]);
         assert_eq!(errors, "");
-        assert!(warnings.starts_with("warning: load.depth has no effect: nobody asks\n --> --set load.depth"));
+        assert!(
+            warnings.starts_with("warning: load.depth has no effect: nobody asks\n --> --set load.depth")
+        );
         assert!(!warnings.contains("load.reads"), "{warnings}");
     }
 

@@ -84,7 +84,8 @@ struct UnknownKey {
 }
 
 impl UnknownKey {
-    /// Suggests the same name in another section first, then a similar one in this section.
+    /// Suggests names of this section that have it as a word, the same name in another section, or a similar
+    /// one in this section.
     fn problem(self, all: &[keys::Key]) -> Problem {
         let home = if self.section.is_empty() {
             String::from("at the top level")
@@ -94,6 +95,11 @@ impl UnknownKey {
         let problem = Problem::at(self.place, format!("unknown key '{}' {home}", self.name));
         let beside = nearest(&self.name, self.known.iter().copied());
         let elsewhere = all.iter().find(|key| key.path.rsplit('.').next() == Some(self.name.as_str()));
+        let has_word = |known: &&&str| known.split('_').any(|word| word == self.name);
+        let longer: Vec<&str> = self.known.iter().filter(has_word).copied().collect();
+        if !longer.is_empty() {
+            return problem.remedy(format!("did you mean {}?", enumerate(&longer)));
+        }
         match (beside, elsewhere) {
             (_, Some(key)) => problem.remedy(format!("did you mean '{}'?", key.path)),
             (Some(name), None) => problem.remedy(format!("did you mean '{name}'?")),
@@ -301,7 +307,11 @@ impl KeyVisitor for Reader<'_> {
                 Value::Section(below) => section = Some(below),
                 other => {
                     let wrong = format!("this is {}, not a section", other.kind());
-                    let remedy = format!("write [{path}] on a line of its own and the keys below it");
+                    let first = keys::list(part).into_iter().find(|key| !key.is_section());
+                    let such_as = first.map_or(String::new(), |key| format!(", such as {path}.{}", key.path));
+                    let remedy = format!(
+                        "set its keys{such_as}; in a file, write [{path}] on a line of its own and the keys below it"
+                    );
                     self.refuse(key, &item.place, Refusal::new(wrong, remedy));
                 }
             }

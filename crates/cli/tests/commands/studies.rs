@@ -178,7 +178,7 @@ fn an_unknown_study_gets_suggestions_and_the_command_that_lists_all() {
     let report = place.refused(2, &["study", "run", "pts-iop"]);
     assert!(report.contains("there is no study 'pts-iop'; did you mean 'pts-iops'?"), "{report}");
     let report = place.refused(2, &["study", "run"]);
-    assert!(report.contains("--all") && report.contains("sprinkler-1"), "{report}");
+    assert!(report.contains("--all") && report.contains("tailcut study list"), "{report}");
     let report = place.refused(2, &["study", "run", "sprinkler-1", "--traces", "nowhere"]);
     assert!(report.contains("--traces nowhere: there is no such folder"), "{report}");
     place.refused(2, &["study", "run", "--all", "sprinkler-1"]);
