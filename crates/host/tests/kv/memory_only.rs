@@ -182,3 +182,48 @@ fn appending_and_amending_survive_compaction() {
     }
     cache.check();
 }
+
+/// Values of all sizes, deletions, expiry, reads and changes of both kinds, near the limit of the memory.
+#[test]
+fn items_are_those_of_a_map_whatever_is_moved() {
+    for (seed, keep) in (0..6).zip([Keep::Everything, Keep::WhatIsUsed].into_iter().cycle()) {
+        let mut cache = Cache::new(keep);
+        let mut random = Stream::new(seed, "operations");
+        let (mut refused, mut wrong_once) = (0u32, false);
+        for version in 0..30_000 {
+            let key = format!("key-{}", random.below(9000));
+            match random.below(10) {
+                0 => cache.remove(&key),
+                1 => {
+                    wrong_once |=
+                        cache.value(&key).is_some_and(|value| cache.values.get(&key) != Some(&value))
+                }
+                2..5 => refused += u32::from(cache.put(&key, value(version, 60), 0).is_err()),
+                5..9 => {
+                    let bytes = random.below(4000) as usize;
+                    refused += u32::from(cache.put(&key, value(version, bytes), 0).is_err());
+                }
+                _ => {
+                    let bytes = random.below(39_000) as usize;
+                    refused += u32::from(cache.put(&key, value(version, bytes), 0).is_err());
+                }
+            }
+        }
+        assert!(!wrong_once, "seed {seed}");
+        match keep {
+            Keep::Everything => {
+                assert!(refused > 0, "seed {seed}: the memory was never full");
+                cache.check();
+                assert_eq!(cache.engine.memory_used(), cache.live(), "seed {seed}");
+            }
+            Keep::WhatIsUsed => {
+                assert_eq!(refused, 0, "seed {seed}");
+                assert!(cache.engine.figures().evicted > 0, "seed {seed}: the memory was never full");
+                for (key, value) in cache.values.clone() {
+                    let found = cache.value(&key);
+                    assert!(found.is_none_or(|found| found == value), "seed {seed}: {key}");
+                }
+            }
+        }
+    }
+}
