@@ -2,7 +2,7 @@
 
 use super::Request;
 use super::catalogue::{LAYOUTS, Layout, SPARES, TECHNIQUES, Technique};
-use super::results::{Candidate, Verdict};
+use super::results::{Candidate, Verdict, Wear};
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
 use crate::run::{self, NotRun, Scenario};
@@ -157,6 +157,7 @@ impl Builder<'_> {
             settings,
             verdict: Verdict::Unknown,
             terms: Vec::new(),
+            wear: Wear::default(),
             requests: 0,
             digest: String::new(),
             error: None,

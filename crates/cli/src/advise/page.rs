@@ -27,7 +27,7 @@ pub fn page(advice: &Advice, width: usize, tone: ColorMode) -> String {
         None if advice.advised.is_some() => text += "\nnothing in the catalogue is cheaper\n",
         None => {}
     }
-    text += &others(advice, tone);
+    text += &others(advice, width, tone);
     text += &format!("\n{}", wrapped("", &footer(advice), width));
     text
 }
@@ -50,6 +50,10 @@ fn one(advice: &Advice, tried: &Candidate, label: &str, tone: ColorMode) -> Stri
     }
     for term in &tried.terms {
         text += &format!("  {:<28} {:>10}  {}\n", term.term, term.shown, stands(term));
+    }
+    if tried.wear.is_known() {
+        let (waf, life) = (tried.wear.amplification(), tried.wear.life());
+        text += &format!("  write amplification {waf}; life at this load {life}\n");
     }
     if !tried.settings.is_empty() {
         text += &format!("  {}\n", tone.paint(TextRole::Faint, &tried.settings.join(" ")));
@@ -86,10 +90,15 @@ fn too_few(tried: &Candidate, width: usize) -> String {
 }
 
 /// What else keeps the promise at the same cost, and how near the others came.
-fn others(advice: &Advice, tone: ColorMode) -> String {
+fn others(advice: &Advice, width: usize, tone: ColorMode) -> String {
     let left = |title| (title, Align::Left);
     let right = |title| (title, Align::Right);
-    let mut table = Table::new(&[left("tried"), right("cost"), left(""), left("its worst term")], tone);
+    let head = [left("tried"), right("cost"), left(""), right("waf"), right("life"), left("its worst term")];
+    let has_wear = advice.tried.iter().any(|tried| tried.wear.is_known());
+    let shown = [true, true, true, has_wear, has_wear, true];
+    let columns: Vec<(&str, Align)> =
+        head.into_iter().zip(shown).filter(|(_, shown)| *shown).map(|(column, _)| column).collect();
+    let mut table = Table::new(&columns, tone);
     let mut rows: Vec<&Candidate> = advice.tried.iter().collect();
     // Of what costs the same the best comes first.
     rows.sort_by(|a, b| {
@@ -109,11 +118,24 @@ fn others(advice: &Advice, tone: ColorMode) -> String {
         });
         let worst = worst.map(|term| format!("{}: {}, {}", term.term, term.shown, stands(term)));
         let worst = tried.error.clone().or(worst).unwrap_or_default();
-        table.row(&[tried.name.clone(), money(tried.cost), word.to_owned(), worst]);
+        let (waf, life) = (tried.wear.amplification(), tried.wear.life());
+        let cells = [tried.name.clone(), money(tried.cost), word.to_owned(), waf, life, worst];
+        let cells = cells.into_iter().zip(shown).filter(|(_, shown)| *shown).map(|(cell, _)| cell);
+        table.row(&cells.collect::<Vec<String>>());
     }
     let more = advice.tried.len().saturating_sub(ROWS);
     let more = if more > 0 { format!("{more} more: see advise.json\n") } else { String::new() };
-    format!("\n{table}\n{more}")
+    let mut legend = Vec::new();
+    if has_wear {
+        legend.push("waf: pages programmed per page written; life: at this load, of the first drive to fail");
+    }
+    if table.to_string().contains(" ?") {
+        legend.push(
+            "?: little more than chance, because fewer than ten requests are slower, or drives still use up erased blocks",
+        );
+    }
+    let legend: String = legend.iter().map(|line| wrapped("", line, width)).collect();
+    format!("\n{table}\n{legend}{more}")
 }
 
 fn footer(advice: &Advice) -> String {

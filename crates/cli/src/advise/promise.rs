@@ -22,7 +22,7 @@ pub struct Term {
     /// The quantity that it bounds.
     pub quantity: Quantity,
     /// Whether the bound itself is too much.
-    pub is_strict: bool,
+    is_strict: bool,
     /// The bound, in the quantity's unit; positive.
     pub bound: f64,
 }

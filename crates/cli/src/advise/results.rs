@@ -1,5 +1,6 @@
 //! What advice is made of: the content of `advise.json`.
 
+use crate::sweep::{Outcome, Quantity, Unit};
 use serde::{Deserialize, Serialize};
 
 /// The form of [`Advice`]; it changes when a reader of an older form would misread a newer one.
@@ -62,12 +63,55 @@ pub struct Candidate {
     pub verdict: Verdict,
     /// Its result for each term, in the order of the promise, after its longest run.
     pub terms: Vec<TermResult>,
+    /// What its flash goes through in that run.
+    #[serde(default)]
+    pub wear: Wear,
     /// Requests of that run, the ramp not counted.
     pub requests: u64,
     /// The digest of that run in `points.jsonl`; its scenario is the same but for the seed's name.
     pub digest: String,
     /// Why it has no result, if it has none.
     pub error: Option<String>,
+}
+
+/// What the flash of an arrangement goes through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Wear {
+    /// Pages programmed per page of the host's data; the mean of an array's drives.
+    write_amplification: Option<f64>,
+    /// Years until the first drive is worn out at this load.
+    life_years: Option<f64>,
+    /// False while drives use up blocks that were erased before.
+    life_resolved: bool,
+}
+
+impl Wear {
+    /// That of a run; unknown where nothing was written.
+    pub fn of(outcome: &Outcome) -> Wear {
+        let figure = |name| Quantity::parse(name).ok().and_then(|quantity| quantity.of(outcome));
+        let life = figure("life");
+        Wear {
+            write_amplification: figure("waf").map(|figure| figure.value),
+            life_years: life.map(|figure| figure.value),
+            life_resolved: life.is_some_and(|figure| figure.resolved),
+        }
+    }
+
+    /// True if anything is known of it.
+    pub fn is_known(&self) -> bool {
+        self.write_amplification.is_some() || self.life_years.is_some()
+    }
+
+    /// The write amplification for a table.
+    pub fn amplification(&self) -> String {
+        self.write_amplification.map_or(String::from("-"), |waf| format!("{waf:.2}"))
+    }
+
+    /// The life for a table, with a `?` while drives use up blocks that were erased before.
+    pub fn life(&self) -> String {
+        let doubt = if self.life_resolved { "" } else { " ?" };
+        self.life_years.map_or(String::from("-"), |years| format!("{}{doubt}", Unit::Years.show(years)))
+    }
 }
 
 /// What became of an arrangement.

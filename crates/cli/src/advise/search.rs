@@ -3,7 +3,7 @@
 use super::Request;
 use super::arrangement::{Arrangement, Arrangements};
 use super::judge::{is_broken_soon, is_life_unknown, judge, requests_needed};
-use super::results::{Advice, Candidate, FORMAT, Verdict};
+use super::results::{Advice, Candidate, FORMAT, Verdict, Wear};
 use crate::failure::Failure;
 use crate::run::Scenario;
 use crate::scenario::{self, Comments};
@@ -157,6 +157,7 @@ impl Search<'_> {
                 Some(RunResult::Outcome(outcome)) => {
                     tried.requests = outcome.report["kinds"][0]["requests"].as_u64().unwrap_or(0);
                     tried.digest = point.digest;
+                    tried.wear = Wear::of(&outcome);
                     outcomes.push((index, *outcome));
                 }
                 Some(RunResult::Failed(why)) => {

@@ -51,7 +51,8 @@ pub struct CompareArguments {
     /// the noise
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub tolerance: Option<f64>,
-    /// Skip invalid points instead of refusing to run
+    /// Skip points whose settings contradict each other instead of refusing to run; a value that its key cannot
+    /// have is an error all the same
     #[arg(long)]
     pub skip_impossible: bool,
     /// List the points without running them

@@ -2,7 +2,7 @@
 
 use super::results::{Factor, Level};
 use crate::run::Scenario;
-use crate::scenario::{self, UNKNOWN_KEY};
+use crate::scenario;
 use crate::sweep::Misread;
 use std::collections::BTreeSet;
 
@@ -106,17 +106,18 @@ pub fn conflict(factors: &[Factor]) -> Option<String> {
     None
 }
 
-/// The first key of these factors that no scenario has, and what may have been meant.
-pub fn unknown_key(factors: &[Factor]) -> Option<String> {
+/// The first setting of these factors that is wrong whatever the others are, and what may have been meant: a
+/// key that no scenario has, or a value that its key cannot have.
+pub fn invalid_setting(factors: &[Factor]) -> Option<String> {
     let of_level = |level: &Level| {
-        let problems = scenario::read(&mut Scenario::default(), None, &level.settings).err()?;
-        let problem = problems.list().iter().find(|problem| problem.message.starts_with(UNKNOWN_KEY))?;
+        let problem = scenario::find_invalid(&mut Scenario::default(), &level.settings)?;
         let remedy = problem.remedy.as_ref().map_or_else(String::new, |remedy| format!("; {remedy}"));
         Some(format!("{}{remedy}", problem.message))
     };
     let of_factor = |factor: &Factor| {
         let message = factor.levels.iter().find_map(of_level)?;
-        Some(format!("'{}': {message}", factor.name))
+        let names_factor = message.starts_with(&format!("{}:", factor.name));
+        Some(if names_factor { message } else { format!("'{}': {message}", factor.name) })
     };
     factors.iter().find_map(of_factor)
 }

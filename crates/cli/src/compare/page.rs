@@ -20,6 +20,7 @@ pub fn page(results: &Results, top: usize, width: usize, tone: ColorMode) -> Str
             tone.paint(TextRole::Heading, &title(effects)),
             mains(results, effects, tone)
         );
+        text += &wrapped("", MAINS, width);
         text += &pairs(results, effects, width, tone);
     }
     text += &failures(results, width, tone);
@@ -215,6 +216,10 @@ fn pairs(results: &Results, effects: &Effects, width: usize, tone: ColorMode) ->
     let mut text = String::new();
     if !table.is_empty() {
         text += &format!("\n{table}\n");
+        let met = |verdict: &Verdict| special.iter().take(PAIRS).any(|pair| pair.verdict == Some(*verdict));
+        let all = [Verdict::Overlap, Verdict::Fight, Verdict::Help];
+        let legend: Vec<&str> = all.into_iter().filter(met).map(Verdict::meaning).collect();
+        text += &wrapped("", &legend.join("; "), width);
     }
     let (added, hidden) = (judged.len() - special.len(), special.len().saturating_sub(PAIRS));
     let mut rest = Vec::new();
@@ -276,6 +281,10 @@ fn failures(results: &Results, width: usize, tone: ColorMode) -> String {
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }
+
+/// The columns of the effects of factors.
+const MAINS: &str = "alone: at the base point; in company: with every other factor at its last level; average, least, most: \
+    over all points";
 
 /// Pairs that a page lists.
 const PAIRS: usize = 20;

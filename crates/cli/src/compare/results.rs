@@ -225,4 +225,16 @@ impl Verdict {
             Verdict::Help => "help",
         }
     }
+
+    /// The word and its meaning, for the line below a table.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Verdict::Add => "add: together they do what both do alone",
+            Verdict::Overlap => {
+                "overlap: together they do less than both alone, and no less than the better one"
+            }
+            Verdict::Fight => "fight: together they are worse than the better one alone",
+            Verdict::Help => "help: together they do more than both alone",
+        }
+    }
 }

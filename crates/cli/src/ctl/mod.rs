@@ -50,6 +50,9 @@ pub fn ctl(socket: &Path, words: &[String], out: &mut dyn Write) -> Result<(), F
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => Failure::Input(format!(
                 "nobody serves at {what}: give the control socket of a running server, which it names when it starts"
             )),
+            ErrorKind::InvalidData => Failure::Input(format!(
+                "{what} is {why}: give the control socket, which the server names when it starts (--control)"
+            )),
             _ => Failure::Operation(format!("{what}: {why}")),
         }
     })?;
@@ -96,6 +99,16 @@ mod tests {
     fn a_refusal_is_the_users_error_and_a_hang_up_is_not() {
         assert!(matches!(talk(b"refused: no\n\n").1, Err(Failure::Input(why)) if why == "no\n"));
         assert!(matches!(talk(b"half an ans").1, Err(Failure::Operation(_))));
+        for (greeting, kind) in [
+            (
+                &b"NBDMAGICIHAVEOPT\0\x03"[..],
+                "control is the socket of an export, for NBD clients: give the control",
+            ),
+            (b"ERROR\r\n", "control is the socket of a key-value server"),
+            (b"HTTP/1.1 400 Bad Request\r\n", "control is a socket for HTTP"),
+        ] {
+            assert!(matches!(talk(greeting).1, Err(Failure::Input(why)) if why.contains(kind)), "{kind}");
+        }
         let nobody = ctl(Path::new("/nowhere/control"), &[], &mut Vec::new());
         assert!(matches!(nobody, Err(Failure::Input(why)) if why.contains("nobody serves at")));
     }

@@ -1,4 +1,7 @@
 //! Keys that were set and have no effect.
+//!
+//! A resolved scenario holds every key, so a key of a file counts only if its value differs from the default. A
+//! setting of the command line was meant, whatever its value is.
 
 use super::document::Item;
 use super::keys::{self, Key};
@@ -6,7 +9,7 @@ use super::{Place, Problem, Problems, Source, Written};
 use std::collections::BTreeMap;
 use tailcut_base::config::Configure;
 
-/// Keys that a user has set, to other values than they have by default, and that have no effect.
+/// Keys that a user has set and that have no effect.
 pub struct WithoutEffect {
     /// Keys that the run cannot have been meant to have.
     pub errors: Problems,
@@ -39,12 +42,13 @@ pub fn find(
     // By their reasons: a scenario with a workload of its own may be run with a trace.
     let mut doubtful: Vec<(String, Place, Vec<String>)> = Vec::new();
     for (path, Item { key, .. }) in document.written() {
-        if now.get(&path) == before.get(&path) {
+        let is_set = !is_file || key.source > 0;
+        let is_default = now.get(&path) == before.get(&path);
+        if is_default && !is_set {
             continue;
         }
         let Some(Reason { because, is_wrong }) = reason(&path) else { continue };
-        let is_set = !is_file || key.source > 0;
-        if is_wrong && is_set {
+        if is_wrong && is_set && !is_default {
             errors.push(Problem::at(key.clone(), format!("{path} has no effect: {because}")));
         } else if let Some((.., paths)) = doubtful.iter_mut().find(|(reason, ..)| *reason == because) {
             paths.push(path);
@@ -152,9 +156,15 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_set_to_something_else_is_told() {
-        let nothing = (String::new(), String::new());
-        assert_eq!(found("seed = 3\n[load]\ndepth = 16\n", &["load.reads=0.7"]), nothing);
+    fn a_default_in_a_file_is_no_setting_and_one_of_the_command_line_is() {
+        let text = "seed = 3\n[load]\ndepth = 16\nreads = 0.7\n";
+        assert_eq!(found(text, &[]), (String::new(), String::new()));
+        let (errors, warnings) = found(text, &["load.depth=16"]);
+        assert_eq!(errors, "");
+        assert!(
+            warnings.starts_with("warning: load.depth has no effect: nobody asks\n --> --set load.depth")
+        );
+        assert!(!warnings.contains("load.reads"), "{warnings}");
     }
 
     #[test]

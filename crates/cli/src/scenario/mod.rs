@@ -18,7 +18,6 @@ pub mod version;
 pub mod writer;
 
 pub use problem::{Problem, Problems};
-pub use reader::UNKNOWN_KEY;
 pub use source::{Place, Source};
 pub use writer::{Comments, write};
 
@@ -37,6 +36,14 @@ pub fn read(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) -> 
         problems.extend(reader::read(part, &document));
     }
     if problems.is_empty() { Ok(()) } else { Err(Problems::new(sources, problems)) }
+}
+
+/// The first of the `--set` settings that is wrong whatever others are: a key that no part has, or a value
+/// that its key cannot have. `part` has the default values, and is of no use afterwards.
+pub fn find_invalid(part: &mut dyn Configure, sets: &[String]) -> Option<Problem> {
+    let Written { document, problems, .. } = Written::parse(None, sets);
+    let of_values = document.map_or_else(Vec::new, |document| reader::read_values(part, &document));
+    problems.into_iter().chain(of_values).next()
 }
 
 /// The text that a user wrote.

@@ -4,8 +4,13 @@
 /// wrong, swapped or missing at most, or one name the start of the other. Another RAID
 /// level is another thing (raid6 is not raid0) and is not suggested.
 pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    closest(name, names).into_iter().next()
+}
+
+/// The name that [`nearest`] chooses, and those that are as similar.
+pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let wanted = plain(name);
-    let mut best: Option<(usize, &str)> = None;
+    let mut found: Vec<(usize, &str)> = Vec::new();
     for candidate in names {
         let other = plain(candidate);
         if is_raid_level(&other) && is_raid_level(&wanted) && other != wanted {
@@ -16,11 +21,14 @@ pub fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
         let similar = distance <= tolerated.min(4) && distance < wanted.chars().count();
         let starts = wanted.len().min(other.len()) >= 4
             && (wanted.starts_with(other.as_str()) || other.starts_with(wanted.as_str()));
-        if (similar || starts) && best.is_none_or(|(least, _)| distance < least) {
-            best = Some((distance, candidate));
+        if similar || starts {
+            found.push((distance, candidate));
         }
     }
-    best.map(|(_, candidate)| candidate)
+    found.sort_by_key(|(distance, _)| *distance);
+    let least = found.first().map_or(0, |(distance, _)| *distance);
+    found.retain(|(distance, _)| *distance == least);
+    found.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// Letter case and the kind of dash are not what a person gets wrong on purpose.
@@ -62,6 +70,13 @@ mod tests {
         assert_eq!(nearest("x", []), None);
         assert_eq!(nearest("raid6", ["raid0", "raid4", "raid5"]), None);
         assert_eq!(nearest("g-2g", ["m-32g", "g-1g"]), Some("g-1g"));
+    }
+
+    #[test]
+    fn names_that_are_as_close_are_all_found() {
+        let names = ["swan-1", "swan-eq1", "swan-eq2", "epochs-1"];
+        assert_eq!(closest("swan-eq", names), ["swan-eq1", "swan-eq2"]);
+        assert_eq!(closest("epoch-1", names), ["epochs-1"]);
     }
 
     #[test]

@@ -11,14 +11,29 @@ use tailcut_base::Nanos;
 use tailcut_base::config::{Configure, KeyVisitor, Names};
 use tailcut_base::quantity::{self, BadQuantity};
 
-/// How the message about a key begins that no part has.
-pub const UNKNOWN_KEY: &str = "unknown key";
-
 /// Walks `part` over the document: keys that are written get their values, the others keep theirs. Returns
 /// the problems, in no particular order; if there are any, the part is invalid.
 pub fn read(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
-    let mut reader =
-        Reader { document, levels: Vec::new(), problems: Vec::new(), unknown: Vec::new(), failures: 0 };
+    walk(part, document, Checks::Everything)
+}
+
+/// As [`read`], but without the problems that other values may solve: values that cannot be read, are out of
+/// range or do not exist, and unknown keys.
+pub fn read_values(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
+    walk(part, document, Checks::Values)
+}
+
+/// What a walk complains about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Checks {
+    Everything,
+    /// Each value by itself.
+    Values,
+}
+
+fn walk(part: &mut dyn Configure, document: &Section, checks: Checks) -> Vec<Problem> {
+    let (levels, problems, unknown) = (Vec::new(), Vec::new(), Vec::new());
+    let mut reader = Reader { document, checks, levels, problems, unknown, failures: 0 };
     reader.enter(String::new(), Some(document));
     part.configure(&mut reader);
     reader.leave();
@@ -33,6 +48,7 @@ pub fn read(part: &mut dyn Configure, document: &Section) -> Vec<Problem> {
 /// The walk.
 struct Reader<'d> {
     document: &'d Section,
+    checks: Checks,
     /// The sections from the top to where the walk is.
     levels: Vec<Level<'d>>,
     problems: Vec<Problem>,
@@ -51,6 +67,8 @@ struct Level<'d> {
     known: Vec<&'static str>,
     /// Keys that it had once.
     replaced: Vec<&'static str>,
+    /// Those of them that were written and are texts, whose form only the part knows.
+    texts: Vec<&'static str>,
     /// The part's complaints about its values: blamed key and message.
     doubts: Vec<(&'static str, String)>,
     /// Failures before this section.
@@ -66,16 +84,22 @@ struct UnknownKey {
 }
 
 impl UnknownKey {
-    /// Suggests the same name in another section first, then a similar one in this section.
+    /// Suggests names of this section that have it as a word, the same name in another section, or a similar
+    /// one in this section.
     fn problem(self, all: &[keys::Key]) -> Problem {
         let home = if self.section.is_empty() {
             String::from("at the top level")
         } else {
             format!("in [{}]", self.section)
         };
-        let problem = Problem::at(self.place, format!("{UNKNOWN_KEY} '{}' {home}", self.name));
+        let problem = Problem::at(self.place, format!("unknown key '{}' {home}", self.name));
         let beside = nearest(&self.name, self.known.iter().copied());
         let elsewhere = all.iter().find(|key| key.path.rsplit('.').next() == Some(self.name.as_str()));
+        let has_word = |known: &&&str| known.split('_').any(|word| word == self.name);
+        let longer: Vec<&str> = self.known.iter().filter(has_word).copied().collect();
+        if !longer.is_empty() {
+            return problem.remedy(format!("did you mean {}?", enumerate(&longer)));
+        }
         match (beside, elsewhere) {
             (_, Some(key)) => problem.remedy(format!("did you mean '{}'?", key.path)),
             (Some(name), None) => problem.remedy(format!("did you mean '{name}'?")),
@@ -108,8 +132,8 @@ impl From<BadQuantity> for Refusal {
 
 impl<'d> Reader<'d> {
     fn enter(&mut self, path: String, section: Option<&'d Section>) {
-        let (known, replaced, doubts) = (Vec::new(), Vec::new(), Vec::new());
-        self.levels.push(Level { path, section, known, replaced, doubts, failures: self.failures });
+        let (known, replaced, texts, doubts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        self.levels.push(Level { path, section, known, replaced, texts, doubts, failures: self.failures });
     }
 
     /// Ends a section: what was written and not visited is unknown. What the part thinks of its
@@ -130,7 +154,10 @@ impl<'d> Reader<'d> {
                 let place = self.document.place_to_blame(&path, message);
                 Problem { place, message: format!("{path}: {message}"), remedy: None }
             };
-            self.problems.extend(level.doubts.iter().map(blame));
+            let counts = |(key, _): &&(&'static str, String)| {
+                self.checks == Checks::Everything || level.texts.contains(key)
+            };
+            self.problems.extend(level.doubts.iter().filter(counts).map(blame));
         }
     }
 
@@ -280,7 +307,11 @@ impl KeyVisitor for Reader<'_> {
                 Value::Section(below) => section = Some(below),
                 other => {
                     let wrong = format!("this is {}, not a section", other.kind());
-                    let remedy = format!("write [{path}] on a line of its own and the keys below it");
+                    let first = keys::list(part).into_iter().find(|key| !key.is_section());
+                    let such_as = first.map_or(String::new(), |key| format!(", such as {path}.{}", key.path));
+                    let remedy = format!(
+                        "set its keys{such_as}; in a file, write [{path}] on a line of its own and the keys below it"
+                    );
                     self.refuse(key, &item.place, Refusal::new(wrong, remedy));
                 }
             }
@@ -374,6 +405,10 @@ impl KeyVisitor for Reader<'_> {
     }
 
     fn text(&mut self, key: &'static str, _doc: &'static str, value: &mut String) {
+        let level = self.level();
+        if level.section.is_some_and(|section| section.items.contains_key(key)) {
+            level.texts.push(key);
+        }
         // A shell eats quotes, so that `--set title=7` is a number here and meant as a text.
         self.take(key, value, |written| match written.scalar() {
             Some(text) => Ok(text.to_owned()),

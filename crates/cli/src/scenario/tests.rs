@@ -228,7 +228,7 @@ flash.program = 2020-01-01
         "seed: 'many' is not a whole number",
         "title: this is a list, not a text",
         "load: this is a whole number, not a section",
-        "help: write [load] on a line of its own and the keys below it",
+        "help: set its keys, such as load.reads; in a file, write [load] on a line of its own and the keys below it",
         "device.buffer: 'yes' is neither true nor false",
         "help: write true, without quotes",
         "device.victim: there is no 'true'",

@@ -23,16 +23,17 @@ use tailcut_ssd::precondition::PreparedState;
 pub fn report(report: &Report, scenario: &Scenario, width: usize, tone: ColorMode) -> String {
     let mut page = Page { text: String::new(), tone };
     page.text += &what_ran(report, scenario, tone);
+    // They may be about how all figures are to be read.
+    if !report.notes.is_empty() {
+        let notes: Vec<String> = report.notes.iter().map(|note| wrapped("- ", note, width)).collect();
+        page.part("notes", &notes.concat());
+    }
     page.part("throughput", &throughput::kinds(report, tone));
     page.text += &throughput::resources(report, tone);
     page.part("latency", &latency::table(report, tone));
     page.part("what the slow ones waited for", &slow_ones(report, width, tone));
     for (heading, content) in machinery(report, tone) {
         page.part(heading, &content);
-    }
-    if !report.notes.is_empty() {
-        let notes: Vec<String> = report.notes.iter().map(|note| wrapped("- ", note, width)).collect();
-        page.part("notes", &notes.concat());
     }
     page.text
 }

@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::output::is_stdout;
 use crate::pts::Watcher;
 use crate::scenario;
-use crate::scenario::nearest::{enumerate, nearest};
+use crate::scenario::nearest::{closest, enumerate, nearest};
 use crate::terminal::{ColorMode, Progress, window};
 use arguments::{StudyCommand, StudyForm, StudyRun};
 use pool::ThreadPool;
@@ -231,11 +231,7 @@ pub fn chosen(ids: &[String]) -> Result<Vec<Entry>, Failure> {
         match all.iter().find(|entry| entry.id() == id) {
             Some(&entry) if found.iter().all(|other| other.id() != entry.id()) => found.push(entry),
             Some(_) => {}
-            None => {
-                let guess = nearest(id, all.iter().map(|entry| entry.id()));
-                let guess = guess.map_or(String::new(), |known| format!("; did you mean '{known}'?"));
-                unknown.push(format!("there is no study '{id}'{guess}"));
-            }
+            None => unknown.push(no_study(id, &all)),
         }
     }
     if ids.is_empty() {
@@ -244,9 +240,24 @@ pub fn chosen(ids: &[String]) -> Result<Vec<Entry>, Failure> {
     if unknown.is_empty() {
         return Ok(found);
     }
-    let list = page::list(&all, ColorMode::of_stderr());
-    Err(Failure::Input(format!("{}\n\n{list}", unknown.join("\n"))))
+    Err(Failure::Input(format!("{}\n  all studies: tailcut study list", unknown.join("\n"))))
 }
+
+/// The message about a name that no study has, with the names that may have been meant.
+fn no_study(id: &str, all: &[Entry]) -> String {
+    let mut close = closest(id, all.iter().map(|entry| entry.id()));
+    close.truncate(SUGGESTED);
+    let names: Vec<String> = close.iter().map(|name| format!("'{name}'")).collect();
+    let guess = match names.split_last() {
+        None => String::new(),
+        Some((last, [])) => format!("; did you mean {last}?"),
+        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
+    };
+    format!("there is no study '{id}'{guess}")
+}
+
+/// Names that a message suggests at most.
+const SUGGESTED: usize = 4;
 
 /// The study options of the command line.
 ///

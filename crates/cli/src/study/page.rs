@@ -24,6 +24,7 @@ pub fn table(entry: Entry, table: &Table, width: usize, tone: ColorMode) -> Stri
     let width = width.min(PAGE);
     let notes = notes(&table.rows);
     let mut text = format!("{}\n{}\n", head(entry, table, width, tone), rows(&table.rows, &notes, tone));
+    text += &legend(&table.rows, width);
     if !notes.is_empty() {
         text.push('\n');
     }
@@ -86,6 +87,25 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
         ]));
     }
     table.to_string()
+}
+
+/// What the signs among these rows mean, in a line; empty if there are none.
+fn legend(rows: &[Row], width: usize) -> String {
+    let has = |is_so: &dyn Fn(&Row) -> bool| rows.iter().any(is_so);
+    let bounded = |row: &Row| matches!(row.sense(), Some(Sense::AtLeast | Sense::AtMost));
+    let meanings = [
+        (has(&|row| row.holds().is_some() && !bounded(row)), "holds: within a quarter of the paper's figure"),
+        (has(&bounded), "\u{2265}, \u{2264}: a bound"),
+        (has(&|row| row.basis == Some(Basis::Derived)), "~: the paper does not print it"),
+        (
+            has(&|row| row.basis == Some(Basis::Input)),
+            "a figure in parentheses: the scenario was made from it",
+        ),
+        (has(&|row| !row.is_counted() && row.holds().is_some()), "(yes), (no): not counted"),
+    ];
+    let all: Vec<&str> =
+        meanings.into_iter().filter(|(is_there, _)| *is_there).map(|(_, text)| text).collect();
+    if all.is_empty() { String::new() } else { wrapped("", &all.join("; "), width) }
 }
 
 fn paper(row: &Row) -> String {
@@ -208,6 +228,8 @@ case      quantity      paper  measured  ratio  holds    limit  note
 8 chips   utilisation  20.0 %    40.0 %   2.00  no     100.0 %  [1]
 16 chips  utilisation  20.0 %    21.0 %   1.05  yes          -
 32 chips  utilisation  20.0 %    40.0 %   2.00  no           -  [1]
+holds: within a quarter of the
+paper's figure
 
  [1] the queue is deeper than
      the paper's
@@ -233,7 +255,14 @@ case      quantity      paper  measured  ratio  holds    limit  note
             ),
             "\n{shown}"
         );
-        for words in ["\u{2264} 0.50 x", "(no)", "(3.00 x)", "(yes)"] {
+        for words in [
+            "\u{2264} 0.50 x",
+            "(no)",
+            "(3.00 x)",
+            "(yes)",
+            "\u{2265}, \u{2264}: a bound; a figure in parentheses: the scenario was made from it; (yes), (no): not",
+        ] {
+            let shown = shown.replace("\n", " ");
             assert!(shown.contains(words), "{words}\n{shown}");
         }
         let other = Table::new("beyond-0", 1, false, study.rows.clone());

@@ -92,6 +92,23 @@ fn a_bolder_promise_takes_more_and_what_is_cheaper_fails() {
     assert!((best["terms"][0]["margin"].as_f64().expect("a share") - (1.0 - value / bound)).abs() < 1e-9);
 }
 
+/// Techniques for the tail cost writes, and the promise names none.
+#[test]
+fn the_wear_of_every_arrangement_is_shown() {
+    let place = place();
+    let text = place.text(&advise("p99.9(read) < 1ms", &[]));
+    let advice = advice(&place);
+    let wear = &advised(&advice)["wear"];
+    let waf = wear["write_amplification"].as_f64().expect("it wrote");
+    assert!(
+        waf >= 1.0 && text.contains(&format!("write amplification {waf:.2}; life at this load ")),
+        "{text}"
+    );
+    let table = text.lines().find(|line| line.starts_with("tried ")).expect("a table");
+    assert!(table.contains(" waf ") && table.contains(" life "), "{text}");
+    assert!(text.contains("waf: pages programmed per page written"), "{text}");
+}
+
 #[test]
 fn what_is_advised_can_be_run() {
     let place = place();

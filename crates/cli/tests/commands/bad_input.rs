@@ -75,6 +75,17 @@ fn a_misspelt_key_gets_its_place_and_a_suggestion() {
 }
 
 #[test]
+fn a_remedy_names_keys_that_can_be_set() {
+    let report = refused(&["run", "--set", "device.queue=1"]);
+    assert!(
+        report.contains("help: set its keys, such as device.queue.protocol; in a file, write"),
+        "{report}"
+    );
+    let report = refused(&["run", "--set", "workload.size=4KiB"]);
+    assert!(report.contains("did you mean 'read_size', 'write_size', 'trim_size'"), "{report}");
+}
+
+#[test]
 fn several_problems_come_at_once() {
     let (time, share, count) = (key("time", true), key("share", true), key("count", true));
     let text = format!("{time} = \"80\"\n{share} = \"120%\"\n{count} = \"many\"\nbanana = 1\n");

@@ -262,6 +262,27 @@ fn combinations_that_contradict_each_other_are_refused_before_anything_runs() {
 }
 
 #[test]
+fn a_value_that_a_key_cannot_have_is_no_impossible_point() {
+    let place = Place::new();
+    let wrong = |factor: &[&str]| {
+        let skip = ["--skip-impossible", "--vary", "workload.depth=8,2"];
+        place.refused(2, &[&["compare", "small.toml", "--quiet"], factor, &skip].concat())
+    };
+    for (factor, complaint) in [
+        (["--vary", "device.schedule.chip=fifo,red-first"], "device.schedule.chip: there is no 'red-first'"),
+        (["--vary", "workload.read=70%,120%"], "workload.read: "),
+        (["--vary", "workload.write_size=4KiB,4KB8"], "workload.write_size: "),
+        (
+            ["--on-off", "x=device.preempt.program=suspned"],
+            "'x': device.preempt.program: there is no 'suspned'",
+        ),
+    ] {
+        let text = wrong(&factor);
+        assert!(text.contains(complaint) && !text.contains("points"), "{factor:?}:\n{text}");
+    }
+}
+
+#[test]
 fn a_technique_without_effect_is_told() {
     let place = Place::new();
     let base = ["compare", "small.toml", "--quiet", "--set", "device.schedule.chip=reads-first"];
@@ -369,7 +390,9 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
     assert!(wrong(&[]).contains("nothing is varied"));
     assert!(wrong(&["--vary", "workload.depth"]).contains("no '='"));
     assert!(wrong(&["--vary", "workload.dept=1,2"]).contains("did you mean 'depth'?"));
-    assert!(wrong(&["--vary", "workload.depth=2,many"]).contains("workload.depth=many"));
+    assert!(
+        wrong(&["--vary", "workload.depth=2,many"]).contains("workload.depth: 'many' is not a whole number")
+    );
     assert!(wrong(&["--vary", "seed=1,2", "--by", "p99.99(raed)"]).contains("no kind of request"));
     assert!(wrong(&["--vary", "seed=1,2", "--on-off", "x=seed=3"]).contains("both set seed"));
     assert!(wrong(&["--vary", "seed=1,2", "--grid", "none.toml"]).contains("cannot read the grid"));

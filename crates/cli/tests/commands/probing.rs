@@ -94,7 +94,7 @@ fn what_cannot_be_probed_is_refused_with_the_remedy() {
     refused(&[], "<DEVICE>");
     refused(&["disk", "--time", "0s"], "it takes some time");
     let holder = FileDrive::open(&place.path("disk"), FileOptions::default()).expect("it is free");
-    refused(&["disk", "--destroy-data"], "in use by another process");
+    refused(&["disk", "--destroy-data"], "which has locked it: stop that one");
     drop(holder);
     assert_eq!(fs::read(place.path("disk")).expect("it is there"), before);
 }

@@ -169,18 +169,16 @@ fn studies_are_listed_for_people_and_programs() {
 }
 
 #[test]
-fn an_unknown_study_gets_a_suggestion_and_the_list() {
+fn an_unknown_study_gets_suggestions_and_the_command_that_lists_all() {
     let place = Place::new();
     let report = place.refused(2, &["study", "run", "sprinkler-51", "nonsense"]);
     assert!(report.contains("there is no study 'sprinkler-51'; did you mean 'sprinkler-1"), "{report}");
     assert!(report.contains("there is no study 'nonsense'\n"), "all at once: {report}");
+    assert!(report.contains("tailcut study list") && report.lines().count() < 6, "{report}");
     let report = place.refused(2, &["study", "run", "pts-iop"]);
     assert!(report.contains("there is no study 'pts-iop'; did you mean 'pts-iops'?"), "{report}");
-    for study in study::all() {
-        assert!(report.contains(study.id()) && report.contains(study.title()), "{report}");
-    }
     let report = place.refused(2, &["study", "run"]);
-    assert!(report.contains("--all") && report.contains("sprinkler-1"), "{report}");
+    assert!(report.contains("--all") && report.contains("tailcut study list"), "{report}");
     let report = place.refused(2, &["study", "run", "sprinkler-1", "--traces", "nowhere"]);
     assert!(report.contains("--traces nowhere: there is no such folder"), "{report}");
     place.refused(2, &["study", "run", "--all", "sprinkler-1"]);

@@ -338,6 +338,24 @@ fn a_trace_out_of_order_in_time_is_told_with_its_effect_and_the_remedy() {
 }
 
 #[test]
+fn what_was_made_of_a_trace_stands_above_the_figures() {
+    let place = Place::new();
+    let line = |time: u64, block: u64| format!("{time},db1,0,Write,{},4096,0\n", block * 4096);
+    let trace: String =
+        [10_000u64, 50_000, 30_000, 40_000, 60_000].iter().zip(0..).map(|(&t, b)| line(t, b)).collect();
+    place.put("t.csv", trace.as_bytes());
+    let text = place.text(&replay("t.csv", &["--set", "device.geometry.page=16KiB"]));
+    let throughput = text.find("\nthroughput\n").expect("figures");
+    let note = "2 requests were recorded before their predecessors";
+    assert!(text.find(note).is_some_and(|at| at < throughput), "{text}");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let part = "within a page of the drive (16.0 KiB) are 100 % of the writes: the drive reads the rest of such a page";
+    assert!(words.join(" ").contains(part), "{text}");
+    let text = place.text(&replay("t.csv", &["--set", "device.geometry.page=4KiB"]));
+    assert!(!text.contains("within a page"), "{text}");
+}
+
+#[test]
 fn what_has_no_effect_with_a_trace_is_said() {
     let place = Place::new();
     place.put("t.csv", msr().as_bytes());

@@ -44,6 +44,8 @@ impl Session {
         let output = self.place.attempt("sh", &["-c", &with_path(&command.line)]);
         let said = stdout(&output) + &stderr(&output);
         assert_eq!(output.status.success(), !how.fails, "{at}: {}\n{said}", command.line);
+        let sets_in_vain = said.contains(" has no effect") || said.contains(" have no effect");
+        assert!(!sets_in_vain, "{at}: an example sets a key without effect: {}\n{said}", command.line);
         if std::env::var_os("TAILCUT_BLESS").is_some() {
             bless(at, &moved(&command.shown, &said, how.likeness));
         } else {

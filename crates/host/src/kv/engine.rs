@@ -351,10 +351,9 @@ impl Engine {
         self.index.items()
     }
 
-    /// Memory in use in bytes, by records of items and by records that were replaced since their segment was
-    /// filled.
+    /// Bytes of memory that records of items take, headers included; replaced and deleted ones do not count.
     pub fn memory_used(&self) -> u64 {
-        self.front.used()
+        self.front.live()
     }
 
     /// Use of flash; None for an engine in memory only.

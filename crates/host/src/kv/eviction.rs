@@ -2,7 +2,7 @@
 //! others 2023).
 
 use super::engine::Engine;
-use super::front::{Queue, Victim};
+use super::front::{Emptying, Queue, Victim};
 use super::hash::KeyHash;
 use super::index::Entry;
 use super::log::AppendPurpose;
@@ -24,31 +24,42 @@ impl Engine {
 
     /// Frees memory in small steps, so that no request waits for a whole segment.
     pub(super) fn make_room(&mut self, bytes: u64) {
-        let mut left = 2 * bytes + STEP_BYTES;
-        while self.front.is_short() && self.may_evict() && left > 0 {
+        if !self.front.is_short() || !self.choose_segment() {
+            return;
+        }
+        let mut left = self.front.pace().map_or(0, |pace| pace * bytes) + STEP_BYTES;
+        while self.front.is_short() && left > 0 {
             let Some(victim) = self.front.next_victim() else { break };
             left = left.saturating_sub(u64::from(victim.bytes));
-            self.evict(victim);
+            self.empty(victim);
         }
     }
 
-    pub(super) fn evict_segment(&mut self) {
+    /// Frees the segment chosen.
+    pub(super) fn empty_segment(&mut self) {
         while let Some(victim) = self.front.next_victim() {
-            self.evict(victim);
+            self.empty(victim);
         }
+    }
+
+    fn empty(&mut self, victim: Victim) {
+        match victim.emptying {
+            Emptying::Eviction => self.evict(victim),
+            Emptying::Compaction => self.gather(victim),
+        }
+    }
+
+    /// Begins to evict the oldest segment. False if there is none.
+    pub(super) fn begin_eviction(&mut self) -> bool {
+        // At least half of each segment is freed.
+        self.move_budget = self.front.segment_bytes() / 2;
+        self.front.begin_eviction()
     }
 
     /// Evicts a record from its segment (S3-FIFO, Yang and others 2023, algorithm 1).
     fn evict(&mut self, victim: Victim) {
-        if victim.is_first {
-            // At least half of each segment is freed.
-            self.move_budget = self.front.segment_bytes() / 2;
-        }
         self.look_ahead();
-        let item = self.front.item(victim.unit);
-        let (header, hash) = (item.header, KeyHash::of(self.seed, item.key));
-        let place = Place::Front { unit: victim.unit };
-        let Some(entry) = self.index.find(hash).filter(|entry| entry.place == place) else { return };
+        let Some((hash, entry, header)) = self.live(victim.unit) else { return };
         if header.is_expired(self.unix) {
             self.tiers.expired_evicted += 1;
             return self.drop_expired(hash, entry);
@@ -63,8 +74,16 @@ impl Engine {
         self.leave(hash, victim, entry, &header);
     }
 
+    /// The key, index entry and header of a record in memory, if it is live.
+    pub(super) fn live(&self, unit: u32) -> Option<(KeyHash, Entry, Header)> {
+        let item = self.front.item(unit);
+        let hash = KeyHash::of(self.seed, item.key);
+        let entry = self.index.find(hash).filter(|entry| entry.place == Place::Front { unit })?;
+        Some((hash, entry, item.header))
+    }
+
     /// Prefetches the index entries of the next victims while this one is moved.
-    fn look_ahead(&mut self) {
+    pub(super) fn look_ahead(&mut self) {
         while let Some(unit) = self.front.next_soon() {
             self.index.prefetch(self.hash(self.front.item(unit).key));
         }
@@ -77,19 +96,27 @@ impl Engine {
         }
         let Some(to) = self.front.reserve(Queue::Main, bytes, true) else { return false };
         self.move_budget -= bytes;
-        self.front.copy(victim.unit, to, victim.bytes);
-        self.index.set(hash, Entry { place: Place::Front { unit: to }, heat });
+        self.move_to(to, hash, victim, heat);
         true
+    }
+
+    /// Moves a live record to the place reserved for it at unit `to`.
+    pub(super) fn move_to(&mut self, to: u32, hash: KeyHash, victim: Victim, heat: u8) {
+        self.front.copy(victim.unit, to, victim.bytes);
+        self.front.discard(victim.unit);
+        self.index.set(hash, Entry { place: Place::Front { unit: to }, heat });
     }
 
     /// A record leaves memory: its place on flash becomes the item, or it is written there, or it is dropped.
     fn leave(&mut self, hash: KeyHash, victim: Victim, entry: Entry, header: &Header) {
         if header.home != 0 {
+            self.front.discard(victim.unit);
             self.index.set(hash, Entry { place: Place::decode(header.home), heat: 0 });
             return;
         }
         let is_admitted = victim.queue == Queue::Main || entry.heat > 0 || self.has_unused_flash();
         if is_admitted && let Some(place) = self.append_from_front(hash, victim.unit, AppendPurpose::User) {
+            self.front.discard(victim.unit);
             self.index.set(hash, Entry { place, heat: 0 });
             self.figures.moved_to_flash += 1;
             return;

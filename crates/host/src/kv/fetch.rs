@@ -350,6 +350,8 @@ impl Engine {
         // Eviction has not overwritten the record, but may have dropped it.
         if self.index.find(hash).is_some_and(|entry| entry.place == fetched.place) {
             self.index.set(hash, Entry { place: Place::Front { unit }, heat: entry.heat });
+        } else {
+            self.front.discard(unit);
         }
     }
 

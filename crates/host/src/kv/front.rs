@@ -1,9 +1,10 @@
 //! The memory tier: recently written or read items, as records in segments.
 //!
-//! A segment is filled from start to end and evicted as a whole, oldest first, so there is no allocator and
-//! no compaction. There are two queues of segments (S3-FIFO, Yang and others 2023): new items enter the
-//! *small* queue, a tenth of the memory, and only those read more than once there move to the *main* queue.
-//! The front yields [`Victim`]s one by one; the caller decides whether to move or drop each.
+//! A segment is filled from start to end and emptied as a whole, so there is no allocator. There are two
+//! queues of segments (S3-FIFO, Yang and others 2023): new items enter the *small* queue, a tenth of the
+//! memory, and only those read more than once there move to the *main* queue. A segment is emptied either by
+//! eviction, oldest first, or by compaction, which moves its live records together with those of other
+//! segments and keeps their age. The front yields [`Victim`]s one by one; the caller moves or drops each.
 
 use super::item::{Item, Value};
 use super::place::UNIT;
@@ -20,11 +21,17 @@ pub struct Front {
     segment: usize,
     /// Bytes of records in each segment.
     fills: IdVec<FrontSegment, u32>,
+    /// Bytes of each segment's dead records: those replaced, removed or moved since.
+    dead: IdVec<FrontSegment, u32>,
     small: VecDeque<FrontSegment>,
     main: VecDeque<FrontSegment>,
     free: Vec<FrontSegment>,
-    /// The segment being evicted.
+    /// The segment being emptied.
     cursor: Option<Cursor>,
+    /// The segments of the two queues to which compaction moves records.
+    gathering: [Option<FrontSegment>; 2],
+    /// Where the search for expired records goes on: a segment, and a byte offset in it.
+    search: (FrontSegment, u32),
 }
 
 tailcut_base::id! {
@@ -41,7 +48,16 @@ pub enum Queue {
     Main,
 }
 
-/// A record to be evicted.
+/// How a segment is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emptying {
+    /// Its records leave, unless they are read often.
+    Eviction,
+    /// Its live records are moved to a segment of the same age.
+    Compaction,
+}
+
+/// A record of the segment that is being emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
     /// Its offset in units of [`UNIT`] bytes.
@@ -50,14 +66,17 @@ pub struct Victim {
     pub queue: Queue,
     /// Its length in bytes.
     pub bytes: u32,
-    /// True for the first record of a segment.
-    pub is_first: bool,
+    /// What is to become of it.
+    pub emptying: Emptying,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
     segment: FrontSegment,
     queue: Queue,
+    emptying: Emptying,
+    /// Bytes to process per byte to be freed.
+    pace: u64,
     /// Byte offset of the next victim.
     at: u32,
     /// Byte offset up to which `next_soon` has advanced; `lead` is the number of victims up to there.
@@ -75,10 +94,13 @@ impl Front {
             memory: vec![0; (segment * segments) as usize],
             segment: segment as usize,
             fills: IdVec::filled(segments as usize, 0),
+            dead: IdVec::filled(segments as usize, 0),
             small: VecDeque::new(),
             main: VecDeque::new(),
             free: FrontSegment::first(segments as usize).rev().collect(),
             cursor: None,
+            gathering: [None; 2],
+            search: (FrontSegment::new(0), 0),
         }
     }
 
@@ -92,10 +114,18 @@ impl Front {
         self.memory.len() as u64
     }
 
-    /// Bytes of records, those included that were replaced or removed since.
-    pub fn used(&self) -> u64 {
+    /// Bytes of live records.
+    pub fn live(&self) -> u64 {
         let segments = self.small.iter().chain(&self.main);
-        segments.map(|&segment| u64::from(self.fills[segment])).sum()
+        segments.map(|&segment| u64::from(self.fills[segment] - self.dead[segment])).sum()
+    }
+
+    /// The record at `unit` was replaced, removed or moved.
+    #[inline]
+    pub fn discard(&mut self, unit: u32) {
+        let segment = FrontSegment::new((at(unit) / self.segment) as u32);
+        self.dead[segment] += self.header(unit).record_bytes() as u32;
+        debug_assert!(self.dead[segment] <= self.fills[segment]);
     }
 
     /// True if free segments are so few that records should be evicted.
@@ -118,55 +148,135 @@ impl Front {
             Some(segment) => segment,
             None if is_moved || self.free.len() > RESERVE / 2 => {
                 let segment = self.free.pop()?;
-                self.fills[segment] = 0;
                 self.queue(queue).push_back(segment);
                 segment
             }
             None => return None,
         };
-        let fill = &mut self.fills[segment];
-        let at = segment.index() * self.segment + *fill as usize;
-        *fill += bytes;
-        Some((at as u64 / UNIT) as u32)
+        Some(self.add(segment, bytes))
     }
 
-    /// The next record to evict. None at the end of a segment, which is then free.
-    pub fn next_victim(&mut self) -> Option<Victim> {
-        if self.cursor.is_none() {
-            self.cursor = self.oldest();
+    /// Reserves room for a live record of the segment that is compacted, among others of its age. None if
+    /// there is no free segment.
+    pub fn reserve_beside(&mut self, bytes: u32) -> Option<u32> {
+        let Cursor { segment: victim, queue, .. } = self.cursor?;
+        let gathering = self.gathering[queue as usize];
+        let has_room = |&segment: &FrontSegment| (self.fills[segment] + bytes) as usize <= self.segment;
+        let segment = match gathering.filter(has_room) {
+            Some(segment) => segment,
+            None => {
+                let segment = self.free.pop()?;
+                let place = self.place_of(victim, queue);
+                self.queue(queue).insert(place, segment);
+                self.gathering[queue as usize] = Some(segment);
+                segment
+            }
+        };
+        Some(self.add(segment, bytes))
+    }
+
+    /// Unit of a new record of `bytes` bytes at the end of a segment, where there is room for it.
+    fn add(&mut self, segment: FrontSegment, bytes: u32) -> u32 {
+        let unit = self.unit_at(segment, self.fills[segment]);
+        self.fills[segment] += bytes;
+        unit
+    }
+
+    /// Begins to compact the segment with the most dead bytes, if they are at least one in `share` of a
+    /// segment. False if there is none, or if a segment is being emptied.
+    pub fn begin_compaction(&mut self, share: usize) -> bool {
+        // The last segment of a queue is still being filled.
+        let closed = |queue: &VecDeque<FrontSegment>| queue.len().saturating_sub(1);
+        let small = self.small.iter().take(closed(&self.small)).map(|&segment| (segment, Queue::Small));
+        let main = self.main.iter().take(closed(&self.main)).map(|&segment| (segment, Queue::Main));
+        let full = small.chain(main).filter(|(segment, _)| !self.gathering.contains(&Some(*segment)));
+        let Some((segment, queue)) = full.max_by_key(|(segment, _)| self.dead[*segment]) else {
+            return false;
+        };
+        let dead = self.dead[segment] as usize;
+        if self.cursor.is_some() || dead < self.segment / share {
+            return false;
         }
-        let Cursor { segment, queue, at, ahead, lead } = self.cursor?;
+        let pace = 1 + (self.fills[segment] as usize).div_ceil(dead) as u64;
+        let emptying = Emptying::Compaction;
+        self.cursor = Some(Cursor { segment, queue, emptying, pace, at: 0, ahead: 0, lead: 0 });
+        true
+    }
+
+    /// Bytes of the segment being emptied that are to be processed for each byte of new records; None if
+    /// there is no such segment.
+    pub fn pace(&self) -> Option<u64> {
+        self.cursor.map(|cursor| cursor.pace)
+    }
+
+    /// Begins to evict the oldest segment. False if there is none, or if a segment is being emptied.
+    pub fn begin_eviction(&mut self) -> bool {
+        let oldest = self.oldest().filter(|_| self.cursor.is_none());
+        self.cursor = self.cursor.or(oldest);
+        oldest.is_some()
+    }
+
+    /// The next record of the segment being emptied. None at the end of the segment, which is then free.
+    pub fn next_victim(&mut self) -> Option<Victim> {
+        let cursor = self.cursor?;
+        let Cursor { segment, queue, emptying, at, ahead, lead, .. } = cursor;
         if at < self.fills[segment] {
             let (unit, next) = self.record_at(segment, at);
-            self.cursor = Some(Cursor {
-                segment,
-                queue,
-                at: next,
-                ahead: ahead.max(next),
-                lead: lead.saturating_sub(1),
-            });
-            return Some(Victim { unit, queue, bytes: next - at, is_first: at == 0 });
+            let (ahead, lead) = (ahead.max(next), lead.saturating_sub(1));
+            self.cursor = Some(Cursor { at: next, ahead, lead, ..cursor });
+            return Some(Victim { unit, queue, bytes: next - at, emptying });
         }
         self.cursor = None;
-        let place = self.queue(queue).iter().position(|&other| other == segment);
-        self.queue(queue).remove(place.expect("a segment is in its queue"));
+        let place = self.place_of(segment, queue);
+        self.queue(queue).remove(place);
+        self.gathering[queue as usize].take_if(|gathering| *gathering == segment);
+        (self.fills[segment], self.dead[segment]) = (0, 0);
+        if self.search.0 == segment {
+            self.search.1 = 0;
+        }
         self.free.push(segment);
         None
+    }
+
+    fn place_of(&mut self, segment: FrontSegment, queue: Queue) -> usize {
+        let place = self.queue(queue).iter().position(|&other| other == segment);
+        place.expect("a segment is in its queue")
     }
 
     /// The next record to prefetch for eviction, each once. None if [`LEAD`] are prefetched already, or if
     /// the segment has no more.
     pub fn next_soon(&mut self) -> Option<u32> {
-        let Cursor { segment, queue, at, ahead, lead } = self.cursor?;
+        let cursor = self.cursor?;
+        let Cursor { segment, ahead, lead, .. } = cursor;
         if lead >= LEAD || ahead >= self.fills[segment] {
             return None;
         }
         let (unit, next) = self.record_at(segment, ahead);
-        self.cursor = Some(Cursor { segment, queue, at, ahead: next, lead: lead + 1 });
+        self.cursor = Some(Cursor { ahead: next, lead: lead + 1, ..cursor });
         if next < self.fills[segment] {
             self.prefetch(self.unit_at(segment, next));
         }
         Some(unit)
+    }
+
+    /// The records that have expired at `unix`, in seconds of Unix time, live or dead, among the next
+    /// [`SEARCHED`] of one segment; each call goes on where the last one ended.
+    pub fn expired(&mut self, unix: u32) -> Vec<u32> {
+        let (segment, mut at) = self.search;
+        let mut expired = Vec::new();
+        for _ in 0..SEARCHED {
+            if at >= self.fills[segment] {
+                self.search = (FrontSegment::new((segment.get() + 1) % self.fills.len() as u32), 0);
+                return expired;
+            }
+            let (unit, next) = self.record_at(segment, at);
+            if self.header(unit).is_expired(unix) {
+                expired.push(unit);
+            }
+            at = next;
+        }
+        self.search = (segment, at);
+        expired
     }
 
     /// Unit of the record at byte `at` of a segment, and the byte offset of the next record.
@@ -184,7 +294,8 @@ impl Front {
         let is_small = self.small.len() * SMALL_SHARE > total || self.main.is_empty();
         let queue = if is_small { Queue::Small } else { Queue::Main };
         let oldest = if is_small { self.small.front() } else { self.main.front() };
-        oldest.map(|&segment| Cursor { segment, queue, at: 0, ahead: 0, lead: 0 })
+        let (emptying, pace) = (Emptying::Eviction, EVICTION_PACE);
+        oldest.map(|&segment| Cursor { segment, queue, emptying, pace, at: 0, ahead: 0, lead: 0 })
     }
 
     fn queue(&mut self, queue: Queue) -> &mut VecDeque<FrontSegment> {
@@ -269,6 +380,9 @@ impl Front {
         self.small.clear();
         self.main.clear();
         self.cursor = None;
+        self.gathering = [None; 2];
+        self.search.1 = 0;
+        self.fills.iter_mut().chain(self.dead.iter_mut()).for_each(|bytes| *bytes = 0);
         self.free = self.fills.ids().rev().collect();
     }
 }
@@ -283,8 +397,12 @@ const LEAST_SEGMENT: u64 = 64 << 10;
 const LEAST_SEGMENTS: u64 = 16;
 /// Bytes per cache line.
 const CACHE_LINE: usize = 64;
+/// Records per search for expired ones: a few microseconds.
+const SEARCHED: u32 = 256;
 /// Victims prefetched ahead.
 const LEAD: u32 = 4;
+/// Bytes of a segment to process per byte to be freed by eviction: at least half of each segment is freed.
+const EVICTION_PACE: u64 = 2;
 /// Number of free segments at which eviction begins. Only moved records may use half of them: two, as a large
 /// record may leave the rest of a segment empty.
 const RESERVE: usize = 4;
@@ -306,7 +424,7 @@ mod tests {
                 front.begin(unit, &header, b"k");
             }
             let (mut told, mut gone) = (Vec::new(), Vec::new());
-            while front.oldest().is_some() {
+            while front.pace().is_some() || front.begin_eviction() {
                 let Some(victim) = front.next_victim() else { continue };
                 gone.push(victim.unit);
                 told.extend(std::iter::from_fn(|| front.next_soon()));

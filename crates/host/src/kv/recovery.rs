@@ -239,7 +239,9 @@ impl Engine {
 
     /// Removes a key from the index; older records of it stay invalid.
     pub(super) fn forget(&mut self, hash: KeyHash) {
-        self.index.remove(hash);
+        if let Some(entry) = self.index.remove(hash) {
+            self.discard(entry);
+        }
         if let Some(recovery) = &mut self.recovery {
             recovery.gone.set(hash, GONE);
         }

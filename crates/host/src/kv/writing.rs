@@ -46,6 +46,7 @@ impl Engine {
         self.front.begin(unit, &header, key);
         let is_gone = kept > 0 && fetched.is_none() && self.kept_bytes(before, None, put.content) != kept;
         if is_gone {
+            self.front.discard(unit);
             return Err(Refused::Evicted);
         }
         self.fill_value((unit, &header), before, fetched, put.content);
@@ -104,22 +105,16 @@ impl Engine {
         }
         let queue = if self.ghost.recall(hash) { Queue::Main } else { Queue::Small };
         self.make_room(bytes);
-        loop {
-            if let Some(unit) = self.front.reserve(queue, bytes, false) {
-                return Ok(unit);
-            }
-            if !self.may_evict() {
-                return Err(Refused::Full);
-            }
-            self.evict_segment();
-        }
+        self.reserve_now(queue, bytes)
     }
 
     /// Makes a record in memory the item of its key.
     fn establish(&mut self, hash: KeyHash, unit: u32, before: Option<Entry>) -> Result<(), Refused> {
         if self.settings.writes_at_once() && self.flash.is_some() {
-            let place =
-                self.append_from_front(hash, unit, AppendPurpose::User).ok_or_else(|| self.why_no_room())?;
+            let Some(place) = self.append_from_front(hash, unit, AppendPurpose::User) else {
+                self.front.discard(unit);
+                return Err(self.why_no_room());
+            };
             let header = self.front.header(unit);
             self.front.set_header(unit, &Header { home: place.encode(), ..header });
         }
@@ -127,6 +122,7 @@ impl Engine {
         let is_unknown = self.is_unknown(hash);
         self.index.set(hash, Entry { place: Place::Front { unit }, heat });
         if let Some(before) = before {
+            self.discard(before);
             self.release(hash, before, !self.settings.writes_at_once());
         }
         if is_unknown && !self.settings.writes_at_once() {
@@ -162,7 +158,14 @@ impl Engine {
         Some(place)
     }
 
-    /// Invalidates the record that an index entry pointed to. `needs_tombstone`: if the record is on flash
+    /// The record of this index entry, if it is in memory, is no longer live.
+    pub(super) fn discard(&mut self, entry: Entry) {
+        if let Place::Front { unit } = entry.place {
+            self.front.discard(unit);
+        }
+    }
+
+    /// Invalidates the record on flash that an index entry pointed to. `needs_tombstone`: if the record is on flash
     /// and no newer one will be, a tombstone is written.
     pub(super) fn release(&mut self, hash: KeyHash, before: Entry, needs_tombstone: bool) {
         let (Some(home), Some(flash)) = (self.home(before), &mut self.flash) else { return };
@@ -265,7 +268,10 @@ impl Engine {
             self.tiers.expired_unfetched += u64::from(!was_fetched);
         }
         match self.home(entry) {
-            Some(home) => drop(self.index.set(hash, Entry { place: Place::decode(home), heat: 0 })),
+            Some(home) => {
+                self.discard(entry);
+                self.index.set(hash, Entry { place: Place::decode(home), heat: 0 });
+            }
             None => self.forget(hash),
         }
     }

@@ -5,6 +5,7 @@
 mod damage;
 mod disk;
 mod harness;
+mod memory_only;
 mod model;
 mod opening;
 mod random;

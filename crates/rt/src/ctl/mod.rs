@@ -218,18 +218,42 @@ impl Peer {
 /// Sends one line to a running server and returns its reply.
 ///
 /// # Errors
-/// If no server listens on `path`, or the connection closes before the reply is complete.
+/// If no server listens on `path`, or the connection closes before the reply is complete;
+/// [`ErrorKind::InvalidData`] if the socket is one for clients of the server, with its kind.
 pub fn ask(path: &Path, line: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{line}\n").as_bytes())?;
-    let mut answer = String::new();
-    for line in BufReader::new(stream).lines() {
-        match line? {
-            line if line.is_empty() => return Ok(answer),
-            line => answer.extend([line.as_str(), "\n"]),
+    let mut reader = BufReader::new(stream);
+    let mut answer = Vec::new();
+    loop {
+        let mut line = Vec::new();
+        // A server that does not expect the command may reset the connection after its first bytes.
+        let read = reader.read_until(b'\n', &mut line);
+        if let Some(kind) = kind_of_clients(&line).filter(|_| answer.is_empty()) {
+            return Err(io::Error::new(ErrorKind::InvalidData, kind));
         }
+        if read? == 0 {
+            let why = "it has hung up before its answer was complete";
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, why));
+        }
+        if line == b"\n" {
+            return String::from_utf8(answer).map_err(|why| io::Error::new(ErrorKind::InvalidData, why));
+        }
+        answer.append(&mut line);
     }
-    Err(io::Error::new(ErrorKind::UnexpectedEof, "it has hung up before its answer was complete"))
+}
+
+/// What a socket is for whose server begins with these bytes, if it is for clients.
+fn kind_of_clients(line: &[u8]) -> Option<&'static str> {
+    if line.starts_with(b"NBDMAGIC") {
+        Some("the socket of an export, for NBD clients")
+    } else if line.starts_with(b"ERROR\r\n") || line.starts_with(b"CLIENT_ERROR ") {
+        Some("the socket of a key-value server, for memcached clients")
+    } else if line.starts_with(b"HTTP/") {
+        Some("a socket for HTTP")
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::FileOptions;
 use super::buffer::Buffer;
 use super::pool::PUNCH;
-use rustix::fs::{FileType, FlockOperation, OFlags, fallocate, flock, fstat};
+use rustix::fs::{FileType, FlockOperation, OFlags, fallocate, flock, fstat, major, minor};
 use rustix::io::{Errno, pread};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -25,10 +25,12 @@ pub enum FileError {
         why: io::Error,
     },
     /// Another process has locked it.
-    #[error("{path} is in use by another process: stop that one, or take another file")]
+    #[error("{path} is in use by {holder}, which has locked it: stop that one, or take another file")]
     Taken {
         /// Its path.
         path: String,
+        /// The process, as far as the system tells.
+        holder: String,
     },
     /// The system is using it.
     #[error(
@@ -112,7 +114,7 @@ impl Target {
             is_direct = false;
         }
         match lock(&file, patience) {
-            Err(Errno::WOULDBLOCK) => return Err(FileError::Taken { path: name }),
+            Err(Errno::WOULDBLOCK) => return Err(FileError::Taken { path: name, holder: holder(&file) }),
             locked => locked.map_err(|why| refused(why.into()))?,
         }
         let bytes = file.seek(SeekFrom::End(0)).map_err(refused)?;
@@ -150,6 +152,35 @@ fn lock(file: &File, patience: Duration) -> rustix::io::Result<()> {
     patiently(patience, lock, |locked| *locked == Err(Errno::WOULDBLOCK))
 }
 
+/// The process that has locked a file, with its number and name as far as the system tells: not across
+/// containers, nor on file systems whose files have other device numbers than their locks.
+fn holder(file: &File) -> String {
+    let numbers = fstat(file)
+        .map(|stat| format!("{:02x}:{:02x}:{}", major(stat.st_dev), minor(stat.st_dev), stat.st_ino));
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let process = numbers.ok().and_then(|numbers| holder_in(&locks, &numbers));
+    match process {
+        None => String::from("another process"),
+        Some(process) if process == std::process::id() => String::from("this process"),
+        Some(process) => match fs::read_to_string(format!("/proc/{process}/comm")) {
+            Ok(name) => format!("process {process} ({})", name.trim_end()),
+            Err(_) => format!("process {process}"),
+        },
+    }
+}
+
+/// The process that has a lock on the file with these numbers (`major:minor:inode`), in the text of
+/// `/proc/locks`.
+fn holder_in(locks: &str, numbers: &str) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        match fields.as_slice() {
+            [_, "FLOCK", _, _, process, of, ..] if *of == numbers => process.parse().ok(),
+            _ => None,
+        }
+    })
+}
+
 /// Retries for `patience`, as long as another process holds the lock.
 fn patiently<T>(patience: Duration, mut attempt: impl FnMut() -> T, is_taken: impl Fn(&T) -> bool) -> T {
     let end = Instant::now() + patience;
@@ -181,4 +212,19 @@ fn open(path: &Path, is_read_only: bool, flags: OFlags) -> io::Result<File> {
 /// Some file systems accept the flag and refuse to read, and some devices have larger sectors.
 fn takes_direct(file: &File) -> bool {
     pread(file, Buffer::new(0, 1).bytes_mut(), 0) != Err(Errno::INVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holder_in;
+
+    #[test]
+    fn the_holder_of_a_lock_is_found_by_the_numbers_of_the_file() {
+        let locks = "1: POSIX  ADVISORY  WRITE 7 fe:00:77 0 EOF\n\
+            2: FLOCK  ADVISORY  READ 8 fe:00:7 0 EOF\n\
+            3: FLOCK  ADVISORY  WRITE 9 fe:00:77 0 EOF\n\
+            3: -> FLOCK  ADVISORY  WRITE 10 fe:00:77 0 EOF\n";
+        assert_eq!(holder_in(locks, "fe:00:77"), Some(9), "not one that waits for it");
+        assert_eq!(holder_in(locks, "fe:01:77"), None);
+    }
 }

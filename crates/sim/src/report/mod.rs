@@ -37,7 +37,8 @@ use crate::world::{OpStats, RequestObserver, Stats, World};
 use drive::Measurement;
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
-use tailcut_base::{Device, Nanos, Op};
+use tailcut_base::quantity::show_bytes;
+use tailcut_base::{Device, Nanos, Op, SECTOR_BYTES};
 use tailcut_ssd::Figures;
 
 /// The results of a run.
@@ -331,6 +332,7 @@ fn notes<S: Storage, W: RequestObserver>(
         let widened = world.widened();
         notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB)"));
     }
+    notes.extend(pages_in_part(world));
     if let Some((lateness, age)) = world.behind_at_end() {
         notes.push(format!(
             "the drive was behind when the run ended: the next request was {lateness} late, and the last on time had been \
@@ -345,6 +347,36 @@ fn notes<S: Storage, W: RequestObserver>(
         notes.push(format!("{} requests ended with an error", all.errors));
     }
     notes
+}
+
+/// What a drive does with requests that begin or end within a page. An array and a key-value server make
+/// requests of their own.
+fn pages_in_part<S: Storage, W: RequestObserver>(world: &World<S, W>) -> Option<String> {
+    let alignment = world.alignment();
+    let (reads, writes) = (alignment.reads_in_part(), alignment.writes_in_part());
+    if reads + writes == 0.0 || world.device.array().is_some() || world.device.kv_figures().is_some() {
+        return None;
+    }
+    let per_cent = |share: f64| match share * 100.0 {
+        share if share < 1.0 => format!("{share:.2} %"),
+        share => format!("{share:.0} %"),
+    };
+    let page = show_bytes((u64::from(alignment.page_sectors()) * SECTOR_BYTES) as f64);
+    let mut parts = Vec::new();
+    if writes > 0.0 {
+        let share = per_cent(writes);
+        parts.push(format!(
+            "{share} of the writes: the drive reads the rest of such a page before it programs it \
+             (read-modify-write), if it was ever written and later writes do not fill it in the buffer"
+        ));
+    }
+    if reads > 0.0 {
+        parts.push(format!("{} of the reads: the drive reads the whole page", per_cent(reads)));
+    }
+    Some(format!(
+        "requests that begin or end within a page of the drive ({page}) are {}",
+        parts.join("; and ")
+    ))
 }
 
 /// Where reads were faster than the limit of reads from flash.

@@ -4,6 +4,7 @@
 //! device before arrivals of the same moment, arrivals by the number of their source. Every request is
 //! checked: a read returns the last written data, and the spans of a request add up to its latency.
 
+mod alignment;
 mod attribution;
 mod checker;
 mod issuer;
@@ -12,6 +13,7 @@ mod request_observer;
 mod rounds;
 mod stats;
 
+pub use alignment::Alignment;
 pub use attribution::{Attribution, LatencyRange, Part, Share, rank_of};
 pub use checker::Checker;
 pub use observer::Observer;
@@ -23,6 +25,7 @@ use crate::workload::Source;
 use issuer::{Backlog, Due, Issuer};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use tailcut_base::device::Identify;
 use tailcut_base::digest::Digest;
 use tailcut_base::timers::Timers;
 use tailcut_base::{
@@ -162,6 +165,7 @@ pub struct World<D: Device, W: RequestObserver = ()> {
     groups_left: bool,
     /// Requests that the device refused at once.
     refused: Vec<Completion>,
+    alignment: Alignment,
     warmth: u64,
     error: Option<RunError>,
 }
@@ -185,7 +189,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         limits: Limits,
         request_observer: W,
     ) -> World<D, W> {
-        let block_sectors = device.identify().block_sectors;
+        let Identify { block_sectors, page_sectors, .. } = device.identify();
         // Each source has a submission queue of its own, as each thread of a benchmark has.
         let issuer = |(queue, source)| Issuer::new(source, queue, block_sectors);
         let issuers: Vec<Issuer> = (0..).zip(sources).map(issuer).collect();
@@ -219,6 +223,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
             group: None,
             groups_left: false,
             refused: Vec::new(),
+            alignment: Alignment::new(page_sectors),
             warmth: 0,
             error: None,
         }
@@ -342,6 +347,11 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     /// Requests that were widened to whole logical blocks of the device.
     pub fn widened(&self) -> u64 {
         self.issuers.iter().map(Issuer::widened).sum()
+    }
+
+    /// How many requests consist of whole pages of the device.
+    pub fn alignment(&self) -> &Alignment {
+        &self.alignment
     }
 
     /// The sources, for their reports at the end.
@@ -545,7 +555,11 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         self.account_area(now);
         self.in_flight += 1;
         self.issued += 1;
-        let expected = if answer == Submit::Accepted { self.checker.submitted(&command) } else { 0 };
+        let mut expected = 0;
+        if answer == Submit::Accepted {
+            expected = self.checker.submitted(&command);
+            self.alignment.count(&command);
+        }
         self.flights[slot as usize] = Flight {
             number: self.issued - 1,
             due,

@@ -18,6 +18,10 @@ pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
     let data = serde_json::to_string(saved).expect("plain data");
     let mut page = Page::new(&summary::title(report), summary::lead(report, scenario), data);
     page.section("In short", findings::list(saved));
+    if !report.notes.is_empty() {
+        let notes: String = report.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
+        page.section("Notes", format!("<ul class=\"findings\">{notes}</ul>\n"));
+    }
     page.section("Latency", latency::section(saved));
     page.section("What requests waited for", latency::waits(saved));
     match &saved.detail.timeline {
@@ -27,10 +31,6 @@ pub fn page(saved: &Saved, scenario: &Scenario) -> Page {
     page.section("Limits", limits::section(report));
     for (heading, text) in show::machinery(report, ColorMode::Plain) {
         page.section(&capital(heading), preformatted(heading, &text));
-    }
-    if !report.notes.is_empty() {
-        let notes: String = report.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
-        page.section("Notes", format!("<ul class=\"findings\">{notes}</ul>\n"));
     }
     page.section("How to repeat it", repeat(saved));
     page
