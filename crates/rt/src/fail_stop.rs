@@ -93,7 +93,7 @@ impl<D: Drive> FailStop<D> {
         if status == Status::Success {
             return self.held.push_back((self.serial, response));
         }
-        let is_refused = matches!(status, Status::WriteProtected | Status::InvalidField);
+        let is_refused = matches!(status, Status::WriteProtected | Status::NoSpace | Status::InvalidField);
         if op == Op::Flush || !is_refused || !self.refusals_are_harmless {
             self.fail(if op == Op::Flush { "a flush" } else { "a durable write" }, status);
         }

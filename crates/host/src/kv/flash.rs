@@ -38,6 +38,8 @@ pub(super) struct Flash {
     /// Writes that failed for lack of space; `next_try` is when they are retried.
     pub stalled: Vec<Writing>,
     pub next_try: Time,
+    /// A flush was refused for lack of space: nothing is lost, and it is retried like a write.
+    pub is_flush_stalled: bool,
     /// Write number: once it is durable, the superblock records the close.
     pub closing: Option<u64>,
     pub timers: Timers,
@@ -106,7 +108,11 @@ impl Engine {
             Job::Flush(settled) => {
                 flash.is_flushing = false;
                 if is_good {
+                    flash.note_room();
                     flash.log.note_flushed(settled);
+                } else if response.status == Status::NoSpace {
+                    flash.log.set_full(true);
+                    (flash.is_flush_stalled, flash.next_try) = (true, self.now + TRY_AGAIN);
                 } else {
                     // A later flush that succeeds proves nothing: the data may be gone.
                     flash.log.fail();
@@ -145,7 +151,7 @@ impl Engine {
         let since = flash.log.dirty_since().map_or(Time::NEVER, |since| since + self.settings.patience);
         match flash.log.is_full() {
             // Stalled writes are retried, and no other write is issued until there is space.
-            true if flash.stalled.is_empty() => Time::NEVER,
+            true if flash.stalled.is_empty() && !flash.is_flush_stalled => Time::NEVER,
             true => flash.next_try,
             false => since.min(flash.timers.marks_at).min(flash.timers.flushes_at),
         }
@@ -257,13 +263,13 @@ impl Flash {
     fn note_written(&mut self, now: Time, writing: Writing, status: Status, pool: &mut Pool) {
         let Writing { number, is_optional, .. } = writing;
         match status {
-            Status::WriteProtected if !is_optional => {
+            Status::WriteProtected | Status::NoSpace if !is_optional => {
                 self.log.set_full(true);
                 self.stalled.push(writing);
                 self.next_try = now + TRY_AGAIN;
                 return;
             }
-            Status::Success if self.stalled.is_empty() => self.log.set_full(false),
+            Status::Success if !self.is_flush_stalled => self.note_room(),
             _ => {}
         }
         drop(writing);
@@ -273,9 +279,17 @@ impl Flash {
         self.log.note_written(number, status == Status::Success || is_optional, pool);
     }
 
-    /// Retries writes that were stalled for lack of space.
+    /// A request that needs space has succeeded.
+    fn note_room(&mut self) {
+        if self.stalled.is_empty() {
+            self.log.set_full(false);
+        }
+    }
+
+    /// Retries writes and a flush that were stalled for lack of space.
     fn try_again(&mut self, now: Time) {
         if now >= self.next_try {
+            self.is_flush_stalled = false;
             std::mem::take(&mut self.stalled).into_iter().for_each(|writing| self.send(writing));
         }
     }
@@ -407,7 +421,7 @@ impl Flash {
         // After a power loss, a full segment is trusted only if it was durable.
         self.wanted = self.wanted.max(self.log.undurable());
         let is_wanted = self.wanted > self.log.durable() && settled >= self.wanted;
-        if is_wanted && !self.is_flushing && !self.log.has_failed() {
+        if is_wanted && !self.is_flushing && !self.is_flush_stalled && !self.log.has_failed() {
             self.is_flushing = true;
             self.jobs.flush(Job::Flush(settled), Haste::Urgent);
         }

@@ -55,6 +55,8 @@ impl Job {
             // The file has become shorter than the drive.
             Ok(_) if has_data && self.done < self.length => Status::MediaError,
             Ok(_) => Status::Success,
+            // A flush that finds no room has lost what it should have written.
+            Err(why) if self.work == Work::Flush && status(why) == Status::NoSpace => Status::MediaError,
             Err(why) => status(why),
         }
     }
@@ -63,13 +65,8 @@ impl Job {
 /// Translates a system error for the user of a drive.
 fn status(why: Errno) -> Status {
     match why {
-        Errno::NOSPC
-        | Errno::DQUOT
-        | Errno::FBIG
-        | Errno::ROFS
-        | Errno::BADF
-        | Errno::PERM
-        | Errno::ACCESS => Status::WriteProtected,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Status::NoSpace,
+        Errno::ROFS | Errno::BADF | Errno::PERM | Errno::ACCESS => Status::WriteProtected,
         Errno::NODEV | Errno::NXIO | Errno::SHUTDOWN | Errno::STALE => Status::Gone,
         Errno::INVAL => Status::InvalidField,
         _ => Status::MediaError,

@@ -85,6 +85,7 @@ struct Flight {
     op: Op,
     /// Blocks that are not done yet: overlapping requests wait.
     blocks: std::ops::Range<u64>,
+    /// Content: of a write as given, of a read as it comes in.
     data: Vec<Bytes>,
     /// Blocks of a trim of which no piece was submitted yet.
     rest: std::ops::Range<u64>,
@@ -196,7 +197,9 @@ impl SystemFile {
             Op::Flush => (Work::Flush, None),
             Op::Trim => (Work::Punch, None),
         };
-        data.clear();
+        if op != Op::Write {
+            data.clear();
+        }
         let rest = if op == Op::Trim { all.clone() } else { 0..0 };
         self.flights[slot as usize] = Some(Flight { id, op, blocks: all, data, rest });
         if op == Op::Trim {
@@ -298,8 +301,12 @@ impl SystemFile {
             flight.blocks.start = flight.rest.start;
             return self.trim(now, slot);
         }
-        let Flight { id, data, .. } = self.flights[slot as usize].take().expect("it is in flight");
+        let Flight { id, op, mut data, .. } = self.flights[slot as usize].take().expect("it is in flight");
         self.free.push(slot);
+        // An array repeats a write that found no room.
+        if op == Op::Write && status != Status::NoSpace {
+            data.clear();
+        }
         self.answer(id, status, data);
         self.punch(now);
     }
