@@ -397,8 +397,9 @@ impl Scan {
         }
         // The content of stuck writes is known. To reconstruct another cell of their rows is not possible.
         let needs_rows = piece.mode != Mode::Direct && piece.stable.meets(self.stuck);
-        let is_free = piece.may_be_direct || piece.mode == Mode::Fast && piece.gather == NO_GATHER;
-        if needs_rows && (is_free || (piece.cells & !self.stuck).is_empty()) {
+        let is_known = (piece.cells & !self.stuck).is_empty();
+        let may_be_direct = piece.may_be_direct || piece.mode == Mode::Fast || is_known;
+        if needs_rows && may_be_direct && piece.gather == NO_GATHER {
             (piece.mode, piece.stable) = (Mode::Direct, piece.cells);
         }
         let is_unstable = piece.mode != Mode::Direct && piece.stable.meets(self.stuck);

@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::cells::Cells;
 use super::locks::PieceId;
-use super::locks::{Kind, Mode, Piece};
+use super::locks::{Kind, Mode, NO_GATHER, Piece};
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::config::ReadPolicy;
@@ -61,7 +61,7 @@ impl<B: Block> Raid<B> {
 
     /// Requests the cells that a piece has still to read.
     pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
-        if self.locks.has_stuck() {
+        if self.locks.has_stuck() && self.locks.get(id).gather == NO_GATHER {
             self.read_stuck(core, id);
             if self.locks.get(id).todo.is_empty() {
                 return self.end_read(now, core, id, &Spans::new());
