@@ -72,3 +72,21 @@ fn status(why: Errno) -> Status {
         _ => Status::MediaError,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_without_room_may_be_repeated_and_a_flush_may_not() {
+        let job = |work| Job { slot: 0, work, offset: 0, length: 4096, done: 0, buffer: None };
+        for why in [Errno::NOSPC, Errno::DQUOT, Errno::FBIG] {
+            for work in [Work::Write { is_durable: false }, Work::Write { is_durable: true }, Work::Punch] {
+                assert_eq!(job(work).status(Err(why)), Status::NoSpace);
+            }
+            assert_eq!(job(Work::Flush).status(Err(why)), Status::MediaError);
+        }
+        let write = Work::Write { is_durable: false };
+        assert_eq!(job(write).status(Err(Errno::ROFS)), Status::WriteProtected);
+    }
+}

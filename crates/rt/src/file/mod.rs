@@ -87,6 +87,9 @@ struct Flight {
     blocks: std::ops::Range<u64>,
     /// Content: of a write as given, of a read as it comes in.
     data: Vec<Bytes>,
+    /// A durable write through the page cache, which is flushed once it has been written: so an error for lack of
+    /// room is that of this write, and never of an earlier one that the flush has failed to write back.
+    is_flushed_after: bool,
     /// Blocks of a trim of which no piece was submitted yet.
     rest: std::ops::Range<u64>,
 }
@@ -189,10 +192,11 @@ impl SystemFile {
         let (work, buffer) = match op {
             Op::Read => (Work::Read, Some(self.buffer())),
             Op::Write => {
+                let is_durable = fua && self.target.is_direct;
                 let mut buffer = self.buffer();
                 let pages = buffer.pages_mut().iter_mut().zip(&data);
                 pages.for_each(|(page, block)| page.0.copy_from_slice(block.as_slice()));
-                (Work::Write { is_durable: fua }, Some(buffer))
+                (Work::Write { is_durable }, Some(buffer))
             }
             Op::Flush => (Work::Flush, None),
             Op::Trim => (Work::Punch, None),
@@ -201,7 +205,8 @@ impl SystemFile {
             data.clear();
         }
         let rest = if op == Op::Trim { all.clone() } else { 0..0 };
-        self.flights[slot as usize] = Some(Flight { id, op, blocks: all, data, rest });
+        let is_flushed_after = op == Op::Write && fua && !self.target.is_direct;
+        self.flights[slot as usize] = Some(Flight { id, op, blocks: all, data, is_flushed_after, rest });
         if op == Op::Trim {
             return self.trim(now, slot);
         }
@@ -296,6 +301,9 @@ impl SystemFile {
                 flight.data.extend(buffer.pages()[..blocks].iter().map(|Page(bytes)| Bytes::unsealed(bytes)));
             }
             self.buffers.push(buffer);
+        }
+        if status == Status::Success && std::mem::take(&mut flight.is_flushed_after) {
+            return self.begin(self::job(slot, Work::Flush, 0, 0, None));
         }
         if status == Status::Success && !flight.rest.is_empty() {
             flight.blocks.start = flight.rest.start;
