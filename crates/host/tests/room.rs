@@ -218,7 +218,7 @@ fn without_room(config: &ArrayConfig, full: &[usize]) -> Harness {
     let ids: Vec<u32> =
         REFUSED.map(|block| harness.submit(Op::Write, block, vec![content(block, 2)], 1)).collect();
     harness.run();
-    // What has been acknowledged in memory is refused as a flush.
+    // Writes acknowledged in memory are refused as a flush.
     if ids.iter().all(|&id| harness.answers.iter().any(|a| a.id == id && a.status == Status::Success)) {
         assert_eq!(harness.flush(), Status::NoSpace, "{}", harness.name());
     }

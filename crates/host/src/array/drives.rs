@@ -1,10 +1,12 @@
 //! The drives of an array: their requests in flight and waiting, and their state.
 
+mod ask;
 mod gate;
 mod guard;
 mod presence;
 mod room;
 
+pub use ask::{Answered, Ask};
 pub use gate::Gate;
 pub use room::{RETRY_AFTER, Refusal};
 
@@ -15,7 +17,6 @@ use crate::disk::{Disk, Mirror, Request, Response};
 use gate::NO_EPOCH;
 use room::Refused;
 use std::collections::VecDeque;
-use std::ops::Range;
 use tailcut_base::control::Control;
 use tailcut_base::id;
 use tailcut_base::ids::{IdVec, Slab};
@@ -54,66 +55,6 @@ pub enum Owner {
     Layout(u64),
     /// A repair, whose completion is only counted.
     Repair,
-}
-
-/// A request to a drive, before it has an identifier.
-#[derive(Clone, Debug)]
-pub struct Ask<B> {
-    /// Operation.
-    pub op: Op,
-    /// Force unit access: durable at completion.
-    pub fua: bool,
-    /// Fail rather than wait.
-    pub fail_fast: bool,
-    /// Latency class.
-    pub class: Class,
-    /// First block.
-    pub block: u64,
-    /// Number of blocks.
-    pub blocks: u32,
-    /// Content of a write, with protection information; empty otherwise.
-    pub data: Vec<B>,
-}
-
-impl<B> Ask<B> {
-    /// The range of blocks.
-    #[inline]
-    pub fn range(&self) -> Range<u64> {
-        self.block..self.block + u64::from(self.blocks)
-    }
-}
-
-/// A completion of a drive request, with its issuer.
-#[derive(Clone, Debug)]
-pub struct Answered<B> {
-    /// Issuer of the request.
-    pub owner: Owner,
-    /// The drive.
-    pub drive: DriveId,
-    /// Operation.
-    pub op: Op,
-    /// The write was with force unit access.
-    pub fua: bool,
-    /// First block.
-    pub block: u64,
-    /// Number of blocks.
-    pub blocks: u32,
-    /// Status of the completion.
-    pub status: Status,
-    /// Content of a read.
-    pub data: Vec<B>,
-    /// For a request that the drive declined, how long it expects to stay busy.
-    pub busy_for: Nanos,
-    /// Attribution of the time from the request to now.
-    pub spans: Spans,
-}
-
-impl<B> Answered<B> {
-    /// The range of blocks.
-    #[inline]
-    pub fn range(&self) -> Range<u64> {
-        self.block..self.block + u64::from(self.blocks)
-    }
 }
 
 /// State of a member drive.

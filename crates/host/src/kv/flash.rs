@@ -38,8 +38,6 @@ pub(super) struct Flash {
     /// Writes that failed for lack of space; `next_try` is when they are retried.
     pub stalled: Vec<Writing>,
     pub next_try: Time,
-    /// A flush was refused for lack of space: nothing is lost, and it is retried like a write.
-    pub is_flush_stalled: bool,
     /// Write number: once it is durable, the superblock records the close.
     pub closing: Option<u64>,
     pub timers: Timers,
@@ -52,11 +50,14 @@ pub(super) struct Timers {
     marks_at: Time,
     /// When to flush although no user waits for it; see [`Flash::flush_in_time`].
     flushes_at: Time,
+    /// When to retry a flush that was refused for lack of space; nothing is lost by that.
+    retries_flush_at: Time,
 }
 
 impl Timers {
     /// No timer is set.
-    pub const IDLE: Timers = Timers { marks_at: Time::NEVER, flushes_at: Time::NEVER };
+    pub const IDLE: Timers =
+        Timers { marks_at: Time::NEVER, flushes_at: Time::NEVER, retries_flush_at: Time::NEVER };
 }
 
 /// The purpose of a disk request, which determines how its completion is handled.
@@ -112,7 +113,7 @@ impl Engine {
                     flash.log.note_flushed(settled);
                 } else if response.status == Status::NoSpace {
                     flash.log.set_full(true);
-                    (flash.is_flush_stalled, flash.next_try) = (true, self.now + TRY_AGAIN);
+                    flash.timers.retries_flush_at = self.now + TRY_AGAIN;
                 } else {
                     // A later flush that succeeds proves nothing: the data may be gone.
                     flash.log.fail();
@@ -151,8 +152,8 @@ impl Engine {
         let since = flash.log.dirty_since().map_or(Time::NEVER, |since| since + self.settings.patience);
         match flash.log.is_full() {
             // Stalled writes are retried, and no other write is issued until there is space.
-            true if flash.stalled.is_empty() && !flash.is_flush_stalled => Time::NEVER,
-            true => flash.next_try,
+            true if flash.stalled.is_empty() => flash.timers.retries_flush_at,
+            true => flash.next_try.min(flash.timers.retries_flush_at),
             false => since.min(flash.timers.marks_at).min(flash.timers.flushes_at),
         }
     }
@@ -269,7 +270,7 @@ impl Flash {
                 self.next_try = now + TRY_AGAIN;
                 return;
             }
-            Status::Success if !self.is_flush_stalled => self.note_room(),
+            Status::Success if !self.is_flush_stalled() => self.note_room(),
             _ => {}
         }
         drop(writing);
@@ -286,10 +287,16 @@ impl Flash {
         }
     }
 
+    fn is_flush_stalled(&self) -> bool {
+        self.timers.retries_flush_at != Time::NEVER
+    }
+
     /// Retries writes and a flush that were stalled for lack of space.
     fn try_again(&mut self, now: Time) {
+        if now >= self.timers.retries_flush_at {
+            self.timers.retries_flush_at = Time::NEVER;
+        }
         if now >= self.next_try {
-            self.is_flush_stalled = false;
             std::mem::take(&mut self.stalled).into_iter().for_each(|writing| self.send(writing));
         }
     }
@@ -421,7 +428,7 @@ impl Flash {
         // After a power loss, a full segment is trusted only if it was durable.
         self.wanted = self.wanted.max(self.log.undurable());
         let is_wanted = self.wanted > self.log.durable() && settled >= self.wanted;
-        if is_wanted && !self.is_flushing && !self.is_flush_stalled && !self.log.has_failed() {
+        if is_wanted && !self.is_flushing && !self.is_flush_stalled() && !self.log.has_failed() {
             self.is_flushing = true;
             self.jobs.flush(Job::Flush(settled), Haste::Urgent);
         }

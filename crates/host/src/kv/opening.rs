@@ -438,7 +438,6 @@ impl Opening {
             repaired_after: 0,
             stalled: Vec::new(),
             next_try: Time::ZERO,
-            is_flush_stalled: false,
             closing: None,
             timers: Timers::IDLE,
         };

@@ -84,7 +84,7 @@ impl<'r, S: Subject> Harness<'r, S> {
 
     fn failed(&mut self, pending: &Pending, status: Status) -> Result<(), End> {
         let is_excused = if pending.op == Op::Read { self.reads_may_fail } else { self.writes_may_fail };
-        // What stands on an array has errors of its own for lack of room.
+        // A store or server on an array has errors of its own for lack of room.
         let is_of_room = status == Status::NoSpace || self.plan.subject != SubjectKind::Arrays;
         let is_without_room = pending.op != Op::Read && is_of_room && self.now <= self.full_until;
         self.tally.reach(Reached::RefusedForRoom, u64::from(is_without_room));
