@@ -116,6 +116,9 @@ pub enum Status {
     Contended,
     /// The device no longer responds.
     Gone,
+    /// There is no room for the data where the device keeps it, as for a sparse file on a full file system.
+    /// Nothing stored is lost, and the same write may succeed later.
+    NoSpace,
 }
 
 /// The completion of a command.

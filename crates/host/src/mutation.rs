@@ -79,5 +79,7 @@ tailcut_base::invariants! {
         AllTracksAreSteady,
         /// Steady state is judged by the last rounds, not the first.
         TheWindowMoves,
+        /// A drive of an array that finds no room for a write has not failed.
+        FullIsNoFailure,
     }
 }

@@ -101,6 +101,10 @@ impl Drive for AnyDrive {
     fn failure(&self) -> Option<&str> {
         with!(self, drive => drive.failure())
     }
+
+    fn full(&self) -> Option<String> {
+        with!(self, drive => drive.full())
+    }
 }
 
 impl AnyDrive {

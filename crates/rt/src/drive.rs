@@ -116,6 +116,12 @@ pub trait Drive {
         None
     }
 
+    /// The drives below that have refused writes for lack of room, by name, until there is room again. None if
+    /// there are none, and for a drive that does not record it.
+    fn full(&self) -> Option<String> {
+        None
+    }
+
     /// Bytes of memory or storage that it holds for its user.
     fn bytes(&self) -> u64 {
         self.identify().sectors / BLOCK_SECTORS * tailcut_host::BLOCK_BYTES

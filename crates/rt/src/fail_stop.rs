@@ -93,8 +93,13 @@ impl<D: Drive> FailStop<D> {
         if status == Status::Success {
             return self.held.push_back((self.serial, response));
         }
-        let is_refused = matches!(status, Status::WriteProtected | Status::InvalidField);
-        if op == Op::Flush || !is_refused || !self.refusals_are_harmless {
+        let is_harmless = match status {
+            // Of this write alone.
+            Status::NoSpace => true,
+            Status::WriteProtected | Status::InvalidField => self.refusals_are_harmless,
+            _ => false,
+        };
+        if op == Op::Flush || !is_harmless {
             self.fail(if op == Op::Flush { "a flush" } else { "a durable write" }, status);
         }
         answers.responses.push(response);

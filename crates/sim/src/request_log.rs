@@ -42,13 +42,14 @@ pub struct RequestLog {
 }
 
 /// Every status, in the order of its numbers in [`RequestLog::status`].
-pub const STATUSES: [Status; 6] = [
+pub const STATUSES: [Status; 7] = [
     Status::Success,
     Status::InvalidField,
     Status::WriteProtected,
     Status::MediaError,
     Status::Contended,
     Status::Gone,
+    Status::NoSpace,
 ];
 
 impl RequestLog {

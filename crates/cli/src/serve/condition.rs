@@ -14,6 +14,8 @@ pub struct ConditionLog {
     scrubs: String,
     /// Members with faulty reads.
     faulty: Vec<String>,
+    /// Members have no room for writes.
+    is_full: bool,
 }
 
 /// A line for the operator.
@@ -23,7 +25,7 @@ impl ConditionLog {
     /// For a server with this control socket. Its array counts as optimal until a status differs.
     pub fn new(control: PathBuf) -> ConditionLog {
         let (scrubs, faulty) = (String::new(), Vec::new());
-        ConditionLog { control, condition: OPTIMAL.into(), scrubs, faulty }
+        ConditionLog { control, condition: OPTIMAL.into(), scrubs, faulty, is_full: false }
     }
 
     /// Requests the status, and writes what has changed to standard error.
@@ -38,6 +40,14 @@ impl ConditionLog {
     /// Lines about what has changed in a status.
     fn changes(&mut self, status: &str) -> Vec<Line> {
         let (mut lines, mut started) = (Vec::new(), "");
+        let full = status.lines().find_map(|line| line.strip_prefix("warning: no room to write on "));
+        if full.is_some() != self.is_full {
+            self.is_full = full.is_some();
+            lines.push(match full {
+                Some(full) => (TextRole::Warning, format!("no room to write on {full}")),
+                None => (TextRole::Heading, "there is room to write again".into()),
+            });
+        }
         for line in status.lines() {
             if let Some(condition) = line.strip_prefix("condition ") {
                 lines.extend(self.change_of_condition(condition));
@@ -106,6 +116,16 @@ mod tests {
         assert_eq!(change("degraded; missing [], rebuilding [1]").as_deref(), Some(text));
         assert_eq!(change("optimal").as_deref(), Some("the array is optimal"));
         assert_eq!(changes(&mut log, "drive x\nsize 1 GiB\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_full_member_and_its_room_are_said_once() {
+        let mut log = ConditionLog::new(PathBuf::new());
+        let full = "condition optimal\nwarning: no room to write on d0: make some\n";
+        assert_eq!(changes(&mut log, full), ["no room to write on d0: make some"]);
+        assert!(changes(&mut log, full).is_empty());
+        assert_eq!(changes(&mut log, "condition optimal\n"), ["there is room to write again"]);
+        assert!(changes(&mut log, "condition optimal\n").is_empty());
     }
 
     #[test]

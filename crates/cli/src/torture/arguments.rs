@@ -21,7 +21,8 @@ pub struct TortureArguments {
     ///
     /// Each seed draws power cuts and faults: drives that die, are pulled, slow down, become read-only, grow
     /// or shrink; flipped bits, unreadable blocks, failed or misdirected writes, failed flushes; for arrays
-    /// also the return of a replaced drive (return) and parts of an array opened separately (halves).
+    /// also full drives, the return of a replaced drive (return), and parts of an array opened separately
+    /// (halves).
     #[arg(long, value_name = "NAME", default_value = "arrays")]
     pub subject: String,
     /// Run a plan, given as a file or as text

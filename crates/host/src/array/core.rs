@@ -1,7 +1,7 @@
 //! State common to all layouts: drives, reads, host requests, and the superblock.
 
 use super::config::{ArrayConfig, ReadPolicy};
-use super::drives::{Answered, Ask, Drives, Owner, Presence, Priority};
+use super::drives::{Answered, Ask, Drives, Owner, Presence, Priority, Refusal};
 use super::integrity::{Area, Integrity};
 use super::reads::{Reads, ReconstructWhen, Redundancy};
 use super::requests::Requests;
@@ -233,6 +233,25 @@ impl<B: Block> Core<B> {
         } else {
             self.requests.finish(now, slot);
         }
+    }
+
+    /// True if a request must not start because a drive has no room: a write, or any request but a read if as many
+    /// refused ones are in progress as the array has slots.
+    pub(super) fn is_without_room(&self, op: Op) -> bool {
+        let has_slots = self.requests.refused() < self.config.depth;
+        self.drives.is_full() && (op == Op::Write || op != Op::Read && !has_slots)
+    }
+
+    /// Answers the host for requests that need room: writes at once, others that were submitted before an attempt
+    /// that found none. True if there was one.
+    pub(super) fn refuse_stuck(&mut self, now: Time) -> bool {
+        let Some(refusal) = self.drives.take_refusal() else { return false };
+        self.requests.refuse(now, |op, since| match (op, refusal) {
+            (Op::Read, _) => false,
+            (Op::Write, _) => true,
+            (_, Refusal::First) => false,
+            (_, Refusal::Again(attempt)) => since <= attempt,
+        })
     }
 
     /// A flush has failed on a drive without redundancy. A later successful flush proves nothing, so no more

@@ -1,18 +1,22 @@
 //! The drives of an array: their requests in flight and waiting, and their state.
 
+mod ask;
 mod gate;
 mod guard;
 mod presence;
+mod room;
 
+pub use ask::{Answered, Ask};
 pub use gate::Gate;
+pub use room::{RETRY_AFTER, Refusal};
 
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::integrity::Integrity;
 use crate::disk::{Disk, Mirror, Request, Response};
 use gate::NO_EPOCH;
+use room::Refused;
 use std::collections::VecDeque;
-use std::ops::Range;
 use tailcut_base::control::Control;
 use tailcut_base::id;
 use tailcut_base::ids::{IdVec, Slab};
@@ -53,66 +57,6 @@ pub enum Owner {
     Repair,
 }
 
-/// A request to a drive, before it has an identifier.
-#[derive(Clone, Debug)]
-pub struct Ask<B> {
-    /// Operation.
-    pub op: Op,
-    /// Force unit access: durable at completion.
-    pub fua: bool,
-    /// Fail rather than wait.
-    pub fail_fast: bool,
-    /// Latency class.
-    pub class: Class,
-    /// First block.
-    pub block: u64,
-    /// Number of blocks.
-    pub blocks: u32,
-    /// Content of a write, with protection information; empty otherwise.
-    pub data: Vec<B>,
-}
-
-impl<B> Ask<B> {
-    /// The range of blocks.
-    #[inline]
-    pub fn range(&self) -> Range<u64> {
-        self.block..self.block + u64::from(self.blocks)
-    }
-}
-
-/// A completion of a drive request, with its issuer.
-#[derive(Clone, Debug)]
-pub struct Answered<B> {
-    /// Issuer of the request.
-    pub owner: Owner,
-    /// The drive.
-    pub drive: DriveId,
-    /// Operation.
-    pub op: Op,
-    /// The write was with force unit access.
-    pub fua: bool,
-    /// First block.
-    pub block: u64,
-    /// Number of blocks.
-    pub blocks: u32,
-    /// Status of the completion.
-    pub status: Status,
-    /// Content of a read.
-    pub data: Vec<B>,
-    /// For a request that the drive declined, how long it expects to stay busy.
-    pub busy_for: Nanos,
-    /// Attribution of the time from the request to now.
-    pub spans: Spans,
-}
-
-impl<B> Answered<B> {
-    /// The range of blocks.
-    #[inline]
-    pub fn range(&self) -> Range<u64> {
-        self.block..self.block + u64::from(self.blocks)
-    }
-}
-
 /// State of a member drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
@@ -134,6 +78,8 @@ struct Waiting<B> {
     epoch: u32,
     owner: Owner,
     ask: Ask<B>,
+    /// It is sent again after it has found no room.
+    is_retry: bool,
 }
 
 #[derive(Debug)]
@@ -157,6 +103,8 @@ struct Member<B> {
     unmarked: VecDeque<(Priority, Waiting<B>)>,
     /// It is working with the token: reads should avoid it.
     is_at_work: bool,
+    /// It has refused writes for lack of room since the array has become full.
+    is_full: bool,
 }
 
 impl<B> Member<B> {
@@ -190,10 +138,12 @@ struct Flight {
     epoch: u32,
     op: Op,
     fua: bool,
+    class: Class,
     block: u64,
     blocks: u32,
     asked: Time,
     sent: Time,
+    is_retry: bool,
 }
 
 /// The drives of an array. Requests for the same block may be reordered here and in the drive: the issuer
@@ -219,6 +169,8 @@ pub struct Drives<B> {
     changes: u64,
     /// Checksums of in-place data, if kept.
     integrity: Option<Box<Integrity<B>>>,
+    /// Writes that have found no room.
+    refused: Refused<B>,
 }
 
 impl<B> Drives<B> {
@@ -237,6 +189,7 @@ impl<B> Drives<B> {
             gate: None,
             unmarked: VecDeque::new(),
             is_at_work: false,
+            is_full: false,
         };
         Drives {
             members: disks.iter().map(member).collect(),
@@ -251,6 +204,7 @@ impl<B> Drives<B> {
             met: 0,
             changes: 0,
             integrity: None,
+            refused: Refused::new(),
         }
     }
 
@@ -309,7 +263,7 @@ impl<B: Block> Drives<B> {
     pub fn ask(&mut self, now: Time, drive: DriveId, urgency: Priority, owner: Owner, ask: Ask<B>) {
         self.met += u64::from(urgency == Priority::Read && ask.op == Op::Read && self.is_taken(drive));
         let is_heavy = ask.op != Op::Read && owner != Owner::MemberSuperblock;
-        let waiting = Waiting { since: now, is_heavy, epoch: NO_EPOCH, owner, ask };
+        let waiting = Waiting { since: now, is_heavy, epoch: NO_EPOCH, owner, ask, is_retry: false };
         if self.integrity.is_some() {
             return self.ask_guarded(now, drive, urgency, waiting);
         }
@@ -324,7 +278,7 @@ impl<B> Drives<B> {
             now,
             drive,
             urgency,
-            Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask },
+            Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask, is_retry: false },
         );
     }
 
@@ -334,7 +288,7 @@ impl<B> Drives<B> {
             now,
             drive,
             urgency,
-            Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask },
+            Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask, is_retry: false },
         );
     }
 
@@ -356,7 +310,7 @@ impl<B> Drives<B> {
     }
 
     fn bounce(&mut self, drive: DriveId, waiting: Waiting<B>) {
-        let Waiting { owner, ask, .. } = waiting;
+        let Waiting { owner, ask, is_retry, .. } = waiting;
         // No time is attributed: the issuer attributes its own.
         self.bounced.push_back(Answered {
             owner,
@@ -370,17 +324,33 @@ impl<B> Drives<B> {
             busy_for: Nanos::ZERO,
             spans: Spans::new(),
         });
+        if is_retry {
+            self.end_retry();
+        }
     }
 
     fn send(&mut self, now: Time, drive: DriveId, waiting: Waiting<B>) {
-        let Waiting { since, is_heavy, epoch, owner, ask } = waiting;
-        let (op, fua, block, blocks) = (ask.op, ask.fua, ask.block, ask.blocks);
-        let life = self.members[drive].life;
-        let flight =
-            Flight { owner, drive, life, is_heavy, epoch, op, fua, block, blocks, asked: since, sent: now };
+        let Waiting { since, is_heavy, epoch, owner, ask, is_retry } = waiting;
+        let (op, fua, class, block, blocks) = (ask.op, ask.fua, ask.class, ask.block, ask.blocks);
+        let (life, asked, sent) = (self.members[drive].life, since, now);
+        let flight = Flight {
+            owner,
+            drive,
+            life,
+            is_heavy,
+            epoch,
+            op,
+            fua,
+            class,
+            block,
+            blocks,
+            asked,
+            sent,
+            is_retry,
+        };
         let id = self.flights.insert(flight).get();
         self.members[drive].in_flight += 1;
-        let Ask { fail_fast, class, mut data, .. } = ask;
+        let Ask { fail_fast, mut data, .. } = ask;
         if op == Op::Read && data.capacity() == 0 {
             data = self.memory();
         }
@@ -406,13 +376,10 @@ impl<B: Block> Drives<B> {
         if flight.life == self.members[drive].life {
             self.note_end(now, &flight, response.status);
         }
-        let member = &mut self.members[drive];
-        member.in_flight -= 1;
-        if member.in_flight < member.depth
-            && let Some(waiting) = member.next()
-        {
-            self.send(now, drive, waiting);
+        if flight.is_retry {
+            self.end_retry();
         }
+        self.free_slot(now, drive);
         let mut spans = response.spans;
         spans.add(Cause::ArrayQueue, flight.sent.since(flight.asked));
         let answer = Answered {
@@ -435,6 +402,17 @@ impl<B: Block> Drives<B> {
 }
 
 impl<B> Drives<B> {
+    /// A request in flight has ended: sends a waiting one.
+    fn free_slot(&mut self, now: Time, drive: DriveId) {
+        let member = &mut self.members[drive];
+        member.in_flight -= 1;
+        if member.in_flight < member.depth
+            && let Some(waiting) = member.next()
+        {
+            self.send(now, drive, waiting);
+        }
+    }
+
     /// The next completion of a request that was not sent to a drive.
     pub fn bounced(&mut self) -> Option<Answered<B>> {
         self.bounced.pop_front()

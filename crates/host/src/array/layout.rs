@@ -100,6 +100,10 @@ pub trait Layout<B: Block> {
     /// [`Drives::may_write`](super::drives::Drives::may_write) permits.
     fn may_write(&mut self, _: Time, _: &mut Core<B>, _: DriveId) {}
 
+    /// Requests of the host have been answered for lack of room, and reads must not wait for them
+    /// ([`Requests::is_refused`](super::requests::Requests::is_refused)).
+    fn refused(&mut self, _now: Time, _core: &mut Core<B>) {}
+
     /// A drive has failed or was removed; its requests complete with
     /// [`Gone`](tailcut_base::Status::Gone).
     fn drive_lost(&mut self, now: Time, core: &mut Core<B>, drive: DriveId);

@@ -19,6 +19,11 @@
 //! acknowledged before: an array with redundancy continues without it, any other stops writing
 //! ([`Core::unflushed`]). A drive without protection information may return wrong data with success: a reader
 //! that can detect that requests another copy ([`Mirror`]).
+//!
+//! A drive without room for a write has not failed: the write is kept and sent again until there is room, in every
+//! layout alike (`drives/room`). Meanwhile the host gets [`Status::NoSpace`] for every write, and for trims and
+//! flushes that do not end within an attempt; reads go on. A refused write may still take effect later, before any
+//! later write of the same blocks.
 
 pub mod config;
 pub mod core;
@@ -233,9 +238,11 @@ impl<B: Block> Array<B> {
             || (request.blocks > 0 && end.is_some_and(|end| end <= self.disk().blocks));
         let fits = fits && self.has_copy(&request);
         let is_refused = self.core.unflushed().is_some() && request.op != Op::Read;
+        let is_without_room = self.core.is_without_room(request.op);
         let slot = self.core.requests.open(now, request);
-        if is_refused {
-            self.core.requests.fail(slot, Status::MediaError);
+        if is_refused || fits && is_without_room {
+            let status = if is_refused { Status::MediaError } else { Status::NoSpace };
+            self.core.requests.fail(slot, status);
             self.core.requests.finish(now, slot);
         } else if fits {
             with!(self, layout, core => layout.submit(now, core, slot));
@@ -257,6 +264,9 @@ impl<B: Block> Array<B> {
 
     /// Handles a completion from a drive.
     pub fn answered(&mut self, now: Time, drive: DriveId, response: Response<B>) {
+        let Some(response) = self.core.drives.keep_refused(now, drive, response) else {
+            return self.settle(now);
+        };
         let is_current = self.core.drives.is_current(response.id);
         let answer = self.core.drives.answered(now, drive, response);
         if is_current && self.is_failing(&answer) {
@@ -372,6 +382,8 @@ impl<B: Block> Array<B> {
                 with!(self, layout, core => layout.recover(now, core));
             } else if self.core.release_held(now) {
                 with!(self, layout, core => layout.recorded(now, core));
+            } else if self.core.refuse_stuck(now) {
+                with!(self, layout, core => layout.refused(now, core));
             } else {
                 self.was_ready = self.is_ready();
                 return;
@@ -379,10 +391,18 @@ impl<B: Block> Array<B> {
         }
     }
 
+    /// True while a drive has no room for writes: these, and flushes that depend on them, are answered with
+    /// [`Status::NoSpace`], and the rest goes on. The drives that have refused writes are
+    /// [`Drives::full`](drives::Drives::full).
+    pub fn is_full(&self) -> bool {
+        self.core.drives.is_full()
+    }
+
     /// When the array's next timer expires; [`Time::NEVER`] if none is set.
     pub fn next_event(&self) -> Time {
+        let retry = self.core.drives.next_retry();
         if self.is_recovery_due {
-            return Time::NEVER;
+            return retry;
         }
         let layout = match &self.layout {
             Kind::Raid(raid) => raid.next_event(),
@@ -390,7 +410,7 @@ impl<B: Block> Array<B> {
             Kind::Epochs(epochs) => Layout::<B>::next_event(&**epochs),
         };
         let tokens = self.core.tokens.as_ref().map_or(Time::NEVER, |tokens| tokens.next_event());
-        layout.min(self.core.reads.next_event()).min(tokens).min(self.core.drives.next_rest())
+        layout.min(self.core.reads.next_event()).min(tokens).min(self.core.drives.next_rest()).min(retry)
     }
 
     /// Prepares for shutdown: no writes follow. Writes the state of blocks to the drives, for the next
@@ -402,8 +422,9 @@ impl<B: Block> Array<B> {
 
     /// Runs timers that have expired.
     pub fn advance(&mut self, now: Time) {
+        self.core.drives.retry_refused(now);
         if self.is_recovery_due {
-            return;
+            return self.settle(now);
         }
         self.core.reads.advance(now, &mut self.core.drives);
         self.core.drives.rest(now);

@@ -30,6 +30,20 @@ pub struct HostRequest<B> {
     spans: Spans,
     /// Time up to which the request's time is attributed.
     mark: Time,
+    /// When it was submitted.
+    since: Time,
+    progress: Progress,
+}
+
+/// Whether the host waits for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// It does.
+    Open,
+    /// It has been answered for lack of room; the layout still works on it.
+    Refused,
+    /// The slot is free.
+    Ended,
 }
 
 /// All host requests in an array.
@@ -38,11 +52,13 @@ pub struct Requests<B> {
     slots: Vec<HostRequest<B>>,
     free: Vec<u32>,
     answers: Vec<Response<B>>,
+    /// Number of requests answered for lack of room on which the layout still works.
+    refused: u32,
 }
 
 impl<B> Default for Requests<B> {
     fn default() -> Requests<B> {
-        Requests { slots: Vec::new(), free: Vec::new(), answers: Vec::new() }
+        Requests { slots: Vec::new(), free: Vec::new(), answers: Vec::new(), refused: 0 }
     }
 }
 
@@ -75,6 +91,8 @@ impl<B: Clone + Default> Requests<B> {
             status,
             spans,
             mark,
+            since: now,
+            progress: Progress::Open,
         };
         match self.free.pop() {
             Some(slot) => {
@@ -88,9 +106,39 @@ impl<B: Clone + Default> Requests<B> {
         }
     }
 
-    /// Number of requests not completed.
+    /// Number of requests for which the host waits.
     pub fn in_flight(&self) -> u32 {
-        (self.slots.len() - self.free.len()) as u32
+        (self.slots.len() - self.free.len()) as u32 - self.refused
+    }
+
+    /// Number of requests answered for lack of room on which the layout still works.
+    pub fn refused(&self) -> u32 {
+        self.refused
+    }
+
+    /// True if a request has been answered for lack of room.
+    pub fn is_refused(&self, slot: u32) -> bool {
+        self.slots[slot as usize].progress == Progress::Refused
+    }
+
+    /// Answers with [`Status::NoSpace`] the requests of which `is_stuck`, given its operation and the time of
+    /// its submission, is true. The layout completes them when there is room; the host has no part in that.
+    /// True if there was one.
+    pub fn refuse(&mut self, now: Time, is_stuck: impl Fn(Op, Time) -> bool) -> bool {
+        let before = self.refused;
+        for slot in 0..self.slots.len() as u32 {
+            let request = &self.slots[slot as usize];
+            if request.progress != Progress::Open || !is_stuck(request.op, request.since) {
+                continue;
+            }
+            self.account(now, slot, &Spans::new());
+            let request = &mut self.slots[slot as usize];
+            request.progress = Progress::Refused;
+            let (id, status, spans) = (request.id, Status::NoSpace, request.spans);
+            self.refused += 1;
+            self.answers.push(Response { id, status, data: Vec::new(), busy_for: Nanos::ZERO, spans });
+        }
+        self.refused > before
     }
 
     /// The request in a slot.
@@ -157,6 +205,10 @@ impl<B: Clone + Default> Requests<B> {
         request.right = Vec::new();
         let (id, status, spans) = (request.id, request.status, request.spans);
         self.free.push(slot);
+        if std::mem::replace(&mut request.progress, Progress::Ended) == Progress::Refused {
+            self.refused -= 1;
+            return;
+        }
         self.answers.push(Response { id, status, data, busy_for: Nanos::ZERO, spans });
     }
 

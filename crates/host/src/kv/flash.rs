@@ -50,11 +50,14 @@ pub(super) struct Timers {
     marks_at: Time,
     /// When to flush although no user waits for it; see [`Flash::flush_in_time`].
     flushes_at: Time,
+    /// When to retry a flush that was refused for lack of space; nothing is lost by that.
+    retries_flush_at: Time,
 }
 
 impl Timers {
     /// No timer is set.
-    pub const IDLE: Timers = Timers { marks_at: Time::NEVER, flushes_at: Time::NEVER };
+    pub const IDLE: Timers =
+        Timers { marks_at: Time::NEVER, flushes_at: Time::NEVER, retries_flush_at: Time::NEVER };
 }
 
 /// The purpose of a disk request, which determines how its completion is handled.
@@ -106,7 +109,11 @@ impl Engine {
             Job::Flush(settled) => {
                 flash.is_flushing = false;
                 if is_good {
+                    flash.note_room();
                     flash.log.note_flushed(settled);
+                } else if response.status == Status::NoSpace {
+                    flash.log.set_full(true);
+                    flash.timers.retries_flush_at = self.now + TRY_AGAIN;
                 } else {
                     // A later flush that succeeds proves nothing: the data may be gone.
                     flash.log.fail();
@@ -145,8 +152,8 @@ impl Engine {
         let since = flash.log.dirty_since().map_or(Time::NEVER, |since| since + self.settings.patience);
         match flash.log.is_full() {
             // Stalled writes are retried, and no other write is issued until there is space.
-            true if flash.stalled.is_empty() => Time::NEVER,
-            true => flash.next_try,
+            true if flash.stalled.is_empty() => flash.timers.retries_flush_at,
+            true => flash.next_try.min(flash.timers.retries_flush_at),
             false => since.min(flash.timers.marks_at).min(flash.timers.flushes_at),
         }
     }
@@ -257,13 +264,13 @@ impl Flash {
     fn note_written(&mut self, now: Time, writing: Writing, status: Status, pool: &mut Pool) {
         let Writing { number, is_optional, .. } = writing;
         match status {
-            Status::WriteProtected if !is_optional => {
+            Status::WriteProtected | Status::NoSpace if !is_optional => {
                 self.log.set_full(true);
                 self.stalled.push(writing);
                 self.next_try = now + TRY_AGAIN;
                 return;
             }
-            Status::Success if self.stalled.is_empty() => self.log.set_full(false),
+            Status::Success if !self.is_flush_stalled() => self.note_room(),
             _ => {}
         }
         drop(writing);
@@ -273,8 +280,22 @@ impl Flash {
         self.log.note_written(number, status == Status::Success || is_optional, pool);
     }
 
-    /// Retries writes that were stalled for lack of space.
+    /// A request that needs space has succeeded.
+    fn note_room(&mut self) {
+        if self.stalled.is_empty() {
+            self.log.set_full(false);
+        }
+    }
+
+    fn is_flush_stalled(&self) -> bool {
+        self.timers.retries_flush_at != Time::NEVER
+    }
+
+    /// Retries writes and a flush that were stalled for lack of space.
     fn try_again(&mut self, now: Time) {
+        if now >= self.timers.retries_flush_at {
+            self.timers.retries_flush_at = Time::NEVER;
+        }
         if now >= self.next_try {
             std::mem::take(&mut self.stalled).into_iter().for_each(|writing| self.send(writing));
         }
@@ -407,7 +428,7 @@ impl Flash {
         // After a power loss, a full segment is trusted only if it was durable.
         self.wanted = self.wanted.max(self.log.undurable());
         let is_wanted = self.wanted > self.log.durable() && settled >= self.wanted;
-        if is_wanted && !self.is_flushing && !self.log.has_failed() {
+        if is_wanted && !self.is_flushing && !self.is_flush_stalled() && !self.log.has_failed() {
             self.is_flushing = true;
             self.jobs.flush(Job::Flush(settled), Haste::Urgent);
         }

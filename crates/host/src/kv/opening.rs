@@ -241,7 +241,8 @@ impl Opening {
             let block = engine.block_of(response.id);
             if response.status != Status::Success && self.failure.is_none() {
                 self.failure = match (response.status, block) {
-                    (Status::WriteProtected | Status::MediaError, Some((_, true))) => None,
+                    (Status::WriteProtected | Status::NoSpace | Status::MediaError, Some((_, true))) => None,
+                    (Status::NoSpace, block) => Some(CannotOpen::Full(block.map_or(0, |(block, _)| block))),
                     (Status::WriteProtected, Some((block, _))) => Some(CannotOpen::Full(block)),
                     (_, block) => Some(CannotOpen::Disk(block.map_or(0, |(block, _)| block))),
                 };

@@ -23,6 +23,8 @@ pub struct TestDisk {
     pub fails_writes: bool,
     /// The disk has no space for blocks that were never written.
     pub is_full: bool,
+    /// Flushes are refused for lack of space, as by an array that has written nothing of its own yet.
+    pub refuses_flushes: bool,
     /// Wrong content of single copies of a block, by block and copy.
     pub bad_copies: BTreeMap<(u64, u8), Bytes>,
     /// Blocks that cannot be read until they are rewritten.
@@ -44,6 +46,7 @@ impl TestDisk {
             refuses_writes: false,
             fails_writes: false,
             is_full: false,
+            refuses_flushes: false,
             bad_copies: BTreeMap::new(),
             unreadable: BTreeSet::new(),
         }
@@ -86,7 +89,7 @@ impl TestDisk {
                 blocks.map(|block| bad(block).unwrap_or_else(|| self.read(block))).collect()
             }
             Op::Write if self.is_full && !self.has_room(&request) => {
-                status = Status::WriteProtected;
+                status = Status::NoSpace;
                 Vec::new()
             }
             Op::Write if self.fails_writes => {
@@ -100,6 +103,10 @@ impl TestDisk {
             Op::Write => {
                 self.write(request.block, &request.data);
                 request.data
+            }
+            Op::Flush if self.refuses_flushes => {
+                status = Status::NoSpace;
+                Vec::new()
             }
             Op::Flush => {
                 self.media.extend(self.cache.drain(..));

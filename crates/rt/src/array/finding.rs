@@ -6,6 +6,7 @@ use crate::drive::{Answers, Drive};
 use std::io;
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Status, Time};
+use tailcut_host::array::drives::RETRY_AFTER;
 use tailcut_host::array::log::BlockChecksums;
 use tailcut_host::array::{ArrayConfig, Consent, DriveId, FoundArray, MEMBERS_MAX, OpenError, Opening};
 use tailcut_host::{Bytes, Disk};
@@ -57,6 +58,9 @@ pub enum ArrayError {
     /// The configuration contradicts what was fixed when the array was created.
     #[error("{0}")]
     Contradiction(String),
+    /// Drives have no room for what must be written before the array can be used.
+    #[error("the array cannot be opened: no room to write on {0}: make some on its file system")]
+    Full(String),
     /// The array has failed before it was ready.
     #[error("the array cannot be used: {0}")]
     Failed(String),
@@ -164,11 +168,14 @@ fn examine<D: Drive>(drives: &mut [D], consent: Consent, pace: &mut impl Pace) -
 fn settle<D: Drive>(array: &mut ServedArray<D>, pace: &mut impl Pace) -> Result<(), ArrayError> {
     let mut now = pace.advance(Time::ZERO);
     array.submit(now, flush(0));
+    let mut full_since = None;
     let mut answers = Answers::default();
     loop {
         array.poll(now, &mut answers);
         if let Some(response) = answers.responses.pop() {
             return match response.status {
+                // What the flush has to write waits for room, as later writes do.
+                Status::NoSpace if array.array().is_ready() => Ok(()),
                 Status::Success => Ok(()),
                 status => Err(ArrayError::Failed(format!(
                     "the first flush was answered with {status:?}; the array is {}",
@@ -178,6 +185,10 @@ fn settle<D: Drive>(array: &mut ServedArray<D>, pace: &mut impl Pace) -> Result<
         }
         if let tailcut_host::array::Condition::Failed { why } = array.array().condition() {
             return Err(ArrayError::Failed(why));
+        }
+        let full = array.full().filter(|_| !array.array().is_ready());
+        if full.is_some() && *full_since.get_or_insert(now) + RETRY_AFTER * 2 <= now {
+            return Err(ArrayError::Full(full.expect("it is some")));
         }
         now = pace.advance(array.next_event());
     }

@@ -404,6 +404,16 @@ impl<D: Drive> Drive for ServedArray<D> {
         self.array.come_to_rest(now)
     }
 
+    fn full(&self) -> Option<String> {
+        let drives = &self.array.core().drives;
+        let name = |member: DriveId| {
+            let drive = self.drives[member.index()].as_ref();
+            drive.map_or_else(|| format!("drive {member}"), |drive| drive.identify().model)
+        };
+        let names: Vec<String> = drives.full().map(name).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
     /// An array steers its drives itself, or leaves that to [`ServedArray::call`].
     fn control(&mut self, _: Time, call: Control) {
         self.ready.replies.push((call, ControlReply::Unsupported));

@@ -23,18 +23,21 @@ impl Pace for Fake {
     }
 }
 
-/// A drive that fails on command, and may keep no protection information.
+/// A drive that fails on command, finds no room on command, and may keep no protection information.
 #[derive(Debug)]
 struct FailingDrive<D> {
     drive: D,
     is_dead: Rc<Cell<bool>>,
+    is_full: Rc<Cell<bool>>,
+    refused: Vec<Response<Bytes>>,
     keeps_seals: bool,
     asked: Vec<u32>,
 }
 
 impl<D: Drive> FailingDrive<D> {
     fn new(drive: D, keeps_seals: bool) -> FailingDrive<D> {
-        FailingDrive { drive, is_dead: Rc::default(), keeps_seals, asked: Vec::new() }
+        let (is_dead, is_full) = Default::default();
+        FailingDrive { drive, is_dead, is_full, refused: Vec::new(), keeps_seals, asked: Vec::new() }
     }
 }
 
@@ -48,6 +51,11 @@ impl<D: Drive> Drive for FailingDrive<D> {
     }
 
     fn submit(&mut self, now: Time, request: Request<Bytes>) {
+        if self.is_full.get() && request.op == Op::Write {
+            let Request { id, data, .. } = request;
+            let (status, busy_for, spans) = (Status::NoSpace, Nanos::ZERO, Spans::new());
+            return self.refused.push(Response { id, status, data, busy_for, spans });
+        }
         self.asked.push(request.id);
         if !self.is_dead.get() {
             self.drive.submit(now, request);
@@ -62,6 +70,7 @@ impl<D: Drive> Drive for FailingDrive<D> {
         if self.is_dead.get() {
             return answers.responses.extend(self.asked.drain(..).map(gone));
         }
+        answers.responses.append(&mut self.refused);
         let first = answers.responses.len();
         self.drive.poll(now, answers);
         for response in &mut answers.responses[first..] {
@@ -76,7 +85,7 @@ impl<D: Drive> Drive for FailingDrive<D> {
         if self.is_dead.get() {
             return if self.asked.is_empty() { Time::NEVER } else { Time::ZERO };
         }
-        self.drive.next_event()
+        if self.refused.is_empty() { self.drive.next_event() } else { Time::ZERO }
     }
 }
 
@@ -277,6 +286,51 @@ fn every_layout_lives_over_emulated_drives() {
         config.geometry.blocks = 24;
         EmulatedSsd::inline(Ssd::new(&config, 1, false))
     });
+}
+
+/// Drives without room are named, the array serves, and writes are taken again when there is room.
+#[test]
+fn a_full_drive_is_named_until_it_has_room() {
+    for &layout in LayoutKind::all() {
+        let drives =
+            (0..config(layout).drives).map(|_| FailingDrive::new(MemoryDrive::new(2000, 8), true)).collect();
+        let mut harness = Harness::new(layout, drives);
+        harness.work(100);
+        harness.ask(flush(0));
+        assert_eq!(harness.array.full(), None, "{layout}");
+        let set_full = |harness: &mut Harness<MemoryDrive>, is_full| {
+            harness.array.members_mut().for_each(|drive| drive.is_full.set(is_full));
+        };
+        set_full(&mut harness, true);
+        let data = vec![Bytes::encode(b"new")];
+        let write = Request { fua: true, ..request(0, Op::Write, 0, 1, data) };
+        harness.array.submit(harness.pace.0, write.clone());
+        let mut answers = Answers::default();
+        while answers.responses.is_empty() {
+            let now = harness.pace.advance(harness.array.next_event());
+            harness.array.poll(now, &mut answers);
+        }
+        assert_eq!(answers.responses.pop().map(|response| response.status), Some(Status::NoSpace));
+        let name = harness.array.member(0).expect("it serves").identify().model;
+        assert!(harness.array.full().is_some_and(|full| full.contains(&name)), "{layout}");
+        assert_eq!(harness.array.status().condition, Condition::Optimal, "{layout}");
+        for block in 1..harness.model.len() as u64 {
+            harness.ask(request(0, Op::Read, block, 1, Vec::new()));
+        }
+        set_full(&mut harness, false);
+        while harness.array.full().is_some() {
+            harness.advance();
+        }
+        harness.ask(write);
+        harness.work(100);
+        harness.read_all();
+        // An opening has something to write.
+        harness.ask(flush(0));
+        let drives: Vec<_> = harness.array.into_drives().into_iter().flatten().collect();
+        drives.iter().for_each(|drive| drive.is_full.set(true));
+        let refused = open(&config(layout), drives, Consent::Refuse, |_| Ok(()), &mut harness.pace);
+        assert!(matches!(&refused, Err(ArrayError::Full(full)) if full.contains(&name)), "{refused:?}");
+    }
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub fn status(drive: &AnyDrive) -> String {
                 false => format!(", erasing {erasing:?} before the rebuild"),
             };
             writeln!(text, "ready {ready}\ncondition {}{after}", status.condition).expect(GROWS);
+            if let Some(full) = array.full() {
+                writeln!(text, "warning: no room to write on {full}: {RETRIED}").expect(GROWS);
+            }
             for (member, ppm) in array.erasing() {
                 writeln!(text, "erased {:.1} % of the drive for place {member}", f64::from(ppm) / 1e4)
                     .expect(GROWS);
@@ -191,6 +194,9 @@ fn count_array(array: &ServedArray<AnyDrive>, metrics: &mut Metrics) {
         let labels = [("member", &*member.to_string())];
         let help = "1 for a drive that serves all.";
         metrics.add(Kind::Gauge, "array_member_in_sync", help, &labels, flag(is_in_sync));
+        let (help, is_full) =
+            ("1 for a drive without room for writes.", drives.full().any(|full| full == member));
+        metrics.add(Kind::Gauge, "array_member_full", help, &labels, flag(is_full));
         let faults = array.array().core().reads.faults(member);
         for (what, count) in [("error", faults.errors), ("corrupt", faults.corrupt), ("slow", faults.slow)] {
             let labels = [labels[0], ("fault", what)];
@@ -316,4 +322,6 @@ const FAULTS: &str = "Reads of a drive that failed, returned something else than
 const LATE: &str = "How late answers were, after the moment of the model.";
 const PREDICTED: &str = "Services whose time the behaviour tracker had predicted.";
 const PREDICTION_ERROR: &str = "Root mean square of what those predictions were off by.";
+const RETRIED: &str =
+    "make some on its file system; nothing is written until then, and it is tried again every second";
 const GROWS: &str = "a text takes all";

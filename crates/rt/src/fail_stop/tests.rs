@@ -140,6 +140,9 @@ fn what_is_refused_or_fails_before_a_flush_is_the_business_of_who_asked() {
 #[test]
 fn behind_a_cache_a_durable_write_that_is_refused_is_a_failed_flush() {
     let mut drive = FailStop::behind_a_cache(Scripted::default());
+    submit(&mut drive, 0, FUA);
+    assert_eq!(end(&mut drive, 0, Status::NoSpace), [(0, Status::NoSpace)]);
+    assert_eq!(drive.failure(), None, "there is no room for this write, and nothing else is lost");
     submit(&mut drive, 1, FUA);
     assert_eq!(end(&mut drive, 1, Status::WriteProtected), [(1, Status::WriteProtected)]);
     submit(&mut drive, 2, FLUSH);

@@ -55,6 +55,8 @@ impl Job {
             // The file has become shorter than the drive.
             Ok(_) if has_data && self.done < self.length => Status::MediaError,
             Ok(_) => Status::Success,
+            // A flush that finds no room has lost what it should have written.
+            Err(why) if self.work == Work::Flush && status(why) == Status::NoSpace => Status::MediaError,
             Err(why) => status(why),
         }
     }
@@ -63,15 +65,28 @@ impl Job {
 /// Translates a system error for the user of a drive.
 fn status(why: Errno) -> Status {
     match why {
-        Errno::NOSPC
-        | Errno::DQUOT
-        | Errno::FBIG
-        | Errno::ROFS
-        | Errno::BADF
-        | Errno::PERM
-        | Errno::ACCESS => Status::WriteProtected,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => Status::NoSpace,
+        Errno::ROFS | Errno::BADF | Errno::PERM | Errno::ACCESS => Status::WriteProtected,
         Errno::NODEV | Errno::NXIO | Errno::SHUTDOWN | Errno::STALE => Status::Gone,
         Errno::INVAL => Status::InvalidField,
         _ => Status::MediaError,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_without_room_may_be_repeated_and_a_flush_may_not() {
+        let job = |work| Job { slot: 0, work, offset: 0, length: 4096, done: 0, buffer: None };
+        for why in [Errno::NOSPC, Errno::DQUOT, Errno::FBIG] {
+            for work in [Work::Write { is_durable: false }, Work::Write { is_durable: true }, Work::Punch] {
+                assert_eq!(job(work).status(Err(why)), Status::NoSpace);
+            }
+            assert_eq!(job(Work::Flush).status(Err(why)), Status::MediaError);
+        }
+        let write = Work::Write { is_durable: false };
+        assert_eq!(job(write).status(Err(Errno::ROFS)), Status::WriteProtected);
     }
 }

@@ -85,7 +85,11 @@ struct Flight {
     op: Op,
     /// Blocks that are not done yet: overlapping requests wait.
     blocks: std::ops::Range<u64>,
+    /// Content: of a write as given, of a read as it comes in.
     data: Vec<Bytes>,
+    /// A durable write through the page cache, which is flushed once it has been written: so an error for lack of
+    /// room is that of this write, and never of an earlier one that the flush has failed to write back.
+    is_flushed_after: bool,
     /// Blocks of a trim of which no piece was submitted yet.
     rest: std::ops::Range<u64>,
     /// Its next piece is not submitted: see [`Drive::abandon_trims`].
@@ -190,17 +194,23 @@ impl SystemFile {
         let (work, buffer) = match op {
             Op::Read => (Work::Read, Some(self.buffer())),
             Op::Write => {
+                let is_durable = fua && self.target.is_direct;
                 let mut buffer = self.buffer();
                 let pages = buffer.pages_mut().iter_mut().zip(&data);
                 pages.for_each(|(page, block)| page.0.copy_from_slice(block.as_slice()));
-                (Work::Write { is_durable: fua }, Some(buffer))
+                (Work::Write { is_durable }, Some(buffer))
             }
             Op::Flush => (Work::Flush, None),
             Op::Trim => (Work::Punch, None),
         };
-        data.clear();
+        if op != Op::Write {
+            data.clear();
+        }
         let rest = if op == Op::Trim { all.clone() } else { 0..0 };
-        self.flights[slot as usize] = Some(Flight { id, op, blocks: all, data, rest, is_abandoned: false });
+        let is_flushed_after = op == Op::Write && fua && !self.target.is_direct;
+        let (blocks, is_abandoned) = (all, false);
+        let flight = Flight { id, op, blocks, data, is_flushed_after, rest, is_abandoned };
+        self.flights[slot as usize] = Some(flight);
         if op == Op::Trim {
             return self.trim(now, slot);
         }
@@ -296,6 +306,9 @@ impl SystemFile {
             }
             self.buffers.push(buffer);
         }
+        if status == Status::Success && std::mem::take(&mut flight.is_flushed_after) {
+            return self.begin(self::job(slot, Work::Flush, 0, 0, None));
+        }
         if status == Status::Success && !flight.rest.is_empty() {
             if !flight.is_abandoned {
                 flight.blocks.start = flight.rest.start;
@@ -308,8 +321,12 @@ impl SystemFile {
     }
 
     fn finish(&mut self, slot: u32, status: Status) {
-        let Flight { id, data, .. } = self.flights[slot as usize].take().expect("it is in flight");
+        let Flight { id, op, mut data, .. } = self.flights[slot as usize].take().expect("it is in flight");
         self.free.push(slot);
+        // An array repeats a write that found no room.
+        if op == Op::Write && status != Status::NoSpace {
+            data.clear();
+        }
         self.answer(id, status, data);
     }
 

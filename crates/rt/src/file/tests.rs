@@ -311,8 +311,14 @@ fn a_full_file_system_takes_no_writes() {
         let mut drive = SystemFile::over(target, "/dev/full", options).expect("it is open");
         for op in [Op::Write, Op::Trim] {
             let data = if op == Op::Write { vec![content(1)] } else { Vec::new() };
-            assert_eq!(ask(&mut drive, request(1, op, 0, 1, data)).status, Status::WriteProtected);
+            let response = ask(&mut drive, request(1, op, 0, 1, data.clone()));
+            assert_eq!((response.status, response.data), (Status::NoSpace, data));
         }
+        // Neither has a durable write lost anything that was written before it.
+        let mut drive = FailStop::behind_a_cache(drive);
+        let write = Request { fua: true, ..request(2, Op::Write, 0, 1, vec![content(1)]) };
+        assert_eq!(ask(&mut drive, write).status, Status::NoSpace);
+        assert_eq!(drive.failure(), None);
     }
 }
 

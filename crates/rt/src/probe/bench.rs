@@ -46,7 +46,8 @@ fn words(status: Status) -> &'static str {
     match status {
         Status::Success => "it did not",
         Status::InvalidField => "the drive refuses such a request",
-        Status::WriteProtected => "the drive takes no writes, or is full",
+        Status::WriteProtected => "the drive takes no writes",
+        Status::NoSpace => "the drive is full: its file system has no room",
         Status::MediaError => "the data cannot be read, or the drive has become smaller",
         Status::Contended => "the drive was busy with itself",
         Status::Gone => "the drive does not answer any more",

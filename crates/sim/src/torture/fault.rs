@@ -44,6 +44,8 @@ tailcut_base::choice! {
         Corrupt = "corrupt",
         /// As `corrupt`: one of the two superblocks of a store, the same one whenever this happens in a run.
         CorruptSuperblock = "corrupt-superblock",
+        /// Some of the next writes find no room, on this drive or on all of them, whose file system is one.
+        Full = "full",
     }
 }
 
@@ -54,7 +56,8 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The drive, by its place in the array.
     pub drive: u32,
-    /// Of `slow`, `slow-superblock` and `fail-write`: how many commands. Of the others that strike a block:
+    /// Of `slow`, `slow-superblock`, `fail-write` and `full`: how many commands; an even number of `full` is that
+    /// of each drive. Of the others that strike a block:
     /// which, by its rank among those that are stored, modulo their number. Of `return`: which of the drives
     /// that were in this place, modulo their number. Of `halves`: the lowest bit is the part that is kept if
     /// both were written; the others say how many of the drives that hold the copies of a block are in the

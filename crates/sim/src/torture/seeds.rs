@@ -108,7 +108,21 @@ pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
         Draw { random: Stream::new(seed, "torture checksums in place") }.checksums_in_place(&mut plan);
     }
     moments::moments(seed, &mut plan);
+    without_room(seed, &mut plan);
     plan
+}
+
+/// Drives are full for a while. Drawn last, from a stream of its own: the rest of a plan stays what it is.
+fn without_room(seed: u64, plan: &mut Plan) {
+    let mut draw = Draw { random: Stream::new(seed, "torture room") };
+    if !draw.one_in(4) {
+        return;
+    }
+    for _ in 0..1 + draw.below(3) {
+        let drive = draw.below(u64::from(plan.drives)) as u32;
+        let (pick, kind) = (1 + draw.below(40) as u32, FaultKind::Full);
+        draw.insert(&mut plan.steps, Step::Fault(Fault { kind, drive, pick, factor: 1 }));
+    }
 }
 
 /// A plan without faults of members, for subjects that run on arrays.
@@ -447,7 +461,7 @@ pub fn is_possible(kind: FaultKind, layout: LayoutKind) -> bool {
         // Of a store: on a drive by itself, and on one of several copies.
         Corrupt => layout == LayoutKind::Raid0 || layout.is_mirrored(),
         CorruptSuperblock => layout == LayoutKind::Raid0,
-        Grow | Shrink | Halves => true,
+        Grow | Shrink | Halves | Full => true,
     }
 }
 
@@ -458,7 +472,10 @@ fn is_of_members(kind: FaultKind) -> bool {
 
 /// Whether a fault is drawn with the steps around it that make it matter.
 fn is_for_moments(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Corrupt | FaultKind::CorruptSuperblock | FaultKind::SlowSuperblock)
+    matches!(
+        kind,
+        FaultKind::Corrupt | FaultKind::CorruptSuperblock | FaultKind::SlowSuperblock | FaultKind::Full
+    )
 }
 
 /// Whether a fault is in few plans: more is wrong than the layout makes up for, or it comes with the power.

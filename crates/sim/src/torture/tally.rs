@@ -86,6 +86,10 @@ tailcut_base::choice! {
         CollectedByDrive = "garbage collected by a drive",
         /// A drive would rather not have served a read then.
         Contended = "read refused by a busy drive",
+        /// A write found no room on a drive.
+        NoRoom = "write without room on a drive",
+        /// A request was answered with an error because of that.
+        RefusedForRoom = "request refused for lack of room",
         /// All was read with one drive of each group taken away.
         ProbedWithout = "all read with a drive of each group taken away",
     }

@@ -65,6 +65,22 @@ fn a_flush_that_failed_is_not_made_good_by_the_next() {
     assert!(seed.is_some(), "not found within 300 seeds");
 }
 
+/// No drive is failed for lack of room, nothing is lost, and writes succeed again: the checks notice otherwise.
+#[test]
+fn a_drive_without_room_has_not_failed() {
+    for subject in ["raid0", "raid5", "log-raid5", "swan5", "epochs"] {
+        let tally = holds(subject, 40);
+        assert!(tally.faults(FaultKind::Full) > 0, "{subject}");
+        reaches(&tally, &[Reached::NoRoom, Reached::RefusedForRoom]);
+    }
+    use tailcut_host::mutation::{Invariant, broken};
+    for subject in ["raid5", "log-raid5", "epochs"] {
+        let seed = broken(Invariant::FullIsNoFailure, || first(subject, 300, None));
+        println!("{subject}, a drive that is failed for lack of room: found by seed {seed:?}");
+        assert!(seed.is_some(), "{subject}: not found within 300 seeds");
+    }
+}
+
 /// Some of the drives are SSDs: they collect garbage, decline reads meanwhile, and one of them wears out.
 #[test]
 fn drives_with_flash_are_reached() {

@@ -305,7 +305,7 @@ impl<B> Drives<B> {
         let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
         let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
         let owner = Owner::Epoch(gate.epoch);
-        let waiting = Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask };
+        let waiting = Waiting { since: now, is_heavy: true, epoch: NO_EPOCH, owner, ask, is_retry: false };
         self.ask_now(now, drive, Priority::Write, waiting);
         true
     }

@@ -188,7 +188,8 @@ impl<B: Block> Drives<B> {
         {
             let life = self.integrity.as_ref().expect("checksums are kept").life(drive);
             let owner = Owner::Integrity(life);
-            let waiting = Waiting { since: now, is_heavy: false, epoch: NO_EPOCH, owner, ask };
+            let waiting =
+                Waiting { since: now, is_heavy: false, epoch: NO_EPOCH, owner, ask, is_retry: false };
             self.ask_now(now, drive, urgency, waiting);
         }
     }

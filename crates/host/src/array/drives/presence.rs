@@ -1,6 +1,6 @@
 //! The state of drives, and the failure of requests that wait for a missing one.
 
-use super::{Drives, Presence, URGENCIES};
+use super::{Drives, Presence, URGENCIES, Waiting};
 use crate::Block;
 use crate::array::DriveId;
 use crate::disk::Disk;
@@ -55,6 +55,10 @@ impl<B: Block> Drives<B> {
         self.members[drive].presence = presence;
         if presence == Presence::Missing {
             self.lose_checksums(drive);
+            for waiting in self.take_refused(drive) {
+                self.note_bounce(drive, &waiting);
+                self.bounce(drive, Waiting { is_retry: false, ..waiting });
+            }
             for lane in 0..URGENCIES {
                 while let Some(waiting) = self.members[drive].lanes[lane].pop_front() {
                     self.note_bounce(drive, &waiting);

@@ -77,6 +77,8 @@ pub struct Piece {
     pub pending: u32,
     /// Attribution of the time of its last part.
     pub spans: Spans,
+    /// A write in progress that waits for room on a drive: reads take its content from its batch.
+    is_stuck: bool,
     active: bool,
     next: PieceId,
     prev: PieceId,
@@ -98,6 +100,7 @@ impl Piece {
             gather: NO_GATHER,
             pending: 0,
             spans: Spans::new(),
+            is_stuck: false,
             active: false,
             next: PieceId::NONE,
             prev: PieceId::NONE,
@@ -138,6 +141,8 @@ pub struct Locks {
     buckets: Vec<u32>,
     /// One batch at a time, whatever it writes.
     exclusive: bool,
+    /// Number of stuck pieces.
+    stuck: usize,
 }
 
 /// Number of pieces of a unit that are examined.
@@ -154,7 +159,7 @@ impl Locks {
     pub fn new(exclusive: bool) -> Locks {
         let buckets = vec![NONE; BUCKETS];
         let free_busy = Vec::new();
-        Locks { pieces: Slab::new(), busy: Vec::new(), free_busy, buckets, exclusive }
+        Locks { pieces: Slab::new(), busy: Vec::new(), free_busy, buckets, exclusive, stuck: 0 }
     }
 
     /// A piece of work.
@@ -185,7 +190,8 @@ impl Locks {
 
     /// Removes a piece that has ended.
     pub fn end(&mut self, id: PieceId) {
-        let Piece { unit, kind, active, next, prev, .. } = self.pieces.remove(id);
+        let Piece { unit, kind, active, next, prev, is_stuck, .. } = self.pieces.remove(id);
+        self.stuck -= usize::from(is_stuck);
         let busy = self.find(unit).expect("a unit with work is busy");
         let entry = &mut self.busy[busy as usize];
         entry.waiting -= u32::from(!active);
@@ -222,8 +228,36 @@ impl Locks {
         let piece = &mut self.pieces[id];
         assert!(piece.active, "only what has begun can wait again");
         piece.active = false;
+        self.stuck -= usize::from(std::mem::take(&mut piece.is_stuck));
         let busy = self.find(self.pieces[id].unit).expect("a unit with work is busy");
         self.busy[busy as usize].waiting += 1;
+    }
+
+    /// True while some writes are stuck.
+    pub fn has_stuck(&self) -> bool {
+        self.stuck > 0
+    }
+
+    /// Marks the writes in progress as stuck. Returns the units with such writes, and the writes that wait and
+    /// whose host request `is_refused`: they can be ended, as nothing of them has been written.
+    pub fn get_stuck(&mut self, is_refused: impl Fn(u32) -> bool) -> (Vec<u64>, Vec<PieceId>) {
+        let (mut units, mut ended) = (Vec::new(), Vec::new());
+        for busy in self.busy.iter().filter(|busy| busy.writes > 0) {
+            let mut at = busy.head;
+            while at != PieceId::NONE {
+                let piece = &mut self.pieces[at];
+                if !matches!(piece.kind, Kind::Write | Kind::Trim) {
+                } else if piece.active {
+                    self.stuck += usize::from(!std::mem::replace(&mut piece.is_stuck, true));
+                    units.push(piece.unit);
+                } else if is_refused(piece.slot) {
+                    ended.push(at);
+                }
+                at = piece.next;
+            }
+        }
+        units.dedup();
+        (units, ended)
     }
 
     fn find(&self, unit: u64) -> Option<u32> {
@@ -295,8 +329,9 @@ impl Locks {
 #[derive(Debug, Default)]
 struct Scan {
     exclusive: bool,
-    /// Cells being written.
+    /// Cells being written, and those of writes that wait for room.
     writing: Cells,
+    stuck: Cells,
     /// Writes or maintenance are in progress.
     is_written: bool,
     /// Cells that the reads so far rely on.
@@ -314,7 +349,10 @@ impl Scan {
     fn under_way(&mut self, piece: &Piece) {
         if piece.active && piece.kind != Kind::Read {
             self.is_written = true;
-            self.writing |= piece.cells;
+            match piece.is_stuck {
+                true => self.stuck |= piece.cells,
+                false => self.writing |= piece.cells,
+            }
         }
     }
 
@@ -336,7 +374,9 @@ impl Scan {
                 } else if !was_active {
                     self.held |= piece.cells;
                 }
-                self.written |= piece.cells;
+                if !piece.is_stuck {
+                    self.written |= piece.cells;
+                }
                 self.writes += 1;
             }
             Kind::Maintain => {
@@ -355,13 +395,22 @@ impl Scan {
         if piece.may_be_direct && piece.stable.meets(changing) && !piece.cells.meets(changing) {
             (piece.mode, piece.stable) = (Mode::Direct, piece.cells);
         }
-        !piece.stable.meets(changing)
+        // The content of stuck writes is known. To reconstruct another cell of their rows is not possible.
+        let needs_rows = piece.mode != Mode::Direct && piece.stable.meets(self.stuck);
+        let is_known = (piece.cells & !self.stuck).is_empty();
+        let may_be_direct = piece.may_be_direct || piece.mode == Mode::Fast || is_known;
+        if needs_rows && may_be_direct && piece.gather == NO_GATHER {
+            (piece.mode, piece.stable) = (Mode::Direct, piece.cells);
+        }
+        let is_unstable = piece.mode != Mode::Direct && piece.stable.meets(self.stuck);
+        !piece.stable.meets(changing) && !is_unstable
     }
 
     fn can_write(&self, piece: &Piece, has_batch: bool) -> bool {
         let is_free = if self.exclusive { !self.is_written } else { !piece.cells.meets(self.writing) };
         let follows = !piece.cells.meets(self.held) && !piece.cells.meets(self.read);
         let fits = !has_batch || !(piece.alone || self.has_alone);
+        let is_free = is_free && !piece.cells.meets(self.stuck);
         is_free && follows && fits && !self.is_maintained
     }
 }

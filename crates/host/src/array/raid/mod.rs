@@ -334,6 +334,18 @@ impl<B: Block> Layout<B> for Raid<B> {
         self.run(now, core);
     }
 
+    fn refused(&mut self, now: Time, core: &mut Core<B>) {
+        let (stuck, waiting) = self.locks.get_stuck(|slot| core.requests.is_refused(slot));
+        self.woken.extend(stuck);
+        for id in waiting {
+            let (unit, slot) = (self.locks.get(id).unit, self.locks.get(id).slot);
+            self.locks.end(id);
+            core.part_done(now, slot, Status::NoSpace, &Spans::new());
+            self.woken.push_back(unit);
+        }
+        self.run(now, core);
+    }
+
     fn recorded(&mut self, now: Time, core: &mut Core<B>) {
         self.journal_changed(now, core);
         self.drain_on(now, core);

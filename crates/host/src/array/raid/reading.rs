@@ -1,8 +1,9 @@
 //! Host reads: by piece, with reconstruction if drives are not in sync, and repair of damaged blocks.
 
+use super::batch::Batch;
 use super::cells::Cells;
 use super::locks::PieceId;
-use super::locks::{Kind, Mode, Piece};
+use super::locks::{Kind, Mode, NO_GATHER, Piece};
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::config::ReadPolicy;
@@ -42,8 +43,30 @@ impl<B: Block> Raid<B> {
         piece
     }
 
+    /// Copies what writes that wait for room have for a piece.
+    fn read_stuck(&mut self, core: &mut Core<B>, id: PieceId) {
+        let piece = self.locks.get(id);
+        let (unit, slot) = (piece.unit, piece.slot);
+        let is_stuck = |batch: &&Batch<B>| batch.unit == unit && !batch.pieces.is_empty();
+        for batch in self.batches.iter().filter(is_stuck) {
+            let known = self.locks.get(id).todo & batch.data;
+            let request = core.requests.get_mut(slot);
+            for cell in known.iter() {
+                let at = self.shape.host_block(unit, cell) - request.block;
+                request.data[at as usize].clone_from(&batch.content[cell]);
+            }
+            self.locks.get(id).todo = self.locks.get(id).todo & !known;
+        }
+    }
+
     /// Requests the cells that a piece has still to read.
     pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
+        if self.locks.has_stuck() && self.locks.get(id).gather == NO_GATHER {
+            self.read_stuck(core, id);
+            if self.locks.get(id).todo.is_empty() {
+                return self.end_read(now, core, id, &Spans::new());
+            }
+        }
         let piece = self.locks.get(id);
         if piece.mode == Mode::Fast {
             return self.begin_gather(now, core, id);

@@ -39,6 +39,31 @@ fn a_disk_without_room_is_full_until_it_has_some() {
     assert_eq!(store.check(), (0, 0));
 }
 
+/// A flush without room has lost nothing: it is repeated, and what was written before is durable then.
+#[test]
+fn a_flush_without_room_is_repeated() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 8);
+    (0..60).for_each(|number| store.put(number));
+    store.settle();
+    store.disk.refuses_flushes = true;
+    store.put(1);
+    let point = store.engine.sync();
+    (0..100).for_each(|_| store.run());
+    assert!(store.engine.is_full() && store.engine.durable() < point);
+    assert_eq!(store.check(), (0, 0), "everything is read");
+    store.time += 2_000_000_000;
+    store.tick();
+    (0..100).for_each(|_| store.run());
+    assert!(store.engine.is_full(), "it is refused again");
+    store.disk.refuses_flushes = false;
+    store.time += 2_000_000_000;
+    store.tick();
+    store.settle();
+    assert!(!store.engine.has_failed() && store.engine.durable() >= point, "it is durable");
+    (0..60).for_each(|number| store.put(number));
+    assert_eq!(store.check(), (0, 0));
+}
+
 /// A store or cache with 60 durable items, on a disk that has failed since.
 fn on_a_failed_disk(keep: Keep) -> Store {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(keep) }, 8);

@@ -107,7 +107,8 @@ impl<D: Steered> Worker<D> {
         let (is_full, model) = (sums.full_shards > 0, || drive.identify().model);
         let has_changed = Some(is_full) != self.checkup.is_full;
         if is_full != self.checkup.is_full.unwrap_or(false) {
-            common.log(Event::Room { drive: model(), is_full });
+            let drive = drive.full().filter(|_| is_full).unwrap_or_else(model);
+            common.log(Event::Room { drive, is_full });
         }
         let refusals = self.checkup.refusals.note(now, sums.statistics.store_no_memory);
         // A full drive has been reported as such.

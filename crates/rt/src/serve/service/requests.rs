@@ -212,6 +212,7 @@ fn error(status: Status, command: Command) -> Option<Refusal> {
         Status::MediaError => (Error::InputOutput, UNDURABLE),
         Status::Contended => (Error::InputOutput, "the drive is busy with work of its own"),
         Status::Gone => (Error::InputOutput, "the drive does not answer any more"),
+        Status::NoSpace => (Error::NoSpace, "the drive is full: its file system has no room"),
     };
     Some(Refusal { error, text })
 }

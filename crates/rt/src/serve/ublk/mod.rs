@@ -91,7 +91,7 @@ pub fn errno(status: Status) -> Option<Errno> {
     match status {
         Status::Success => None,
         Status::InvalidField => Some(Errno::INVAL),
-        Status::WriteProtected => Some(Errno::NOSPC),
+        Status::WriteProtected | Status::NoSpace => Some(Errno::NOSPC),
         Status::MediaError => Some(Errno::NODATA),
         Status::Contended | Status::Gone => Some(Errno::IO),
     }
@@ -110,6 +110,7 @@ mod tests {
             Status::MediaError,
             Status::Contended,
             Status::Gone,
+            Status::NoSpace,
         ];
         for failure in failures {
             let error = errno(failure).expect("a failure has a number");

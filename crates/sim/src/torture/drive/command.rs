@@ -142,6 +142,10 @@ impl Drive {
             self.has_failed_write = true;
             return Some(Status::MediaError);
         }
+        if op == Op::Write && self.no_room > 0 && self.random.below(4) > 0 {
+            self.no_room -= 1;
+            return Some(Status::NoSpace);
+        }
         if op == Op::Flush && std::mem::take(&mut self.fail_flush) {
             return Some(Status::MediaError);
         }
@@ -176,6 +180,11 @@ impl Drive {
             match (working.request.op, working.fails) {
                 (Op::Read, _) => working.found[index as usize] = self.content(block),
                 (_, Some(Status::WriteProtected)) | (Op::Flush, _) => {}
+                (Op::Write, Some(Status::NoSpace)) => {
+                    if self.random.below(2) == 0 {
+                        self.write(&working, index);
+                    }
+                }
                 (Op::Write, Some(_)) => self.botch(block, &working.request.data[index as usize]),
                 (Op::Write, None) => self.write(&working, index),
                 (Op::Trim, _) => self.arrive(block, Bytes::default(), working.request.fua),

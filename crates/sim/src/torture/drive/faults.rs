@@ -22,6 +22,7 @@ impl Drive {
             FaultKind::SlowSuperblock => self.slow_superblocks = (fault.pick, fault.factor.max(1)),
             FaultKind::ReadOnly => (self.health, self.has_refused) = (Health::ReadOnly, false),
             FaultKind::FailWrite => self.fail_writes = fault.pick.max(1),
+            FaultKind::Full => self.no_room = fault.pick.max(1),
             FaultKind::FailFlush => self.fail_flush = true,
             FaultKind::Misdirect => self.misdirect = Some(fault.pick),
             FaultKind::Flip | FaultKind::Twin | FaultKind::Unreadable | FaultKind::Corrupt => {
@@ -76,6 +77,7 @@ impl Drive {
     /// Faults that wait for a write or a flush to strike do so no more.
     pub fn disarm(&mut self) {
         (self.fail_writes, self.misdirect, self.fail_flush) = (0, None, false);
+        self.no_room = 0;
         if self.health == Health::ReadOnly && !self.has_refused {
             self.health = Health::Well;
         }

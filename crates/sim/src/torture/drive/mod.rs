@@ -47,6 +47,10 @@
 //! superblocks; with `busy=PPM` drives refuse reads that may fail fast, with this probability in parts per
 //! million.
 //!
+//! *Any drives, or all, at any time*: `full`. Three quarters of the writes that come, up to a number, answer "no
+//! space"; of their blocks each is old or new. The drive is sound: no array fails it. Until the last of these writes
+//! has been repeated, writes, trims and flushes may be answered with an error; reads may not.
+//!
 //! *One drive, where drives are SSDs* ([`flash`](super::flash)): its flash wears out, and from then on writes
 //! answer "write protected", those in flight with any part arrived. Since that may happen at any moment, no
 //! other drive of its group is struck until another has taken its place.
@@ -98,6 +102,8 @@ pub struct Drive {
     slow: (u32, u32),
     slow_superblocks: (u32, u32),
     fail_writes: u32,
+    /// Writes that will find no room.
+    no_room: u32,
     /// A write has failed since the power came on.
     has_failed_write: bool,
     misdirect: Option<u32>,
@@ -145,6 +151,7 @@ impl Drive {
             slow: (0, 1),
             slow_superblocks: (0, 1),
             fail_writes: 0,
+            no_room: 0,
             has_failed_write: false,
             misdirect: None,
             fail_flush: false,

@@ -6,7 +6,7 @@ use crate::torture::plan::Metadata;
 use crate::torture::subject::Subject;
 use crate::torture::tally::Reached;
 use std::cmp::Reverse;
-use tailcut_base::{Op, Status, Time};
+use tailcut_base::{Nanos, Op, Status, Time};
 use tailcut_host::array::log::is_checkpoint;
 use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
 use tailcut_host::{Bytes, Request};
@@ -86,6 +86,10 @@ impl<'r, S: Subject> Harness<'r, S> {
             self.read_in_recovery += response.data.len() as u64;
         }
         let (id, status) = (response.id, response.status);
+        if status == Status::NoSpace {
+            self.full_until = self.now + ROOM_AGAIN;
+        }
+        self.tally.reach(Reached::NoRoom, u64::from(status == Status::NoSpace));
         self.tally.reach(Reached::Contended, u64::from(status == Status::Contended));
         self.trace(|| format!("  drive {drive} answers {id}: {status:?}"));
         self.subject.inner_mut().answered(self.now, drive, response);
@@ -144,6 +148,9 @@ fn writes(request: &Request<Bytes>, what: Metadata) -> bool {
     };
     request.op == Op::Write && is_here()
 }
+
+/// The most time after which a write is repeated that has found no room, on a slow drive.
+const ROOM_AGAIN: Nanos = Nanos::millis(10_000);
 
 /// More than any run needs between two power cuts: most have a few thousand.
 const EVENTS: u64 = 1_000_000;

@@ -34,6 +34,9 @@ impl<'r, S: Subject> Harness<'r, S> {
         if fault.kind == Twin {
             self.strike_twin(&fault);
         }
+        if fault.kind == Full {
+            self.strike_full(&fault);
+        }
         self.trace(|| match struck {
             Some(block) if matches!(fault.kind, Flip | Unreadable | Corrupt) => {
                 format!("fault: {fault} (block {block})")
@@ -44,7 +47,7 @@ impl<'r, S: Subject> Harness<'r, S> {
         if fault.kind == Pull {
             self.pulled.push(drive);
         }
-        self.suspect[drive] |= !matches!(fault.kind, Slow | SlowSuperblock | Grow | Shrink);
+        self.suspect[drive] |= !matches!(fault.kind, Slow | SlowSuperblock | Grow | Shrink | Full);
         self.scarred[drive] |=
             matches!(fault.kind, Flip | Twin | Unreadable | FailWrite | FailFlush | Misdirect | Corrupt);
         // A scrub may have seen the block already.
@@ -88,12 +91,28 @@ impl<'r, S: Subject> Harness<'r, S> {
         self.history.let_writes_fail();
     }
 
+    /// The file system of this drive is full, or that of all of them.
+    fn strike_full(&mut self, fault: &Fault) {
+        self.history.let_writes_fail();
+        if fault.pick.is_multiple_of(2) {
+            for drive in &mut self.drives {
+                drive.fault(fault, &mut self.tally);
+            }
+        }
+    }
+
     fn allows(&self, fault: &Fault) -> bool {
         let drive = fault.drive as usize;
         if !self.concerns_subject(fault.kind) {
             return false;
         }
         if matches!(fault.kind, FaultKind::Slow | FaultKind::SlowSuperblock) {
+            return true;
+        }
+        if !self.config.layout.is_redundant() && self.fails_refused_writes(fault.kind) {
+            return false;
+        }
+        if fault.kind == FaultKind::Full {
             return true;
         }
         if self.members.are_parted() && !matches!(fault.kind, FaultKind::Grow | FaultKind::Shrink) {
@@ -123,6 +142,17 @@ impl<'r, S: Subject> Harness<'r, S> {
         let group = drive / width * width..drive / width * width + width;
         let others = group.into_iter().filter(|&other| other != drive).any(|other| self.suspect[other]);
         !self.config.layout.is_redundant() || !others
+    }
+
+    /// Without redundancy, a write that has found no room and is refused for good afterwards shows its content before
+    /// and not after.
+    fn fails_refused_writes(&self, kind: FaultKind) -> bool {
+        use FaultKind::*;
+        match kind {
+            Full => self.writes_may_fail || self.drives.iter().any(Drive::is_weak),
+            Kill | Pull | FailWrite | FailFlush | ReadOnly => self.tally.faults(Full) > 0,
+            _ => false,
+        }
     }
 
     /// Checksums in place are only known for what was idle when the power went, or was written or scrubbed
@@ -185,7 +215,9 @@ impl<'r, S: Subject> Harness<'r, S> {
     /// are. A write of a part of a block reads the rest.
     fn note_damage_above(&mut self, kind: FaultKind) {
         match self.plan.subject {
-            SubjectKind::Kv if !matches!(kind, FaultKind::Slow | FaultKind::SlowSuperblock) => {
+            SubjectKind::Kv
+                if !matches!(kind, FaultKind::Slow | FaultKind::SlowSuperblock | FaultKind::Full) =>
+            {
                 self.history.let_misses();
                 self.has_superblock_damage |= kind == FaultKind::CorruptSuperblock;
                 let is_withstood = matches!(

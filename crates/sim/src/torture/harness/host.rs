@@ -2,6 +2,7 @@
 
 use super::{End, Harness};
 use crate::torture::history::Pending;
+use crate::torture::plan::SubjectKind;
 use crate::torture::stamp::{Content, Stamp};
 use crate::torture::subject::Subject;
 use crate::torture::tally::Reached;
@@ -83,7 +84,11 @@ impl<'r, S: Subject> Harness<'r, S> {
 
     fn failed(&mut self, pending: &Pending, status: Status) -> Result<(), End> {
         let is_excused = if pending.op == Op::Read { self.reads_may_fail } else { self.writes_may_fail };
-        if is_excused {
+        // A store or server on an array has errors of its own for lack of room.
+        let is_of_room = status == Status::NoSpace || self.plan.subject != SubjectKind::Arrays;
+        let is_without_room = pending.op != Op::Read && is_of_room && self.now <= self.full_until;
+        self.tally.reach(Reached::RefusedForRoom, u64::from(is_without_room));
+        if is_excused || is_without_room {
             self.tally.reach(Reached::HonestError, 1);
             return Ok(());
         }

@@ -6,7 +6,7 @@ mod host;
 mod members;
 mod power;
 
-use super::drive::{Drive, Model, Moment};
+use super::drive::{Drive, Health, Model, Moment};
 use super::history::{History, Pending};
 use super::mutant::Mutant;
 use super::mutated::Mutated;
@@ -115,6 +115,8 @@ pub struct Harness<'r, S> {
     /// Without redundancy: what may fail.
     reads_may_fail: bool,
     writes_may_fail: bool,
+    /// Until when writes may be answered with an error because a drive has found no room.
+    full_until: Time,
     /// Segments of a key-value log that have been damaged, with their sequences as their heads state them.
     damaged_segments: Vec<(u64, u64)>,
     /// One of the two superblocks of a store was damaged.
@@ -179,6 +181,7 @@ impl<'r, S: Subject> Harness<'r, S> {
             read_in_recovery: 0,
             reads_may_fail: false,
             writes_may_fail: false,
+            full_until: Time::ZERO,
             damaged_segments: Vec::new(),
             has_superblock_damage: false,
             is_lost: false,
@@ -245,6 +248,8 @@ impl<'r, S: Subject> Harness<'r, S> {
         self.until("at rest", |harness| {
             harness.is_at_rest() && harness.pending.is_empty() && harness.fuse.is_empty()
         })?;
+        self.full_until = self.now;
+        self.check_members()?;
         if std::mem::take(&mut self.is_scrubbing) {
             self.check_scrub()?;
             self.tally.reach(Reached::Scrubbed, 1);
@@ -262,6 +267,18 @@ impl<'r, S: Subject> Harness<'r, S> {
         }
         self.judge();
         Ok(())
+    }
+
+    /// A drive that is missing has given a reason for that.
+    fn check_members(&self) -> Result<(), End> {
+        let SubjectHealth::Degraded { missing, .. } = self.subject.inner().health() else { return Ok(()) };
+        let is_there = |drive: usize| self.tally.cuts == 0 || self.opened.contains(&drive);
+        let is_sound = |&&drive: &&usize| {
+            is_there(drive) && !self.suspect[drive] && self.drives[drive].health() == Health::Well
+        };
+        let Some(drive) = missing.iter().find(is_sound) else { return Ok(()) };
+        let message = format!("drive {drive} counts as missing, and nothing has gone wrong with it");
+        Err(End::Wrong(Violation { kind: ViolationKind::Error, message }))
     }
 
     /// Where nothing has damaged what drives hold, copies agree and parities fit, whatever power cuts have

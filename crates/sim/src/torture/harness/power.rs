@@ -97,11 +97,14 @@ impl<'r, S: Subject> Harness<'r, S> {
         true
     }
 
-    /// A store on a drive by itself may refuse to open when that drive fails a write of the opening: the power
+    /// A store may refuse to open when a write of the opening finds no room, or on a drive by itself fails: the power
     /// is cut, and the next opening has to succeed. False if no write has failed since the power came on.
     fn retry_after_failed_write(&mut self) -> bool {
-        let is_store_on_drive = self.plan.subject == SubjectKind::Kv && !self.plan.has_array;
-        if !is_store_on_drive || !self.drives[0].has_failed_write() {
+        let has_failed = match self.plan.has_array {
+            true => self.now <= self.full_until,
+            false => self.drives[0].has_failed_write(),
+        };
+        if self.plan.subject != SubjectKind::Kv || !has_failed {
             return false;
         }
         self.trace(|| "refused: a write of the opening has failed".into());

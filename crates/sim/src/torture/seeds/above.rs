@@ -2,7 +2,7 @@
 //! round several times, or requests of several connections meet in one block of the drive.
 
 use super::damage::damage;
-use super::{Draw, plan_of_constant_members as plan_of_array};
+use super::{Draw, plan_of_constant_members as plan_of_array, without_room};
 use crate::torture::fault::{Fault, FaultKind};
 use crate::torture::flash::Backend;
 use crate::torture::plan::{KvKeep, Plan, Step, SubjectKind};
@@ -54,6 +54,9 @@ pub fn kv(seed: u64, layouts: &[LayoutKind], has_damage: bool) -> Plan {
     if has_damage {
         damage(seed, is_drive, &mut plan);
     }
+    if !is_drive {
+        without_room(seed, &mut plan);
+    }
     checked(plan, layouts)
 }
 
@@ -71,6 +74,9 @@ pub fn block(seed: u64, layouts: &[LayoutKind]) -> Plan {
         if let Step::Io { op: Op::Trim, fua, .. } = step {
             *fua = draw.one_in(4);
         }
+    }
+    if !is_drive {
+        without_room(seed, &mut plan);
     }
     checked(plan, layouts)
 }
