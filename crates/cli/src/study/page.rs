@@ -93,8 +93,9 @@ fn rows(rows: &[Row], notes: &[&str], tone: ColorMode) -> String {
 fn legend(rows: &[Row], width: usize) -> String {
     let has = |is_so: &dyn Fn(&Row) -> bool| rows.iter().any(is_so);
     let bounded = |row: &Row| matches!(row.sense(), Some(Sense::AtLeast | Sense::AtMost));
+    let equal = |row: &Row| row.holds().is_some() && row.sense() == Some(Sense::Equal);
     let meanings = [
-        (has(&|row| row.holds().is_some() && !bounded(row)), "holds: within a quarter of the paper's figure"),
+        (has(&equal), "holds: within a quarter of the paper's figure"),
         (has(&bounded), "\u{2265}, \u{2264}: a bound"),
         (has(&|row| row.basis == Some(Basis::Derived)), "~: the paper does not print it"),
         (
