@@ -208,8 +208,7 @@ impl SystemFile {
         }
         let rest = if op == Op::Trim { all.clone() } else { 0..0 };
         let is_flushed_after = op == Op::Write && fua && !self.target.is_direct;
-        let (blocks, is_abandoned) = (all, false);
-        let flight = Flight { id, op, blocks, data, is_flushed_after, rest, is_abandoned };
+        let flight = Flight { id, op, blocks: all, data, is_flushed_after, rest, is_abandoned: false };
         self.flights[slot as usize] = Some(flight);
         if op == Op::Trim {
             return self.trim(now, slot);
