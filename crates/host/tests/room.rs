@@ -141,7 +141,7 @@ impl Harness {
             }
             self.answers.extend(self.array.answers().drain(..));
             if !sent.is_empty() {
-                self.now = self.now + LATENCY;
+                self.now += LATENCY;
                 for (drive, request) in sent {
                     let response = self.drives[drive.index()].carry_out(request);
                     self.array.answered(self.now, drive, response);

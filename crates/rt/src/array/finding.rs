@@ -186,9 +186,10 @@ fn settle<D: Drive>(array: &mut ServedArray<D>, pace: &mut impl Pace) -> Result<
         if let tailcut_host::array::Condition::Failed { why } = array.array().condition() {
             return Err(ArrayError::Failed(why));
         }
-        let full = array.full().filter(|_| !array.array().is_ready());
-        if full.is_some() && *full_since.get_or_insert(now) + RETRY_AFTER * 2 <= now {
-            return Err(ArrayError::Full(full.expect("it is some")));
+        if let Some(full) = array.full().filter(|_| !array.array().is_ready())
+            && *full_since.get_or_insert(now) + RETRY_AFTER * 2 <= now
+        {
+            return Err(ArrayError::Full(full));
         }
         now = pace.advance(array.next_event());
     }

@@ -114,7 +114,7 @@ pub fn plan(seed: u64, layouts: &[LayoutKind]) -> Plan {
 
 /// Drives are full for a while. Drawn last, from a stream of its own: the rest of a plan stays what it is.
 fn without_room(seed: u64, plan: &mut Plan) {
-    let mut draw = Draw { random: Stream::new(seed, "torture room") };
+    let mut draw = Draw { random: Stream::new(seed, "torture full drives") };
     if !draw.one_in(4) {
         return;
     }
