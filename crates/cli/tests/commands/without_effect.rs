@@ -193,7 +193,7 @@ fn a_warning_names_the_key_and_what_to_set() {
         ("device.schedule.passes=2", "set it to \"faro\" or \"sprinkler\""),
         ("device.timing.erase_reset=1ms", "device.preempt.erase is \"none\""),
         ("device.schedule.fail_fast=anything", "set array.reads = \"fail-fast\""),
-        // The default value: whoever sets it means it.
+        // The default value: a setting of the command line is meant.
         ("array.layout=raid5", "there is no array (array.drives)"),
     ];
     let mut arguments = vec!["run", "small.toml", "--resolved"];

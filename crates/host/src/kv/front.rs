@@ -30,7 +30,7 @@ pub struct Front {
     cursor: Option<Cursor>,
     /// The segments of the two queues to which compaction moves records.
     gathering: [Option<FrontSegment>; 2],
-    /// Where the search for expired records goes on: a segment, and a byte offset in it.
+    /// Where the search for expired records continues: a segment, and a byte offset in it.
     search: (FrontSegment, u32),
 }
 
@@ -260,7 +260,7 @@ impl Front {
     }
 
     /// The records that have expired at `unix`, in seconds of Unix time, live or dead, among the next
-    /// [`SEARCHED`] of one segment; each call goes on where the last one ended.
+    /// [`SEARCHED`] of one segment; each call continues where the last one ended.
     pub fn expired(&mut self, unix: u32) -> Vec<u32> {
         let (segment, mut at) = self.search;
         let mut expired = Vec::new();
