@@ -9,6 +9,8 @@ pub struct Counters {
     pub host_reads: u64,
     /// Read commands that failed rather than wait.
     pub contended_reads: u64,
+    /// Pages that reads asked for and that hold no data: never written, or trimmed. They take no time in flash.
+    pub unmapped_reads: u64,
     /// Write commands completed.
     pub host_writes: u64,
     /// Pages that completed write commands touched.
@@ -56,6 +58,7 @@ impl Counters {
         Counters {
             host_reads: self.host_reads - earlier.host_reads,
             contended_reads: self.contended_reads - earlier.contended_reads,
+            unmapped_reads: self.unmapped_reads - earlier.unmapped_reads,
             host_writes: self.host_writes - earlier.host_writes,
             host_pages_written: self.host_pages_written - earlier.host_pages_written,
             programmed_user: self.programmed_user - earlier.programmed_user,

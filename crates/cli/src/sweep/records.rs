@@ -56,8 +56,7 @@ impl Records {
     }
 
     /// How the run of that digest ended, if it is finished. It is read from its line, even in the process
-    /// that wrote it: the last digit of a float may differ, and a comparison that was resumed shall give the
-    /// results of one that was not.
+    /// that wrote it.
     pub fn get(&self, digest: &str) -> Option<RunResult> {
         let line: Line = serde_json::from_str(self.known.get(digest)?).expect("only whole lines are kept");
         Some(line.ended)

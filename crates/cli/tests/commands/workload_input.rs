@@ -313,14 +313,27 @@ fn a_report_without_a_measurement_says_so_at_its_top() {
     let none =
         ["run", "small.toml", "--quiet", "--set", "run.requests=300", "--html", "out.html", "--out", "out"];
     place.refused(1, &none);
-    let why = "no request fell into the measurement: lower run.ramp or run longer";
     let saved = place.json("out/report.json");
-    assert_eq!(saved["unmeasured"], why);
+    let why = saved["unmeasured"].as_str().expect("nothing was measured");
+    let named = "no request fell into the measurement: the run ended after 300 requests (run.requests), within the ramp of ";
+    assert!(why.starts_with(named) && why.contains("(run.ramp); raise the one or lower the other"), "{why}");
     let page = std::fs::read_to_string(place.path("out.html")).expect("it is written");
     let (before, _) = page.split_once("Nothing was measured, and all figures are zero").expect("it is said");
     assert!(!before.contains("<h2"), "above all sections");
     place.text(&["run", "small.toml", "--quiet", "--out", "out"]);
     assert!(place.json("out/report.json")["unmeasured"].is_null());
+}
+
+#[test]
+fn reads_of_pages_without_data_are_told() {
+    let place = Place::new();
+    let run = ["run", "small.toml", "--quiet", "--out", "out"];
+    let filled = place.text(&[&run[..], &["--set", "precondition.fill=100%"]].concat());
+    assert!(!filled.contains("hold no data"), "{filled}");
+    let half = place.text(&[&run[..], &["--set", "precondition.fill=50%"]].concat());
+    let half = half.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let (note, figures) = (half.find("hold no data"), half.find("kind bare"));
+    assert!(note.is_some() && note < figures && half.contains("raise precondition.fill"), "{half}");
 }
 
 #[test]

@@ -40,6 +40,7 @@ use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
 use tailcut_base::{Device, Nanos, Op, SECTOR_BYTES};
 use tailcut_ssd::Figures;
+use tailcut_ssd::request::Kind;
 
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -192,7 +193,7 @@ impl Report {
             ),
             resources,
             store: world.sources().find_map(Source::store).map(|store| StoreReport::new(store, &bare)),
-            notes: notes(world, &all, &bare, interrupted),
+            notes: notes(world, figures, &all, &bare, interrupted),
         }
     }
 
@@ -291,6 +292,14 @@ fn unmeasured<D: Device, W: RequestObserver>(
              ramp of {ramp} (run.ramp); raise the one or lower the other"
         ));
     }
+    let limits = [("run.requests", scenario.run.requests), ("workload.requests", scenario.workload.requests)];
+    let limit = limits.into_iter().find(|&(_, requests)| requests > 0 && requests <= world.completed());
+    if let Some((key, requests)) = limit.filter(|_| scenario.is_synthetic()) {
+        return Some(format!(
+            "no request fell into the measurement: the run ended after {requests} requests ({key}), within the ramp of \
+             {ramp} (run.ramp); raise the one or lower the other"
+        ));
+    }
     if world.overload().is_some() {
         let elapsed = world.now().0 as f64 / 1e9;
         let rate = if elapsed > 0.0 { world.completed() as f64 / elapsed } else { 0.0 };
@@ -314,6 +323,7 @@ fn unmeasured<D: Device, W: RequestObserver>(
 
 fn notes<S: Storage, W: RequestObserver>(
     world: &World<S, W>,
+    drives: &[Figures],
     all: &OpStats,
     bare: &Bare,
     interrupted: bool,
@@ -332,6 +342,7 @@ fn notes<S: Storage, W: RequestObserver>(
         let widened = world.widened();
         notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB)"));
     }
+    notes.extend(reads_of_nothing(drives));
     notes.extend(pages_in_part(world));
     if let Some((lateness, age)) = world.behind_at_end() {
         notes.push(format!(
@@ -348,6 +359,24 @@ fn notes<S: Storage, W: RequestObserver>(
     }
     notes
 }
+
+/// Where a part of the reads found no data.
+fn reads_of_nothing(drives: &[Figures]) -> Option<String> {
+    let sum = |of: &dyn Fn(&Figures) -> u64| drives.iter().map(of).sum::<u64>() as f64;
+    let unmapped = sum(&|drive| drive.counts.unmapped_reads);
+    let found =
+        sum(&|drive| drive.served[Kind::UserRead as usize] + drive.buffer_read_hits + drive.cache.hits);
+    let share = unmapped / (unmapped + found).max(1.0);
+    (share >= FEW_READS_OF_NOTHING).then(|| {
+        format!(
+            "{:.1} % of the pages that reads asked for hold no data (never written, or trimmed) and take no time in              flash: for a drive in use, raise precondition.fill, or keep the workload within that share              (workload.region_share)",
+            share * 100.0
+        )
+    })
+}
+
+/// Share of pages without data below which reads of them change no figure that is printed.
+const FEW_READS_OF_NOTHING: f64 = 0.005;
 
 /// What a drive does with requests that begin or end within a page. An array and a key-value server make
 /// requests of their own.

@@ -210,7 +210,7 @@ impl SyntheticConfig {
         );
         visit.share(
             "region_share",
-            "Size of the region as a share of the device behind region_offset.",
+            "Size of the region as a share of the device behind region_offset; beyond precondition.fill reads find nothing.",
             &mut self.region_share,
             0..=WHOLE,
         );

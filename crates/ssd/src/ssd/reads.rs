@@ -35,7 +35,10 @@ impl<P: Probe> Ssd<P> {
                     self.arrive(request);
                     continue;
                 }
-                Location::Unmapped => 0,
+                Location::Unmapped => {
+                    self.mapping.counters.unmapped_reads += 1;
+                    0
+                }
                 Location::Buffer(entry) if self.must_follow(tag, entry) => {
                     self.follow(now, tag, page, entry, rank);
                     continue;

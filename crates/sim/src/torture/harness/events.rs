@@ -67,6 +67,11 @@ impl<'r, S: Subject> Harness<'r, S> {
 
     pub(super) fn take_moments(&mut self, drive: usize) {
         for Moment { at, slot, is_done } in self.moments.drain(..) {
+            // A refused write that is repeated waits for every slow command ahead of it.
+            let takes = at.since(self.now);
+            if is_done && takes > SLOW && self.full_until >= self.now {
+                self.full_until += takes;
+            }
             self.order += 1;
             self.due.push(Reverse((at, self.order, drive, slot, is_done)));
         }
@@ -149,7 +154,9 @@ fn writes(request: &Request<Bytes>, what: Metadata) -> bool {
     request.op == Op::Write && is_here()
 }
 
-/// The most time after which a write is repeated that has found no room, on a slow drive.
+/// Commands that are not slowed down take less.
+const SLOW: Nanos = Nanos::millis(10);
+/// The most time after which a write is repeated that has found no room, beside that of slow commands.
 const ROOM_AGAIN: Nanos = Nanos::millis(10_000);
 
 /// More than any run needs between two power cuts: most have a few thousand.

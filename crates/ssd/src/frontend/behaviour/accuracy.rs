@@ -14,9 +14,9 @@ pub struct Accuracy {
     /// Sum of their squares.
     pub squares: f64,
     /// Sum of the predicted times.
-    pub predicted_sum: f64,
+    predicted_sum: f64,
     /// Sum of the squares of the differences.
-    pub error_squares: f64,
+    error_squares: f64,
 }
 
 impl Accuracy {
