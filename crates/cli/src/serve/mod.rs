@@ -20,13 +20,14 @@ use history::History;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
+use tailcut_base::Status;
 use tailcut_rt::any::BuildError;
 use tailcut_rt::ctl::{ControlSocket, MetricsPage};
 use tailcut_rt::kv::finding;
 use tailcut_rt::probe::OpenPurpose;
 use tailcut_rt::serve::{
-    Access, Address, CannotAttach, CannotListen, CannotServe, Certificates, Encryption, Limits, Name, Server,
-    Windows,
+    Access, Address, CannotAttach, CannotListen, CannotServe, Certificates, Encryption, Figures, Limits,
+    Name, Server, Windows,
 };
 use tailcut_rt::{AnyDrive, Clock};
 
@@ -78,13 +79,25 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     if let Some(file) = &arguments.json {
         write_json(&page::to_json(&served), file, out)?;
     }
-    match &served.failed[..] {
-        [] => Ok(()),
-        failed => {
-            let exports = failed.join(", ");
-            Err(Failure::Operation(format!("exports that an internal error has ended: {exports}")))
-        }
+    if !served.failed.is_empty() {
+        let exports = served.failed.join(", ");
+        return Err(Failure::Operation(format!("exports that an internal error has ended: {exports}")));
     }
+    let unflushed = |(name, figures, _): &(String, Figures, AnyDrive)| {
+        let why = match figures.failed_flush()? {
+            Status::NoSpace => "its drive is full",
+            _ => "its drive has failed",
+        };
+        Some(format!("{name} ({why})"))
+    };
+    let unflushed: Vec<String> = served.drives.iter().filter_map(unflushed).collect();
+    if unflushed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Operation(format!(
+        "the last flush failed, and what clients have not flushed before may be lost: {}",
+        unflushed.join(", ")
+    )))
 }
 
 /// Makes or opens what is served, and warns of drives that are left out.

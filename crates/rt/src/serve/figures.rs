@@ -1,8 +1,8 @@
 //! Counters and latencies of a drive's service.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
+use tailcut_base::{Nanos, Status};
 use tailcut_host::wire::nbd::Command;
 
 /// Kinds of requests with separate counters.
@@ -75,6 +75,7 @@ pub struct Figures {
     pub connections: u64,
     /// Of these, those closed because of malformed requests, or because they blocked others.
     pub expelled: u64,
+    failed_flush: Option<Status>,
 }
 
 impl Figures {
@@ -85,6 +86,15 @@ impl Figures {
         figures.latency.record(latency);
         figures.bytes += u64::from(bytes);
         figures.errors += u64::from(is_error);
+    }
+
+    /// Why the flush before shutdown failed, if it did: what no earlier flush made durable may be lost.
+    pub fn failed_flush(&self) -> Option<Status> {
+        self.failed_flush
+    }
+
+    pub(super) fn note_last_flush(&mut self, status: Status) {
+        self.failed_flush = (status != Status::Success).then_some(status);
     }
 
     /// Total number of requests.

@@ -144,8 +144,8 @@ enum Stopping {
     Not,
     /// Requests in flight complete; connections left at this time are closed.
     Until(Time),
-    /// No connection is left; the drive is flushed.
-    Flushing,
+    /// No connection is left; the drive is flushed, and again until this time if it is full.
+    Flushing(Time),
     /// Shutdown is complete.
     Done,
 }

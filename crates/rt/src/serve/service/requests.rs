@@ -116,7 +116,7 @@ impl<D: Steered> Service<D> {
         let Pending { slot, header, command, charge, since } = self.pending.remove(PendingId::new(name));
         if slot == NOBODY {
             self.pool.recycle(data);
-            self.stopping = Stopping::Done;
+            self.last_flush_ended(status, now);
             return 0;
         }
         self.figures.count(Kind::of(command), header.length, now.since(since), status != Status::Success);
@@ -154,6 +154,17 @@ impl<D: Steered> Service<D> {
         };
         self.reply(slot, reply, charge);
         u64::from(header.length)
+    }
+
+    /// The flush before shutdown has ended. A full drive may have space soon.
+    fn last_flush_ended(&mut self, status: Status, now: Time) {
+        self.stopping = match self.stopping {
+            Stopping::Flushing(deadline) if status == Status::NoSpace && now < deadline => {
+                Stopping::Until(deadline)
+            }
+            _ => Stopping::Done,
+        };
+        self.figures.note_last_flush(status);
     }
 
     fn refuse(&mut self, slot: u32, header: &Header, refusal: Refusal, charge: u64) {

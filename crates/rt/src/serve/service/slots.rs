@@ -141,7 +141,7 @@ impl<D: Steered> Service<D> {
         }
         let is_idle = self.connected() == 0 && self.machine.in_flight() == 0;
         if is_idle && (self.drive.come_to_rest(now) || now >= deadline) {
-            self.stopping = Stopping::Flushing;
+            self.stopping = Stopping::Flushing(deadline);
             let header = Header { command: NBD_CMD_FLUSH, ..Header::default() };
             let (command, since) = (Command::Flush, now);
             let name = self.note(Pending { slot: NOBODY, header, command, charge: 0, since });

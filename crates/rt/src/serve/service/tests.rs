@@ -26,6 +26,8 @@ struct Counting {
     ready: Answers,
     /// Readable after a completion, until it is armed again.
     wakes: Option<OwnedFd>,
+    /// Status of the next flushes, the last one first; then they succeed.
+    flushes: Vec<Status>,
 }
 
 const BLOCKS: u64 = 1 << 30;
@@ -53,7 +55,8 @@ impl Drive for Counting {
         if op == Op::Read {
             data = vec![Bytes::encode(b"content"); blocks as usize];
         }
-        let (status, busy_for, spans) = (Status::Success, Nanos::ZERO, Spans::new());
+        let status = if op == Op::Flush { self.flushes.pop() } else { None }.unwrap_or(Status::Success);
+        let (busy_for, spans) = (Nanos::ZERO, Spans::new());
         self.ready.responses.push(Response { id, status, data, busy_for, spans });
     }
 
@@ -208,6 +211,30 @@ fn a_completion_is_seen_once_by_a_service_that_busy_polls() {
         service.poll(Some(Nanos::ZERO));
         assert!(!service.has_work(), "nothing since");
     }
+}
+
+#[test]
+fn a_shutdown_waits_for_room_and_tells_of_a_flush_that_failed() {
+    let full = Status::NoSpace;
+    for (flushes, expected) in
+        [(vec![], None), (vec![full; 3], None), (vec![Status::MediaError, full], Some(Status::MediaError))]
+    {
+        let (mut service, mailbox) = service_of(Counting { flushes, ..Counting::default() });
+        mailbox.post(Message::Stop);
+        while service.stopping != Stopping::Done {
+            service.poll(Some(Nanos::ZERO));
+            service.turn();
+        }
+        assert_eq!(service.figures.failed_flush(), expected);
+        assert!(service.drive.flushes.is_empty(), "all of them were sent");
+    }
+    // Without time left, the drive is full at the end.
+    let (mut service, _mailbox) = service_of(Counting { flushes: vec![full; 9], ..Counting::default() });
+    service.stopping = Stopping::Until(Time(service.clock.now().0));
+    while service.stopping != Stopping::Done {
+        service.turn();
+    }
+    assert_eq!(service.figures.failed_flush(), Some(full));
 }
 
 #[test]
