@@ -369,7 +369,9 @@ fn reads_of_nothing(drives: &[Figures]) -> Option<String> {
     let share = unmapped / (unmapped + found).max(1.0);
     (share >= FEW_READS_OF_NOTHING).then(|| {
         format!(
-            "{:.1} % of the pages that reads asked for hold no data (never written, or trimmed) and take no time in              flash: for a drive in use, raise precondition.fill, or keep the workload within that share              (workload.region_share)",
+            "{:.1} % of the pages that reads asked for hold no data (never written, or trimmed) and take no time in \
+             flash: for a drive in use, raise precondition.fill, or keep the workload within that share \
+             (workload.region_share)",
             share * 100.0
         )
     })
