@@ -1,5 +1,5 @@
 //! Drives without room for writes, as sparse files on a full file system: the array reports that, fails no drive,
-//! and goes on when there is room.
+//! and resumes writes when there is room.
 
 use std::collections::{BTreeMap, VecDeque};
 use tailcut_base::control::ControlReply;
@@ -265,7 +265,7 @@ fn drives_on_a_full_file_system_have_not_failed() {
         let all: Vec<usize> = (0..config.drives as usize).collect();
         is_kept(&config, &all);
         for drive in all {
-            // A log that goes on without this drive for a while is not full.
+            // A log that writes to other drives for a while is not full.
             if config.layout.is_in_place() {
                 is_kept(&config, &[drive]);
             }

@@ -444,15 +444,3 @@ fn every_key_has_an_effect_or_a_warning_or_a_reason() {
     });
     assert!(without.is_empty(), "neither effect nor warning, or never tried: {without:#?}");
 }
-
-#[test]
-#[ignore = "lists what each base is silent about, for those who write rules"]
-fn list_silent_keys() {
-    let (_place, trace, jobs) = files();
-    for (name, base) in BASES {
-        let (settings, mut scenario, before) = base_of(base, &trace, &jobs);
-        let keys = keys::list(&mut scenario).into_iter().filter(|key| !key.is_section());
-        let silent = keys.filter(|key| effect(&settings, &before, key) == Effect::Silent);
-        println!("{name}: {}", silent.map(|key| key.path).collect::<Vec<_>>().join(" "));
-    }
-}

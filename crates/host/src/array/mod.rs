@@ -392,7 +392,7 @@ impl<B: Block> Array<B> {
     }
 
     /// True while a drive has no room for writes: these, and flushes that depend on them, are answered with
-    /// [`Status::NoSpace`], and the rest goes on. The drives that have refused writes are
+    /// [`Status::NoSpace`]; reads are served. The drives that have refused writes are
     /// [`Drives::full`](drives::Drives::full).
     pub fn is_full(&self) -> bool {
         self.core.drives.is_full()
