@@ -1,6 +1,6 @@
 //! Power cuts, with and without drive loss.
 
-use crate::harness::{Harness, config};
+use crate::harness::{Harness, config, disk};
 use crate::workload::{LAYOUTS, seeds};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
@@ -147,4 +147,24 @@ fn a_drive_that_was_left_behind_does_not_count_when_it_is_back() {
         }
         assert!(harness.wrong.is_empty(), "seed {seed}: {:#?}", harness.wrong);
     }
+}
+
+/// After a trim of the whole array the journal names each of its blocks; recovery trims runs of them.
+#[test]
+fn recovery_repeats_a_wide_trim_in_requests_as_large_as_the_drives_take() {
+    let mut harness = Harness::new(&config(LayoutKind::Raid5, 4), 1);
+    harness.submit(Op::Trim, 0, harness.array.disk().blocks as u32, false);
+    harness.rest();
+    harness.watch = Some(|array, _, request| {
+        (!array.is_ready() && request.op == Op::Trim).then(|| format!("{}", request.blocks))
+    });
+    let mut harness = harness.cut(&[]);
+    harness.until_ready();
+    let sizes: Vec<u64> = harness.seen.drain(..).map(|blocks| blocks.parse().unwrap()).collect();
+    let (blocks, most) = (harness.data_end() - harness.data_start(), u64::from(disk().most_blocks));
+    assert_eq!(sizes.iter().sum::<u64>(), 4 * blocks, "every block is in the journal");
+    assert_eq!(sizes.len() as u64, 4 * blocks.div_ceil(most));
+    harness.settle();
+    harness.check_parity();
+    harness.is_right();
 }

@@ -192,11 +192,25 @@ impl<B: Block> Raid<B> {
         self.recovery_part_done(now, core);
     }
 
+    /// Submits up to `most` requests, each for a run of adjacent blocks.
     fn write_more(&mut self, now: Time, core: &mut Core<B>, most: u32) {
         for _ in 0..most {
-            let Some((drive, block, content)) = self.recovery.writes.pop() else { return };
+            let Some((drive, end, content)) = self.recovery.writes.pop() else { return };
             let op = if content.is_some() { Op::Write } else { Op::Trim };
-            self.ask_for_recovery(now, core, drive, (block, 1), op, content.into_iter().collect());
+            let mut first = end;
+            let mut data: Vec<B> = content.into_iter().collect();
+            let limit = self.most as u64;
+            while let Some((_, _, content)) = self.recovery.writes.pop_if(|(next, block, content)| {
+                *next == drive
+                    && *block + 1 == first
+                    && content.is_some() == (op == Op::Write)
+                    && end - first + 1 < limit
+            }) {
+                first -= 1;
+                data.extend(content);
+            }
+            data.reverse();
+            self.ask_for_recovery(now, core, drive, (first, (end - first + 1) as u32), op, data);
         }
     }
 
