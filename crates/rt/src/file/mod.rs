@@ -59,6 +59,8 @@ pub struct SystemFile {
     free: Vec<u32>,
     /// Requests that wait for overlapping earlier ones.
     waiting: VecDeque<Request<Bytes>>,
+    /// Writes and trims in flight and waiting: without any, a read overlaps nothing that it must wait for.
+    changes: u32,
     /// Slots of trims that wait for the turn of their next piece.
     trims: VecDeque<u32>,
     /// The piece of a trim in progress: its length in blocks, and when it was submitted.
@@ -176,6 +178,7 @@ impl SystemFile {
             flights: (0..depth).map(|_| None).collect(),
             free: (0..u32::from(depth)).rev().collect(),
             waiting: VecDeque::new(),
+            changes: 0,
             trims: VecDeque::new(),
             piece: None,
             piece_size: PieceSize::new(),
@@ -247,6 +250,9 @@ impl SystemFile {
 
     /// True if a request overlaps an earlier one, in flight or among the first `ahead` that wait.
     fn must_wait(&self, request: &Request<Bytes>, ahead: usize) -> bool {
+        if request.op == Op::Read && self.changes == 0 {
+            return false;
+        }
         let (first, end) = (request.block, request.block + u64::from(request.blocks));
         let meets = |op: Op, blocks: std::ops::Range<u64>| {
             (op != Op::Read || request.op != Op::Read) && blocks.start < end && first < blocks.end
@@ -322,6 +328,7 @@ impl SystemFile {
     fn finish(&mut self, slot: u32, status: Status) {
         let Flight { id, op, mut data, .. } = self.flights[slot as usize].take().expect("it is in flight");
         self.free.push(slot);
+        self.changes -= u32::from(matches!(op, Op::Write | Op::Trim));
         // An array repeats a write that found no room.
         if op == Op::Write && status != Status::NoSpace {
             data.clear();
@@ -362,9 +369,13 @@ impl Drive for SystemFile {
     }
 
     fn submit(&mut self, now: Time, request: Request<Bytes>) {
-        if self.is_read_only && matches!(request.op, Op::Write | Op::Trim) {
-            self.answer(request.id, Status::WriteProtected, Vec::new());
-        } else if self.must_wait(&request, self.waiting.len()) {
+        let is_change = matches!(request.op, Op::Write | Op::Trim);
+        if self.is_read_only && is_change {
+            return self.answer(request.id, Status::WriteProtected, Vec::new());
+        }
+        let waits = self.must_wait(&request, self.waiting.len());
+        self.changes += u32::from(is_change);
+        if waits {
             self.waiting.push_back(request);
         } else {
             self.begin_request(now, request);
@@ -397,6 +408,7 @@ impl Drive for SystemFile {
         self.flights.iter_mut().flatten().for_each(|flight| flight.is_abandoned = true);
         for request in std::mem::take(&mut self.waiting) {
             if request.op == Op::Trim {
+                self.changes -= 1;
                 self.answer(request.id, Status::Gone, request.data);
             } else {
                 self.waiting.push_back(request);

@@ -371,5 +371,6 @@ fn abandoned_trims_keep_the_rest_of_their_blocks() {
             let read = ask(&mut drive, request(0, Op::Read, block, 1, Vec::new()));
             assert_eq!(read.data, [content(block)], "{}", drive.identify().model);
         }
+        assert_eq!(drive.inner().changes, 0);
     }
 }
