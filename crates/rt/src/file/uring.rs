@@ -1,8 +1,9 @@
 //! Reads and writes through io_uring.
 //!
 //! One thread submits and reaps, as `SINGLE_ISSUER` and `DEFER_TASKRUN` promise to the kernel, which then
-//! runs its part of a completion when that thread enters the ring, and not at any other time. The ring is
-//! enabled by its first use, so another thread than its user can create a drive.
+//! runs its part of a completion when that thread enters the ring, and not at any other time. A flag in the ring
+//! tells when there is a reason to enter (`TASKRUN_FLAG`), so a poll without news is no system call. The ring
+//! is enabled by its first use, so another thread than its user can create a drive.
 
 use super::buffer::Buffer;
 use super::job::{Ended, Job, Work};
@@ -28,6 +29,8 @@ pub struct Uring {
     /// thread that polls it.
     event: OwnedFd,
     is_enabled: bool,
+    /// The kernel's part of a completion waits for the thread to enter, and a flag in the ring announces it.
+    is_deferred: bool,
     has_buffers: bool,
     /// Kept open as long as the ring.
     _file: Arc<File>,
@@ -53,13 +56,14 @@ impl Uring {
         let full = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
+            .setup_taskrun_flag()
             .setup_r_disabled()
             .setup_cqsize(entries * 2)
             .build(entries);
         // Linux before 6.1 supports only the plain ring.
-        let (ring, is_enabled) = match full {
-            Ok(ring) => (ring, false),
-            Err(_) => (IoUring::builder().setup_cqsize(entries * 2).build(entries)?, true),
+        let (ring, is_deferred) = match full {
+            Ok(ring) => (ring, true),
+            Err(_) => (IoUring::builder().setup_cqsize(entries * 2).build(entries)?, false),
         };
         ring.submitter().register_files(&[file.as_raw_fd()])?;
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
@@ -74,7 +78,8 @@ impl Uring {
             in_flight: 0,
             again: Vec::new(),
             event,
-            is_enabled,
+            is_enabled: !is_deferred,
+            is_deferred,
             has_buffers: registered.is_ok(),
             _file: file.clone(),
         })
@@ -134,7 +139,12 @@ impl Uring {
             self.ring.submitter().register_enable_rings()?;
             self.is_enabled = true;
         }
-        let begun = self.ring.submission().len() as u32;
+        let queue = self.ring.submission();
+        let begun = queue.len() as u32;
+        if self.is_deferred && begun == 0 && wanted == 0 && !queue.taskrun() {
+            return Ok(());
+        }
+        drop(queue);
         // SAFETY: no argument is passed, and the memory that entries point to is kept in `jobs`.
         let entered = unsafe { self.ring.submitter().enter::<()>(begun, wanted, LOOK, None) };
         // Temporarily out of memory, or interrupted: the next call submits the rest.
@@ -149,7 +159,8 @@ impl Uring {
 
     /// Announces that the user is about to sleep.
     pub fn arm(&mut self) -> bool {
-        // Completions up to here are seen below; later ones signal again.
+        // Completions up to here are seen below; later ones signal again. The kernel raises the ring's flag before
+        // it signals.
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
         self.poll(0).expect("the ring is used by one thread");
         self.ring.completion().is_empty()
