@@ -306,10 +306,9 @@ impl Locks {
         let mut scan = Scan { exclusive: self.exclusive, ..Scan::default() };
         let head = self.busy[busy as usize].head;
         self.each(head, |_, piece| scan.under_way(piece));
-        let before = started.reads.len() + started.batch.len() + started.maintain.len();
-        self.each(head, |id, piece| scan.consider(id, piece, started));
-        let after = started.reads.len() + started.batch.len() + started.maintain.len();
-        self.busy[busy as usize].waiting -= (after - before) as u32;
+        let mut starts = 0;
+        self.each(head, |id, piece| starts += u32::from(scan.consider(id, piece, started)));
+        self.busy[busy as usize].waiting -= starts;
     }
 
     fn each(&mut self, head: PieceId, mut look: impl FnMut(PieceId, &mut Piece)) {
@@ -356,7 +355,8 @@ impl Scan {
         }
     }
 
-    fn consider(&mut self, id: PieceId, piece: &mut Piece, started: &mut Started) {
+    /// Marks a piece that can start, and returns true for it.
+    fn consider(&mut self, id: PieceId, piece: &mut Piece, started: &mut Started) -> bool {
         let was_active = piece.active;
         match piece.kind {
             Kind::Read => {
@@ -387,6 +387,7 @@ impl Scan {
                 self.is_maintained = true;
             }
         }
+        piece.active && !was_active
     }
 
     fn can_read(&self, piece: &mut Piece) -> bool {
