@@ -42,7 +42,7 @@ pub fn places(server: &Server<AnyDrive>) -> Vec<String> {
 
 /// A server's status in words, with the rates since `before`.
 pub fn line(now: &CurrentCounters, before: &CurrentCounters, passed: Duration) -> String {
-    let commands = |glance: &CurrentCounters| glance.sums.statistics.cmd_get + glance.sums.statistics.cmd_set;
+    let commands = |glance: &CurrentCounters| glance.sums.statistics.gets() + glance.sums.statistics.cmd_set;
     // Less than before after `stats reset`.
     let rate = commands(now).saturating_sub(commands(before)) as f64 / passed.as_secs_f64();
     let items = show_count(now.sums.items as f64);
@@ -95,8 +95,8 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
     let bytes = |bytes: u64| show_bytes(bytes as f64);
     let mut rows = vec![
         ("connections", count(traffic.connections)),
-        ("gets", count(statistics.cmd_get)),
-        ("  found", count(statistics.get_hits)),
+        ("gets", count(statistics.gets())),
+        ("  found", count(statistics.gets_found())),
         ("  of them on flash", count(engine.hits_on_flash)),
         ("sets and the like", count(statistics.cmd_set)),
         ("deletes", count(statistics.delete_hits + statistics.delete_misses)),
@@ -142,8 +142,8 @@ pub fn to_json(figures: &Figures, latencies: &Latencies, has_drive: bool) -> Val
         "drive_writes_completed": has_drive.then_some(is_durable),
         "unreadable_block": unreadable,
         "items": items,
-        "gets": statistics.cmd_get,
-        "hits": statistics.get_hits,
+        "gets": statistics.gets(),
+        "hits": statistics.gets_found(),
         "hits_on_flash": engine.hits_on_flash,
         "sets": statistics.cmd_set,
         "deletes": statistics.delete_hits + statistics.delete_misses,

@@ -107,7 +107,7 @@ impl Reporter {
                 (Level::Error, "stopped, and what was changed last may not be on the drive".into())
             }
         };
-        let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.cmd_get);
+        let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.gets());
         let entry = entry.with("sets", statistics.cmd_set);
         self.log.log(if has_drive {
             entry.with("drive_writes_completed", figures.is_durable)
