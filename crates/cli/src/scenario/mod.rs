@@ -39,6 +39,14 @@ pub fn read(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) -> 
 }
 
 /// The first of the `--set` settings that is wrong whatever others are: a key that no part has, or a value
+/// Reads what [`read`] would, as far as that is possible, and reports nothing: values that cannot be read
+/// keep their defaults. For looking ahead at what a scenario is before its defaults are chosen.
+pub fn read_leniently(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) {
+    if let Some(document) = Written::parse(file, sets).document {
+        reader::read_values(part, &document);
+    }
+}
+
 /// that its key cannot have. `part` has the default values, and is of no use afterwards.
 pub fn find_invalid(part: &mut dyn Configure, sets: &[String]) -> Option<Problem> {
     let Written { document, problems, .. } = Written::parse(None, sets);
