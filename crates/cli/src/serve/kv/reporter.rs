@@ -39,6 +39,11 @@ impl Reporter {
         self.log.log(Entry::new(Level::Warning, "warning", text));
     }
 
+    /// This machine did not keep up with an emulated drive.
+    pub fn emulation_late(&self, text: &str) {
+        self.log.log(Entry::new(Level::Warning, "emulation_late", text));
+    }
+
     /// The start has begun.
     pub fn starting(&self, what: &str) {
         let version = env!("CARGO_PKG_VERSION");
