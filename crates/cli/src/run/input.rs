@@ -66,6 +66,20 @@ fn defaults(scenario: &Scenario) -> Vec<Key> {
     keys::list(&mut Scenario { device, ..before_reading(scenario) })
 }
 
+/// A scenario as text, to be edited and run: every key with its value and what it means. A key that has another value
+/// than by default and no effect is a comment that says why: who reads the text again has not chosen it, and is not
+/// warned of it.
+pub fn to_be_read_again(scenario: &mut Scenario) -> String {
+    let (ineffective, now) = (scenario.ineffective(), keys::list(scenario));
+    let differs = |(key, default): &(&Key, Key)| !key.is_section() && key.default != default.default;
+    let reason = |(key, _): (&Key, Key)| {
+        let found = ineffective.iter().find(|keys| keys.covers(&key.path))?;
+        Some((key.path.clone(), found.because.clone()))
+    };
+    let idle = now.iter().zip(defaults(scenario)).filter(differs).filter_map(reason).collect();
+    scenario::to_be_read_again(scenario, &idle)
+}
+
 /// A warning about a `device.preset` that decides nothing.
 fn idle_preset(scenario: &mut Scenario, source: Option<Source>, settings: &[String]) -> Problems {
     let chosen = scenario.device.preset.name();
