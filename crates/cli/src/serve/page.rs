@@ -157,7 +157,7 @@ fn remarks(figures: &Figures, turned_away: u64) -> String {
         (figures.expelled, "closed for what they sent or for standing in the way"),
         (turned_away, "turned away before they named an export"),
         (figures.refused, "requests refused"),
-        (figures.widened, "requests widened to whole blocks"),
+        (figures.widened, "writes of parts of blocks (read, changed and written whole)"),
     ];
     for (count, what) in more.into_iter().filter(|&(count, _)| count > 0) {
         remarks += &format!(", {} {what}", show_count(count as f64));

@@ -60,6 +60,16 @@ fn a_trace_has_no_ramp_by_default_whatever_ends_its_run() {
 }
 
 #[test]
+fn sizes_of_a_trace_are_shown_to_the_byte() {
+    let place = Place::new();
+    let odd = |size: &str| msr().replace(",4096,", &format!(",{size},"));
+    place.put("t.csv", odd("4097").as_bytes());
+    let info = place.text(&["trace", "info", "t.csv"]);
+    assert!(info.contains("4097B") && !info.contains("4KiB  "), "{info}");
+    assert!(info.contains(", 1 disk, addresses"), "{info}");
+}
+
+#[test]
 fn a_truncated_gzip_is_refused() {
     let place = Place::new();
     let whole = gzip(&msr());
