@@ -10,9 +10,9 @@ use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-use tailcut_base::Cause;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{show_count, show_time};
+use tailcut_base::{Cause, Nanos};
 use tailcut_sim::report::{Tail, Wait};
 use tailcut_sim::world::Attribution;
 
@@ -161,7 +161,7 @@ fn show(
         make_up.percentile,
         show_count(make_up.around as f64),
         percentile_range(make_up.around_from_percentile, make_up.around_to_percentile),
-        time_range(make_up.around_from_ns, make_up.around_to_ns)
+        time_range(Nanos(make_up.around_from_ns), Nanos(make_up.around_to_ns))
     ));
     text += &waits::bars(&make_up.around_waits, width, tone);
     let tail = &make_up.slower;
@@ -203,12 +203,12 @@ fn show(
 }
 
 /// `between 2.41 ms and 2.50 ms`; to the nanosecond where both would be the same in the usual digits.
-fn time_range(from_ns: u64, to_ns: u64) -> String {
-    let [from, to] = [from_ns, to_ns].map(|ns| show_time(ns as f64));
-    match (from_ns == to_ns, from == to) {
+fn time_range(least: Nanos, most: Nanos) -> String {
+    let [from, to] = [least, most].map(|time| show_time(time.0 as f64));
+    match (least == most, from == to) {
         (true, _) => format!("of {from}"),
         (false, false) => format!("between {from} and {to}"),
-        (false, true) => format!("between {from_ns} and {to_ns} ns"),
+        (false, true) => format!("between {} and {} ns", least.0, most.0),
     }
 }
 
@@ -284,8 +284,8 @@ mod tests {
         assert_eq!(percentile_range(40.0, 60.0), "40 % to 60 %");
         assert_eq!(percentile_range(99.0, 100.0), "99 % to 100 %");
         assert_eq!(percentile_range(99.9, 99.9), "99.9 %");
-        assert_eq!(time_range(2_410_000, 2_500_000), "between 2.41 ms and 2.50 ms");
-        assert_eq!(time_range(2_410_100, 2_410_900), "between 2410100 and 2410900 ns");
-        assert_eq!(time_range(1_040, 1_040), "of 1.04 us");
+        assert_eq!(time_range(Nanos(2_410_000), Nanos(2_500_000)), "between 2.41 ms and 2.50 ms");
+        assert_eq!(time_range(Nanos(2_410_100), Nanos(2_410_900)), "between 2410100 and 2410900 ns");
+        assert_eq!(time_range(Nanos(1_040), Nanos(1_040)), "of 1.04 us");
     }
 }

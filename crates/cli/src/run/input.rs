@@ -67,7 +67,7 @@ fn defaults(scenario: &Scenario) -> Vec<Key> {
 }
 
 /// A scenario as text, to be edited and run: every key with its value and what it means. A key that has another value
-/// than by default and no effect is a comment that says why: who reads the text again has not chosen it, and is not
+/// than by default and no effect is a comment with the reason: who reads the text again has not chosen it, and is not
 /// warned of it.
 pub fn to_be_read_again(scenario: &mut Scenario) -> String {
     let (ineffective, now) = (scenario.ineffective(), keys::list(scenario));

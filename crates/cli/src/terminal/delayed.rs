@@ -1,4 +1,4 @@
-//! Something that is shown unless what it stands for ends soon.
+//! Something that is shown unless the work ends soon.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};

@@ -70,6 +70,24 @@ const RESET_BY_CLASS_2: &[&str] = &[
 const RAID0: &[&str] = &["array.drives=3", "array.layout=raid0", "array.reads=fail-fast"];
 const RAID5: &[&str] =
     &["array.drives=3", "array.layout=raid5", "array.reads=fail-fast", "array.raid.journal=1MiB"];
+/// Reads of classes 1 and 2 suspend what chips do; a write of RAID5 reads with its own class.
+const RAID5_IN_CLASSES: &[&str] = &[
+    "array.drives=3",
+    "array.layout=raid5",
+    "array.raid.journal=1MiB",
+    "device.schedule.chip=reads-first",
+    "device.preempt.program=suspend",
+    "device.preempt.erase=suspend",
+];
+const EPOCHS_IN_CLASSES: &[&str] = &[
+    "array.drives=4",
+    "array.groups=2",
+    "array.layout=epochs",
+    "array.epoch.cache=1MiB",
+    "device.schedule.chip=reads-first",
+    "device.preempt.program=suspend",
+    "device.preempt.erase=suspend",
+];
 const SHORT: &[&str] = &["run.duration=50ms", "run.round=10ms", "run.requests=0", "workload.read=100%"];
 const LONG: &[&str] = &["run.duration=90ms", "run.round=10ms", "run.requests=0", "workload.read=100%"];
 
@@ -120,6 +138,7 @@ const IDLE: &[Setting] = &[
     (RESET_BY_CLASS_2, "device.timing.erase_reset", ["1us", "9ms"]),
     (&[], "device.schedule.fail_fast", ["collection", "anything"]),
     (RAID0, "device.schedule.fail_fast", ["collection", "anything"]),
+    (EPOCHS_IN_CLASSES, "workload.write_class", ["1", "5"]),
     (SHORT, "run.until_steady", ["true", "false"]),
 ];
 
@@ -139,6 +158,7 @@ const EFFECTIVE: &[Setting] = &[
     (RESET, "device.timing.erase_reset", ["1us", "9ms"]),
     (RESET_BY_CLASS_2, "device.timing.program_suspend", ["1us", "9ms"]),
     (RAID5, "device.schedule.fail_fast", ["collection", "anything"]),
+    (RAID5_IN_CLASSES, "workload.write_class", ["1", "5"]),
     (LONG, "run.until_steady", ["true", "false"]),
 ];
 

@@ -42,9 +42,9 @@ pub struct Statistics {
     /// Misses among `cmd_touch`.
     pub touch_misses: u64,
     /// Hits among the retrievals that set the expiry time, which are in `touch_hits` as well.
-    pub gat_hits: u64,
+    gat_hits: u64,
     /// Misses among the retrievals that set the expiry time, which are in `touch_misses` as well.
-    pub gat_misses: u64,
+    gat_misses: u64,
     /// Values refused because they were too large.
     pub store_too_large: u64,
     /// Values refused for lack of memory.
