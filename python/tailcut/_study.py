@@ -92,7 +92,7 @@ class StudyResult:
         figure of the paper (``basis``: ``derived`` if not printed, ``input`` if the scenario was made from it) and
         ours, ours over the paper's (``ratio``), what physics allows (``limit``), and
         a note where they differ; None where there is none. A figure of the paper is a claim: ``sense`` (``equal``
-        within a quarter, ``at-least``, ``at-most``, ``order``), ``effect`` (it is a change, and is compared as
+        within a quarter (±25 %), ``at-least``, ``at-most``, ``order``), ``effect`` (it is a change, and is compared as
         one), ``reading`` (``main``, or the name of another reading of the paper), ``counted`` (not an input, and
         of the main reading) and ``holds``."""
         return Table.of(self._data["rows"], _KINDS)

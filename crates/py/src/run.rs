@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use tailcut::failure::Failure;
 use tailcut::run as command;
 use tailcut::run::{Keep, Saved, Scenario, refuse, simulate_and_keep, write};
-use tailcut::scenario::to_be_read_again;
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
@@ -68,7 +67,7 @@ pub fn run(
 pub fn resolved(asked: RunRequest) -> PyResult<String> {
     let mut scenario = Scenario::default();
     command::read(&mut scenario, &asked.arguments()).map_err(raised)?;
-    Ok(to_be_read_again(&mut scenario))
+    Ok(command::to_be_read_again(&mut scenario))
 }
 
 fn table(py: Python<'_>, kept: request_log::RequestLog) -> PyResult<Py<Columns>> {

@@ -27,7 +27,6 @@ use crate::request::{EntryId, Tag};
 use crate::sets::SetId;
 use crate::ssd::layers::Layers;
 use crate::timers::{Direction, DriveTimers, Timer};
-use tailcut_base::config::Choice;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
 use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
@@ -308,7 +307,7 @@ impl<P: Probe> Ssd<P> {
 impl<P: Probe> Device for Ssd<P> {
     fn identify(&self) -> Identify {
         Identify {
-            model: self.config.preset.name().to_string(),
+            model: self.config.model_name(),
             sectors: self.frontend.sectors,
             page_sectors: self.frontend.page_sectors,
             queue_depth: self.config.queue.depth,

@@ -14,7 +14,7 @@ use crate::output::is_stdout;
 use crate::output::write_json;
 use crate::scenario::{self, Source};
 use crate::study::batch::Batch;
-use crate::study::real_drives::{in_file, measured_rows, read};
+use crate::study::real_drives::{first_errors, in_file, measured_rows, read};
 use crate::terminal::{ColorMode, Progress};
 use arguments::CalibrateArguments;
 use results::Results;
@@ -109,10 +109,7 @@ fn rows_of(file: &Path) -> Result<Vec<MeasuredRow>, Failure> {
     if file.extension().is_none_or(|extension| extension != "json") {
         return measured_rows(file);
     }
-    fio::rows(&read(file)?).map_err(|errors| {
-        let lines: Vec<String> = errors.iter().map(|error| format!("{}: {error}", file.display())).collect();
-        Failure::Input(lines.join("\n"))
-    })
+    fio::rows(&read(file)?).map_err(|errors| first_errors(file, &errors))
 }
 
 /// The data sheet of the drive.

@@ -168,8 +168,8 @@ fn mains(results: &Results, of: &Effects) -> String {
         number("alone"),
         number("in company"),
         number("average"),
-        number("least"),
-        number("most"),
+        number("min"),
+        number("max"),
     ];
     let mut table = Table::new(&format!("Effects on {}", of.quantity), &head);
     for main in &of.mains {

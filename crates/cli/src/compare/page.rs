@@ -177,8 +177,8 @@ fn mains(results: &Results, effects: &Effects, tone: ColorMode) -> String {
         right("alone"),
         right("in company"),
         right("average"),
-        right("least"),
-        right("most"),
+        right("min"),
+        right("max"),
     ];
     let mut table = Table::new(&head, tone);
     for main in &effects.mains {

@@ -10,9 +10,9 @@ use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-use tailcut_base::Cause;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::{show_count, show_time};
+use tailcut_base::{Cause, Nanos};
 use tailcut_sim::report::{Tail, Wait};
 use tailcut_sim::world::Attribution;
 
@@ -157,13 +157,11 @@ fn show(
         text += "latencies of writes are those of a volatile cache: a power cut loses them until they are flushed\n";
     }
     text += &heading(&format!(
-        "around {} %: {} requests ({} % to {} %) between {} and {}",
+        "around {} %: {} requests ({}) {}",
         make_up.percentile,
         show_count(make_up.around as f64),
-        digits(make_up.around_from_percentile),
-        digits(make_up.around_to_percentile),
-        show_time(make_up.around_from_ns as f64),
-        show_time(make_up.around_to_ns as f64)
+        percentile_range(make_up.around_from_percentile, make_up.around_to_percentile),
+        time_range(Nanos(make_up.around_from_ns), Nanos(make_up.around_to_ns))
     ));
     text += &waits::bars(&make_up.around_waits, width, tone);
     let tail = &make_up.slower;
@@ -202,6 +200,31 @@ fn show(
         text += &format!("{}\n", tone.paint(TextRole::Faint, &hint));
     }
     text
+}
+
+/// `between 2.41 ms and 2.50 ms`; to the nanosecond where both would be the same in the usual digits.
+fn time_range(least: Nanos, most: Nanos) -> String {
+    let [from, to] = [least, most].map(|time| show_time(time.0 as f64));
+    match (least == most, from == to) {
+        (true, _) => format!("of {from}"),
+        (false, false) => format!("between {from} and {to}"),
+        (false, true) => format!("between {} and {} ns", least.0, most.0),
+    }
+}
+
+/// `98.96 % to 99.04 %`: both with the decimals that their distance needs.
+fn percentile_range(from: f64, to: f64) -> String {
+    let distance = to - from;
+    if distance < 1e-7 {
+        return format!("{} %", digits(to));
+    }
+    let decimals = (1.0 - distance.log10().floor()).clamp(0.0, 7.0) as usize;
+    let [mut from, mut to] = [from, to].map(|percentile| format!("{percentile:.decimals$}"));
+    while from.contains('.') && from.ends_with(['0', '.']) && to.ends_with(['0', '.']) {
+        from.pop();
+        to.pop();
+    }
+    format!("{from} % to {to} %")
 }
 
 /// A percentile, with as many digits as its distance from 100 % needs for two of its own.
@@ -252,5 +275,17 @@ mod tests {
             ("99".into(), "99.999".into(), "100".into())
         );
         assert_eq!((digits(99.42), digits(50.0), digits(0.0)), ("99.42".into(), "50".into(), "0".into()));
+    }
+
+    #[test]
+    fn the_ends_of_a_range_are_told_apart() {
+        assert_eq!(percentile_range(98.96, 99.04), "98.96 % to 99.04 %");
+        assert_eq!(percentile_range(99.895, 99.905), "99.895 % to 99.905 %");
+        assert_eq!(percentile_range(40.0, 60.0), "40 % to 60 %");
+        assert_eq!(percentile_range(99.0, 100.0), "99 % to 100 %");
+        assert_eq!(percentile_range(99.9, 99.9), "99.9 %");
+        assert_eq!(time_range(Nanos(2_410_000), Nanos(2_500_000)), "between 2.41 ms and 2.50 ms");
+        assert_eq!(time_range(Nanos(2_410_100), Nanos(2_410_900)), "between 2410100 and 2410900 ns");
+        assert_eq!(time_range(Nanos(1_040), Nanos(1_040)), "of 1.04 us");
     }
 }

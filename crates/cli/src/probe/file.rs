@@ -7,7 +7,8 @@ use crate::scenario::spelling::quoted;
 use crate::terminal::wrapped;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
-use tailcut_rt::probe::{Estimate, Origin};
+use tailcut_rt::probe::{Comparison, Estimate, Origin};
+use tailcut_sim::study::TOLERANCE;
 
 /// A file that `tailcut run` takes: every key that was estimated, with how; everything else is the preset's.
 pub fn scenario(found: &ProbeOutcome, estimate: &Estimate) -> String {
@@ -53,10 +54,11 @@ fn head(found: &ProbeOutcome, estimate: &Estimate) -> String {
 fn worst(found: &ProbeOutcome) -> String {
     let off = |ratio: f64| if ratio > 1.0 { ratio } else { 1.0 / ratio };
     let worst = found.comparison.iter().max_by(|a, b| off(a.ratio()).total_cmp(&off(b.ratio())));
-    let within = found.comparison.iter().filter(|row| off(row.ratio()) <= 1.25).count();
+    let is_within = |row: &&Comparison| (row.ratio() - 1.0).abs() <= TOLERANCE;
+    let within = found.comparison.iter().filter(is_within).count();
     worst.map_or(String::new(), |row| {
         format!(
-            "The same probe of this simulated drive: {within} of {} figures within a quarter of what was measured; \
+            "The same probe of this simulated drive: {within} of {} figures within a quarter (±25 %) of what was measured; \
              furthest off are {} ({:.2} times).",
             found.comparison.len(),
             row.what,

@@ -97,7 +97,7 @@ impl Notes {
 }
 
 const LEGEND: &str = "\
-A figure is to be equalled within a quarter, unless a sign marks a bound. Changes are compared as changes. `~` marks a figure \
+A figure is to be equalled within a quarter (±25 %), unless a sign marks a bound. Changes are compared as changes. `~` marks a figure \
 that the paper does not print. Figures in parentheses are those that the scenario was made from, verdicts in parentheses are \
 not counted.\n";
 

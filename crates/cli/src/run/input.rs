@@ -4,6 +4,7 @@ use super::arguments::{RunArguments, RunOptions};
 use super::{Scenario, simulation::NotRun};
 use crate::failure::Failure;
 use crate::scenario::effect::{self, Reason};
+use crate::scenario::keys::Key;
 use crate::scenario::{self, Problem, Problems, Source, keys};
 use crate::terminal::ColorMode;
 use std::path::Path;
@@ -31,22 +32,13 @@ pub fn read_and_warn(scenario: &mut Scenario, arguments: &RunArguments) -> Resul
 /// Reads the scenario as [`read`] does; returns warnings about keys without effect.
 pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> Result<Problems, Failure> {
     let (source, settings) = (arguments.source()?, arguments.options.settings());
-    let mut defaults = keys::list(scenario);
+    let mut ahead = scenario.clone();
+    scenario::read_leniently(&mut ahead, source.clone(), &settings);
+    choose(&mut ahead, &arguments.options)?;
+    *scenario = before_reading(&ahead);
     scenario::read(scenario, source.clone(), &settings)?;
     choose(scenario, &arguments.options)?;
-    if !scenario.is_synthetic() {
-        // A trace, a job file and a data-centre workload end by themselves; the limits of the
-        // built-in load are not theirs.
-        *scenario = Scenario { run: Limits::NONE, ..Scenario::default() };
-        defaults = keys::list(scenario);
-        scenario::read(scenario, source.clone(), &settings)?;
-        choose(scenario, &arguments.options)?;
-    }
-    // What a preset gives is not set by the user, nor is it in a resolved scenario.
-    let preset = scenario.device.preset.config();
-    defaults.retain(|key| !key.path.starts_with("device."));
-    let of_preset = keys::list(&mut Scenario { device: preset, ..Scenario::default() });
-    defaults.extend(of_preset.into_iter().filter(|key| key.path.starts_with("device.")));
+    let defaults = defaults(scenario);
     let ineffective = scenario.ineffective();
     let reason = |path: &str| {
         let found = ineffective.iter().find(|keys| keys.covers(path))?;
@@ -57,6 +49,35 @@ pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> 
         return Err(found.errors.into());
     }
     Ok(found.warnings.and(idle_preset(scenario, source, &settings)))
+}
+
+/// What a scenario like `ahead` starts from. A trace, a job file and a data-centre workload end by themselves; the limits
+/// of the built-in load are not theirs, nor is what contradicts those limits an error.
+fn before_reading(ahead: &Scenario) -> Scenario {
+    match ahead.is_synthetic() {
+        true => Scenario::default(),
+        false => Scenario { run: Limits::NONE, ..Scenario::default() },
+    }
+}
+
+/// The keys of a scenario with the values that nobody has set: what a preset gives is not set by the user.
+fn defaults(scenario: &Scenario) -> Vec<Key> {
+    let device = scenario.device.preset.config();
+    keys::list(&mut Scenario { device, ..before_reading(scenario) })
+}
+
+/// A scenario as text, to be edited and run: every key with its value and what it means. A key that has another value
+/// than by default and no effect is a comment with the reason: who reads the text again has not chosen it, and is not
+/// warned of it.
+pub fn to_be_read_again(scenario: &mut Scenario) -> String {
+    let (ineffective, now) = (scenario.ineffective(), keys::list(scenario));
+    let differs = |(key, default): &(&Key, Key)| !key.is_section() && key.default != default.default;
+    let reason = |(key, _): (&Key, Key)| {
+        let found = ineffective.iter().find(|keys| keys.covers(&key.path))?;
+        Some((key.path.clone(), found.because.clone()))
+    };
+    let idle = now.iter().zip(defaults(scenario)).filter(differs).filter_map(reason).collect();
+    scenario::to_be_read_again(scenario, &idle)
 }
 
 /// A warning about a `device.preset` that decides nothing.

@@ -7,7 +7,7 @@ mod input;
 mod simulation;
 
 pub use files::{ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, column, elapsed, write};
-pub use input::{read, read_and_warn, read_with_warnings, refuse, trace_failure};
+pub use input::{read, read_and_warn, read_with_warnings, refuse, to_be_read_again, trace_failure};
 pub use simulation::{
     Ending, Keep, NotRun, Simulated, drive, failed, prepare, prepare_array, prepare_host, prepare_server,
     simulate, simulate_and_keep,
@@ -17,8 +17,8 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::output::is_stdout;
+use crate::scenario::keys;
 use crate::scenario::nearest::enumerate;
-use crate::scenario::{self, keys};
 use crate::show;
 use crate::terminal::{ColorMode, TextRole, window};
 use arguments::{RunArguments, RunOptions};
@@ -39,7 +39,7 @@ pub fn run(arguments: &RunArguments, out: &mut dyn Write) -> Result<(), Failure>
     }
     input::read_and_warn(&mut scenario, arguments)?;
     if options.resolved {
-        out.write_all(scenario::to_be_read_again(&mut scenario).as_bytes())?;
+        out.write_all(to_be_read_again(&mut scenario).as_bytes())?;
         return Ok(out.flush()?);
     }
     let json = options.json.as_deref().filter(|file| !is_stdout(file));

@@ -22,6 +22,7 @@ pub use source::{Place, Source};
 pub use writer::{Comments, write};
 
 use document::Section;
+use std::collections::BTreeMap;
 use std::path::Path;
 use tailcut_base::config::Configure;
 
@@ -36,6 +37,14 @@ pub fn read(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) -> 
         problems.extend(reader::read(part, &document));
     }
     if problems.is_empty() { Ok(()) } else { Err(Problems::new(sources, problems)) }
+}
+
+/// Reads what [`read`] would, as far as that is possible, and reports nothing: values that cannot be read
+/// keep their defaults. For looking ahead at what a scenario is before its defaults are chosen.
+pub fn read_leniently(part: &mut dyn Configure, file: Option<Source>, sets: &[String]) {
+    if let Some(document) = Written::parse(file, sets).document {
+        reader::read_values(part, &document);
+    }
 }
 
 /// The first of the `--set` settings that is wrong whatever others are: a key that no part has, or a value
@@ -81,9 +90,11 @@ impl Written {
     }
 }
 
-/// Every key of `part` with its value and what it means, below the version that wrote it.
-pub fn to_be_read_again(part: &mut dyn Configure) -> String {
-    format!("{}\n{}", version::line(), write(part, Comments::Shown))
+/// Every key of `part` with its value and what it means, below the version that wrote it. Those in `idle`, by their
+/// paths, have no effect for the reason given and are comments, so that nobody who reads the text again is warned of
+/// values that he did not choose.
+pub fn to_be_read_again(part: &mut dyn Configure, idle: &BTreeMap<String, String>) -> String {
+    format!("{}\n{}", version::line(), writer::write_except(part, Comments::Shown, idle))
 }
 
 /// Problems that were found only after the scenario was read, each with the path of the key to

@@ -184,9 +184,23 @@ impl<'d> Reader<'d> {
         let Some(item) = self.find(key) else { return };
         match read(&item.value) {
             Ok(good) => *value = good,
-            Err(refusal) => self.refuse(key, &item.place, refusal),
+            Err(mut refusal) => {
+                if let Value::List(list) = &item.value {
+                    refusal.remedy = one_of(list, &refusal.remedy, &self.level().path_of(key));
+                }
+                self.refuse(key, &item.place, refusal);
+            }
         }
     }
+}
+
+/// The remedy for a list where `key` takes one value, which `form` describes: lists of values belong to comparisons.
+fn one_of(list: &[(Place, Value)], form: &str, key: &str) -> String {
+    let scalars: Vec<&str> = list.iter().filter_map(|(_, value)| value.scalar()).collect();
+    let values = if scalars.is_empty() { String::from("A,B") } else { scalars.join(",") };
+    format!(
+        "it takes one value; {form}. To run it with each of several: tailcut compare --vary {key}={values}"
+    )
 }
 
 impl Level<'_> {
@@ -404,7 +418,7 @@ impl KeyVisitor for Reader<'_> {
         self.take(key, value, |written| read_choice(written, names));
     }
 
-    fn text(&mut self, key: &'static str, _doc: &'static str, value: &mut String) {
+    fn text(&mut self, key: &'static str, doc: &'static str, value: &mut String) {
         let level = self.level();
         if level.section.is_some_and(|section| section.items.contains_key(key)) {
             level.texts.push(key);
@@ -412,10 +426,12 @@ impl KeyVisitor for Reader<'_> {
         // A shell eats quotes, so that `--set title=7` is a number here and meant as a text.
         self.take(key, value, |written| match written.scalar() {
             Some(text) => Ok(text.to_owned()),
-            None => Err(Refusal::new(
-                format!("this is {}, not a text", written.kind()),
-                "put it into double quotes",
-            )),
+            None => {
+                let message = format!("this is {}, not a text", written.kind());
+                let is_list = matches!(written, Value::List(_));
+                let form = if is_list { doc.trim_end_matches('.') } else { "put it into double quotes" };
+                Err(Refusal::new(message, form))
+            }
         });
     }
 

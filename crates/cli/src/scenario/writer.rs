@@ -1,6 +1,7 @@
 //! Prints a resolved scenario as TOML that can be read back.
 
 use super::spelling;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 use tailcut_base::Nanos;
@@ -18,15 +19,22 @@ pub enum Comments {
 /// Every key of `part` with its value. Reading the result into any value of the same type gives
 /// the same values.
 pub fn write(part: &mut dyn Configure, comments: Comments) -> String {
-    let mut writer = Writer { comments, path: String::new(), body: String::new(), sections: String::new() };
+    write_except(part, comments, &BTreeMap::new())
+}
+
+/// As [`write`], with the keys in `idle` as comments, each with the reason why it has no effect: keys by their paths.
+pub fn write_except(part: &mut dyn Configure, comments: Comments, idle: &BTreeMap<String, String>) -> String {
+    let mut writer = Writer::new(comments, idle, String::new());
     part.configure(&mut writer);
     let text = writer.body + &writer.sections;
     text.trim_start().to_owned()
 }
 
 /// One section. TOML wants the keys of a section before the sections below it, in any order of the walk.
-struct Writer {
+struct Writer<'i> {
     comments: Comments,
+    /// Keys without effect, by their paths, and why.
+    idle: &'i BTreeMap<String, String>,
     /// The path with dots; empty at the top.
     path: String,
     /// The keys of this section.
@@ -35,12 +43,26 @@ struct Writer {
     sections: String,
 }
 
-impl Writer {
+impl<'i> Writer<'i> {
+    fn new(comments: Comments, idle: &'i BTreeMap<String, String>, path: String) -> Writer<'i> {
+        Writer { comments, idle, path, body: String::new(), sections: String::new() }
+    }
+
+    /// The path of a key or section here.
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
     fn put(&mut self, key: &str, doc: &str, value: &str) {
         if self.comments == Comments::Shown {
             comment(&mut self.body, doc);
         }
-        writeln!(self.body, "{key} = {value}").expect("a string takes every text");
+        let is_idle = self.idle.get(&self.path_of(key));
+        if let Some(why) = is_idle {
+            comment(&mut self.body, &format!("It has no effect: {why}."));
+        }
+        let sign = if is_idle.is_some() { "# " } else { "" };
+        writeln!(self.body, "{sign}{key} = {value}").expect("a string takes every text");
     }
 
     fn put_quoted(&mut self, key: &str, doc: &str, value: &str) {
@@ -69,11 +91,9 @@ fn comment(text: &mut String, doc: &str) {
 /// Columns of a comment.
 const PAGE: usize = 96;
 
-impl KeyVisitor for Writer {
+impl KeyVisitor for Writer<'_> {
     fn section(&mut self, key: &'static str, doc: &'static str, part: &mut dyn Configure) {
-        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
-        let mut below =
-            Writer { comments: self.comments, path, body: String::new(), sections: String::new() };
+        let mut below = Writer::new(self.comments, self.idle, self.path_of(key));
         part.configure(&mut below);
         self.sections.push('\n');
         if self.comments == Comments::Shown {

@@ -7,6 +7,7 @@ pub mod history;
 pub mod history_page;
 pub mod kv;
 pub mod page;
+pub mod punctuality;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;

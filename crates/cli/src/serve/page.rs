@@ -1,6 +1,7 @@
 //! A server's status on the terminal: how to reach it, its condition, and its counters.
 
 use super::arguments::{BlockArguments, TlsMode};
+use super::punctuality::{self, LateReport};
 use crate::ctl::DEFAULT_CONTROL;
 use crate::format::{per_second, short_time};
 use crate::terminal::{Align, ColorMode, Table, TextRole};
@@ -10,7 +11,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tailcut_base::quantity::{show_bytes, show_count, show_rate};
 use tailcut_rt::AnyDrive;
-use tailcut_rt::emulated::Lateness;
 use tailcut_rt::serve::server::Served;
 use tailcut_rt::serve::tls::Handshakes;
 use tailcut_rt::serve::{Address, Figures, Kind, Server};
@@ -110,7 +110,7 @@ pub fn report(served: &Served<AnyDrive>, tone: ColorMode) -> String {
         text += &format!("\n{}\n", tone.paint(TextRole::Heading, &format!("served '{name}'")));
         text += &table(figures, tone);
         text += &remarks(figures, served.turned_away);
-        text += &punctuality(drive, tone);
+        text += &punctuality::show(&drive.latenesses(), tone);
     }
     text + &served.handshakes.as_ref().map(encryption).unwrap_or_default()
 }
@@ -157,28 +157,12 @@ fn remarks(figures: &Figures, turned_away: u64) -> String {
         (figures.expelled, "closed for what they sent or for standing in the way"),
         (turned_away, "turned away before they named an export"),
         (figures.refused, "requests refused"),
-        (figures.widened, "requests widened to whole blocks"),
+        (figures.widened, "writes of parts of blocks (read, changed and written whole)"),
     ];
     for (count, what) in more.into_iter().filter(|&(count, _)| count > 0) {
         remarks += &format!(", {} {what}", show_count(count as f64));
     }
     remarks + "\n"
-}
-
-/// How late emulated drives were.
-fn punctuality(drive: &AnyDrive, tone: ColorMode) -> String {
-    let mut text = String::new();
-    let latenesses = drive.latenesses();
-    let is_alone = latenesses.len() == 1;
-    for (member, lateness) in latenesses.iter().filter(|(_, lateness)| lateness.histogram().count() > 0) {
-        let which =
-            if is_alone { String::from("emulated drive") } else { format!("emulated drive {member}") };
-        text += &format!("{which}: {lateness}\n");
-        if let Some(warning) = lateness.warning() {
-            text += &format!("{}\n", tone.paint(TextRole::Warning, &warning));
-        }
-    }
-    text
 }
 
 #[derive(Debug, Serialize)]
@@ -206,17 +190,6 @@ struct ExportReport {
     kinds: Vec<KindReport>,
     /// Of emulated drives.
     late: Vec<LateReport>,
-}
-
-#[derive(Debug, Serialize)]
-struct LateReport {
-    drive: usize,
-    answers: u64,
-    p50_ns: u64,
-    p99_ns: u64,
-    max_ns: u64,
-    /// Mean lateness as a share of the modelled latency.
-    share: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -260,21 +233,6 @@ fn export(name: &str, figures: &Figures, drive: &AnyDrive) -> ExportReport {
         }
     });
     let &Figures { connections, expelled, refused, widened, .. } = figures;
-    let late = drive.latenesses().iter().map(|(drive, lateness)| LateReport::of(*drive, lateness)).collect();
+    let late = punctuality::reports(&drive.latenesses());
     ExportReport { name: name.into(), connections, expelled, refused, widened, kinds: kinds.collect(), late }
-}
-
-impl LateReport {
-    fn of(drive: usize, lateness: &Lateness) -> LateReport {
-        let late = lateness.histogram();
-        let percentile = |percent| late.percentile(percent).0;
-        LateReport {
-            drive,
-            answers: late.count(),
-            p50_ns: percentile(50.0),
-            p99_ns: percentile(99.0),
-            max_ns: late.max().0,
-            share: lateness.share(),
-        }
-    }
 }

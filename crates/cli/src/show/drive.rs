@@ -162,13 +162,13 @@ fn utilisations(d: &DriveReport) -> Vec<Row> {
             "inter-chip idleness",
             per_cent(d.inter_chip_idleness),
             &per_cent(d.inter_chip_idleness_least),
-            String::new(),
+            "idle chips, while commands wait".into(),
         ),
         row(
             "intra-chip idleness",
             per_cent(d.intra_chip_idleness),
             &per_cent(d.intra_chip_idleness_least),
-            String::new(),
+            "idle planes of chips held".into(),
         ),
         bus_contention(d),
         transactions(d),
@@ -223,9 +223,10 @@ fn transactions(d: &DriveReport) -> Row {
     row("transactions", count(all), &count(d.transactions_least), remark)
 }
 
-/// Shares of memory requests, by the parallelism of the transactions that served them.
+/// Shares of memory requests, by the parallelism of the transactions that served them, with Sprinkler's names.
 fn parallelism(d: &DriveReport) -> String {
-    let named = ["NON-PAL", "PAL1", "PAL2", "PAL3"].into_iter().zip(d.parallelism_shares);
+    let names = ["one page (NON-PAL)", "planes (PAL1)", "dies (PAL2)", "both (PAL3)"];
+    let named = names.into_iter().zip(d.parallelism_shares);
     let parts: Vec<String> = named
         .filter(|(_, share)| *share > 0.0)
         .map(|(name, share)| format!("{name} {}", per_cent(share)))

@@ -133,7 +133,7 @@ pub fn verdict_cell(row: &Row) -> String {
 }
 
 fn overview(studies: &[study::Table]) -> String {
-    let caption = "A dot for each figure that a paper gives: ours over the paper's. Between the dashed lines they differ by less than a quarter; \
+    let caption = "A dot for each figure that a paper gives: ours over the paper's. Between the dashed lines they differ by no more than a quarter (±25 %); \
         a bound may hold outside of them.";
     let mut html = chart("ratios", "Ours over the papers'", caption, &[], "");
     let head = [

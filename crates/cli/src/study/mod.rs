@@ -16,7 +16,6 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::is_stdout;
 use crate::pts::Watcher;
-use crate::scenario;
 use crate::scenario::nearest::{closest, enumerate, nearest};
 use crate::terminal::{ColorMode, Progress, window};
 use arguments::{StudyCommand, StudyForm, StudyRun};
@@ -216,7 +215,7 @@ fn show_runs(
         return Err(Failure::Input(format!("{} has no run '{case}'{guess}\n  its runs: {all}", study.id())));
     };
     let mut scenario = run.scenario.clone();
-    out.write_all(scenario::to_be_read_again(&mut scenario).as_bytes())?;
+    out.write_all(crate::run::to_be_read_again(&mut scenario).as_bytes())?;
     Ok(out.flush()?)
 }
 

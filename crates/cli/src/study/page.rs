@@ -95,7 +95,7 @@ fn legend(rows: &[Row], width: usize) -> String {
     let bounded = |row: &Row| matches!(row.sense(), Some(Sense::AtLeast | Sense::AtMost));
     let equal = |row: &Row| row.holds().is_some() && row.sense() == Some(Sense::Equal);
     let meanings = [
-        (has(&equal), "holds: within a quarter of the paper's figure"),
+        (has(&equal), "holds: within a quarter (\u{b1}25 %) of the paper's figure"),
         (has(&bounded), "\u{2265}, \u{2264}: a bound"),
         (has(&|row| row.basis == Some(Basis::Derived)), "~: the paper does not print it"),
         (
@@ -229,8 +229,8 @@ case      quantity      paper  measured  ratio  holds    limit  note
 8 chips   utilisation  20.0 %    40.0 %   2.00  no     100.0 %  [1]
 16 chips  utilisation  20.0 %    21.0 %   1.05  yes          -
 32 chips  utilisation  20.0 %    40.0 %   2.00  no           -  [1]
-holds: within a quarter of the
-paper's figure
+holds: within a quarter (±25
+%) of the paper's figure
 
  [1] the queue is deeper than
      the paper's

@@ -4,6 +4,7 @@ use super::batch::Batch;
 use crate::failure::Failure;
 use crate::scenario::nearest::{enumerate, nearest};
 use clap::Args;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use tailcut_base::Nanos;
 use tailcut_base::config::Choice;
@@ -135,11 +136,26 @@ pub fn read(file: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::Input(format!("cannot read {}: {error}", file.display())))
 }
 
-/// The errors of a file, each with its name.
+/// The first errors of a file, each with its name, and the number of the others.
 pub fn in_file(file: &Path, errors: &RowErrors) -> Failure {
-    let lines: Vec<String> = errors.0.iter().map(|error| format!("{}: {error}", file.display())).collect();
+    first_errors(file, &errors.0)
+}
+
+/// As [`in_file`], of errors in any form.
+pub fn first_errors(file: &Path, errors: &[impl fmt::Display]) -> Failure {
+    let shown = errors.iter().take(SHOWN).map(|error| format!("{}: {error}", file.display()));
+    let mut lines: Vec<String> = shown.collect();
+    let more = errors.len().saturating_sub(SHOWN);
+    if more > 0 {
+        lines.push(format!(
+            "and {more} more in this file; correct these, and run it again to see what is left"
+        ));
+    }
     Failure::Input(lines.join("\n"))
 }
+
+/// Errors of a file that are shown: the others are mostly the same slip in further lines.
+const SHOWN: usize = 5;
 
 /// The preset of each point.
 fn presets(points: &[Point]) -> Result<Vec<Preset>, Failure> {

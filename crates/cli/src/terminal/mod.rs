@@ -3,6 +3,7 @@
 //! Colours and progress appear on a terminal only; what goes into a file or a pipe is plain text.
 
 pub mod bars;
+mod delayed;
 pub mod progress;
 pub mod table;
 pub mod tone;

@@ -1,5 +1,7 @@
 //! The progress of a run on standard error.
 
+use super::delayed::Delayed;
+use super::waiting::Waiting;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -7,7 +9,8 @@ use tailcut_base::Time;
 use tailcut_base::quantity::show_count;
 
 /// The progress of one run. Shows nothing where standard error is no terminal, and nothing during
-/// the first two seconds; goes away when it is dropped.
+/// the first two seconds; a sign of life after them where nothing was counted yet, as while a trace is read. Goes away
+/// when it is dropped.
 pub struct Progress {
     /// The current activity, in a word or two.
     label: &'static str,
@@ -17,6 +20,8 @@ pub struct Progress {
     total: Option<u64>,
     started: Instant,
     bar: Option<ProgressBar>,
+    /// What is shown until there is something to count.
+    preparing: Option<Delayed>,
     wanted: bool,
 }
 
@@ -30,7 +35,9 @@ impl Progress {
     /// Like [`Progress::new`] for other `things` than requests.
     pub fn counting(things: &'static str, label: &'static str, total: Option<u64>, quiet: bool) -> Progress {
         let wanted = !quiet && std::io::stderr().is_terminal();
-        Progress { label, things, total, started: Instant::now(), bar: None, wanted }
+        let prepare = || Delayed::new(SILENCE, move || Waiting::new(format!("{label}: preparing"), false));
+        let preparing = wanted.then(prepare);
+        Progress { label, things, total, started: Instant::now(), bar: None, preparing, wanted }
     }
 
     /// Changes how many requests there are in all, as far as is known by now.
@@ -55,6 +62,8 @@ impl Progress {
         if elapsed < SILENCE {
             return;
         }
+        // Its line must be gone before there is another one.
+        self.preparing = None;
         let bar = self.bar.get_or_insert_with(|| bar(self.label, self.total));
         bar.set_position(done);
         bar.set_message(line(self.things, done, self.total, now, elapsed));
@@ -68,6 +77,7 @@ impl Progress {
 
     /// Removes the bar, so that the next output begins on a clean line.
     pub fn finish(&mut self) {
+        self.preparing = None;
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }

@@ -7,7 +7,7 @@ use crate::run::trace_failure;
 use crate::terminal::{Align, ColorMode, Progress, Table, TextRole, Waiting};
 use std::io::Write;
 use std::path::Path;
-use tailcut_base::quantity::{show_bytes, show_count, show_rate};
+use tailcut_base::quantity::{exact_bytes, show_bytes, show_count, show_rate};
 use tailcut_sim::trace::{self, Footprint, Info, Options, Sizes, Times};
 
 /// Disks that are listed at most; `--json` has all.
@@ -40,13 +40,13 @@ pub fn show(file: &Path, options: &Options, json: bool, out: &mut dyn Write) -> 
 
 fn describe(info: &Info, tone: ColorMode) -> String {
     let mut text = format!(
-        "{}\n{}, {} requests, {} in {}, {} disks, addresses up to {}\n",
+        "{}\n{}, {} requests, {} in {}, {}, addresses up to {}\n",
         info.file,
         info.format,
         show_count(info.requests as f64),
         show_bytes(info.bytes as f64),
         long_time(info.duration_ns as f64),
-        info.disks.len(),
+        number_of_disks(info.disks.len()),
         show_bytes(info.span_bytes as f64)
     );
     let out_of_order = "requests out of order in time: each counts at the latest time before it, so that rates come out too \
@@ -68,6 +68,10 @@ fn describe(info: &Info, tone: ColorMode) -> String {
         part("disks", disks(info, tone));
     }
     text
+}
+
+fn number_of_disks(disks: usize) -> String {
+    if disks == 1 { String::from("1 disk") } else { format!("{disks} disks") }
 }
 
 fn mix(info: &Info, tone: ColorMode) -> String {
@@ -109,16 +113,17 @@ fn sizes(info: &Info, tone: ColorMode) -> String {
 }
 
 fn size_row(kind: &str, s: &Sizes) -> Vec<String> {
-    let size = |bytes: f64| show_bytes(bytes).replace(".00 ", " ").replace(".0 ", " ").replace(' ', "");
+    // To the byte: a request of 4097 bytes is another one than of 4 KiB.
+    let size = |bytes: u32| exact_bytes(u64::from(bytes));
+    let mean = match s.min == s.max {
+        true => size(s.min),
+        false => show_bytes(s.mean).replace(".00 ", " ").replace(".0 ", " ").replace(' ', ""),
+    };
     let share = |count: u64| per_cent(count as f64 / s.requests.max(1) as f64);
-    let top: Vec<String> = s
-        .top
-        .iter()
-        .take(2)
-        .map(|&(bytes, count)| format!("{} {}", size(f64::from(bytes)), share(count)))
-        .collect();
-    let mut row = vec![kind.to_string(), size(s.mean)];
-    row.extend([s.min, s.p50, s.p90, s.p99, s.max].map(|bytes| size(f64::from(bytes))));
+    let top: Vec<String> =
+        s.top.iter().take(2).map(|&(bytes, count)| format!("{} {}", size(bytes), share(count))).collect();
+    let mut row = vec![kind.to_string(), mean];
+    row.extend([s.min, s.p50, s.p90, s.p99, s.max].map(size));
     row.push(top.join(", "));
     row
 }

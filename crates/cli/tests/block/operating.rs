@@ -18,7 +18,10 @@ fn tell(server: &Server, arguments: &[&str]) -> String {
 fn it_says_how_it_is_and_does_as_it_is_told() {
     let server = Server::start(&SMALL);
     let status = tell(&server, &["status", "socket.ctl"]);
-    assert!(status.starts_with("export disk\ndrive g-1g\n") && status.contains("\nrequests 0\n"), "{status}");
+    assert!(
+        status.starts_with("export disk\ndrive g-1g (11.5 MiB)\n") && status.contains("\nrequests 0\n"),
+        "{status}"
+    );
     assert!(tell(&server, &["ctl", "socket.ctl", "free-blocks"]).ends_with(" blocks\n"));
     assert_eq!(tell(&server, &["ctl", "socket.ctl", "run-gc", "1ms"]), "done\n");
     let refused = server.attempt(BINARY, &["ctl", "socket.ctl", "run-gc", "soon"]);

@@ -72,7 +72,7 @@ fn bytes_need_not_begin_and_end_on_blocks() {
     ];
     io(&server, &reads);
     let (report, _) = server.stop();
-    assert!(report.contains("requests widened to whole blocks"), "{report}");
+    assert!(report.contains("writes of parts of blocks"), "{report}");
 }
 
 #[test]

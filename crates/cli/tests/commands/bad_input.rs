@@ -185,6 +185,21 @@ fn a_printed_scenario_is_a_scenario() {
 }
 
 #[test]
+fn a_list_for_a_key_with_one_value_leads_to_the_command_that_varies_it() {
+    let report = refused(&["run", "--set", "workload.read_size=[4KiB,8KiB]"]);
+    assert!(report.contains("workload.read_size: this is a list, not a text"), "{report}");
+    assert!(
+        report.contains("it takes one value; Size of reads: ") && report.contains("4KiB/60:64KiB/40"),
+        "{report}"
+    );
+    let text = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("tailcut compare --vary workload.read_size=4KiB,8KiB"), "{report}");
+    let report = refused(&["run", "--set", "workload.rate=[1000,2000]"]);
+    let text = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("tailcut compare --vary workload.rate=1000,2000"), "{report}");
+}
+
+#[test]
 fn a_scenario_of_a_newer_version_says_so() {
     let text = stdout(&["run", "--resolved"]);
     let (line, rest) = text.split_once('\n').expect("there are lines");

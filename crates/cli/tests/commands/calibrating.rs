@@ -67,6 +67,27 @@ fn what_cannot_be_fitted_is_refused() {
     place.refused(2, &["calibrate", "rows.csv", "--minutes", "1", "--evaluations", "8"]);
 }
 
+#[test]
+fn a_file_with_the_same_slip_in_every_line_gets_a_few_errors() {
+    let place = Place::new();
+    let wrong = IDLE.replace("60,70", "70,60").repeat(19);
+    place.put("rows.csv", format!("{HEADER}{wrong}").as_bytes());
+    let report = place.refused(2, &["calibrate", "rows.csv"]);
+    assert!(report.contains("rows.csv: line 2: ") && report.contains("rows.csv: line 6: "), "{report}");
+    assert!(
+        !report.contains("line 7") && report.contains("\nand 14 more in this file; correct these"),
+        "{report}"
+    );
+    place.put("rows.csv", b"a,b,c\n1,2,3\n");
+    let report = place.refused(2, &["calibrate", "rows.csv"]);
+    assert!(report.contains("line 1: the columns 'drive', 'offered', 'reads_per_s', "), "{report}");
+    assert!(
+        report.contains("are missing; name them in the first line; the columns there are a, b, c"),
+        "{report}"
+    );
+    assert_eq!(report.matches("rows.csv: ").count(), 1, "{report}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_search_that_is_interrupted_continues() {

@@ -24,6 +24,8 @@ fn a_simulated_drive_shows_all_that_there_is() {
     golden("probe.toml", &fs::read_to_string(place.path("g.toml")).expect("it was written"));
     let run = place.text(&["run", "g.toml", "--set", "run.duration=200ms", "--set", "run.ramp=0s"]);
     assert!(run.contains("closed loop of 16"), "{run}");
+    // It sets nothing that has no effect.
+    assert_eq!(stderr(&place.run(&["run", "g.toml", "--resolved"])), "");
 }
 
 #[test]

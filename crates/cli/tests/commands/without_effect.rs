@@ -2,9 +2,13 @@
 
 use crate::support::{Place, stderr};
 use std::ops::ControlFlow;
-use tailcut::run::Scenario;
-use tailcut::scenario;
+use tailcut::run::arguments::RunArguments;
+use tailcut::run::{self, Scenario};
+use tailcut::scenario::{self, Source};
+use tailcut_base::config::Choice;
 use tailcut_sim::ending::run_to_end;
+use tailcut_sim::study::{self, Options, Study};
+use tailcut_ssd::Preset;
 
 /// A drive of four chips and a load that keeps it collecting.
 const SMALL: &[&str] = &[
@@ -66,6 +70,24 @@ const RESET_BY_CLASS_2: &[&str] = &[
 const RAID0: &[&str] = &["array.drives=3", "array.layout=raid0", "array.reads=fail-fast"];
 const RAID5: &[&str] =
     &["array.drives=3", "array.layout=raid5", "array.reads=fail-fast", "array.raid.journal=1MiB"];
+/// Reads of classes 1 and 2 suspend what chips do; a write of RAID5 reads with its own class.
+const RAID5_IN_CLASSES: &[&str] = &[
+    "array.drives=3",
+    "array.layout=raid5",
+    "array.raid.journal=1MiB",
+    "device.schedule.chip=reads-first",
+    "device.preempt.program=suspend",
+    "device.preempt.erase=suspend",
+];
+const EPOCHS_IN_CLASSES: &[&str] = &[
+    "array.drives=4",
+    "array.groups=2",
+    "array.layout=epochs",
+    "array.epoch.cache=1MiB",
+    "device.schedule.chip=reads-first",
+    "device.preempt.program=suspend",
+    "device.preempt.erase=suspend",
+];
 const SHORT: &[&str] = &["run.duration=50ms", "run.round=10ms", "run.requests=0", "workload.read=100%"];
 const LONG: &[&str] = &["run.duration=90ms", "run.round=10ms", "run.requests=0", "workload.read=100%"];
 
@@ -116,6 +138,7 @@ const IDLE: &[Setting] = &[
     (RESET_BY_CLASS_2, "device.timing.erase_reset", ["1us", "9ms"]),
     (&[], "device.schedule.fail_fast", ["collection", "anything"]),
     (RAID0, "device.schedule.fail_fast", ["collection", "anything"]),
+    (EPOCHS_IN_CLASSES, "workload.write_class", ["1", "5"]),
     (SHORT, "run.until_steady", ["true", "false"]),
 ];
 
@@ -135,6 +158,7 @@ const EFFECTIVE: &[Setting] = &[
     (RESET, "device.timing.erase_reset", ["1us", "9ms"]),
     (RESET_BY_CLASS_2, "device.timing.program_suspend", ["1us", "9ms"]),
     (RAID5, "device.schedule.fail_fast", ["collection", "anything"]),
+    (RAID5_IN_CLASSES, "workload.write_class", ["1", "5"]),
     (LONG, "run.until_steady", ["true", "false"]),
 ];
 
@@ -213,19 +237,7 @@ fn a_warning_names_the_key_and_what_to_set() {
 #[test]
 fn no_preset_and_no_resolved_scenario_is_warned_about() {
     let place = Place::new();
-    for preset in [
-        "g-1g",
-        "tlc-nvme",
-        "tlc-sata",
-        "qlc-nvme",
-        "xl-flash",
-        "z-ssd",
-        "cosmos",
-        "swan-sata",
-        "femu-16g",
-        "pareset-16g",
-        "pm9a3-960",
-    ] {
+    for preset in Preset::all().iter().map(|preset| preset.name()) {
         let set = format!("device.preset={preset}");
         let output = place.run(&["run", "--set", &set, "--resolved"]);
         assert_eq!(stderr(&output), "", "{preset}");
@@ -233,4 +245,46 @@ fn no_preset_and_no_resolved_scenario_is_warned_about() {
         let again = place.run(&["run", "resolved.toml", "--resolved"]);
         assert_eq!(stderr(&again), "", "{preset}");
     }
+}
+
+/// The scenario of every run of every study as `study show --case` prints it, with a name for it. Those that
+/// depend on recorded traces, or on the results of other runs, are left out.
+fn shown_by_studies() -> Vec<(String, String)> {
+    let options = Options { quick: true, seed: 1, traces: None };
+    let of = |study: &&dyn Study| {
+        let (id, runs) = (study.id(), study.next(&options, &[]));
+        runs.into_iter().map(move |of| {
+            let text = run::to_be_read_again(&mut of.scenario.clone());
+            (format!("{id} {}", of.label), text)
+        })
+    };
+    study::all().iter().flat_map(of).collect()
+}
+
+#[test]
+fn no_scenario_that_a_study_prints_is_warned_about() {
+    let shown = shown_by_studies();
+    assert!(shown.len() > 500, "{}", shown.len());
+    for (name, text) in shown {
+        let arguments = RunArguments { text: Some(Source::file("shown.toml", text)), ..Default::default() };
+        let warnings = run::read_with_warnings(&mut Scenario::default(), &arguments);
+        let warnings = warnings.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        assert!(warnings.list().is_empty(), "{name}: {warnings}");
+    }
+}
+
+#[test]
+fn a_key_without_effect_is_printed_as_a_comment_with_the_reason() {
+    let place = Place::new();
+    let output =
+        place.run(&["run", "--set", "device.timing.cell=slc", "--set", "device.preset=g-1g", "--resolved"]);
+    // It was chosen here.
+    assert!(stderr(&output).contains("device.timing.cell has no effect"), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("\n# It has no effect: all pages take equally long"), "{text}");
+    assert!(text.contains("\n# cell = \"slc\"\n") && !text.contains("\ncell = "), "{text}");
+    // Who uncomments it has chosen it.
+    place.put("mine.toml", text.replace("# cell = ", "cell = ").as_bytes());
+    let warned = stderr(&place.run(&["run", "mine.toml", "--resolved"]));
+    assert!(warned.contains("device.timing.cell has no effect"), "{warned}");
 }

@@ -42,6 +42,34 @@ fn a_trace_is_replayed_and_explained_from_elsewhere() {
 }
 
 #[test]
+fn a_trace_has_no_ramp_by_default_whatever_ends_its_run() {
+    let place = Place::new();
+    place.put("t.csv", msr().as_bytes());
+    // The built-in load has a ramp of 2 s, which is none of a trace's.
+    let short = ["run", "--set", "device.preset=g-1g", "--set", "run.duration=5ms", "--out", "out"];
+    let of_trace = [&short[..], &["--trace", "t.csv"]].concat();
+    place.text(&of_trace);
+    assert_eq!(place.json("out/report.json")["from_ns"], 0);
+    let own = place.refused(2, &[&of_trace[..], &["--set", "run.ramp=10ms"]].concat());
+    let built_in = place.refused(2, &short);
+    for (report, ramp) in [(own, "10.0 ms"), (built_in, "2.00 s")] {
+        let why =
+            format!("the ramp of {ramp} is no shorter than the run of 5.00 ms: nothing would be measured");
+        assert!(report.contains(&why) && report.contains("lower run.ramp"), "{report}");
+    }
+}
+
+#[test]
+fn sizes_of_a_trace_are_shown_to_the_byte() {
+    let place = Place::new();
+    let odd = |size: &str| msr().replace(",4096,", &format!(",{size},"));
+    place.put("t.csv", odd("4097").as_bytes());
+    let info = place.text(&["trace", "info", "t.csv"]);
+    assert!(info.contains("4097B") && !info.contains("4KiB  "), "{info}");
+    assert!(info.contains(", 1 disk, addresses"), "{info}");
+}
+
+#[test]
 fn a_truncated_gzip_is_refused() {
     let place = Place::new();
     let whole = gzip(&msr());

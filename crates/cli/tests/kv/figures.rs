@@ -79,16 +79,27 @@ fn it_says_how_it_is() {
 
 #[test]
 fn the_final_figures_have_latencies() {
-    let mut server = Server::start(&["--memory-only", "--json", "figures.json"]);
+    let mut server = Server::start(&["--memory-only", "--json", "figures.json", "--control", "here.ctl"]);
     let mut client = server.client();
     assert!(client.set("a", "1") && client.get("a").is_some() && client.get("b").is_none());
+    assert_eq!(client.say("gat 0 nothing").as_deref(), Some("END"));
+    assert_eq!(client.say("touch a 0").as_deref(), Some("TOUCHED"));
+    let status = server.tell(&["status", "here.ctl"]);
+    assert!(status.contains("\ngets 3 (1 found)\n"), "{status}");
+    let metrics = Exposition::parse(&server.tell(&["ctl", "here.ctl", "metrics"]));
+    let sum = |kind| metrics.sum("tailcut_kv_commands_total", &[("kind", kind)]);
+    assert_eq!((sum("get"), sum("touch"), metrics.sum("tailcut_kv_misses_total", &[])), (3.0, 1.0, 2.0));
     server.stop();
     let figures = server.place.json("figures.json");
     let rows = figures["latencies"].as_array().expect("a list");
     let named: Vec<_> = rows.iter().map(|row| (row["kind"].as_str(), row["source"].as_str())).collect();
-    let all = [("get", "dram"), ("get", "miss"), ("store", "dram")];
+    let all = [("get", "dram"), ("get", "miss"), ("store", "dram"), ("touch", "dram")];
     assert_eq!(named, all.map(|(kind, source)| (Some(kind), Some(source))));
-    assert!(rows.iter().all(|row| row["count"] == 1 && row["max_ns"].as_u64() > Some(0)), "{rows:?}");
+    assert!(rows.iter().all(|row| row["max_ns"].as_u64() > Some(0)), "{rows:?}");
+    let counts: Vec<_> = rows.iter().map(|row| row["count"].as_u64()).collect();
+    assert_eq!(counts, [1, 2, 1, 1].map(Some));
+    // A `gat` is a get everywhere.
+    assert_eq!((&figures["gets"], &figures["hits"]), (&3.into(), &1.into()));
 }
 
 #[test]

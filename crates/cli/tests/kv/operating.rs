@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn without_any_option_it_serves_from_emulated_drives() {
-    let mut server = Server::start(&[]);
+    let mut server = Server::start(&["--json", "figures.json"]);
     assert!(server.greeting.contains("a cache on epochs over 4 emulated SSDs"), "{}", server.greeting);
     let mut client = server.client();
     let large = "x".repeat(900_000);
@@ -19,6 +19,13 @@ fn without_any_option_it_serves_from_emulated_drives() {
     let (words, code) = server.stop();
     assert_eq!(code, Some(0));
     assert!(words.contains("served") && words.contains("of them on flash"), "{words}");
+    // How late emulated drives were is part of the figures.
+    assert!(
+        (0..4).all(|drive| words.contains(&format!("\nemulated drive {drive}: late by p50 "))),
+        "{words}"
+    );
+    let late = server.place.json("figures.json")["late"].as_array().expect("a list").clone();
+    assert!(late.len() == 4 && late.iter().all(|of| of["answers"].as_u64() > Some(0)), "{late:?}");
 }
 
 #[test]

@@ -110,7 +110,9 @@ fn programs_read_what_happens() {
     assert_eq!(events.len(), lines.len(), "{lines:?}");
     assert_eq!(events[..3], ["note", "start", "ready"]);
     // The number of repetitions of an event is logged when the repetition is over.
-    let once: Vec<&str> = events.iter().copied().filter(|event| *event != "client_refused").collect();
+    // Whether this machine keeps up with the emulated drives is up to it.
+    let is_once = |event: &&str| !["client_refused", "emulation_late"].contains(event);
+    let once: Vec<&str> = events.iter().copied().filter(is_once).collect();
     assert_eq!(once[once.len() - 2..], ["stopping", "stopped"]);
     let of = |event: &str| lines.iter().filter(|line| line["event"] == event).collect::<Vec<_>>();
     assert!(of("ready")[0]["seconds"].as_f64() > Some(0.0) && of("ready")[0]["items"] == 0);

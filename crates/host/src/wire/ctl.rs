@@ -98,6 +98,9 @@ fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) ->
         "get-thresholds" => Control::GetThresholds,
         "set-thresholds" => {
             let (low, high) = (count(name, "LOW", words)?, count(name, "HIGH", words)?);
+            if low > high {
+                return Err(format!("{name} LOW HIGH: {low} is above {high}; give the smaller number first"));
+            }
             Control::SetThresholds(GcThresholds { low, high })
         }
         "is-gc-running" => Control::IsGcRunning,
@@ -105,7 +108,14 @@ fn call<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>, now: Time) ->
         "set-windows" => {
             let from = later(now, name, "FROM", words)?;
             let (period, length) = (time(name, "PERIOD", words)?, time(name, "LENGTH", words)?);
-            Control::SetWindows(Windows { from, period, length })
+            let windows = Windows { from, period, length };
+            if !windows.are_valid() {
+                return Err(format!(
+                    "{name} LENGTH: {length} is no length of a window in every {period} (PERIOD); give a time above 0 and up \
+                     to the period"
+                ));
+            }
+            Control::SetWindows(windows)
         }
         "clear-windows" => Control::ClearWindows,
         "is-ready-for-read" => Control::IsReadyForRead,
@@ -127,7 +137,7 @@ fn word<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) -
 
 fn count<'l>(name: &str, what: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<u32, String> {
     let word = word(name, what, words)?;
-    word.parse().map_err(|_| format!("{name} {what}: '{word}' is no number of blocks"))
+    word.parse().map_err(|_| format!("{name} {what}: '{word}' is no number of blocks; write one such as 8"))
 }
 
 fn member<'l>(name: &str, words: &mut impl Iterator<Item = &'l str>) -> Result<usize, String> {
@@ -153,6 +163,25 @@ fn later<'l>(
     let rest = time(name, what, words)?;
     // An overflowing time is refused: a drive could not represent it.
     now.0.checked_add(rest.0).map(Time).ok_or_else(|| format!("{name} {what} is too far away"))
+}
+
+/// Formats the reply to a call, with its line end. A refusal names the values that could not be taken, and what
+/// would be right.
+pub fn show_reply(call: &Control, reply: &ControlReply) -> String {
+    let why = match (reply, call) {
+        (ControlReply::Invalid, Control::SetThresholds(GcThresholds { low, high })) => format!(
+            "set-thresholds {low} {high}: LOW is at least 2, and a plane that is full of data must be able to have HIGH free \
+             blocks; take other numbers, 'get-thresholds' shows those in force"
+        ),
+        (ControlReply::Invalid, Control::SetWindows(Windows { period, .. })) => format!(
+            "set-windows: FROM or the PERIOD of {period} is longer than the drive's timers can hold; take shorter times"
+        ),
+        (ControlReply::Invalid, Control::SelectWindow(_) | Control::SelectedWindow) => String::from(
+            "Predictable Latency Mode is off, so no window is selected; 'run-gc' and 'is-ready-for-read' do without it",
+        ),
+        (reply, _) => return show(reply),
+    };
+    refusal(&why)
 }
 
 /// Formats a reply, with its line end.
@@ -265,6 +294,27 @@ mod tests {
             let why = parse(line, Time(0)).expect_err(line);
             assert!(!why.is_empty() && !why.contains('\n'), "{line}: {why}");
         }
+    }
+
+    #[test]
+    fn values_that_do_not_fit_are_named_with_what_would() {
+        let refused = |line: &str| parse(line, Time(0)).expect_err(line);
+        assert_eq!(
+            refused("set-thresholds 9 3"),
+            "set-thresholds LOW HIGH: 9 is above 3; give the smaller number first"
+        );
+        for line in ["set-windows 0ns 4ms 5ms", "set-windows 0ns 4ms 0ns", "set-windows 0ns 0ns 0ns"] {
+            let why = refused(line);
+            assert!(why.starts_with("set-windows LENGTH: ") && why.contains("up to the period"), "{why}");
+        }
+        assert!(refused("set-thresholds x 3").contains("'x' is no number of blocks; write one such as 8"));
+        let call = Control::SetThresholds(GcThresholds { low: 3, high: 900 });
+        let why = show_reply(&call, &ControlReply::Invalid);
+        assert!(
+            why.starts_with("refused: set-thresholds 3 900: ") && why.contains("'get-thresholds'"),
+            "{why}"
+        );
+        assert_eq!(show_reply(&call, &ControlReply::Done), "done\n");
     }
 
     #[test]

@@ -552,4 +552,6 @@ fn hits_and_misses_are_counted_as_by_memcached() {
     let of_others = (counted.delete_hits, counted.delete_misses, counted.incr_hits, counted.incr_misses);
     // The counters of memcached 1.6.45 after the same commands.
     assert_eq!((of_gets, of_touches, of_others), ((3, 3, 0), (3, 2, 1), (1, 1, 1, 1)));
+    // In the tables, what retrieves is a get.
+    assert_eq!((counted.gets(), counted.gets_found(), counted.touches()), (6, 5, 0));
 }

@@ -58,9 +58,9 @@ impl Steering {
 
     /// The drive has replied to calls, in the order of submission.
     pub fn replied(&mut self, replies: impl Iterator<Item = (Control, ControlReply)>) {
-        for (_, reply) in replies {
+        for (call, reply) in replies {
             let asked = self.calls.pop_front().expect("nobody else calls");
-            let _ = asked.send(Answer::Text(ctl::show(&reply)));
+            let _ = asked.send(Answer::Text(ctl::show_reply(&call, &reply)));
         }
     }
 }

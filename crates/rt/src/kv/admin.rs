@@ -64,8 +64,8 @@ impl Store {
             self.connections(),
             sums.items,
             show_bytes(sums.memory as f64),
-            sums.statistics.cmd_get,
-            sums.statistics.get_hits,
+            sums.statistics.gets(),
+            sums.statistics.gets_found(),
             sums.statistics.cmd_set,
         );
         for (kind, source, times) in self.common.latencies().iter() {
@@ -136,9 +136,9 @@ impl AdminTarget for Store {
 fn count_sums(sums: &Sums, metrics: &mut Metrics) {
     let (asked, done) = (&sums.statistics, &sums.engine);
     for (kind, count) in [
-        ("get", asked.cmd_get),
+        ("get", asked.gets()),
         ("store", asked.cmd_set),
-        ("touch", asked.cmd_touch),
+        ("touch", asked.touches()),
         ("delete", asked.delete_hits + asked.delete_misses),
         ("incr", asked.incr_hits + asked.incr_misses),
         ("decr", asked.decr_hits + asked.decr_misses),
@@ -153,7 +153,7 @@ fn count_sums(sums: &Sums, metrics: &mut Metrics) {
         metrics.add(Kind::Counter, "kv_refused_total", "Values not stored.", &[("why", why)], count as f64);
     }
     for (name, help, count) in [
-        ("kv_misses_total", "Keys asked for that were not there.", asked.get_misses),
+        ("kv_misses_total", "Keys asked for that were not there.", asked.gets() - asked.gets_found()),
         ("kv_evictions_total", "Items given up for others.", done.evicted),
         ("kv_not_admitted_total", "Of those, items not found worth writing to flash.", done.not_admitted),
         ("kv_expired_total", "Items whose time was over when they were come across.", done.expired),

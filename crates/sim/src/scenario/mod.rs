@@ -143,7 +143,7 @@ impl Configure for Limits {
             visit.problem(
                 "ramp",
                 format!(
-                    "the ramp of {ramp} is as long as the run of {duration}: nothing would be measured; lower run.ramp, or \
+                    "the ramp of {ramp} is no shorter than the run of {duration}: nothing would be measured; lower run.ramp, or \
                      raise run.duration"
                 ),
             );

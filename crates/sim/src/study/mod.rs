@@ -53,7 +53,7 @@ mod swan_eq1;
 mod whole_path;
 
 pub use measured::{Measured, NotMeasured, find, measure};
-pub use row::{Basis, MAIN, NO_CAUSE, Row, Sense, Table};
+pub use row::{Basis, MAIN, NO_CAUSE, Row, Sense, TOLERANCE, Table};
 
 use crate::Scenario;
 use std::path::PathBuf;

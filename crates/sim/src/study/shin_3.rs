@@ -235,7 +235,7 @@ impl Study for PollInterval {
         let up_to = intervals(options).iter().filter(|&&us| us <= 128);
         let least =
             up_to.map(|us| find(done, &format!("coop-poll/{us}us")).iops()).fold(f64::INFINITY, f64::min);
-        let row = Row::new("with coop poll, every 128 us or less", "reads, least", "1/s", least);
+        let row = Row::new("with coop poll, every 128 us or less", "reads, min", "1/s", least);
         rows.push(row.at_least(600_000.0).explain(RATE));
         let better = ["with coop poll, every 128 us", "async poll, every 128 us"];
         rows.push(Row::order(&rows, "reads", &better).explain(NO_CAUSE));

@@ -99,15 +99,15 @@ fn classes(done: &[Measured]) -> Vec<Row> {
     let row = |case: &str, quantity: String, measured: f64| Row::new(case, quantity, "share", measured);
     let shared = |which: &str, measured: f64| row("all, VAS", format!("{}, {which}", CLASSES[1]), measured);
     let none = |case: &str, policy, class: usize| {
-        let quantity = format!("{}, most", CLASSES[class]);
+        let quantity = format!("{}, max", CLASSES[class]);
         row(case, quantity, most(loads, share(policy, class))).at_most(0.0).explain(NO_CAUSE)
     };
     vec![
-        shared("least", least(loads, share(Vas, 1)))
+        shared("min", least(loads, share(Vas, 1)))
             .at_least(0.01)
             .basis(Basis::Derived, "the lower end of '1 to 3 %'")
             .explain(NO_CAUSE),
-        shared("most", most(loads, share(Vas, 1)))
+        shared("max", most(loads, share(Vas, 1)))
             .at_most(0.03)
             .basis(Basis::Derived, "the upper end of '1 to 3 %'")
             .explain(NO_CAUSE),

@@ -210,11 +210,11 @@ fn claims(done: &[Measured], sizes: &[u64], drives: &[u32]) -> Vec<Row> {
         row(&quantity, "x", gain(full, than, full)).paper(2.0).explain(MORE)
     };
     vec![
-        lost_of("VAS", "least", least(&mut lost(Vas))).paper(0.11).explain(&harsher),
-        lost_of("VAS", "most", most(&mut lost(Vas))).paper(0.28).explain(&harsher),
-        lost_of("PAS", "least", least(&mut lost(Pas))).at_least(0.0).explain(&harsher),
-        lost_of("SPK3", "least", least(&mut lost(Sprinkler))).paper(0.33).explain(&harsher),
-        lost_of("SPK3", "most", most(&mut lost(Sprinkler))).paper(0.78).explain(&harsher),
+        lost_of("VAS", "min", least(&mut lost(Vas))).paper(0.11).explain(&harsher),
+        lost_of("VAS", "max", most(&mut lost(Vas))).paper(0.28).explain(&harsher),
+        lost_of("PAS", "min", least(&mut lost(Pas))).at_least(0.0).explain(&harsher),
+        lost_of("SPK3", "min", least(&mut lost(Sprinkler))).paper(0.33).explain(&harsher),
+        lost_of("SPK3", "max", most(&mut lost(Sprinkler))).paper(0.78).explain(&harsher),
         gained("VAS", Vas),
         gained("PAS", Pas),
         readdressed_gain.at_least(1.0).note(format!(

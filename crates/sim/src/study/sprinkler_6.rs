@@ -72,7 +72,7 @@ impl Study for Potential {
             |load: &Load| CHIPS.map(|chips| shares(load, chips)[2]).iter().sum::<f64>() / CHIPS.len() as f64;
         let row = |quantity: &str, unit, measured: f64| Row::new("all drives, all", quantity, unit, measured);
         rows.extend([
-            row("chip utilisation, no obstacles, least", "share", least(all, unobstructed))
+            row("chip utilisation, no obstacles, min", "share", least(all, unobstructed))
                 .at_least(0.4)
                 .explain(PLATFORM),
             row("chip utilisation, no obstacles / VAS", "x", over_all[2] / over_all[0])

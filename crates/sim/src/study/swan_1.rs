@@ -45,7 +45,7 @@ impl Study for Fluctuation {
         let row = |quantity: &str, mb_per_s: f64| Row::new(&*case, quantity, "B/s", mb_per_s * 1e6);
         vec![
             row("first second", first).paper(8.0 * 140e6).basis(Basis::Derived, EIGHT_DRIVES).explain(FIRST),
-            row("least second once collection runs", least).paper(300e6).explain(AFTER),
+            row("slowest second once collection runs", least).paper(300e6).explain(AFTER),
             row("best second once collection runs", most).paper(750e6).explain(AFTER),
             row("mean once collection runs", mean(after)),
             Row::new(&*case, "variation of seconds once collection runs", "share", variation(after)),

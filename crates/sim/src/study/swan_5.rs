@@ -58,7 +58,7 @@ fn rows_of(shape: Shape, measured: &Measured) -> Vec<Row> {
     let mut rows = vec![
         row("bandwidth", "B/s", mean * 1e6).paper(is_swan.then_some(800e6)).explain(NO_CAUSE),
         row("variation of seconds", "share", variation(&seconds)),
-        row("least second / mean", "x", least / mean),
+        row("slowest second / mean", "x", least / mean),
         Row::new(&*case, "write latency, 99 %", "s", latency(99.0)),
         Row::new(&*case, "write latency, 99.9 %", "s", latency(99.9)),
         row("drives' write amplification", "x", drives_amplification(measured)),

@@ -28,8 +28,9 @@ pub use superblock::{CollectionPace, SuperblockConfig};
 
 use crate::flash::nand::Faults;
 use crate::flash::{Geometry, Timing};
-use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
+use tailcut_base::config::{Choice, Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::control::GcThresholds;
+use tailcut_base::quantity::show_bytes;
 
 /// Garbage-collection configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -277,6 +278,20 @@ impl SsdConfig {
             ));
         }
         Ok(())
+    }
+
+    /// Capacity that the host can address, in bytes.
+    pub fn user_bytes(&self) -> u64 {
+        u64::from(self.ftl.logical_pages(&self.geometry)) * self.geometry.page_bytes
+    }
+
+    /// The model name: that of the preset, with the capacity if that is another one, as in `m-32g (448 MiB)`.
+    pub fn model_name(&self) -> String {
+        let (preset, bytes) = (self.preset.name(), self.user_bytes());
+        match self.preset.config().user_bytes() == bytes {
+            true => preset.to_string(),
+            false => format!("{preset} ({})", show_bytes(bytes as f64)),
+        }
     }
 
     fn logical_pages_per_plane(&self) -> u64 {

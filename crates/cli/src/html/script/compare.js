@@ -78,7 +78,7 @@ charts.effects = (figure, style) => {
   const [low, high] = extent(of.mains.flatMap((main) => [main.alone, main.in_company, main.average, main.least, main.most]).concat([1 / (1 + of.tolerance) / 1.05, (1 + of.tolerance) * 1.05]));
   const point = (key) => of.mains.map((main, at) => (main[key] > 0 ? { value: [lg(main[key]), at], main } : null)).filter((one) => one !== null);
   const range = {
-    type: "custom", name: "least to most", encode: { x: [0, 1], y: 2 }, itemStyle: { color: style.line },
+    type: "custom", name: "min to max", encode: { x: [0, 1], y: 2 }, itemStyle: { color: style.line },
     data: of.mains.map((main, at) => (main.least > 0 && main.most > 0 ? { value: [lg(main.least), lg(main.most), at], main } : null)).filter((one) => one !== null),
     renderItem: (params, api) => {
       const [a, b] = [api.coord([api.value(0), api.value(2)]), api.coord([api.value(1), api.value(2)])];
@@ -89,10 +89,10 @@ charts.effects = (figure, style) => {
   const edge = (at, isSolid) => ({ xAxis: lg(at), label: { show: false }, lineStyle: { color: style.soft, type: isSolid ? "solid" : [4, 4], width: 1 } });
   return {
     height: of.mains.length * 26 + 90,
-    table: () => ({ head: ["technique", "alone", "in company", "average", "least", "most"], rows: of.mains.map((main, at) => [names[at], main.alone, main.in_company, main.average, main.least, main.most]) }),
+    table: () => ({ head: ["technique", "alone", "in company", "average", "min", "max"], rows: of.mains.map((main, at) => [names[at], main.alone, main.in_company, main.average, main.least, main.most]) }),
     option: base(style, {
       grid: { left: room.left, right: 24, top: 30, bottom: 46 },
-      tooltip: { formatter: ({ data: { main } }) => (main ? [["alone", main.alone], ["in company", main.in_company], ["average", main.average], ["least", main.least], ["most", main.most]].map(([name, x]) => `${name} <b>${x === null ? "–" : "× " + x.toFixed(3)}</b>`).join("<br>") : "") },
+      tooltip: { formatter: ({ data: { main } }) => (main ? [["alone", main.alone], ["in company", main.in_company], ["average", main.average], ["min", main.least], ["max", main.most]].map(([name, x]) => `${name} <b>${x === null ? "–" : "× " + x.toFixed(3)}</b>`).join("<br>") : "") },
       xAxis: logAxis(style, low, high, (x) => "× " + Number(x.toPrecision(3)), { name: headOf(of.quantity).more_is_better ? "more is better →" : "← less is better", nameLocation: "middle", nameGap: 26 }),
       yAxis: { type: "category", inverse: true, data: names.map(room.cut), axisTick: { show: false }, axisLine: { lineStyle: { color: style.line } }, axisLabel: { color: style.ink, fontSize: 11.5, interval: 0 } },
       series: [

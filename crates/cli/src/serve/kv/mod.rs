@@ -14,6 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::output::is_stdout;
 use crate::output::write_json;
 use crate::serve::history::History;
+use crate::serve::punctuality;
 use crate::terminal::{ColorMode, Waiting};
 use arguments::{KvArguments, Listen};
 use log::Log;
@@ -113,15 +114,17 @@ fn serve_with(
     watch(&server, interrupt, (reporter, history), (arguments.quiet || in_background, clock));
     reporter.stopping();
     interrupt.end_at_the_next();
-    let Served { figures, latencies, .. } = server.stop();
+    let Served { figures, latencies, drive } = server.stop();
+    let late = drive.as_ref().map_or_else(Vec::new, AnyDrive::latenesses);
+    punctuality::warnings(&late).iter().for_each(|warning| reporter.emulation_late(warning));
     let has_drive = !arguments.memory_only;
     reporter.stopped(&figures, has_drive);
     drop(pid_file);
     if !is_json_only && !in_background {
-        out.write_all(page::report(&figures, &latencies, ColorMode::of_stdout()).as_bytes())?;
+        out.write_all(page::report(&figures, &latencies, &late, ColorMode::of_stdout()).as_bytes())?;
     }
     if let Some(file) = &arguments.json {
-        write_json(&page::to_json(&figures, &latencies, has_drive), file, out)?;
+        write_json(&page::to_json(&figures, &latencies, &late, has_drive), file, out)?;
     }
     match figures.is_durable {
         true => Ok(()),

@@ -3,6 +3,7 @@
 use super::store::Store;
 use super::windows::Open;
 use crate::format::{per_second, short_time};
+use crate::serve::punctuality;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -12,6 +13,7 @@ use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_host::kv::session::Sums;
 use tailcut_host::kv::session::latency::{Kind, Latencies, Source};
 use tailcut_rt::AnyDrive;
+use tailcut_rt::emulated::Lateness;
 use tailcut_rt::kv::{CurrentCounters, Figures, Server};
 use tailcut_rt::serve::Address;
 
@@ -42,7 +44,7 @@ pub fn places(server: &Server<AnyDrive>) -> Vec<String> {
 
 /// A server's status in words, with the rates since `before`.
 pub fn line(now: &CurrentCounters, before: &CurrentCounters, passed: Duration) -> String {
-    let commands = |glance: &CurrentCounters| glance.sums.statistics.cmd_get + glance.sums.statistics.cmd_set;
+    let commands = |glance: &CurrentCounters| glance.sums.statistics.gets() + glance.sums.statistics.cmd_set;
     // Less than before after `stats reset`.
     let rate = commands(now).saturating_sub(commands(before)) as f64 / passed.as_secs_f64();
     let items = show_count(now.sums.items as f64);
@@ -57,14 +59,19 @@ pub fn line(now: &CurrentCounters, before: &CurrentCounters, passed: Duration) -
     )
 }
 
-/// The final statistics of a server.
-pub fn report(figures: &Figures, latencies: &Latencies, tone: ColorMode) -> String {
+/// The final statistics of a server, whose emulated drives were `late`.
+pub fn report(
+    figures: &Figures,
+    latencies: &Latencies,
+    late: &[(usize, Lateness)],
+    tone: ColorMode,
+) -> String {
     let mut text = format!("\n{}\n", tone.paint(TextRole::Heading, "served"));
     let mut table = Table::new(&[("what", Align::Left), ("how much", Align::Right)], tone);
     for (name, value) in rows(figures) {
         table.row(&[name.to_string(), value]);
     }
-    text += &format!("{table}\n{}\n", times(latencies, tone));
+    text += &format!("{table}\n{}\n{}", times(latencies, tone), punctuality::show(late, tone));
     if let Some(block) = figures.unreadable {
         let warning = format!("block {block} of the drive cannot be read: what is on it could not be found");
         text += &format!("{}\n", tone.paint(TextRole::Warning, &warning));
@@ -95,8 +102,8 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
     let bytes = |bytes: u64| show_bytes(bytes as f64);
     let mut rows = vec![
         ("connections", count(traffic.connections)),
-        ("gets", count(statistics.cmd_get)),
-        ("  found", count(statistics.get_hits)),
+        ("gets", count(statistics.gets())),
+        ("  found", count(statistics.gets_found())),
         ("  of them on flash", count(engine.hits_on_flash)),
         ("sets and the like", count(statistics.cmd_set)),
         ("deletes", count(statistics.delete_hits + statistics.delete_misses)),
@@ -122,7 +129,12 @@ fn rows(figures: &Figures) -> Vec<(&'static str, String)> {
 }
 
 /// The final statistics as JSON.
-pub fn to_json(figures: &Figures, latencies: &Latencies, has_drive: bool) -> Value {
+pub fn to_json(
+    figures: &Figures,
+    latencies: &Latencies,
+    late: &[(usize, Lateness)],
+    has_drive: bool,
+) -> Value {
     let Figures { sums: Sums { statistics, engine, items, .. }, traffic, is_durable, unreadable } = figures;
     let of = |(kind, source, times): (Kind, Source, &LatencyHistogram)| {
         let percentile = |percentile| times.percentile(percentile).0;
@@ -139,11 +151,12 @@ pub fn to_json(figures: &Figures, latencies: &Latencies, has_drive: bool) -> Val
     };
     json!({
         "latencies": latencies.iter().map(of).collect::<Vec<_>>(),
+        "late": punctuality::reports(late),
         "drive_writes_completed": has_drive.then_some(is_durable),
         "unreadable_block": unreadable,
         "items": items,
-        "gets": statistics.cmd_get,
-        "hits": statistics.get_hits,
+        "gets": statistics.gets(),
+        "hits": statistics.gets_found(),
         "hits_on_flash": engine.hits_on_flash,
         "sets": statistics.cmd_set,
         "deletes": statistics.delete_hits + statistics.delete_misses,

@@ -39,6 +39,11 @@ impl Reporter {
         self.log.log(Entry::new(Level::Warning, "warning", text));
     }
 
+    /// This machine did not keep up with an emulated drive.
+    pub fn emulation_late(&self, text: &str) {
+        self.log.log(Entry::new(Level::Warning, "emulation_late", text));
+    }
+
     /// The start has begun.
     pub fn starting(&self, what: &str) {
         let version = env!("CARGO_PKG_VERSION");
@@ -107,7 +112,7 @@ impl Reporter {
                 (Level::Error, "stopped, and what was changed last may not be on the drive".into())
             }
         };
-        let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.cmd_get);
+        let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.gets());
         let entry = entry.with("sets", statistics.cmd_set);
         self.log.log(if has_drive {
             entry.with("drive_writes_completed", figures.is_durable)

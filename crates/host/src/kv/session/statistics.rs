@@ -7,17 +7,17 @@ use crate::wire::memcached::{Direction, StoreMode};
 /// Counters since the start or the last `stats reset`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Retrievals.
+    /// Retrievals that set no expiry time; see [`Statistics::gets`] for all.
     pub cmd_get: u64,
     /// Storage commands.
     pub cmd_set: u64,
     /// `flush_all`.
     pub cmd_flush: u64,
-    /// Touches, successful or not.
+    /// Touches, successful or not, with retrievals that set the expiry time (`gat`).
     pub cmd_touch: u64,
-    /// Retrieval hits.
+    /// Hits among `cmd_get`.
     pub get_hits: u64,
-    /// Retrieval misses.
+    /// Misses among `cmd_get`.
     pub get_misses: u64,
     /// Deletion hits.
     pub delete_hits: u64,
@@ -37,10 +37,14 @@ pub struct Statistics {
     pub cas_hits: u64,
     /// `cas` with a value other than the item's.
     pub cas_badval: u64,
-    /// Touch hits.
+    /// Hits among `cmd_touch`.
     pub touch_hits: u64,
-    /// Touch misses.
+    /// Misses among `cmd_touch`.
     pub touch_misses: u64,
+    /// Hits among the retrievals that set the expiry time, which are in `touch_hits` as well.
+    gat_hits: u64,
+    /// Misses among the retrievals that set the expiry time, which are in `touch_misses` as well.
+    gat_misses: u64,
     /// Values refused because they were too large.
     pub store_too_large: u64,
     /// Values refused for lack of memory.
@@ -115,13 +119,29 @@ impl Sums {
 }
 
 counters!(Statistics: cmd_get, cmd_set, cmd_flush, cmd_touch, get_hits, get_misses, delete_hits, delete_misses, incr_hits,
-    incr_misses, decr_hits, decr_misses, cas_misses, cas_hits, cas_badval, touch_hits, touch_misses, store_too_large,
-    store_no_memory);
+    incr_misses, decr_hits, decr_misses, cas_misses, cas_hits, cas_badval, touch_hits, touch_misses, gat_hits,
+    gat_misses, store_too_large, store_no_memory);
 
 impl Statistics {
-    /// Counts a retrieval. One that sets the expiry time is a touch and nothing else, as in memcached.
+    /// Keys retrieved or missed by `get`, `gets`, `gat`, `gats` and `mg`.
+    pub fn gets(&self) -> u64 {
+        self.cmd_get + self.gat_hits + self.gat_misses
+    }
+
+    /// Keys found, among [`Statistics::gets`].
+    pub fn gets_found(&self) -> u64 {
+        self.get_hits + self.gat_hits
+    }
+
+    /// Commands that only touch: `touch`.
+    pub fn touches(&self) -> u64 {
+        self.cmd_touch - self.gat_hits - self.gat_misses
+    }
+
+    /// Counts a retrieval. In memcached's counters, one that sets the expiry time is a touch and nothing else, as in memcached.
     pub(super) fn note_get(&mut self, is_hit: bool, touches: bool) {
         if touches {
+            count(is_hit, &mut self.gat_hits, &mut self.gat_misses);
             return self.note_touch(is_hit);
         }
         self.cmd_get += 1;

@@ -6,8 +6,6 @@ use crate::probe::Tally;
 use crate::probe::measured::Measured;
 use tailcut_base::Nanos;
 use tailcut_base::quantity::{show_count, show_rate, show_time};
-use tailcut_ssd::flash::geometry::ReadyBusy;
-use tailcut_ssd::flash::timing::CellKind;
 
 /// A bandwidth below this share of the link's is not limited by the link.
 const BELOW: f64 = 0.9;
@@ -129,16 +127,11 @@ impl Estimate {
         let jitter = Nanos(((first.percentile(75.0) - first.percentile(25.0)) as u64).min(cell.0 / 2));
         let is_noise = (jitter.0 as f64) < 0.02 * latency;
         let timing = &mut self.config.timing;
-        timing.cell = CellKind::Slc;
         timing.read = vec![cell];
         timing.read_jitter = if is_noise { Nanos::ZERO } else { jitter };
-        self.is(
-            "timing.cell",
-            Provenance::Assumed,
-            "one time for all pages: which are fast and slow cannot be seen",
-        );
         let why = format!(
-            "the median read of 4 KiB by itself, {}, without its times on bus, link and in the controller",
+            "the median read of 4 KiB by itself, {}, without its times on bus, link and in the controller; one for all \
+             pages",
             show_time(latency)
         );
         self.is("timing.read", Provenance::Derived, why);
@@ -223,14 +216,13 @@ impl Estimate {
             self.narrow(units.round().max(1.0));
         }
         let geometry = &mut self.config.geometry;
-        (geometry.chips, geometry.dies, geometry.ready_busy) = ((chips as u32).min(256), 1, ReadyBusy::Chip);
+        (geometry.chips, geometry.dies) = ((chips as u32).min(256), 1);
         self.is("geometry.chips", Provenance::Derived, why);
         self.is(
             "geometry.dies",
             Provenance::Assumed,
             "each chip is one die: that dies share a chip cannot be seen",
         );
-        self.is("geometry.ready_busy", Provenance::Assumed, "each chip is one die");
     }
 
     fn narrow(&mut self, channels: f64) {

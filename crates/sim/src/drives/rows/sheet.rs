@@ -69,9 +69,7 @@ impl Sheet {
             }
         }
         let mut sheet = Sheet { columns, lines, errors };
-        for column in needed {
-            sheet.require(column);
-        }
+        sheet.require(needed);
         if sheet.lines.is_empty() {
             sheet.complain(None, "there is no row".into(), "add a line for each measurement".into());
         }
@@ -79,25 +77,31 @@ impl Sheet {
         Ok(sheet)
     }
 
-    fn require(&mut self, column: &str) {
-        if self.has(column) {
-            return;
+    /// Complains of columns that are not there: of each that is there in another unit, and at once of all others.
+    fn require(&mut self, columns: &[&str]) {
+        let mut missing = Vec::new();
+        for column in columns {
+            if self.has(column) {
+                continue;
+            }
+            let unit = self.columns.iter().find(|name| {
+                let rest = name.strip_prefix(column).and_then(|rest| rest.strip_prefix('_'));
+                rest.is_some_and(|unit| ["ns", "ms", "s", "usec", "msec", "sec"].contains(&unit))
+            });
+            let Some(other) = unit else {
+                missing.push(format!("'{column}'"));
+                continue;
+            };
+            let reason = format!("the column '{other}' is in another unit");
+            self.complain(Some(1), reason, format!("convert it to microseconds and call it '{column}'"));
         }
-        let unit = self.columns.iter().find(|name| {
-            let rest = name.strip_prefix(column).and_then(|rest| rest.strip_prefix('_'));
-            rest.is_some_and(|unit| ["ns", "ms", "s", "usec", "msec", "sec"].contains(&unit))
-        });
-        let (reason, remedy) = match unit {
-            Some(other) => (
-                format!("the column '{other}' is in another unit"),
-                format!("convert it to microseconds and call it '{column}'"),
-            ),
-            None => (
-                format!("the column '{column}' is missing"),
-                format!("name it in the first line; the columns there are {}", self.columns.join(", ")),
-            ),
+        let (reason, it) = match missing.as_slice() {
+            [] => return,
+            [only] => (format!("the column {only} is missing"), "it"),
+            all => (format!("the columns {} are missing", all.join(", ")), "them"),
         };
-        self.complain(Some(1), reason, remedy);
+        let there = self.columns.join(", ");
+        self.complain(Some(1), reason, format!("name {it} in the first line; the columns there are {there}"));
     }
 
     pub(super) fn has(&self, column: &str) -> bool {

@@ -64,8 +64,14 @@ impl Scenario {
     /// Classes of requests that nothing distinguishes.
     fn add_idle_classes(&self, found: &mut Vec<Ineffective>) {
         let (schedule, preempt) = (&self.device.schedule, &self.device.preempt);
-        if self.array.drives == 0 {
-            let because = "a drive serves writes and trims of all classes alike";
+        let because = match (self.array.drives, self.array.layout) {
+            (0, _) => Some("a drive serves writes and trims of all classes alike"),
+            (_, LayoutKind::Epochs) => {
+                Some("the array writes in its epochs, all classes alike (array.layout)")
+            }
+            _ => None,
+        };
+        if let Some(because) = because {
             for source in ["workload", "beside"] {
                 add(found, source, &["write_class"], because);
             }
