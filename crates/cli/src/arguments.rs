@@ -69,10 +69,9 @@ pub enum Command {
     Bench(BenchCommand),
     /// Administer a server: free blocks, thresholds, collection, windows
     Ctl {
-        /// Control socket of the server, such as tailcut.ctl
-        socket: PathBuf,
-        /// The request, such as 'free-blocks' or 'run-gc 10ms'; 'help' lists all
-        #[arg(required = true, num_args = 1..)]
+        /// The request, such as 'free-blocks' or 'run-gc 10ms'; 'help' lists all. The server's control socket may
+        /// come first, a path with a slash or ending in .ctl; default: tailcut.ctl, or the only one in this folder
+        #[arg(required = true, num_args = 1.., value_name = "[SOCKET] REQUEST")]
         words: Vec<String>,
     },
     /// Show what a server serves and its state

@@ -67,7 +67,7 @@ fn dispatch(arguments: Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Calibrate(arguments) => calibrate::calibrate(&arguments, out),
         Command::Pts(arguments) => pts::pts(&arguments, out),
         Command::Bench(command) => bench::bench(&command, out),
-        Command::Ctl { socket, words } => ctl::ctl(&socket, &words, out),
+        Command::Ctl { words } => ctl::control(&words, out),
         Command::Status { socket } => ctl::status(socket.as_deref(), out),
         Command::Generate(what) => generate::generate(&what, out),
     }

@@ -202,7 +202,8 @@ impl<D: Drive> Drive for FailStop<D> {
     }
 
     fn failure(&self) -> Option<&str> {
-        self.failure.as_deref().or_else(|| self.drive.failure())
+        // The reason of the drive itself is more precise.
+        self.drive.failure().or(self.failure.as_deref())
     }
 }
 

@@ -12,22 +12,35 @@ pub const DEFAULT_CONTROL: &str = "tailcut.ctl";
 /// Shows the state of a server: of the one that listens on `socket`, or of the only one with a control socket
 /// in the working folder.
 pub fn status(socket: Option<&Path>, out: &mut dyn Write) -> Result<(), Failure> {
-    let words = ["status".into()];
-    if let Some(socket) = socket {
-        return ctl(socket, &words, out);
+    let socket = socket.map_or_else(only_control, |socket| Ok(socket.into()))?;
+    ctl(&socket, &["status".into()], out)
+}
+
+/// Sends a request to the server whose control socket comes first, or to the only one as [`status`] does.
+pub fn control(words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
+    match words {
+        [socket, words @ ..] if socket.contains('/') || socket.ends_with(".ctl") => {
+            if words.is_empty() {
+                return Err(Failure::Input(format!("there is no request for {socket}: try 'help'")));
+            }
+            ctl(Path::new(socket), words, out)
+        }
+        words => ctl(&only_control()?, words, out),
     }
+}
+
+/// The only control socket in the working folder, or the default one.
+fn only_control() -> Result<PathBuf, Failure> {
     let mut found = control_sockets(Path::new("."));
     match (found.len(), found.pop()) {
-        (1, Some(only)) => ctl(&only, &words, out),
+        (1, Some(only)) => Ok(only),
         (2.., Some(last)) if !Path::new(DEFAULT_CONTROL).exists() => {
             found.push(last);
             let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
             let names = names.join(", ");
-            Err(Failure::Input(format!(
-                "there are several control sockets: {names}; say which: tailcut status SOCKET"
-            )))
+            Err(Failure::Input(format!("there are several control sockets: {names}; name one first")))
         }
-        _ => ctl(Path::new(DEFAULT_CONTROL), &words, out),
+        _ => Ok(DEFAULT_CONTROL.into()),
     }
 }
 

@@ -58,10 +58,11 @@ pub(super) const ALL: &[CommandHelp] = &[
     CommandHelp {
         path: "ctl",
         examples: &[
-            ("List the requests of a server", "tailcut ctl tailcut.ctl help"),
-            ("Print each drive's free blocks", "tailcut ctl tailcut.ctl free-blocks"),
-            ("Collect garbage for 10 ms", "tailcut ctl tailcut.ctl run-gc 10ms"),
-            ("Replace the third drive of an array", "tailcut ctl tailcut.ctl replace 2 /dev/sde"),
+            ("List the requests of a server", "tailcut ctl help"),
+            ("Print each drive's free blocks", "tailcut ctl free-blocks"),
+            ("Collect garbage for 10 ms", "tailcut ctl run-gc 10ms"),
+            ("Replace the third drive of an array", "tailcut ctl replace 2 /dev/sde"),
+            ("Scrub the array of the key-value server on port 11211", "tailcut ctl tailcut-11211.ctl scrub"),
         ],
         exit_status: ASKS,
         files: &[("tailcut.ctl", "the control socket of a block server")],

@@ -85,7 +85,8 @@ pub struct BlockArguments {
     /// 6.5 or later with the module ublk_drv
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..1_000_000))]
     pub ublk: Option<u32>,
-    /// Export read-only
+    /// Export read-only. A file or device is not written; an array still writes to its members what its recovery,
+    /// repairs and membership need
     #[arg(long)]
     pub read_only: bool,
     /// Busy-poll this long before sleeping. The default is about the cost of a sleep; more, such as 200us,

@@ -152,7 +152,9 @@ impl Served {
         let of = devices.len() as u64;
         let served = devices.into_iter().zip(0..).map(|(devices, number)| {
             let name = if of == 1 { name.clone() } else { format!("{name}{number}") };
-            let (scenario, is_new, is_read_only) = (scenario.clone(), arguments.create, arguments.read_only);
+            let (scenario, is_new) = (scenario.clone(), arguments.create);
+            // An array that cannot write cannot be opened: it records who is a member.
+            let is_read_only = arguments.read_only && !has_array;
             let (consent, place) = (consent(arguments.degraded), Place { number, of });
             let written = written.clone();
             (name, Served::Drives { scenario, devices, is_new, consent, is_read_only, place, written })
@@ -179,11 +181,6 @@ impl Served {
     /// True for an array.
     pub fn is_array(&self) -> bool {
         matches!(self, Served::Drives { scenario, .. } if scenario.array.drives > 0)
-    }
-
-    /// True for an array that clients may write.
-    pub fn is_written_array(&self) -> bool {
-        self.is_array() && matches!(self, Served::Drives { is_read_only: false, .. })
     }
 
     /// Makes or opens it.

@@ -54,8 +54,9 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
         if served.is_array() {
             condition = Some(ConditionLog::new(arguments.control()));
         }
-        drives
-            .push((Name { name, description, is_read_only, ublk }, move || made(&served, is_forced, clock)));
+        drives.push((Name { name, description, is_read_only, ublk }, move || {
+            made(&served, is_read_only || is_forced, clock)
+        }));
     }
     let (place, access, windows) = (address(arguments), access(arguments)?, windows(arguments)?);
     let metrics = windows.metrics.as_ref().map(|page| page.address().clone());
@@ -101,10 +102,11 @@ fn block(arguments: &BlockArguments, out: &mut dyn Write) -> Result<(), Failure>
     )))
 }
 
-/// Makes or opens what is served, and warns of drives that are left out.
-fn made(served: &Served, is_forced: bool, mut clock: Clock) -> Result<AnyDrive, BuildError> {
+/// Makes or opens what is served, and warns of drives that are left out. An array with a key-value store is
+/// refused unless it `may_hold_store`.
+fn made(served: &Served, may_hold_store: bool, mut clock: Clock) -> Result<AnyDrive, BuildError> {
     let mut drive = served.make(clock)?;
-    if served.is_written_array() && !is_forced && finding::holds_store(&mut drive, &mut clock) {
+    if served.is_array() && !may_hold_store && finding::holds_store(&mut drive, &mut clock) {
         let why = "the array holds a tailcut key-value store: serve it with 'tailcut serve kv', or export it with \
                    --read-only, or with --force if that may be overwritten";
         return Err(BuildError::Plan(why.into()));

@@ -113,6 +113,10 @@ fn settings_that_contradict_an_array_are_refused_before_anything_is_written() {
     // The same settings, and those that may change.
     let change = ["--set", "array.background_rate=1MB/s", "--set", "array.raid.chunk=32KiB"];
     server.start_again(&[&drives[..], &["--set", "array.drives=3"], &change].concat());
+    server.signal("-TERM");
+    assert_eq!(server.last_words().1, Some(0));
+    // A read-only export of an array: its members record the opening.
+    server.start_again(&[&drives[..], &["--set", "array.drives=3", "--read-only"]].concat());
     let (_, code) = server.stop();
     assert_eq!(code, Some(0));
 }

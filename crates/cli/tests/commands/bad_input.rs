@@ -166,6 +166,13 @@ fn status_finds_the_only_server_of_a_folder() {
         String::from_utf8(output.stderr).expect("text")
     };
     assert!(status().contains("nobody serves at tailcut.ctl"));
+    let ctl = |words: &[&str]| {
+        let output = tailcut(words).current_dir(&folder).output().expect("the binary starts");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    assert!(ctl(&["ctl", "replace", "2", "c"]).contains("nobody serves at tailcut.ctl"));
+    assert!(ctl(&["ctl", "x.ctl", "scrub"]).contains("nobody serves at x.ctl"));
+    assert!(ctl(&["ctl", "x.ctl"]).contains("there is no request for x.ctl: try 'help'"));
     let sockets = ["a.ctl", "b.ctl"].map(|name| {
         let socket = std::os::unix::net::UnixListener::bind(folder.join(name)).expect("a socket");
         drop(socket);

@@ -53,8 +53,6 @@ pub enum Owner {
     Epoch(u32),
     /// The layout, which assigns the meaning of the token.
     Layout(u64),
-    /// A repair, whose completion is only counted.
-    Repair,
 }
 
 /// State of a member drive.

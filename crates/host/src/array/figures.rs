@@ -11,7 +11,8 @@ use tailcut_base::Time;
 /// Progress and findings of the current or the last scrub. Shown as `3 damaged blocks rewritten, 0 beyond repair, 1
 /// mismatches`: damaged blocks are wrong or unreadable; mismatches are stripes whose parity, or blocks whose copies
 /// differed although no block of them is known to be damaged. They have been made to agree, except two copies on
-/// drives without protection information. The first of them are named by member and block. What could not be
+/// drives without protection information. The first of them are named by
+/// one block that takes part, which need not be the wrong one. What could not be
 /// compared because a member is missing is reported as not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scrub {
@@ -46,7 +47,10 @@ impl fmt::Display for Scrub {
         }
         write!(f, "{mismatches} mismatches")?;
         for (number, MismatchPlace { member, block }) in self.places.iter().enumerate() {
-            let before = if number == 0 { " (first at" } else { "," };
+            let before = match number {
+                0 => "; which member is wrong is not known (first seen with",
+                _ => ",",
+            };
             write!(f, "{before} block {block} of member {member}")?;
         }
         f.write_str(if self.places.iter().next().is_some() { ")" } else { "" })?;

@@ -361,7 +361,6 @@ impl<B: Block> Array<B> {
                 tokens.flushed(now, &mut core.drives, answer.drive, epoch, answer.status);
                 core.drives.recycle(answer.data);
             }
-            Owner::Repair => self.core.drives.recycle(answer.data),
         }
     }
 

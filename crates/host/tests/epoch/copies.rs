@@ -3,6 +3,7 @@
 
 use crate::bench::{DATA, FOUR, check_copies, config, harness, triples, wrong};
 use tailcut_base::{Op, Status};
+use tailcut_host::array::DriveId;
 use tailcut_host::{Bytes, Mirror};
 
 #[test]
@@ -24,6 +25,13 @@ fn a_wrong_copy_is_read_elsewhere_and_rewritten() {
         }
         assert!(met > 0, "some of the wrong copies were read");
         assert_eq!(lost, 0);
+        let reads_of = &harness.array.core().reads;
+        let of_drives: Vec<u64> =
+            (0..4).map(|drive| reads_of.faults(DriveId::new(drive)).corrupt).collect();
+        // With two copies the other one is wrong.
+        let named = if shape.copies == 2 { met } else { 0 };
+        assert_eq!(of_drives, [named, 0, 0, 0], "{shape:?}");
+        assert!(reads_of.counts().repaired >= met);
         // The remaining ones are found by copy number.
         for block in 0..all {
             let right = harness.model.expected(block);

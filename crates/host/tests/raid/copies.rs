@@ -3,7 +3,7 @@
 
 use crate::harness::{Harness, config};
 use tailcut_base::{Op, Status};
-use tailcut_host::array::{LayoutKind, ReadPolicy};
+use tailcut_host::array::{DriveId, LayoutKind, ReadPolicy};
 use tailcut_host::{Bytes, Mirror};
 
 const LAYOUTS: [LayoutKind; 2] = [LayoutKind::Raid4, LayoutKind::Raid5];
@@ -32,6 +32,10 @@ fn a_wrong_block_is_computed_from_its_stripe_and_rewritten() {
             assert!(wrong >= 8 && lost == 0, "{layout} {reads:?}: {wrong} wrong, {lost} lost");
             assert_eq!(harness.read_as_a_file_system(0..all), (0, 0), "{layout} {reads:?}");
             harness.rest();
+            // Each is counted as wrong data of its drive.
+            let reads_of = &harness.array.core().reads;
+            let of_drives: u64 = (0..4).map(|drive| reads_of.faults(DriveId::new(drive)).corrupt).sum();
+            assert_eq!((of_drives, reads_of.counts().repaired), (wrong, wrong), "{layout} {reads:?}");
             // Only a scrub finds corrupt parity.
             harness.scrub();
             harness.rest();

@@ -7,6 +7,9 @@
 //! The system does not order concurrent requests, but users of a drive expect that requests for the same
 //! block execute in order of submission. So a request that overlaps one in flight waits for it.
 //!
+//! One flush is in flight at a time, and those that come meanwhile share the next one: the system has few
+//! threads for flushes, and reads that have to wait for the device need them.
+//!
 //! Trims are carried out in pieces, one piece of one trim at a time: the system locks the file for each, and
 //! reads wait for that ([`pieces`]).
 //!
@@ -38,8 +41,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::{Nanos, Op, Spans, Status, Time};
-use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
+use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
+use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Mirror, Request, Response};
 use target::Target;
 use uring::Uring;
 
@@ -67,7 +70,13 @@ pub struct SystemFile {
     piece: Option<(u64, Time)>,
     piece_size: PieceSize,
     buffers: Vec<Buffer>,
+    /// Flushes that wait for the end of the one in flight, and those that share it.
+    flushes: Vec<u32>,
+    together: Vec<u32>,
+    is_flushing: bool,
     is_read_only: bool,
+    /// Why it accepts no more requests: the file is shorter than it was when it was opened.
+    shortage: Option<String>,
     ready: Answers,
     ended: Vec<Ended>,
     model: String,
@@ -183,7 +192,11 @@ impl SystemFile {
             piece: None,
             piece_size: PieceSize::new(),
             buffers,
+            flushes: Vec::new(),
+            together: Vec::new(),
+            is_flushing: false,
             is_read_only: options.is_read_only,
+            shortage: None,
             ready: Answers::default(),
             ended: Vec::new(),
             model,
@@ -192,6 +205,9 @@ impl SystemFile {
 
     fn begin_request(&mut self, now: Time, request: Request<Bytes>) {
         let Request { id, op, fua, block, blocks, mut data, .. } = request;
+        if op == Op::Flush && std::mem::replace(&mut self.is_flushing, true) {
+            return self.flushes.push(id);
+        }
         let slot = self.free.pop().expect("its user keeps to the depth of its queue");
         let all = block..block + u64::from(blocks);
         let (work, buffer) = match op {
@@ -264,6 +280,9 @@ impl SystemFile {
 
     /// Starts requests that need not wait any more.
     fn resume(&mut self, now: Time) {
+        if self.shortage.is_some() {
+            return self.refuse_waiting(|_| true);
+        }
         let mut at = 0;
         while at < self.waiting.len() {
             if self.must_wait(&self.waiting[at], at) {
@@ -271,6 +290,18 @@ impl SystemFile {
             } else {
                 let request = self.waiting.remove(at).expect("it is there");
                 self.begin_request(now, request);
+            }
+        }
+    }
+
+    /// Answers waiting requests of some operations.
+    fn refuse_waiting(&mut self, is_refused: impl Fn(Op) -> bool) {
+        for request in std::mem::take(&mut self.waiting) {
+            if is_refused(request.op) {
+                self.changes -= u32::from(matches!(request.op, Op::Write | Op::Trim));
+                self.answer(request.id, Status::Gone, request.data);
+            } else {
+                self.waiting.push_back(request);
             }
         }
     }
@@ -298,6 +329,12 @@ impl SystemFile {
 
     fn ended(&mut self, now: Time, mut job: Job, result: Result<u64, rustix::io::Errno>) {
         let (slot, mut status) = (job.slot, job.status(result));
+        if status == Status::Gone && result.is_ok() && self.shortage.is_none() {
+            self.shortage = Some(format!(
+                "{}: it is shorter than when it was opened, and is not used any more: restore it, and start again",
+                self.model
+            ));
+        }
         if job.work == Work::Punch
             && let Some((blocks, since)) = self.piece.take()
         {
@@ -321,8 +358,29 @@ impl SystemFile {
             }
             status = Status::Gone;
         }
+        let has_flushed = flight.op == Op::Flush;
         self.finish(slot, status);
+        if has_flushed {
+            self.end_flush(now, status);
+        }
         self.punch(now);
+    }
+
+    /// Answers the flushes that shared one, and starts one for all that came meanwhile.
+    fn end_flush(&mut self, now: Time, status: Status) {
+        while let Some(id) = self.together.pop() {
+            self.answer(id, status, Vec::new());
+        }
+        self.is_flushing = false;
+        std::mem::swap(&mut self.together, &mut self.flushes);
+        if let Some(id) = self.together.pop() {
+            let (fua, fail_fast, class, mirror) = (false, false, Class::DEFAULT, Mirror::Any);
+            let (op, data) = (Op::Flush, Vec::new());
+            self.begin_request(
+                now,
+                Request { id, op, fua, fail_fast, class, mirror, block: 0, blocks: 0, data },
+            );
+        }
     }
 
     fn finish(&mut self, slot: u32, status: Status) {
@@ -370,6 +428,9 @@ impl Drive for SystemFile {
 
     fn submit(&mut self, now: Time, request: Request<Bytes>) {
         let is_change = matches!(request.op, Op::Write | Op::Trim);
+        if self.shortage.is_some() {
+            return self.answer(request.id, Status::Gone, request.data);
+        }
         if self.is_read_only && is_change {
             return self.answer(request.id, Status::WriteProtected, Vec::new());
         }
@@ -406,19 +467,16 @@ impl Drive for SystemFile {
             self.finish(slot, Status::Gone);
         }
         self.flights.iter_mut().flatten().for_each(|flight| flight.is_abandoned = true);
-        for request in std::mem::take(&mut self.waiting) {
-            if request.op == Op::Trim {
-                self.changes -= 1;
-                self.answer(request.id, Status::Gone, request.data);
-            } else {
-                self.waiting.push_back(request);
-            }
-        }
+        self.refuse_waiting(|op| op == Op::Trim);
     }
 
     fn next_event(&self) -> Time {
         let is_quiet = self.ready.responses.is_empty() && self.ready.replies.is_empty();
         if is_quiet { Time::NEVER } else { Time::ZERO }
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.shortage.as_deref()
     }
 
     fn wakes(&self) -> Option<BorrowedFd<'_>> {

@@ -24,12 +24,12 @@ pub enum FileError {
         /// The system error.
         why: io::Error,
     },
-    /// Another process has locked it.
-    #[error("{path} is in use by {holder}, which has locked it: stop that one, or take another file")]
+    /// It is locked.
+    #[error("{path} is in use by {holder}")]
     Taken {
         /// Its path.
         path: String,
-        /// The process, as far as the system tells.
+        /// The process, as far as the system tells, and what can be done.
         holder: String,
     },
     /// The system is using it.
@@ -159,14 +159,17 @@ fn holder(file: &File) -> String {
         .map(|stat| format!("{:02x}:{:02x}:{}", major(stat.st_dev), minor(stat.st_dev), stat.st_ino));
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let process = numbers.ok().and_then(|numbers| holder_in(&locks, &numbers));
-    match process {
+    let holder = match process {
         None => String::from("another process"),
-        Some(process) if process == std::process::id() => String::from("this process"),
+        Some(process) if process == std::process::id() => {
+            return String::from("this process already: take another file");
+        }
         Some(process) => match fs::read_to_string(format!("/proc/{process}/comm")) {
             Ok(name) => format!("process {process} ({})", name.trim_end()),
             Err(_) => format!("process {process}"),
         },
-    }
+    };
+    format!("{holder}, which has locked it: stop that one, or take another file")
 }
 
 /// The process that has a lock on the file with these numbers (`major:minor:inode`), in the text of

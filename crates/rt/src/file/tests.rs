@@ -207,16 +207,27 @@ fn trims_take_turns_piece_by_piece() {
     }
 }
 
+/// To repair what cannot be read would extend the file, and what lies between would read as zeros.
 #[test]
-fn a_file_that_has_shrunk_cannot_be_read_at_its_end() {
+fn a_file_that_has_shrunk_is_not_used_any_more() {
     for options in WAYS {
         let (_folder, path) = file(100);
         let mut drive = FileDrive::open(&path, options).expect("it is a file");
         File::options().write(true).open(&path).and_then(|file| file.set_len(50 * 4096)).expect("it shrinks");
         let read = |block, blocks| request(1, Op::Read, block, blocks, Vec::new());
-        assert_eq!(ask(&mut drive, read(40, 20)).status, Status::MediaError);
-        assert_eq!(ask(&mut drive, read(60, 1)).status, Status::MediaError);
         assert_eq!(ask(&mut drive, read(40, 10)).status, Status::Success);
+        assert_eq!(drive.failure(), None);
+        assert_eq!(ask(&mut drive, read(40, 20)).status, Status::Gone);
+        let write = request(1, Op::Write, 99, 1, vec![content(1)]);
+        for later in [read(40, 10), write, request(1, Op::Flush, 0, 0, Vec::new())] {
+            assert_eq!(ask(&mut drive, later).status, Status::Gone);
+        }
+        assert_eq!(std::fs::metadata(&path).expect("it is there").len(), 50 * 4096);
+        assert!(
+            drive.failure().is_some_and(|why| why.contains("shorter than when")),
+            "{:?}",
+            drive.failure()
+        );
     }
 }
 
@@ -240,9 +251,9 @@ fn a_file_has_one_user() {
     let refused = FileDrive::open(&path, WAYS[0]).expect_err("it is taken");
     let told = refused.to_string();
     // Not everywhere does /proc/locks have the numbers of the file.
-    let names_holder =
-        told.contains("is in use by this process") || told.contains("is in use by another process");
-    assert!(names_holder && told.contains("has locked it: stop that one"), "{told}");
+    let names_this = told.ends_with("is in use by this process already: take another file");
+    let names_none = told.contains("is in use by another process, which has locked it: stop that one");
+    assert!(names_this || names_none, "{told}");
     drop(first);
     FileDrive::open(&path, WAYS[0]).expect("it is free again");
     let opened = FileDrive::open(folder.path(), FileOptions { is_read_only: true, ..WAYS[1] });
@@ -338,6 +349,32 @@ fn a_failed_flush_is_the_last_and_reads_go_on() {
         assert_eq!(ask(&mut drive, request(4, Op::Flush, 0, 0, Vec::new())).status, Status::MediaError);
         assert_eq!(ask(&mut drive, request(5, Op::Read, 0, 1, Vec::new())).status, Status::Success);
         assert!(drive.failure().is_some_and(|why| why.starts_with("/dev/zero")), "{:?}", drive.failure());
+    }
+}
+
+/// A thousand flushes at once take two.
+#[test]
+fn flushes_that_come_during_one_share_the_next() {
+    for options in WAYS {
+        let (_folder, path) = file(100);
+        let mut drive =
+            FileDrive::open(&path, FileOptions { depth: Some(2000), ..options }).expect("it is a file");
+        drive.submit(Time::ZERO, request(0, Op::Write, 1, 1, vec![content(1)]));
+        for id in 1..=1000 {
+            drive.submit(Time::ZERO, request(id, Op::Flush, 0, 0, Vec::new()));
+        }
+        let inner = drive.inner();
+        assert_eq!((inner.flights.iter().flatten().count(), inner.flushes.len()), (2, 999));
+        let mut answers = Answers::default();
+        while answers.responses.len() < 1001 {
+            wait_for_more(&mut drive, &mut answers);
+            assert!(drive.inner().flushes.is_empty() || drive.inner().together.is_empty(), "one at a time");
+        }
+        let mut ids: Vec<u32> = answers.responses.iter().map(|response| response.id).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, (0..=1000).collect::<Vec<u32>>());
+        assert!(answers.responses.iter().all(|response| response.status == Status::Success));
+        assert_eq!(ask(&mut drive, request(1, Op::Flush, 0, 0, Vec::new())).status, Status::Success);
     }
 }
 

@@ -163,7 +163,8 @@ impl Uring {
         // it signals.
         let _ = rustix::io::read(&self.event, &mut [0; 8]);
         self.poll(0).expect("the ring is used by one thread");
-        self.ring.completion().is_empty()
+        // Entries that the system had no memory for are submitted by another poll.
+        self.ring.submission().is_empty() && self.ring.completion().is_empty()
     }
 }
 

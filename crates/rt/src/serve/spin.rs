@@ -57,6 +57,11 @@ impl Spin {
         self.credit = 0;
     }
 
+    /// The thread is about to sleep: at idle priority its wakeup would wait for all other threads.
+    pub fn before_sleep(&mut self) {
+        self.credit = self.credit.min(MOST_CREDIT / 2 - 1);
+    }
+
     /// Adapts to the result of a poll phase.
     pub fn judge(&mut self, end: PollResult) {
         self.credit = match end {
@@ -166,6 +171,10 @@ mod tests {
         assert_eq!((spin.turn_priority(), spin.turn_priority()), (Some(true), None));
         spin.judge(PollResult::InVain);
         assert_eq!(spin.turn_priority(), None, "once in vain is no reason");
+        spin.before_sleep();
+        assert_eq!((spin.turn_priority(), spin.turn_priority()), (Some(false), None));
+        (0..9).for_each(|_| spin.judge(PollResult::Found));
+        assert_eq!(spin.turn_priority(), Some(true));
         spin.was_away();
         assert_eq!((spin.turn_priority(), spin.turn_priority()), (Some(false), None));
         (0..15).for_each(|_| spin.judge(PollResult::Found));

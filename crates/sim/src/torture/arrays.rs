@@ -145,7 +145,7 @@ impl Subject for Arrays {
         let figure = |of: fn(&LogFigures) -> u64| figures.as_ref().map_or(0, of);
         Findings {
             corrupt: counts.corrupt,
-            repaired: counts.repaired + raid.repaired_on_read,
+            repaired: counts.repaired,
             degraded: counts.degraded,
             hedged: counts.hedged,
             last_scrub: raid.corrupt_blocks + raid.parity_mismatches + log.repaired + log.parities,

@@ -142,7 +142,6 @@ impl<B: Block> Epochs<B> {
         let shape = Geometry::new(data, made[0], drives, groups as usize, made[2] as usize);
         core.drives.cover(shape.data().start);
         core.reads.set_copies(shape.copies);
-        core.reads.leave_repairs();
         let most_dirty = config.cache_blocks().min(ring::blocks_for(slots)) as usize;
         let mut epochs = Epochs {
             array,

@@ -57,9 +57,8 @@ impl<B: Block> Epochs<B> {
         match task {
             Task::Rebuild(drive) => self.clear_descriptors(now, core, drive),
             Task::Scrub => {
-                let ScrubReport { repaired_on_read, resynced, not_rebuilt, .. } = self.report;
-                self.report =
-                    ScrubReport { repaired_on_read, resynced, not_rebuilt, ..ScrubReport::default() };
+                let ScrubReport { resynced, not_rebuilt, .. } = self.report;
+                self.report = ScrubReport { resynced, not_rebuilt, ..ScrubReport::default() };
             }
         }
         self.last_walk += 1;

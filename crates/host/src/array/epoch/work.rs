@@ -227,7 +227,7 @@ impl<B: Block> Epochs<B> {
             };
             let lost: Vec<usize> = (0..places.len()).filter(is_lost).collect();
             for copy in lost {
-                self.count_repairs(is_scrub, 1);
+                self.count_repairs(core, is_scrub, 1);
                 self.queue(now, core, CopyId::new(entry, copy));
             }
             return;
@@ -267,7 +267,7 @@ impl<B: Block> Epochs<B> {
             // A reader with checksums can still find the right copy.
             return;
         }
-        self.count_repairs(is_scrub, wrong.len() as u64);
+        self.count_repairs(core, is_scrub, wrong.len() as u64);
         self.put_right(entry, Some(good), found, |_| false);
         for copy in wrong {
             self.queue(now, core, CopyId::new(entry, copy));
@@ -275,12 +275,11 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Counts copies that are rewritten because they are damaged.
-    fn count_repairs(&mut self, is_scrub: bool, copies: u64) {
+    fn count_repairs(&mut self, core: &mut Core<B>, is_scrub: bool, copies: u64) {
+        core.reads.note_repaired(copies);
         if is_scrub {
             self.report.corrupt_blocks += copies;
             self.report.repaired += copies;
-        } else {
-            self.report.repaired_on_read += copies;
         }
     }
 
@@ -305,7 +304,13 @@ impl<B: Block> Epochs<B> {
             found[good] = Some(content.clone());
             self.put_right(entry, Some(good), found, |_| false);
             for copy in (0..places.len()).filter(|&copy| copy != good) {
-                self.report.repaired_on_read += u64::from(core.drives.is_present(places[copy].drive));
+                if core.drives.is_present(places[copy].drive) {
+                    core.reads.note_repaired(1);
+                    // Of more copies, the reader knows only that one of them was wrong.
+                    if places.len() == 2 {
+                        core.reads.note_wrong(places[copy].drive);
+                    }
+                }
                 self.queue(now, core, CopyId::new(entry, copy));
             }
         }

@@ -323,6 +323,7 @@ impl<B: Block> Log<B> {
             recovery.repairs += 1;
         }
         self.figures.repaired_blocks += content.len() as u64;
+        core.reads.note_repaired(content.len() as u64);
         let mut data = core.drives.memory();
         data.extend_from_slice(content);
         for (content, address) in data.iter_mut().zip(block..) {

@@ -102,7 +102,6 @@ pub struct Log<B> {
 impl<B: Block> Log<B> {
     /// The layout of a new array, or of one about to be recovered.
     pub fn new(core: &mut Core<B>, is_new: bool) -> Log<B> {
-        core.reads.leave_repairs();
         if is_new {
             Log::fix_shape(core);
         }

@@ -128,7 +128,6 @@ impl<B: Block> Raid<B> {
         let blocks = first + reserved..core.usable().end;
         let shape = Geometry::new(blocks.clone(), made[0], core.config.width(), parity, most_cells);
         core.drives.cover(blocks.start);
-        core.reads.leave_repairs();
         let is_journaled = is_noted && write_hole == WriteHole::Journal;
         let is_marked = is_noted && write_hole == WriteHole::Resync;
         Raid {

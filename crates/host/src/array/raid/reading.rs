@@ -98,6 +98,9 @@ impl<B: Block> Raid<B> {
             let at = (self.shape.host_block(unit, first) - request.block) as usize;
             request.data[at..at + done.data.len()].clone_from_slice(&done.data);
             let repairs = done.reconstructed && core.requests.get(slot).repairs_with(at.., &done.data);
+            if repairs && !done.damaged {
+                core.reads.note_wrong(done.wanted.drive);
+            }
             if done.damaged && done.reconstructed || repairs {
                 self.repair(now, core, id, &done);
             }
@@ -119,7 +122,7 @@ impl<B: Block> Raid<B> {
         for (content, address) in data.iter_mut().zip(block..) {
             content.seal(seal_of(drive, address, 0));
         }
-        self.report.repaired_on_read += u64::from(blocks);
+        core.reads.note_repaired(blocks.into());
         self.locks.get(id).pending += 1;
         let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
         let owner = Owner::Layout(Token::Repair(id).pack());

@@ -72,7 +72,7 @@ impl<B: Block> Raid<B> {
 
     /// One block of a row is damaged: reconstructs it from the others. After a power loss only for a parity
     /// block, as the parity may be inconsistent.
-    fn restore(&mut self, core: &Core<B>, id: WorkId, cell: usize, writes: &mut Cells) {
+    fn restore(&mut self, core: &mut Core<B>, id: WorkId, cell: usize, writes: &mut Cells) {
         let is_parity = cell / self.shape.rows == self.shape.parity_role();
         let is_resync = self.works[id].task == Task::Resync;
         if is_resync && !is_parity {
@@ -93,6 +93,7 @@ impl<B: Block> Raid<B> {
         } else {
             self.report.corrupt_blocks += 1;
             self.report.repaired += 1;
+            core.reads.note_repaired(1);
         }
     }
 

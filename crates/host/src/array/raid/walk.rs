@@ -48,8 +48,6 @@ pub struct ScrubReport {
     pub not_compared: u64,
     /// Damaged blocks that could not be reconstructed.
     pub unrepairable: u64,
-    /// Blocks rewritten because a host read found them damaged.
-    pub repaired_on_read: u64,
     /// Rows whose parity was recomputed after a power loss.
     pub resynced: u64,
     /// Blocks that could not be reconstructed for a drive being rebuilt.
@@ -147,9 +145,8 @@ impl<B: Block> Raid<B> {
         match task {
             Task::Rebuild(drive) => walk.beside = self.clear_notes(now, core, drive, id),
             Task::Scrub => {
-                let ScrubReport { repaired_on_read, resynced, not_rebuilt, .. } = self.report;
-                self.report =
-                    ScrubReport { repaired_on_read, resynced, not_rebuilt, ..ScrubReport::default() };
+                let ScrubReport { resynced, not_rebuilt, .. } = self.report;
+                self.report = ScrubReport { resynced, not_rebuilt, ..ScrubReport::default() };
             }
             Task::Resync => {}
         }

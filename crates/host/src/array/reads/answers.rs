@@ -2,12 +2,12 @@
 
 use super::read::{Direct, Read};
 use super::wanted::ask;
-use super::{ReadResult, Reads, ReconstructWhen, seal_of};
+use super::{ReadResult, Reads, ReconstructWhen};
 use crate::Block;
 use crate::array::DriveId;
-use crate::array::drives::{Answered, Ask, Drives, Owner, Priority};
+use crate::array::drives::{Answered, Drives, Owner};
 use tailcut_base::ids::Id;
-use tailcut_base::{Cause, Nanos, Op, Status, Time};
+use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<B: Block> Reads<B> {
     pub(super) fn drive_answered(
@@ -118,7 +118,6 @@ impl<B: Block> Reads<B> {
         read.is_broken |= is_wrong;
         if !read.is_broken && read.refused == 0 {
             let data = std::mem::take(&mut read.sum);
-            self.repair(now, drives, slot, &data);
             return self.report(now, drives, slot, Status::Success, data);
         }
         let (direct, refused, longest) = (read.direct, read.refused, read.longest);
@@ -146,25 +145,6 @@ impl<B: Block> Reads<B> {
                 drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, false));
             }
         }
-    }
-
-    /// Rewrites a corrupt or unreadable block.
-    fn repair(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, data: &[B]) {
-        let read = &self.slots[slot as usize];
-        let wanted = read.wanted;
-        if !read.repair || self.leaves_repairs || !drives.is_present(wanted.drive) {
-            return;
-        }
-        self.counts.repaired += u64::from(wanted.blocks);
-        let mut content = drives.memory();
-        content.extend_from_slice(data);
-        for (block, address) in content.iter_mut().zip(wanted.block..) {
-            block.seal(seal_of(wanted.drive, address, wanted.age));
-        }
-        let (block, blocks) = (wanted.block, wanted.blocks);
-        let class = wanted.class;
-        let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data: content };
-        drives.ask(now, wanted.drive, Priority::Background, Owner::Repair, ask);
     }
 
     /// The data cannot be read, or not in this way.

@@ -46,8 +46,6 @@ pub struct Reads<B> {
     /// Faults by drive, up to the highest drive with any.
     faults: IdVec<DriveId, DriveFaults>,
     done: VecDeque<ReadResult<B>>,
-    /// The issuers of reads repair blocks themselves.
-    leaves_repairs: bool,
     /// Checksums of blocks, if the layout keeps them here.
     checksums: Option<Box<Checksums>>,
 }
@@ -66,7 +64,6 @@ impl<B: Block> Reads<B> {
             counts: ReadCounts::default(),
             faults: IdVec::new(),
             done: VecDeque::new(),
-            leaves_repairs: false,
             checksums: None,
         }
     }
@@ -83,12 +80,6 @@ impl<B: Block> Reads<B> {
             Redundancy::Parity(_) => 2,
             Redundancy::Copies(copies) => copies.count as u8,
         }
-    }
-
-    /// Leaves repairs to the issuers of reads: where blocks are written in place, a repair in flight could
-    /// undo a later write.
-    pub fn leave_repairs(&mut self) {
-        self.leaves_repairs = true;
     }
 
     /// Verifies data from drives against checksums from now on; all are unknown at first.
@@ -124,6 +115,17 @@ impl<B: Block> Reads<B> {
     /// Faults of reads of a drive, including earlier drives in its place.
     pub fn faults(&self, drive: DriveId) -> DriveFaults {
         self.faults.get(drive).copied().unwrap_or_default()
+    }
+
+    /// Counts blocks that are rewritten after errors or wrong data.
+    pub fn note_repaired(&mut self, blocks: u64) {
+        self.counts.repaired += blocks;
+    }
+
+    /// Counts a read whose data its reader, which has checksums of its own, has found to be wrong.
+    pub fn note_wrong(&mut self, drive: DriveId) {
+        self.counts.corrupt += 1;
+        self.faults_mut(drive).corrupt += 1;
     }
 
     fn faults_mut(&mut self, drive: DriveId) -> &mut DriveFaults {

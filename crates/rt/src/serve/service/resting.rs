@@ -34,6 +34,10 @@ impl<D: Steered> Service<D> {
                 return;
             }
         }
+        if self.spin.is_yielding() {
+            self.spin.before_sleep();
+            self.turn_priority();
+        }
         if self.drive.arm() && self.arm_for_kernel() {
             self.poll(self.sleep_for());
         }
