@@ -278,6 +278,11 @@ impl Entry {
         }
     }
 
+    /// The status so far.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
     /// Issues no more disk requests: the request fails with `status`, unless it has failed before.
     pub fn fail(&mut self, status: Status) {
         if self.status == Status::Success {

@@ -9,7 +9,9 @@
 //! - Overlapping requests are executed in the order of submission ([`order`]), so a read-modify-write cannot
 //!   undo another write.
 //!
-//! A flush waits for no other request: it makes writes durable that were completed before its submission.
+//! A flush waits for no request but another flush: it makes writes durable that were completed before its
+//! submission. One flush is at the disk at a time, and those that come meanwhile share the next one, so any
+//! number of them takes the time of two.
 
 mod entry;
 pub mod order;
@@ -84,6 +86,10 @@ pub struct Unaligned {
     order: Order,
     /// Scratch: entries that need not wait any more.
     resumed: Vec<u32>,
+    /// The flush at the disk, and behind it those that share it.
+    flushing: Vec<u32>,
+    /// Flushes that wait for its end, and share the next one.
+    flushes: Vec<u32>,
     /// An entry has ended that others may have waited for.
     is_wanted: bool,
     pieces: Vec<Piece>,
@@ -110,6 +116,8 @@ impl Unaligned {
             ready: VecDeque::new(),
             order: Order::new(),
             resumed: Vec::new(),
+            flushing: Vec::new(),
+            flushes: Vec::new(),
             is_wanted: false,
             pieces: vec![Piece::default(); depth as usize],
             vacant_pieces: (0..depth).rev().collect(),
@@ -120,13 +128,28 @@ impl Unaligned {
 
     /// Submits a request, which must lie within the disk.
     pub fn submit(&mut self, ask: Ask) {
+        let is_flush = ask.kind == Kind::Flush;
         let entry = Entry::new(ask, self.trims_to_zeros, self.disk.volatile_cache);
         let claim = entry.claim();
         assert!(claim.first + claim.blocks <= self.disk.blocks, "a request lies within the disk");
         self.widened += u64::from(entry.is_widened());
         let id = self.place(entry);
-        if self.order.submit(id, claim) {
+        let is_free = self.order.submit(id, claim);
+        if is_flush {
+            self.flushes.push(id);
+            self.flush();
+        } else if is_free {
             self.begin(id);
+        }
+    }
+
+    /// Begins one flush for all that wait, unless another is at the disk.
+    fn flush(&mut self) {
+        if self.flushing.is_empty()
+            && let Some(&first) = self.flushes.first()
+        {
+            std::mem::swap(&mut self.flushing, &mut self.flushes);
+            self.begin(first);
         }
     }
 
@@ -193,6 +216,20 @@ impl Unaligned {
     }
 
     fn end(&mut self, id: u32) {
+        if self.flushing.first() != Some(&id) {
+            return self.answer(id);
+        }
+        let status = self.entries[id as usize].status();
+        let mut flushed = std::mem::take(&mut self.flushing);
+        for id in flushed.drain(..) {
+            self.entries[id as usize].fail(status);
+            self.answer(id);
+        }
+        self.flushing = flushed;
+        self.flush();
+    }
+
+    fn answer(&mut self, id: u32) {
         self.answers.push_back(self.entries[id as usize].answer());
         self.vacant.push(id);
         self.is_wanted |= self.order.end(id);

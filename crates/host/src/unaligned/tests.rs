@@ -312,3 +312,27 @@ fn blocks_go_through_without_a_copy() {
     assert_eq!(machine.next_answer().map(|answer| (answer.name, answer.status)), Some((5, Status::Success)));
     assert_eq!(machine.widened(), 0);
 }
+
+/// One flush is at the disk, those that come meanwhile share the next, and a failure is that of all that share it.
+#[test]
+fn flushes_share_one() {
+    let mut random = Stream::new(1, "flushes");
+    let (mut machine, _) = harness(&mut random, true);
+    let mut pool = Pool::default();
+    for status in [Status::Success, Status::MediaError] {
+        for name in 0..100 {
+            machine.submit(ask(name, Kind::Flush, 0, &[], &mut pool));
+        }
+        for (share, status) in [(1, status), (99, Status::Success)] {
+            let Request { id, op, .. } = machine.next_request(&mut pool).expect("a flush");
+            assert_eq!(op, Op::Flush);
+            assert!(machine.next_request(&mut pool).is_none(), "one at a time");
+            let (busy_for, spans) = (Nanos::ZERO, tailcut_base::Spans::new());
+            machine.respond(Response { id, status, data: Vec::new(), busy_for, spans }, &mut pool);
+            let answers: Vec<Status> =
+                std::iter::from_fn(|| machine.next_answer()).map(|a| a.status).collect();
+            assert_eq!(answers, vec![status; share]);
+        }
+        assert_eq!((machine.in_flight(), machine.has_requests()), (0, false));
+    }
+}

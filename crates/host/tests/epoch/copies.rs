@@ -26,8 +26,7 @@ fn a_wrong_copy_is_read_elsewhere_and_rewritten() {
         assert!(met > 0, "some of the wrong copies were read");
         assert_eq!(lost, 0);
         let reads_of = &harness.array.core().reads;
-        let of_drives: Vec<u64> =
-            (0..4).map(|drive| reads_of.faults(DriveId::new(drive)).corrupt).collect();
+        let of_drives: Vec<u64> = (0..4).map(|drive| reads_of.faults(DriveId::new(drive)).corrupt).collect();
         // With two copies the other one is wrong.
         let named = if shape.copies == 2 { met } else { 0 };
         assert_eq!(of_drives, [named, 0, 0, 0], "{shape:?}");

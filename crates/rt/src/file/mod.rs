@@ -7,9 +7,6 @@
 //! The system does not order concurrent requests, but users of a drive expect that requests for the same
 //! block execute in order of submission. So a request that overlaps one in flight waits for it.
 //!
-//! One flush is in flight at a time, and those that come meanwhile share the next one: the system has few
-//! threads for flushes, and reads that have to wait for the device need them.
-//!
 //! Trims are carried out in pieces, one piece of one trim at a time: the system locks the file for each, and
 //! reads wait for that ([`pieces`]).
 //!
@@ -41,8 +38,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
-use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Mirror, Request, Response};
+use tailcut_base::{Nanos, Op, Spans, Status, Time};
+use tailcut_host::{BLOCK_BYTES, BLOCK_SECTORS, Bytes, Request, Response};
 use target::Target;
 use uring::Uring;
 
@@ -70,10 +67,6 @@ pub struct SystemFile {
     piece: Option<(u64, Time)>,
     piece_size: PieceSize,
     buffers: Vec<Buffer>,
-    /// Flushes that wait for the end of the one in flight, and those that share it.
-    flushes: Vec<u32>,
-    together: Vec<u32>,
-    is_flushing: bool,
     is_read_only: bool,
     /// Why it accepts no more requests: the file is shorter than it was when it was opened.
     shortage: Option<String>,
@@ -192,9 +185,6 @@ impl SystemFile {
             piece: None,
             piece_size: PieceSize::new(),
             buffers,
-            flushes: Vec::new(),
-            together: Vec::new(),
-            is_flushing: false,
             is_read_only: options.is_read_only,
             shortage: None,
             ready: Answers::default(),
@@ -205,9 +195,6 @@ impl SystemFile {
 
     fn begin_request(&mut self, now: Time, request: Request<Bytes>) {
         let Request { id, op, fua, block, blocks, mut data, .. } = request;
-        if op == Op::Flush && std::mem::replace(&mut self.is_flushing, true) {
-            return self.flushes.push(id);
-        }
         let slot = self.free.pop().expect("its user keeps to the depth of its queue");
         let all = block..block + u64::from(blocks);
         let (work, buffer) = match op {
@@ -358,29 +345,8 @@ impl SystemFile {
             }
             status = Status::Gone;
         }
-        let has_flushed = flight.op == Op::Flush;
         self.finish(slot, status);
-        if has_flushed {
-            self.end_flush(now, status);
-        }
         self.punch(now);
-    }
-
-    /// Answers the flushes that shared one, and starts one for all that came meanwhile.
-    fn end_flush(&mut self, now: Time, status: Status) {
-        while let Some(id) = self.together.pop() {
-            self.answer(id, status, Vec::new());
-        }
-        self.is_flushing = false;
-        std::mem::swap(&mut self.together, &mut self.flushes);
-        if let Some(id) = self.together.pop() {
-            let (fua, fail_fast, class, mirror) = (false, false, Class::DEFAULT, Mirror::Any);
-            let (op, data) = (Op::Flush, Vec::new());
-            self.begin_request(
-                now,
-                Request { id, op, fua, fail_fast, class, mirror, block: 0, blocks: 0, data },
-            );
-        }
     }
 
     fn finish(&mut self, slot: u32, status: Status) {

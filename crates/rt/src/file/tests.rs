@@ -352,32 +352,6 @@ fn a_failed_flush_is_the_last_and_reads_go_on() {
     }
 }
 
-/// A thousand flushes at once take two.
-#[test]
-fn flushes_that_come_during_one_share_the_next() {
-    for options in WAYS {
-        let (_folder, path) = file(100);
-        let mut drive =
-            FileDrive::open(&path, FileOptions { depth: Some(2000), ..options }).expect("it is a file");
-        drive.submit(Time::ZERO, request(0, Op::Write, 1, 1, vec![content(1)]));
-        for id in 1..=1000 {
-            drive.submit(Time::ZERO, request(id, Op::Flush, 0, 0, Vec::new()));
-        }
-        let inner = drive.inner();
-        assert_eq!((inner.flights.iter().flatten().count(), inner.flushes.len()), (2, 999));
-        let mut answers = Answers::default();
-        while answers.responses.len() < 1001 {
-            wait_for_more(&mut drive, &mut answers);
-            assert!(drive.inner().flushes.is_empty() || drive.inner().together.is_empty(), "one at a time");
-        }
-        let mut ids: Vec<u32> = answers.responses.iter().map(|response| response.id).collect();
-        ids.sort_unstable();
-        assert_eq!(ids, (0..=1000).collect::<Vec<u32>>());
-        assert!(answers.responses.iter().all(|response| response.status == Status::Success));
-        assert_eq!(ask(&mut drive, request(1, Op::Flush, 0, 0, Vec::new())).status, Status::Success);
-    }
-}
-
 /// Before a shutdown: only the piece in progress is completed.
 #[test]
 fn abandoned_trims_keep_the_rest_of_their_blocks() {
