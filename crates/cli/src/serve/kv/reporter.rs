@@ -102,20 +102,18 @@ impl Reporter {
         self.log.log(Entry::new(Level::Note, "stopping", text));
     }
 
-    /// Reports that the server has stopped, with its final statistics.
-    pub fn stopped(&self, figures: &Figures, has_drive: bool) {
+    /// Reports that the server has stopped, with its final statistics and what may be lost.
+    pub fn stopped(&self, figures: &Figures, loss: Option<&str>, has_drive: bool) {
         let (items, statistics) = (figures.sums.items, &figures.sums.statistics);
-        let (level, text) = match (figures.unreadable, figures.is_durable) {
+        let (level, text) = match (figures.unreadable, loss) {
             (Some(block), _) => (Level::Error, format!("stopped: block {block} of the drive cannot be read")),
-            (None, true) => (Level::Note, "stopped".into()),
-            (None, false) => {
-                (Level::Error, "stopped, and what was changed last may not be on the drive".into())
-            }
+            (None, None) => (Level::Note, "stopped".into()),
+            (None, Some(loss)) => (Level::Error, format!("stopped, and {loss}")),
         };
         let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.gets());
         let entry = entry.with("sets", statistics.cmd_set);
         self.log.log(if has_drive {
-            entry.with("drive_writes_completed", figures.is_durable)
+            entry.with("drive_writes_completed", figures.is_durable())
         } else {
             entry
         });
