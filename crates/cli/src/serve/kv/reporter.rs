@@ -1,6 +1,8 @@
 //! Reports events of a server to the operator and to the service manager.
 
 use super::log::{Entry, Level, Log};
+use crate::serve::condition::scrub_result;
+use crate::terminal::TextRole;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailcut_base::Nanos;
@@ -146,6 +148,7 @@ fn level_of(event: &Event) -> Level {
         | Event::Failed(_)
         | Event::Panicked(_)
         | Event::ShardFailed { .. } => Level::Error,
+        Event::Scrubbed(scrub) if scrub_result(&scrub.to_string()).0 != TextRole::Warning => Level::Note,
         Event::Array(Condition::Optimal)
         | Event::Drive { is: Presence::InSync | Presence::Rebuilding, .. } => Level::Note,
         _ => Level::Warning,
@@ -223,6 +226,7 @@ fn entry(event: &Event) -> Entry {
             };
             new("array", format!("the array is {condition}")).with("condition", state)
         }
+        Event::Scrubbed(scrub) => new("scrub", scrub_result(&scrub.to_string()).1),
         Event::Faults { member, what, count } => {
             let (name, why) = match what {
                 Fault::Error => ("error", "failed"),
