@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tailcut_base::Nanos;
 use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
+use tailcut_host::kv::DamageKind;
 use tailcut_host::kv::session::Sums;
 use tailcut_rt::ServiceManager;
 use tailcut_rt::ctl::presence_name;
@@ -185,7 +186,14 @@ fn entry(event: &Event) -> Entry {
             new("shard_failed", text).with("shard", *shard).with("of", *of)
         }
         Event::Damage { drive, damage } => {
-            new("damage", format!("{drive}: {damage}")).with("block", damage.block)
+            let kind = match damage.what {
+                DamageKind::Superblock | DamageKind::Head | DamageKind::Summary => "metadata",
+                DamageKind::Copy => "copy",
+                DamageKind::Record => "record",
+                DamageKind::Ends(_) | DamageKind::Hole(_) => "records",
+            };
+            let entry = new("damage", format!("{drive}: {damage}")).with("block", damage.block);
+            entry.one_of_many(kind, 1)
         }
         Event::StoreFull { is_full: true } => {
             let text = "the store is full: values are refused until items are deleted or expire (-M)";
@@ -234,7 +242,8 @@ fn entry(event: &Event) -> Entry {
                 Fault::Slow => ("slow", "were slow"),
             };
             let text = format!("{count} reads of drive {member} {why}");
-            new("drive_faults", text).with("drive", *member).with("fault", name).with("count", *count)
+            let entry = new("drive_faults", text).with("drive", *member).with("fault", name);
+            entry.with("count", *count).one_of_many(&format!("{member} {name}"), *count)
         }
     }
 }
