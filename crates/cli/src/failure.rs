@@ -15,6 +15,8 @@ pub enum Failure {
     Input(String),
     /// Something that went wrong on the way, such as a drive that makes no progress: exit code 1.
     Operation(String),
+    /// Something that went wrong and that a server's log has reported: exit code 1.
+    Logged,
     /// Results that could not be kept, after they were printed: exit code 1.
     Output(OutputError),
     /// The run was stopped by the user, after it printed what it knew: exit code 130.
@@ -56,7 +58,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Deaf => 0,
-            Failure::Operation(_) | Failure::Output(_) => 1,
+            Failure::Operation(_) | Failure::Logged | Failure::Output(_) => 1,
             Failure::Scenario(_) | Failure::Input(_) => 2,
             Failure::Interrupted => crate::interrupt::EXIT as u8,
         }
@@ -79,7 +81,7 @@ impl Failure {
             Failure::Interrupted => {
                 format!("{}: stopped on request\n", tone.paint(TextRole::Warning, "interrupted"))
             }
-            Failure::Deaf => String::new(),
+            Failure::Logged | Failure::Deaf => String::new(),
         }
     }
 }

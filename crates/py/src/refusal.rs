@@ -27,6 +27,6 @@ pub fn raised(failure: impl Into<Failure>) -> PyErr {
         Failure::Operation(message) => TailcutError::new_err(message.trim_end().to_owned()),
         Failure::Output(cause) => TailcutError::new_err(cause.to_string()),
         Failure::Interrupted => PyKeyboardInterrupt::new_err(()),
-        Failure::Deaf => TailcutError::new_err(failure.render(ColorMode::Plain)),
+        Failure::Logged | Failure::Deaf => TailcutError::new_err(failure.render(ColorMode::Plain)),
     }
 }

@@ -19,7 +19,7 @@ pub struct ConditionLog {
 }
 
 /// A line for the operator.
-type Line = (TextRole, String);
+pub type Line = (TextRole, String);
 
 impl ConditionLog {
     /// For a server with this control socket. Its array counts as optimal until a status differs.
@@ -57,10 +57,7 @@ impl ConditionLog {
                 && started != self.scrubs
             {
                 self.scrubs = started.into();
-                let is_clean = !scrub.contains(|digit: char| ('1'..='9').contains(&digit))
-                    && !scrub.contains("not checked");
-                let role = if is_clean { TextRole::Heading } else { TextRole::Warning };
-                lines.push((role, format!("the scrub is complete: {scrub}")));
+                lines.push(scrub_result(scrub));
             } else if let Some(warning) = line.strip_prefix("warning: member ")
                 && let Some(member) = warning.split(' ').next()
                 && warning.contains("returned wrong data")
@@ -86,6 +83,15 @@ impl ConditionLog {
         let role = if condition == OPTIMAL { TextRole::Heading } else { TextRole::Warning };
         Some((role, format!("the array is {condition}{remedy}")))
     }
+}
+
+/// The line about a scrub that has ended with this result: a warning if it has found something, or could not
+/// compare.
+pub fn scrub_result(scrub: &str) -> Line {
+    let is_clean =
+        !scrub.contains(|digit: char| ('1'..='9').contains(&digit)) && !scrub.contains("not checked");
+    let role = if is_clean { TextRole::Heading } else { TextRole::Warning };
+    (role, format!("the scrub is complete: {scrub}"))
 }
 
 const OPTIMAL: &str = "optimal";

@@ -3,7 +3,7 @@
 use crate::server::{Client, Server};
 use crate::support::Place;
 use rustix::fs::OFlags;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -112,6 +112,28 @@ fn a_replaced_drive_that_returns_serves_nobody() {
     server.tell(&["ctl", "kv.ctl", "replace", "1", "b"]);
     wait_for(&server, "array_condition", "optimal");
     assert_eq!(server.stop().1, Some(0));
+}
+
+#[test]
+fn the_result_of_a_scrub_is_in_the_log() {
+    let place = Place::new();
+    ["a", "b", "c", "d"].iter().for_each(|file| place.sparse(file, FILE_BYTES));
+    let (path, words) = (place.path("log"), arguments(&["--create", "--log", "json"]));
+    let log = File::create(&path).expect("a new file");
+    let server = Server::start_as(place, &words, |command| {
+        command.stderr(log);
+    });
+    fill(&mut server.client());
+    assert_eq!(server.tell(&["ctl", "kv.ctl", "scrub"]), "done\n");
+    let result = "the scrub is complete: 0 damaged blocks rewritten, 0 beyond repair, 0 mismatches";
+    loop {
+        let text = std::fs::read_to_string(&path).expect("the log");
+        if let Some(line) = text.lines().find(|line| line.contains("\"event\":\"scrub\"")) {
+            assert!(line.contains(result) && line.contains("\"level\":\"note\""), "{line}");
+            return;
+        }
+        std::thread::yield_now();
+    }
 }
 
 /// At 16 KiB/s the rebuild would take longer than the test.

@@ -339,8 +339,7 @@ impl Engine {
         self.front.clear();
         self.end_search();
         if let Some(flash) = &mut self.flash {
-            flash.superblock.flushed = flash.log.begin_anew(&mut self.pool);
-            flash.has_dirty_superblock = true;
+            flash.begin_anew(&mut self.pool);
         }
         Ok(())
     }

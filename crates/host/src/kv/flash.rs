@@ -27,8 +27,7 @@ pub(super) struct Flash {
     pub has_dirty_superblock: bool,
     /// Write number of the latest superblock write; once it is durable, the mirror superblock is written.
     pub mirrored_after: Option<u64>,
-    /// Number of the last superblock write, and its block: 0 or 1.
-    pub last_superblock: (u64, u64),
+    pub superblock_writes: SuperblockWrites,
     /// Block of the durable superblock, 0 or 1; not overwritten until the other one is durable.
     pub durable_superblock: u64,
     /// Blocks to write once the superblock is durable.
@@ -41,6 +40,23 @@ pub(super) struct Flash {
     /// Write number: once it is durable, the superblock records the close.
     pub closing: Option<u64>,
     pub timers: Timers,
+}
+
+/// Writes of the superblock.
+#[derive(Debug)]
+pub(super) struct SuperblockWrites {
+    /// Number of the last one, and its block: 0 or 1.
+    last: (u64, u64),
+    /// Number of the first one with the latest [`Engine::flush_all`], 0 without any; None if it is still to be
+    /// submitted.
+    of_flush: Option<u64>,
+}
+
+impl SuperblockWrites {
+    /// None yet; `block` has the newest superblock.
+    pub fn since(block: u64) -> SuperblockWrites {
+        SuperblockWrites { last: (0, block), of_flush: Some(0) }
+    }
 }
 
 /// Timers of the log.
@@ -195,6 +211,15 @@ impl Engine {
         self.flash.as_ref().map_or(0, |flash| flash.log.durable())
     }
 
+    /// Most changes that may not be durable, such as when the disk has failed or is out of space. A
+    /// [`Engine::flush_all`] is one of them.
+    pub fn undurable_changes(&self) -> u64 {
+        self.flash.as_ref().map_or(0, |flash| {
+            let is_flush = flash.superblock_writes.of_flush.is_none_or(|number| number > flash.log.durable());
+            flash.log.undurable_records() as u64 + u64::from(is_flush)
+        })
+    }
+
     /// First block of a request in flight, and whether the request may fail.
     pub(super) fn block_of(&self, id: u32) -> Option<(u64, bool)> {
         match self.flash.as_ref()?.jobs.job(id)? {
@@ -301,6 +326,12 @@ impl Flash {
         }
     }
 
+    /// Invalidates everything that is on the disk.
+    pub fn begin_anew(&mut self, pool: &mut Pool) {
+        self.superblock.flushed = self.log.begin_anew(pool);
+        (self.has_dirty_superblock, self.superblock_writes.of_flush) = (true, None);
+    }
+
     fn send_writes(&mut self) {
         while let Some(write) = self.log.next_write() {
             self.write(write.number, write.block, write.data);
@@ -389,7 +420,7 @@ impl Flash {
         self.superblock.count += 1;
         let mut data = pool.list();
         data.push(self.superblock.encode());
-        let (before, block) = self.last_superblock;
+        let (before, block) = self.superblock_writes.last;
         if before <= durable || !holds(Invariant::DurableSuperblockStays) {
             self.durable_superblock = block;
         }
@@ -397,7 +428,8 @@ impl Flash {
         // Concurrent writes of one block may complete in either order.
         let after = if place == block { before } else { 0 };
         let number = self.log.write(place, data, after);
-        self.last_superblock = (number, place);
+        self.superblock_writes.last = (number, place);
+        self.superblock_writes.of_flush.get_or_insert(number);
         self.send_writes();
         self.wanted = self.wanted.max(number);
         if is_dirty {

@@ -19,7 +19,7 @@ pub use errors::CannotOpen;
 
 use super::damage::{Damage, DamageKind};
 use super::engine::Engine;
-use super::flash::{Flash, Timers};
+use super::flash::{Flash, SuperblockWrites, Timers};
 use super::jobs::{Haste, Jobs};
 use super::log::format::{End, Head, NotOurs, Part, Superblock};
 use super::log::{Log, SegmentId, run_of};
@@ -432,7 +432,7 @@ impl Opening {
             wanted: 0,
             has_dirty_superblock: true,
             mirrored_after: None,
-            last_superblock: (0, self.newest),
+            superblock_writes: SuperblockWrites::since(self.newest),
             durable_superblock: self.newest,
             repairs: Vec::new(),
             repaired_after: 0,

@@ -417,11 +417,8 @@ fn a_durable_store_on_a_full_disk_refuses_before_it_changes_anything() {
     client.send(b"delete b\r\nmd b\r\ntouch b 5\r\nincr b 1\r\nset b 0 0 1\r\n2\r\nflush_all\r\nget b\r\n");
     (0..300).for_each(|_| client.turn());
     let answer = String::from_utf8_lossy(&client.received).into_owned();
-    let full = "SERVER_ERROR the drive is full\r\n".repeat(5);
-    assert_eq!(
-        answer,
-        format!("{full}SERVER_ERROR the drive takes no writes\r\nVALUE b 0 1\r\n1\r\nEND\r\n")
-    );
+    let full = "SERVER_ERROR the drive is full\r\n".repeat(6);
+    assert_eq!(answer, format!("{full}VALUE b 0 1\r\n1\r\nEND\r\n"));
 }
 
 /// No reply is contradicted by a restart, and existing items stay readable.

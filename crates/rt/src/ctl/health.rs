@@ -2,9 +2,9 @@
 
 use crate::{AnyDrive, Drive, ServedArray};
 use std::fmt::Write;
-use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
 use tailcut_host::array::reads::{DriveFaults, ReadCounts};
+use tailcut_host::array::{Condition, Scrub};
 use tailcut_host::wire::memcached::reply::{stat, stat_number};
 
 /// Health of a drive: whether it accepts writes, and the state of an array.
@@ -23,6 +23,8 @@ pub struct ArrayHealth {
     pub condition: Condition,
     /// Progress of a rebuild in parts per million, if the layout reports it.
     rebuilt: Option<u32>,
+    /// The last scrub, with its number from 1; `None` before the first, and while one is running.
+    scrubbed: Option<(u64, Scrub)>,
     /// Members whose new drives are being erased, before they are rebuilt.
     erasing: Vec<usize>,
     /// State of each member, and faults of its reads.
@@ -62,8 +64,14 @@ impl ArrayHealth {
     /// Health of an array that is not being rebuilt, without reads.
     #[cfg(test)]
     pub(crate) fn at_rest(condition: Condition, members: Vec<(Presence, DriveFaults)>) -> ArrayHealth {
-        let (rebuilt, erasing, reads) = (None, Vec::new(), ReadCounts::default());
-        ArrayHealth { condition, rebuilt, erasing, members, reads }
+        let (erasing, reads) = (Vec::new(), ReadCounts::default());
+        ArrayHealth { condition, rebuilt: None, scrubbed: None, erasing, members, reads }
+    }
+
+    /// The same after this many scrubs.
+    #[cfg(test)]
+    pub(crate) fn after_scrubs(self, count: u64) -> ArrayHealth {
+        ArrayHealth { scrubbed: Some((count, Scrub::default())), ..self }
     }
 
     /// Health of an array.
@@ -74,10 +82,17 @@ impl ArrayHealth {
         ArrayHealth {
             condition: status.condition,
             rebuilt: status.rebuilt,
+            scrubbed: status.scrub.filter(|(_, scrub)| !scrub.is_running()),
             erasing: array.erasing().map(|(member, _)| member).collect(),
             members: core.drives.ids().map(member).collect(),
             reads: *core.reads.counts(),
         }
+    }
+
+    /// The result of the last scrub, if it has ended since `before`.
+    pub fn new_scrub(&self, before: &ArrayHealth) -> Option<Scrub> {
+        let number = |health: &ArrayHealth| health.scrubbed.map(|(number, _)| number);
+        self.scrubbed.filter(|_| number(self) != number(before)).map(|(_, scrub)| scrub)
     }
 
     fn write(&self, out: &mut Vec<u8>) {

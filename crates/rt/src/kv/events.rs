@@ -4,8 +4,8 @@ use super::throttle::Peer;
 use crate::ctl::Health;
 use std::fmt;
 use std::sync::Arc;
-use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
+use tailcut_host::array::{Condition, Scrub};
 use tailcut_host::kv::Damage;
 
 /// An event of a server.
@@ -45,6 +45,8 @@ pub enum Event {
     Failed(String),
     /// The condition of the array has changed to this.
     Array(Condition),
+    /// A scrub of the array has ended with this result.
+    Scrubbed(Scrub),
     /// Data on a drive differs from what was written. The block number is relative to the drive.
     Damage {
         /// Model of the drive.
@@ -134,6 +136,9 @@ impl Events {
                 }
             }
         }
+        if let Some(scrub) = now.new_scrub(before) {
+            self.log(Event::Scrubbed(scrub));
+        }
         if before.condition != now.condition {
             self.log(Event::Array(now.condition.clone()));
         }
@@ -188,5 +193,23 @@ mod tests {
         assert_eq!(*told.lock().expect("a test"), all);
         events.tell_change(&Health::default(), &bad);
         assert_eq!(told.lock().expect("a test").len(), 4, "an array that is degraded from the start");
+    }
+
+    #[test]
+    fn the_end_of_each_scrub_is_told_once() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let writes = Arc::clone(&told);
+        let events = Events::to(move |event| writes.lock().expect("a test").push(event));
+        let after = |count: u64| {
+            let health = health(Condition::Optimal, Presence::InSync, DriveFaults::default());
+            Health { array: health.array.map(|array| array.after_scrubs(count)), failure: None }
+        };
+        let before = health(Condition::Optimal, Presence::InSync, DriveFaults::default());
+        // A scrub that is running is not among those that have ended.
+        for (before, now) in [(&before, &after(1)), (&after(1), &after(1)), (&after(1), &before)] {
+            events.tell_change(before, now);
+        }
+        events.tell_change(&before, &after(2));
+        assert_eq!(*told.lock().expect("a test"), [(); 2].map(|()| Event::Scrubbed(Scrub::default())));
     }
 }

@@ -9,11 +9,56 @@ pub struct Figures {
     pub sums: Sums,
     /// Traffic on its sockets.
     pub traffic: Traffic,
-    /// All writes that the server made to its drive are durable; false if the drive has failed or stopped
-    /// responding. True without a drive. Items that were in memory only are not covered.
-    pub is_durable: bool,
+    /// Writes that the server made to its drive and that are not durable; `None` if all are, and without a drive.
+    /// Items that were in memory only are not covered.
+    pub unwritten: Option<Unwritten>,
     /// A block of the drive that cannot be read, so that recovery failed and the server has ended.
     pub unreadable: Option<u64>,
+}
+
+impl Figures {
+    /// True if all writes that the server made to its drive are durable.
+    pub fn is_durable(&self) -> bool {
+        self.unwritten.is_none()
+    }
+}
+
+/// The last writes of a server, which are not durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unwritten {
+    why: Obstacle,
+    lost: Option<u64>,
+}
+
+impl Unwritten {
+    /// Writes that an obstacle has kept back, with the most acknowledged changes that may be lost.
+    pub fn new(why: Obstacle, lost: Option<u64>) -> Unwritten {
+        Unwritten { why, lost }
+    }
+
+    /// Why they are not durable.
+    pub fn why(&self) -> Obstacle {
+        self.why
+    }
+
+    /// Most acknowledged changes of items that may be lost with them: none if changes are acknowledged when they
+    /// are durable. `None` if their number is not known.
+    pub fn lost(&self) -> Option<u64> {
+        self.lost
+    }
+}
+
+/// What kept a server from making its last writes durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The drive had no room.
+    Full,
+    /// The drive has failed a write or a flush.
+    Failed,
+    /// The drive has stopped responding.
+    Silent,
+    /// A broken invariant has ended a shard of the store.
+    ShardFailed,
 }
 
 /// Current counters of a running server.

@@ -22,7 +22,7 @@ pub mod throttle;
 mod worker;
 
 pub use events::{Event, Events, Fault};
-pub use figures::{CurrentCounters, Figures, Traffic};
+pub use figures::{CurrentCounters, Figures, Obstacle, Traffic, Unwritten};
 pub use finding::{CannotFind, StoreMode};
 pub use server::{CannotServe, Limits, ListenOptions, Served, Server};
 pub use throttle::Peer;

@@ -58,8 +58,8 @@ pub struct Limits {
     pub connections: usize,
     /// How long a connection may be idle; `None` for no limit.
     pub idle: Option<Nanos>,
-    /// How long shutdown waits for clients that do not read their replies, and for a drive without
-    /// completions.
+    /// How long shutdown waits for clients that do not read their replies, for a drive without completions,
+    /// and for room on a full drive.
     pub patience: Nanos,
     /// How long clients wait for memory before clients that hold it are disconnected because they do not read
     /// their replies, or do not complete the value they send.
@@ -248,14 +248,14 @@ impl<D: Steered + Send + 'static> Server<D> {
             control_server.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
         (0..self.threads.len() as u32).for_each(|thread| self.common.post(thread, Message::Stop));
-        let mut figures = Figures { is_durable: true, ..Figures::default() };
+        let mut figures = Figures::default();
         let mut drive = None;
         for thread in self.threads {
             let ended = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
             let ended = ended.expect("a server that runs has begun");
             figures.traffic.add(&ended.traffic);
             self.common.latencies().merge(ended.latencies);
-            figures.is_durable &= ended.is_durable;
+            figures.unwritten = figures.unwritten.or(ended.unwritten);
             figures.unreadable = figures.unreadable.or(ended.unreadable);
             drive = drive.or(ended.drive);
         }

@@ -23,7 +23,7 @@ fn commands_in_one_piece_are_answered_in_their_order() {
     assert!(client.rest().is_empty());
     let served = harness.stop();
     assert_eq!((served.figures.traffic.connections, served.figures.sums.items), (1, 1));
-    assert!(served.figures.is_durable && served.drive.is_none());
+    assert!(served.figures.is_durable() && served.drive.is_none());
 }
 
 /// Stores `items` items of 16 KiB, and reads them all back with 50 keys per command.

@@ -5,9 +5,9 @@ use crate::{Harness, SMALL, emulated, hit, memory_drive, set, value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::{Nanos, Op};
-use tailcut_host::kv::{Keep, Settings};
+use tailcut_host::{Bytes, Request};
 use tailcut_rt::ctl::Steered;
-use tailcut_rt::kv::{CurrentCounters, Limits, ListenOptions, Served};
+use tailcut_rt::kv::{CurrentCounters, Limits, ListenOptions, Obstacle, Served};
 
 impl<D: Steered + Send + 'static> Harness<D> {
     /// Stops the server as soon as its counters meet a condition.
@@ -37,7 +37,7 @@ fn what_was_received_is_answered_before_the_end() {
     client.hear("STORED\r\n");
     assert!(client.rest().is_empty());
     let served = stopping.join().expect("it ends");
-    assert!(served.figures.is_durable);
+    assert!(served.figures.is_durable());
     assert_eq!(served.figures.sums.items, 101);
 }
 
@@ -66,21 +66,47 @@ fn the_end_waits_for_nobody_who_has_stopped_reading() {
     }
 }
 
-/// Retries of writes to a full drive do not keep the server from stopping.
+/// Retries of writes to a full drive do not keep the server from stopping. What is lost is what was acknowledged
+/// before it was durable.
 #[test]
 fn a_full_drive_does_not_hold_up_the_end() {
+    for is_durable in [false, true] {
+        let is_full = Arc::new(AtomicBool::new(false));
+        let told = is_full.clone();
+        let fails = move |request: &Request<Bytes>| request.op == Op::Write && told.load(Ordering::SeqCst);
+        let drive = Failing::new(memory_drive(), fails);
+        let limits = Limits { patience: Nanos::millis(1), ..Limits::default() };
+        let harness = Harness::with(Some(drive), SMALL, ListenOptions::default(), limits, is_durable);
+        let mut client = harness.client();
+        is_full.store(true, Ordering::SeqCst);
+        // The only item: once a write has failed, further ones are refused.
+        let answer = if is_durable { "SERVER_ERROR the drive is full\r\n" } else { "STORED\r\n" };
+        client.say(set("a", b"1"), answer);
+        let unwritten = harness.stop().figures.unwritten.expect("the item");
+        assert_eq!(unwritten.why(), Obstacle::Full);
+        assert_eq!(unwritten.lost(), Some(u64::from(!is_durable)));
+    }
+}
+
+/// The drive has room when the first write that it has refused is tried for the fourth time, after three seconds.
+#[test]
+fn the_end_waits_for_room_on_a_full_drive() {
     let is_full = Arc::new(AtomicBool::new(false));
     let told = is_full.clone();
-    let drive =
-        Failing::new(memory_drive(), move |request| request.op == Op::Write && told.load(Ordering::SeqCst));
-    let settings = Settings { keep: Keep::Everything, ..SMALL };
+    let (mut refused, mut attempts) = (None, 0);
+    let fails = move |request: &Request<Bytes>| {
+        if request.op != Op::Write || !told.load(Ordering::SeqCst) {
+            return false;
+        }
+        attempts += u32::from(*refused.get_or_insert(request.block) == request.block);
+        attempts <= 3
+    };
+    let drive = Failing::new(memory_drive(), fails);
     let limits = Limits { patience: Nanos::secs(3600), ..Limits::default() };
-    let harness = Harness::with(Some(drive), settings, ListenOptions::default(), limits, false);
-    let mut client = harness.client();
-    // The only item: once a write has failed, further ones are refused.
+    let harness = Harness::with(Some(drive), SMALL, ListenOptions::default(), limits, false);
     is_full.store(true, Ordering::SeqCst);
-    client.say(set("a", b"1"), "STORED\r\n");
-    assert!(!harness.stop().figures.is_durable);
+    harness.client().say(set("a", b"1"), "STORED\r\n");
+    assert_eq!(harness.stop().figures.unwritten, None);
 }
 
 #[test]
@@ -88,11 +114,11 @@ fn the_drive_comes_to_rest_before_the_end() {
     let harness = Harness::on(RestsLate { drive: memory_drive(), asked: 0 });
     harness.client().say(set("a", b"1"), "STORED\r\n");
     let served = harness.stop();
-    assert!(served.figures.is_durable && served.drive.is_some_and(|drive| drive.asked == 3));
+    assert!(served.figures.is_durable() && served.drive.is_some_and(|drive| drive.asked == 3));
 }
 
 #[test]
 fn an_end_without_clients_comes_at_once() {
     let served = Harness::on(memory_drive()).stop();
-    assert!(served.figures.is_durable && served.drive.is_some());
+    assert!(served.figures.is_durable() && served.drive.is_some());
 }

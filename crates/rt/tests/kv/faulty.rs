@@ -84,7 +84,7 @@ fn a_full_drive_is_in_the_statistics_until_it_has_room() {
         client.first_answers(1);
         while figure(&mut client, "drive_full") != u64::from(is_now) {}
     }
-    assert!(harness.stop().figures.is_durable);
+    assert!(harness.stop().figures.is_durable());
 }
 
 /// A drive in memory with metadata to write before it closes, like an array with block checksums.

@@ -60,7 +60,7 @@ fn a_store_acknowledges_nothing_on_the_strength_of_a_later_flush() {
     assert!(why.is_some_and(|why| why.starts_with("volatile: a flush failed")), "{told:?}");
     drop(client);
     let served = harness.stop();
-    assert!(!served.figures.is_durable, "{:?}", served.figures);
+    assert!(!served.figures.is_durable(), "{:?}", served.figures);
     let drive = served.drive.expect("it had one").inner().after_power_cut();
     let harness = serve(drive, true);
     let mut client = harness.client();

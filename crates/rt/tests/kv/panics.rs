@@ -49,7 +49,7 @@ fn a_panic_in_a_session_ends_its_connection_and_nothing_else() {
         }
         assert_eq!((figure(&mut good[0], "panics"), figure(&mut good[0], "failed_shards")), (5, 0));
         let figures = harness.stop().figures;
-        assert!(figures.is_durable);
+        assert!(figures.is_durable());
         assert_eq!(figures.sums.items, 4);
     }
 }
@@ -94,7 +94,7 @@ fn check_shard<D: Steered + Send + 'static>(harness: Harness<D>, shards: u64) {
     assert_eq!((figure(&mut good, "panics"), figure(&mut good, "failed_shards")), (1, 1));
     assert_eq!(figure(&mut good, "curr_items"), served, "what is there of the other shards is counted");
     assert!(
-        !harness.stop().figures.is_durable,
+        !harness.stop().figures.is_durable(),
         "what the shard had to write may be lost, and the server says so"
     );
 }
@@ -126,5 +126,5 @@ fn whoever_waits_for_a_shard_that_fails_is_told() {
         assert!(stored + errors == 100 || errors > 0, "{stored} stored, {errors} errors");
         let _ = waits.0.shutdown(std::net::Shutdown::Both);
     });
-    assert!(!harness.stop().figures.is_durable);
+    assert!(!harness.stop().figures.is_durable());
 }

@@ -127,5 +127,5 @@ fn a_drive_that_does_not_give_back_what_is_on_it_is_not_served() {
     let _ = std::io::Write::write_all(&mut client.0, b"get key0\r\n");
     client.rest();
     let figures = harness.stop().figures;
-    assert!(figures.unreadable.is_some() && figures.is_durable, "{figures:?}");
+    assert!(figures.unreadable.is_some() && figures.is_durable(), "{figures:?}");
 }

@@ -46,15 +46,26 @@ pub struct Entry {
     pub text: String,
     /// Figures for programs.
     pub fields: Map<String, Value>,
-    /// It can happen often: of several within a second only the first is logged, with a count of the others
-    /// later.
-    pub is_frequent: bool,
+    /// It can happen often.
+    pub limit: Option<Limit>,
+}
+
+/// How many of similar entries are logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Entries with the same key are similar.
+    key: String,
+    /// So many are logged within `every`, and the others counted.
+    first: u32,
+    every: Duration,
+    /// By how much the entry raises the count.
+    count: u64,
 }
 
 impl Entry {
     /// Without figures.
     pub fn new(level: Level, event: &'static str, text: impl Into<String>) -> Entry {
-        Entry { level, event, text: text.into(), fields: Map::new(), is_frequent: false }
+        Entry { level, event, text: text.into(), fields: Map::new(), limit: None }
     }
 
     /// With one more figure.
@@ -63,10 +74,18 @@ impl Entry {
         self
     }
 
-    /// It can happen often.
-    pub fn frequent(mut self) -> Entry {
-        self.is_frequent = true;
-        self
+    /// It can happen often: of several within a second only the first is logged, with a count of the others
+    /// later.
+    pub fn frequent(self) -> Entry {
+        let limit = Limit { key: self.event.into(), first: 1, every: OFTEN, count: 1 };
+        Entry { limit: Some(limit), ..self }
+    }
+
+    /// Each may matter, and there can be very many of a kind, as of damaged blocks: the first few are logged, and
+    /// from then on a count every ten seconds, in which this entry is `count`.
+    pub fn one_of_many(self, kind: &str, count: u64) -> Entry {
+        let limit = Limit { key: format!("{} {kind}", self.event), first: FEW, every: RARELY, count };
+        Entry { limit: Some(limit), ..self }
     }
 }
 
@@ -91,7 +110,7 @@ impl Log {
     pub fn start(form: Form, verbose: u8, out: impl Write + Send + 'static) -> Log {
         let (ways, messages) = sync_channel(MOST_KEPT);
         let lost = Arc::new(AtomicU64::new(0));
-        let writer = Writer { form, out, frequent: Vec::new(), lost: Arc::clone(&lost) };
+        let writer = Writer { form, out, limited: Vec::new(), lost: Arc::clone(&lost) };
         std::thread::spawn(move || writer.run(&messages));
         let least = match verbose {
             0 => Level::Note,
@@ -126,8 +145,8 @@ impl Log {
 struct Writer<W> {
     form: Form,
     out: W,
-    /// Frequent events: the entry, when it was last logged, and how many there were since.
-    frequent: Vec<(Entry, Instant, u64)>,
+    /// Entries with a limit.
+    limited: Vec<Counted>,
     lost: Arc<AtomicU64>,
 }
 
@@ -137,40 +156,48 @@ impl<W: Write> Writer<W> {
             match messages.recv_timeout(OFTEN) {
                 Ok(Message::Entry(at, entry)) => self.note(at, entry),
                 Ok(Message::Flush(says)) => {
-                    self.sum_up(Duration::ZERO);
+                    self.sum_up(true);
                     // The requester may have stopped waiting.
                     let _ = says.send(());
                 }
-                Err(RecvTimeoutError::Timeout) => self.sum_up(OFTEN),
-                Err(RecvTimeoutError::Disconnected) => return self.sum_up(Duration::ZERO),
+                Err(RecvTimeoutError::Timeout) => self.sum_up(false),
+                Err(RecvTimeoutError::Disconnected) => return self.sum_up(true),
             }
         }
     }
 
     fn note(&mut self, at: SystemTime, entry: Entry) {
-        if !entry.is_frequent {
-            return self.write(at, &entry);
+        let Some(limit) = entry.limit.clone() else { return self.write(at, &entry) };
+        let found = self.limited.iter_mut().position(|counted| counted.limit.key == limit.key);
+        let Some(found) = found else {
+            self.write(at, &entry);
+            self.limited.push(Counted { entry, limit, told: Instant::now(), logged: 1, more: 0 });
+            return;
+        };
+        let counted = &mut self.limited[found];
+        if counted.told.elapsed() >= limit.every {
+            // After a quiet time the first few are logged again.
+            counted.logged = if counted.more == 0 { 0 } else { limit.first.saturating_sub(1) };
+            let sum = counted.sum();
+            sum.iter().for_each(|sum| self.write(at, sum));
         }
-        match self.frequent.iter_mut().find(|(told, ..)| told.event == entry.event) {
-            Some((_, told, more)) if told.elapsed() < OFTEN => *more += 1,
-            Some((_, told, _)) => {
-                *told = Instant::now();
-                self.sum_up(Duration::ZERO);
-                self.write(at, &entry);
-            }
-            None => {
-                self.write(at, &entry);
-                self.frequent.push((entry, Instant::now(), 0));
-            }
+        let counted = &mut self.limited[found];
+        if counted.logged < limit.first {
+            counted.logged += 1;
+            self.write(at, &entry);
+        } else {
+            counted.more += limit.count;
         }
     }
 
-    /// Logs the counts of suppressed events that were last logged at least `ago` ago, and the number of
-    /// lost lines.
-    fn sum_up(&mut self, ago: Duration) {
-        let is_due = |(_, told, more): &&mut (Entry, Instant, u64)| *more > 0 && told.elapsed() >= ago;
-        let due: Vec<Entry> = self.frequent.iter_mut().filter(is_due).map(again).collect();
-        due.iter().for_each(|entry| self.write(SystemTime::now(), entry));
+    /// Logs the counts of suppressed entries that are due, or all of them at the `end`, and the number of lost
+    /// lines.
+    fn sum_up(&mut self, is_end: bool) {
+        let due = |counted: &&mut Counted| {
+            counted.more > 0 && (is_end || counted.told.elapsed() >= counted.limit.every)
+        };
+        let sums: Vec<Entry> = self.limited.iter_mut().filter(due).filter_map(Counted::sum).collect();
+        sums.iter().for_each(|entry| self.write(SystemTime::now(), entry));
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             let text = format!("{lost} lines were lost: whoever reads them was too slow");
@@ -188,12 +215,27 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What happened often, as one entry.
-fn again((entry, told, more): &mut (Entry, Instant, u64)) -> Entry {
-    *told = Instant::now();
-    let count = std::mem::take(more);
-    let text = format!("{} ({count} more)", entry.text);
-    Entry { text, ..entry.clone() }.with("count", count)
+/// Similar entries.
+struct Counted {
+    /// The first of them.
+    entry: Entry,
+    limit: Limit,
+    /// When the first of the latest, or their count, was logged.
+    told: Instant,
+    /// How many have been logged since.
+    logged: u32,
+    /// What those stand for that were not logged since.
+    more: u64,
+}
+
+impl Counted {
+    /// Those that were not logged, as one entry; none if there are none. The time starts anew.
+    fn sum(&mut self) -> Option<Entry> {
+        self.told = Instant::now();
+        let count = std::mem::take(&mut self.more);
+        let text = format!("{} ({count} more)", self.entry.text);
+        (count > 0).then(|| Entry { text, ..self.entry.clone() }.with("count", count))
+    }
 }
 
 fn to_json(at: SystemTime, entry: &Entry) -> Value {
@@ -258,6 +300,10 @@ fn days_of_month(year: u64, month: u64) -> u64 {
 const MOST_KEPT: usize = 1024;
 /// What happens again within this time is counted.
 const OFTEN: Duration = Duration::from_secs(1);
+/// As [`OFTEN`], for entries each of which may matter.
+const RARELY: Duration = Duration::from_secs(10);
+/// So many of these are logged within this time.
+const FEW: u32 = 5;
 /// How long the end waits for lines to be written.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -324,6 +370,57 @@ mod tests {
             count.map_or(1, |(count, _)| count.parse().expect("a number"))
         };
         assert_eq!(lines.iter().map(more).sum::<u64>(), 500, "{text}");
+    }
+
+    #[test]
+    fn of_many_the_first_few_of_each_kind_are_logged_and_the_others_counted() {
+        let entry = |block: u32, kind: &str| {
+            let text = format!("block {block}: a damaged {kind}");
+            Entry::new(Level::Warning, "damage", text).one_of_many(kind, 2)
+        };
+        let mut all: Vec<Entry> = (0..130).map(|block| entry(block, "copy")).collect();
+        all.push(entry(130, "record"));
+        let text = written(Form::Human, 0, &all);
+        let first: Vec<String> =
+            (0..5).map(|block| format!("warning: block {block}: a damaged copy")).collect();
+        let last = ["warning: block 130: a damaged record", "warning: block 0: a damaged copy (250 more)"];
+        assert_eq!(text.lines().collect::<Vec<_>>(), [first, last.map(String::from).into()].concat());
+    }
+
+    #[test]
+    fn a_count_follows_in_time_and_after_a_quiet_time_the_first_few_again() {
+        let paper = Paper::default();
+        let (form, out, lost) = (Form::Human, paper.clone(), Arc::default());
+        let mut writer = Writer { form, out, limited: Vec::new(), lost };
+        let written = || {
+            let bytes = std::mem::take(&mut *paper.0.lock().expect("a test"));
+            String::from_utf8(bytes).expect("it is text")
+        };
+        // Within `every`, or when it has passed.
+        let note = |writer: &mut Writer<Paper>, every: Duration| {
+            let mut entry = Entry::new(Level::Warning, "damage", "a block").one_of_many("copy", 1);
+            entry.limit.iter_mut().for_each(|limit| limit.every = every);
+            writer.note(SystemTime::now(), entry);
+            written()
+        };
+        (0..FEW).for_each(|_| assert_eq!(note(&mut writer, RARELY), "warning: a block\n"));
+        (0..2).for_each(|_| assert_eq!(note(&mut writer, RARELY), ""));
+        writer.sum_up(false);
+        assert_eq!(written(), "", "it is not due");
+        let text = "warning: a block (2 more)\nwarning: a block\n";
+        assert_eq!(note(&mut writer, Duration::ZERO), text, "they go on");
+        assert_eq!(note(&mut writer, RARELY), "");
+        writer.limited[0].limit.every = Duration::ZERO;
+        writer.sum_up(false);
+        assert_eq!(written(), "warning: a block (1 more)\n");
+        writer.sum_up(false);
+        assert_eq!(written(), "");
+        assert_eq!(note(&mut writer, RARELY), "");
+        writer.sum_up(false);
+        assert_eq!(written(), "warning: a block (1 more)\n");
+        assert_eq!(note(&mut writer, Duration::ZERO), "warning: a block\n", "after a quiet time");
+        (1..FEW).for_each(|_| assert_eq!(note(&mut writer, RARELY), "warning: a block\n"));
+        assert_eq!(note(&mut writer, RARELY), "");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod log;
+pub mod loss;
 pub mod options;
 pub mod page;
 pub mod process;
@@ -118,7 +119,8 @@ fn serve_with(
     let late = drive.as_ref().map_or_else(Vec::new, AnyDrive::latenesses);
     punctuality::warnings(&late).iter().for_each(|warning| reporter.emulation_late(warning));
     let has_drive = !arguments.memory_only;
-    reporter.stopped(&figures, has_drive);
+    let loss = figures.unwritten.as_ref().and_then(|unwritten| loss::describe(unwritten, drive.as_ref()));
+    reporter.stopped(&figures, loss.as_deref(), has_drive);
     drop(pid_file);
     if !is_json_only && !in_background {
         out.write_all(page::report(&figures, &latencies, &late, ColorMode::of_stdout()).as_bytes())?;
@@ -126,9 +128,9 @@ fn serve_with(
     if let Some(file) = &arguments.json {
         write_json(&page::to_json(&figures, &latencies, &late, has_drive), file, out)?;
     }
-    match figures.is_durable {
-        true => Ok(()),
-        false => Err(Failure::Operation("what was changed last may not be on the drive".into())),
+    match loss {
+        None => Ok(()),
+        Some(_) => Err(Failure::Logged),
     }
 }
 

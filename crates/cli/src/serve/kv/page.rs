@@ -76,10 +76,6 @@ pub fn report(
         let warning = format!("block {block} of the drive cannot be read: what is on it could not be found");
         text += &format!("{}\n", tone.paint(TextRole::Warning, &warning));
     }
-    if !figures.is_durable {
-        let warning = "the drive has failed or does not answer: what was changed last may not be on it";
-        text += &format!("{}\n", tone.paint(TextRole::Warning, warning));
-    }
     text
 }
 
@@ -135,7 +131,7 @@ pub fn to_json(
     late: &[(usize, Lateness)],
     has_drive: bool,
 ) -> Value {
-    let Figures { sums: Sums { statistics, engine, items, .. }, traffic, is_durable, unreadable } = figures;
+    let Figures { sums: Sums { statistics, engine, items, .. }, traffic, unreadable, .. } = figures;
     let of = |(kind, source, times): (Kind, Source, &LatencyHistogram)| {
         let percentile = |percentile| times.percentile(percentile).0;
         json!({
@@ -152,7 +148,7 @@ pub fn to_json(
     json!({
         "latencies": latencies.iter().map(of).collect::<Vec<_>>(),
         "late": punctuality::reports(late),
-        "drive_writes_completed": has_drive.then_some(is_durable),
+        "drive_writes_completed": has_drive.then_some(figures.is_durable()),
         "unreadable_block": unreadable,
         "items": items,
         "gets": statistics.gets(),

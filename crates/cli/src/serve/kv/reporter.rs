@@ -1,11 +1,14 @@
 //! Reports events of a server to the operator and to the service manager.
 
 use super::log::{Entry, Level, Log};
+use crate::serve::condition::scrub_result;
+use crate::terminal::TextRole;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailcut_base::Nanos;
 use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
+use tailcut_host::kv::DamageKind;
 use tailcut_host::kv::session::Sums;
 use tailcut_rt::ServiceManager;
 use tailcut_rt::ctl::presence_name;
@@ -102,20 +105,18 @@ impl Reporter {
         self.log.log(Entry::new(Level::Note, "stopping", text));
     }
 
-    /// Reports that the server has stopped, with its final statistics.
-    pub fn stopped(&self, figures: &Figures, has_drive: bool) {
+    /// Reports that the server has stopped, with its final statistics and what may be lost.
+    pub fn stopped(&self, figures: &Figures, loss: Option<&str>, has_drive: bool) {
         let (items, statistics) = (figures.sums.items, &figures.sums.statistics);
-        let (level, text) = match (figures.unreadable, figures.is_durable) {
+        let (level, text) = match (figures.unreadable, loss) {
             (Some(block), _) => (Level::Error, format!("stopped: block {block} of the drive cannot be read")),
-            (None, true) => (Level::Note, "stopped".into()),
-            (None, false) => {
-                (Level::Error, "stopped, and what was changed last may not be on the drive".into())
-            }
+            (None, None) => (Level::Note, "stopped".into()),
+            (None, Some(loss)) => (Level::Error, format!("stopped, and {loss}")),
         };
         let entry = Entry::new(level, "stopped", text).with("items", items).with("gets", statistics.gets());
         let entry = entry.with("sets", statistics.cmd_set);
         self.log.log(if has_drive {
-            entry.with("drive_writes_completed", figures.is_durable)
+            entry.with("drive_writes_completed", figures.is_durable())
         } else {
             entry
         });
@@ -148,6 +149,7 @@ fn level_of(event: &Event) -> Level {
         | Event::Failed(_)
         | Event::Panicked(_)
         | Event::ShardFailed { .. } => Level::Error,
+        Event::Scrubbed(scrub) if scrub_result(&scrub.to_string()).0 != TextRole::Warning => Level::Note,
         Event::Array(Condition::Optimal)
         | Event::Drive { is: Presence::InSync | Presence::Rebuilding, .. } => Level::Note,
         _ => Level::Warning,
@@ -184,7 +186,14 @@ fn entry(event: &Event) -> Entry {
             new("shard_failed", text).with("shard", *shard).with("of", *of)
         }
         Event::Damage { drive, damage } => {
-            new("damage", format!("{drive}: {damage}")).with("block", damage.block)
+            let kind = match damage.what {
+                DamageKind::Superblock | DamageKind::Head | DamageKind::Summary => "metadata",
+                DamageKind::Copy => "copy",
+                DamageKind::Record => "record",
+                DamageKind::Ends(_) | DamageKind::Hole(_) => "records",
+            };
+            let entry = new("damage", format!("{drive}: {damage}")).with("block", damage.block);
+            entry.one_of_many(kind, 1)
         }
         Event::StoreFull { is_full: true } => {
             let text = "the store is full: values are refused until items are deleted or expire (-M)";
@@ -225,6 +234,7 @@ fn entry(event: &Event) -> Entry {
             };
             new("array", format!("the array is {condition}")).with("condition", state)
         }
+        Event::Scrubbed(scrub) => new("scrub", scrub_result(&scrub.to_string()).1),
         Event::Faults { member, what, count } => {
             let (name, why) = match what {
                 Fault::Error => ("error", "failed"),
@@ -232,7 +242,8 @@ fn entry(event: &Event) -> Entry {
                 Fault::Slow => ("slow", "were slow"),
             };
             let text = format!("{count} reads of drive {member} {why}");
-            new("drive_faults", text).with("drive", *member).with("fault", name).with("count", *count)
+            let entry = new("drive_faults", text).with("drive", *member).with("fault", name);
+            entry.with("count", *count).one_of_many(&format!("{member} {name}"), *count)
         }
     }
 }

@@ -54,8 +54,8 @@ pub struct Log {
     /// Full segments whose writes have not all completed.
     resting: Vec<Resting>,
     next_sequence: u64,
-    /// Full segments that a power loss may still destroy: number, sequence and last write.
-    undurable: VecDeque<(SegmentId, u64, u64)>,
+    /// Full segments that a power loss may still destroy.
+    undurable: VecDeque<Undurable>,
     /// All segments up to this sequence are durable.
     durable_sequence: u64,
     /// The durable segment with the highest number.
@@ -78,6 +78,17 @@ struct Resting {
     blocks: Vec<Bytes>,
     /// Number of its last write.
     last: u64,
+}
+
+/// A full segment that is not durable.
+#[derive(Debug)]
+struct Undurable {
+    number: SegmentId,
+    sequence: u64,
+    /// Number of its last write.
+    last: u64,
+    /// Number of its records that were not durable when it was sealed.
+    records: usize,
 }
 
 /// A write to submit to the disk.
@@ -255,7 +266,8 @@ impl Log {
         open.close_block(pool);
         self.write_out();
         let Some(open) = self.open.take() else { return };
-        let Open { sequence, buried, .. } = open;
+        let records = open.undurable_records();
+        let Open { number, sequence, buried, .. } = open;
         let foot = Foot { sequence, entries: 0, checksum: 0, buried, has_hole: false };
         let summary = format::summary(&open.entries, foot, self.end_of(open.number));
         self.segments[open.number].buried = open.buried;
@@ -268,7 +280,7 @@ impl Log {
         self.full.push_back(open.number);
         self.note_tombstones(open.number);
         let last = self.settling.issued();
-        self.undurable.push_back((open.number, open.sequence, last));
+        self.undurable.push_back(Undurable { number, sequence, last, records });
         self.resting.push(Resting { number: open.number, blocks: open.blocks, last });
     }
 
@@ -449,7 +461,7 @@ impl Log {
     pub fn note_flushed(&mut self, settled: u64) {
         self.settling.note_durable(settled);
         self.open.iter_mut().for_each(|open| open.note_durable(settled));
-        while let Some(&(number, sequence, last)) = self.undurable.front()
+        while let Some(&Undurable { number, sequence, last, .. }) = self.undurable.front()
             && last <= settled
         {
             self.durable_sequence = sequence;
@@ -458,9 +470,17 @@ impl Log {
         }
     }
 
+    /// Most records that may not be durable: those of a full segment that were not when it was sealed count until
+    /// all of it is.
+    pub fn undurable_records(&self) -> usize {
+        let full = self.undurable.iter().filter(|segment| self.is_believed(segment.sequence));
+        let of_full: usize = full.map(|segment| segment.records).sum();
+        of_full + self.open.as_ref().map_or(0, Open::undurable_records)
+    }
+
     /// Last write of the full segments that a power loss may still destroy; 0 if there are none.
     pub fn undurable(&self) -> u64 {
-        self.undurable.back().map_or(0, |&(.., last)| last)
+        self.undurable.back().map_or(0, |segment| segment.last)
     }
 
     /// True while too many full segments wait for the disk, so that more writes should wait. Always false

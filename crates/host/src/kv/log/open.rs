@@ -98,6 +98,13 @@ impl Open {
         self.durable >= self.recorded && self.stamped < self.recorded
     }
 
+    /// Number of records that are not durable.
+    pub fn undurable_records(&self) -> usize {
+        let durable = (self.durable * BLOCK) as u64;
+        let is_undurable = |entry: &&Entry| u64::from(entry.unit) * UNIT + u64::from(entry.bytes) > durable;
+        self.entries.iter().filter(is_undurable).count()
+    }
+
     /// Number of durable blocks according to the last header.
     pub fn stamped(&self) -> u32 {
         self.stamped as u32

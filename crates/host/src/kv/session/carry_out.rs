@@ -99,8 +99,7 @@ impl Work<'_> {
             if let Operation::Store(store) = operation {
                 self.statistics.note_store(store.mode, Stored::NoMemory);
             }
-            let why = if self.engine.is_full() { DRIVE_FULL } else { DRIVE_FAILED };
-            reply::server_error(self.out, why);
+            reply::server_error(self.out, why_not_written(self.engine));
             return Outcome::Done(Source::Memory);
         }
         let outcome = match operation {
@@ -617,7 +616,12 @@ fn says_so(operation: &Operation) -> bool {
 const DAMAGED: &str = "the item is damaged on flash: set or delete it";
 const NO_ROOM: &str = "out of memory";
 pub(super) const DRIVE_FULL: &str = "the drive is full";
-pub(super) const DRIVE_FAILED: &str = "the drive takes no writes";
+const DRIVE_FAILED: &str = "the drive takes no writes";
+
+/// Error reply of a store to a change that its disk does not take.
+pub(super) fn why_not_written(engine: &Engine) -> &'static str {
+    if engine.is_full() { DRIVE_FULL } else { DRIVE_FAILED }
+}
 
 enum Step {
     Counted(meta::Counted),

@@ -115,9 +115,16 @@ enum ReplyState {
 /// The reply once all shards have answered.
 #[derive(Debug)]
 enum GatheredReply {
-    Flushed { noreply: bool, is_refused: bool },
+    /// With why it was refused, if it was.
+    Flushed {
+        noreply: bool,
+        refused: Option<&'static str>,
+    },
     Reset,
-    Told { stats: Stats, sums: Box<Sums> },
+    Told {
+        stats: Stats,
+        sums: Box<Sums>,
+    },
     DetailSet,
     Prefixes(Box<PrefixCounters>),
 }
@@ -541,11 +548,11 @@ impl Session {
                 match (then, content) {
                     (GatheredReply::Told { sums, .. }, Content::Sums(more)) => sums.add(&more),
                     (GatheredReply::Prefixes(prefixes), Content::Prefixes(more)) => prefixes.add(&more),
-                    (
-                        GatheredReply::Flushed { is_refused, .. },
-                        Content::Refused | Content::NotDurable { .. },
-                    ) => {
-                        *is_refused = true;
+                    (GatheredReply::Flushed { refused, .. }, Content::Refused { why }) => {
+                        *refused = Some(why);
+                    }
+                    (GatheredReply::Flushed { refused, .. }, Content::NotDurable { .. }) => {
+                        *refused = Some(carry_out::DRIVE_FULL);
                     }
                     _ => {}
                 }
@@ -569,7 +576,7 @@ impl Session {
                 self.set_aside += text.capacity();
                 waiting.reply = text;
             }
-            (_, Content::Sums(_) | Content::Prefixes(_) | Content::Refused) => {
+            (_, Content::Sums(_) | Content::Prefixes(_) | Content::Refused { .. }) => {
                 panic!("all shards answer what all were asked")
             }
         }
@@ -585,7 +592,7 @@ impl Session {
                     let moment = flush_moment(ways.about.unix, flush.delay);
                     let requester = Requester { group: ways.group, client: ways.client, number: self.first };
                     let (left, bytes) = ask_all(&ShardRequest::Flush(moment), requester, ways);
-                    let then = GatheredReply::Flushed { noreply: flush.noreply, is_refused: false };
+                    let then = GatheredReply::Flushed { noreply: flush.noreply, refused: None };
                     self.awaited += bytes;
                     waiting.what = ReplyState::All { left, bytes, then };
                     continue;
@@ -657,9 +664,7 @@ impl GatheredReply {
         out: &mut Vec<u8>,
     ) {
         match self {
-            GatheredReply::Flushed { is_refused: true, .. } => {
-                reply::server_error(out, carry_out::DRIVE_FAILED)
-            }
+            GatheredReply::Flushed { refused: Some(why), .. } => reply::server_error(out, why),
             GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
             GatheredReply::Reset => reply::reset(out),
             GatheredReply::DetailSet => reply::ok(out, false),

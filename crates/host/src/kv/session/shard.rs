@@ -1,6 +1,6 @@
 //! An engine with its requests: executed at once, or pending on the disk.
 
-use super::carry_out::{AROUND_VALUE, Attempt, Outcome, Work};
+use super::carry_out::{AROUND_VALUE, Attempt, Outcome, Work, why_not_written};
 use super::latency::Source;
 use super::operation::Operation;
 use super::pool::{LEAST_COMMANDS, SMALL_RESERVE, SMALL_VALUE};
@@ -268,7 +268,8 @@ impl Shard {
             }
             ShardRequest::Flush(moment) => {
                 if self.flush(moment).is_err() {
-                    self.replies.push_back(Reply { requester, content: Content::Refused });
+                    let why = why_not_written(&self.engine);
+                    self.replies.push_back(Reply { requester, content: Content::Refused { why } });
                     return LATER;
                 }
                 self.promise(requester, Vec::new(), Source::Memory)

@@ -213,8 +213,11 @@ pub enum Content {
     Sums(Box<Sums>),
     /// The shard's counters by key prefix.
     Prefixes(Box<PrefixCounters>),
-    /// The disk has failed; the request was not executed.
-    Refused,
+    /// The disk takes no writes; the request was not executed.
+    Refused {
+        /// The reason for the client.
+        why: &'static str,
+    },
     /// The disk is out of space, and the change is not durable: a crash may undo it.
     NotDurable {
         /// The client suppresses the reply.

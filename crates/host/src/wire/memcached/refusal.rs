@@ -33,6 +33,8 @@ pub enum Refusal {
     Base64,
     /// The opaque token has more than 31 bytes.
     Opaque,
+    /// `delete` with other words behind its key than `0` and `noreply`.
+    DeleteUsage,
     /// `stats detail` with an unknown argument.
     DetailUsage,
     /// `stats cachedump`: disabled, as with `-X`.
@@ -79,6 +81,9 @@ impl Refusal {
             Refusal::MetaDelta => b"CLIENT_ERROR invalid numeric delta value\r\n",
             Refusal::Base64 => b"CLIENT_ERROR error decoding key\r\n",
             Refusal::Opaque => b"CLIENT_ERROR opaque token too long\r\n",
+            Refusal::DeleteUsage => {
+                b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
+            }
             Refusal::DetailUsage => b"CLIENT_ERROR usage: stats detail on|off|dump\r\n",
             Refusal::Dump => b"CLIENT_ERROR stats cachedump not allowed\r\n",
             Refusal::Reassign => b"CLIENT_ERROR slab reassignment disabled\r\n",

@@ -64,6 +64,37 @@ fn a_flush_without_room_is_repeated() {
     assert_eq!(store.check(), (0, 0));
 }
 
+#[test]
+fn changes_that_are_not_durable_are_counted() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 8);
+    (0..60).for_each(|number| store.put(number));
+    let settle = |store: &mut Store| {
+        store.engine.sync();
+        store.time += 2_000_000_000;
+        store.tick();
+        store.settle();
+        assert_eq!(store.engine.undurable_changes(), 0);
+    };
+    settle(&mut store);
+    let run = |store: &mut Store| {
+        store.engine.sync();
+        (0..100).for_each(|_| store.run());
+        assert!(store.engine.is_full());
+        store.engine.undurable_changes()
+    };
+    store.disk.refuses_writes = true;
+    (1..4).for_each(|number| store.put(number));
+    store.delete(5);
+    assert_eq!(run(&mut store), 4, "three items and a tombstone");
+    store.disk.refuses_writes = false;
+    settle(&mut store);
+    store.disk.refuses_writes = true;
+    store.engine.flush_all().expect("it is not known yet that there is no room");
+    assert_eq!(run(&mut store), 1);
+    store.disk.refuses_writes = false;
+    settle(&mut store);
+}
+
 /// A store or cache with 60 durable items, on a disk that has failed since.
 fn on_a_failed_disk(keep: Keep) -> Store {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(keep) }, 8);

@@ -1,10 +1,12 @@
 //! Shutdown: requests in flight are completed, and writes are made durable.
 
+use super::super::figures::{Obstacle, Unwritten};
 use super::super::shards::{Common, Message, Recovery};
 use super::Worker;
 use crate::ctl::Steered;
 use std::sync::atomic::Ordering;
 use tailcut_base::{Nanos, Time};
+use tailcut_host::kv::Engine;
 use tailcut_host::kv::session::Shard;
 
 /// Phase of the shutdown.
@@ -16,10 +18,10 @@ pub(super) enum Stopping {
     /// closed: no client has taken any for a while. Connections left at `deadline` are closed.
     Emptying { deadline: Time, quiet: Time },
     /// No connection is left; writes become durable up to these points of the shards. A drive without any
-    /// completion until `deadline` is abandoned, and a full one at `full_deadline`.
-    Settling { points: Vec<u64>, deadline: Time, full_deadline: Time },
+    /// completion until `deadline`, or without room, is abandoned.
+    Settling { points: Vec<u64>, deadline: Time },
     /// Shutdown is complete.
-    Done { is_durable: bool },
+    Done { unwritten: Option<Unwritten> },
 }
 
 impl<D: Steered> Worker<D> {
@@ -77,7 +79,7 @@ impl<D: Steered> Worker<D> {
         match &self.stopping {
             Stopping::Not | Stopping::Done { .. } => {}
             &Stopping::Emptying { deadline, quiet } => self.empty(now, deadline, quiet),
-            Stopping::Settling { points, deadline, full_deadline } => {
+            Stopping::Settling { points, deadline } => {
                 let common = self.shards.common();
                 let is_durable = (0..)
                     .zip(points)
@@ -90,13 +92,12 @@ impl<D: Steered> Worker<D> {
                         shard.engine().durable() >= point || shard.engine().has_failed()
                     })
                 });
-                let is_full = |shard| common.with(shard, |shard| shard.engine().is_full()).unwrap_or(false);
-                let is_late = now >= *deadline || now >= *full_deadline && (0..common.shards()).any(is_full);
-                if is_late
+                if now >= *deadline
                     || is_over && is_idle && self.drive.as_mut().is_none_or(|drive| drive.come_to_rest(now))
                 {
-                    // Pending writes of a failed shard are lost.
-                    self.stopping = Stopping::Done { is_durable: is_durable && common.failed_shards() == 0 };
+                    let is_all = is_durable && common.failed_shards() == 0;
+                    let unwritten = (!is_all).then(|| unwritten(common, self.promises_durability));
+                    self.stopping = Stopping::Done { unwritten };
                 }
             }
         }
@@ -136,12 +137,11 @@ impl<D: Steered> Worker<D> {
         if self.thread > 0 {
             common.finished.fetch_add(1, Ordering::SeqCst);
             common.post(0, Message::Poll);
-            self.stopping = Stopping::Done { is_durable: true };
+            self.stopping = Stopping::Done { unwritten: None };
         } else if is_late || common.finished.load(Ordering::SeqCst) + 1 >= common.threads() as usize {
             let close = |shard| common.with(shard, |shard| shard.engine_mut().close()).unwrap_or(0);
             let points = (0..common.shards()).map(close).collect();
-            let (deadline, full_deadline) = (now + self.limits.patience, now + FULL_PATIENCE);
-            self.stopping = Stopping::Settling { points, deadline, full_deadline };
+            self.stopping = Stopping::Settling { points, deadline: now + self.limits.patience };
             self.shards.go_on_everywhere();
             self.is_told = true;
         }
@@ -151,8 +151,23 @@ impl<D: Steered> Worker<D> {
 /// How long no client reads replies until shutdown closes the connections that have unread ones: as long as a
 /// client may need to be scheduled.
 const READING_PATIENCE: Nanos = Nanos::millis(500);
-/// How long shutdown waits for room on a full drive: for one more attempt, which is made every second.
-const FULL_PATIENCE: Nanos = Nanos::secs(2);
+
+/// What is not durable at the end, and why.
+fn unwritten(common: &Common, promises_durability: bool) -> Unwritten {
+    let is_any = |what: fn(&Engine) -> bool| {
+        (0..common.shards()).any(|shard| common.with(shard, |shard| what(shard.engine())).unwrap_or(false))
+    };
+    let why = match common.failed_shards() {
+        0 if is_any(Engine::is_full) => Obstacle::Full,
+        0 if is_any(Engine::has_failed) => Obstacle::Failed,
+        0 => Obstacle::Silent,
+        _ => Obstacle::ShardFailed,
+    };
+    // The changes of a failed shard cannot be counted.
+    let changes = |shard| common.with(shard, |shard| shard.engine().undurable_changes());
+    let lost = if promises_durability { Some(0) } else { (0..common.shards()).map(changes).sum() };
+    Unwritten::new(why, lost)
+}
 
 /// True if the condition holds for a shard, or the shard has failed, so that there is nothing to wait for.
 fn is_so(common: &Common, shard: u32, what: impl FnOnce(&mut Shard) -> bool) -> bool {

@@ -20,7 +20,7 @@ pub use datagrams::Datagrams;
 
 use super::client::Client;
 use super::events::Event;
-use super::figures::Traffic;
+use super::figures::{Traffic, Unwritten};
 use super::parts::Parts;
 use super::server::Limits;
 use super::shards::{Common, Message, ShardHandle};
@@ -92,6 +92,8 @@ pub struct Worker<D> {
     is_told: bool,
     /// Recovery of all shards has completed.
     is_recovered: bool,
+    /// Changes are acknowledged when they are durable.
+    promises_durability: bool,
     /// When idle connections are checked next.
     idle_check: Time,
     throttle: Throttle,
@@ -109,8 +111,8 @@ pub struct WorkerResult<D> {
     pub traffic: Traffic,
     /// Command latencies since they were last collected.
     pub latencies: Latencies,
-    /// All writes are durable; true for a thread that does not own the drive.
-    pub is_durable: bool,
+    /// Writes that are not durable; `None` for a thread that does not own the drive.
+    pub unwritten: Option<Unwritten>,
     /// A block that cannot be read, so that recovery has failed.
     pub unreadable: Option<u64>,
     /// The drive, if this thread owned it.
@@ -177,6 +179,7 @@ impl<D: Steered> Worker<D> {
             answers: Answers::default(),
             clock,
             limits,
+            promises_durability: settings.is_durable,
             users,
             epoll,
             acceptor,
@@ -208,14 +211,14 @@ impl<D: Steered> Worker<D> {
         self.settle();
         loop {
             self.turn();
-            if let Stopping::Done { is_durable } = self.stopping {
+            if let Stopping::Done { unwritten } = self.stopping {
                 let unreadable = self.shards.common().unreadable();
                 let unreadable = unreadable.map(|(shard, block)| self.parts.block(shard, block));
                 let latencies = self.clients.take_latencies();
                 return WorkerResult {
                     traffic: self.traffic,
                     latencies,
-                    is_durable,
+                    unwritten,
                     unreadable,
                     drive: self.drive,
                 };
