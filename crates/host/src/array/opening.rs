@@ -1,6 +1,6 @@
 //! Finds the array that a set of drives belongs to. Read-only.
 
-use super::config::ArrayConfig;
+use super::config::{ArrayConfig, LayoutKind};
 use super::drives::{Ask, Drives, Owner, Presence, Priority};
 use super::epoch::copies_of;
 use super::membership::{self, Own, Stale};
@@ -120,16 +120,17 @@ pub enum OpenError {
     },
     /// More drives are missing than redundancy covers.
     #[error(
-        "members {:?} of the array are missing, and {layout} can do without {spare} of each R-group: find them{}",
+        "members {:?} of the array are missing, and {layout} can do without {spare} of {}: find them{}",
         numbers(missing),
+        if layout.is_mirrored() { "the neighbours that hold the copies of a block" } else { "each R-group" },
         list(stale)
     )]
     TooFew {
         /// Missing members.
         missing: Vec<DriveId>,
         /// The layout.
-        layout: String,
-        /// Number of drives per R-group that may be missing.
+        layout: LayoutKind,
+        /// Number of drives that may be missing, per R-group or of those with the copies of a block.
         spare: usize,
         /// Stale drives among those given, which cannot replace them.
         stale: Vec<Stale>,
@@ -359,5 +360,5 @@ fn enough(superblock: &MemberSuperblock, stale: &[Stale]) -> Result<(), OpenErro
     };
     let is_missing = |&member: &DriveId| superblock.presence[member] != Presence::InSync;
     let missing = superblock.presence.ids().filter(is_missing).collect();
-    Err(OpenError::TooFew { missing, layout: layout.to_string(), spare, stale: stale.to_vec() })
+    Err(OpenError::TooFew { missing, layout, spare, stale: stale.to_vec() })
 }

@@ -91,7 +91,7 @@ fn a_drive_that_serves_is_asked_in_words() {
     use_it(&mut harness.client("disk"), 4096, 7);
     assert!(harness.ask("free-blocks").ends_with(" blocks\n"));
     assert_eq!(harness.ask("is-gc-running"), "no\n");
-    assert!(harness.ask("set-thresholds 9 3").starts_with("refused: the values"));
+    assert!(harness.ask("set-thresholds 9 3").starts_with("refused: set-thresholds 9 3: LOW is at least 2"));
     assert!(harness.ask("frees").starts_with("refused: 'frees' is not known"));
     assert!(harness.ask("scrub").starts_with("refused: it is a single drive"));
     let status = harness.ask("status");
