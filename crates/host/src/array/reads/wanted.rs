@@ -79,8 +79,7 @@ pub struct ReadResult<B> {
     pub spans: Spans,
     /// The data was reconstructed because of the drive's result or delay.
     pub reconstructed: bool,
-    /// The drive failed or returned wrong data: it must be rewritten, if
-    /// [`Reads::leave_repairs`](super::Reads::leave_repairs) leaves that to the issuer.
+    /// The drive failed or returned wrong data: the issuer rewrites the range, in order with other writes.
     pub damaged: bool,
 }
 
