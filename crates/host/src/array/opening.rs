@@ -130,7 +130,7 @@ pub enum OpenError {
         missing: Vec<DriveId>,
         /// The layout.
         layout: LayoutKind,
-        /// Number of drives that may be missing, per R-group or of those with the copies of a block.
+        /// Number of drives that may be missing, per R-group or among the holders of a block.
         spare: usize,
         /// Stale drives among those given, which cannot replace them.
         stale: Vec<Stale>,

@@ -91,11 +91,12 @@ fn a_drive_that_serves_is_asked_in_words() {
     use_it(&mut harness.client("disk"), 4096, 7);
     assert!(harness.ask("free-blocks").ends_with(" blocks\n"));
     assert_eq!(harness.ask("is-gc-running"), "no\n");
-    assert!(harness.ask("set-thresholds 9 3").starts_with("refused: set-thresholds 9 3: LOW is at least 2"));
+    assert!(harness.ask("set-thresholds 9 3").contains("9 is above 3; give the smaller number first"));
+    assert!(harness.ask("set-thresholds 1 3").starts_with("refused: set-thresholds 1 3: LOW is at least 2"));
     assert!(harness.ask("frees").starts_with("refused: 'frees' is not known"));
     assert!(harness.ask("scrub").starts_with("refused: it is a single drive"));
     let status = harness.ask("status");
-    assert!(status.starts_with("export disk\ndrive g-1g\nsize "), "{status}");
+    assert!(status.starts_with("export disk\ndrive g-1g (69.1 MiB)\nsize 69.1 MiB\n"), "{status}");
     assert!(status.contains("\nrequests 2\n") && status.contains("\nerased blocks "), "{status}");
     let metrics = harness.ask("metrics");
     for line in [
