@@ -60,7 +60,7 @@ fn before_reading(ahead: &Scenario) -> Scenario {
     }
 }
 
-/// The keys of a scenario with the values that nobody has set: what a preset gives is not set by the user.
+/// The keys of a scenario whose values the user has not set: those of a preset are not set by the user.
 fn defaults(scenario: &Scenario) -> Vec<Key> {
     let device = scenario.device.preset.config();
     keys::list(&mut Scenario { device, ..before_reading(scenario) })

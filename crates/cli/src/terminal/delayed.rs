@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Shows something after a delay, from a thread of its own: whoever works meanwhile need not look at a clock. What is
+/// Shows something after a delay, from a thread of its own, so the working thread need not poll a clock. What is
 /// shown goes away when this is dropped, which also ends the delay.
 pub struct Delayed {
     /// Ends the thread when it is dropped.

@@ -55,7 +55,7 @@ pub struct Entry {
 pub struct Limit {
     /// Entries with the same key are similar.
     key: String,
-    /// So many are logged within `every`, and the others counted.
+    /// Number of entries logged within `every`; the others are counted.
     first: u32,
     every: Duration,
     /// By how much the entry raises the count.
@@ -302,7 +302,7 @@ const MOST_KEPT: usize = 1024;
 const OFTEN: Duration = Duration::from_secs(1);
 /// As [`OFTEN`], for entries each of which may matter.
 const RARELY: Duration = Duration::from_secs(10);
-/// So many of these are logged within this time.
+/// Number of these logged within that time.
 const FEW: u32 = 5;
 /// How long the end waits for lines to be written.
 const PATIENCE: Duration = Duration::from_secs(1);
