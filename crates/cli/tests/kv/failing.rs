@@ -6,6 +6,7 @@ use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 const FILE_BYTES: u64 = 64 << 20;
 const PAGE: usize = 4096;
@@ -58,7 +59,14 @@ fn overwrite(path: &Path, offsets: impl Iterator<Item = u64>, bytes: usize) {
 
 /// Polls until `stats` reports this value: the server checks its drives ten times a second.
 fn wait_for(server: &Server, name: &str, value: &str) {
-    while server.stats().get(name).map(String::as_str) != Some(value) {
+    wait_until(&format!("{name} {value}"), || server.stats().get(name).map(String::as_str) == Some(value));
+}
+
+/// Waits until something is so, which takes far less than a minute.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_mins(1), "{what}");
         std::thread::yield_now();
     }
 }
@@ -125,15 +133,14 @@ fn the_result_of_a_scrub_is_in_the_log() {
     });
     fill(&mut server.client());
     assert_eq!(server.tell(&["ctl", "kv.ctl", "scrub"]), "done\n");
-    let result = "the scrub is complete: 0 damaged blocks rewritten, 0 beyond repair, 0 mismatches";
-    loop {
+    wait_until("the result of the scrub", || {
         let text = std::fs::read_to_string(&path).expect("the log");
-        if let Some(line) = text.lines().find(|line| line.contains("\"event\":\"scrub\"")) {
-            assert!(line.contains(result) && line.contains("\"level\":\"note\""), "{line}");
-            return;
-        }
-        std::thread::yield_now();
-    }
+        let line = text.lines().find(|line| line.contains("\"event\":\"scrub\""));
+        let result = "the scrub is complete: 0 damaged blocks rewritten, 0 beyond repair, 0 mismatches";
+        let is_right = |line: &str| line.contains(result) && line.contains("\"level\":\"note\"");
+        assert!(line.is_none_or(is_right), "{text}");
+        line.is_some()
+    });
 }
 
 /// At 16 KiB/s the rebuild would take longer than the test.

@@ -272,7 +272,7 @@ impl Engine {
 
 impl Flash {
     /// Submits a numbered write.
-    fn write(&mut self, number: u64, block: u64, data: Vec<Bytes>) {
+    pub fn write(&mut self, number: u64, block: u64, data: Vec<Bytes>) {
         self.send(Writing { number, block, data, is_optional: false });
     }
 
@@ -307,8 +307,9 @@ impl Flash {
 
     /// A request that needs space has succeeded.
     fn note_room(&mut self) {
-        if self.stalled.is_empty() {
+        if self.stalled.is_empty() && self.log.is_full() {
             self.log.set_full(false);
+            self.reclaims.note_room()
         }
     }
 

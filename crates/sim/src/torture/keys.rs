@@ -46,6 +46,8 @@ pub struct Keys {
     /// When it goes on with finding what is on flash, if there is anything for it to go on with.
     recovers_at: Time,
     may_recover: bool,
+    /// Retries of the engine since it last had room.
+    retries: u32,
 }
 
 #[derive(Debug)]
@@ -116,6 +118,7 @@ impl Keys {
             now: Time::ZERO,
             recovers_at: Time::ZERO,
             may_recover: false,
+            retries: 0,
         }
     }
 
@@ -458,8 +461,12 @@ impl Subject for Keys {
     }
 
     fn next_event(&self) -> Time {
-        // A drive without room gets none here: to try it again every second would never end.
-        let of = |engine: &Engine| if engine.is_full() { Time::NEVER } else { engine.next_event() };
+        // A flash drive that is full for good would be retried for ever.
+        let may_retry = self.retries < MAX_RETRIES;
+        let of = |engine: &Engine| match engine.is_full() && !may_retry {
+            true => Time::NEVER,
+            false => engine.next_event(),
+        };
         let own = match &self.phase {
             Phase::Serving(engine) if self.may_recover || engine.can_recover() => {
                 self.recovers_at.min(of(engine))
@@ -473,6 +480,11 @@ impl Subject for Keys {
     }
 
     fn advance(&mut self, now: Time) {
+        if let Phase::Serving(engine) = &self.phase {
+            let is_retry = engine.is_full() && engine.next_event() <= now;
+            let retries = (self.retries + u32::from(is_retry)).min(MAX_RETRIES);
+            self.retries = if engine.is_full() { retries } else { 0 };
+        }
         if self.below.next_event() <= now {
             self.below.advance(now);
         }
@@ -514,6 +526,10 @@ const SECOND: Nanos = Nanos::millis(2);
 /// Records that are found at a time, and how often: recovery runs beside the requests of the host.
 const RECORDS: usize = 4;
 const RECOVERS_EVERY: Nanos = Nanos::micros(20);
+
+/// Retries, one a second, of an engine that is full: more than full drives refuse writes before they have room
+/// again.
+const MAX_RETRIES: u32 = 128;
 
 /// Segments that are never full: the first, and what the log keeps for itself.
 const SPARE_SEGMENTS: u32 = 7;

@@ -113,8 +113,12 @@ fn rules_that_are_broken_are_missed() {
 /// Plans that once showed a bug.
 #[test]
 fn what_was_mended_stays_so() {
-    for text in [include_str!("plans/store-on-failed-disk.txt"), include_str!("plans/item-evicts-itself.txt")]
-    {
+    let texts = [
+        include_str!("plans/store-on-failed-disk.txt"),
+        include_str!("plans/item-evicts-itself.txt"),
+        include_str!("plans/full-below-a-store.txt"),
+    ];
+    for text in texts {
         assert_eq!(attempt(&text.parse().expect("a plan"), None).wrong, None);
     }
 }

@@ -441,12 +441,6 @@ impl Log {
         }
     }
 
-    /// The write of an end of a segment being freed has completed. After a failure the log accepts no more
-    /// records.
-    pub fn note_erased(&mut self, is_done: bool) {
-        self.has_failed |= !is_done;
-    }
-
     /// All writes up to this number have completed.
     pub fn settled(&self) -> u64 {
         self.settling.settled()

@@ -39,6 +39,8 @@ pub(super) struct Reclaims {
     is_stuck: bool,
     /// Number of victims chosen so far.
     taken: u64,
+    /// Number of times that a full disk has had room again.
+    rooms: u64,
 }
 
 /// The reclaim of one segment.
@@ -65,6 +67,8 @@ pub(super) struct Reclaim {
     budget: u64,
     /// A record to keep could not be copied: the victim stays as it is.
     is_aborted: bool,
+    /// [`Reclaims::rooms`] when it began.
+    rooms: u64,
     /// A record to keep could not be read: the victim stays as it is and is not chosen again.
     is_unreadable: bool,
     /// Failed reads in this step.
@@ -85,23 +89,19 @@ enum Step {
     Copying,
     /// Waiting until the copies are durable up to this write number.
     Settling(u64),
-    /// Erasing its ends.
-    Erasing,
-    /// Flushing the erased ends.
-    Flushing,
+    /// Waiting until its ends are erased durably, up to this write number.
+    Erasing(u64),
     /// Waiting for the last reads in it.
     Leaving,
 }
 
-/// The part of a victim that a request reads or erases.
+/// The part of a victim that a request reads.
 #[derive(Debug)]
 pub(super) enum Part {
     First,
     Foot,
     Summary,
     Run(Run),
-    Erased,
-    Flushed,
 }
 
 /// Neighbouring blocks with records to copy.
@@ -132,6 +132,11 @@ impl IndexMut<usize> for Reclaims {
 }
 
 impl Reclaims {
+    /// The disk was full, and has room again.
+    pub fn note_room(&mut self) {
+        self.rooms += 1;
+    }
+
     /// Number of segments being reclaimed.
     fn under_way(&self) -> usize {
         self.places.iter().filter(|reclaim| reclaim.step != Step::Idle).count()
@@ -172,6 +177,11 @@ impl Engine {
                 flash.erase(slot);
                 true
             }
+            Step::Erasing(point) if flash.log.durable() >= point => {
+                flash.reclaims[slot].step = Step::Leaving;
+                self.give_up_rest(slot);
+                true
+            }
             Step::Leaving if flash.log.readers(flash.reclaims[slot].victim) == 0 => {
                 flash.log.release(flash.reclaims[slot].victim);
                 flash.end(slot);
@@ -187,7 +197,6 @@ impl Engine {
         self.figures.failed_reads += u64::from(!is_good);
         let Some(flash) = &mut self.flash else { return };
         match part {
-            Part::Erased | Part::Flushed => flash.log.note_erased(is_good),
             Part::First if is_good => flash.reclaims[slot].first = data.remove(0),
             Part::Foot if is_good => {
                 let end = End::last(&data[0], flash.log.end_of(flash.reclaims[slot].victim));
@@ -216,13 +225,7 @@ impl Engine {
             }
             Step::Whole if flash.read_on_whole(slot) => {}
             Step::Whole => self.search_victim(slot),
-            Step::Erasing | Step::Flushing if flash.log.has_failed() => {}
-            Step::Erasing => flash.make_erased_durable(slot),
-            Step::Flushing => flash.reclaims[slot].step = Step::Leaving,
             _ => {}
-        }
-        if self.flash.as_ref().is_some_and(|flash| flash.reclaims[slot].step == Step::Leaving) {
-            self.give_up_rest(slot);
         }
     }
 

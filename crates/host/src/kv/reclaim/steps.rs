@@ -40,12 +40,14 @@ impl Flash {
         };
         let Some(victim) = victim else { return false };
         self.reclaims.taken += 1;
+        let rooms = self.reclaims.rooms;
         self.log.set_victim(victim, true);
         let budget = u64::from(self.log.segment_blocks()) * BLOCK_BYTES / 2;
         let reclaim = &mut self.reclaims[slot];
         *reclaim = Reclaim {
             step: Step::Ends,
             victim,
+            rooms,
             budget,
             entries: std::mem::take(&mut reclaim.entries),
             chosen: std::mem::take(&mut reclaim.chosen),
@@ -71,7 +73,10 @@ impl Flash {
     /// All records to keep are copied; false if some could not be.
     pub(super) fn end_copying(&mut self, slot: usize, pool: &mut Pool) -> bool {
         if self.reclaims[slot].is_aborted {
-            self.reclaims.is_stuck = true;
+            // Copies that found the disk full do not show that the store lacks space: another reclaim follows once
+            // there is room.
+            let was_full = self.log.is_full() || self.reclaims[slot].rooms != self.reclaims.rooms;
+            self.reclaims.is_stuck |= !was_full;
             self.log.set_victim(self.reclaims[slot].victim, false);
             self.end(slot);
             return false;
@@ -196,26 +201,18 @@ impl Flash {
         self.jobs.read_copy(Job::Reclaim(slot, Part::Run(run)), Haste::Later, block, count, list);
     }
 
+    /// Erases both ends of a victim, whose copies are durable.
     pub(super) fn erase(&mut self, slot: usize) {
         let victim = self.reclaims[slot].victim;
-        self.reclaims[slot].step = Step::Erasing;
         let mut first = std::mem::take(&mut self.reclaims[slot].first);
         let (end, of) = (End::Free(self.log.sequence(victim)), self.log.end_of(victim));
         first.as_mut_slice()[..End::BYTES].copy_from_slice(&end.encode(of));
-        self.reclaims[slot].under_way += 2;
         let block = self.log.first_block(victim);
-        self.jobs.write(Job::Reclaim(slot, Part::Erased), Haste::Later, block, vec![first]);
         let last = block + u64::from(self.log.segment_blocks()) - 1;
-        self.jobs.write(Job::Reclaim(slot, Part::Erased), Haste::Later, last, vec![end.last_block(of)]);
-    }
-
-    pub(super) fn make_erased_durable(&mut self, slot: usize) {
-        if !self.log.has_volatile_cache() {
-            self.reclaims[slot].step = Step::Leaving;
-            return;
+        for (block, content) in [(block, first), (last, end.last_block(of))] {
+            self.wanted = self.log.count_write();
+            self.write(self.wanted, block, vec![content]);
         }
-        self.reclaims[slot].step = Step::Flushing;
-        self.reclaims[slot].under_way += 1;
-        self.jobs.flush(Job::Reclaim(slot, Part::Flushed), Haste::Later);
+        self.reclaims[slot].step = Step::Erasing(self.wanted);
     }
 }

@@ -64,6 +64,31 @@ fn a_flush_without_room_is_repeated() {
     assert_eq!(store.check(), (0, 0));
 }
 
+/// Reclaims that were under way when the disk became full do not end the reclaiming of space.
+#[test]
+fn space_is_reclaimed_after_a_full_disk_has_room_again() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 9);
+    for _ in 0..60 {
+        let before = store.random.below(40);
+        (0..before).for_each(|_| store.put_any());
+        store.disk.refuses_writes = true;
+        (0..10).for_each(|_| store.put_any());
+        (0..100).for_each(|_| store.run());
+        store.disk.refuses_writes = false;
+        store.time += 2_000_000_000;
+        store.tick();
+        store.settle();
+        assert!(!store.engine.is_full(), "there is room again");
+    }
+    for _ in 0..1000 {
+        store.put_any();
+        let latest = store.versions.to_le_bytes();
+        let is_put = store.last.values().flatten().any(|value| value.starts_with(&latest));
+        assert!(is_put, "there is room for every item");
+    }
+    assert_eq!(store.check(), (0, 0));
+}
+
 #[test]
 fn changes_that_are_not_durable_are_counted() {
     let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 8);
@@ -93,6 +118,14 @@ fn changes_that_are_not_durable_are_counted() {
     assert_eq!(run(&mut store), 1);
     store.disk.refuses_writes = false;
     settle(&mut store);
+}
+
+impl Store {
+    /// Puts one of 60 items.
+    fn put_any(&mut self) {
+        let number = self.random.below(60);
+        self.put(number);
+    }
 }
 
 /// A store or cache with 60 durable items, on a disk that has failed since.
