@@ -6,7 +6,7 @@
 OLD and NEW are two binaries, for example of two commits built with `cargo build --profile dist`. Prints for each
 shape:
 
-- processor time of the server per operation, NEW ÷ OLD, as median, least and most of interleaved rounds (5);
+- processor time of the server per operation, NEW ÷ OLD, as median, minimum and maximum of interleaved rounds (5);
 - operations per second, likewise;
 - with valgrind installed, instructions of the key-value server per command, which other load does not change.
 
@@ -54,7 +54,7 @@ def main():
             for shape in shapes:
                 results[shape].append({name: measure(builds[name], builds["new"], place, shape) for name in order})
                 print(f"round {number + 1} of {rounds}: {shape}", file=sys.stderr)
-        print("shape, processor time per operation NEW ÷ OLD (least … most), operations per second NEW ÷ OLD")
+        print("shape, processor time per operation NEW ÷ OLD (minimum … maximum), operations per second NEW ÷ OLD")
         for shape, pairs in results.items():
             cost = [pair["new"][0] / pair["old"][0] for pair in pairs]
             rate = [pair["new"][1] / pair["old"][1] for pair in pairs]

@@ -7,10 +7,10 @@ use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::Report;
 use tailcut_sim::report::DriveReport;
 
-/// The statistics of the drive, each figure with the least that the work needs.
+/// The statistics of the drive, each figure beside its value on an ideal drive.
 pub fn table(report: &Report, tone: ColorMode) -> String {
     let head =
-        [("figure", Align::Left), ("measured", Align::Right), ("least", Align::Right), ("", Align::Left)];
+        [("figure", Align::Left), ("measured", Align::Right), ("ideal", Align::Right), ("", Align::Left)];
     let mut table = Table::new(&head, tone);
     for [figure, measured, limit, remark] in rows(report) {
         table.row(&[figure, measured, limit, remark]);
@@ -35,8 +35,8 @@ fn rows(report: &Report) -> Vec<Row> {
     }
     let [most, bound] = d.passed_over;
     if bound > 0 {
-        let remark = "transactions that went before a chip's oldest request; least: the bound".into();
-        rows.push(row("passed over", format!("{most}"), &format!("{bound}"), remark));
+        let remark = format!("transactions that went before a chip's oldest request; at most {bound}");
+        rows.push(row("passed over", format!("{most}"), "0", remark));
     }
     rows.push(row(
         "erases",

@@ -6,10 +6,10 @@ use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::report::{Curve, OperationReport, StoreReport};
 
-/// The statistics of the store, each figure with its limit.
+/// The statistics of the store, each figure beside its ideal value.
 pub fn table(store: &StoreReport, tone: ColorMode) -> String {
     let head =
-        [("figure", Align::Left), ("measured", Align::Right), ("least", Align::Right), ("", Align::Left)];
+        [("figure", Align::Left), ("measured", Align::Right), ("ideal", Align::Right), ("", Align::Left)];
     let mut table = Table::new(&head, tone);
     for row in rows(store) {
         table.row(&row);
@@ -19,8 +19,8 @@ pub fn table(store: &StoreReport, tone: ColorMode) -> String {
 
 type Row = [String; 4];
 
-fn row(figure: &str, measured: String, least: &str, remark: String) -> Row {
-    [figure.into(), measured, least.into(), remark]
+fn row(figure: &str, measured: String, ideal: &str, remark: String) -> Row {
+    [figure.into(), measured, ideal.into(), remark]
 }
 
 fn rows(store: &StoreReport) -> Vec<Row> {

@@ -49,7 +49,7 @@ pub struct KvConfig {
     pub link: u64,
     /// From the wire to memory, or from memory to the wire, together, for each direction.
     pub latency: Nanos,
-    /// The least time from one interrupt of a network card to its next.
+    /// The minimum time from one interrupt of a network card to its next.
     pub moderation: Nanos,
 }
 
@@ -173,7 +173,7 @@ impl KvConfig {
         );
         visit.time(
             "moderation",
-            "The least time from one interrupt of a network card to its next; 0 for none.",
+            "The minimum time from one interrupt of a network card to its next; 0 for none.",
             &mut self.moderation,
             Nanos(0)..=Nanos::secs(1),
         );

@@ -22,7 +22,7 @@ pub struct Resource {
     pub requests_per_s: f64,
 }
 
-/// The least time that each resource of a drive needs for the work of a measurement.
+/// The minimum time that each resource of a drive needs for the work of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     elapsed_ns: f64,
@@ -155,7 +155,7 @@ fn cell_ns(phases: &Phases, kind: Kind) -> f64 {
     }
 }
 
-/// The least time of an operation on the bus, where a program carries `program` pages. A read carries one at
+/// The minimum time of an operation on the bus, where a program carries `program` pages. A read carries one at
 /// least.
 fn bus_ns(phases: &Phases, kind: Kind, program: f64) -> f64 {
     let [transfer, read, write, erase] =

@@ -152,10 +152,10 @@ impl Recipe {
             blame("fua", "a share above 100 %".to_string());
         }
         if self.depth == 0 {
-            blame("depth", "a depth of 0 never issues a request; the least is 1".to_string());
+            blame("depth", "a depth of 0 never issues a request; the minimum is 1".to_string());
         }
         if self.think_every == 0 {
-            blame("think", "a pause after every 0 requests; the least is 1".to_string());
+            blame("think", "a pause after every 0 requests; the minimum is 1".to_string());
         }
         if self.requests == Some(0) || self.sectors == Some(0) {
             blame("requests", "the source ends before its first request".to_string());
@@ -186,7 +186,7 @@ impl Recipe {
             blame(size, format!("a request of {largest} does not fit into the region of {region}"));
         }
         if lane.align == 0 {
-            blame("align", "an alignment of 0 sectors; the least is 1".to_string());
+            blame("align", "an alignment of 0 sectors; the minimum is 1".to_string());
         }
         if let Some(complaint) = lane.pattern.complaint() {
             blame(addresses, complaint);

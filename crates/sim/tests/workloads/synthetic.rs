@@ -175,7 +175,7 @@ fn a_configuration_without_requests_is_refused_with_its_keys() {
     let shares = SyntheticConfig { trim: 900_000, ..SyntheticConfig::default() };
     assert_eq!(complaints(shares), ["trim: the shares of reads and trims add up to more than 100 %"]);
     let deep = SyntheticConfig { depth: 0, ..SyntheticConfig::default() };
-    assert_eq!(complaints(deep), ["depth: a depth of 0 never issues a request; the least is 1"]);
+    assert_eq!(complaints(deep), ["depth: a depth of 0 never issues a request; the minimum is 1"]);
     let mut same = SyntheticConfig::default();
     same.addresses.distribution = Distribution::Same;
     let message = "addresses: 'same' is for write_addresses; reads need a distribution of their own";

@@ -38,7 +38,7 @@ pub struct PreemptConfig {
     /// Cell time that a program or erase runs on for, on average, until it has come to a point where it can
     /// stop; exponentially distributed. 0: it stops at once.
     pub safe_point: Nanos,
-    /// The least time that an operation runs between two suspensions.
+    /// The minimum time that an operation runs between two suspensions.
     pub progress: Nanos,
     /// Programs are suspended even while the buffer is full to seven eighths.
     pub under_backlog: bool,
@@ -85,7 +85,7 @@ impl Configure for PreemptConfig {
         );
         visit.time(
             "progress",
-            "The least time that an operation runs between two suspensions.",
+            "The minimum time that an operation runs between two suspensions.",
             &mut self.progress,
             Nanos(0)..=Nanos::millis(10),
         );

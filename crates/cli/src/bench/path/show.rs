@@ -215,7 +215,7 @@ fn rows_of(cell: &Cell, case: &str) -> Vec<Row> {
 
 fn words(interval: Interval) -> String {
     let Interval { count, low, high, is_certain, .. } = interval;
-    let ends = if is_certain { "95 %" } else { "least to most" };
+    let ends = if is_certain { "95 %" } else { "minimum to maximum" };
     format!("median of {count}; {ends}: {low:.4e} to {high:.4e}")
 }
 

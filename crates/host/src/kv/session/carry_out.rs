@@ -1,14 +1,17 @@
 //! Execution of each operation: its effect on an item and its reply. The semantics are memcached's
 //! (`proto_text.c`, `items.c`); the tests compare with the original.
 
+mod counting;
+mod deletion;
+
 use super::latency::Source;
 use super::operation::{Answer, Operation, Store, to_expiry, to_seconds};
 use super::prefixes::{PrefixCounters, PrefixCounts};
 use super::statistics::Statistics;
 use crate::kv::{Change, Content, Engine, Fetched, Header, Item, Keep, Lookup, Put, Refused, State};
-use crate::wire::memcached::meta::{self, Deleted, StoredItem};
-use crate::wire::memcached::reply::{self, Counted, Stored};
-use crate::wire::memcached::{Direction, Expiry, Key, MetaFlags, StoreMode, number};
+use crate::wire::memcached::meta::{self, StoredItem};
+use crate::wire::memcached::reply::{self, Stored};
+use crate::wire::memcached::{Expiry, Key, MetaFlags, StoreMode};
 
 /// Result of an attempt to execute an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -362,133 +365,6 @@ impl Work<'_> {
         Ok(Put { content, flags: old.flags, expires: old.expires, state: State::default(), ..put })
     }
 
-    fn count(
-        &mut self,
-        key: Key<'_>,
-        direction: Direction,
-        delta: u64,
-        noreply: bool,
-    ) -> Result<Option<()>, NotHere> {
-        let flags = MetaFlags::default();
-        let counted = match self.step(key, &flags, direction, delta)? {
-            Step::Busy => return Ok(None),
-            Step::Counted(meta::Counted::Now { number, .. }) => Counted::Now(number),
-            Step::Counted(meta::Counted::NotFound) => Counted::NotFound,
-            Step::Counted(meta::Counted::NoMemory) => Counted::NoMemory,
-            Step::Counted(_) => Counted::NotNumeric,
-        };
-        match counted {
-            Counted::Now(_) => self.statistics.note_count(direction, true),
-            Counted::NotFound => self.statistics.note_count(direction, false),
-            Counted::NotNumeric | Counted::NoMemory => {}
-        }
-        reply::counted(self.out, counted, noreply);
-        Ok(Some(()))
-    }
-
-    fn meta_count(
-        &mut self,
-        key: Key<'_>,
-        flags: &MetaFlags,
-        direction: Direction,
-        delta: u64,
-    ) -> Result<Option<()>, NotHere> {
-        let counted = match self.step(key, flags, direction, delta)? {
-            Step::Busy => return Ok(None),
-            Step::Counted(meta::Counted::NotFound) if flags.autovivify.is_some() => {
-                match self.begin_count(key, flags) {
-                    Step::Busy => return Ok(None),
-                    Step::Counted(counted) => counted,
-                }
-            }
-            Step::Counted(counted) => counted,
-        };
-        // A counter that is created is neither a hit nor a miss.
-        match counted {
-            meta::Counted::Now { is_new: false, .. } => self.statistics.note_count(direction, true),
-            meta::Counted::NotFound => self.statistics.note_count(direction, false),
-            _ => {}
-        }
-        meta::counted(self.out, flags, key, counted, self.unix);
-        Ok(Some(()))
-    }
-
-    /// Applies an increment or decrement. A result with no more digits than the value has bytes overwrites
-    /// it, padded with spaces; a longer one is a new value without state flags.
-    fn step(
-        &mut self,
-        key: Key<'_>,
-        flags: &MetaFlags,
-        direction: Direction,
-        delta: u64,
-    ) -> Result<Step, NotHere> {
-        let mut scratch = std::mem::take(self.scratch);
-        scratch.clear();
-        let old = self.see(key, false, |item, _| {
-            let item = item?;
-            item.value.append_to(&mut scratch);
-            Some(item.header)
-        });
-        let step = old.map(|old| self.step_from(key, flags, direction, delta, old, &mut scratch));
-        *self.scratch = scratch;
-        step
-    }
-
-    fn step_from(
-        &mut self,
-        key: Key<'_>,
-        flags: &MetaFlags,
-        direction: Direction,
-        delta: u64,
-        old: Option<Header>,
-        value: &mut Vec<u8>,
-    ) -> Step {
-        let Some(old) = old else { return Step::Counted(meta::Counted::NotFound) };
-        let cas = flags.cas.unwrap_or(0);
-        if cas != 0 && old.cas != cas && old.value != 0 {
-            return Step::Counted(meta::Counted::Exists);
-        }
-        let Some(number) = number::of_value(value) else { return Step::Counted(meta::Counted::NotNumeric) };
-        let number = direction.apply(number, delta);
-        let mut digits = itoa::Buffer::new();
-        let digits = digits.format(number).as_bytes();
-        let expiry = to_expiry(old.expires);
-        let fits = digits.len() <= value.len();
-        let length = value.len();
-        value.clear();
-        value.extend_from_slice(digits);
-        let (state, expires) = match fits {
-            true => {
-                value.resize(length, b' ');
-                // memcached updates the expiry time of a value overwritten in place, but not of a new one.
-                (old.state, to_seconds(flags.expiry(self.unix, expiry, false)))
-            }
-            false => (State::default(), old.expires),
-        };
-        let put = Put { content: Content::New(value), flags: old.flags, expires, state, cas: flags.new_cas };
-        match self.change(key, Change::Put(put)) {
-            Ok(cas) => Step::Counted(meta::Counted::Now { number, cas, expiry, is_new: false }),
-            Err(Refused::Busy) => Step::Busy,
-            Err(_) => Step::Counted(meta::Counted::NoMemory),
-        }
-    }
-
-    /// Creates a missing counter.
-    fn begin_count(&mut self, key: Key<'_>, flags: &MetaFlags) -> Step {
-        let mut digits = itoa::Buffer::new();
-        let content = Content::New(digits.format(flags.initial).as_bytes());
-        let expires = to_seconds(flags.expiry(self.unix, Expiry::Never, true));
-        let put = Put { content, flags: 0, expires, state: State::default(), cas: flags.new_cas };
-        match self.change(key, Change::Put(put)) {
-            Ok(cas) => {
-                let (number, expiry) = (flags.initial, Expiry::Never);
-                Step::Counted(meta::Counted::Now { number, cas, expiry, is_new: true })
-            }
-            Err(Refused::Busy) => Step::Busy,
-            Err(_) => Step::Counted(meta::Counted::NoMemory),
-        }
-    }
-
     fn touch(&mut self, key: Key<'_>, exptime: i64, noreply: bool) -> Result<Option<()>, NotHere> {
         let header = self.header(key, true)?;
         if let Some(header) = header {
@@ -508,19 +384,6 @@ impl Work<'_> {
         Ok(Some(()))
     }
 
-    fn delete(&mut self, key: Key<'_>, noreply: bool) -> Result<Option<()>, NotHere> {
-        let was_there = self.header(key, false)?.is_some() || self.is_lost();
-        let deleted = if was_there || self.may_be_found() { self.remove(key) } else { Ok(()) };
-        match deleted {
-            Ok(()) => reply::deleted(self.out, was_there, noreply),
-            Err(Refused::Busy) => return Ok(None),
-            Err(_) => reply::server_error(self.out, NO_ROOM),
-        }
-        self.statistics.note_delete(was_there);
-        self.count_prefix(key, PrefixCounts { deletes: 1, ..PrefixCounts::default() });
-        Ok(Some(()))
-    }
-
     /// True if the item could not be read. It may be readable next time, so a delete applies to it.
     fn is_lost(&self) -> bool {
         self.fetched.is_some_and(|fetched| fetched.is_lost)
@@ -530,50 +393,6 @@ impl Work<'_> {
     /// none.
     fn may_be_found(&self) -> bool {
         self.engine.recovered().is_some()
-    }
-
-    fn remove(&mut self, key: Key<'_>) -> Result<(), Refused> {
-        self.change(key, Change::Remove).map(|_| ())
-    }
-
-    fn meta_delete(&mut self, key: Key<'_>, flags: &MetaFlags) -> Result<Option<()>, NotHere> {
-        let header = self.header(key, false)?;
-        let (deleted, done) = match header {
-            None if self.is_lost() => (Deleted::Deleted, self.remove(key)),
-            None if self.may_be_found() => (Deleted::NotFound, self.remove(key)),
-            None => (Deleted::NotFound, Ok(())),
-            Some(old) if flags.cas.is_some_and(|cas| cas != old.cas) => (Deleted::Exists, Ok(())),
-            Some(_) if !flags.invalidates() && !flags.empties() => (Deleted::Deleted, self.remove(key)),
-            Some(old) => {
-                let put = self.invalidated(flags, &old);
-                (Deleted::Deleted, self.change(key, Change::Put(put)).map(|_| ()))
-            }
-        };
-        match done {
-            Ok(()) => meta::deleted(self.out, flags, key, deleted),
-            Err(Refused::Busy) => return Ok(None),
-            Err(_) => reply::server_error(self.out, NO_ROOM),
-        }
-        if deleted != Deleted::Deleted || !flags.invalidates() {
-            self.statistics.note_delete(deleted == Deleted::Deleted);
-        }
-        Ok(Some(()))
-    }
-
-    /// An update that marks an item as stale, empties it, or both. An emptied item is a new one: it has the
-    /// client flags and expiry time of the command, and keeps its CAS value unless it is also marked.
-    fn invalidated(&self, flags: &MetaFlags, old: &Header) -> Put<'static> {
-        let (marks, empties) = (flags.invalidates(), flags.empties());
-        let before = if empties { Expiry::Never } else { to_expiry(old.expires) };
-        let expires = to_seconds(flags.exptime.map_or(before, |exptime| Expiry::new(self.unix, exptime)));
-        let state = if empties { State::default() } else { old.state };
-        let state = if marks { state.with(State::STALE).without(State::WIN_SENT) } else { state };
-        let (content, client_flags) = match empties {
-            true => (Content::New(&[]), flags.client_flags),
-            false => (Content::After(&[]), old.flags),
-        };
-        let cas = flags.new_cas.or((!marks).then_some(old.cas));
-        Put { content, flags: client_flags, expires, state, cas }
     }
 
     fn debug(&mut self, key: Key<'_>) -> Result<Option<()>, NotHere> {

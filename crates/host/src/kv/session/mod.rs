@@ -24,6 +24,8 @@ mod operation;
 mod pool;
 mod prefetch;
 pub mod prefixes;
+mod replies;
+mod room;
 pub mod send_queue;
 pub mod service;
 pub mod shard;
@@ -38,9 +40,8 @@ pub use shard_request::Shards;
 pub use statistics::{Statistics, Sums};
 
 use crate::wire::memcached::receiver::Step;
-use crate::wire::memcached::refusal::SHARD_FAILED;
 use crate::wire::memcached::{
-    Command, Expiry, FlushAll, Key, Reason, Receiver, Refusal, Stats, StoreMode, flush_moment, meta, reply,
+    Command, Expiry, FlushAll, Key, Reason, Receiver, Refusal, Stats, StoreMode, meta, reply,
 };
 use about::ServerProperties;
 use carry_out::counted_bytes;
@@ -50,7 +51,7 @@ use pool::{Room, SMALL_VALUE};
 use prefetch::Prefetch;
 use prefixes::PrefixCounters;
 use send_queue::{MOST_PART, SendQueue, Texts};
-use shard_request::{Content, Progress, Requester, ShardRequest};
+use shard_request::{Progress, Requester, ShardRequest};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 
@@ -155,73 +156,6 @@ impl<S> Ways<'_, S> {
 }
 
 impl Session {
-    /// True while the session accepts input, given `room`.
-    #[inline]
-    pub fn can_accept(&self, room: Room) -> bool {
-        let replies = self.reply_memory();
-        let held = self.memory_beside(replies);
-        self.is_ready_with(replies) && (self.has_room(room, held) || self.has_small_room(room, held))
-    }
-
-    /// True if a session that holds `held` bytes may go on with its next command because it is small.
-    #[inline]
-    fn has_small_room(&self, room: Room, held: usize) -> bool {
-        !self.needs_memory && room.is_enough_for_small(held)
-    }
-
-    /// True if a session that holds `held` bytes may go on with a command of any size. Memory for a value
-    /// being received is reserved already.
-    #[inline]
-    fn has_room(&self, room: Room, held: usize) -> bool {
-        self.storing.is_some() || room.is_enough(held)
-    }
-
-    /// True while the session accepts input, regardless of the memory of others.
-    pub fn is_ready(&self) -> bool {
-        self.is_ready_with(self.reply_memory())
-    }
-
-    #[inline]
-    fn is_ready_with(&self, replies: usize) -> bool {
-        !self.is_blocked
-            && self.closing.is_none()
-            && self.waiting.len() < MOST_WAITING
-            && replies < MOST_OUT
-            && self.awaited < MOST_AWAITED
-    }
-
-    /// Memory of complete and pending replies in bytes.
-    #[inline]
-    fn reply_memory(&self) -> usize {
-        let behind = self.waiting.back().map_or(0, |last| last.behind.capacity());
-        self.out.memory() + self.set_aside + behind
-    }
-
-    /// Memory of the session in bytes.
-    #[inline]
-    pub fn memory(&self) -> usize {
-        self.memory_beside(self.reply_memory())
-    }
-
-    /// Memory of the session in bytes, whose replies take `replies` of it.
-    #[inline]
-    fn memory_beside(&self, replies: usize) -> usize {
-        replies + self.awaited as usize + self.incoming
-    }
-
-    /// Drops the value being received; later input is ignored.
-    pub fn drop_value(&mut self) {
-        self.closing = Some(Reason::Quit);
-        (self.storing, self.data, self.incoming) = (None, Vec::new(), 0);
-    }
-
-    /// The memory that the session holds; None if it holds none.
-    pub fn holding(&self) -> Option<Holding> {
-        let (bytes, since) = (self.charged, self.since);
-        let (is_storing, has_replies) = (self.storing.is_some(), !self.out.is_empty());
-        (bytes > 0).then_some(Holding { bytes, since, is_storing, has_replies })
-    }
-
     /// True if no reply is pending.
     pub fn is_answered(&self) -> bool {
         self.waiting.is_empty()
@@ -510,134 +444,6 @@ impl Session {
             self.data = collected;
         }
     }
-
-    /// Sends a request to all shards.
-    fn ask_all<S: Shards>(
-        &mut self,
-        request: &ShardRequest<'_>,
-        then: GatheredReply,
-        ways: &mut Ways<'_, S>,
-    ) {
-        let requester = self.next_requester(ways);
-        let (left, bytes) = ask_all(request, requester, ways);
-        self.awaited += bytes;
-        self.wait(ReplyState::All { left, bytes, then }, ways);
-        self.advance(ways);
-    }
-
-    fn wait<S>(&mut self, what: ReplyState, ways: &mut Ways<'_, S>) {
-        if let Some(last) = self.waiting.back_mut() {
-            // No further reply is appended behind this one.
-            if last.behind.is_empty() {
-                ways.texts.give_back(std::mem::take(&mut last.behind));
-            }
-            self.set_aside += last.behind.capacity();
-        }
-        self.waiting.push_back(Waiting { what, reply: Vec::new(), behind: ways.texts.take() });
-    }
-
-    /// A reply from a shard has arrived.
-    pub fn note_reply<S: Shards>(&mut self, number: u64, content: Content, ways: &mut Ways<'_, S>) {
-        // A pending reply keeps its position until it is complete, unless all are dropped.
-        let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
-        let waiting = &mut self.waiting[at];
-        match (&mut waiting.what, content) {
-            (_, Content::Failed) => return self.abandon("the disk has failed"),
-            (ReplyState::All { left, then, .. }, content) => {
-                *left -= 1;
-                match (then, content) {
-                    (GatheredReply::Told { sums, .. }, Content::Sums(more)) => sums.add(&more),
-                    (GatheredReply::Prefixes(prefixes), Content::Prefixes(more)) => prefixes.add(&more),
-                    (GatheredReply::Flushed { refused, .. }, Content::Refused { why }) => {
-                        *refused = Some(why);
-                    }
-                    (GatheredReply::Flushed { refused, .. }, Content::NotDurable { .. }) => {
-                        *refused = Some(carry_out::DRIVE_FULL);
-                    }
-                    _ => {}
-                }
-            }
-            (what, Content::NotDurable { is_silent }) => {
-                if let ReplyState::Reply { bytes, .. } = *what {
-                    self.awaited -= bytes;
-                }
-                *what = ReplyState::Others;
-                if !is_silent {
-                    reply::server_error(&mut waiting.reply, carry_out::DRIVE_FULL);
-                }
-                self.set_aside += waiting.reply.capacity();
-            }
-            (what, Content::Text(text, source)) => {
-                if let ReplyState::Reply { bytes, kind, since, .. } = *what {
-                    self.awaited -= bytes;
-                    ways.watch.note_late(kind, source, since);
-                }
-                *what = ReplyState::Others;
-                self.set_aside += text.capacity();
-                waiting.reply = text;
-            }
-            (_, Content::Sums(_) | Content::Prefixes(_) | Content::Refused { .. }) => {
-                panic!("all shards answer what all were asked")
-            }
-        }
-        self.advance(ways);
-    }
-
-    /// Completes pending replies from the front.
-    fn advance<S: Shards>(&mut self, ways: &mut Ways<'_, S>) {
-        while let Some(waiting) = self.waiting.front_mut() {
-            match &waiting.what {
-                ReplyState::Others => {}
-                ReplyState::Flush(flush) => {
-                    let moment = flush_moment(ways.about.unix, flush.delay);
-                    let requester = Requester { group: ways.group, client: ways.client, number: self.first };
-                    let (left, bytes) = ask_all(&ShardRequest::Flush(moment), requester, ways);
-                    let then = GatheredReply::Flushed { noreply: flush.noreply, refused: None };
-                    self.awaited += bytes;
-                    waiting.what = ReplyState::All { left, bytes, then };
-                    continue;
-                }
-                ReplyState::All { left: 0, bytes, then } => {
-                    self.awaited -= bytes;
-                    let about = ways.about.with(&ways.shards.elsewhere());
-                    then.write_stats(&about, |out| ways.shards.tell_of_server(out), self.out.tail());
-                }
-                _ => break,
-            }
-            let Waiting { reply, behind, .. } = self.waiting.pop_front().expect("it is at the front");
-            let is_last = self.waiting.is_empty();
-            self.set_aside -= reply.capacity() + if is_last { 0 } else { behind.capacity() };
-            self.out.push(reply, ways.texts);
-            self.out.push(behind, ways.texts);
-            self.first += 1;
-        }
-        if self.waiting.iter().all(|waiting| matches!(waiting.what, ReplyState::Others)) {
-            self.is_blocked = false;
-        }
-    }
-
-    /// A shard has failed: if a reply from it is pending, the session ends with an error, since later replies
-    /// would be out of order.
-    pub fn fail_shard(&mut self, failed: u32) {
-        let waits = |waiting: &Waiting| match waiting.what {
-            ReplyState::Reply { shard, .. } => shard == failed,
-            ReplyState::All { .. } => true,
-            ReplyState::Others | ReplyState::Flush(_) => false,
-        };
-        if self.waiting.iter().any(waits) {
-            self.abandon(SHARD_FAILED);
-        }
-    }
-
-    /// Ends the session with an error: a requested item is unknown, or a change cannot be made durable, so
-    /// neither can be acknowledged.
-    fn abandon(&mut self, why: &str) {
-        self.first += self.waiting.len() as u64;
-        self.waiting.clear();
-        (self.set_aside, self.awaited) = (0, 0);
-        reply::server_error(self.out.tail(), why);
-        self.closing = Some(Reason::Quit);
-    }
 }
 
 /// Treatment of the input behind a command.
@@ -654,24 +460,6 @@ enum Next {
         /// Retry it soon.
         is_taken: bool,
     },
-}
-
-impl GatheredReply {
-    fn write_stats(
-        &self,
-        about: &ServerProperties,
-        tell_of_server: impl FnOnce(&mut Vec<u8>),
-        out: &mut Vec<u8>,
-    ) {
-        match self {
-            GatheredReply::Flushed { refused: Some(why), .. } => reply::server_error(out, why),
-            GatheredReply::Flushed { noreply, .. } => reply::ok(out, *noreply),
-            GatheredReply::Reset => reply::reset(out),
-            GatheredReply::DetailSet => reply::ok(out, false),
-            GatheredReply::Prefixes(prefixes) => prefixes.write(out),
-            GatheredReply::Told { stats, sums } => about.write_stats(*stats, sums, tell_of_server, out),
-        }
-    }
 }
 
 /// Sends a request to all shards. Returns the number of deferred replies and their largest memory in bytes.
@@ -692,14 +480,7 @@ fn ask_all<S: Shards>(
 /// Version reported to clients: that of the memcached release whose protocol is implemented, by which clients
 /// choose features, followed by ours. libmemcached rejects a version that begins with 0.
 const VERSION: &str = concat!("1.6.45-tailcut-", env!("CARGO_PKG_VERSION"));
-/// Largest number of pending replies per client.
-const MOST_WAITING: usize = 128;
-/// A client starts no further read while its pending requests take this many bytes; so there is always at
-/// least one, however long.
-const MOST_AWAITED: u64 = 4 << 20;
 /// Memory of a pending operation in bytes, without data and values.
 const AROUND_OPERATION: u64 = 512;
-/// A client with this many bytes of unsent replies is not served.
-const MOST_OUT: usize = 1 << 20;
 /// Largest data buffer in bytes that a client keeps between commands.
 const MOST_KEPT: usize = 4 << 10;

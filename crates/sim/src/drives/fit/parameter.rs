@@ -150,7 +150,7 @@ pub const PARAMETERS: &[Parameter] = &[
         high: 400_000.0,
         reach: 8.0,
         scale: Scale::Log,
-        source: "least time that an operation runs between two suspensions",
+        source: "minimum time that an operation runs between two suspensions",
         from: Start::Drive,
     },
     Parameter {

@@ -74,7 +74,7 @@ impl Datacenter {
             blame("requests", "the source ends before its first request".into());
         }
         if plan.depth == 0 {
-            blame("depth", "a depth of 0 never issues a request; the least is 1".into());
+            blame("depth", "a depth of 0 never issues a request; the minimum is 1".into());
         }
         if let Some(complaint) = plan.arrivals.complaint() {
             blame("rate", complaint);
