@@ -27,6 +27,8 @@ pub struct Figures {
     pub at: Time,
     /// Event counts.
     pub counts: Counters,
+    /// Erased blocks; of a difference, by how many their number has grown.
+    pub erased_blocks: i64,
     /// Pages read from the DRAM buffer.
     pub buffer_read_hits: u64,
     /// Pages written into an entry that the DRAM buffer had already.
@@ -84,6 +86,7 @@ impl Figures {
         Figures {
             at: Time(self.at.since(earlier.at).0),
             counts: self.counts.since(&earlier.counts),
+            erased_blocks: self.erased_blocks - earlier.erased_blocks,
             buffer_read_hits: self.buffer_read_hits - earlier.buffer_read_hits,
             buffer_write_hits: self.buffer_write_hits - earlier.buffer_write_hits,
             cache: self.cache.since(&earlier.cache),

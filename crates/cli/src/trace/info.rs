@@ -51,7 +51,13 @@ fn describe(info: &Info, tone: ColorMode) -> String {
     );
     let out_of_order = "requests out of order in time: each counts at the latest time before it, so that rates come out too \
                         bursty; sort the trace by time";
-    for (count, what) in [(info.bad_lines, "bad lines skipped"), (info.backwards, out_of_order)] {
+    let unmatched =
+        "completions are of requests that were merged or split: their response times are left out";
+    for (count, what) in [
+        (info.bad_lines, "bad lines skipped"),
+        (info.backwards, out_of_order),
+        (info.unmatched_completions, unmatched),
+    ] {
         if count > 0 {
             text += &format!("{count} {what}\n");
         }

@@ -1,6 +1,6 @@
 //! The drive in a report.
 
-use super::lifetime::Lifetime;
+use super::lifetime::{Lifetime, lasting_erases};
 use super::{Demand, Resource, limits};
 use serde::{Deserialize, Serialize};
 use tailcut_base::{Device, SECTOR_BYTES};
@@ -19,7 +19,7 @@ pub struct DriveReport {
     pub programs: Programs,
     /// Blocks erased.
     pub erases: u64,
-    /// The least that the programs need in the long run: programs over pages of a block.
+    /// Erases for the host's pages in the long run, at the copies of a victim that were measured.
     pub erases_least: f64,
     /// Blocks that were emptied to be erased.
     pub collections: u64,
@@ -209,7 +209,7 @@ impl DriveReport {
             write_amplification: f.defined_write_amplification(),
             programs,
             erases: f.counts.erases,
-            erases_least: (programs.user + programs.gc) as f64 / f64::from(ssd.config().geometry.pages),
+            erases_least: lasting_erases(ssd.config(), f),
             collections: f.counts.collections,
             levelled: f.counts.levelled,
             forced_collections: f.counts.forced_collections,

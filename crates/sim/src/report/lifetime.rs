@@ -5,9 +5,8 @@ use tailcut_ssd::{Figures, SsdConfig};
 
 /// The lifetime of a drive under the measured load, with its wear level: it ends when its blocks have seen
 /// the program and erase cycles that they are rated for (`device.timing.endurance`), counting erases that
-/// were reset. Each block that is filled will have to be erased: a drive that begins with erased blocks
-/// erases fewer than it fills at first, and is charged for those that it fills. Unknown where nothing was
-/// erased.
+/// were reset. Erases that made the stock of erased blocks larger, and the copies for them, are not charged, and
+/// those that a smaller stock put off are: see [`lasting_erases`]. Unknown where nothing was erased.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
     /// Erases that have worn blocks: those completed and those reset.
@@ -32,12 +31,8 @@ impl Lifetime {
         let (g, counts) = (&config.geometry, &figures.counts);
         let cycles = g.block_count() as f64 * f64::from(config.timing.endurance);
         let worn = figures.worn();
-        // Pages of the host that a program has taken or will take: all but those that were replaced in the
-        // buffer.
-        let host_pages = counts.host_pages_written;
-        let stored = host_pages.saturating_sub(figures.buffer_write_hits).max(counts.programmed_user);
-        let filled = (stored + counts.programmed_gc) as f64 / f64::from(g.pages);
-        let charged = (counts.erases as f64).max(filled) + (worn - counts.erases) as f64;
+        let (host_pages, stored) = (counts.host_pages_written, stored(figures));
+        let charged = lasting_erases(config, figures) + (worn - counts.erases) as f64;
         let times = (worn > 0).then(|| cycles / charged);
         let page_bytes = g.page_bytes as f64;
         let written = host_pages as f64 * page_bytes;
@@ -53,33 +48,77 @@ impl Lifetime {
     }
 }
 
+/// Pages of the host that a program has taken or will take: all but those that were replaced in the buffer.
+fn stored(figures: &Figures) -> u64 {
+    let counts = &figures.counts;
+    counts.host_pages_written.saturating_sub(figures.buffer_write_hits).max(counts.programmed_user)
+}
+
+/// Erases in the long run for the pages that the host has stored: a victim gives back as many pages as a block
+/// takes, less those that are copied from it. A block takes what blocks took in the measurement, no more than it has
+/// pages, and a victim has the copies that victims had.
+pub(super) fn lasting_erases(config: &SsdConfig, figures: &Figures) -> f64 {
+    let counts = &figures.counts;
+    let (stored, copied) = (stored(figures) as f64, counts.programmed_gc as f64);
+    let erases = counts.erases as f64;
+    let programmed = stored + copied;
+    if programmed == 0.0 {
+        return erases;
+    }
+    let filled = programmed / f64::from(config.geometry.pages);
+    let opened = (erases - figures.erased_blocks as f64).max(filled);
+    let copies = if erases > 0.0 { copied / erases } else { 0.0 };
+    let gain = programmed / opened - copies;
+    if gain > 0.0 { stored / gain } else { erases.max(opened) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use tailcut_ssd::Preset;
 
-    fn life(erases: u64, blocks_filled: u64, write_hits: u64) -> Lifetime {
-        let config = Preset::G.config();
-        let mut figures = Figures { buffer_write_hits: write_hits, ..Figures::default() };
-        let programmed = blocks_filled * u64::from(config.geometry.pages);
+    /// A drive whose blocks have 64 pages: `victims` erased with `copies` valid pages each, and `blocks` blocks
+    /// of the host's pages filled.
+    fn life(victims: u64, copies: u64, blocks: u64, stock_growth: i64) -> Lifetime {
+        let figures = figures(victims, copies, blocks, stock_growth, 0);
+        Lifetime::new(&Preset::G.config(), &figures, 1 << 30, 1.0)
+    }
+
+    fn figures(victims: u64, copies: u64, blocks: u64, stock_growth: i64, write_hits: u64) -> Figures {
+        let mut figures =
+            Figures { buffer_write_hits: write_hits, erased_blocks: stock_growth, ..Figures::default() };
+        let programmed = blocks * u64::from(Preset::G.config().geometry.pages);
         let counts = &mut figures.counts;
-        (counts.erases, counts.programmed_user) = (erases, programmed);
+        (counts.erases, counts.programmed_user, counts.programmed_gc) =
+            (victims, programmed, victims * copies);
         counts.host_pages_written = programmed + write_hits;
-        Lifetime::new(&config, &figures, 1 << 30, 1.0)
+        figures
     }
 
     #[test]
-    fn erased_blocks_that_are_used_up_do_not_lengthen_a_life() {
-        let steady = life(100, 100, 0);
+    fn the_stock_of_erased_blocks_does_not_change_a_life() {
+        let steady = life(100, 0, 100, 0);
         assert_eq!(steady.bytes_written, Some(steady.bytes_written_most));
-        assert_eq!(life(3, 100, 0), Lifetime { worn: 3, ..steady }, "97 blocks have to be erased later");
-        assert!(life(120, 100, 0).years < steady.years);
-        assert_eq!(life(0, 100, 0).years, None);
+        assert_eq!(life(3, 0, 100, -97), Lifetime { worn: 3, ..steady }, "97 blocks have to be erased later");
+        assert_eq!(life(160, 0, 100, 60), Lifetime { worn: 160, ..steady }, "60 blocks are erased ahead");
+        assert_eq!(life(0, 0, 100, -100).years, None);
+        let pages = u64::from(Preset::G.config().geometry.pages);
+        let half = life(200, pages / 2, 100, 0);
+        assert_eq!(half.years, steady.years.map(|years| years / 2.0), "half of each victim is copied");
+        let close = |life: Lifetime| {
+            let ratio = life.years.zip(half.years).map_or(0.0, |(years, steady)| years / steady);
+            assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
+        };
+        close(life(264, pages / 2, 100, 32));
+        close(life(40, pages / 2, 100, -80));
+        assert!(life(120, 0, 100, 0).years < steady.years, "blocks are not always filled");
     }
 
     #[test]
     fn writes_that_the_buffer_absorbs_wear_nothing() {
-        let (without, with) = (life(100, 100, 0), life(100, 100, 6400));
+        let config = Preset::G.config();
+        let of = |hits| Lifetime::new(&config, &figures(100, 0, 100, 0, hits), 1 << 30, 1.0);
+        let (without, with) = (of(0), of(100 * u64::from(config.geometry.pages)));
         assert_eq!(with.bytes_written, without.bytes_written.map(|bytes| bytes * 2.0));
         assert_eq!(with.bytes_written, Some(with.bytes_written_most));
     }

@@ -3,6 +3,7 @@
 use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use tailcut_base::{Nanos, Op};
+use tailcut_host::array::LayoutKind;
 use tailcut_ssd::Figures;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::flash::timing::Phases;
@@ -181,6 +182,9 @@ pub struct Bare {
     write_back: bool,
     /// Writes complete in the host's memory, before any drive has them.
     in_host_memory: bool,
+    /// Drives that serve a wide request together, and the bytes of one that a drive serves at least.
+    drives: f64,
+    chunk: f64,
 }
 
 impl Bare {
@@ -188,7 +192,17 @@ impl Bare {
     pub(super) fn of(scenario: &Scenario) -> Bare {
         let array = &scenario.array;
         let has_tokens = array.layout.is_mirrored() || array.log.tokens;
-        Bare { in_host_memory: array.drives > 0 && has_tokens, ..Bare::new(&scenario.device) }
+        let bare = Bare::new(&scenario.device);
+        Bare {
+            in_host_memory: array.drives > 0 && has_tokens,
+            drives: f64::from(array.drives).max(1.0),
+            chunk: match array.layout {
+                LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5 => array.raid.chunk as f64,
+                LayoutKind::Epochs => array.epoch.chunk as f64,
+                _ => bare.page_bytes,
+            },
+            ..bare
+        }
     }
 
     /// For a drive of this configuration.
@@ -203,6 +217,8 @@ impl Bare {
             firmware_ns: config.queue.firmware.0 as f64,
             write_back: config.buffer.size > 0,
             in_host_memory: false,
+            drives: 1.0,
+            chunk: 0.0,
         }
     }
 
@@ -210,6 +226,7 @@ impl Bare {
     /// to the flash where there is none) for a write.
     pub fn latency_ns(&self, op: Op, bytes: f64) -> f64 {
         let cost = self.link_command_ns + self.firmware_ns;
+        let bytes = (bytes / self.drives).max(self.chunk.min(bytes));
         match op {
             Op::Read => cost + self.read_ns(bytes),
             Op::Write if self.in_host_memory => 0.0,
@@ -259,6 +276,19 @@ mod tests {
 
     fn resource<'r>(resources: &'r [Resource], name: &str) -> &'r Resource {
         resources.iter().find(|resource| resource.name == name).expect("it was used")
+    }
+
+    #[test]
+    fn drives_of_an_array_serve_a_wide_request_together() {
+        let mut scenario = Scenario::default();
+        let drive = Bare::of(&scenario);
+        (scenario.array.drives, scenario.array.layout) = (4, LayoutKind::Raid0);
+        scenario.array.raid.chunk = 64 << 10;
+        let array = Bare::of(&scenario);
+        for (bytes, share) in [(1 << 20, 256 << 10), (128 << 10, 64 << 10), (4 << 10, 4 << 10)] {
+            let [bytes, share] = [bytes, share].map(f64::from);
+            assert_eq!(array.latency_ns(Op::Read, bytes), drive.latency_ns(Op::Read, share), "{bytes}");
+        }
     }
 
     #[test]

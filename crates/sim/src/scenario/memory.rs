@@ -133,11 +133,21 @@ fn log_fits(demand: Demand) -> Result<(), InputError> {
 }
 
 /// Bytes of memory that this process can still have, from the files of a system below `root`: what the
-/// machine has available, or less where a control group sets a limit. `None` where that cannot be known.
+/// machine has available, or less where a control group or a limit of the process (`ulimit -v`) sets less. `None` where that cannot be known.
 fn available(root: &Path) -> Option<u64> {
     let machine = field(&root.join("proc/meminfo"), "MemAvailable:").map(|kilobytes| kilobytes * 1024);
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    groups.lines().filter_map(|line| of_group(root, line)).chain(machine).min()
+    let groups = groups.lines().filter_map(|line| of_group(root, line));
+    groups.chain(machine).chain(of_process(root)).min()
+}
+
+/// What the limit on the address space of this process leaves; `None` without a limit.
+fn of_process(root: &Path) -> Option<u64> {
+    let limits = std::fs::read_to_string(root.join("proc/self/limits")).ok()?;
+    let soft =
+        limits.lines().find_map(|line| line.strip_prefix("Max address space"))?.split_whitespace().next()?;
+    let used = field(&root.join("proc/self/status"), "VmSize:")? * 1024;
+    Some(soft.parse::<u64>().ok()?.saturating_sub(used))
 }
 
 /// The memory that a control group and its ancestors leave; `line` is one of `/proc/self/cgroup`
@@ -209,6 +219,14 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "500000\n"),
         ];
         assert_eq!(available(system(&first).path()), Some(1_500_000));
+        let limits = "Max file size             unlimited            unlimited            bytes\n\
+                      Max address space         7000000              unlimited            bytes\n";
+        let process = [MACHINE, ("proc/self/limits", limits), ("proc/self/status", "VmSize:\t    1000 kB\n")];
+        assert_eq!(available(system(&process).path()), Some(5_976_000));
+        let limits = limits.replace("7000000  ", "unlimited");
+        let process =
+            [MACHINE, ("proc/self/limits", &*limits), ("proc/self/status", "VmSize:\t    1000 kB\n")];
+        assert_eq!(available(system(&process).path()), Some(4_096_000_000));
     }
 
     #[test]

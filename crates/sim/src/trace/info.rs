@@ -57,6 +57,8 @@ pub struct Info {
     pub windows: Vec<Window>,
     /// Response times, where the trace has them.
     pub response: Option<Times>,
+    /// Completions without a response time, because their requests were merged with others or split.
+    pub unmatched_completions: u64,
     /// Each disk, by number.
     pub disks: Vec<DiskInfo>,
 }
@@ -316,6 +318,7 @@ impl Meter {
             footprint: self.pages.footprint(),
             windows: self.windows,
             response: (self.response.count() > 0).then(|| Times::of(&self.response)),
+            unmatched_completions: trace.unmatched_completions(),
             disks: self.disks.into_iter().map(|disk| disk.info).collect(),
         }
     }

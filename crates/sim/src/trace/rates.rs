@@ -2,14 +2,15 @@
 
 use super::info::Times;
 use serde::Serialize;
+use std::collections::VecDeque;
 use tailcut_base::Nanos;
 use tailcut_base::histogram::LatencyHistogram;
 
 /// Rates over the whole trace and over its busiest moments. Trims and flushes are requests, but
 /// have no bytes here.
 ///
-/// The busiest second is the busiest of the equal parts of the duration that are at least a second long and
-/// shorter than two; a trace shorter than a second is one part. So no mean is above it. Likewise for 100 ms.
+/// The busiest second is that of all intervals of a second, wherever they begin, and at least the mean of the
+/// whole duration; a trace shorter than a second is one interval. Likewise for 100 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rates {
     /// Requests per second over the whole duration; 0 when all came at once.
@@ -28,7 +29,7 @@ pub struct Rates {
     pub between: Times,
 }
 
-/// Counts requests and bytes in equal parts of a duration.
+/// Counts requests and bytes in intervals of a duration.
 #[derive(Debug)]
 pub(super) struct RateMeter {
     second: PeakMeter,
@@ -39,14 +40,12 @@ pub(super) struct RateMeter {
     last: Option<Nanos>,
 }
 
-/// The fullest of the parts so far.
+/// The fullest interval of a length so far.
 #[derive(Debug)]
 struct PeakMeter {
-    duration: Nanos,
-    /// How many parts there are, at least 1.
-    parts: u64,
-    part: u64,
-    requests: u64,
+    length: Nanos,
+    /// Requests within the length before the latest one: when, and how many bytes.
+    recent: VecDeque<(Nanos, u64)>,
     bytes: u64,
     most_requests: u64,
     most_bytes: u64,
@@ -82,37 +81,43 @@ impl RateMeter {
         Rates {
             mean_requests_per_s: per_second(self.requests),
             mean_bytes_per_s: per_second(self.bytes),
-            peak_1s_requests_per_s: self.second.per_second(self.second.most_requests),
-            peak_1s_bytes_per_s: self.second.per_second(self.second.most_bytes),
-            peak_100ms_requests_per_s: self.tenth.per_second(self.tenth.most_requests),
-            peak_100ms_bytes_per_s: self.tenth.per_second(self.tenth.most_bytes),
+            peak_1s_requests_per_s: self
+                .second
+                .per_second(self.second.most_requests)
+                .max(per_second(self.requests)),
+            peak_1s_bytes_per_s: self.second.per_second(self.second.most_bytes).max(per_second(self.bytes)),
+            peak_100ms_requests_per_s: self
+                .tenth
+                .per_second(self.tenth.most_requests)
+                .max(per_second(self.requests)),
+            peak_100ms_bytes_per_s: self.tenth.per_second(self.tenth.most_bytes).max(per_second(self.bytes)),
             between: Times::of(&self.between),
         }
     }
 }
 
 impl PeakMeter {
-    fn new(duration: Nanos, shortest: Nanos) -> PeakMeter {
-        let parts = (duration.0 / shortest.0).max(1);
-        PeakMeter { duration, parts, part: 0, requests: 0, bytes: 0, most_requests: 0, most_bytes: 0 }
+    fn new(duration: Nanos, length: Nanos) -> PeakMeter {
+        let length = length.min(duration);
+        PeakMeter { length, recent: VecDeque::new(), bytes: 0, most_requests: 0, most_bytes: 0 }
     }
 
     fn count(&mut self, at: Nanos, bytes: u64) {
-        let part = u128::from(at.0) * u128::from(self.parts) / u128::from(self.duration.0.max(1));
-        // The last moment of the duration belongs to the last part.
-        let part = (part as u64).min(self.parts - 1);
-        if part != self.part {
-            (self.part, self.requests, self.bytes) = (part, 0, 0);
+        // All requests of a trace no longer than the interval are in it.
+        while self.recent.front().is_some_and(|&(first, _)| at - first >= self.length) {
+            if let Some((_, bytes)) = self.recent.pop_front() {
+                self.bytes -= bytes;
+            }
         }
-        self.requests += 1;
+        self.recent.push_back((at, bytes));
         self.bytes = self.bytes.saturating_add(bytes);
-        self.most_requests = self.most_requests.max(self.requests);
+        self.most_requests = self.most_requests.max(self.recent.len() as u64);
         self.most_bytes = self.most_bytes.max(self.bytes);
     }
 
-    /// The rate at which so much comes in one part; 0 where parts have no length.
+    /// The rate at which so much comes in an interval; 0 where it has no length.
     fn per_second(&self, count: u64) -> f64 {
-        let seconds = self.duration.as_secs_f64() / self.parts as f64;
+        let seconds = self.length.as_secs_f64();
         if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
     }
 }
@@ -129,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn peaks_are_those_of_the_fullest_part() {
+    fn peaks_are_those_of_the_fullest_interval() {
         let times = [0, 10, 20, 950, 1000, 1010, 1020, 1030, 1900, 4000].map(Nanos::millis);
         let rates = rates(&times);
-        assert_eq!((rates.peak_1s_requests_per_s, rates.peak_100ms_requests_per_s), (5.0, 40.0));
-        assert_eq!(rates.peak_1s_bytes_per_s, 5.0 * 4096.0);
+        assert_eq!((rates.peak_1s_requests_per_s, rates.peak_100ms_requests_per_s), (6.0, 50.0));
+        assert_eq!(rates.peak_1s_bytes_per_s, 6.0 * 4096.0);
         assert_eq!(rates.mean_requests_per_s, 2.5);
         assert_eq!(rates.between.max_ns, 2_100_000_000);
     }
@@ -157,16 +162,13 @@ mod tests {
             let duration = times[times.len() - 1].0;
             let rounding = 1.0 + 1e-12;
             prop_assert!(rates.mean_requests_per_s <= rates.peak_1s_requests_per_s * rounding);
-            prop_assert!(rates.peak_1s_requests_per_s <= 2.0 * rates.peak_100ms_requests_per_s * rounding);
-            let parts = (duration / 1_000_000_000).max(1);
-            // Part i begins at duration * i / parts; compared without division.
-            let within = |at: &&Nanos, i: u64| {
-                let scaled = at.0 * parts;
-                scaled >= duration * i && (scaled < duration * (i + 1) || i + 1 == parts)
-            };
-            let most = (0..parts).map(|i| times.iter().filter(|at| within(at, i)).count()).max();
-            let seconds = duration as f64 / 1e9 / parts as f64;
-            let naive = if duration == 0 { 0.0 } else { most.unwrap_or(0) as f64 / seconds };
+            prop_assert!(rates.peak_1s_requests_per_s <= rates.peak_100ms_requests_per_s * rounding);
+            let length = duration.min(1_000_000_000);
+            let within = |end: &Nanos| times.iter().filter(|at| **at <= *end && end.0 - at.0 < length).count();
+            let most = times.iter().map(within).max().unwrap_or(0).max(1);
+            let seconds = duration as f64 / 1e9;
+            let peak = if duration == 0 { 0.0 } else { most as f64 / (length as f64 / 1e9) };
+            let naive = if duration == 0 { 0.0 } else { peak.max(times.len() as f64 / seconds) };
             prop_assert!((naive - rates.peak_1s_requests_per_s).abs() <= naive * 1e-12);
         }
     }

@@ -194,6 +194,11 @@ impl Trace {
         &self.late_responses
     }
 
+    /// Completions without a response time, because their requests were merged with others or split.
+    pub fn unmatched_completions(&self) -> u64 {
+        self.parser.unmatched()
+    }
+
     /// The moment of the first record on the trace's own clock, in nanoseconds of whatever epoch
     /// the format has; zero before it was read.
     pub fn origin(&self) -> u64 {

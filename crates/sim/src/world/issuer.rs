@@ -23,12 +23,35 @@ pub(super) enum Due {
 }
 
 /// How far an open loop is behind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Backlog {
+    /// Time in which it has issued.
+    pub run: Nanos,
     /// By how much the next request is late.
     pub lateness: Nanos,
     /// Since the last request that was on time.
     pub age: Nanos,
+    /// Requests issued.
+    pub issued: u64,
+}
+
+impl Backlog {
+    /// True if the next request is late by more than a twentieth of the run.
+    pub(super) fn is_late(&self) -> bool {
+        self.lateness * 20 > self.run && self.lateness < self.run
+    }
+
+    /// True if it is late, and no request was on time in the last half of the run. A device that has been
+    /// behind for less may have stalled, and catch up.
+    pub(super) fn is_overload(&self) -> bool {
+        self.is_late() && self.age * 2 >= self.run
+    }
+
+    /// Requests due in the run, about. What was due beyond the requests issued is taken from those.
+    pub(super) fn due(&self) -> u64 {
+        let issued_by = self.run.0 - self.lateness.0.min(self.run.0 - 1);
+        (self.issued as f64 * self.run.0 as f64 / issued_by as f64) as u64
+    }
 }
 
 /// The group of sources that prepare the device; those of all others come behind it.
@@ -294,15 +317,20 @@ impl Issuer {
         (next != Time::NEVER).then(|| (self.start + Nanos(next.0)).min(self.stop))
     }
 
-    /// How far an open loop is behind.
-    pub(super) fn backlog(&self, now: Time) -> Backlog {
-        match (self.pace, self.drawn.get(self.at)) {
-            (Pace::Open { .. }, Some(request)) => {
-                let due = self.start + Nanos(request.due.0);
-                Backlog { lateness: now.since(due.min(now)), age: now.since(self.on_time.min(now)) }
-            }
-            _ => Backlog::default(),
+    /// How far an open loop is behind; None for other sources, and before its start.
+    pub(super) fn backlog(&self, now: Time) -> Option<Backlog> {
+        let end = now.min(self.stop);
+        if !matches!(self.pace, Pace::Open { .. }) || self.group() == PREPARING || self.start >= end {
+            return None;
         }
+        // What is due after its end is not late.
+        let due = self.drawn.get(self.at).map_or(end, |request| self.start + Nanos(request.due.0));
+        Some(Backlog {
+            run: end.since(self.start),
+            lateness: end.since(due.min(end)),
+            age: end.since(self.on_time.min(end)),
+            issued: self.number - (self.drawn.len() - self.at) as u64,
+        })
     }
 
     /// When the issuer had room for a request that was due at `due`.

@@ -79,15 +79,13 @@ pub struct World<D: Device, W: RequestObserver = ()> {
     prepared: Option<Time>,
     /// When the ramp is over; known when the device is prepared.
     ramp_end: Time,
-    /// How far the run was behind when it came to its end.
-    backlog: Backlog,
+    /// How far each open loop was behind when the run came to its end.
+    backlogs: Vec<Backlog>,
     /// Nothing is issued from here on.
     end: Time,
     /// The most requests.
     most: u64,
     issued: u64,
-    /// Issued requests that prepared the device.
-    preparing: u64,
     completed: u64,
     closed: bool,
     now: Time,
@@ -142,12 +140,11 @@ impl<D: Device, W: RequestObserver> World<D, W> {
             in_flight: 0,
             prepared: None,
             ramp_end: Time::NEVER,
-            backlog: Backlog::default(),
+            backlogs: Vec::new(),
             end: Time::NEVER,
             most: u64::MAX,
             limits,
             issued: 0,
-            preparing: 0,
             completed: 0,
             closed: false,
             now: Time::ZERO,
@@ -336,7 +333,6 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     fn begin_counting(&mut self, now: Time) {
         let Limits { ramp, duration, requests, .. } = self.limits;
         self.prepared = Some(now);
-        self.preparing = self.issued;
         self.device.begin_counting();
         self.ramp_end = now + ramp.max(self.ramp_of_sources());
         self.rounds.begin(now);
@@ -348,41 +344,33 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         }
     }
 
-    /// Requests issued, and how many were due by the end of the run, where the device was too slow for an
-    /// open loop: the next request was late by more than a twentieth of the run, and none was on time in the
-    /// last half of the run. What was due beyond that is taken from what was issued.
+    /// Requests that open loops issued, and how many were due by the end of the run, where the device was too
+    /// slow for one of them: its next request was late by more than a twentieth of its run, and none was on
+    /// time in the last half of it.
     pub fn overload(&self) -> Option<(u64, u64)> {
-        let (run, backlog) = self.backlog_at_end()?;
-        // A device that has been behind for less may have stalled, and catch up.
-        if backlog.age * 2 < run {
-            return None;
-        }
-        let issued = self.issued - self.preparing;
-        let due = issued as f64 * run.0 as f64 / (run.0 - backlog.lateness.0) as f64;
-        Some((issued, due as u64))
+        let backlogs = self.backlogs_at_end();
+        let sum = |of: fn(&Backlog) -> u64| backlogs.iter().map(of).sum();
+        let is_overload = backlogs.iter().any(Backlog::is_overload);
+        is_overload.then(|| (sum(|backlog| backlog.issued), sum(Backlog::due)))
     }
 
-    /// How late the next request was at the end of the run, and for how long none had been on time, where the
-    /// first is as for [`World::overload`] and the second is less.
+    /// How late the next request of the open loop most behind was at the end of its run, and for how long none
+    /// had been on time, where the first is as for [`World::overload`] and the second is less.
     pub fn behind_at_end(&self) -> Option<(Nanos, Nanos)> {
-        let (run, backlog) = self.backlog_at_end()?;
-        (backlog.age * 2 < run).then_some((backlog.lateness, backlog.age))
+        let backlogs = self.backlogs_at_end();
+        let worst =
+            backlogs.iter().filter(|backlog| backlog.is_late()).max_by_key(|backlog| backlog.lateness)?;
+        (!worst.is_overload()).then_some((worst.lateness, worst.age))
     }
 
-    /// The length of the run, and how far it was behind at its end, where the next request was late by more
-    /// than a twentieth of the run.
-    fn backlog_at_end(&self) -> Option<(Nanos, Backlog)> {
-        let until = self.end.min(self.stats.until);
-        let run = until.since(self.prepared?);
+    /// How far each open loop is behind at the end of the run.
+    fn backlogs_at_end(&self) -> Vec<Backlog> {
         // A run that was interrupted has issued to its last moment.
-        let backlog = if self.closed { self.backlog } else { self.backlog_at(until) };
-        let is_late = backlog.lateness * 20 > run && backlog.lateness < run;
-        is_late.then_some((run, backlog))
+        if self.closed { self.backlogs.clone() } else { self.backlogs_at(self.end.min(self.stats.until)) }
     }
 
-    /// How far the open loop that is most behind is behind.
-    fn backlog_at(&self, now: Time) -> Backlog {
-        self.issuers.iter().map(|issuer| issuer.backlog(now)).max().unwrap_or_default()
+    fn backlogs_at(&self, now: Time) -> Vec<Backlog> {
+        self.issuers.iter().filter_map(|issuer| issuer.backlog(now)).collect()
     }
 
     /// When the sources that count began, once the device had been prepared.

@@ -47,7 +47,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     fn is_finished(&mut self, now: Time, issuer: u32) -> bool {
         if now >= self.end || self.issued >= self.most {
             if !self.closed {
-                self.backlog = self.backlog_at(now);
+                self.backlogs = self.backlogs_at(now);
             }
             self.close();
         }

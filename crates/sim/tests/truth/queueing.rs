@@ -4,7 +4,7 @@ use crate::drives;
 use crate::runs::{TO_THE_END, drive, run, source};
 use tailcut_base::{Nanos, Op};
 use tailcut_sim::workload::arrival::BurstEnd;
-use tailcut_sim::workload::{ArrivalPlan, Recipe};
+use tailcut_sim::workload::{ArrivalPlan, Recipe, Schedule};
 use tailcut_sim::world::{Limits, World};
 use tailcut_ssd::precondition::PreparedState;
 
@@ -69,6 +69,33 @@ fn overload_is_noticed_and_waiting_for_a_tag_is_not_being_in_flight() {
     assert_eq!(overload(20_000), None);
     let (issued, due) = overload(300_000).expect("ten times what the die can do");
     assert!((560_000..640_000).contains(&due) && issued < due / 8, "{issued} of {due}");
+}
+
+/// An open loop that ends before the run, beside a closed loop: it is behind only where its own requests are
+/// late.
+#[test]
+fn an_open_loop_that_ends_early_is_not_behind_after_its_end() {
+    let mut config = drives::plane(64, 16);
+    config.geometry.page_bytes = 4096;
+    config.ftl.spare = 200_000;
+    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let overload = |rate: u64| {
+        let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
+        let schedule = Schedule { until: Some(Nanos::millis(200)), ..Schedule::default() };
+        let arrivals = ArrivalPlan::Poisson { rate };
+        let open = Recipe { arrivals, depth: 1 << 16, schedule, ..Recipe::new(sectors) };
+        let closed = Recipe { depth: 1, ..Recipe::new(sectors) };
+        let limits = Limits { duration: Nanos::millis(600), ..TO_THE_END };
+        let sources = vec![source("open", &open, 1), source("closed", &closed, 2)];
+        let mut world = World::new(ssd, checker, sources, limits);
+        run(&mut world).expect("it runs to the end");
+        assert_eq!(world.behind_at_end(), None);
+        world.overload()
+    };
+    assert_eq!(overload(5_000), None);
+    // A read takes 32 us on the only die, and every second one is the closed loop's at most.
+    let (issued, due) = overload(100_000).expect("three times what the die can do");
+    assert!((18_000..22_000).contains(&due) && (2_500..8_000).contains(&issued), "{issued} of {due}");
 }
 
 #[test]

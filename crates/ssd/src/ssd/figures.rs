@@ -66,6 +66,7 @@ impl<P: Probe> Ssd<P> {
         Figures {
             at: now,
             counts: self.counters(),
+            erased_blocks: self.erased_blocks() as i64,
             buffer_read_hits: self.frontend.buffer.read_hits,
             buffer_write_hits: self.frontend.buffer.write_hits,
             cache: self.frontend.cache.counts,

@@ -7,7 +7,7 @@ use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{InPlaceChecksums, LayoutKind, ReadPolicy};
 
 impl Scenario {
-    /// Keys of layouts that the array does not have, and of a journal that it does not write.
+    /// Keys of layouts that the array does not have.
     pub(super) fn add_idle_layouts(&self, found: &mut Vec<Ineffective>) {
         self.add_idle_control(found);
         let array = &self.array;
@@ -27,11 +27,6 @@ impl Scenario {
                 let because = format!("the array is {layout} (array.layout), and these are keys of {whose}");
                 found.push(Ineffective { path: path.into(), except: &[], because, weight: Weight::Doubtful });
             }
-        }
-        if matches!(layout, LayoutKind::Raid4 | LayoutKind::Raid5) && !array.raid.journal_always {
-            let because = "a simulated array keeps no superblock, and writes neither journal nor bitmap: set \
-                           array.raid.journal_always = true to have their writes";
-            add(found, "array.raid", &["write_hole", "journal"], because);
         }
     }
 

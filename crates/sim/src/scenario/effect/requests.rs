@@ -78,13 +78,15 @@ impl Scenario {
             let classes = &["compaction_write_class", "flush_class", "log_class"];
             add(found, "lsm", classes, because);
         }
+        let (class, key) = self.most_urgent_reads();
+        // Reads of classes 1 and 2 are committed to their chip when they arrive, whatever the scheduler.
+        let is_urgent = class <= 2 || schedule.classes == Classes::Inferred;
         let is_used = schedule.chip != ChipPolicy::Fifo || preempt.is_on() || preempt.predicts_reads();
-        if !is_used {
+        if !is_used && !is_urgent {
             let because = "reads of all classes wait in one line: set device.schedule.chip = \"reads-first\", \
                            device.preempt.program or device.preempt.erase";
             add(found, "device.schedule", &["classes"], because);
         }
-        let (class, key) = self.most_urgent_reads();
         if schedule.classes == Classes::Told && class > 2 && !self.kv.enabled {
             let because = format!(
                 "only reads that may preempt are expected, and those of class {class} wait: set {key} = 2"

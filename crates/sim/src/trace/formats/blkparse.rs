@@ -7,7 +7,8 @@ use super::{Parsed, sectors};
 use crate::trace::disks::Disks;
 use crate::trace::fields::Words;
 use crate::trace::record::Raw;
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use tailcut_base::{Nanos, Op};
 
 /// The parser. A request passes several stages, each with a line of its own; one stage is taken.
@@ -18,10 +19,15 @@ pub struct Blkparse {
     stage: Option<u8>,
     /// The totals at the end of the text have begun.
     in_totals: bool,
-    /// Requests that have not completed: disk and first sector, and when they passed the stage, in ns.
-    pending: BTreeMap<(u32, u64), u64>,
+    /// Requests that have not completed, by disk, offset and length in bytes: when they passed the stage, in ns,
+    /// the first first.
+    pending: BTreeMap<(u32, u64, u64), VecDeque<u64>>,
+    /// Number of requests in `pending`.
+    awaited: usize,
     /// How long the request took whose completion was read last.
     response: Option<Nanos>,
+    /// Completions of requests that had been merged or split.
+    unmatched: u64,
 }
 
 /// Requests whose completion is waited for at most. A text without completions would keep all of them.
@@ -31,7 +37,14 @@ impl Blkparse {
     /// For a text that begins with `start`: queue events are taken when there is one in it,
     /// issue events when there are only those.
     pub fn new(start: &[u8]) -> Blkparse {
-        let begin = |stage| Blkparse { stage, in_totals: false, pending: BTreeMap::new(), response: None };
+        let begin = |stage| Blkparse {
+            stage,
+            in_totals: false,
+            pending: BTreeMap::new(),
+            awaited: 0,
+            response: None,
+            unmatched: 0,
+        };
         let mut stage = None;
         for line in start.split(|&byte| byte == b'\n') {
             match action_of(line) {
@@ -44,10 +57,15 @@ impl Blkparse {
     }
 
     /// How long the request took whose completion (`C`) the last line was, since it was queued, or issued
-    /// where only that is recorded; at most once. A request that was merged into another has no completion of
-    /// its own.
+    /// where only that is recorded; at most once. A request that was merged with others or split has no completion
+    /// of its own: see [`Blkparse::unmatched`].
     pub fn take_response(&mut self) -> Option<Nanos> {
         self.response.take()
+    }
+
+    /// Completions whose place and length are those of no request that was waited for.
+    pub fn unmatched(&self) -> u64 {
+        self.unmatched
     }
 
     /// Reads one line.
@@ -85,16 +103,31 @@ impl Blkparse {
 
     #[inline]
     fn await_completion(&mut self, raw: &Raw) {
-        if raw.op != Op::Flush && self.pending.len() < PENDING {
-            self.pending.insert((raw.disk, raw.offset), raw.clock);
+        if raw.op != Op::Flush && self.awaited < PENDING {
+            self.awaited += 1;
+            self.pending.entry((raw.disk, raw.offset, raw.len)).or_default().push_back(raw.clock);
         }
     }
 
-    /// A completion names the first sector of what has completed.
+    /// A completion names the place and the length of what has completed: the first such request, since those of
+    /// one place are served in order.
     #[inline]
     fn complete(&mut self, clock: u64, disk: u32, words: &mut Words<'_>) {
         let Ok(offset) = words.number("first sector").and_then(sectors) else { return };
-        let since = self.pending.remove(&(disk, offset));
+        let is_data = words.text("+").is_ok_and(|plus| plus == b"+");
+        let length = words.number("sectors").and_then(sectors).unwrap_or(0);
+        if !is_data || length == 0 {
+            return;
+        }
+        let Entry::Occupied(mut requests) = self.pending.entry((disk, offset, length)) else {
+            self.unmatched += 1;
+            return;
+        };
+        let since = requests.get_mut().pop_front();
+        self.awaited -= usize::from(since.is_some());
+        if requests.get().is_empty() {
+            requests.remove();
+        }
         self.response = since.and_then(|since| clock.checked_sub(since)).map(Nanos);
     }
 

@@ -76,6 +76,14 @@ impl Parser {
             _ => None,
         }
     }
+
+    /// Completions that belong to no single request: of blkparse's text, where requests were merged or split.
+    pub fn unmatched(&self) -> u64 {
+        match self {
+            Parser::Blkparse(blkparse) => blkparse.unmatched(),
+            _ => 0,
+        }
+    }
 }
 
 /// Sectors as bytes; a fault when they do not fit 64 bits.
