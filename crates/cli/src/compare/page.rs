@@ -283,7 +283,7 @@ fn failures(results: &Results, width: usize, tone: ColorMode) -> String {
 }
 
 /// The columns of the effects of factors.
-const MAINS: &str = "alone: at the base point; in company: with every other factor at its last level; average, least, most: \
+const MAINS: &str = "alone: at the base point; in company: with every other factor at its last level; average, min, max: \
     over all points";
 
 /// Pairs that a page lists.

@@ -264,7 +264,7 @@ fn show(t: &Timeline, width: usize, tone: ColorMode) -> String {
         after(t.due_ns, t.submitted_ns),
         after(t.due_ns, t.completed_ns)
     );
-    text += &heading("what it waited for, in order");
+    text += &heading("what it waited for");
     let mut bars = Bars::new();
     for span in &t.spans {
         bars.add(span.cause, span.ns as f64 / t.latency_ns.max(1) as f64, show_time(span.ns as f64));

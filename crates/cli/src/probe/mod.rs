@@ -141,9 +141,11 @@ fn of_preset(preset: Preset, arguments: &ProbeArguments, watch: &Watcher) -> Tol
     let effort = arguments.effort();
     let effort = MeasurementLimits { ios: if arguments.quick { 4_000 } else { 20_000 }, ..effort };
     let mut prober = Prober::new(drive, VirtualTime::default(), effort, arguments.seed, watch);
-    let measured = measure(&mut prober, arguments.destroy_data);
+    let mut measured = measure(&mut prober, arguments.destroy_data);
+    // The prepared drive holds data that its model of content does not show.
+    measured.identity.holes = 0.0;
     let notes =
-        vec![format!("a simulated drive in virtual time: what it is stands in preset {}", preset.name())];
+        vec![format!("a simulated drive in virtual time; preset {} has its parameters", preset.name())];
     (preset.name().to_owned(), notes, measured)
 }
 

@@ -223,6 +223,10 @@ impl Scenario {
             ];
             return add(found, path, keys, because);
         }
+        if preempt.program == Handling::None {
+            let because = "no program is preempted: set device.preempt.program";
+            add(found, path, &["under_backlog"], because);
+        }
         if preempt.program != Handling::Reset && preempt.erase != Handling::Reset {
             add(
                 found,

@@ -214,7 +214,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
                     told = self.completed;
                     if !interrupted && watch(&self.progress()).is_break() {
                         interrupted = true;
-                        self.close();
+                        self.close(self.now);
                     }
                 }
             } else if caught_up && stop == arrival && arrival != Time::NEVER {
@@ -365,7 +365,6 @@ impl<D: Device, W: RequestObserver> World<D, W> {
 
     /// How far each open loop is behind at the end of the run.
     fn backlogs_at_end(&self) -> Vec<Backlog> {
-        // A run that was interrupted has issued to its last moment.
         if self.closed { self.backlogs.clone() } else { self.backlogs_at(self.end.min(self.stats.until)) }
     }
 

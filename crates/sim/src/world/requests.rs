@@ -46,16 +46,16 @@ impl<D: Device, W: RequestObserver> World<D, W> {
 
     fn is_finished(&mut self, now: Time, issuer: u32) -> bool {
         if now >= self.end || self.issued >= self.most {
-            if !self.closed {
-                self.backlogs = self.backlogs_at(now);
-            }
-            self.close();
+            self.close(now);
         }
         self.closed || self.issuers[issuer as usize].is_finished(now)
     }
 
     /// Nothing more is issued.
-    pub(super) fn close(&mut self) {
+    pub(super) fn close(&mut self, now: Time) {
+        if !self.closed {
+            self.backlogs = self.backlogs_at(now);
+        }
         self.closed = true;
         for issuer in 0..self.issuers.len() {
             self.arrivals.clear(issuer);
@@ -235,7 +235,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         self.rounds.record(now, latency, u64::from(flight.sectors));
         self.request_observer.request(&request);
         if self.limits.until_steady && self.rounds.has_just_become_steady() {
-            self.close();
+            self.close(now);
         }
         if let Some(at) = self.issuers[flight.issuer as usize].completed(now, slot, request.status) {
             if at <= now {

@@ -2,10 +2,11 @@
 
 use crate::drives;
 use crate::runs::{TO_THE_END, drive, run, source};
+use std::ops::ControlFlow;
 use tailcut_base::{Nanos, Op};
 use tailcut_sim::workload::arrival::BurstEnd;
 use tailcut_sim::workload::{ArrivalPlan, Recipe, Schedule};
-use tailcut_sim::world::{Limits, World};
+use tailcut_sim::world::{Limits, Progress, World};
 use tailcut_ssd::precondition::PreparedState;
 
 /// Poisson arrivals of reads to one die are an M/D/1 queue: each read holds the die for command, cell and
@@ -69,6 +70,25 @@ fn overload_is_noticed_and_waiting_for_a_tag_is_not_being_in_flight() {
     assert_eq!(overload(20_000), None);
     let (issued, due) = overload(300_000).expect("ten times what the die can do");
     assert!((560_000..640_000).contains(&due) && issued < due / 8, "{issued} of {due}");
+}
+
+#[test]
+fn overload_is_noticed_in_a_run_that_is_interrupted() {
+    let mut config = drives::plane(64, 16);
+    config.geometry.page_bytes = 4096;
+    config.ftl.spare = 200_000;
+    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
+    let arrivals = ArrivalPlan::Poisson { rate: 300_000 };
+    let recipe = Recipe { arrivals, depth: 1 << 16, ..Recipe::new(sectors) };
+    let mut world = World::new(ssd, checker, vec![source("poisson", &recipe, 1)], TO_THE_END);
+    let mut watch = |progress: &Progress| match progress.completed > 30_000 {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    assert_eq!(world.run(&mut watch, &mut |_, _| {}), Ok(true));
+    let (issued, due) = world.overload().expect("ten times what the die can do");
+    assert!(due > 8 * issued, "{issued} of {due}");
 }
 
 /// An open loop that ends before the run, beside a closed loop: it is behind only where its own requests are

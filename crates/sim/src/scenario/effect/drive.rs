@@ -3,7 +3,7 @@
 use super::{Ineffective, add};
 use tailcut_base::Nanos;
 use tailcut_ssd::config::{
-    ChipPolicy, CommitPolicy, Handling, MappingLevel, PacingMode, SsdConfig, VictimPolicy,
+    Allocation, ChipPolicy, CommitPolicy, Handling, MappingLevel, PacingMode, SsdConfig, VictimPolicy,
 };
 
 /// Keys of parts that the drive does not have.
@@ -20,6 +20,10 @@ pub(super) fn add_idle_parts(found: &mut Vec<Ineffective>, drive: &SsdConfig) {
     } else {
         let because = "a drive that maps by page has no stripes of blocks (device.ftl.mapping)";
         add(found, "device.ftl", &["stripe"], because);
+        if drive.ftl.allocation == Allocation::Static {
+            let because = "each page has its plane: set device.ftl.allocation = \"dynamic\"";
+            add(found, "device.schedule", &["level_queues"], because);
+        }
         if !drive.wear.levelling {
             add(found, "device.wear", &["spread"], "device.wear.levelling is false");
         }
