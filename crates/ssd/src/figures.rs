@@ -1,6 +1,6 @@
 //! The counters of a drive: kept by the drive, read by reports.
 
-use crate::backend::holder::{HOLDERS, Holder};
+use crate::holder::{HOLDERS, Holder};
 
 use crate::counters::Counters;
 use crate::frontend::cache::CacheCounts;

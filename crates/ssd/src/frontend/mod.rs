@@ -2,6 +2,7 @@
 //!
 //! - [`commands`]: how commands end;
 //! - [`admission`]: writes that find room in the buffer, or wait for it;
+//! - [`entries`]: what becomes of a page in the buffer;
 //! - [`non_queued`]: commands that the protocol does not queue;
 //! - [`inference`]: which reads are urgent.
 
@@ -10,6 +11,7 @@ pub mod behaviour;
 pub mod buffer;
 pub mod cache;
 mod commands;
+mod entries;
 mod inference;
 pub mod link;
 mod non_queued;
@@ -19,7 +21,7 @@ pub mod submission;
 pub mod tags;
 mod waiters;
 
-use crate::config::SsdConfig;
+use crate::config::{Classes, SsdConfig};
 use crate::frontend::behaviour::Tracker;
 use crate::frontend::buffer::Buffer;
 use crate::frontend::cache::ReadCache;
@@ -30,6 +32,7 @@ use crate::frontend::submission::SubmissionQueues;
 use crate::frontend::tags::Tags;
 use crate::request::Tag;
 use crate::sets::Sets;
+pub(crate) use entries::Arrived;
 use inference::Inference;
 use non_queued::NonQueued;
 use tailcut_base::{Completion, Nanos, Time};
@@ -42,6 +45,7 @@ pub(crate) struct Frontend {
     /// Time that the controller takes for a command, and for a trim beside that.
     firmware: Nanos,
     trim_time: Nanos,
+    classes: Classes,
     sets: Sets,
     pub(crate) page_sectors: u32,
     /// User capacity in sectors.
@@ -82,6 +86,7 @@ impl Frontend {
         Frontend {
             firmware: config.queue.firmware,
             trim_time: config.queue.trim,
+            classes: config.schedule.classes,
             sets,
             page_sectors,
             sectors: u64::from(pages) * u64::from(page_sectors),

@@ -3,8 +3,9 @@
 use crate::flash::LogicalPage;
 use crate::mutation::{Invariant, holds};
 use crate::request::Tag;
+use tailcut_base::device::content;
 use tailcut_base::ids::Pool;
-use tailcut_base::{Command, CommandId, Nanos, SECTOR_BYTES, Spans, Status, Time};
+use tailcut_base::{Cause, Command, CommandId, Nanos, SECTOR_BYTES, Spans, Status, Time};
 
 /// A command in the device, with the state of its pages.
 #[derive(Clone, Debug)]
@@ -125,6 +126,20 @@ impl TaggedCommand {
             assert!(self.done[word] & bit == 0, "a page was done twice");
             self.done[word] |= bit;
         }
+    }
+
+    /// A page of a read is here.
+    #[inline(always)]
+    pub fn page_read(&mut self, page: u32, content: u32) {
+        self.content = content::fold(self.content, page, content);
+        self.page_done(page);
+    }
+
+    /// Accounts for the time up to `now`: it went into `cause`.
+    #[inline]
+    pub fn account(&mut self, now: Time, cause: Cause) {
+        self.spans.add(cause, now.since(self.mark));
+        self.mark = now;
     }
 
     /// The pages, from the first that was not returned yet, that are done without a gap.

@@ -2,6 +2,8 @@
 //!
 //! - [`collection`]: garbage collection, wear levelling and the evacuation of bad blocks;
 //! - [`ideal`]: collection that takes no time;
+//! - [`operations`]: where each flash operation goes, and what follows from its end;
+//! - [`control`]: what the host may query and control;
 //! - [`steering`]: when the host wants that done;
 //! - [`forecast`]: when a LUN's next read is expected.
 //!
@@ -10,9 +12,13 @@
 
 mod block_mapped;
 mod collection;
+mod control;
+mod figures;
 pub(crate) mod forecast;
 pub mod ftl;
 mod ideal;
+mod operations;
+mod predictable;
 mod read_only;
 mod steering;
 mod stripe_placement;
@@ -31,6 +37,8 @@ use crate::request::{EntryId, MemoryRequest, RequestId};
 use crate::sets::{SetId, Sets};
 use crate::timers::Timer;
 pub(crate) use block_mapped::QueuedProgram;
+pub(crate) use operations::Freed;
+pub(crate) use predictable::CollectionTimes;
 
 use block_mapped::BlockMapped;
 use collection::Collection;
