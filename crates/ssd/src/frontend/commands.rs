@@ -125,7 +125,7 @@ impl Frontend {
     /// Moves the data of page `page` of a write from the host. Returns when it is here.
     #[inline]
     pub(crate) fn transfer_page(&mut self, now: Time, tag: Tag, page: u32) -> Time {
-        let bytes = self.tags[tag].bytes_of(page, page + 1, self.page_sectors);
+        let bytes = self.tags[tag].bytes_of(page..page + 1, self.page_sectors);
         self.link.reserve(Direction::ToDevice, now, now, bytes, page == 0).end
     }
 
@@ -151,7 +151,7 @@ impl Frontend {
     #[cold]
     fn infer_rank(&mut self, tag: Tag) -> u8 {
         let t = &self.tags[tag];
-        self.inference.rank(t.command.sector, t.command.sectors, t.pages)
+        self.inference.rank(&t.command, t.pages)
     }
 
     /// Sends to the host what can be sent in order.
@@ -163,7 +163,7 @@ impl Frontend {
         }
         let firmware = self.firmware;
         let t = &mut self.tags[tag];
-        let bytes = t.bytes_of(pages.start, pages.end, self.page_sectors);
+        let bytes = t.bytes_of(pages.clone(), self.page_sectors);
         t.returned = pages.end;
         let last = pages.end == t.pages;
         let ready = if last { now + firmware } else { now };

@@ -58,7 +58,7 @@ pub(crate) struct Frontend {
     pub(crate) pacing: Pacing,
     pub(crate) cache: ReadCache,
     pub(crate) streams: Streams,
-    pub(crate) inference: Inference,
+    inference: Inference,
     pub(crate) tracker: Tracker,
     pub(crate) waiters: Waiters,
     pub(crate) completions: Vec<Completion>,
@@ -67,7 +67,7 @@ pub(crate) struct Frontend {
     /// When writes that wait are to be looked at again, where that has changed.
     buffer_due: Option<Time>,
     /// Flush commands that have just become complete; empty between events.
-    pub(crate) flushed: Vec<Tag>,
+    flushed: Vec<Tag>,
 }
 
 impl Frontend {
@@ -90,14 +90,14 @@ impl Frontend {
             sets,
             page_sectors,
             sectors: u64::from(pages) * u64::from(page_sectors),
-            tags: Tags::new(config.queue.depth, page_sectors),
+            tags: Tags::new(&config.queue, page_sectors),
             non_queued: NonQueued::new(config.queue.protocol),
             submission: SubmissionQueues::new(config.queue.commands, config.queue.arbitration),
             link: Link::new(&config.link),
             buffer: Buffer::new(&config.buffer, page_bytes, sets.count()),
             pacing: Pacing::new(&config.pacing),
             cache: ReadCache::new(&config.cache, page_bytes, pages, sets.count()),
-            streams: Streams::new(config.cache.streams, page_sectors, config.cache.ahead),
+            streams: Streams::new(&config.cache, page_sectors),
             inference: Inference::new(),
             tracker: Tracker::default(),
             waiters: Waiters::default(),

@@ -126,8 +126,8 @@ impl Mapping {
         let geometry = &config.geometry;
         let nand = NandArray::new(geometry, &config.faults, seed, content);
         let sets = Sets::new(&config.sets, &config.ftl, geometry);
-        let (victim, choices, reserve) = (config.gc.victim, config.gc.choices, config.gc_reserve());
-        let ftl = Ftl::new(&config.ftl, geometry, victim, choices, reserve, &nand, sets);
+        let reserve = config.gc_reserve();
+        let ftl = Ftl::new(&config.ftl, geometry, &config.gc, reserve, &nand, sets);
         Mapping {
             config: config.clone(),
             layout: Layout::new(geometry),
