@@ -24,7 +24,7 @@ const CEILINGS: &[(&str, [usize; 4])] = &[
     ("py", [0, 0, 1, 1]),
     ("rt", [0, 0, 413, 17]),
     ("sim", [0, 0, 1342, 62]),
-    ("ssd", [0, 0, 376, 26]),
+    ("ssd", [0, 0, 360, 12]),
 ];
 
 #[test]
@@ -277,11 +277,12 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
 }
 
 /// `Ssd` is an event loop over three state machines: frontend, mapping and backend. `FIELDS` limits the fields of
-/// `Ssd`, `FILES` the source files with methods of it; all of them are in `ssd/src/ssd`.
+/// `Ssd`, `FILES` the source files with methods of it; all of them are `ssd/src/ssd.rs` or in the folder beside it, and
+/// none is long.
 #[test]
 fn a_drive_is_three_machines_and_a_loop() {
     const FIELDS: usize = 7;
-    const FILES: usize = 14;
+    const FILES: usize = 4;
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates have a folder");
     let source = Source::read(&crates.join("ssd/src"));
     let is_ssd = |item: &syn::ItemImpl| matches!(&*item.self_ty, syn::Type::Path(path) if path.path.segments.last().is_some_and(|s| s.ident == "Ssd"));
@@ -290,7 +291,10 @@ fn a_drive_is_three_machines_and_a_loop() {
     };
     let files: Vec<&File> = source.files.iter().filter(implements).collect();
     assert!(files.iter().all(|file| file.module[0] == "ssd"), "a method of Ssd outside of its folder");
+    let lines: usize = files.iter().map(|file| file.lines).sum();
+    println!("{} files with methods of Ssd, {lines} lines", files.len());
     assert!(files.len() <= FILES, "{} files with methods of Ssd", files.len());
+    assert!(files.iter().all(|file| file.lines <= LONG), "a long file with methods of Ssd");
     let fields = source.files.iter().flat_map(|file| &file.syntax.items).find_map(|item| match item {
         syn::Item::Struct(item) if item.ident == "Ssd" => Some(item.fields.len()),
         _ => None,

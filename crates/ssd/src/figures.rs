@@ -1,6 +1,6 @@
 //! The counters of a drive: kept by the drive, read by reports.
 
-use crate::backend::holder::{HOLDERS, Holder};
+use crate::holder::{HOLDERS, Holder};
 
 use crate::counters::Counters;
 use crate::frontend::cache::CacheCounts;
@@ -139,7 +139,7 @@ impl Figures {
 
     /// The share of the time of all LUNs during which a transaction held them.
     pub fn lun_utilisation(&self) -> f64 {
-        self.share(self.held(), self.luns)
+        self.share(Nanos(self.held()), self.luns)
     }
 
     /// Time of all LUNs during which a transaction held them, from its first cycle to its last.
@@ -185,26 +185,26 @@ impl Figures {
     pub fn breakdown(&self) -> Breakdown {
         let contention = self.out_wait.0 + self.holders[Holder::BusWait as usize];
         let cells = self.held().saturating_sub(self.bus_busy.0 + self.out_wait.0);
-        let bus_active = self.share(self.bus_busy.0, self.luns);
-        let bus_contention = self.share(contention, self.luns);
-        let cell_active = self.share(cells, self.luns);
+        let bus_active = self.share(self.bus_busy, self.luns);
+        let bus_contention = self.share(Nanos(contention), self.luns);
+        let cell_active = self.share(Nanos(cells), self.luns);
         let idle = (1.0 - bus_active - bus_contention - cell_active).max(0.0);
         Breakdown { bus_active, bus_contention, cell_active, idle }
     }
 
     /// The share of the time of all dies during which their cells were at work.
     pub fn die_utilisation(&self) -> f64 {
-        self.share(self.die_busy.0, self.dies)
+        self.share(self.die_busy, self.dies)
     }
 
     /// The share of the time of all planes during which their cells were at work.
     pub fn plane_utilisation(&self) -> f64 {
-        self.share(self.plane_busy.0, self.planes)
+        self.share(self.plane_busy, self.planes)
     }
 
     /// The share of the time of all buses during which they were in use.
     pub fn bus_utilisation(&self) -> f64 {
-        self.share(self.bus_busy.0, self.channels)
+        self.share(self.bus_busy, self.channels)
     }
 
     /// Flash commands: page reads, page programs and block erases, one for each place.
@@ -212,8 +212,9 @@ impl Figures {
         self.served.iter().sum()
     }
 
-    fn share(&self, busy: u64, parts: u64) -> f64 {
+    /// The share of the time of all `parts` in which they were busy.
+    fn share(&self, busy: Nanos, parts: u64) -> f64 {
         let whole = self.at.0 as f64 * parts as f64;
-        if whole == 0.0 { 0.0 } else { busy as f64 / whole }
+        if whole == 0.0 { 0.0 } else { busy.0 as f64 / whole }
     }
 }

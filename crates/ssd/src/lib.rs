@@ -12,6 +12,7 @@ mod counters;
 mod figures;
 pub mod flash;
 mod frontend;
+pub mod holder;
 mod mapping;
 mod memory;
 pub mod mutation;
@@ -23,7 +24,7 @@ pub mod sets;
 mod ssd;
 pub mod timers;
 
-pub use backend::{bus, commit, holder, lun};
+pub use backend::{bus, commit, lun};
 pub use config::{CacheConfig, CollectionPace, Preset, SetsBy, SetsConfig, SsdConfig, SuperblockConfig};
 pub use counters::Counters;
 pub use figures::{Breakdown, Figures};

@@ -174,7 +174,7 @@ impl Mapping {
     }
 
     fn finish_block(&mut self, plane: PlaneId, block: BlockId, programmed: u32) {
-        self.nand.prepare_block(block, programmed, 0);
+        self.nand.prepare_block(block, programmed);
         if programmed == self.geometry.pages {
             self.ftl.close(block, Time::ZERO);
         } else {
@@ -201,14 +201,14 @@ impl Mapping {
             let chosen = &mut offsets[..count as usize];
             sort(chosen, &mut marks);
             let block = self.fill_part(plane, chosen, &mut pages);
-            self.nand.prepare_block(block, all, 0);
+            self.nand.prepare_block(block, all);
             self.ftl.close(block, Time::ZERO);
         }
         let frontiers = [0, self.ftl.gc_frontier()];
         for (open, frontier) in layout.open.iter().zip(frontiers) {
             if let Some(open) = open {
                 let block = self.fill_part(plane, &open.valid, &mut pages);
-                self.nand.prepare_block(block, open.next, 0);
+                self.nand.prepare_block(block, open.next);
                 self.ftl.set_frontier(plane, frontier, block, open.next);
             }
         }

@@ -1,35 +1,29 @@
 //! The drive as a machine: what it is made of, and the loop over its events.
 
-mod ahead;
-mod control;
-mod effects;
 mod execution;
-mod figures;
 mod layers;
-mod out_of_space;
-mod programs;
-mod quiet;
 mod reads;
-mod superblocks;
-mod trims;
 mod writes;
 
 use crate::backend::Backend;
 use crate::config::{SECTORS_MAX, SsdConfig};
+use crate::figures::Figures;
 use crate::flash::{Geometry, Layout, LogicalPage, PhysicalPage, PlaneId};
 use crate::frontend::Frontend;
+use crate::frontend::behaviour::{Accuracy, Prediction, Service, WaitPrediction};
 use crate::frontend::link::Arrival;
+use crate::holder::HOLDERS;
 use crate::mapping::Mapping;
 use crate::mapping::ftl::Location;
 use crate::precondition::Precondition;
 use crate::probe::Probe;
-use crate::request::{EntryId, Tag};
-use crate::sets::SetId;
+use crate::request::{EntryId, Kind, Tag};
+use crate::sets::{SetId, Sets};
 use crate::ssd::layers::Layers;
 use crate::timers::{Direction, DriveTimers, Timer};
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::device::Identify;
-use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit, Time};
+use tailcut_base::{Command, CommandId, Completion, Device, Nanos, Op, Submit, Time};
 
 /// A simulated SSD.
 ///
@@ -39,15 +33,15 @@ use tailcut_base::{Cause, Command, Completion, Device, Nanos, Op, Status, Submit
 /// the drive or the depth of its queue.
 #[derive(Debug)]
 pub struct Ssd<P: Probe = ()> {
-    pub(crate) config: SsdConfig,
-    pub(crate) geometry: Geometry,
-    pub(crate) layout: Layout,
+    config: SsdConfig,
+    geometry: Geometry,
+    layout: Layout,
     /// Commands, the link, and the pages in DRAM.
-    pub(crate) frontend: Frontend,
+    frontend: Frontend,
     /// Where each page is, and what flash holds.
-    pub(crate) mapping: Mapping,
+    mapping: Mapping,
     /// The LUNs, and what they do when.
-    pub(crate) backend: Backend,
+    backend: Backend,
     /// What watches this drive.
     pub probe: P,
 }
@@ -85,7 +79,7 @@ impl<P: Probe> Ssd<P> {
 
     /// The layers above the backend, as they are now.
     #[inline(always)]
-    pub(crate) fn layers(&self) -> Layers<&Mapping, &Frontend> {
+    fn layers(&self) -> Layers<&Mapping, &Frontend> {
         Layers::new(&self.mapping, &self.frontend)
     }
 
@@ -162,40 +156,176 @@ impl<P: Probe> Ssd<P> {
 
     /// What keeps a drive busy that has no event left: for the message of a run that is stuck.
     pub fn why_stuck(&self) -> String {
-        let waiting: usize = self.backend.luns().iter().filter(|u| u.has_work()).count();
-        let fullest = self
-            .geometry
-            .plane_ids()
-            .min_by_key(|&p| self.mapping.ftl.free_blocks(p))
-            .unwrap_or(PlaneId::new(0));
+        let (fullest, free) = self.mapping.fullest_plane();
         format!(
-            "{} memory requests are in flight, {waiting} chips have work that they cannot start; plane {fullest} has {} free blocks",
+            "{} memory requests are in flight, {} chips have work that they cannot start; plane {fullest} has {free} free blocks",
             self.backend.in_flight(),
-            self.mapping.ftl.free_blocks(fullest)
+            self.backend.luns_with_work(),
         )
     }
 
-    fn refusal(&self, command: &Command) -> Option<Status> {
-        if command.op == Op::Flush {
-            let names_no_set = self.mapping.sets.are_many() && command.sector >= self.frontend.sectors;
-            return names_no_set.then_some(Status::InvalidField);
-        }
-        let end = command.sector.checked_add(u64::from(command.sectors));
-        let fits = command.sectors > 0 && end.is_some_and(|end| end <= self.frontend.sectors);
-        let is_good = fits && command.sectors <= SECTORS_MAX && self.stays_in_set(command);
-        (!is_good).then_some(Status::InvalidField)
+    /// Turns predictions on: see [`crate::frontend::behaviour`].
+    pub fn track_behaviour(&mut self) {
+        self.frontend.track_behaviour(self.geometry.luns() as usize);
     }
 
-    /// Sets are namespaces: no command is for two of them.
-    #[inline]
-    fn stays_in_set(&self, command: &Command) -> bool {
-        let last = command.sector + u64::from(command.sectors) - 1;
-        self.frontend.set_of_sector(command.sector) == self.frontend.set_of_sector(last)
+    /// Moves the predictions made since the last call to `predictions`.
+    pub fn take_predictions(&mut self, predictions: &mut Vec<Prediction>) {
+        predictions.append(self.frontend.predictions());
+    }
+
+    /// How well each kind of service has been predicted, in the order of [`Service::ALL`].
+    pub fn prediction_accuracy(&self) -> [Accuracy; Service::ALL.len()] {
+        self.frontend.prediction_accuracy()
+    }
+
+    /// Predicts when a write that found the buffer full gets space.
+    pub fn wait_prediction(&mut self, now: Time, id: CommandId, sector: u64) -> WaitPrediction {
+        self.frontend.wait_prediction(now, id, sector)
+    }
+
+    /// Free space of the write buffer in bytes, which every completion carries along.
+    pub fn buffer_room(&self) -> u64 {
+        self.frontend.buffer.room() * self.geometry.page_bytes
+    }
+
+    /// How long after it has been sent a command is known for what it is.
+    pub fn time_to_know(&self) -> Nanos {
+        self.frontend.time_to_know()
+    }
+
+    /// Pages that were or are being read ahead and were never requested; walks the cache.
+    pub fn unasked(&self) -> u64 {
+        self.frontend.cache.unasked()
+    }
+
+    /// The time of each LUN by holder, in the order of [`Holder::ALL`](crate::holder::Holder::ALL), up to `now`,
+    /// which must not be before the last event served.
+    pub fn lun_times(&self, now: Time) -> impl Iterator<Item = [u64; HOLDERS]> {
+        self.backend.lun_times(now)
+    }
+
+    /// The figures up to `now`, which must not be before the last event served. Transactions under way are
+    /// counted; of their time on cells and buses, and of what is reserved of the link, only what has passed.
+    pub fn figures(&self, now: Time) -> Figures {
+        let (g, f) = (&self.geometry, &self.frontend);
+        let ways = [Direction::ToHost, Direction::ToDevice];
+        Figures {
+            erased_blocks: self.erased_blocks() as i64,
+            buffer_read_hits: f.buffer.read_hits,
+            buffer_write_hits: f.buffer.write_hits,
+            cache: f.cache.counts,
+            dies: u64::from(g.channels * g.chips * g.dies),
+            planes: u64::from(g.plane_count()),
+            channels: u64::from(g.channels),
+            link_busy: ways.map(|way| f.link.busy(way, now)),
+            link_bytes: ways.map(|way| f.link.bytes(way)),
+            ..self.backend.figures(now, &self.mapping.counters)
+        }
+    }
+
+    /// The spread of wear: fewest, mean and most erases of a block that is in service.
+    pub fn wear(&self) -> (u32, f64, u32) {
+        self.mapping.wear()
+    }
+
+    /// The valid pages of each block that is full, in the order of block numbers; walks all blocks.
+    pub fn valid_pages_of_closed_blocks(&self) -> Vec<u32> {
+        self.mapping.valid_pages_of_closed_blocks()
+    }
+
+    /// The valid pages of each block that is programmed to its end, in the order of block numbers; walks all
+    /// blocks.
+    pub fn valid_pages_of_full_blocks(&self) -> Vec<u32> {
+        self.mapping.valid_pages_of_full_blocks()
+    }
+
+    /// The plane in which a logical page lies; `None` while it is in the buffer, or not written.
+    pub fn plane_of_page(&self, logical: LogicalPage) -> Option<PlaneId> {
+        self.mapping.plane_of_page(logical)
+    }
+
+    /// Pages that can still be programmed in each block of a plane that is programmed in part, in the order
+    /// of block numbers.
+    pub fn pages_left_in_open_blocks(&self, plane: PlaneId) -> Vec<u32> {
+        self.mapping.pages_left_in_open_blocks(plane)
+    }
+
+    /// Planes of the drive.
+    pub fn planes(&self) -> u32 {
+        self.geometry.plane_count()
+    }
+
+    /// The name of each kind of transaction, for the arrays of [`Figures`].
+    pub fn kinds() -> [&'static str; Kind::ALL.len()] {
+        Kind::ALL.map(Kind::label)
+    }
+
+    /// The sets that the drive is divided into.
+    pub fn sets(&self) -> Sets {
+        self.mapping.sets
+    }
+
+    /// Identifies a set as a device of its own. Its sector 0 is sector `set` × its sectors of the drive.
+    pub fn identify_set(&self, set: SetId) -> Identify {
+        let whole = self.identify();
+        let count = self.mapping.sets.count();
+        assert!(set.get() < count, "the drive has {count} sets");
+        let (sectors, queue_depth) = (whole.sectors / u64::from(count), whole.queue_depth / count);
+        Identify { sectors, queue_depth, ..whole }
+    }
+
+    /// Erased blocks of the whole drive, for observers outside the drive; a host asks by
+    /// [`Control::FreeBlocks`].
+    pub fn erased_blocks(&self) -> u64 {
+        self.mapping.erased_blocks()
+    }
+
+    /// True while it collects somewhere.
+    pub fn collects(&self) -> bool {
+        self.mapping.collects()
+    }
+
+    /// A call of the control interface that concerns one set; see [`Device::control`]. A drive without the
+    /// interface (`control_api`) knows no call.
+    pub fn control_set(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
+        assert!(set.get() < self.mapping.sets.count(), "the drive has {} sets", self.mapping.sets.count());
+        if !self.config.control_api {
+            return ControlReply::Unsupported;
+        }
+        let reply = match call {
+            Control::IsReadyForRead => self.is_ready_for_read(now, set),
+            Control::PredictableLatencyLog => self.predictable_latency_log(now, set),
+            _ => self.steer(now, set, call),
+        };
+        self.set_timers();
+        reply
+    }
+
+    /// Answers a call about a set that the mapping can answer, with what follows from it for its planes.
+    fn steer(&mut self, now: Time, set: SetId, call: Control) -> ControlReply {
+        if let Control::RunGc { until } = call
+            && let Some(high) = self.mapping.runs_at_once(now, set, until)
+        {
+            for plane in self.mapping.sets.planes(set) {
+                self.mapping.collect_at_once(now, plane, high);
+                self.carry_out(now);
+            }
+            self.mapping.end_quiet(now, set);
+        }
+        let reply = self.mapping.control(now, set, call, self.backend.horizon());
+        self.carry_out(now);
+        if matches!(call, Control::SetThresholds(_)) && reply == ControlReply::Done {
+            for plane in self.mapping.sets.planes(set) {
+                self.collect_if_short(now, plane);
+            }
+        }
+        reply
     }
 
     /// The drive begins to work on a command.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, now: Time, tag: Tag, op: Op) {
+    fn begin(&mut self, now: Time, tag: Tag, op: Op) {
         match op {
             Op::Read => self.read(now, tag),
             Op::Write => self.write(now, tag),
@@ -206,23 +336,16 @@ impl<P: Probe> Ssd<P> {
 
     /// Commands in line begin, as many as may.
     #[cold]
-    pub(crate) fn begin_waiting(&mut self, now: Time) {
-        while let Some((tag, op)) = self.frontend.non_queued.next(|tag| self.frontend.tags[tag].command.op) {
-            let t = &mut self.frontend.tags[tag];
-            t.spans.add(Cause::QueueDrain, now.since(t.mark));
-            t.mark = now;
+    fn begin_waiting(&mut self, now: Time) {
+        while let Some((tag, op)) = self.frontend.next_in_line(now) {
             self.begin(now, tag, op);
         }
     }
 
     /// Fetches commands that wait in submission queues, as far as the pool has room.
     #[cold]
-    pub(crate) fn fetch_commands(&mut self, now: Time) {
-        while let Some(tag) = self.frontend.submission.fetch() {
-            let t = &mut self.frontend.tags[tag];
-            t.spans.add(Cause::Tag, now.since(t.mark));
-            t.mark = now;
-            let op = t.command.op;
+    fn fetch_commands(&mut self, now: Time) {
+        while let Some((tag, op)) = self.frontend.fetch_command(now) {
             self.begin(now, tag, op);
         }
     }
@@ -248,7 +371,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Sets the timers that the frontend wants set.
     #[inline(always)]
-    pub(crate) fn set_timers(&mut self) {
+    fn set_timers(&mut self) {
         for direction in [Direction::ToHost, Direction::ToDevice] {
             if let Some(at) = self.frontend.take_due(direction) {
                 self.backend.set_timer(Timer::Link(direction), at);
@@ -276,30 +399,15 @@ impl<P: Probe> Ssd<P> {
 
     /// The host sees the end of a command now: all of its time must be accounted for.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, now: Time, tag: Tag) {
-        let t = &self.frontend.tags[tag];
-        assert_eq!(t.mark, now, "a span of the command is missing or counted twice");
-        debug_assert_eq!(t.spans.total(), now.since(t.arrived));
-        if self.frontend.tracker.is_on() {
-            self.frontend.track_end(now, tag);
-        }
-        let t = &self.frontend.tags[tag];
-        self.frontend.completions.push(Completion {
-            id: t.command.id,
-            status: t.status,
-            at: now,
-            content: t.content,
-            busy_for: if t.status == Status::Contended { t.busy_for(now) } else { Nanos::ZERO },
-            spans: t.spans,
-        });
-        self.mapping.counters.count(&t.command, self.frontend.page_sectors);
-        if matches!(t.command.op, Op::Write | Op::Flush) {
+    fn complete(&mut self, now: Time, tag: Tag) {
+        self.frontend.complete(now, tag);
+        let command = &self.frontend.tags[tag].command;
+        self.mapping.counters.count(command, self.frontend.page_sectors);
+        if matches!(command.op, Op::Write | Op::Flush) {
             let set = self.frontend.set_of_tag(tag);
             self.mapping.steering.write_ends(set);
         }
-        self.frontend.tags.release(tag);
-        self.frontend.non_queued.leave();
-        self.frontend.submission.leave();
+        self.frontend.leave(tag);
         self.backend.command_leaves(now);
     }
 }
@@ -319,13 +427,15 @@ impl<P: Probe> Device for Ssd<P> {
 
     #[inline(always)]
     fn submit(&mut self, now: Time, command: &Command) -> Submit {
-        if let Some(status) = self.refusal(command) {
+        if let Some(status) = self.frontend.refusal(command) {
             return Submit::Refused(status);
         }
         let Some(tag) = self.frontend.tags.bind(now, command) else { return Submit::Busy };
         self.backend.command_enters(now);
         if matches!(command.op, Op::Write | Op::Flush) {
-            self.write_begins(now, self.frontend.set_of_sector(command.sector));
+            // It ends a quiet period of its set.
+            self.mapping.write_begins(now, self.frontend.set_of_sector(command.sector));
+            self.carry_out(now);
         }
         if self.frontend.non_queued.enter(tag, command.op)
             && self.frontend.submission.enter(tag, command.queue)
@@ -370,19 +480,7 @@ impl<P: Probe> Device for Ssd<P> {
 
     #[inline(always)]
     fn expect(&self, commands: &[Command]) -> u64 {
-        // Independent loads overlap in the processor, as far as its window reaches: so one short
-        // loop for each table rather than one long loop for all.
-        let last = self.mapping.ftl.logical_pages().saturating_sub(1);
-        let shift = self.frontend.page_sectors.trailing_zeros();
-        let logical = |c: &Command| LogicalPage::new(((c.sector >> shift) as u32).min(last));
-        let mut sum = commands.iter().fold(0, |sum, c| sum ^ self.mapping.ftl.touch(logical(c)));
-        let on_flash = |c: &Command| match self.mapping.ftl.lookup(logical(c)) {
-            Location::Flash(physical) => physical,
-            _ => PhysicalPage::new(0),
-        };
-        sum = commands.iter().fold(sum, |sum, c| sum ^ self.mapping.nand.touch(on_flash(c)));
-        sum = commands.iter().fold(sum, |sum, c| sum ^ self.mapping.ftl.touch_block(on_flash(c)));
-        u64::from(sum)
+        self.mapping.touch(commands)
     }
 
     /// Applies to drives with one set. A drive of several sets needs [`Ssd::control_set`]; here it answers
@@ -391,7 +489,7 @@ impl<P: Probe> Device for Ssd<P> {
         if self.mapping.sets.are_many() {
             ControlReply::Unsupported
         } else {
-            self.answer(now, SetId::FIRST, call)
+            self.control_set(now, SetId::FIRST, call)
         }
     }
 }

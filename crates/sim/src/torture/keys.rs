@@ -100,7 +100,7 @@ impl Keys {
             may_evict_store: false,
             append,
             segment_blocks: plan.kv_segment,
-            patience: PATIENCE,
+            patience: if plan.seed.is_multiple_of(2) { PATIENCE } else { LONG_PATIENCE },
         };
         Keys {
             below,
@@ -341,6 +341,7 @@ impl Subject for Keys {
 
 /// How long what is appended may wait for more: a few requests of the host.
 const PATIENCE: Nanos = Nanos::millis(1);
+const LONG_PATIENCE: Nanos = Nanos::millis(20);
 
 /// A second of Unix time, for the sake of what happens in a short run.
 const SECOND: Nanos = Nanos::millis(2);

@@ -249,9 +249,9 @@ impl Buses {
         (!channel.is_event && channel.has_waiting()).then_some(channel.free_at)
     }
 
-    /// How long the bus of a channel has been in use up to `now`, which must not be before it was last taken.
-    pub fn busy(&self, channel: ChannelId, now: Time) -> Nanos {
-        let channel = &self.channels[channel];
-        Nanos(channel.busy.0 - channel.free_at.0.saturating_sub(now.0))
+    /// How long the buses have been in use up to `now`, summed over channels; none must have been taken later.
+    pub fn busy(&self, now: Time) -> Nanos {
+        let busy = |channel: &Channel| Nanos(channel.busy.0 - channel.free_at.0.saturating_sub(now.0));
+        self.channels.iter().map(busy).sum()
     }
 }

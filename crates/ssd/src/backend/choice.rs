@@ -1,9 +1,9 @@
 //! Which of a LUN's requests goes next: its lanes by the chip policy, and what of them can start.
 
 use super::{Backend, UpperLayers};
-use crate::backend::holder::Holder;
 use crate::config::ChipPolicy;
 use crate::flash::{LunId, PhysicalPage};
+use crate::holder::Holder;
 use crate::request::{Kind, Lane, RequestId};
 use tailcut_base::Time;
 

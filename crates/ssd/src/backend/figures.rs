@@ -4,7 +4,10 @@ use super::Backend;
 use crate::backend::lun::Phase;
 use crate::backend::transaction::Transaction;
 use crate::config::Handling;
-use crate::flash::{ChannelId, LunId};
+use crate::counters::Counters;
+use crate::figures::Figures;
+use crate::flash::LunId;
+use crate::holder::HOLDERS;
 use tailcut_base::{Nanos, Time};
 
 /// What the LUNs did while there was a command in the drive. Buffered writes and collection keep
@@ -67,29 +70,60 @@ impl Backend {
         self.occupancy.leave(now, self.luns.held(now));
     }
 
-    /// Time with a command in the drive.
-    pub(crate) fn active(&self, now: Time) -> Nanos {
-        self.occupancy.active(now)
+    /// The figures of LUNs and buses up to `now`, beside the counts of the other machines. Transactions under
+    /// way are counted; of their time on cells and buses, only the past part.
+    pub(crate) fn figures(&self, now: Time, counts: &Counters) -> Figures {
+        let [dies_ahead, planes_ahead] = self.cells_ahead(now);
+        let mut holders = [0; HOLDERS];
+        for lun in self.luns.iter() {
+            for (sum, time) in holders.iter_mut().zip(lun.account(now)) {
+                *sum += time;
+            }
+        }
+        Figures {
+            at: now,
+            counts: Counters {
+                program_suspends: self.counts.program_suspends,
+                erase_suspends: self.counts.erase_suspends,
+                program_resets: self.counts.program_resets,
+                erase_resets: self.counts.erase_resets,
+                levelled_queues: self.counts.levelled_queues,
+                ..counts.clone()
+            },
+            transactions: self.luns.transactions,
+            served: self.luns.served,
+            parallelism: self.luns.parallelism,
+            served_in: self.luns.served_in,
+            holders,
+            most_passed: self.scheduler.most_passed(),
+            luns: self.luns.len() as u64,
+            places: u64::from(self.layout.places.get()),
+            active: self.occupancy.active(now),
+            held_active: self.occupancy.held(self.luns.held(now)),
+            out_wait: self.luns.out_wait,
+            die_busy: self.luns.die_busy.saturating_sub(dies_ahead),
+            plane_busy: self.luns.plane_busy.saturating_sub(planes_ahead),
+            bus_busy: self.buses.busy(now),
+            ..Figures::default()
+        }
     }
 
-    /// Time of all LUNs during which a transaction held them while there was a command in the drive.
-    pub(crate) fn held_active(&self, now: Time) -> Nanos {
-        self.occupancy.held(self.luns.held(now))
+    /// The time of each LUN by holder, in the order of [`Holder::ALL`](crate::holder::Holder::ALL), up to `now`.
+    pub(crate) fn lun_times(&self, now: Time) -> impl Iterator<Item = [u64; HOLDERS]> {
+        self.luns.iter().map(move |lun| {
+            let account = lun.account(now);
+            std::array::from_fn(|holder| account[holder])
+        })
     }
 
-    /// How long the bus of a channel has been in use.
-    pub(crate) fn bus_busy(&self, channel: ChannelId, now: Time) -> Nanos {
-        self.buses.busy(channel, now)
-    }
-
-    /// The most transactions of its LUN that have passed over a waiting request.
-    pub(crate) fn most_passed(&self) -> u32 {
-        self.scheduler.most_passed()
+    /// LUNs with work that they have not started.
+    pub(crate) fn luns_with_work(&self) -> usize {
+        self.luns.iter().filter(|lun| lun.has_work()).count()
     }
 
     /// Cell time of transactions under way that is counted already and lies behind `now`: of dies, and of
     /// planes.
-    pub(crate) fn cells_ahead(&self, now: Time) -> [Nanos; 2] {
+    fn cells_ahead(&self, now: Time) -> [Nanos; 2] {
         let mut ahead = [Nanos::ZERO; 2];
         let mut add = |[dies, planes]: [Nanos; 2]| {
             ahead[0] += dies;

@@ -2,8 +2,8 @@
 
 use super::Backend;
 use crate::backend::commit::Chips;
-use crate::backend::holder::Account;
-use crate::flash::{LunId, PhysicalPage};
+use crate::flash::{LunId, PhysicalPage, PlaneId};
+use crate::holder::Account;
 use crate::request::{Lane, MemoryRequest, RequestId, Role, Tag};
 use tailcut_base::Time;
 
@@ -39,12 +39,6 @@ impl Backend {
     #[inline]
     pub(crate) fn remove(&mut self, id: RequestId) {
         self.requests.remove(id);
-    }
-
-    /// What the LUN of a request did while that waited for it, once its transaction has begun.
-    #[inline]
-    pub(crate) fn waited(&self, id: RequestId) -> &Account {
-        self.requests.waited(id)
     }
 
     /// The next number of order.
@@ -237,14 +231,46 @@ impl Backend {
         self.luns.data_arrived(lun, u32::from(place));
     }
 
-    /// Programs for a place of a LUN wait elsewhere for an erase.
-    pub(crate) fn starve(&mut self, lun: LunId, place: u32) {
+    /// Programs for a plane wait elsewhere for an erase, and its LUN gives way to what that may wait for.
+    pub(crate) fn starve(&mut self, plane: PlaneId) {
+        let (lun, place) = self.layout.lun_of_plane(plane);
         self.luns[lun].starved |= 1 << place;
+        self.give_way(lun);
     }
 
     /// They wait no more.
-    pub(crate) fn feed(&mut self, lun: LunId, place: u32) {
+    pub(crate) fn feed(&mut self, plane: PlaneId) {
+        let (lun, place) = self.layout.lun_of_plane(plane);
         self.luns[lun].starved &= !(1 << place);
+    }
+
+    /// A program that failed begins anew, with another page and all of its wait before it; its I/O request is
+    /// committed again.
+    pub(crate) fn begin_anew(&mut self, now: Time, id: RequestId) {
+        let MemoryRequest { lun, tag, .. } = self.requests[id];
+        if tag != Tag::NONE {
+            self.return_to_committed(lun, tag);
+        }
+        let r = &mut self.requests[id];
+        (r.physical, r.since, r.link) = (PhysicalPage::NONE, now, 0);
+        self.wait_anew(now, id);
+    }
+
+    /// The oldest program of the host's data at its place goes to another plane, and waits there anew.
+    pub(crate) fn move_to(&mut self, now: Time, id: RequestId, plane: PlaneId) {
+        let MemoryRequest { lun, place, .. } = self.requests[id];
+        self.take(lun, Lane::USER_WRITE, u32::from(place));
+        let (lun, place) = self.layout.lun_of_plane(plane);
+        let r = &mut self.requests[id];
+        (r.lun, r.place) = (lun, place as u8);
+        self.commit_anew(now, id);
+    }
+
+    /// A LUN may have work that it can start, if it has any.
+    pub(crate) fn wake_if_waiting(&mut self, lun: LunId) {
+        if self.luns[lun].has_work() {
+            self.wake(lun);
+        }
     }
 
     /// The oldest request of a lane at a place of a LUN, or [`RequestId::NONE`].

@@ -29,7 +29,7 @@ struct Candidates {
 
 impl Levelling {
     pub(crate) fn new(geometry: &Geometry, sets: Sets) -> Levelling {
-        let none = Visits::new(geometry.channels, geometry.luns_per_channel());
+        let none = Visits::new(geometry);
         let candidates = |set| {
             let mut idle = none.clone();
             sets.luns(set).for_each(|lun| idle.add(lun));

@@ -6,10 +6,10 @@
 
 mod check;
 
-use super::holder::{Account, Holder};
 use super::transaction::Transaction;
 use crate::backend::requests::Requests;
 use crate::flash::geometry::{Geometry, LunId};
+use crate::holder::{Account, Holder};
 use crate::mutation::{Invariant, holds};
 use crate::request::{Kind, Lane, MemoryRequest, RequestId, Tag};
 use tailcut_base::ids::{Id, IdVec};

@@ -10,20 +10,24 @@
 //! - [`transfers`]: transactions on their way over bus and cells;
 //! - [`preemption`]: programs and erases that make room for reads;
 //! - [`levelling`]: programs that move to idle LUNs;
-//! - [`contention`]: what a read that may fail fast would wait for.
+//! - [`contention`]: what a read that may fail fast would wait for;
+//! - [`quiesce`]: whether a LUN is at rest;
+//! - [`spans`]: where the time of a request went.
 
 pub mod bus;
 mod choice;
 pub mod commit;
 mod contention;
 mod figures;
-pub mod holder;
 mod intake;
 mod jitter;
 mod levelling;
 pub mod lun;
 mod preemption;
+mod quiesce;
+mod records;
 pub mod requests;
+mod spans;
 pub mod transaction;
 mod transactions;
 mod transfers;
@@ -53,7 +57,7 @@ use jitter::Jitter;
 use levelling::Levelling;
 use preemption::Preemption;
 use std::collections::VecDeque;
-use tailcut_base::Time;
+use tailcut_base::{Nanos, Time};
 use woken::Woken;
 
 /// The backend of a drive.
@@ -97,12 +101,12 @@ struct Rules {
 
 /// How often operations made room for reads, and programs for each other.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PreemptionCounts {
-    pub(crate) program_suspends: u64,
-    pub(crate) erase_suspends: u64,
-    pub(crate) program_resets: u64,
-    pub(crate) erase_resets: u64,
-    pub(crate) levelled_queues: u64,
+struct PreemptionCounts {
+    program_suspends: u64,
+    erase_suspends: u64,
+    program_resets: u64,
+    erase_resets: u64,
+    levelled_queues: u64,
 }
 
 impl Backend {
@@ -140,24 +144,14 @@ impl Backend {
         }
     }
 
-    /// The times of commands, transfers and cells.
-    pub(crate) fn phases(&self) -> &Phases {
-        &self.phases
-    }
-
-    /// How often operations made room for others.
-    pub(crate) fn counts(&self) -> PreemptionCounts {
-        self.counts
+    /// The longest that the cells of a program take.
+    pub(crate) fn longest_program(&self) -> Nanos {
+        self.phases.program_cell_most()
     }
 
     /// An erase has been completed: resets may cost more.
     pub(crate) fn erase_completed(&mut self) {
         self.preemption.earn();
-    }
-
-    /// The LUNs, to be looked at.
-    pub(crate) fn luns(&self) -> &Luns {
-        &self.luns
     }
 
     /// A LUN, to be looked at.

@@ -2,11 +2,11 @@
 //! [`PreemptConfig`].
 
 use super::{Backend, UpperLayers, bits};
-use crate::backend::holder::Holder;
 use crate::backend::lun::Phase;
 use crate::backend::transaction::Transaction;
 use crate::config::{Classes, Handling, PreemptConfig};
 use crate::flash::{Geometry, LunId, PhysicalPage};
+use crate::holder::Holder;
 use crate::request::{Kind, Lane, RequestId, Tag};
 use crate::timers::Timer;
 use tailcut_base::ids::{Id, IdVec};

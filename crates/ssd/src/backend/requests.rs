@@ -1,6 +1,6 @@
 //! All memory requests in flight.
 
-use super::holder::Account;
+use crate::holder::Account;
 use crate::request::{MemoryRequest, RequestId};
 use std::ops::{Index, IndexMut};
 use tailcut_base::ids::{IdVec, Pool};

@@ -49,6 +49,12 @@ impl UpperLayers for Layers {
     fn pages_left_to_copy(&self, _: PlaneId) -> Option<u32> {
         None
     }
+    fn must_collect(&self, _: PlaneId) -> bool {
+        false
+    }
+    fn may_stand_still(&self, _: PlaneId) -> bool {
+        false
+    }
 }
 
 impl Allocate for Layers {
@@ -142,7 +148,7 @@ fn a_read_takes_command_cell_and_transfer() {
     let mut harness = Harness::new(|_| ());
     harness.issue(Lane::GC_READ, 0);
     harness.run(Time::NEVER);
-    let phases = harness.backend.phases();
+    let phases = &harness.backend.phases;
     let takes = phases.read_command + phases.read_cell(0) + phases.transfer;
     assert_eq!(harness.ended, [(LunId::new(0), Time::ZERO + takes)]);
     assert_eq!(harness.backend.in_flight(), 0);
@@ -181,12 +187,12 @@ fn a_suspended_program_takes_its_cell_time_and_what_the_suspension_costs() {
     let timing = &harness.backend.timing;
     let takes = timing.program_suspend.max(Nanos(1));
     let resume = timing.program_resume;
-    let phases = harness.backend.phases();
+    let phases = &harness.backend.phases;
     let read_takes = phases.read_command + phases.read_cell(1) + phases.transfer;
     assert_eq!(read, Time::ZERO + Nanos::micros(100) + takes + read_takes);
     // The cells stood still from the read's arrival to the resumption.
     assert_eq!(end.since(Time::ZERO), program + takes + read_takes + resume);
-    assert_eq!(harness.backend.counts().program_suspends, 1);
+    assert_eq!(harness.backend.counts.program_suspends, 1);
 }
 
 #[test]

@@ -4,9 +4,9 @@
 use super::choice::Next;
 use super::{Allocate, Backend, UpperLayers};
 use crate::backend::bus::{BusRelease, BusUse};
-use crate::backend::holder::Holder;
 use crate::backend::lun::Phase;
 use crate::flash::{ChannelId, LunId};
+use crate::holder::Holder;
 use crate::request::{Kind, Lane};
 use crate::timers::Timer;
 use tailcut_base::{Nanos, Time};

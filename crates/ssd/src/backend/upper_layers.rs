@@ -39,6 +39,13 @@ pub(crate) trait UpperLayers {
     /// Pages that the collection of a plane has yet to copy, beside those that are under way, before it
     /// erases; `None` when it does not collect or its erase has been committed.
     fn pages_left_to_copy(&self, plane: PlaneId) -> Option<u32>;
+
+    /// True when a plane has a collection that continues in a quiet period.
+    fn must_collect(&self, plane: PlaneId) -> bool;
+
+    /// True when the collection of a plane may have stopped in a quiet period without having ended: an
+    /// operation of it is committed, or its erase waits for the LUN to be idle.
+    fn may_stand_still(&self, plane: PlaneId) -> bool;
 }
 
 /// The layers above, when they may change: at the moment at which a program starts.

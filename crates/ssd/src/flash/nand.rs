@@ -224,13 +224,11 @@ impl NandArray {
         }
     }
 
-    /// Declares the first `pages` of a block programmed and sets its wear, while a drive is being
-    /// prepared.
-    pub fn prepare_block(&mut self, block: BlockId, pages: u32, erases: u32) {
+    /// Declares the first `pages` of a block that was never erased programmed, while a drive is being prepared.
+    pub fn prepare_block(&mut self, block: BlockId, pages: u32) {
         let block = &mut self.blocks[block];
         assert!(!block.bad && pages <= self.layout.pages.get());
         block.next = pages;
-        block.erases = erases;
     }
 
     /// Erases a block; false when the erase fails and the block is bad from now on.

@@ -39,7 +39,7 @@ impl Frontend {
             t.spans.add(Cause::BufferFull, now.since(t.mark));
             t.mark = now;
         }
-        let bytes = t.bytes_of(from, page, self.page_sectors);
+        let bytes = t.bytes_of(from..page, self.page_sectors);
         t.admitted = page;
         t.in_transit += 1;
         let transfer = self.link.reserve(Direction::ToDevice, now, t.mark, bytes, from == 0);

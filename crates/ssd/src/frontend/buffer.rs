@@ -374,6 +374,17 @@ impl Buffer {
         self.share(set).epochs.len() > 1
     }
 
+    /// Takes the version on flash from an entry, if there is one: it is obsolete.
+    pub fn take_old(&mut self, id: EntryId) -> Option<PhysicalPage> {
+        let old = std::mem::replace(&mut self.entries[id].old, PhysicalPage::NONE);
+        (old != PhysicalPage::NONE).then_some(old)
+    }
+
+    /// Entries of a set that are on their way to flash, or not filled yet.
+    pub fn not_dirty(&self, set: SetId) -> usize {
+        self.pages(set) - self.dirty(set)
+    }
+
     /// Frees an entry.
     #[inline(always)]
     pub fn release(&mut self, id: EntryId) {

@@ -2,13 +2,16 @@
 
 use super::Frontend;
 use super::waiters::Waiter;
+use crate::config::{Classes, SECTORS_MAX};
+use crate::flash::LogicalPage;
 use crate::frontend::buffer::EntryState;
 use crate::frontend::link::Arrival;
-use crate::request::{EntryId, SlotId, Tag, WaiterId};
+use crate::request::{EntryId, REGULAR, SlotId, Tag, WaiterId};
 use crate::sets::SetId;
 use crate::timers::Direction;
+use std::ops::Range;
 use tailcut_base::ids::Id;
-use tailcut_base::{Cause, Nanos, Op, Status, Time};
+use tailcut_base::{Cause, Command, Completion, Nanos, Op, Status, Time};
 
 impl Frontend {
     /// Announces an arrival over the link.
@@ -47,6 +50,110 @@ impl Frontend {
         t.mark = transfer.end;
         self.announce(Direction::ToHost, transfer.end, Arrival::Completion(tag));
     }
+
+    /// The status with which a command is refused that the drive does not take; `None` for all others.
+    #[inline]
+    pub(crate) fn refusal(&self, command: &Command) -> Option<Status> {
+        if command.op == Op::Flush {
+            let names_no_set = self.sets.are_many() && command.sector >= self.sectors;
+            return names_no_set.then_some(Status::InvalidField);
+        }
+        let end = command.sector.checked_add(u64::from(command.sectors));
+        let fits = command.sectors > 0 && end.is_some_and(|end| end <= self.sectors);
+        let is_good = fits && command.sectors <= SECTORS_MAX && self.stays_in_set(command);
+        (!is_good).then_some(Status::InvalidField)
+    }
+
+    /// Sets are namespaces: no command is for two of them.
+    #[inline]
+    fn stays_in_set(&self, command: &Command) -> bool {
+        let last = command.sector + u64::from(command.sectors) - 1;
+        self.set_of_sector(command.sector) == self.set_of_sector(last)
+    }
+
+    /// The next command that has waited for others to end, if it may begin.
+    pub(crate) fn next_in_line(&mut self, now: Time) -> Option<(Tag, Op)> {
+        let (tag, op) = self.non_queued.next(|tag| self.tags[tag].command.op)?;
+        self.tags[tag].account(now, Cause::QueueDrain);
+        Some((tag, op))
+    }
+
+    /// The next command that has waited in a submission queue, if the pool has room.
+    pub(crate) fn fetch_command(&mut self, now: Time) -> Option<(Tag, Op)> {
+        let tag = self.submission.fetch()?;
+        self.tags[tag].account(now, Cause::Tag);
+        Some((tag, self.tags[tag].command.op))
+    }
+
+    /// The host sees the end of a command now: all of its time must be accounted for.
+    #[inline(always)]
+    pub(crate) fn complete(&mut self, now: Time, tag: Tag) {
+        let t = &self.tags[tag];
+        assert_eq!(t.mark, now, "a span of the command is missing or counted twice");
+        debug_assert_eq!(t.spans.total(), now.since(t.arrived));
+        if self.tracker.is_on() {
+            self.track_end(now, tag);
+        }
+        let t = &self.tags[tag];
+        self.completions.push(Completion {
+            id: t.command.id,
+            status: t.status,
+            at: now,
+            content: t.content,
+            busy_for: if t.status == Status::Contended { t.busy_for(now) } else { Nanos::ZERO },
+            spans: t.spans,
+        });
+    }
+
+    /// A command that was completed leaves the drive.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, tag: Tag) {
+        self.tags.release(tag);
+        self.non_queued.leave();
+        self.submission.leave();
+    }
+
+    /// The controller has worked on a write before it knows where its data goes.
+    #[inline]
+    pub(crate) fn account_firmware(&mut self, tag: Tag) {
+        let firmware = self.firmware;
+        let t = &mut self.tags[tag];
+        t.spans.add(Cause::Controller, firmware);
+        t.mark += firmware;
+    }
+
+    /// Moves the data of page `page` of a write from the host. Returns when it is here.
+    #[inline]
+    pub(crate) fn transfer_page(&mut self, now: Time, tag: Tag, page: u32) -> Time {
+        let bytes = self.tags[tag].bytes_of(page..page + 1, self.page_sectors);
+        self.link.reserve(Direction::ToDevice, now, now, bytes, page == 0).end
+    }
+
+    /// The whole pages that a trim covers.
+    pub(crate) fn whole_pages(&self, tag: Tag) -> Range<LogicalPage> {
+        let command = &self.tags[tag].command;
+        let sectors = u64::from(self.page_sectors);
+        let page = |number: u64| LogicalPage::at(number as usize);
+        let end = (command.sector + u64::from(command.sectors)) / sectors;
+        page(command.sector.div_ceil(sectors))..page(end)
+    }
+
+    /// The rank of the memory requests of a read: see [`Lane::of_rank`](crate::request::Lane::of_rank).
+    #[inline(always)]
+    pub(crate) fn rank_of(&mut self, tag: Tag) -> u8 {
+        match self.classes {
+            Classes::Told => (self.tags[tag].command.class.number() - 1).min(REGULAR),
+            Classes::Equal => REGULAR,
+            Classes::Inferred => self.infer_rank(tag),
+        }
+    }
+
+    #[cold]
+    fn infer_rank(&mut self, tag: Tag) -> u8 {
+        let t = &self.tags[tag];
+        self.inference.rank(&t.command, t.pages)
+    }
+
     /// Sends to the host what can be sent in order.
     #[inline(always)]
     pub(crate) fn return_data(&mut self, now: Time, tag: Tag) {
@@ -56,7 +163,7 @@ impl Frontend {
         }
         let firmware = self.firmware;
         let t = &mut self.tags[tag];
-        let bytes = t.bytes_of(pages.start, pages.end, self.page_sectors);
+        let bytes = t.bytes_of(pages.clone(), self.page_sectors);
         t.returned = pages.end;
         let last = pages.end == t.pages;
         let ready = if last { now + firmware } else { now };

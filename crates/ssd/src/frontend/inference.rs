@@ -6,6 +6,7 @@
 //! read is urgent unless it is long or continues a run of at least two.
 
 use crate::request::{Lane, REGULAR};
+use tailcut_base::Command;
 
 /// Ends of earlier reads that are remembered: 32 KiB. A background stream is recognised as long as fewer
 /// than about this number of other reads come between two of its own.
@@ -33,9 +34,9 @@ impl Inference {
         Inference { ends: vec![u64::MAX; ENDS] }
     }
 
-    /// The rank of a read of `sectors` from `sector` that touches `pages` pages: that of class 1 or of
-    /// class 3.
-    pub(crate) fn rank(&mut self, sector: u64, sectors: u32, pages: u32) -> u8 {
+    /// The rank of a read that touches `pages` pages: that of class 1 or of class 3.
+    pub(crate) fn rank(&mut self, read: &Command, pages: u32) -> u8 {
+        let Command { sector, sectors, .. } = *read;
         let before = self.ends[place_of(sector)];
         let run = if before / COUNTS == sector { (before % COUNTS + 1).min(COUNTS - 1) } else { 0 };
         let end = sector + u64::from(sectors);
@@ -55,7 +56,12 @@ fn place_of(sector: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailcut_base::CommandId;
     use tailcut_base::random::Stream;
+
+    fn read(sector: u64, sectors: u32) -> Command {
+        Command { sector, sectors, ..Command::flush(CommandId(0)) }
+    }
 
     #[test]
     fn a_stream_of_small_reads_is_recognised_among_random_ones() {
@@ -63,9 +69,9 @@ mod tests {
         let mut r = Stream::new(1, "test.inference");
         let mut wrong = [0, 0];
         for step in 0..1000u64 {
-            wrong[0] += u32::from(inference.rank((1 << 30) + step * 8, 8, 1) != REGULAR);
+            wrong[0] += u32::from(inference.rank(&read((1 << 30) + step * 8, 8), 1) != REGULAR);
             for _ in 0..20 {
-                wrong[1] += u32::from(inference.rank(r.below(1 << 24) * 8, 8, 1) == REGULAR);
+                wrong[1] += u32::from(inference.rank(&read(r.below(1 << 24) * 8, 8), 1) == REGULAR);
             }
         }
         assert!(wrong[0] < 20, "{} of 1000 reads of the stream were taken for urgent", wrong[0]);
@@ -74,7 +80,7 @@ mod tests {
 
     #[test]
     fn long_reads_are_background_work() {
-        assert_eq!(Inference::new().rank(0, 256, 32), REGULAR);
-        assert_eq!(Inference::new().rank(0, 8, 1), 0);
+        assert_eq!(Inference::new().rank(&read(0, 256), 32), REGULAR);
+        assert_eq!(Inference::new().rank(&read(0, 8), 1), 0);
     }
 }

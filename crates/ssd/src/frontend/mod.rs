@@ -2,6 +2,7 @@
 //!
 //! - [`commands`]: how commands end;
 //! - [`admission`]: writes that find room in the buffer, or wait for it;
+//! - [`entries`]: what becomes of a page in the buffer;
 //! - [`non_queued`]: commands that the protocol does not queue;
 //! - [`inference`]: which reads are urgent.
 
@@ -10,6 +11,7 @@ pub mod behaviour;
 pub mod buffer;
 pub mod cache;
 mod commands;
+mod entries;
 mod inference;
 pub mod link;
 mod non_queued;
@@ -19,7 +21,7 @@ pub mod submission;
 pub mod tags;
 mod waiters;
 
-use crate::config::SsdConfig;
+use crate::config::{Classes, SsdConfig};
 use crate::frontend::behaviour::Tracker;
 use crate::frontend::buffer::Buffer;
 use crate::frontend::cache::ReadCache;
@@ -30,6 +32,7 @@ use crate::frontend::submission::SubmissionQueues;
 use crate::frontend::tags::Tags;
 use crate::request::Tag;
 use crate::sets::Sets;
+pub(crate) use entries::Arrived;
 use inference::Inference;
 use non_queued::NonQueued;
 use tailcut_base::{Completion, Nanos, Time};
@@ -42,6 +45,7 @@ pub(crate) struct Frontend {
     /// Time that the controller takes for a command, and for a trim beside that.
     firmware: Nanos,
     trim_time: Nanos,
+    classes: Classes,
     sets: Sets,
     pub(crate) page_sectors: u32,
     /// User capacity in sectors.
@@ -54,7 +58,7 @@ pub(crate) struct Frontend {
     pub(crate) pacing: Pacing,
     pub(crate) cache: ReadCache,
     pub(crate) streams: Streams,
-    pub(crate) inference: Inference,
+    inference: Inference,
     pub(crate) tracker: Tracker,
     pub(crate) waiters: Waiters,
     pub(crate) completions: Vec<Completion>,
@@ -63,7 +67,7 @@ pub(crate) struct Frontend {
     /// When writes that wait are to be looked at again, where that has changed.
     buffer_due: Option<Time>,
     /// Flush commands that have just become complete; empty between events.
-    pub(crate) flushed: Vec<Tag>,
+    flushed: Vec<Tag>,
 }
 
 impl Frontend {
@@ -82,17 +86,18 @@ impl Frontend {
         Frontend {
             firmware: config.queue.firmware,
             trim_time: config.queue.trim,
+            classes: config.schedule.classes,
             sets,
             page_sectors,
             sectors: u64::from(pages) * u64::from(page_sectors),
-            tags: Tags::new(config.queue.depth, page_sectors),
+            tags: Tags::new(&config.queue, page_sectors),
             non_queued: NonQueued::new(config.queue.protocol),
             submission: SubmissionQueues::new(config.queue.commands, config.queue.arbitration),
             link: Link::new(&config.link),
             buffer: Buffer::new(&config.buffer, page_bytes, sets.count()),
             pacing: Pacing::new(&config.pacing),
             cache: ReadCache::new(&config.cache, page_bytes, pages, sets.count()),
-            streams: Streams::new(config.cache.streams, page_sectors, config.cache.ahead),
+            streams: Streams::new(&config.cache, page_sectors),
             inference: Inference::new(),
             tracker: Tracker::default(),
             waiters: Waiters::default(),

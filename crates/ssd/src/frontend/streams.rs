@@ -1,5 +1,6 @@
 //! Detects reads that continue earlier ones, and the pages that follow them.
 
+use crate::config::CacheConfig;
 use std::ops::Range;
 
 /// Reads in sequence before a read that make it part of a stream: one random read that begins where another
@@ -26,9 +27,10 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Tracks up to `streams` rows, in pages of `page_sectors` sectors, and reads `ahead` pages ahead of
+    /// Tracks as many rows as the cache wants, in pages of `page_sectors` sectors, and reads as far ahead of
     /// each.
-    pub fn new(streams: u32, page_sectors: u32, ahead: u32) -> Streams {
+    pub fn new(config: &CacheConfig, page_sectors: u32) -> Streams {
+        let CacheConfig { streams, ahead, .. } = *config;
         let rows = if ahead == 0 { 0 } else { streams.next_power_of_two().max(2) as usize };
         Streams { rows: vec![None; rows], sectors_shift: page_sectors.trailing_zeros(), ahead }
     }
@@ -82,9 +84,13 @@ impl Streams {
 mod tests {
     use super::*;
 
+    fn streams_ahead(ahead: u32) -> Streams {
+        Streams::new(&CacheConfig { streams: 64, ahead, ..CacheConfig::OFF }, 8)
+    }
+
     #[test]
     fn the_third_read_in_a_row_makes_a_stream() {
-        let mut streams = Streams::new(64, 8, 4);
+        let mut streams = streams_ahead(4);
         assert!(streams.read(80, 8).is_empty());
         assert!(streams.read(88, 8).is_empty());
         assert_eq!(streams.read(96, 8), 13..17);
@@ -96,7 +102,7 @@ mod tests {
 
     #[test]
     fn reads_of_a_part_of_a_page_are_a_stream_of_pages() {
-        let mut streams = Streams::new(64, 8, 2);
+        let mut streams = streams_ahead(2);
         let wanted: Vec<Range<u32>> = (0..6).map(|at| streams.read(at * 2, 2)).collect();
         assert_eq!(wanted[2], 1..3);
         assert!(wanted[3].is_empty());
@@ -105,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_had_no_room_is_wanted_again() {
-        let mut streams = Streams::new(64, 8, 4);
+        let mut streams = streams_ahead(4);
         for at in 0..2 {
             streams.read(at * 8, 8);
         }

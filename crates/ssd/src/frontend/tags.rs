@@ -1,10 +1,13 @@
 //! The device queue: a tag for each command in the device, with the state of its pages.
 
+use crate::config::QueueConfig;
 use crate::flash::LogicalPage;
 use crate::mutation::{Invariant, holds};
 use crate::request::Tag;
+use std::ops::Range;
+use tailcut_base::device::content;
 use tailcut_base::ids::Pool;
-use tailcut_base::{Command, CommandId, Nanos, SECTOR_BYTES, Spans, Status, Time};
+use tailcut_base::{Cause, Command, CommandId, Nanos, SECTOR_BYTES, Spans, Status, Time};
 
 /// A command in the device, with the state of its pages.
 #[derive(Clone, Debug)]
@@ -97,15 +100,15 @@ impl TaggedCommand {
         (u64::MAX >> (64 - (to - from))) << from
     }
 
-    /// Bytes of the pages `from .. to` of the command that it covers.
+    /// Bytes of some pages of the command that it covers.
     #[inline]
-    pub fn bytes_of(&self, from: u32, to: u32, page_sectors: u32) -> u64 {
-        if to - from == self.pages {
+    pub fn bytes_of(&self, pages: Range<u32>, page_sectors: u32) -> u64 {
+        if pages.end - pages.start == self.pages {
             return u64::from(self.command.sectors) * SECTOR_BYTES;
         }
         let page = |n: u32| u64::from(self.page(n).get()) * u64::from(page_sectors);
-        let start = self.command.sector.max(page(from));
-        let end = (self.command.sector + u64::from(self.command.sectors)).min(page(to));
+        let start = self.command.sector.max(page(pages.start));
+        let end = (self.command.sector + u64::from(self.command.sectors)).min(page(pages.end));
         (end - start) * SECTOR_BYTES
     }
 
@@ -127,9 +130,23 @@ impl TaggedCommand {
         }
     }
 
+    /// A page of a read is here.
+    #[inline(always)]
+    pub fn page_read(&mut self, page: u32, content: u32) {
+        self.content = content::fold(self.content, page, content);
+        self.page_done(page);
+    }
+
+    /// Accounts for the time up to `now`: it went into `cause`.
+    #[inline]
+    pub fn account(&mut self, now: Time, cause: Cause) {
+        self.spans.add(cause, now.since(self.mark));
+        self.mark = now;
+    }
+
     /// The pages, from the first that was not returned yet, that are done without a gap.
     #[inline]
-    pub fn returnable(&self) -> std::ops::Range<u32> {
+    pub fn returnable(&self) -> Range<u32> {
         if self.pages == 1 {
             return self.returned..1 - self.remaining;
         }
@@ -154,9 +171,9 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// `depth` free tags.
-    pub fn new(depth: u32, page_sectors: u32) -> Tags {
-        Tags { tags: Pool::new(), depth: depth as usize, page_sectors }
+    /// The free tags of a queue, for commands on pages of `page_sectors` sectors.
+    pub fn new(queue: &QueueConfig, page_sectors: u32) -> Tags {
+        Tags { tags: Pool::new(), depth: queue.depth as usize, page_sectors }
     }
 
     /// Binds a command to a tag; `None` when all are in use.

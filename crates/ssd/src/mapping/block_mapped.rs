@@ -33,11 +33,18 @@ struct LogicalBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueuedProgram {
     /// The memory request.
-    pub(crate) id: RequestId,
+    id: RequestId,
     /// Its logical page.
-    pub(crate) logical: LogicalPage,
+    logical: LogicalPage,
     /// Its entry of the buffer.
-    pub(crate) entry: EntryId,
+    entry: EntryId,
+}
+
+impl QueuedProgram {
+    /// The program of a memory request.
+    pub(crate) fn new(id: RequestId, request: &MemoryRequest) -> QueuedProgram {
+        QueuedProgram { id, logical: request.logical, entry: request.entry() }
+    }
 }
 
 /// The current step of a plane: one at a time.

@@ -29,9 +29,10 @@ impl Mapping {
         }
     }
 
-    /// True when a plane has room for a write, now or when reads have ended.
+    /// True when a plane that was collected at once has room for a write, now or when reads have ended.
     pub(crate) fn has_room_at_once(&self, plane: PlaneId) -> bool {
-        self.ftl.free_blocks(plane) > self.reserve || self.collection.pinned_victims(plane) > 0
+        self.config.gc.ideal
+            && (self.ftl.free_blocks(plane) > self.reserve || self.collection.pinned_victims(plane) > 0)
     }
 
     /// Moves the valid pages of a block away and has it erased, when the last read of it has ended.

@@ -2,6 +2,8 @@
 //!
 //! - [`collection`]: garbage collection, wear levelling and the evacuation of bad blocks;
 //! - [`ideal`]: collection that takes no time;
+//! - [`operations`]: where each flash operation goes, and what follows from its end;
+//! - [`control`]: what the host may query and control;
 //! - [`steering`]: when the host wants that done;
 //! - [`forecast`]: when a LUN's next read is expected.
 //!
@@ -10,9 +12,13 @@
 
 mod block_mapped;
 mod collection;
+mod control;
+mod figures;
 pub(crate) mod forecast;
 pub mod ftl;
 mod ideal;
+mod operations;
+mod predictable;
 mod read_only;
 mod steering;
 mod stripe_placement;
@@ -31,6 +37,8 @@ use crate::request::{EntryId, MemoryRequest, RequestId};
 use crate::sets::{SetId, Sets};
 use crate::timers::Timer;
 pub(crate) use block_mapped::QueuedProgram;
+pub(crate) use operations::Freed;
+pub(crate) use predictable::CollectionTimes;
 
 use block_mapped::BlockMapped;
 use collection::Collection;
@@ -118,8 +126,8 @@ impl Mapping {
         let geometry = &config.geometry;
         let nand = NandArray::new(geometry, &config.faults, seed, content);
         let sets = Sets::new(&config.sets, &config.ftl, geometry);
-        let (victim, choices, reserve) = (config.gc.victim, config.gc.choices, config.gc_reserve());
-        let ftl = Ftl::new(&config.ftl, geometry, victim, choices, reserve, &nand, sets);
+        let reserve = config.gc_reserve();
+        let ftl = Ftl::new(&config.ftl, geometry, &config.gc, reserve, &nand, sets);
         Mapping {
             config: config.clone(),
             layout: Layout::new(geometry),

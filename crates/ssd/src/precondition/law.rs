@@ -2,6 +2,7 @@
 
 use super::placement::shuffle;
 use crate::config::{GcConfig, VictimPolicy};
+use std::ops::RangeInclusive;
 use tailcut_base::random::Stream;
 
 /// The blocks of a plane: the valid pages of those that are full, the one that was closed first in front, and
@@ -34,16 +35,34 @@ pub(super) struct Law {
     copies: f64,
 }
 
+/// The closed blocks of a plane and what they hold.
+#[derive(Clone, Copy, Debug)]
+struct ClosedBlocks {
+    count: u32,
+    /// Pages of each.
+    pages: u32,
+    /// Pages that are valid in the plane.
+    mapped: u32,
+}
+
+impl ClosedBlocks {
+    /// Pages for each valid page.
+    fn ratio(self) -> f64 {
+        f64::from(self.count) * f64::from(self.pages) / f64::from(self.mapped.max(1))
+    }
+}
+
 impl Law {
     /// The law for a plane of which `blocks` blocks of `pages` pages hold data or are being written, `mapped`
     /// pages of them valid on average.
     pub(super) fn new(gc: &GcConfig, pages: u32, blocks: u32, mapped: u32) -> Law {
         // Of the two blocks that are being written, half is full on average.
         let closed = blocks.saturating_sub(1).max(1);
+        let full = ClosedBlocks { count: closed, pages, mapped };
         let (weights, victim) = if gc.victim == VictimPolicy::Fifo {
-            (Vec::new(), fifo_victim(pages, closed, mapped) * f64::from(pages))
+            (Vec::new(), fifo_victim(full) * f64::from(pages))
         } else {
-            let weights = valid_count_law(gc.victim, gc.choices, pages, closed, mapped);
+            let weights = valid_count_law(gc.victim, gc.choices, full);
             let victim = take_victim(&mut weights.clone(), gc.victim, gc.choices, f64::from(closed));
             (weights, victim)
         };
@@ -74,14 +93,14 @@ impl Law {
         }
         let (closed, mapped) = (self.blocks - count(&open), mapped - in_open(&open));
         let mut counts = if self.policy == VictimPolicy::Fifo {
-            fifo_counts(self.pages, closed, mapped, random)
+            fifo_counts(ClosedBlocks { count: closed, pages: self.pages, mapped }, random)
         } else {
             let mut counts = quantiles(&self.weights, closed);
             // The number of valid pages of a block is independent of when it lost the last one.
             shuffle(&mut counts, random);
             counts
         };
-        fit_sum(&mut counts, mapped, self.pages);
+        fit_sum(&mut counts, mapped, 0..=self.pages);
         Layout { closed: counts, open }
     }
 
@@ -131,17 +150,17 @@ impl Law {
     }
 }
 
-/// How many of `closed` blocks have 0, 1, … `pages` valid pages after endless uniform random
-/// writes over `mapped` valid pages: the fixed point of the mean-field model of cleaning (Van
+/// How many of these blocks have 0, 1, … all of their pages valid after endless uniform random
+/// writes over the valid pages: the fixed point of the mean-field model of cleaning (Van
 /// Houdt, SIGMETRICS 2013; Desnoyers, SYSTOR 2012). Cleaning a block with `v` valid pages makes
 /// room for `pages - v` writes, each of which invalidates one of the valid pages at random; the
 /// block comes back full. FIFO is age-structured: see [`fifo_counts`].
-fn valid_count_law(policy: VictimPolicy, choices: u32, pages: u32, closed: u32, mapped: u32) -> Vec<f64> {
-    let n = pages as usize;
-    let mut weights = start_law(n, closed, mapped);
-    let mut valid = f64::from(mapped);
-    for _ in 0..12 * closed {
-        let taken = take_victim(&mut weights, policy, choices, f64::from(closed));
+fn valid_count_law(policy: VictimPolicy, choices: u32, full: ClosedBlocks) -> Vec<f64> {
+    let n = full.pages as usize;
+    let mut weights = start_law(full);
+    let mut valid = f64::from(full.mapped);
+    for _ in 0..12 * full.count {
+        let taken = take_victim(&mut weights, policy, choices, f64::from(full.count));
         let writes = n as f64 - taken;
         weights[n] += 1.0;
         valid += writes;
@@ -152,12 +171,13 @@ fn valid_count_law(policy: VictimPolicy, choices: u32, pages: u32, closed: u32, 
 }
 
 /// All blocks with the mean count of valid pages.
-fn start_law(n: usize, closed: u32, mapped: u32) -> Vec<f64> {
-    let mean = (f64::from(mapped) / f64::from(closed)).min(n as f64);
+fn start_law(full: ClosedBlocks) -> Vec<f64> {
+    let n = full.pages as usize;
+    let mean = (f64::from(full.mapped) / f64::from(full.count)).min(n as f64);
     let mut weights = vec![0.0; n + 1];
     let (low, part) = (mean.floor() as usize, mean.fract());
-    weights[low] += f64::from(closed) * (1.0 - part);
-    weights[(low + 1).min(n)] += f64::from(closed) * part;
+    weights[low] += f64::from(full.count) * (1.0 - part);
+    weights[(low + 1).min(n)] += f64::from(full.count) * part;
     weights
 }
 
@@ -208,9 +228,9 @@ fn invalidate(weights: &mut [f64], rate: f64, n: usize) {
 /// (0 youngest … 1 oldest) is valid with probability `exp(-x (P/U)(1 - v))`, where `v`, the
 /// probability at `x = 1`, solves the equation itself (Desnoyers, SYSTOR 2012, LRU cleaning; P pages
 /// in blocks, U valid pages); pages die independently.
-fn fifo_counts(pages: u32, closed: u32, mapped: u32, random: &mut Stream) -> Vec<u32> {
-    let ratio = f64::from(closed) * f64::from(pages) / f64::from(mapped.max(1));
-    let victim = fifo_victim(pages, closed, mapped);
+fn fifo_counts(full: ClosedBlocks, random: &mut Stream) -> Vec<u32> {
+    let ClosedBlocks { count: closed, pages, .. } = full;
+    let (ratio, victim) = (full.ratio(), fifo_victim(full));
     let count = |i: u32| {
         let age = (f64::from(closed - i) - 0.5) / f64::from(closed);
         let share = libm::exp(-age * ratio * (1.0 - victim));
@@ -220,8 +240,8 @@ fn fifo_counts(pages: u32, closed: u32, mapped: u32, random: &mut Stream) -> Vec
 }
 
 /// The valid share of a victim under FIFO cleaning: see [`fifo_counts`].
-fn fifo_victim(pages: u32, closed: u32, mapped: u32) -> f64 {
-    let ratio = f64::from(closed) * f64::from(pages) / f64::from(mapped.max(1));
+fn fifo_victim(full: ClosedBlocks) -> f64 {
+    let ratio = full.ratio();
     let mut victim = 0.5;
     for _ in 0..10_000 {
         victim = libm::exp(-ratio * (1.0 - victim));
@@ -245,16 +265,19 @@ fn quantiles(weights: &[f64], count: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Changes the counts by as little as possible until they sum up to `sum`.
-fn fit_sum(counts: &mut [u32], sum: u32, pages: u32) {
+/// Changes the counts by as little as possible, within the possible ones, until they sum up to `sum`.
+fn fit_sum(counts: &mut [u32], sum: u32, possible: RangeInclusive<u32>) {
     let mut difference = i64::from(sum) - counts.iter().map(|&c| i64::from(c)).sum::<i64>();
     while difference != 0 {
         let step = if difference > 0 { 1 } else { -1 };
         let before = difference;
         for count in counts.iter_mut() {
             let next = i64::from(*count) + step;
-            if difference != 0 && next >= 0 && next <= i64::from(pages) {
-                *count = next as u32;
+            let next = u32::try_from(next).ok().filter(|next| possible.contains(next));
+            if difference != 0
+                && let Some(next) = next
+            {
+                *count = next;
                 difference -= step;
             }
         }
@@ -271,7 +294,7 @@ mod tests {
     fn victim_share(policy: VictimPolicy, choices: u32) -> f64 {
         let (pages, closed) = (64, 2000);
         let mapped = (0.8 * f64::from(pages * closed)) as u32;
-        let mut weights = valid_count_law(policy, choices, pages, closed, mapped);
+        let mut weights = valid_count_law(policy, choices, ClosedBlocks { count: closed, pages, mapped });
         take_victim(&mut weights, policy, choices, f64::from(closed)) / f64::from(pages)
     }
 
@@ -289,7 +312,7 @@ mod tests {
     #[test]
     fn counts_are_made_to_fit() {
         let mut counts = vec![3, 5, 8, 8];
-        fit_sum(&mut counts, 30, 8);
+        fit_sum(&mut counts, 30, 0..=8);
         assert_eq!(counts.iter().sum::<u32>(), 30);
         assert!(counts.iter().all(|&c| c <= 8));
     }

@@ -79,7 +79,7 @@ impl Mapping {
             self.place(self.layout.page_at(block, offset), stripes.page_at(logical_block, offset));
         }
         self.ftl.set_valid_pages(block, valid);
-        self.nand.prepare_block(block, programmed, 0);
+        self.nand.prepare_block(block, programmed);
         block
     }
 }

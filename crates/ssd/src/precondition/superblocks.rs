@@ -141,7 +141,7 @@ impl Mapping {
         let units = if closes { self.superblocks().units_each() } else { fill.units };
         for plane in self.geometry.plane_ids() {
             let programmed = self.programmed_in(plane, units);
-            self.nand.prepare_block(self.layout.block_in_plane(superblock, plane), programmed, 0);
+            self.nand.prepare_block(self.layout.block_in_plane(superblock, plane), programmed);
         }
         if closes {
             self.ftl.close_superblock(superblock, Time::ZERO);

@@ -1,15 +1,18 @@
-//! The loop over LUNs: what they start, and what follows from what they have done.
+//! The loop over LUNs, what they start and what follows from what they have done; and the loop over what the
+//! mapping has others do.
 
 use super::Ssd;
-use crate::backend::{CellsDone, Committed, Rest, Step};
-use crate::config::Handling;
-use crate::flash::{ChannelId, LunId, PhysicalPage};
+use crate::backend::{CellsDone, Committed, Rest, Step, UpperLayers};
+use crate::flash::{ChannelId, LunId, PhysicalPage, PlaneId};
 use crate::mapping::ftl::Location;
+use crate::mapping::{CollectionTimes, Effect, Freed};
 use crate::mutation::{Invariant, holds};
-use crate::probe::{ChipRecord, Handover, Member, Outcome, Probe};
-use crate::request::{Kind, MemoryRequest, RequestId, Role, Tag};
+use crate::probe::{Outcome, Probe};
+use crate::request::{Kind, Lane, MemoryRequest, RequestId, Role, Tag};
+use crate::sets::SetId;
 use crate::ssd::layers::Layers;
 use tailcut_base::Time;
+use tailcut_base::control::ControlReply;
 use tailcut_base::ids::Id;
 
 impl<P: Probe> Ssd<P> {
@@ -34,7 +37,7 @@ impl<P: Probe> Ssd<P> {
 
     /// Lets a LUN start what it can.
     #[inline]
-    pub(crate) fn kick(&mut self, now: Time, lun: LunId) {
+    fn kick(&mut self, now: Time, lun: LunId) {
         let step = self.backend.kick(now, lun, &mut Layers::new(&mut self.mapping, &mut self.frontend));
         self.follow_up(now, lun, step);
     }
@@ -73,27 +76,14 @@ impl<P: Probe> Ssd<P> {
         self.wake(now);
     }
 
-    /// Tells the tracker of a transaction that has begun.
+    /// Reports a transaction that has begun to the tracker.
     #[cold]
     fn track_start(&mut self, now: Time, lun: LunId) {
         let transaction = &self.backend.lun(lun).transaction;
         let members = transaction.members().iter().map(|&id| self.backend.request(id));
-        match transaction.kind {
-            Kind::UserWrite => {
-                let bits = self.config.timing.cell.bits();
-                let kind = |request: &MemoryRequest| self.layout.offset_of(request.physical) as usize % bits;
-                let kind = members.map(kind).max().unwrap_or(0);
-                self.frontend.track_programs(now, lun, kind, transaction.members().len() as u32);
-            }
-            kind => {
-                self.frontend.track_other_start(lun);
-                if kind == Kind::UserRead {
-                    for request in members.filter(|request| request.role == Role::HostRead) {
-                        self.frontend.track_read(now, request.tag);
-                    }
-                }
-            }
-        }
+        let bits = self.config.timing.cell.bits();
+        let page_type = |request: &MemoryRequest| self.layout.offset_of(request.physical) as usize % bits;
+        self.frontend.track_start(now, lun, transaction.kind, members, page_type);
     }
 
     /// Drops the programs and reads ahead that were found void while a transaction was composed. What that
@@ -131,10 +121,18 @@ impl<P: Probe> Ssd<P> {
                     return self.wake(now);
                 }
                 if self.config.gc.background {
-                    self.collect_in_background(now, lun);
+                    self.mapping.collect_in_background(now, lun);
+                    self.carry_out(now);
                 }
             }
         }
+    }
+
+    /// Erases that have waited for a LUN to be idle begin. True if one has.
+    fn begin_deferred_erases(&mut self, now: Time, lun: LunId) -> bool {
+        let begun = self.mapping.begin_deferred_erases(now, lun);
+        self.carry_out(now);
+        begun
     }
 
     /// The bus is free: the read whose data it carried is over and its waiters are served. The LUN of that
@@ -178,23 +176,34 @@ impl<P: Probe> Ssd<P> {
         }
         for index in 0..self.backend.lun(lun).transaction.members().len() {
             let id = self.backend.lun(lun).transaction.member(index);
-            match (self.backend.request(id).role, kind) {
-                (Role::HostRead, _) => self.host_read_done(now, id),
-                (Role::Merge(_), _) => self.merge_read_done(now, id),
-                (Role::Program(_), _) => self.program_done(now, id),
-                (Role::Copy(_), Kind::GcRead) => self.copy_read_done(now, id),
-                (Role::Copy(_), _) => self.copy_program_done(now, id),
-                (Role::Erase(_), _) => self.erase_done(now, id),
-                (Role::BlockCopy(_), Kind::GcRead) => self.block_copy_read(now, id),
-                (Role::BlockCopy(_), _) => self.block_copy_done(now, id),
-                (Role::BlockErase(_), _) => self.block_erased(now, id),
-                (Role::Unit(unit), _) => self.unit_programmed(now, id, unit),
-                (Role::Row, _) => self.row_read(now, id),
-                (Role::SuperblockErase, _) => self.superblock_block_erased(now, id),
-                (Role::Ahead(slot), _) => self.ahead_done(now, id, slot),
+            match self.backend.request(id).role {
+                Role::HostRead => self.host_read_done(now, id),
+                Role::Merge(_) => self.merge_read_done(now, id),
+                Role::Program(_) => self.program_done(now, id),
+                Role::Unit(unit) => self.unit_programmed(now, id, unit),
+                Role::Ahead(slot) => self.ahead_done(now, id, slot),
+                Role::Copy(_)
+                | Role::Erase(_)
+                | Role::BlockCopy(_)
+                | Role::BlockErase(_)
+                | Role::Row
+                | Role::SuperblockErase => self.own_operation_done(now, id),
             }
         }
         self.give_back(now, lun);
+    }
+
+    /// An operation of the mapping itself is over.
+    fn own_operation_done(&mut self, now: Time, id: RequestId) {
+        let request = *self.backend.request(id);
+        self.backend.remove(id);
+        let freed = self.mapping.operation_done(now, request);
+        self.carry_out(now);
+        match freed {
+            Freed::Nothing => {}
+            Freed::Unit => self.program_staged(now),
+            Freed::Superblock => self.superblock_freed(now),
+        }
     }
 
     /// A transaction leaves its LUN, which can serve something else.
@@ -209,7 +218,8 @@ impl<P: Probe> Ssd<P> {
     /// A LUN has been suspended or reset: it is free for the read.
     fn preempted(&mut self, now: Time, lun: LunId) {
         if P::WATCHES {
-            self.report_handover(now, lun);
+            let command = |tag: Tag| self.frontend.tags[tag].command.id;
+            self.probe.handover(self.backend.handover(now, lun, command));
         }
         if self.backend.is_suspending(lun) {
             self.backend.suspend(now, lun);
@@ -238,54 +248,10 @@ impl<P: Probe> Ssd<P> {
         }
     }
 
-    /// Tells the probe of the transaction of a LUN.
+    /// Reports the transaction of a LUN to the probe.
     fn report(&mut self, now: Time, lun: LunId, outcome: Outcome) {
-        let t = &self.backend.lun(lun).transaction;
-        let member = |&id: &RequestId| {
-            let request = self.backend.request(id);
-            let command = (request.tag != Tag::NONE).then(|| self.frontend.tags[request.tag].command.id);
-            Member { command, logical: request.logical, physical: request.physical }
-        };
-        // The cells of what was reset stopped as soon as it was given up.
-        let cell_end = match outcome {
-            Outcome::Done => t.cell_end,
-            Outcome::Reset => Time(now.0 - self.backend.time_to_take(t.kind, Handling::Reset).0),
-        };
-        let record = ChipRecord {
-            lun,
-            channel: self.layout.channel_of(lun),
-            kind: t.kind,
-            start: t.started,
-            command_end: t.started + t.command,
-            cell_end,
-            out_start: if t.kind.is_read() { t.out_start } else { cell_end },
-            end: now,
-            outcome,
-            suspensions: t.suspensions,
-            suspended: t.suspended,
-            gap: t.gap,
-            members: t.members().iter().map(member).collect(),
-        };
-        self.probe.transaction(record);
-    }
-
-    /// Tells the probe that a LUN has been taken from its operation.
-    fn report_handover(&mut self, now: Time, lun: LunId) {
-        let u = self.backend.lun(lun);
-        let kind = u.transaction.kind;
-        let handling = if self.backend.is_suspending(lun) { Handling::Suspend } else { Handling::Reset };
-        let first = self.backend.preempting_read(lun);
-        let tag = first.map(|id| self.backend.request(id).tag).filter(|&tag| tag != Tag::NONE);
-        self.probe.handover(Handover {
-            lun,
-            channel: self.layout.channel_of(lun),
-            kind,
-            handling,
-            asked: u.held_since(),
-            stopped: Time(now.0 - self.backend.time_to_take(kind, handling).0),
-            free: now,
-            command: tag.map(|tag| self.frontend.tags[tag].command.id),
-        });
+        let command = |tag: Tag| self.frontend.tags[tag].command.id;
+        self.probe.transaction(self.backend.record(now, lun, outcome, command));
     }
 
     /// The program of a page has been reset: no page of its word line can be read or programmed any
@@ -300,42 +266,220 @@ impl<P: Probe> Ssd<P> {
                 }
             }
         }
-        let bits = self.config.timing.cell.bits() as u32;
-        let block = self.layout.block_of(request.physical);
-        let end = (self.layout.offset_of(start) + bits).min(self.geometry.pages);
-        let is_read = self.mapping.ftl.is_pinned(block) && holds(Invariant::KeepForReads);
-        self.mapping.nand.spoil(start, request.physical, end, is_read);
-        self.mapping.counters.pages_spoiled += u64::from(end - self.layout.offset_of(request.physical));
-        let plane = self.layout.plane_at(request.lun, u32::from(request.place));
-        if holds(Invariant::LeaveWordLine) {
-            self.mapping.ftl.skip_to(plane, request.frontier, end);
-        }
+        self.mapping.spoil_word_line(now, &request, start, self.config.timing.cell.bits() as u32);
         self.backend.request_mut(id).physical = PhysicalPage::NONE;
-        if end == self.geometry.pages {
-            self.mapping.ftl.close(block, now);
-        }
     }
 
-    /// Takes a page of a spoiled word line back into the buffer, from the controller's copy. Its program
+    /// Takes a page of a word line that was spoiled back into the buffer, from the controller's copy. Its program
     /// must not be reset again: two pages that share word lines could go on spoiling each other for ever.
     fn restore(&mut self, now: Time, page: PhysicalPage) {
         let logical = self.mapping.nand.logical(page);
         self.mapping.ftl.invalidate(page, now);
         match self.mapping.ftl.lookup(logical) {
-            Location::Buffer(entry) => {
-                // A newer version is on its way; what it lacks is in the copy.
-                self.frontend.buffer[entry].old = PhysicalPage::NONE;
-                self.frontend.buffer[entry].whole = true;
-            }
-            mapping => {
-                assert_eq!(mapping, Location::Flash(page), "a valid page is mapped");
-                let (set, content) = (self.mapping.sets.of_logical(logical), self.mapping.nand.content(page));
-                let entry = self.frontend.buffer.create(set, logical, PhysicalPage::NONE, content);
+            // A newer version is on its way; what it lacks is in the copy.
+            Location::Buffer(entry) => self.frontend.lose_old_version(entry),
+            location => {
+                assert_eq!(location, Location::Flash(page), "a valid page is mapped");
+                let entry = self.frontend.restore_entry(logical, self.mapping.nand.content(page));
                 self.mapping.ftl.set(logical, Location::Buffer(entry));
-                self.frontend.buffer.make_dirty(entry);
-                self.frontend.buffer.leave_line(entry);
                 self.issue_program(now, entry, u8::MAX);
                 self.mapping.counters.pages_restored += 1;
+            }
+        }
+    }
+
+    /// Carries out what the mapping has asked for since it was last done.
+    #[inline]
+    pub(crate) fn carry_out(&mut self, now: Time) {
+        while let Some(effect) = self.mapping.next_effect() {
+            self.carry_out_one(now, effect);
+        }
+    }
+
+    fn carry_out_one(&mut self, now: Time, effect: Effect) {
+        match effect {
+            Effect::Issue(request) => {
+                self.backend.issue(now, request);
+            }
+            Effect::Wake(lun) => self.backend.wake(lun),
+            Effect::WakeIfWaiting(lun) => self.backend.wake_if_waiting(lun),
+            Effect::StartLuns => self.wake(now),
+            Effect::SetTimer(timer, at) => self.backend.set_or_clear_timer(timer, at),
+            Effect::AddWindowTimer => self.backend.add_window_timer(),
+            Effect::EraseCompleted => self.backend.erase_completed(),
+            Effect::PageMoved { from, to } => self.readdress(now, from, to),
+            Effect::OldVersionMoved(entry, to) => self.frontend.buffer[entry].old = to,
+            Effect::StartProgram(id, physical) => {
+                self.backend.request_mut(id).physical = physical;
+                self.backend.commit_own(id);
+            }
+            Effect::DropQueued(id) => {
+                let lun = self.backend.request(id).lun;
+                self.backend.left_committed(lun, id);
+                self.drop_program(now, id);
+            }
+            Effect::Strand(id) => self.strand(now, id),
+            Effect::BecomeReadOnly(plane) => self.become_read_only(now, plane),
+            Effect::Starve(plane) => {
+                // The read that an erase waits for may stand behind the programs that wait for it.
+                self.backend.starve(plane);
+                self.commit(now);
+            }
+            Effect::Feed(plane) => self.backend.feed(plane),
+            Effect::CommitMore(lun) => {
+                self.backend.released(lun);
+                self.commit(now);
+            }
+            Effect::ReleaseEmptied(block) => self.mapping.release_emptied(block),
+            Effect::CollectAtOnce { plane, wanted } => self.mapping.collect_at_once(now, plane, wanted),
+            Effect::WriteBack(set) => self.write_back(now, set),
+        }
+    }
+
+    /// The readdressing callback (Sprinkler, section 4.3): reads that wait in the scheduler's layout
+    /// for a page that has moved, by garbage collection, wear levelling or out of a bad block, go to
+    /// its new place. So the layout shows what can share a transaction now, and the erase of the old
+    /// block does not wait for them. Reads that are committed already keep their address.
+    fn readdress(&mut self, now: Time, from: PhysicalPage, to: PhysicalPage) {
+        assert_eq!(
+            self.layout.lun_of_page(from),
+            self.layout.lun_of_page(to),
+            "pages move within their plane"
+        );
+        while self.mapping.ftl.is_pinned(self.layout.block_of(from)) && self.backend.readdress(from, to) {
+            if self.mapping.reader_moved(now, from, to) {
+                self.carry_out(now);
+            }
+        }
+    }
+
+    /// The host has just read a page: if a collection was about to read it too, it has been spared that
+    /// (PAReset, section 2.1).
+    #[cold]
+    pub(crate) fn spare_copy_read(&mut self, now: Time, physical: PhysicalPage) {
+        if !self.mapping.is_of_victim(physical) {
+            return;
+        }
+        if let Some(id) = self.backend.take_copy_of(physical) {
+            self.mapping.counters.merged_reads += 1;
+            self.own_operation_done(now, id);
+        }
+    }
+
+    /// A plane may be short of free blocks now.
+    #[inline]
+    pub(crate) fn collect_if_short(&mut self, now: Time, plane: PlaneId) {
+        self.mapping.collect_if_short(now, plane);
+        self.carry_out(now);
+    }
+
+    /// Is a set quiet? It is asked to be.
+    pub(super) fn is_ready_for_read(&mut self, now: Time, set: SetId) -> ControlReply {
+        if !self.mapping.ask_for_quiet(now, set) {
+            return ControlReply::Unsupported;
+        }
+        self.carry_out(now);
+        ControlReply::Answer(self.has_come_to_rest(now, set))
+    }
+
+    /// The log of Predictable Latency Mode. The deterministic window begins when what is under way has ended.
+    pub(super) fn predictable_latency_log(&mut self, now: Time, set: SetId) -> ControlReply {
+        let rests = self.mapping.has_deterministic_window(set)
+            && (!self.mapping.steering.is_quiet(set) || self.has_come_to_rest(now, set))
+            && self
+                .mapping
+                .sets
+                .luns(set)
+                .all(|lun| self.backend.rests_from_collection(now, lun, &self.layers()));
+        let times = CollectionTimes::new(self.backend.time_of_copy(), self.backend.time_of_erase());
+        self.mapping.predictable_latency_log(set, rests, self.frontend.buffer.pages(set) as u64, times)
+    }
+
+    /// True when nothing is under way any more in a set that has to end before its quiet period begins. LUNs
+    /// that have been found at rest stay so and are not looked at again: all calls of a period together cost
+    /// one look at each.
+    fn has_come_to_rest(&mut self, now: Time, set: SetId) -> bool {
+        if !holds(Invariant::AwaitRest) {
+            return true;
+        }
+        if !self.mapping.holds_all_programs(set) {
+            return false;
+        }
+        while let Some(lun) = self.mapping.next_to_rest(set) {
+            if !self.backend.is_quiesced(now, lun, &self.layers()) {
+                // A trim, or a program of another LUN, may have invalidated a copy that had no page to go to:
+                // such a change does not wake the LUN.
+                if self.backend.is_idle_with_work(now, lun, &self.layers()) {
+                    self.kick(now, lun);
+                }
+                // That may have been all that was missing: then no event follows.
+                let rests_programs = self.mapping.steering.rests_programs(set);
+                if !rests_programs || !self.backend.is_quiesced(now, lun, &self.layers()) {
+                    return false;
+                }
+            }
+            self.mapping.steering.lun_rests(set);
+        }
+        true
+    }
+
+    /// Writes that wait for an erased page on a chip that cannot make any: they move to another
+    /// plane, or the drive becomes read-only.
+    fn move_blocked_writes(&mut self, now: Time, lun: LunId) {
+        for place in 0..self.layout.places.get() {
+            let first = self.backend.first_of_lane(lun, Lane::USER_WRITE, place);
+            if first == RequestId::NONE
+                || self.layers().is_put_off(first, self.backend.request(first))
+                || self.can_recover(now, lun, place)
+            {
+                continue;
+            }
+            self.relocate_writes(now, lun, place);
+        }
+    }
+
+    fn can_recover(&mut self, now: Time, lun: LunId, place: u32) -> bool {
+        let plane = self.layout.plane_at(lun, place);
+        let copy = self.backend.first_of_lane(lun, Lane::GC_WRITE, place);
+        if copy != RequestId::NONE {
+            return self.mapping.ftl.can_allocate(plane, self.backend.request(copy).frontier);
+        }
+        let recovers = self.mapping.makes_room(now, plane);
+        self.carry_out(now);
+        recovers || self.mapping.has_room_at_once(plane)
+    }
+
+    fn relocate_writes(&mut self, now: Time, lun: LunId, place: u32) {
+        while self.backend.first_of_lane(lun, Lane::USER_WRITE, place) != RequestId::NONE {
+            let id = self.backend.first_of_lane(lun, Lane::USER_WRITE, place);
+            if self.backend.can_start(id, lun, place, &self.layers()) {
+                // It stood behind a write of another stream, whose block is full.
+                return self.backend.wake(lun);
+            }
+            let MemoryRequest { logical, frontier, tag, .. } = *self.backend.request(id);
+            let plane = self.mapping.ftl.plane_for(logical, frontier);
+            if tag != Tag::NONE || !self.mapping.ftl.can_allocate(plane, frontier) {
+                return self.become_read_only(now, self.layout.plane_at(lun, place));
+            }
+            self.backend.move_to(now, id, plane);
+        }
+    }
+
+    /// Makes the set of a plane read-only. Data in the buffer stays readable there; waiting writes fail.
+    fn become_read_only(&mut self, now: Time, plane: PlaneId) {
+        let set = self.mapping.refuse_writes(now, plane);
+        self.frontend.refuse_writes(now, set);
+        if !self.mapping.gives_pages_at_chips() {
+            return;
+        }
+        for lun in self.mapping.sets.luns(set) {
+            for place in 0..self.layout.places.get() {
+                while self.backend.first_of_lane(lun, Lane::USER_WRITE, place) != RequestId::NONE {
+                    let id = self.backend.take(lun, Lane::USER_WRITE, place);
+                    self.strand(now, id);
+                }
+                self.backend.released(lun);
+                self.commit(now);
             }
         }
     }

@@ -103,6 +103,14 @@ impl<M: Deref<Target = Mapping>, F: Deref<Target = Frontend>> UpperLayers for La
         let (victim, moving) = self.mapping.collection.unfinished(plane)?;
         Some(self.mapping.ftl.valid_pages(victim).saturating_sub(moving))
     }
+
+    fn must_collect(&self, plane: PlaneId) -> bool {
+        self.mapping.must_collect(plane)
+    }
+
+    fn may_stand_still(&self, plane: PlaneId) -> bool {
+        self.mapping.collection.is_at_work(plane) || self.mapping.is_erase_deferred(plane)
+    }
 }
 
 impl Allocate for Layers<&mut Mapping, &mut Frontend> {

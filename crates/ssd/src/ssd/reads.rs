@@ -1,18 +1,24 @@
-//! The way of a read: from the command to memory requests, and from the chips back to the host.
-
-use crate::backend::holder::{Account, Holder};
+//! The way of a read: from the command to memory requests, and from the chips back to the host; and reads ahead of
+//! the host.
+//!
+//! A read that continues where two reads before it ended is part of a stream (`frontend/streams`); the
+//! pages that follow are scheduled to be read into the cache (`frontend/cache`). Each waits in a separate
+//! queue of its chip with the lowest priority: a chip reads ahead only when it could start nothing else. A
+//! page that the host requests before its chip has begun is read like any other page, and the read-ahead is
+//! dropped; it is also dropped when the page has been written, trimmed or moved, and in a quiet period. A
+//! read-ahead that has begun is awaited: the remaining time counts as the host read's own.
 
 use super::Ssd;
-use crate::backend::transaction::Transaction;
-use crate::config::Classes;
 use crate::flash::{LogicalPage, LunId, PhysicalPage};
+use crate::frontend::Waiter;
 use crate::frontend::buffer::EntryState;
+use crate::frontend::cache::CacheLookup;
 use crate::mapping::ftl::Location;
 use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
-use crate::request::{EntryId, Lane, MemoryRequest, REGULAR, RequestId, Role, Tag};
-use tailcut_base::device::content;
-use tailcut_base::{Cause, Nanos, Spans, Status, Time};
+use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role, SlotId, Tag};
+use crate::sets::SetId;
+use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Takes a read: pages in the buffer and pages that were never written are answered at once,
@@ -20,7 +26,7 @@ impl<P: Probe> Ssd<P> {
     #[inline]
     pub(crate) fn read(&mut self, now: Time, tag: Tag) {
         let pages = self.frontend.tags[tag].pages;
-        let rank = self.rank_of(tag);
+        let rank = self.frontend.rank_of(tag);
         if self.frontend.tags[tag].command.fail_fast && self.fails_fast(now, tag, rank) {
             return;
         }
@@ -31,8 +37,17 @@ impl<P: Probe> Ssd<P> {
                     if self.frontend.cache.is_on() && self.read_cached(now, tag, page, logical) {
                         continue;
                     }
-                    let request = self.host_read(now, tag, page, logical, physical, rank);
-                    self.arrive(request);
+                    let (lun, place) = self.mapping.begin_read(now, physical, rank);
+                    let request = MemoryRequest {
+                        order: self.backend.next_order(),
+                        tag,
+                        page,
+                        logical,
+                        physical,
+                        ..MemoryRequest::internal(now, Lane::of_rank(rank), Role::HostRead, lun, place)
+                    };
+                    let id = self.backend.hold(now, request);
+                    self.arrive(id);
                     continue;
                 }
                 Location::Unmapped => {
@@ -49,9 +64,7 @@ impl<P: Probe> Ssd<P> {
                 }
                 Location::Buffer(entry) => self.frontend.buffer[entry].base,
             };
-            let t = &mut self.frontend.tags[tag];
-            t.content = content::fold(t.content, page, content);
-            t.page_done(page);
+            self.frontend.tags[tag].page_read(page, content);
         }
         self.commit(now);
         if self.frontend.streams.are_followed() {
@@ -62,6 +75,53 @@ impl<P: Probe> Ssd<P> {
         }
         self.wake(now);
         self.return_data(now, tag);
+    }
+
+    /// Hands a host memory request to the scheduler.
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, request: RequestId) {
+        let tag = &self.frontend.tags[self.backend.request(request).tag];
+        self.backend.arrive(request, tag.pages == 1, tag.command.fua);
+    }
+
+    /// A page of a host read is in the controller.
+    #[inline(always)]
+    pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId) {
+        let request = *self.backend.request(id);
+        let content = self.mapping.nand.read(request.physical);
+        if self.config.gc.merge {
+            self.spare_copy_read(now, request.physical);
+        }
+        if self.mapping.end_read(now, request.physical) {
+            self.carry_out(now);
+        }
+        if self.frontend.cache.is_on() {
+            self.keep_page(request.logical, request.physical, content);
+        }
+        let t = &mut self.frontend.tags[request.tag];
+        t.page_read(request.page, content);
+        if t.remaining == 0 {
+            // The last page to arrive is the one that the command waited for.
+            if request.since != t.mark {
+                t.spans.add(Cause::Hazard, request.since.since(t.mark));
+            }
+            self.backend.add_spans(&mut t.spans, id, Nanos::ZERO, now);
+            t.mark = now;
+        }
+        self.backend.remove(id);
+        self.return_data(now, request.tag);
+    }
+
+    /// Sends to the host what can be sent in order.
+    #[inline(always)]
+    fn return_data(&mut self, now: Time, tag: Tag) {
+        if P::WATCHES {
+            let pages = self.frontend.tags[tag].returnable();
+            if !pages.is_empty() {
+                self.probe.returned(self.frontend.tags[tag].command.id, pages);
+            }
+        }
+        self.frontend.return_data(now, tag);
     }
 
     /// Ends a read as a whole when a page of it is contended (see [`crate::backend`]): before anything of it
@@ -90,59 +150,6 @@ impl<P: Probe> Ssd<P> {
         self.backend.contention(now, lun, lane, &self.layers())
     }
 
-    /// The rank of the memory requests of a read: see [`Lane::of_rank`].
-    #[inline(always)]
-    fn rank_of(&mut self, tag: Tag) -> u8 {
-        match self.config.schedule.classes {
-            Classes::Told => (self.frontend.tags[tag].command.class.number() - 1).min(REGULAR),
-            Classes::Equal => REGULAR,
-            Classes::Inferred => self.infer_rank(tag),
-        }
-    }
-
-    #[cold]
-    fn infer_rank(&mut self, tag: Tag) -> u8 {
-        let t = &self.frontend.tags[tag];
-        self.frontend.inference.rank(t.command.sector, t.command.sectors, t.pages)
-    }
-
-    #[inline]
-    fn host_read(
-        &mut self,
-        now: Time,
-        tag: Tag,
-        page: u32,
-        logical: LogicalPage,
-        physical: PhysicalPage,
-        rank: u8,
-    ) -> RequestId {
-        if holds(Invariant::WriteAfterRead) {
-            self.mapping.ftl.pin(physical);
-        }
-        let (lun, place) = self.layout.lun_of_page(physical);
-        self.mapping.note_read(now, lun, rank);
-        let order = self.backend.next_order();
-        let request = MemoryRequest {
-            since: now,
-            order,
-            next: RequestId::NONE,
-            tag,
-            page,
-            logical,
-            physical,
-            source: PhysicalPage::NONE,
-            content: 0,
-            lun,
-            link: 0,
-            place: place as u8,
-            frontier: 0,
-            resets: 0,
-            lane: Lane::of_rank(rank),
-            role: Role::HostRead,
-        };
-        self.backend.hold(now, request)
-    }
-
     /// True when a read must wait for the program of a page in the buffer: there is no hit manager, and
     /// nothing newer is in the buffer. Where it would have to stand behind a request with force unit access
     /// it is answered from the queue after all, which keeps its order.
@@ -169,20 +176,17 @@ impl<P: Probe> Ssd<P> {
         request.logical = self.frontend.buffer[entry].logical;
         request.order = self.backend.next_order();
         let id = self.backend.park(request);
-        let set = self.frontend.buffer.set_of(entry);
-        self.mapping.steering.follower_begins(set);
+        self.mapping.steering.follower_begins(self.frontend.buffer.set_of(entry));
         self.backend.request_mut(id).next = std::mem::replace(&mut self.frontend.buffer[entry].readers, id);
     }
 
     /// The program that reads have waited for is over: they read its page.
     #[cold]
     pub(crate) fn read_programmed(&mut self, now: Time, mut list: RequestId, physical: PhysicalPage) {
-        let (lun, place) = self.layout.lun_of_page(physical);
         while list != RequestId::NONE {
             let id = list;
             list = self.backend.request(id).next;
-            self.mapping.steering.follower_ends(self.mapping.sets.of_lun(lun));
-            self.mapping.ftl.pin(physical);
+            let (lun, place) = self.mapping.follower_found(physical);
             let r = self.backend.request_mut(id);
             (r.lun, r.place, r.physical, r.since) = (lun, place as u8, physical, now);
             self.backend.commit_follower(now, id);
@@ -200,113 +204,120 @@ impl<P: Probe> Ssd<P> {
             self.backend.promoted_left();
             self.mapping.steering.follower_ends(self.frontend.buffer.set_of(entry));
             let t = &mut self.frontend.tags[tag];
-            t.content = content::fold(t.content, page, content);
-            t.page_done(page);
+            t.page_read(page, content);
             if t.remaining == 0 {
-                t.spans.add(Cause::Hazard, now.since(t.mark));
-                t.mark = now;
+                t.account(now, Cause::Hazard);
             }
             self.return_data(now, tag);
         }
     }
 
-    /// Sends to the host what can be sent in order.
-    #[inline(always)]
-    pub(crate) fn return_data(&mut self, now: Time, tag: Tag) {
-        if P::WATCHES {
-            let pages = self.frontend.tags[tag].returnable();
-            if !pages.is_empty() {
-                self.probe.returned(self.frontend.tags[tag].command.id, pages);
-            }
+    /// Answers a page of a read from the cache, or lets it wait for a read ahead that has begun. False when
+    /// it has to be read from flash. A read with force unit access always has.
+    #[cold]
+    fn read_cached(&mut self, now: Time, tag: Tag, page: u32, logical: LogicalPage) -> bool {
+        if self.frontend.tags[tag].command.fua {
+            return false;
         }
-        self.frontend.return_data(now, tag);
+        match self.frontend.cache.look_up(logical) {
+            CacheLookup::Kept(content) => self.frontend.tags[tag].page_read(page, content),
+            CacheLookup::UnderWay(slot) => {
+                self.frontend.wait_for_page(now, tag, page, slot);
+                if self.frontend.tracker.is_on() {
+                    let ahead = self.backend.request(self.frontend.cache.request_of(slot));
+                    let began = self.backend.lun(ahead.lun).transaction.started;
+                    self.frontend.track_meeting(now, tag, began);
+                }
+            }
+            CacheLookup::No => return false,
+        }
+        true
     }
 
-    /// Hands a host memory request to the scheduler.
-    #[inline(always)]
-    pub(crate) fn arrive(&mut self, request: RequestId) {
-        let tag = &self.frontend.tags[self.backend.request(request).tag];
-        self.backend.arrive(request, tag.pages == 1, tag.command.fua);
+    /// A page that has been read for the host stays, unless something newer has come meanwhile.
+    #[cold]
+    fn keep_page(&mut self, logical: LogicalPage, physical: PhysicalPage, content: u32) {
+        if self.mapping.ftl.lookup(logical) == Location::Flash(physical) {
+            self.frontend.cache.keep(self.mapping.sets.of_logical(logical), logical, content);
+        }
     }
 
-    /// A page of a host read is in the controller.
-    #[inline(always)]
-    pub(crate) fn host_read_done(&mut self, now: Time, id: RequestId) {
-        let request = *self.backend.request(id);
-        let content = self.mapping.nand.read(request.physical);
-        if self.config.gc.merge {
-            self.spare_copy_read(now, request.physical);
+    /// Plans what should be read ahead of a stream that this read belongs to.
+    #[cold]
+    fn read_ahead(&mut self, now: Time, tag: Tag) {
+        let command = self.frontend.tags[tag].command;
+        let set = self.frontend.set_of_tag(tag);
+        let wanted = self.frontend.streams.read(command.sector, command.sectors);
+        if self.mapping.steering.is_quiet(set) {
+            return;
         }
-        if holds(Invariant::WriteAfterRead) {
-            self.unpin(now, request.physical);
-        }
-        if self.frontend.cache.is_on() {
-            self.keep_page(request.logical, request.physical, content);
-        }
-        let t = &mut self.frontend.tags[request.tag];
-        t.content = content::fold(t.content, request.page, content);
-        t.page_done(request.page);
-        if t.remaining == 0 {
-            // The last page to arrive is the one that the command waited for.
-            if request.since != t.mark {
-                t.spans.add(Cause::Hazard, request.since.since(t.mark));
+        for logical in wanted.map(LogicalPage::new) {
+            let is_there = logical.get() < self.mapping.ftl.logical_pages()
+                && self.mapping.sets.of_logical(logical) == set;
+            if !is_there {
+                return;
             }
-            let transaction = &self.backend.lun(request.lun).transaction;
-            chip_spans(
-                &mut t.spans,
-                self.backend.waited(id),
-                Nanos::ZERO,
-                transaction,
-                self.backend.phases().transfer,
-                now,
-            );
-            t.mark = now;
+            if !self.plan_ahead(now, set, logical) {
+                let end = command.sector + u64::from(command.sectors);
+                return self.frontend.streams.stopped(end, logical.get());
+            }
+        }
+    }
+
+    /// Plans a page; false when there is no room for it now.
+    fn plan_ahead(&mut self, now: Time, set: SetId, logical: LogicalPage) -> bool {
+        let Location::Flash(physical) = self.mapping.ftl.lookup(logical) else { return true };
+        if self.frontend.cache.knows(logical) {
+            return true;
+        }
+        let Some(slot) = self.frontend.cache.plan(set, logical) else { return false };
+        let (lun, place) = self.layout.lun_of_page(physical);
+        let mut request = MemoryRequest::internal(now, Lane::AHEAD, Role::Ahead(slot), lun, place);
+        (request.logical, request.physical) = (logical, physical);
+        let id = self.backend.park(request);
+        self.frontend.cache.set_request(slot, id);
+        self.backend.commit_own(id);
+        true
+    }
+
+    /// A read ahead that was void leaves the line of its chip.
+    pub(crate) fn drop_plan(&mut self, id: RequestId, slot: SlotId) {
+        if self.frontend.cache.is_planned(slot, id) {
+            self.frontend.cache.abandon(slot);
         }
         self.backend.remove(id);
-        self.return_data(now, request.tag);
     }
-}
 
-/// Adds the spans of a memory request from the moment it could have begun to the end of its
-/// transaction. `link` is the part of its wait during which its own data was on the link;
-/// `transfer` the time of one page on the bus.
-#[inline]
-pub(crate) fn chip_spans(
-    spans: &mut Spans,
-    waited: &Account,
-    link: Nanos,
-    t: &Transaction,
-    transfer: Nanos,
-    end: Time,
-) {
-    let wait = |holder: Holder| Nanos(waited[holder as usize]);
-    let idle = wait(Holder::Idle);
-    let link = Nanos(link.0.min(idle.0));
-    spans.add(Cause::Link, link);
-    spans.add(Cause::CommitWait, idle - link);
-    spans.add(Cause::ChipUserRead, wait(Holder::UserRead));
-    spans.add(Cause::ChipUserWrite, wait(Holder::UserWrite));
-    spans.add(Cause::ChipGcRead, wait(Holder::GcRead));
-    spans.add(Cause::ChipGcProgram, wait(Holder::GcWrite));
-    spans.add(Cause::ChipErase, wait(Holder::Erase));
-    spans.add(Cause::ChipSuspend, wait(Holder::Suspend));
-    spans.add(Cause::ChipReset, wait(Holder::Reset));
-    spans.add(Cause::ChipReadAhead, wait(Holder::ReadAhead));
-    spans.add(Cause::Space, wait(Holder::Space));
-    spans.add(Cause::BusWait, wait(Holder::BusWait));
-    let cell = t.cell_end.since(t.started + t.command);
-    if t.kind.is_read() {
-        spans.add(Cause::BusCommand, t.command);
-        spans.add(Cause::Cell, cell);
-        spans.add(Cause::BusWait, t.out_start.since(t.cell_end) + t.gap);
-        spans.add(Cause::BusTransfer, end.since(t.out_start) - t.gap);
-    } else {
-        let on_bus = t.command - t.gap;
-        let data = Nanos((transfer * u64::from(t.pages())).0.min(on_bus.0));
-        spans.add(Cause::BusTransfer, data);
-        spans.add(Cause::BusCommand, on_bus - data);
-        spans.add(Cause::BusWait, t.gap);
-        spans.add(Cause::Cell, cell - t.suspended);
-        spans.add(Cause::Suspended, t.suspended);
+    /// A chip begins to read ahead.
+    #[cold]
+    pub(crate) fn ahead_begins(&mut self, lun: LunId) {
+        for &id in self.backend.lun(lun).transaction.members() {
+            let MemoryRequest { role, physical, .. } = *self.backend.request(id);
+            let Role::Ahead(slot) = role else { unreachable!("all of them are read ahead") };
+            self.mapping.ftl.pin(physical);
+            self.frontend.cache.begin(slot);
+        }
+    }
+
+    /// A page that was read ahead is in the controller.
+    #[cold]
+    pub(crate) fn ahead_done(&mut self, now: Time, id: RequestId, slot: SlotId) {
+        let MemoryRequest { physical, lun, .. } = *self.backend.request(id);
+        let content = self.mapping.nand.read(physical);
+        self.backend.remove(id);
+        if self.mapping.unpin(now, physical) {
+            self.carry_out(now);
+        }
+        let mut readers = self.frontend.cache.arrived(slot, content);
+        while let Some(Waiter { tag, page, since }) = self.frontend.waiters.pop(&mut readers) {
+            let t = &mut self.frontend.tags[tag];
+            t.page_read(page, content);
+            if t.remaining == 0 {
+                assert_eq!(t.mark, since, "a read waits from its beginning");
+                self.backend.add_rest_of_read(&mut t.spans, lun, since, now);
+                t.mark = now;
+            }
+            self.return_data(now, tag);
+        }
     }
 }

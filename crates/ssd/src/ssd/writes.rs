@@ -1,24 +1,29 @@
-//! The way of a write from the host into the DRAM buffer.
+//! The way of a write: from the host into the DRAM buffer, and from there to flash; trims and flushes.
 
 use super::Ssd;
-use crate::flash::PhysicalPage;
+use crate::backend::UpperLayers;
+use crate::flash::{LogicalPage, PhysicalPage};
+use crate::frontend::Arrived;
 use crate::frontend::buffer::EntryState;
 use crate::frontend::link::Arrival;
+use crate::mapping::QueuedProgram;
 use crate::mapping::ftl::Location;
 use crate::probe::Probe;
-use crate::request::{EntryId, MemoryRequest, RequestId, Tag, WaiterId};
-use crate::timers::Direction;
+use crate::request::{EntryId, MemoryRequest, RequestId, Role, Tag, UnitId};
+use crate::sets::SetId;
+use crate::ssd::layers::Layers;
+use crate::timers::{Direction, Timer};
 use std::ops::Range;
-use tailcut_base::{Cause, Status, Time};
+use tailcut_base::ids::Id;
+use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
     /// Takes a write.
     #[inline]
     pub(crate) fn write(&mut self, now: Time, tag: Tag) {
         let set = self.frontend.set_of_tag(tag);
-        if !self.takes_writes(set) {
-            self.frontend.tags[tag].status = Status::WriteProtected;
-            return self.frontend.complete_over_link(now, tag);
+        if !self.mapping.takes_writes(set) {
+            return self.frontend.answer_write_protected(now, tag);
         }
         if self.frontend.buffer.is_write_through() {
             for page in 0..self.frontend.tags[tag].pages {
@@ -27,15 +32,11 @@ impl<P: Probe> Ssd<P> {
             self.commit(now);
             return self.wake(now);
         }
-        let firmware = self.config.queue.firmware;
-        let t = &mut self.frontend.tags[tag];
-        t.spans.add(Cause::Controller, firmware);
-        t.mark += firmware;
+        self.frontend.account_firmware(tag);
         for page in 0..self.frontend.tags[tag].pages {
             self.enter_buffer(tag, page);
         }
-        if !self.frontend.buffer.line(set).is_empty() || !self.frontend.admit(now, tag, &self.mapping.ftl) {
-            self.frontend.buffer.line(set).push_back(tag);
+        if !self.frontend.admit_or_queue(now, tag, &self.mapping.ftl) {
             self.write_back(now, set);
             if self.frontend.tracker.is_on() {
                 self.frontend.track_wait(now, tag);
@@ -46,26 +47,23 @@ impl<P: Probe> Ssd<P> {
     /// Enters a page of a write into the buffer's book: from now on later commands find its
     /// content, although its data is with the host until it has room.
     #[inline]
-    pub(crate) fn enter_buffer(&mut self, tag: Tag, page: u32) {
+    fn enter_buffer(&mut self, tag: Tag, page: u32) {
         let logical = self.frontend.tags[tag].page(page);
         match self.mapping.ftl.lookup(logical) {
             Location::Buffer(entry) => {
                 self.frontend.buffer.write_hits += 1;
                 self.frontend.merge(tag, page, entry);
             }
-            mapping => {
-                self.new_entry(tag, page, mapping);
+            location => {
+                self.new_entry(tag, page, location);
             }
         }
     }
 
     /// Takes an entry of the buffer for a page of a write, which is at `location` now.
     fn new_entry(&mut self, tag: Tag, page: u32, location: Location) -> EntryId {
-        let (old, base) = match location {
-            Location::Flash(physical) if self.frontend.is_whole(tag, page) => (physical, 0),
-            Location::Flash(physical) => (physical, self.mapping.nand.content(physical)),
-            _ => (PhysicalPage::NONE, 0),
-        };
+        let is_whole = || self.frontend.is_whole(tag, page);
+        let (old, base) = self.mapping.version_to_change(location, is_whole);
         let entry = self.frontend.new_entry(tag, page, old, base);
         self.mapping.ftl.set(self.frontend.tags[tag].page(page), Location::Buffer(entry));
         entry
@@ -74,57 +72,23 @@ impl<P: Probe> Ssd<P> {
     /// The data of some pages of a write is in the buffer.
     pub(crate) fn data_arrived(&mut self, now: Time, tag: Tag, pages: Range<u32>) {
         for page in pages.clone() {
-            let logical = self.frontend.tags[tag].page(page);
-            if let Location::Buffer(entry) = self.mapping.ftl.lookup(logical)
-                && self.frontend.buffer[entry].state == EntryState::Filling
-            {
-                self.frontend.buffer.make_dirty(entry);
-                if self.frontend.buffer[entry].waiters != WaiterId::NONE {
-                    // A write before this one must be durable, and found its page taken over.
-                    self.issue(now, entry);
-                }
+            if let Some(entry) = self.frontend.page_filled(tag, page, &self.mapping.ftl) {
+                self.issue(now, entry);
             }
         }
         let set = self.frontend.set_of_tag(tag);
-        let t = &mut self.frontend.tags[tag];
-        t.in_transit -= 1;
-        if t.status == Status::WriteProtected {
-            if t.in_transit == 0 {
-                self.frontend.refuse(now, tag);
-            }
-        } else if pages.end == t.pages {
-            if t.command.fua && !self.frontend.buffer.capacitor {
-                self.force(now, tag);
-            } else {
-                self.complete(now, tag);
-            }
+        match self.frontend.pages_arrived(now, tag, pages) {
+            Arrived::InPart => {}
+            Arrived::Complete => self.complete(now, tag),
+            Arrived::ToBeForced => self.force(now, tag),
         }
         self.write_back(now, set);
     }
 
     /// A write that must be durable waits for the programs of its pages, which start at once.
-    pub(crate) fn force(&mut self, now: Time, tag: Tag) {
-        let mut forced = Vec::new();
-        for page in 0..self.frontend.tags[tag].pages {
-            let logical = self.frontend.tags[tag].page(page);
-            let Location::Buffer(entry) = self.mapping.ftl.lookup(logical) else {
-                self.frontend.tags[tag].page_done(page);
-                continue;
-            };
-            let never_programmed = match self.frontend.buffer[entry].state {
-                EntryState::Stranded => true,
-                EntryState::Filling => !self.takes_writes(self.frontend.buffer.set_of(entry)),
-                _ => false,
-            };
-            if never_programmed {
-                // The drive has become read-only while the data was on the link.
-                self.frontend.tags[tag].status = Status::WriteProtected;
-                self.frontend.tags[tag].page_done(page);
-                continue;
-            }
-            self.frontend.attach_waiter(now, tag, page, entry);
-            forced.push(entry);
-        }
+    fn force(&mut self, now: Time, tag: Tag) {
+        let takes_writes = |set| self.mapping.takes_writes(set);
+        let forced = self.frontend.force(now, tag, &self.mapping.ftl, takes_writes);
         if forced.is_empty() {
             self.complete(now, tag);
         }
@@ -139,20 +103,17 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// A page of a write in write-through mode: it is complete when it is on flash.
-    pub(crate) fn write_page_through(&mut self, now: Time, tag: Tag, page: u32) {
-        let logical = self.frontend.tags[tag].page(page);
-        let mapping = self.mapping.ftl.lookup(logical);
-        if let Location::Buffer(entry) = mapping {
+    fn write_page_through(&mut self, now: Time, tag: Tag, page: u32) {
+        let location = self.mapping.ftl.lookup(self.frontend.tags[tag].page(page));
+        if let Location::Buffer(entry) = location {
             self.frontend.buffer.write_hits += 1;
             self.frontend.merge(tag, page, entry);
-            let bytes = self.frontend.tags[tag].bytes_of(page, page + 1, self.frontend.page_sectors);
-            self.frontend.link.reserve(Direction::ToDevice, now, now, bytes, page == 0);
+            self.frontend.transfer_page(now, tag, page);
             return self.frontend.attach_waiter(now, tag, page, entry);
         }
-        let entry = self.new_entry(tag, page, mapping);
+        let entry = self.new_entry(tag, page, location);
         let mut request = self.program_request(now, entry);
         (request.tag, request.page) = (tag, page);
-        let _lun = request.lun;
         let id = self.backend.hold(now, request);
         self.arrive(id);
     }
@@ -162,16 +123,15 @@ impl<P: Probe> Ssd<P> {
     pub(crate) fn fetch_page(&mut self, now: Time, id: RequestId) {
         let MemoryRequest { tag, page, .. } = *self.backend.request(id);
         self.backend.await_data(id);
-        let bytes = self.frontend.tags[tag].bytes_of(page, page + 1, self.frontend.page_sectors);
-        let transfer = self.frontend.link.reserve(Direction::ToDevice, now, now, bytes, page == 0);
-        self.backend.request_mut(id).link = transfer.end.since(now).0.min(u64::from(u32::MAX)) as u32;
-        self.frontend.announce(Direction::ToDevice, transfer.end, Arrival::Page(id));
+        let end = self.frontend.transfer_page(now, tag, page);
+        self.backend.request_mut(id).link = end.since(now).0.min(u64::from(u32::MAX)) as u32;
+        self.frontend.announce(Direction::ToDevice, end, Arrival::Page(id));
     }
 
     /// The data of a committed write is here: it can go to its chip, once the rest of its page is
     /// known.
     pub(crate) fn page_arrived(&mut self, now: Time, id: RequestId) {
-        let lun = self.backend.request(id).lun;
+        let MemoryRequest { lun, .. } = *self.backend.request(id);
         let entry = self.backend.request(id).entry();
         self.backend.data_arrived(id);
         self.backend.wake(lun);
@@ -182,5 +142,356 @@ impl<P: Probe> Ssd<P> {
             self.read_rest(now, entry, id);
         }
         self.wake(now);
+    }
+
+    /// Sends dirty pages of a set to flash, as far as the threshold wants it.
+    #[inline]
+    pub(crate) fn write_back(&mut self, now: Time, set: SetId) {
+        if self.mapping.superblocks.is_some() {
+            return self.stage_dirty(now);
+        }
+        while let Some(entry) = self.frontend.buffer.to_flush(set)
+            && self.mapping.takes_writes(set)
+            && !self.holds_programs(now, set)
+        {
+            self.issue(now, entry);
+        }
+        self.wake(now);
+    }
+
+    /// True when what is dirty of a set should stay in the buffer, because reads are about to come, or
+    /// because every chip has a program already. It is looked at again when reads may have stopped, and at
+    /// the end of each program.
+    #[inline]
+    fn holds_programs(&mut self, now: Time, set: SetId) -> bool {
+        self.mapping.steering.rests_programs(set)
+            || self.config.preempt.time_programs
+                && self.frontend.buffer.can_wait(set)
+                && self.waits_for_silence(now, set)
+    }
+
+    #[cold]
+    fn waits_for_silence(&mut self, now: Time, set: SetId) -> bool {
+        let chips = self.mapping.sets.luns_each();
+        if self.frontend.buffer.not_dirty(set) >= chips as usize {
+            return true;
+        }
+        let waits = self.mapping.forecast.holds_programs(now, set, chips, self.backend.longest_program());
+        if waits {
+            let first = self.mapping.forecast.first_due().expect("one has just been set");
+            self.backend.set_timer(Timer::Buffer, first);
+        }
+        waits
+    }
+
+    /// Reads may have ended: what waits for that is looked at again, in all sets.
+    pub(crate) fn look_for_silence(&mut self, now: Time) {
+        self.mapping.forecast.look_at_all();
+        for set in self.mapping.sets.ids() {
+            self.write_back(now, set);
+        }
+    }
+
+    /// Sends a dirty entry on its way to flash.
+    fn issue(&mut self, now: Time, entry: EntryId) {
+        self.frontend.buffer.leave_line(entry);
+        if self.frontend.buffer[entry].whole {
+            self.issue_program(now, entry, 0);
+        } else {
+            self.read_rest(now, entry, RequestId::NONE);
+        }
+    }
+
+    /// Sends an entry to flash that has left the line; `resets` counts how often its program has been reset.
+    pub(crate) fn issue_program(&mut self, now: Time, entry: EntryId, resets: u8) {
+        if self.mapping.superblocks.is_some() {
+            self.mapping.stage(entry);
+            return self.program_staged(now);
+        }
+        let request = MemoryRequest { resets, ..self.program_request(now, entry) };
+        let id = self.backend.hold(now, request);
+        self.commit_program(now, id);
+    }
+
+    fn program_request(&mut self, now: Time, entry: EntryId) -> MemoryRequest {
+        let e = &self.frontend.buffer[entry];
+        self.mapping.program_request(now, entry, e.logical, e.stream)
+    }
+
+    /// Reads the rest of a page that is written in part; `program` is the write that waits for
+    /// it, or [`RequestId::NONE`] when one is still to be made.
+    fn read_rest(&mut self, now: Time, entry: EntryId, program: RequestId) {
+        let e = &self.frontend.buffer[entry];
+        let request = self.mapping.merge_request(now, entry, (e.logical, e.old), program);
+        self.backend.issue(now, request);
+    }
+
+    /// The rest of a page that is written in part is in the buffer.
+    pub(crate) fn merge_read_done(&mut self, now: Time, id: RequestId) {
+        let request = *self.backend.request(id);
+        let (entry, program) = (request.entry(), request.waiting_program());
+        self.backend.remove(id);
+        if self.mapping.merge_read(now, &request) {
+            self.carry_out(now);
+        }
+        self.frontend.buffer[entry].whole = true;
+        if program != RequestId::NONE {
+            self.commit_program(now, program);
+        } else if self.frontend.buffer[entry].trimmed {
+            self.forget(now, entry);
+        } else {
+            self.issue_program(now, entry, 0);
+        }
+        self.wake(now);
+    }
+
+    /// Commits the program of a page of the buffer: at once, or when its turn comes under block-level
+    /// mapping.
+    #[inline]
+    fn commit_program(&mut self, now: Time, id: RequestId) {
+        if !self.config.schedule.hit_manager {
+            // Queued data stays as it is; a later write to the page has a program of its own.
+            let content = self.frontend.buffer.begin_program(self.backend.request(id).entry());
+            self.backend.request_mut(id).content = content;
+        }
+        if !self.mapping.gives_pages_at_chips() {
+            let request = self.backend.request(id);
+            let plane = self.layout.plane_at(request.lun, u32::from(request.place));
+            self.mapping.queue_program(now, plane, QueuedProgram::new(id, request));
+            return self.carry_out(now);
+        }
+        let layers = Layers::new(&mut self.mapping, &mut self.frontend);
+        if self.backend.levels_queues() && self.backend.divert(now, id, &layers) {
+            self.commit(now);
+        }
+        self.backend.commit_own(id);
+    }
+
+    /// A page of the buffer has been programmed.
+    pub(crate) fn program_done(&mut self, now: Time, id: RequestId) {
+        let request = *self.backend.request(id);
+        let plane = self.layout.plane_at(request.lun, u32::from(request.place));
+        if !self.mapping.page_programmed(&request) {
+            self.program_failed(now, id);
+            self.mapping.block_program_ended(now, plane, request.physical, false);
+            return self.carry_out(now);
+        }
+        if request.tag != Tag::NONE {
+            self.written_through(now, id);
+        }
+        self.backend.remove(id);
+        self.entry_programmed(now, request.entry(), request.physical);
+        self.mapping.end_program(now, plane, &request);
+        self.carry_out(now);
+        self.collect_if_short(now, plane);
+    }
+
+    /// A page of a host write in write-through mode is on flash.
+    fn written_through(&mut self, now: Time, id: RequestId) {
+        let request = *self.backend.request(id);
+        let t = &mut self.frontend.tags[request.tag];
+        t.page_done(request.page);
+        if t.remaining == 0 {
+            t.spans.add(Cause::Retry, self.backend.earlier_attempts(id, t.mark));
+            self.backend.add_spans(&mut t.spans, id, Nanos(u64::from(request.link)), now);
+            t.mark = now;
+            self.frontend.complete_over_link(now, request.tag);
+        }
+    }
+
+    /// An entry's data is on flash in `physical`: it is mapped, and the entry is free unless it
+    /// was written again meanwhile.
+    fn entry_programmed(&mut self, now: Time, entry: EntryId, physical: PhysicalPage) {
+        let set = self.frontend.buffer.set_of(entry);
+        let e = self.frontend.program_ended(now, entry);
+        if e.readers != RequestId::NONE {
+            self.read_programmed(now, e.readers, physical);
+        }
+        if e.trimmed {
+            return self.frontend.release_entry(now, entry, &self.mapping.ftl);
+        }
+        self.mapping.map_programmed(now, e.old, physical);
+        if !e.dirty_again {
+            self.mapping.ftl.set(e.logical, Location::Flash(physical));
+            self.frontend.release_entry(now, entry, &self.mapping.ftl);
+        } else if self.frontend.dirty_again(entry, physical) {
+            self.issue(now, entry);
+        }
+        self.write_back(now, set);
+    }
+
+    /// A program has failed: its block is bad, its data is still in the buffer and goes elsewhere.
+    fn program_failed(&mut self, now: Time, id: RequestId) {
+        let request = *self.backend.request(id);
+        self.mapping.counters.program_failures += 1;
+        if self.mapping.gives_pages_at_chips() {
+            self.mapping.lose_block(now, self.layout.block_of(request.physical));
+            self.carry_out(now);
+        }
+        self.backend.begin_anew(now, id);
+        if self.mapping.gives_pages_at_chips() {
+            return self.backend.commit_own(id);
+        }
+        let plane = self.layout.plane_at(request.lun, u32::from(request.place));
+        self.mapping.requeue_program(plane, QueuedProgram::new(id, &request));
+    }
+
+    /// An entry that was trimmed before it was programmed leaves the buffer.
+    fn forget(&mut self, now: Time, entry: EntryId) {
+        if self.frontend.give_up_program(now, entry) {
+            self.read_given_up(now, entry);
+        }
+        self.frontend.release_entry(now, entry, &self.mapping.ftl);
+    }
+
+    /// A program, copy or read ahead that has become pointless leaves the list of its chip.
+    pub(crate) fn drop_program(&mut self, now: Time, id: RequestId) {
+        let request = *self.backend.request(id);
+        match request.role {
+            Role::Copy(plane) => {
+                self.backend.remove(id);
+                self.mapping.copy_ended(now, plane);
+                return self.carry_out(now);
+            }
+            Role::Ahead(slot) => return self.drop_plan(id, slot),
+            _ => {}
+        }
+        self.backend.remove(id);
+        self.mapping.left_stripe(request.logical);
+        if request.tag != Tag::NONE {
+            self.frontend.page_ended(now, request.tag, request.page, Status::Success, Cause::Hazard);
+        }
+        self.forget(now, request.entry());
+        if request.physical != PhysicalPage::NONE {
+            let plane = self.layout.plane_at(request.lun, u32::from(request.place));
+            self.mapping.block_program_dropped(now, plane);
+            self.carry_out(now);
+        }
+    }
+
+    /// Cancels a program for want of erased space: its data stays in the buffer, and commands that wait for it complete
+    /// with [`Status::WriteProtected`].
+    pub(crate) fn strand(&mut self, now: Time, id: RequestId) {
+        let request = *self.backend.request(id);
+        self.backend.left_committed(request.lun, id);
+        if self.layers().is_void(id, self.backend.request(id)) {
+            return self.drop_program(now, id);
+        }
+        self.backend.remove(id);
+        self.mapping.left_stripe(request.logical);
+        if request.tag != Tag::NONE {
+            self.frontend.page_ended(now, request.tag, request.page, Status::WriteProtected, Cause::Space);
+        }
+        self.read_given_up(now, request.entry());
+        self.frontend.strand_entry(now, request.entry());
+    }
+
+    /// Takes a trim: whole pages are forgotten.
+    pub(crate) fn trim(&mut self, now: Time, tag: Tag) {
+        let pages = self.frontend.whole_pages(tag);
+        for logical in pages.start.up_to(pages.end) {
+            self.trim_page(now, logical);
+        }
+        self.mapping.release_trimmed(now, pages);
+        self.carry_out(now);
+        self.frontend.complete_over_link(now, tag);
+        self.wake(now);
+    }
+
+    fn trim_page(&mut self, now: Time, logical: LogicalPage) {
+        if self.frontend.cache.is_on() {
+            self.frontend.forget_page(logical);
+        }
+        let Some(entry) = self.mapping.trim_page(now, logical) else { return };
+        if let Some(old) = self.frontend.buffer.take_old(entry) {
+            self.mapping.ftl.invalidate(old, now);
+        }
+        if self.frontend.trim_entry(now, entry) {
+            self.forget(now, entry);
+        }
+    }
+
+    /// Takes a flush of a set.
+    pub(crate) fn flush(&mut self, now: Time, tag: Tag) {
+        let takes_writes = |set| self.mapping.takes_writes(set);
+        if let Some(set) = self.frontend.flush(now, tag, takes_writes) {
+            self.write_back(now, set);
+        }
+    }
+
+    /// Stages dirty pages of the buffer, as far as its threshold wants it, and programs whole units.
+    pub(crate) fn stage_dirty(&mut self, now: Time) {
+        while let Some(entry) = self.frontend.buffer.to_flush(SetId::FIRST)
+            && self.mapping.takes_writes(SetId::FIRST)
+        {
+            self.frontend.buffer.leave_line(entry);
+            if self.frontend.buffer[entry].whole {
+                self.mapping.stage(entry);
+            } else {
+                self.read_rest(now, entry, RequestId::NONE);
+            }
+        }
+        self.program_staged(now);
+    }
+
+    /// Programs staged pages in whole units, and a partial unit when a command waits for it.
+    pub(crate) fn program_staged(&mut self, now: Time) {
+        loop {
+            let is_awaited = self.frontend.awaits(self.mapping.staged());
+            let Some(first) = self.mapping.next_unit_of_host(is_awaited) else { break };
+            self.program_entries(now, first);
+            self.mapping.collect_superblocks(now);
+            self.carry_out(now);
+        }
+        self.wake(now);
+    }
+
+    /// Programs the oldest staged pages as the unit that begins at `first`.
+    fn program_entries(&mut self, now: Time, first: PhysicalPage) {
+        let (mut entries, most) = self.mapping.list_of_entries();
+        while entries.len() < most
+            && let Some(entry) = self.mapping.unstage()
+        {
+            if self.frontend.buffer[entry].trimmed {
+                self.forget(now, entry);
+            } else {
+                self.frontend.buffer.begin_program(entry);
+                entries.push(entry);
+            }
+        }
+        self.mapping.program_entries(now, first, entries);
+        self.carry_out(now);
+    }
+
+    /// A unit has been programmed.
+    pub(crate) fn unit_programmed(&mut self, now: Time, id: RequestId, unit: UnitId) {
+        self.backend.remove(id);
+        let (first, entries) = self.mapping.unit_programmed(now, unit);
+        self.carry_out(now);
+        if let Some(entries) = entries {
+            self.entries_programmed(now, first, entries);
+        }
+        self.mapping.end_unit(now, first);
+        self.carry_out(now);
+        self.superblock_freed(now);
+    }
+
+    /// More pages may go to superblocks, and collection of these may go on.
+    pub(crate) fn superblock_freed(&mut self, now: Time) {
+        self.stage_dirty(now);
+        self.mapping.collect_superblocks(now);
+        self.carry_out(now);
+    }
+
+    fn entries_programmed(&mut self, now: Time, first: PhysicalPage, entries: Vec<EntryId>) {
+        // Where the pages are now is asked of all of them at once, so that the answers overlap.
+        let place = |entry: &EntryId| self.mapping.ftl.touch(self.frontend.buffer[*entry].logical);
+        std::hint::black_box(entries.iter().fold(0, |sum, entry| sum ^ place(entry)));
+        for (offset, &entry) in entries.iter().enumerate() {
+            let (logical, content) = (self.frontend.buffer[entry].logical, self.frontend.buffer[entry].base);
+            let physical = self.mapping.entry_in_unit(first, offset, logical, content);
+            self.entry_programmed(now, entry, physical);
+        }
+        self.mapping.entries_programmed(first, entries);
     }
 }

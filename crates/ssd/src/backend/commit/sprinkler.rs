@@ -49,7 +49,7 @@ impl Sprinkler {
     pub(super) fn new(schedule: &ScheduleConfig, geometry: &Geometry) -> Sprinkler {
         Sprinkler {
             waiting: ChipLayout::new(geometry),
-            visits: Visits::new(geometry.channels, geometry.luns_per_channel()),
+            visits: Visits::new(geometry),
             faro: (schedule.commit != CommitPolicy::Rios).then(|| Faro::new(schedule, geometry)),
             in_order: schedule.commit == CommitPolicy::Faro,
             line: VecDeque::new(),

@@ -1,6 +1,6 @@
 //! Which chips are to be visited, and in which order.
 
-use crate::flash::LunId;
+use crate::flash::{Geometry, LunId};
 use crate::mutation::looked;
 
 /// A set of chips that hands them out in the order of RIOS (Sprinkler, section 4.1 and algorithm
@@ -18,7 +18,9 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    pub(crate) fn new(channels: u32, luns_per_channel: u32) -> Visits {
+    /// No chip of a drive.
+    pub(crate) fn new(geometry: &Geometry) -> Visits {
+        let (channels, luns_per_channel) = (geometry.channels, geometry.luns_per_channel());
         let mut size = (channels * luns_per_channel) as usize;
         let levels = std::array::from_fn(|_| {
             size = size.div_ceil(64);
@@ -93,13 +95,20 @@ impl Visits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Preset;
+    use crate::flash::geometry::ReadyBusy;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
     use tailcut_base::ids::Id;
 
+    fn visits_of(channels: u32, luns_per_channel: u32) -> Visits {
+        let geometry = Preset::M.config().geometry;
+        Visits::new(&Geometry { channels, chips: luns_per_channel, ready_busy: ReadyBusy::Chip, ..geometry })
+    }
+
     #[test]
     fn chips_of_equal_offset_come_first_across_all_channels() {
-        let mut visits = Visits::new(3, 2);
+        let mut visits = visits_of(3, 2);
         LunId::first(6).for_each(|lun| visits.add(lun));
         let order: Vec<u32> = std::iter::from_fn(|| visits.next().map(LunId::get)).collect();
         // LUNs 0 and 1 are on the first channel.
@@ -113,7 +122,7 @@ mod tests {
             luns in 1u32..70,
             steps in prop::collection::vec((any::<bool>(), any::<u32>()), 1..200),
         ) {
-            let mut visits = Visits::new(channels, luns);
+            let mut visits = visits_of(channels, luns);
             let mut model = BTreeSet::new();
             let mut cursor = 0;
             for (adds, draw) in steps {

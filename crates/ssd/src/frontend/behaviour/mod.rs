@@ -25,7 +25,7 @@ pub use accuracy::Accuracy;
 
 use crate::flash::LunId;
 use crate::frontend::Frontend;
-use crate::request::{Kind, Tag};
+use crate::request::{Kind, MemoryRequest, Role, Tag};
 use accuracy::LastThree;
 use drain::{Drain, LOOKS};
 use tailcut_base::ids::IdVec;
@@ -174,7 +174,7 @@ impl Tracker {
                 self.observe(Service::Flash, took - transfer, tracked.service);
                 self.observe(Service::Transfer, transfer, tracked.transfer);
             }
-            // The history of read-ahead covers the whole read: see `Ssd::track_ahead`.
+            // The history of read-ahead covers the whole read: see `track_meeting`.
             Service::Ahead => {
                 self.accuracy[Service::Ahead as usize].note(took - transfer, tracked.service);
                 self.observe(Service::Transfer, transfer, tracked.transfer);
@@ -201,27 +201,39 @@ impl Frontend {
         self.tracker.accuracy
     }
 
-    /// A transaction that is no read of the host's and no program of its data has begun at a LUN.
+    /// A transaction of `kind` with these members has begun at a LUN; `page_type` knows the type of the page
+    /// that a program fills.
     #[cold]
-    pub(crate) fn track_other_start(&mut self, lun: LunId) {
+    pub(crate) fn track_start<'r>(
+        &mut self,
+        now: Time,
+        lun: LunId,
+        kind: Kind,
+        members: impl Iterator<Item = &'r MemoryRequest> + Clone,
+        page_type: impl Fn(&MemoryRequest) -> usize,
+    ) {
         self.tracker.drain.leave(lun);
+        match kind {
+            Kind::UserWrite => {
+                let (set, pages) = (self.sets().of_lun(lun), members.clone().count() as u32);
+                let slowest = members.map(page_type).max().unwrap_or(0);
+                self.tracker.drain.began(now, lun, set, slowest, pages);
+            }
+            Kind::UserRead => {
+                for request in members.filter(|request| request.role == Role::HostRead) {
+                    self.track_read(now, request.tag);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The command of a read of the host has been issued to its LUN.
-    #[cold]
-    pub(crate) fn track_read(&mut self, now: Time, tag: Tag) {
+    fn track_read(&mut self, now: Time, tag: Tag) {
         let t = &self.tags[tag];
         if t.pages == 1 && t.command.sectors < SMALL {
             self.tracker.issued(now, tag, t.command.id);
         }
-    }
-
-    /// Programs of `pages` pages of the host's data have begun at a LUN, the slowest of type `kind`.
-    #[cold]
-    pub(crate) fn track_programs(&mut self, now: Time, lun: LunId, kind: usize, pages: u32) {
-        let set = self.sets().of_lun(lun);
-        self.tracker.drain.leave(lun);
-        self.tracker.drain.began(now, lun, set, kind, pages);
     }
 
     /// A LUN's transaction, which began at `started`, has ended.

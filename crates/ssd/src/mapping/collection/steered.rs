@@ -185,6 +185,13 @@ impl Mapping {
         true
     }
 
+    /// True when a plane has a job that continues in a quiet period.
+    pub(crate) fn must_collect(&self, plane: PlaneId) -> bool {
+        self.collection.is_at_work(plane)
+            || self.collection.cannot_stop(plane, self.config.gc.preemptible)
+            || self.collection.is_busy(plane) && !self.collection.is_paused(plane) && self.is_below_low(plane)
+    }
+
     /// True when a plane collects in any case.
     pub(crate) fn is_below_low(&self, plane: PlaneId) -> bool {
         let low = self.collection.thresholds(self.sets.of_plane(plane)).low;

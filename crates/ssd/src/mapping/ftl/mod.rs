@@ -7,7 +7,7 @@ pub mod closed;
 pub mod stripes;
 mod superblocks;
 
-use crate::config::{FtlConfig, MappingLevel, VictimPolicy};
+use crate::config::{FtlConfig, GcConfig, MappingLevel};
 use crate::flash::nand::NandArray;
 use crate::flash::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage, PlaneId, SuperblockId};
 use crate::mutation::{Invariant, holds};
@@ -121,13 +121,13 @@ impl Ftl {
     pub fn new(
         config: &FtlConfig,
         geometry: &Geometry,
-        victim: VictimPolicy,
-        choices: u32,
+        gc: &GcConfig,
         reserve: u32,
         nand: &NandArray,
         sets: Sets,
     ) -> Ftl {
         let layout = Layout::new(geometry);
+        let GcConfig { victim, choices, .. } = *gc;
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
         let mut blocks = IdVec::filled(geometry.block_count() as usize, block);
         let closed_frontier = Frontier { block: BlockId::NONE, next: geometry.pages };
@@ -159,7 +159,7 @@ impl Ftl {
             sets,
             geometry: geometry.clone(),
             layout,
-            stripes: Stripes::new(config.stripe, geometry.pages),
+            stripes: Stripes::new(config.stripe, geometry),
             streams: config.streams,
             reserve: reserve as usize,
         }

@@ -1,6 +1,6 @@
 //! Which logical pages make up a logical block under block-level mapping.
 
-use crate::flash::LogicalPage;
+use crate::flash::{Geometry, LogicalPage};
 use std::ops::Range;
 use tailcut_base::divisor::Divisor;
 
@@ -21,8 +21,9 @@ pub struct Stripes {
 }
 
 impl Stripes {
-    /// Stripes of `width` blocks of `pages` pages.
-    pub fn new(width: u32, pages: u32) -> Stripes {
+    /// Stripes of `width` blocks.
+    pub fn new(width: u32, geometry: &Geometry) -> Stripes {
+        let pages = geometry.pages;
         Stripes { width: Divisor::new(width), pages, stripe: Divisor::new(width * pages) }
     }
 
@@ -66,11 +67,16 @@ impl Stripes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Preset;
+
+    fn stripes_of(width: u32, pages: u32) -> Stripes {
+        Stripes::new(width, &Geometry { pages, ..Preset::M.config().geometry })
+    }
 
     #[test]
     fn every_page_has_a_place_of_its_own() {
         for (width, pages) in [(1, 1), (1, 7), (2, 1), (2, 4), (3, 5), (8, 3)] {
-            let stripes = Stripes::new(width, pages);
+            let stripes = stripes_of(width, pages);
             let mut places = Vec::new();
             for logical in (0..5 * width * pages).map(LogicalPage::new) {
                 let (block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
@@ -87,13 +93,13 @@ mod tests {
 
     #[test]
     fn consecutive_pages_go_to_the_blocks_of_a_stripe_in_turn() {
-        let stripes = Stripes::new(2, 4);
+        let stripes = stripes_of(2, 4);
         let blocks: Vec<u32> =
             (6..11).map(LogicalPage::new).map(|logical| stripes.block_of(logical)).collect();
         assert_eq!(blocks, [0, 1, 2, 3, 2]);
         assert_eq!(stripes.blocks_of(LogicalPage::new(6)..LogicalPage::new(9)), 0..4);
         assert_eq!(stripes.blocks_of(LogicalPage::new(8)..LogicalPage::new(8)), 2..2);
-        let whole = Stripes::new(1, 4);
+        let whole = stripes_of(1, 4);
         assert_eq!(
             [
                 whole.block_of(LogicalPage::new(3)),

@@ -1,0 +1,75 @@
+//! Where the time of a host request went at its LUN, as spans.
+
+use super::Backend;
+use crate::flash::LunId;
+use crate::holder::Holder;
+use crate::request::RequestId;
+use tailcut_base::{Cause, Nanos, Spans, Time};
+
+impl Backend {
+    /// Adds the spans of a memory request from the moment it could have begun to the end of its transaction,
+    /// which is under way. `link` is the part of its wait during which its own data was on the link.
+    #[inline]
+    pub(crate) fn add_spans(&self, spans: &mut Spans, id: RequestId, link: Nanos, end: Time) {
+        let (t, waited) = (&self.luns[self.requests[id].lun].transaction, self.requests.waited(id));
+        let wait = |holder: Holder| Nanos(waited[holder as usize]);
+        let idle = wait(Holder::Idle);
+        let link = Nanos(link.0.min(idle.0));
+        spans.add(Cause::Link, link);
+        spans.add(Cause::CommitWait, idle - link);
+        spans.add(Cause::ChipUserRead, wait(Holder::UserRead));
+        spans.add(Cause::ChipUserWrite, wait(Holder::UserWrite));
+        spans.add(Cause::ChipGcRead, wait(Holder::GcRead));
+        spans.add(Cause::ChipGcProgram, wait(Holder::GcWrite));
+        spans.add(Cause::ChipErase, wait(Holder::Erase));
+        spans.add(Cause::ChipSuspend, wait(Holder::Suspend));
+        spans.add(Cause::ChipReset, wait(Holder::Reset));
+        spans.add(Cause::ChipReadAhead, wait(Holder::ReadAhead));
+        spans.add(Cause::Space, wait(Holder::Space));
+        spans.add(Cause::BusWait, wait(Holder::BusWait));
+        let cell = t.cell_end.since(t.started + t.command);
+        if t.kind.is_read() {
+            spans.add(Cause::BusCommand, t.command);
+            spans.add(Cause::Cell, cell);
+            spans.add(Cause::BusWait, t.out_start.since(t.cell_end) + t.gap);
+            spans.add(Cause::BusTransfer, end.since(t.out_start) - t.gap);
+        } else {
+            let on_bus = t.command - t.gap;
+            let data = Nanos((self.phases.transfer * u64::from(t.pages())).0.min(on_bus.0));
+            spans.add(Cause::BusTransfer, data);
+            spans.add(Cause::BusCommand, on_bus - data);
+            spans.add(Cause::BusWait, t.gap);
+            spans.add(Cause::Cell, cell - t.suspended);
+            spans.add(Cause::Suspended, t.suspended);
+        }
+    }
+
+    /// The time that a program has spent since `mark` in attempts that failed, or waiting between them: what
+    /// its present attempt does not account for.
+    pub(crate) fn earlier_attempts(&self, id: RequestId, mark: Time) -> Nanos {
+        let request = &self.requests[id];
+        let started = self.luns[request.lun].transaction.started;
+        let before = Nanos(self.requests.waited(id).iter().sum()) - started.since(request.since);
+        request.since.since(mark) - before
+    }
+
+    /// Adds the spans of a read that has waited since `since` for the transaction of a LUN, which had begun
+    /// before and ends now.
+    pub(crate) fn add_rest_of_read(&self, spans: &mut Spans, lun: LunId, since: Time, end: Time) {
+        let t = &self.luns[lun].transaction;
+        let phases = [
+            (t.started + t.command, Cause::BusCommand),
+            (t.cell_end, Cause::Cell),
+            (t.out_start, Cause::BusWait),
+            (end, Cause::BusTransfer),
+        ];
+        let mut from = since;
+        for (until, cause) in phases {
+            let until = until.max(from);
+            let gap = if cause == Cause::BusTransfer { t.gap.min(until.since(from)) } else { Nanos::ZERO };
+            spans.add(Cause::BusWait, gap);
+            spans.add(cause, until.since(from) - gap);
+            from = until;
+        }
+    }
+}
