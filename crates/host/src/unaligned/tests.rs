@@ -323,6 +323,7 @@ fn flushes_share_one() {
         for name in 0..100 {
             machine.submit(ask(name, Kind::Flush, 0, &[], &mut pool));
         }
+        assert!(machine.has_requests());
         for (share, status) in [(1, status), (99, Status::Success)] {
             let Request { id, op, .. } = machine.next_request(&mut pool).expect("a flush");
             assert_eq!(op, Op::Flush);

@@ -203,3 +203,17 @@ fn a_superblock_with_a_wrong_field_is_refused_in_words() {
     let error = store.reopen().expect_err("segments of no blocks").to_string();
     assert!(error.contains("segments of less than two blocks"), "{error}");
 }
+
+/// 2³⁸ units of 16 bytes can be addressed, 2²⁶ segments of 16 blocks.
+#[test]
+fn a_superblock_of_more_segments_than_can_be_addressed_is_refused() {
+    for (segments, problem) in
+        [(1 << 26, "segments beyond its end"), ((1 << 26) + 1, "more segments than can be addressed")]
+    {
+        let mut store = closed(Settings { append: Append::AtOnce, ..settings(Keep::Everything) }, 1);
+        let name = superblock_of(&store).store;
+        make_wrong(&mut store, name, &Wrong::Superblock(2, segments));
+        let error = store.reopen().expect_err(problem).to_string();
+        assert!(error.contains(problem), "{error}");
+    }
+}

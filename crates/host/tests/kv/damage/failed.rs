@@ -64,6 +64,23 @@ fn a_flush_without_room_is_repeated() {
     assert_eq!(store.check(), (0, 0));
 }
 
+/// A cache whose oldest segment cannot be read drops the items in it.
+#[test]
+fn a_cache_drops_the_items_of_a_segment_that_cannot_be_read() {
+    let mut store = Store::new(Settings { append: Append::AtOnce, ..settings(Keep::WhatIsUsed) }, 9);
+    (0..60).for_each(|number| store.put_bytes(number, 5000));
+    store.settle();
+    store.disk.unreadable.extend(SEGMENT..2 * SEGMENT);
+    while store.engine.figures().reclaimed == 0 {
+        let number = 60 + store.random.below(KEYS - 60);
+        store.put_bytes(number, 5000);
+        store.settle();
+    }
+    let figures = store.engine.figures();
+    assert!(figures.damaged_segments > 0 && figures.evicted > 0, "{figures:?}");
+    store.check();
+}
+
 /// Reclaims that were under way when the disk became full do not end the reclaiming of space.
 #[test]
 fn space_is_reclaimed_after_a_full_disk_has_room_again() {
