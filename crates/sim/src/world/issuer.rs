@@ -26,16 +26,28 @@ pub(super) enum Due {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backlog {
     /// Time in which it has issued.
-    pub run: Nanos,
+    run: Nanos,
     /// By how much the next request is late.
-    pub lateness: Nanos,
+    lateness: Nanos,
     /// Since the last request that was on time.
-    pub age: Nanos,
+    age: Nanos,
     /// Requests issued.
-    pub issued: u64,
+    issued: u64,
 }
 
 impl Backlog {
+    pub(super) fn lateness(&self) -> Nanos {
+        self.lateness
+    }
+
+    pub(super) fn age(&self) -> Nanos {
+        self.age
+    }
+
+    pub(super) fn issued(&self) -> u64 {
+        self.issued
+    }
+
     /// True if the next request is late by more than a twentieth of the run.
     pub(super) fn is_late(&self) -> bool {
         self.lateness * 20 > self.run && self.lateness < self.run

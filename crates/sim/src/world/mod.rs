@@ -351,7 +351,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         let backlogs = self.backlogs_at_end();
         let sum = |of: fn(&Backlog) -> u64| backlogs.iter().map(of).sum();
         let is_overload = backlogs.iter().any(Backlog::is_overload);
-        is_overload.then(|| (sum(|backlog| backlog.issued), sum(Backlog::due)))
+        is_overload.then(|| (sum(Backlog::issued), sum(Backlog::due)))
     }
 
     /// How late the next request of the open loop most behind was at the end of its run, and for how long none
@@ -359,8 +359,8 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     pub fn behind_at_end(&self) -> Option<(Nanos, Nanos)> {
         let backlogs = self.backlogs_at_end();
         let worst =
-            backlogs.iter().filter(|backlog| backlog.is_late()).max_by_key(|backlog| backlog.lateness)?;
-        (!worst.is_overload()).then_some((worst.lateness, worst.age))
+            backlogs.iter().filter(|backlog| backlog.is_late()).max_by_key(|backlog| backlog.lateness())?;
+        (!worst.is_overload()).then_some((worst.lateness(), worst.age()))
     }
 
     /// How far each open loop is behind at the end of the run.
