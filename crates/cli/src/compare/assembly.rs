@@ -59,11 +59,12 @@ fn head(quantity: &Quantity) -> Head {
 }
 
 fn point(cell: &Cell, factors: &[Factor], quantities: &[Quantity], records: &Records) -> Point {
-    let (mut unresolved, mut volatile_cache) = (Vec::new(), false);
+    let (mut unresolved, mut volatile_cache, mut overloaded) = (Vec::new(), false, false);
     let mut runs = Vec::new();
     for run in &cell.runs {
         let Some(ended) = records.get(&run.digest) else { continue };
         volatile_cache |= ended.outcome().is_some_and(|outcome| outcome.report["volatile_cache"] == true);
+        overloaded |= ended.outcome().is_some_and(|outcome| outcome.report["overload"].is_object());
         runs.push(run_of(run.scenario.seed, &run.digest, &ended, quantities, &mut unresolved));
     }
     let names = factors.iter().zip(&cell.levels);
@@ -82,6 +83,7 @@ fn point(cell: &Cell, factors: &[Factor], quantities: &[Quantity], records: &Rec
         quantities: quantities.iter().map(over_seeds).collect(),
         unresolved,
         volatile_cache,
+        overloaded,
         runs,
         error,
     }
@@ -203,6 +205,7 @@ mod tests {
             pareto: false,
             quantities: BTreeMap::from([(a.to_string(), of_a), (b.to_string(), Some(of_b))]),
             volatile_cache: false,
+            overloaded: false,
             unresolved: Vec::new(),
             runs: Vec::new(),
             error: None,

@@ -104,6 +104,9 @@ pub fn mark(results: &Results, point: &Point) -> String {
     if point.volatile_cache && results.points.iter().any(|other| !other.volatile_cache) {
         marks.push("volatile");
     }
+    if point.overloaded {
+        marks.push("overloaded");
+    }
     if point.error.is_some() {
         marks.push("failed");
     } else if point.runs.len() < results.seeds.len() {
@@ -128,6 +131,11 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
     if results.points.iter().any(|point| !point.unresolved.is_empty()) {
         notes.push("? little more than chance: fewer than ten requests are slower, or drives still use up erased blocks; run longer"
                 .to_owned());
+    }
+    if results.points.iter().any(|point| point.overloaded) {
+        notes.push(
+            "overloaded: slower than requests fall due; latencies grow with the length of the run".to_owned(),
+        );
     }
     notes.extend(volatile(results));
     let is_done = |point: &Point| point.error.is_none() && point.runs.len() == results.seeds.len();

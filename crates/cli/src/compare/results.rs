@@ -125,6 +125,9 @@ pub struct Point {
     /// Writes complete in a volatile cache: a power cut loses them until they are flushed.
     #[serde(default)]
     pub volatile_cache: bool,
+    /// A run of it was too slow for an open loop: its latencies grow with the length of the run.
+    #[serde(default)]
+    pub overloaded: bool,
     /// Its runs, one for each seed that is done.
     pub runs: Vec<RunOf>,
     /// Why it has no result, if a run of it failed: the error of the first such run.

@@ -338,6 +338,15 @@ fn a_point_whose_requests_all_fell_into_the_ramp_has_no_figures() {
 }
 
 #[test]
+fn points_that_are_overloaded_are_marked() {
+    let place = Place::new();
+    let open = ["compare", "small.toml", "--quiet", "--set", "workload.pace=open", "--by", "iops"];
+    let text = place.text(&[&open[..], &["--vary", "workload.rate=500,60000"]].concat());
+    let marked = text.lines().filter(|line| line.ends_with("overloaded")).count();
+    assert!(marked == 1 && text.contains("overloaded: slower than requests fall due"), "{text}");
+}
+
+#[test]
 fn latencies_that_promise_no_durability_are_marked() {
     let place = Place::new();
     let epochs = "epochs=array.layout=epochs,array.drives=2,array.groups=2";
