@@ -51,8 +51,7 @@ fn describe(info: &Info, tone: ColorMode) -> String {
     );
     let out_of_order = "requests out of order in time: each counts at the latest time before it, so that rates come out too \
                         bursty; sort the trace by time";
-    let unmatched =
-        "completions are of requests that were merged or split: their response times are left out";
+    let unmatched = "completions match no single request (merged, split, or issued before the trace): their response times are left out";
     for (count, what) in [
         (info.bad_lines, "bad lines skipped"),
         (info.backwards, out_of_order),

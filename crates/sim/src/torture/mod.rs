@@ -51,8 +51,8 @@
 //! | `ChecksumsAreCompared`, `ChecksumsAreRestored`, `OldChecksumsAreForgotten`, `DamageIsNoEnd`, `ParitiesAreRepaired`, `DescriptorsAreChecked` | `log-raid5` 4, 19, 4, 94, 139, 264, on drives without protection information (`sealed=no`) |
 //! | `DirtyBeforeWrite`, `DataBeforeClean` | `raid0` 7, 131, `raid5` 8, 19, `epochs` 7, 19, with `sealed=no` |
 //! | `ReadFromCache`, `ListFirst`, `Reconcile`, `FlushBoth`, `FlushEpochs`, `WriteWhileRebuilding`, `FillInCache`, `ListEverywhere`, `ListedUntilAgreed` | `epochs` 1, 1, 1, 10, 2, 1, 2, 30, 155 |
-//! | `TombstonesAreWritten`, `CopiesAreDurable` | `kv` 2, 2 |
-//! | `DamagedHeadsAreNotFree`, `DamagedRecordsCount`, `HolesCastDoubt`, `DurableIsMarked`, `WritesAreFlushedInTime`, `OtherCopiesAreRead`, `SuperblocksAreTwo`, `DurableSuperblockStays` | `kv-damage` 137, 19, 18, 99, 101, 45, 16, 165 |
+//! | `TombstonesAreWritten`, `CopiesAreDurable` | `kv` 2, 109 |
+//! | `DamagedHeadsAreNotFree`, `DamagedRecordsCount`, `HolesCastDoubt`, `DurableIsMarked`, `WritesAreFlushedInTime`, `OtherCopiesAreRead`, `SuperblocksAreTwo`, `DurableSuperblockStays` | `kv-damage` 171, 19, 171, 4, 101, 45, 155, 165 |
 //! | `OverlapsKeepOrder`, `RestsOfBlocksStay`, `TrimsAreFlushed` | `block` 2, 1, 130 |
 //!
 //! `kv-damage` is `kv` with single blocks that become something else while the store is at rest.

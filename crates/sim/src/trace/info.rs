@@ -57,7 +57,7 @@ pub struct Info {
     pub windows: Vec<Window>,
     /// Response times, where the trace has them.
     pub response: Option<Times>,
-    /// Completions without a response time, because their requests were merged with others or split.
+    /// Completions without a response time: their requests were merged, split, or issued before the trace.
     pub unmatched_completions: u64,
     /// Each disk, by number.
     pub disks: Vec<DiskInfo>,

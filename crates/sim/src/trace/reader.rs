@@ -194,7 +194,7 @@ impl Trace {
         &self.late_responses
     }
 
-    /// Completions without a response time, because their requests were merged with others or split.
+    /// Completions without a response time: their requests were merged, split, or issued before the trace.
     pub fn unmatched_completions(&self) -> u64 {
         self.parser.unmatched()
     }

@@ -158,7 +158,23 @@ fn blkparse_responses_come_from_completions() {
     assert_eq!(all(&mut trace).unwrap().len(), 2);
     let responses = trace.late_responses();
     assert_eq!(responses.count(), 2, "the last was never queued");
+    assert_eq!(trace.unmatched_completions(), 1);
     assert_eq!(responses.max(), tailcut_base::Nanos::micros(900));
+    // Two reads of one place at a time, and a write that was split.
+    let text = "\
+8,0 0 1 0.000000000 7 Q R 1000 + 8 [x]
+8,0 0 2 0.001000000 7 Q R 1000 + 8 [x]
+8,0 0 3 0.001500000 0 C R 1000 + 8 [0]
+8,0 0 4 0.001700000 0 C R 1000 + 8 [0]
+8,0 0 5 0.004000000 7 Q W 4096 + 2048 [x]
+8,0 0 6 0.005000000 0 C W 4096 + 1024 [0]
+8,0 0 7 0.006000000 0 C W 5120 + 1024 [0]
+";
+    let mut trace = open("t.blkparse", text.as_bytes(), &Options::default()).unwrap();
+    assert_eq!(all(&mut trace).unwrap().len(), 3);
+    let responses = trace.late_responses();
+    assert_eq!((responses.count(), responses.max()), (2, tailcut_base::Nanos::micros(1500)));
+    assert_eq!(trace.unmatched_completions(), 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use crate::path::Background;
 use tailcut_base::config::Choice;
 use tailcut_host::array::epoch::EpochMode;
 use tailcut_host::array::{LayoutKind, ReadPolicy};
-use tailcut_ssd::config::{ChipPolicy, CommitPolicy, MappingLevel, VictimPolicy};
+use tailcut_ssd::config::{Allocation, ChipPolicy, CommitPolicy, MappingLevel, VictimPolicy};
 use tailcut_ssd::flash::geometry::ReadyBusy;
 
 fn because(scenario: &Scenario, path: &str) -> Option<String> {
@@ -297,6 +297,34 @@ fn streams_need_writes_that_name_them_and_a_drive_that_gets_them() {
     assert_eq!(both(&scenario), [false, false]);
     (scenario.array.drives, scenario.trace.file) = (0, "a.csv".into());
     assert_eq!(both(&scenario), [false, false], "a trace has no streams");
+}
+
+#[test]
+fn reads_of_urgent_classes_are_distinguished_by_any_scheduler() {
+    let mut scenario = Scenario::default();
+    scenario.device.schedule.chip = ChipPolicy::Fifo;
+    for (class, has_effect) in [(3, false), (2, true), (1, true)] {
+        scenario.workload.read_class = class;
+        assert_eq!(because(&scenario, "device.schedule.classes").is_none(), has_effect, "{class}");
+    }
+    scenario.workload.read_class = 3;
+    scenario.device.schedule.classes = Classes::Inferred;
+    assert_eq!(because(&scenario, "device.schedule.classes"), None);
+}
+
+#[test]
+fn levelling_of_queues_needs_dynamic_allocation_and_backlogs_need_preemption_of_programs() {
+    let mut scenario = Scenario::default();
+    for (allocation, has_effect) in [(Allocation::Static, false), (Allocation::Dynamic, true)] {
+        scenario.device.ftl.allocation = allocation;
+        assert_eq!(because(&scenario, "device.schedule.level_queues").is_none(), has_effect, "{allocation}");
+    }
+    scenario.workload.read_class = 1;
+    scenario.device.preempt.erase = Handling::Suspend;
+    for (program, has_effect) in [(Handling::None, false), (Handling::Suspend, true)] {
+        scenario.device.preempt.program = program;
+        assert_eq!(because(&scenario, "device.preempt.under_backlog").is_none(), has_effect, "{program}");
+    }
 }
 
 #[test]
