@@ -35,7 +35,7 @@ causes! {
     /// A non-queued command (a trim or flush over AHCI) had the drive to itself, or waited for the queue to
     /// drain.
     QueueDrain = "queue drain",
-    /// Waiting for the host link, which carried other transfers.
+    /// Waiting for the host link, which carried other transfers, or earlier pages of the same request.
     LinkWait = "link wait",
     /// The request's own data and command on the host link.
     Link = "link",
@@ -49,11 +49,11 @@ causes! {
     Hazard = "hazard",
     /// The commit scheduler held the request although its chip was free.
     CommitWait = "commit wait",
-    /// The chip was busy with another user read, or with reading the rest of a partially written page.
+    /// The chip was busy with a read of another request, or with reading the rest of a partially written page.
     ChipUserRead = "chip: user read",
     /// The chip was busy with a read-ahead.
     ChipReadAhead = "chip: read ahead",
-    /// The chip was busy with a user write.
+    /// The chip was busy with a write of another request.
     ChipUserWrite = "chip: user write",
     /// The chip was busy with a read of garbage collection or wear levelling.
     ChipGcRead = "chip: gc read",
@@ -69,7 +69,7 @@ causes! {
     Suspended = "suspended",
     /// No erased page was free: the write waited for garbage collection.
     Space = "space",
-    /// Waiting for the channel's bus.
+    /// Waiting for the channel's bus, which served other chips.
     BusWait = "bus wait",
     /// Command and address cycles on the channel's bus.
     BusCommand = "bus command",
@@ -79,8 +79,8 @@ causes! {
     BusTransfer = "bus transfer",
     /// Repeated work: a failed program, a reset operation, a repeated read.
     Retry = "retry",
-    /// Other pages of the same request finished later than this one, or had to go first.
-    Siblings = "siblings",
+    /// Other pages of the same request had the chip or the bus first.
+    OwnPages = "own pages",
     /// Waiting in the software queue of an array.
     ArrayQueue = "array queue",
     /// Waiting for an epoch or a token.

@@ -1,7 +1,7 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
 use crate::flash::{LogicalPage, LunId, PhysicalPage, PlaneId};
-use tailcut_base::{Time, id};
+use tailcut_base::{Nanos, Time, id};
 
 id! {
     /// A memory request in [`Requests`].
@@ -241,6 +241,52 @@ pub struct MemoryRequest {
 
 // One cache line: a drive with deep queues has tens of thousands of them.
 const _: () = assert!(size_of::<MemoryRequest>() == 64);
+
+/// A page of a command that has been served before others of the same command. What waited behind it at its
+/// LUN, or for its bus, waited for the command's own pages.
+#[derive(Clone, Copy, Debug)]
+pub struct ServedPage {
+    lun: LunId,
+    command: (Time, Time),
+    data: (Time, Time),
+    gap: Nanos,
+}
+
+impl ServedPage {
+    /// Of a transaction that held `lun` from the beginning of its `command` to the end of its `data`. In `gap` of that
+    /// the bus carried something else.
+    #[inline]
+    pub fn new(lun: LunId, command: (Time, Time), data: (Time, Time), gap: Nanos) -> ServedPage {
+        ServedPage { lun, command, data, gap }
+    }
+
+    /// Its LUN.
+    #[inline]
+    pub fn lun(&self) -> LunId {
+        self.lun
+    }
+
+    /// True if it was served by the same transaction.
+    #[inline]
+    pub fn is_with(&self, other: &ServedPage) -> bool {
+        (self.lun, self.command.0) == (other.lun, other.command.0)
+    }
+
+    /// How long its transaction held its LUN in an interval.
+    pub fn on_lun(&self, during: (Time, Time)) -> Nanos {
+        overlap((self.command.0, self.data.1), during)
+    }
+
+    /// How long its transaction held its bus in an interval.
+    pub fn on_bus(&self, during: (Time, Time)) -> Nanos {
+        overlap(self.command, during) + Nanos(overlap(self.data, during).0.saturating_sub(self.gap.0))
+    }
+}
+
+/// How long two intervals overlap.
+fn overlap(one: (Time, Time), other: (Time, Time)) -> Nanos {
+    Nanos(one.1.min(other.1).0.saturating_sub(one.0.max(other.0).0))
+}
 
 impl MemoryRequest {
     /// A request of the controller itself, with the fields that most of them leave alone.

@@ -2,16 +2,40 @@
 
 use super::Backend;
 use crate::flash::LunId;
-use crate::holder::Holder;
-use crate::request::RequestId;
+use crate::holder::{Account, Holder};
+use crate::request::{RequestId, ServedPage};
 use tailcut_base::{Cause, Nanos, Spans, Time};
 
 impl Backend {
-    /// Adds the spans of a memory request from the moment it could have begun to the end of its transaction,
-    /// which is under way. `link` is the part of its wait during which its own data was on the link.
+    /// What a LUN has done for a page whose transaction ends now.
     #[inline]
-    pub(crate) fn add_spans(&self, spans: &mut Spans, id: RequestId, link: Nanos, end: Time) {
+    pub(crate) fn served_page(&self, id: RequestId, end: Time) -> ServedPage {
+        let lun = self.requests[id].lun;
+        let t = &self.luns[lun].transaction;
+        ServedPage::new(lun, (t.started, t.started + t.command), (t.out_start, end), t.gap)
+    }
+
+    /// Adds the spans of a memory request from the moment it could have begun to the end of its transaction,
+    /// which is under way. `served` are the pages of the same command that were served before it; `link` is the
+    /// part of its wait during which its own data was on the link.
+    #[inline]
+    pub(crate) fn add_spans(
+        &self,
+        spans: &mut Spans,
+        id: RequestId,
+        served: &[ServedPage],
+        link: Nanos,
+        end: Time,
+    ) {
         let (t, waited) = (&self.luns[self.requests[id].lun].transaction, self.requests.waited(id));
+        let (mut waited, mut for_own_data) = (*waited, Nanos::ZERO);
+        if !served.is_empty() {
+            let for_chip = self.wait_for_own_pages(id, served, &mut waited);
+            if t.kind.is_read() {
+                for_own_data = self.bus_carried(id, served, (t.cell_end, t.out_start));
+            }
+            spans.add(Cause::OwnPages, for_chip + for_own_data);
+        }
         let wait = |holder: Holder| Nanos(waited[holder as usize]);
         let idle = wait(Holder::Idle);
         let link = Nanos(link.0.min(idle.0));
@@ -31,7 +55,7 @@ impl Backend {
         if t.kind.is_read() {
             spans.add(Cause::BusCommand, t.command);
             spans.add(Cause::Cell, cell);
-            spans.add(Cause::BusWait, t.out_start.since(t.cell_end) + t.gap);
+            spans.add(Cause::BusWait, t.out_start.since(t.cell_end) + t.gap - for_own_data);
             spans.add(Cause::BusTransfer, end.since(t.out_start) - t.gap);
         } else {
             let on_bus = t.command - t.gap;
@@ -42,6 +66,37 @@ impl Backend {
             spans.add(Cause::Cell, cell - t.suspended);
             spans.add(Cause::Suspended, t.suspended);
         }
+    }
+
+    /// How long a memory request has waited to begin while its LUN, or the bus for its command, served other pages
+    /// of the same command. That is taken out of what it has waited for.
+    fn wait_for_own_pages(&self, id: RequestId, served: &[ServedPage], waited: &mut Account) -> Nanos {
+        let request = &self.requests[id];
+        let t = &self.luns[request.lun].transaction;
+        let for_bus = waited[Holder::BusWait as usize];
+        let mut take = |holder: Holder, own: Nanos| {
+            // A program that was suspended did not hold its LUN all the time.
+            let own = own.0.min(waited[holder as usize]);
+            waited[holder as usize] -= own;
+            Nanos(own)
+        };
+        let here = served.iter().filter(|page| page.lun() == request.lun);
+        let by_lun = here.map(|page| page.on_lun((request.since, t.started))).sum();
+        if !t.kind.is_read() {
+            return take(Holder::UserWrite, by_lun);
+        }
+        let by_lun = take(Holder::UserRead, by_lun);
+        // The wait for the bus is the last before a transaction starts.
+        let asked = Time(t.started.0 - for_bus);
+        by_lun + take(Holder::BusWait, self.bus_carried(id, served, (asked, t.started)))
+    }
+
+    /// How long the bus of a read carried other pages of the same command, or their commands, in an interval.
+    fn bus_carried(&self, id: RequestId, served: &[ServedPage], during: (Time, Time)) -> Nanos {
+        let channel = self.layout.channel_of(self.requests[id].lun);
+        let beside = served.iter().filter(|page| self.layout.channel_of(page.lun()) == channel);
+        let carried: Nanos = beside.map(|page| page.on_bus(during)).sum();
+        Nanos(carried.0.min(during.1.since(during.0).0))
     }
 
     /// The time that a program has spent since `mark` in attempts that failed, or waiting between them: what

@@ -3,7 +3,7 @@
 use crate::config::QueueConfig;
 use crate::flash::LogicalPage;
 use crate::mutation::{Invariant, holds};
-use crate::request::Tag;
+use crate::request::{ServedPage, Tag};
 use std::ops::Range;
 use tailcut_base::device::content;
 use tailcut_base::ids::Pool;
@@ -38,6 +38,8 @@ pub struct TaggedCommand {
     pub busy_until: Time,
     /// Where its time went, up to `mark`.
     pub spans: Spans,
+    /// Pages that LUNs have served, one for each transaction.
+    served: Vec<ServedPage>,
     /// One bit for each page: set when it is done (Sprinkler, section 4.4).
     done: Vec<u64>,
 }
@@ -58,6 +60,7 @@ impl TaggedCommand {
             status: Status::Success,
             busy_until: Time::ZERO,
             spans: Spans::new(),
+            served: Vec::new(),
             done: Vec::new(),
         }
     }
@@ -78,6 +81,7 @@ impl TaggedCommand {
         self.content = 0;
         self.status = Status::Success;
         self.spans.clear();
+        self.served.clear();
         if self.pages > 1 {
             self.done.clear();
             self.done.resize((self.pages as usize).div_ceil(64), 0);
@@ -128,6 +132,20 @@ impl TaggedCommand {
             assert!(self.done[word] & bit == 0, "a page was done twice");
             self.done[word] |= bit;
         }
+    }
+
+    /// A LUN has served a page, and pages of the command are left.
+    pub fn page_served(&mut self, page: ServedPage) {
+        // Pages of one transaction leave it together.
+        if !self.served.last().is_some_and(|last| last.is_with(&page)) {
+            self.served.push(page);
+        }
+    }
+
+    /// Its spans, and the pages that LUNs have served, all but the last.
+    #[inline]
+    pub fn spans_and_served(&mut self) -> (&mut Spans, &[ServedPage]) {
+        (&mut self.spans, &self.served)
     }
 
     /// A page of a read is here.

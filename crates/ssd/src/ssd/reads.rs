@@ -105,8 +105,11 @@ impl<P: Probe> Ssd<P> {
             if request.since != t.mark {
                 t.spans.add(Cause::Hazard, request.since.since(t.mark));
             }
-            self.backend.add_spans(&mut t.spans, id, Nanos::ZERO, now);
+            let (spans, served) = t.spans_and_served();
+            self.backend.add_spans(spans, id, served, Nanos::ZERO, now);
             t.mark = now;
+        } else {
+            t.page_served(self.backend.served_page(id, now));
         }
         self.backend.remove(id);
         self.return_data(now, request.tag);

@@ -293,9 +293,12 @@ impl<P: Probe> Ssd<P> {
         t.page_done(request.page);
         if t.remaining == 0 {
             t.spans.add(Cause::Retry, self.backend.earlier_attempts(id, t.mark));
-            self.backend.add_spans(&mut t.spans, id, Nanos(u64::from(request.link)), now);
+            let (spans, served) = t.spans_and_served();
+            self.backend.add_spans(spans, id, served, Nanos(u64::from(request.link)), now);
             t.mark = now;
             self.frontend.complete_over_link(now, request.tag);
+        } else {
+            t.page_served(self.backend.served_page(id, now));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::drives;
 use crate::host::{command, prepared, serve};
-use tailcut_base::{Cause, Completion, Nanos, Op};
+use tailcut_base::{Cause, Completion, Device, Nanos, Op};
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::flash::timing::CellKind;
 use tailcut_ssd::precondition::PreparedState;
@@ -131,5 +131,58 @@ fn a_command_takes_the_time_of_its_completion_at_least() {
         let mut ssd = prepared(&config, PreparedState::Sequential);
         let done = serve(&mut ssd, 1, (0..100).map(|_| command(op, 0, 1)));
         assert!(done.windows(2).all(|pair| pair[0].at < pair[1].at), "{op}");
+    }
+}
+
+/// The spans of a read of `pages` pages of an idle drive that has been written in order.
+fn spans_of_read(config: &SsdConfig, pages: u32) -> Vec<(Cause, Nanos)> {
+    let mut ssd = prepared(config, PreparedState::Sequential);
+    let done = serve(&mut ssd, 1, [command(Op::Read, 0, 8 * pages)]);
+    spans(&done[0])
+}
+
+#[test]
+fn a_read_of_several_pages_waits_for_its_own_pages_and_nobody_else() {
+    let mut config = drive();
+    config.timing.read = vec![Nanos(61_001)];
+    let one = COMMAND + config.timing.read[0] + TRANSFER;
+    let link = PAGE_ON_LINK + config.link.command;
+    let rest = |own: Nanos| {
+        vec![
+            (Cause::Link, link),
+            (Cause::Controller, config.queue.firmware),
+            (Cause::BusCommand, COMMAND),
+            (Cause::Cell, config.timing.read[0]),
+            (Cause::BusTransfer, TRANSFER),
+            (Cause::OwnPages, own),
+        ]
+    };
+    // One chip serves the pages in turn.
+    assert_eq!(spans_of_read(&config, 3), rest(one * 2));
+    // Two chips on one bus: the second one waits for the command of the first, then for its data.
+    config.geometry.chips = 2;
+    assert_eq!(spans_of_read(&config, 2), rest(TRANSFER));
+    // Two buses: the pages do not meet.
+    (config.geometry.channels, config.geometry.chips) = (2, 1);
+    assert!(spans_of_read(&config, 2).iter().all(|(cause, _)| *cause != Cause::OwnPages));
+}
+
+#[test]
+fn one_read_at_a_time_meets_nobody_else() {
+    for seed in 0..40 {
+        let config = drives::random(seed);
+        let mut ssd = prepared(&config, PreparedState::Sequential);
+        let pages = ssd.identify().sectors / u64::from(ssd.identify().page_sectors);
+        let sectors = ssd.identify().page_sectors;
+        let most = pages.min(12) as u32;
+        let reads = (0..20).map(|at| {
+            let first = at * 7 % (pages - u64::from(most) + 1);
+            command(Op::Read, first * u64::from(sectors), sectors * (1 + at as u32 % most))
+        });
+        for done in serve(&mut ssd, 1, reads) {
+            for (cause, time) in done.spans.iter() {
+                assert!(cause != Cause::ChipUserRead, "seed {seed}: {time} behind another request");
+            }
+        }
     }
 }

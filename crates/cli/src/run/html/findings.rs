@@ -78,7 +78,7 @@ fn beside_bare(kind: &KindReport) -> Option<String> {
     };
     (bare > 0.0).then(|| {
         format!(
-            "<b>{}</b>: {} without any other work; half of them take {} ({} times that), {} % take up to {} ({} times).",
+            "<b>{}</b>: at least {} without any other work; half of them take {} ({} times that), {} % take up to {} ({} times).",
             escape(&capital(&kind.kind)),
             figure(&long_time(bare)),
             figure(&long_time(median.ns as f64)),

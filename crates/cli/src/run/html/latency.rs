@@ -50,7 +50,7 @@ fn percentiles(report: &Report) -> String {
     };
     table.html()
         + &volatile
-        + "<p class=\"soft\">~ fewer than ten requests were slower: little more than chance. Bare: on a drive without any other work.</p>\n"
+        + "<p class=\"soft\">~ fewer than ten requests were slower: little more than chance. Bare: the least on a drive without any other work.</p>\n"
 }
 
 /// A chart and a table of bands for each kind.
