@@ -156,6 +156,20 @@ impl Subject for Arrays {
         }
     }
 
+    fn counts(&self) -> String {
+        let State::Open(array, _) = &self.state else { return String::new() };
+        format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            array.core().reads.counts(),
+            array.raid().map(|raid| raid.scrub_report()),
+            array.epochs().map(|epochs| epochs.scrub_report()),
+            array.log_scrub(),
+            array.log_figures(),
+            array.recovery_report(),
+            array.epoch_figures(),
+        )
+    }
+
     fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
         self.array_mut().submit(now, request)
     }

@@ -89,6 +89,13 @@ impl Subject for Below {
         }
     }
 
+    fn counts(&self) -> String {
+        match self {
+            Below::Array(array) => array.counts(),
+            Below::Drive(_) => String::new(),
+        }
+    }
+
     fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
         match self {
             Below::Array(array) => array.submit(now, request),

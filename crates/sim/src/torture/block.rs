@@ -257,6 +257,10 @@ impl Subject for BlockServer {
         self.below.findings()
     }
 
+    fn counts(&self) -> String {
+        self.below.counts()
+    }
+
     fn submit(&mut self, now: Time, request: Request<Bytes>) -> Result<(), Request<Bytes>> {
         self.resume(now);
         let export = self.export.as_mut().expect("it is ready");

@@ -9,6 +9,7 @@
 use super::drive::Model;
 use std::collections::BTreeMap;
 use tailcut_base::device::content::{self, Change};
+use tailcut_base::digest::Digest;
 use tailcut_base::{Class, Command, CommandId, Completion, Device, Nanos, Op, Status, Submit, Time};
 use tailcut_host::{BLOCK_SECTORS, Bytes, Mirror, Request};
 use tailcut_ssd::config::MappingLevel;
@@ -113,6 +114,13 @@ impl Flash {
             seed,
             past: (0, 0),
         }
+    }
+
+    /// A digest of the drive's figures since its last power cut.
+    pub fn digest_of_figures(&self) -> u64 {
+        let mut digest = Digest::new();
+        digest.add_numbers(&format!("{:?} {:?}", self.ssd.figures(self.clock), self.ssd.wear()));
+        digest.value()
     }
 
     /// The data that a read submitted now returns; `None` if the flash keeps no content.

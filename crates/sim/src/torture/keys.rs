@@ -260,6 +260,15 @@ impl Subject for Keys {
         findings
     }
 
+    fn counts(&self) -> String {
+        let of = |engine: &Engine| (format!("{:?}", engine.figures()), engine.items(), engine.memory_used());
+        let store = match &self.phase {
+            Phase::Serving(engine) => Some(of(engine)),
+            _ => None,
+        };
+        format!("{store:?} {}", self.below.counts())
+    }
+
     fn can_write(&self) -> bool {
         !matches!(&self.phase, Phase::Serving(engine) if engine.has_failed())
     }

@@ -166,6 +166,11 @@ impl Drive {
         self.flash.as_ref().map_or((0, 0), |flash| flash.counts())
     }
 
+    /// A digest of the figures of its flash.
+    pub fn digest_of_flash(&self) -> u64 {
+        self.flash.as_ref().map_or(0, |flash| flash.digest_of_figures())
+    }
+
     /// The drive's identity as a disk.
     pub fn disk(&self) -> Disk {
         self.model.disk()

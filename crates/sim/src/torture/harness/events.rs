@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use tailcut_base::{Nanos, Op, Status, Time};
 use tailcut_host::array::log::is_checkpoint;
 use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;
-use tailcut_host::{Bytes, Request};
+use tailcut_host::{Block, Bytes, Request};
 
 impl<'r, S: Subject> Harness<'r, S> {
     /// The next event; false when there is none.
@@ -137,6 +137,9 @@ impl<'r, S: Subject> Harness<'r, S> {
         let flags = u64::from(request.fua) | u64::from(request.fail_fast) << 1 | (request.op as u64) << 2;
         let flags = flags | u64::from(request.class.number()) << 4;
         self.digest.add(request.block << 32 ^ u64::from(request.blocks) << 8 ^ flags);
+        if request.op == Op::Write {
+            request.data.iter().for_each(|block| self.digest.add(u64::from(block.checksum())));
+        }
         if let Some(fuse) = self.fuse.front_mut().filter(|fuse| fuse.writes > 0) {
             fuse.writes -= u32::from(writes(&request, fuse.what));
         }

@@ -207,6 +207,7 @@ impl<'r, S: Subject> Harness<'r, S> {
 
     /// Its digest and counts, at the end.
     pub fn done(&mut self) -> (u64, Tally) {
+        self.digest_counts();
         self.count_findings();
         self.count_flash();
         (self.digest.value(), self.tally.clone())
@@ -310,9 +311,15 @@ impl<'r, S: Subject> Harness<'r, S> {
     fn count_flash(&mut self) {
         for drive in self.drives.iter().chain(self.members.removed()) {
             let (bad_blocks, collections) = drive.flash_counts();
+            self.digest.add(drive.digest_of_flash());
             self.tally.reach(Reached::BadBlock, bad_blocks);
             self.tally.reach(Reached::CollectedByDrive, collections);
         }
+    }
+
+    /// Adds what the subject has counted to the digest.
+    pub(super) fn digest_counts(&mut self) {
+        self.digest.add_numbers(&self.subject.inner().counts());
     }
 
     fn count_findings(&mut self) {

@@ -39,6 +39,7 @@ impl<'r, S: Subject> Harness<'r, S> {
     pub(in crate::torture) fn power_off(&mut self) {
         let cut = self.tally.cuts;
         self.trace(|| format!("power cut {cut}"));
+        self.digest_counts();
         self.fuse.pop_front();
         self.events_before = self.events;
         self.due.clear();
