@@ -2,6 +2,7 @@
 
 use super::Request;
 use super::catalogue::{LAYOUTS, Layout, SPARES, TECHNIQUES, Technique};
+use super::promise::Promise;
 use super::results::{Candidate, Verdict, Wear};
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
@@ -10,7 +11,7 @@ use crate::scenario::spelling;
 use crate::sweep::point::check_workload;
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
-use tailcut_base::{Nanos, SECTOR_BYTES};
+use tailcut_base::{Nanos, Op, SECTOR_BYTES};
 use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
@@ -52,6 +53,7 @@ impl Arrangements {
         }
         let capacity = base.sectors().map_err(refuse)? * SECTOR_BYTES;
         let used = share_used(&base);
+        check_offered(&request.promise, &base, capacity / SECTOR_BYTES)?;
         let data = request.data.unwrap_or((capacity as f64 * used) as u64);
         let mut found = Arrangements { all: Vec::new(), data, left_out: 0 };
         let builder = Builder { request, base: &base, data, used };
@@ -72,6 +74,34 @@ impl Arrangements {
         found.all.sort_by(|a, b| a.tried.cost.total_cmp(&b.tried.cost));
         Ok(found)
     }
+}
+
+/// Refuses a rate above what the requests of an open loop amount to: no arrangement serves more than is asked of it.
+fn check_offered(promise: &Promise, base: &Scenario, sectors: u64) -> Result<(), Failure> {
+    if !base.is_synthetic() || base.beside.enabled {
+        return Ok(());
+    }
+    let Ok(recipe) = base.workload.recipe(sectors) else { return Ok(()) };
+    for term in &promise.terms {
+        let op = match term.quantity.kind() {
+            "all" => None,
+            "read" => Some(Op::Read),
+            "write" => Some(Op::Write),
+            "trim" => Some(Op::Trim),
+            _ => continue,
+        };
+        let Some(offered) = recipe.offered(op).and_then(|offered| term.quantity.of_offered(offered)) else {
+            continue;
+        };
+        if term.bound > offered {
+            return Err(Failure::Input(format!(
+                "the promise is {term}, and the workload offers only {}: raise workload.rate, set workload.pace = \"closed\", or \
+                 promise less",
+                term.quantity.unit().show(offered)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The largest share of the device that the scenario fills or uses.

@@ -71,6 +71,13 @@ fn choose(arguments: &ExplainArguments, kept: &SavedRun) -> Result<Window, Failu
         (None, Some(slow)) => (Time(slow.due.0.saturating_sub(AROUND.0)), slow.completed + AROUND),
         (None, None) => (Time::ZERO, Time::ZERO + AROUND * 2),
     };
+    let end = Time(kept.saved.report.until_ns);
+    if first > end {
+        let (from, end) = (show_time(first.0 as f64), show_time(end.0 as f64));
+        return Err(Failure::Input(format!(
+            "the run ended at {end}, before the window begins at {from}; move --from"
+        )));
+    }
     let until = arguments.until.unwrap_or(last);
     if until <= first {
         let (from, until) = (show_time(first.0 as f64), show_time(until.0 as f64));

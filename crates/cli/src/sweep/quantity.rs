@@ -148,6 +148,15 @@ impl Quantity {
         self.what == QuantityKind::Named(Name::Max)
     }
 
+    /// What it is of requests that are offered at these requests and bytes per second; none if it is no rate.
+    pub fn of_offered(&self, (requests, bytes): (f64, f64)) -> Option<f64> {
+        match self.what {
+            QuantityKind::Named(Name::Iops) => Some(requests),
+            QuantityKind::Named(Name::Bandwidth) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Whether it is a drive's lifetime, which is unknown until a block is erased.
     pub fn is_lifetime(&self) -> bool {
         matches!(self.what, QuantityKind::Named(Name::Life | Name::Dwpd))

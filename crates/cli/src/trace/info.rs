@@ -188,6 +188,9 @@ fn places(info: &Info, tone: ColorMode) -> String {
     for (figure, kind) in
         [("reads that jump", &characterization.reads), ("writes that jump", &characterization.writes)]
     {
+        if kind.requests == 0 {
+            continue;
+        }
         let remark = "away from where the last one of their kind ended".to_string();
         row(figure, per_cent(kind.random_share()), remark);
     }

@@ -183,3 +183,17 @@ fn what_is_wrong_is_said_with_its_place() {
     assert!(wrong("p99 < 1ms", &["--drive", "m-32"]).contains("did you mean 'm-32g'?"));
     assert!(wrong("p99 < 1ms", &["--set", "kv.enabled=true"]).contains("kv.enabled"));
 }
+
+#[test]
+fn a_rate_above_what_is_offered_is_refused_before_anything_is_run() {
+    let place = place();
+    for (promise, offered) in [
+        ("p99(read) < 50ms, iops >= 7k", "only 6000:"),
+        ("iops(read) > 4k", "only 3600:"),
+        ("write >= 10MB/s", "only 9.83 MB/s:"),
+    ] {
+        let error = place.refused(2, &advise(promise, &[]));
+        assert!(error.contains(offered) && error.contains("raise workload.rate"), "{promise}: {error}");
+    }
+    assert!(!place.path("tailcut-advise").exists());
+}

@@ -125,6 +125,8 @@ fn an_export_can_have_a_window() {
     let report =
         place.refused(2, &["explain", "out", "--perfetto", "t.json", "--from", "2s", "--until", "1s"]);
     assert!(report.contains("--until"), "{report}");
+    let report = place.refused(2, &["explain", "out", "--perfetto", "t.json", "--from", "90s"]);
+    assert!(report.contains("the run ended at") && !report.contains("again"), "{report}");
 }
 
 #[test]

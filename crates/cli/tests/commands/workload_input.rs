@@ -362,6 +362,17 @@ fn reads_of_pages_without_data_are_told() {
     let half = half.split_whitespace().collect::<Vec<&str>>().join(" ");
     let (note, figures) = (half.find("hold no data"), half.find("kind bare"));
     assert!(note.is_some() && note < figures && half.contains("raise precondition.fill"), "{half}");
+    // The data of an array begin behind its metadata, and reach as much further.
+    let array = [
+        "array.drives=4",
+        "array.layout=raid5",
+        "array.raid.journal=2MiB",
+        "precondition.fill=50%",
+        "workload.region_share=50%",
+    ];
+    let sets = array.iter().flat_map(|set| ["--set", set]);
+    let array = place.text(&run.iter().copied().chain(sets).collect::<Vec<&str>>());
+    assert!(!array.contains("hold no data"), "{array}");
 }
 
 #[test]

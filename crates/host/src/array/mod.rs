@@ -68,6 +68,7 @@ use drives::{Answered, Owner, Presence};
 use epoch::Epochs;
 use log::Log;
 use raid::Raid;
+use std::ops::Range;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Op, Status, Time};
 use token_scheduling::EpochFigures;
@@ -168,6 +169,15 @@ impl<B: Block> Array<B> {
         };
         let (depth, copies) = (self.core.config.depth, self.core.reads.copies());
         Disk { blocks, depth, most_blocks: MOST_BLOCKS, volatile_cache: true, copies }
+    }
+
+    /// The blocks of each drive that hold data; `None` for layouts that write a log.
+    pub fn data_blocks(&self) -> Option<Range<u64>> {
+        match &self.layout {
+            Kind::Raid(raid) => Some(raid.data_blocks()),
+            Kind::Log(_) => None,
+            Kind::Epochs(epochs) => Some(epochs.data_blocks()),
+        }
     }
 
     /// True if it accepts requests: it has been created or recovered.

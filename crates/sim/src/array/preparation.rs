@@ -21,8 +21,9 @@ impl<P: Probe> SimulatedArray<P> {
         if how.state == PreparedState::Empty {
             return 0;
         }
+        let of_drive = Precondition { state: how.state, fill: self.fill_of_drives(how.fill) };
         for (drive, number) in self.drives.iter_mut().zip(0..) {
-            drive.precondition(how, seed(number));
+            drive.precondition(&of_drive, seed(number));
         }
         // The array's control commands are not meant for the stand-ins of the drives.
         let calls = std::mem::take(self.volume.array.controls());
@@ -36,6 +37,14 @@ impl<P: Probe> SimulatedArray<P> {
         }
         self.volume.array.controls().splice(0..0, calls);
         blocks as u32
+    }
+
+    /// The share of each drive that holds something, for a share of the array: data begins behind metadata.
+    fn fill_of_drives(&self, fill: u32) -> u32 {
+        let all = self.volume.array.core().drive_blocks();
+        let data = self.volume.array.data_blocks().expect("the layout writes in place");
+        let end = data.start + ((data.end - data.start) * u64::from(fill)).div_ceil(1_000_000);
+        fill.max((end * 1_000_000).div_ceil(all) as u32).min(1_000_000)
     }
 
     /// Writes to the array over drives that take no time, and are otherwise left as they are.

@@ -31,7 +31,7 @@ pub struct DriveReport {
     pub contended_reads: u64,
     /// Programs and erases that failed.
     pub failures: u64,
-    /// Blocks that went bad.
+    /// Blocks that went bad in the measurement; without those that were bad from the factory.
     pub bad_blocks: u64,
     /// Erases per block since the drive was made; limit of the spread: 0.
     pub wear: Wear,

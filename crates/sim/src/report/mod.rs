@@ -92,7 +92,7 @@ pub struct Report {
     pub littles_ratio: f64,
     /// Mean requests in flight: in the drive.
     pub in_flight: f64,
-    /// Mean requests outstanding: in the drive, or due and waiting for it. Throughput × mean latency.
+    /// Mean requests outstanding: in the drive, or due and waiting for it.
     #[serde(default)]
     pub outstanding: f64,
     /// Time in ns during which a request waited because every tag of the drive's queue was taken.
@@ -182,8 +182,8 @@ impl Report {
                 sustained_per_s: stats.ended_per_s(),
             }),
             littles_ratio: stats.littles_ratio(),
-            outstanding: in_flight(all.latency.sum(), stats.elapsed().0),
-            in_flight: in_flight(stats.in_flight_area, stats.elapsed().0),
+            outstanding: stats.outstanding(),
+            in_flight: stats.in_flight(),
             queue_stall_ns: stats.queue_stall.0,
             kinds,
             drive: DriveReport::new(
@@ -193,7 +193,7 @@ impl Report {
             ),
             resources,
             store: world.sources().find_map(Source::store).map(|store| StoreReport::new(store, &bare)),
-            notes: notes(world, figures, &all, &bare, interrupted),
+            notes: notes(scenario, world, figures, &all, &bare, interrupted),
         }
     }
 
@@ -227,10 +227,6 @@ impl Report {
     pub fn bottleneck(&self) -> Option<&Resource> {
         self.resources.first()
     }
-}
-
-fn in_flight(area: u128, elapsed: u64) -> f64 {
-    if elapsed == 0 { 0.0 } else { area as f64 / elapsed as f64 }
 }
 
 fn describe(source: &dyn Source) -> String {
@@ -322,6 +318,7 @@ fn unmeasured<D: Device, W: RequestObserver>(
 }
 
 fn notes<S: Storage, W: RequestObserver>(
+    scenario: &Scenario,
     world: &World<S, W>,
     drives: &[Figures],
     all: &OpStats,
@@ -342,12 +339,13 @@ fn notes<S: Storage, W: RequestObserver>(
         let widened = world.widened();
         notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB)"));
     }
-    notes.extend(reads_of_nothing(drives));
+    notes.extend(reads_of_nothing(scenario, drives));
     notes.extend(pages_in_part(world));
-    if let Some((lateness, age)) = world.behind_at_end() {
+    if let Some((lateness, age, left_out)) = world.behind_at_end() {
         notes.push(format!(
             "the drive was behind when the run ended: the next request was {lateness} late, and the last on time had been \
-             issued {age} before; a longer run (run.duration) shows whether it catches up"
+             issued {age} before; about {left_out} requests were due and not issued, and the latencies leave them out; a \
+             longer run (run.duration) shows whether the drive catches up"
         ));
     }
     notes.extend(reads_without_flash(&world.stats, bare));
@@ -361,17 +359,20 @@ fn notes<S: Storage, W: RequestObserver>(
 }
 
 /// Where a part of the reads found no data.
-fn reads_of_nothing(drives: &[Figures]) -> Option<String> {
+fn reads_of_nothing(scenario: &Scenario, drives: &[Figures]) -> Option<String> {
     let sum = |of: &dyn Fn(&Figures) -> u64| drives.iter().map(of).sum::<u64>() as f64;
     let unmapped = sum(&|drive| drive.counts.unmapped_reads);
     let found =
         sum(&|drive| drive.served[Kind::UserRead as usize] + drive.buffer_read_hits + drive.cache.hits);
     let share = unmapped / (unmapped + found).max(1.0);
     (share >= FEW_READS_OF_NOTHING).then(|| {
+        let within = match scenario.is_synthetic() {
+            true => ", or keep the workload within that share (workload.region_share)",
+            false => "",
+        };
         format!(
             "{:.1} % of the pages that reads asked for hold no data (never written, or trimmed) and take no time in \
-             flash: for a drive in use, raise precondition.fill, or keep the workload within that share \
-             (workload.region_share)",
+             flash: for a drive in use, raise precondition.fill{within}",
             share * 100.0
         )
     })

@@ -335,6 +335,12 @@ fn add_idle_keys(found: &mut Vec<Ineffective>, path: &str, source: &SyntheticCon
         }
     }
     add_idle_places(found, path, source);
+    let is_sequential = source.addresses.distribution == Distribution::Sequential
+        && matches!(source.write_addresses.distribution, Distribution::Same | Distribution::Sequential);
+    if is_sequential {
+        let because = format!("all requests follow their predecessors ({path}.addresses.distribution)");
+        add(found, path, &["sequential"], &because);
+    }
     if source.read == 0 {
         add(found, path, &["read_size", "read_class"], &format!("there are no reads ({path}.read)"));
     }

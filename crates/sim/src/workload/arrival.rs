@@ -44,6 +44,23 @@ pub enum BurstEnd {
 }
 
 impl ArrivalPlan {
+    /// Requests per second in the long run, of `mean_bytes` each; `None` for a closed loop, whose rate is up to the
+    /// device.
+    pub fn rate(&self, mean_bytes: f64) -> Option<f64> {
+        match *self {
+            ArrivalPlan::Closed => None,
+            ArrivalPlan::Uniform { rate } | ArrivalPlan::Poisson { rate } => Some(rate as f64),
+            ArrivalPlan::Bandwidth { rate } => Some(rate as f64 / mean_bytes),
+            ArrivalPlan::Bursts { rate, end, idle } => {
+                let requests = match end {
+                    BurstEnd::Requests(requests) => requests as f64,
+                    BurstEnd::After(time) => rate as f64 * time.as_secs_f64(),
+                };
+                Some(requests / (requests / rate as f64 + idle.as_secs_f64()))
+            }
+        }
+    }
+
     /// Why the parameters are invalid; `None` when they are valid.
     pub fn complaint(&self) -> Option<String> {
         match *self {

@@ -8,7 +8,7 @@ use super::lane::LanePlan;
 use super::size::Sizes;
 use std::fmt;
 use tailcut_base::quantity::exact_bytes;
-use tailcut_base::{Class, Nanos, SECTOR_BYTES};
+use tailcut_base::{Class, Nanos, Op, SECTOR_BYTES};
 
 /// The behaviour of a source, in absolute terms: everything is resolved to sectors of the device.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +105,24 @@ impl Recipe {
     pub fn mean_bytes(&self) -> f64 {
         let weighted = self.lanes().map(|(lane, ppm)| lane.sizes.mean() * f64::from(ppm));
         weighted.iter().sum::<f64>() / f64::from(WHOLE) * SECTOR_BYTES as f64
+    }
+
+    /// Requests of an operation, or of all, that it offers per second in the long run, and their bytes per second.
+    /// `None` for a closed loop.
+    pub fn offered(&self, op: Option<Op>) -> Option<(f64, f64)> {
+        let rate = self.arrivals.rate(self.mean_bytes())?;
+        let of = |(lane, ppm): (&LanePlan, u32)| {
+            let requests = rate * f64::from(ppm) / f64::from(WHOLE);
+            (requests, requests * lane.sizes.mean() * SECTOR_BYTES as f64)
+        };
+        let [read, write, trim] = self.lanes().map(of);
+        Some(match op {
+            None => (read.0 + write.0 + trim.0, read.1 + write.1 + trim.1),
+            Some(Op::Read) => read,
+            Some(Op::Write) => write,
+            Some(Op::Trim) => trim,
+            Some(Op::Flush) => return None,
+        })
     }
 
     /// How many requests there will be in all, where that is known exactly.

@@ -354,13 +354,15 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         is_overload.then(|| (sum(Backlog::issued), sum(Backlog::due)))
     }
 
-    /// How late the next request of the open loop most behind was at the end of its run, and for how long none
-    /// had been on time, where the first is as for [`World::overload`] and the second is less.
-    pub fn behind_at_end(&self) -> Option<(Nanos, Nanos)> {
+    /// How late the next request of the open loop most behind was at the end of its run, for how long none had
+    /// been on time, and how many requests were due and not issued; where the first is as for
+    /// [`World::overload`] and the second is less.
+    pub fn behind_at_end(&self) -> Option<(Nanos, Nanos, u64)> {
         let backlogs = self.backlogs_at_end();
         let worst =
             backlogs.iter().filter(|backlog| backlog.is_late()).max_by_key(|backlog| backlog.lateness())?;
-        (!worst.is_overload()).then_some((worst.lateness(), worst.age()))
+        let left_out = worst.due().saturating_sub(worst.issued());
+        (!worst.is_overload()).then_some((worst.lateness(), worst.age(), left_out))
     }
 
     /// How far each open loop is behind at the end of the run.

@@ -150,6 +150,8 @@ pub struct Stats {
     /// From the moment at which the device took a request to its end, in ns, summed over all requests that
     /// ended in the measurement, those that were due before it included.
     pub(super) in_device: u128,
+    /// From the moment at which a request was due until the device took it, in ns, summed over all requests counted.
+    waited: u128,
     /// Requests that ended in the measurement, including those that were due before it.
     pub ended: u64,
     /// Queue stall: time during which a request waited outside the device because every tag of its
@@ -198,6 +200,7 @@ impl Stats {
             others: Default::default(),
             in_flight_area: 0,
             in_device: 0,
+            waited: 0,
             ended: 0,
             queue_stall: Nanos::ZERO,
             digest: 0,
@@ -208,6 +211,7 @@ impl Stats {
     /// Counts a finished request.
     #[inline(always)]
     pub fn record(&mut self, request: &Finished<&Spans>) {
+        self.waited += u128::from(request.submitted.since(request.due).0);
         let is_other = request.class != Class::DEFAULT && request.op == Op::Read;
         let op = if is_other { self.other(request.class) } else { &mut self.ops[request.op.index()] };
         op.latency.record(request.latency);
@@ -296,6 +300,21 @@ impl Stats {
     pub fn ended_per_s(&self) -> f64 {
         let seconds = self.elapsed().as_secs_f64();
         if seconds > 0.0 { self.ended as f64 / seconds } else { 0.0 }
+    }
+
+    /// Mean requests in the device.
+    pub fn in_flight(&self) -> f64 {
+        self.per_elapsed(self.in_flight_area)
+    }
+
+    /// Mean requests in the device, or due and waiting for it.
+    pub fn outstanding(&self) -> f64 {
+        self.per_elapsed(self.in_flight_area + self.waited)
+    }
+
+    fn per_elapsed(&self, area: u128) -> f64 {
+        let elapsed = self.elapsed().0;
+        if elapsed == 0 { 0.0 } else { area as f64 / elapsed as f64 }
     }
 
     /// All kinds of requests together.

@@ -7,7 +7,17 @@ use tailcut_base::{Nanos, Op};
 use tailcut_sim::workload::arrival::BurstEnd;
 use tailcut_sim::workload::{ArrivalPlan, Recipe, Schedule};
 use tailcut_sim::world::{Limits, Progress, World};
+use tailcut_ssd::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
+
+/// A drive with one die and pages of 4 KiB, and its sectors.
+fn one_die() -> (SsdConfig, u64) {
+    let mut config = drives::plane(64, 16);
+    config.geometry.page_bytes = 4096;
+    config.ftl.spare = 200_000;
+    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    (config, sectors)
+}
 
 /// Poisson arrivals of reads to one die are an M/D/1 queue: each read holds the die for command, cell and
 /// transfer, a constant time, and the link adds a constant behind it. The mean wait is `ρ S / (2 (1 - ρ))`
@@ -74,10 +84,7 @@ fn overload_is_noticed_and_waiting_for_a_tag_is_not_being_in_flight() {
 
 #[test]
 fn overload_is_noticed_in_a_run_that_is_interrupted() {
-    let mut config = drives::plane(64, 16);
-    config.geometry.page_bytes = 4096;
-    config.ftl.spare = 200_000;
-    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let (config, sectors) = one_die();
     let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
     let arrivals = ArrivalPlan::Poisson { rate: 300_000 };
     let recipe = Recipe { arrivals, depth: 1 << 16, ..Recipe::new(sectors) };
@@ -95,10 +102,7 @@ fn overload_is_noticed_in_a_run_that_is_interrupted() {
 /// late.
 #[test]
 fn an_open_loop_that_ends_early_is_not_behind_after_its_end() {
-    let mut config = drives::plane(64, 16);
-    config.geometry.page_bytes = 4096;
-    config.ftl.spare = 200_000;
-    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let (config, sectors) = one_die();
     let overload = |rate: u64| {
         let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
         let schedule = Schedule { until: Some(Nanos::millis(200)), ..Schedule::default() };
@@ -120,10 +124,7 @@ fn an_open_loop_that_ends_early_is_not_behind_after_its_end() {
 
 #[test]
 fn a_device_that_is_behind_for_less_than_half_of_the_run_is_not_overloaded() {
-    let mut config = drives::plane(64, 16);
-    config.geometry.page_bytes = 4096;
-    config.ftl.spare = 200_000;
-    let sectors = 8 * u64::from(config.ftl.logical_pages(&config.geometry));
+    let (config, sectors) = one_die();
     let after = |duration: Nanos| {
         let (ssd, checker) = drive(&config, PreparedState::Sequential, 1);
         // Bursts of 18,000 requests, of which the only die serves 31,000 a second: it catches up in each pause.
@@ -137,9 +138,11 @@ fn a_device_that_is_behind_for_less_than_half_of_the_run_is_not_overloaded() {
     };
     let (overload, behind) = after(Nanos::millis(2400));
     assert_eq!(overload, None, "400 ms behind of 2.4 s");
-    let (lateness, age) = behind.expect("the next request is late");
+    let (lateness, age, left_out) = behind.expect("the next request is late");
     assert!((Nanos::millis(120)..Nanos::millis(300)).contains(&lateness), "{lateness}");
     assert!((Nanos::millis(360)..=Nanos::millis(400)).contains(&age), "{age}");
+    // It has issued 31,000 a second of the last 400 ms of the 18,000 of the last burst; the estimate is by lateness.
+    assert!((3_500..7_500).contains(&left_out), "{left_out}");
     assert_eq!(after(Nanos::millis(2900)), (None, None), "it has caught up");
     let (overload, behind) = after(Nanos::millis(400));
     assert!(overload.is_some() && behind.is_none(), "none but the first were on time");
@@ -163,8 +166,9 @@ fn littles_law_holds_under_garbage_collection() {
     let little = world.stats.littles_ratio();
     assert!((little - 1.0).abs() < 0.01, "Little's ratio is {little}");
     // A closed loop without pauses keeps exactly its depth in flight.
-    let in_flight = world.stats.in_flight_area as f64 / world.stats.elapsed().0 as f64;
+    let (in_flight, outstanding) = (world.stats.in_flight(), world.stats.outstanding());
     assert!((in_flight - 8.0).abs() < 0.08, "{in_flight} in flight");
+    assert!(outstanding >= in_flight, "{outstanding} outstanding, {in_flight} in flight");
     assert!(world.device.figures(world.now()).counts.collections > 1000);
 }
 

@@ -68,6 +68,7 @@ use cache::Cache;
 use geometry::Geometry;
 use line::Line;
 use recovery::{Recovery, Stage as RecoveryStage};
+use std::ops::Range;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Op, Time};
@@ -176,6 +177,11 @@ impl<B: Block> Epochs<B> {
         };
         epochs.look_at_drives(core);
         epochs
+    }
+
+    /// The blocks of each drive that hold data.
+    pub fn data_blocks(&self) -> Range<u64> {
+        self.shape.data()
     }
 
     /// Counters of the epochs.

@@ -60,6 +60,7 @@ use locks::{Kind, Locks, Piece, Started};
 use mutation::{Invariant, holds};
 use recovery::{Recovery, Stage};
 use std::collections::VecDeque;
+use std::ops::Range;
 use tailcut_base::config::Choice;
 use tailcut_base::ids::Pool;
 use tailcut_base::{Op, Spans, Status, Time};
@@ -152,6 +153,11 @@ impl<B: Block> Raid<B> {
             works: Pool::new(),
             report: ScrubReport::default(),
         }
+    }
+
+    /// The blocks of each drive that hold data.
+    pub fn data_blocks(&self) -> Range<u64> {
+        self.shape.first..self.shape.first + self.shape.stripes * self.shape.chunk
     }
 
     /// Findings of scrubs and repairs.

@@ -40,6 +40,14 @@ impl Scenario {
             let because = format!("{layout} cannot do without a drive (array.layout)");
             add(found, "array", &["reads", "slow_after"], &because);
         }
+        let is_raid = matches!(layout, LayoutKind::Raid4 | LayoutKind::Raid5);
+        if is_raid && array.reads == ReadPolicy::AroundCollection && array.turns == Nanos::ZERO {
+            let because = "the array does not know when its drives collect: set array.turns";
+            add(found, "array", &["reads"], because);
+        }
+        if array.turns == Nanos::ZERO {
+            add(found, "array", &["turn_pause"], "drives do not take turns (array.turns)");
+        }
         if layout == LayoutKind::Raid0 {
             let because = "raid0 has no parity to keep in step (array.layout)";
             add(found, "array.raid", &["write_hole", "journal", "journal_always"], because);
@@ -55,6 +63,10 @@ impl Scenario {
         let array = &self.array;
         let has_tokens = array.layout.is_mirrored() || array.log.tokens;
         let is_told = has_tokens && array.epoch.mode == EpochMode::GcControl;
+        if has_tokens && !is_told {
+            let because = "drives are asked under array.epoch.mode = \"gc-control\" alone";
+            add(found, "array.epoch", &["poll"], because);
+        }
         if array.drives == 0 || !(is_told || array.turns > Nanos::ZERO) {
             let because = "nothing calls the control interface: set array.turns, or array.epoch.mode = \"gc-control\" with \
                            array.layout = \"epochs\" or array.log.tokens = true";

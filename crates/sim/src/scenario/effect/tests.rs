@@ -398,3 +398,30 @@ fn keys_of_redundancy_need_some_and_cells_need_pages_of_several_types() {
     scenario.workload.trim = 10_000;
     assert_eq!(because(&scenario, "device.queue.trim"), None);
 }
+
+#[test]
+fn keys_of_turns_and_calls_need_turns_and_calls() {
+    let mut scenario = Scenario::default();
+    (scenario.array.drives, scenario.array.layout) = (3, LayoutKind::Raid5);
+    scenario.array.reads = ReadPolicy::AroundCollection;
+    let why = |scenario: &Scenario, key: &str| because(scenario, key);
+    assert!(why(&scenario, "array.reads").is_some_and(|why| why.contains("set array.turns")));
+    assert!(why(&scenario, "array.turn_pause").is_some_and(|why| why.contains("array.turns")));
+    scenario.array.turns = Nanos::millis(20);
+    assert_eq!((why(&scenario, "array.reads"), why(&scenario, "array.turn_pause")), (None, None));
+    (scenario.array.turns, scenario.array.layout) = (Nanos::ZERO, LayoutKind::Epochs);
+    for (mode, has_effect) in [(EpochMode::Epoch, false), (EpochMode::GcControl, true)] {
+        scenario.array.epoch.mode = mode;
+        assert_eq!(why(&scenario, "array.epoch.poll").is_none(), has_effect, "{mode}");
+    }
+}
+
+#[test]
+fn a_share_of_sequential_requests_needs_others() {
+    let mut scenario = Scenario::default();
+    assert_eq!(because(&scenario, "workload.sequential"), None);
+    scenario.workload.addresses.distribution = Distribution::Sequential;
+    assert!(because(&scenario, "workload.sequential").is_some_and(|why| why.contains("distribution")));
+    scenario.workload.write_addresses.distribution = Distribution::Zipf;
+    assert_eq!(because(&scenario, "workload.sequential"), None);
+}
