@@ -209,6 +209,8 @@ pub mod content {
     //! and a lost, duplicated, misplaced or reordered write changes the result; the chance of missing one is
     //! about 2^-32.
 
+    use crate::cast::low_u32;
+
     /// A change of a page's content.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Change {
@@ -231,7 +233,7 @@ pub mod content {
             if whole {
                 return Change { a: 0, b };
             }
-            let folded = (sectors ^ (sectors >> 32)) as u32;
+            let folded = low_u32(sectors ^ (sectors >> 32));
             Change { a: folded.wrapping_mul(0xC2B2_AE3D) | 1, b: b.wrapping_mul(folded | 1) }
         }
 

@@ -1,5 +1,6 @@
 //! The latency histogram.
 
+use crate::cast::whole;
 use crate::time::Nanos;
 use hdrhistogram::Histogram;
 
@@ -129,7 +130,7 @@ impl LatencyHistogram {
 /// differs from a whole number only by the rounding of its factors counts as that number.
 pub fn rank_at(count: u64, percentile: f64) -> u64 {
     let rank = percentile / 100.0 * count as f64;
-    (libm::ceil(rank - RANK_ROUNDING) as u64).clamp(1, count.max(1))
+    whole(libm::ceil(rank - RANK_ROUNDING)).clamp(1, count.max(1))
 }
 
 /// Far above the rounding error of a rank, far below the distance of two.

@@ -4,6 +4,9 @@
 //!
 //! This crate depends on no other crate of the project, reads no clock, starts no thread and opens no file.
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+
+pub mod cast;
 pub mod cause;
 pub mod config;
 pub mod control;

@@ -2,6 +2,7 @@
 //! nothing elsewhere.
 
 use crate::Nanos;
+use crate::cast::{to_u32, to_usize, whole};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -31,6 +32,18 @@ impl Stream {
         ((u128::from(self.rng.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// [`below`](Self::below) for a `bound` of 32 bits.
+    #[inline]
+    pub fn below_u32(&mut self, bound: u32) -> u32 {
+        to_u32(self.below(u64::from(bound)))
+    }
+
+    /// The index of an entry of a slice with `len` entries, of which there must be one: [`below`](Self::below).
+    #[inline]
+    pub fn index(&mut self, len: usize) -> usize {
+        to_usize(self.below(len as u64))
+    }
+
     /// True with a probability of `ppm` parts per million.
     #[inline]
     pub fn chance_ppm(&mut self, ppm: u32) -> bool {
@@ -45,7 +58,7 @@ impl Stream {
 
     /// A draw from the exponential distribution with this mean. `libm` gives the same bits on every machine.
     pub fn exponential(&mut self, mean: Nanos) -> Nanos {
-        Nanos((-libm::log(1.0 - self.unit()) * mean.0 as f64) as u64)
+        Nanos(whole(-libm::log(1.0 - self.unit()) * mean.0 as f64))
     }
 
     /// Number of trials of probability `p` before the first success; `u64::MAX` for `p = 0`.
@@ -57,7 +70,7 @@ impl Stream {
             return 0;
         }
         // `libm`'s logarithm, because the last bit of the platform's differs between machines.
-        (libm::log(1.0 - self.unit()) / libm::log(1.0 - p)).min(1e18) as u64
+        whole((libm::log(1.0 - self.unit()) / libm::log(1.0 - p)).min(1e18))
     }
 }
 
@@ -118,6 +131,18 @@ mod tests {
         assert_eq!(draw(1, "faults"), draw(1, "faults"));
         assert_ne!(draw(1, "faults"), draw(1, "gc"));
         assert_ne!(draw(1, "faults"), draw(2, "faults"));
+    }
+
+    #[test]
+    fn draws_of_all_widths_are_the_same() {
+        let [mut long, mut short, mut index] = [1; 3].map(|seed| Stream::new(seed, "widths"));
+        for bound in [1, 2, 37, u32::MAX] {
+            let drawn = long.below(u64::from(bound));
+            assert_eq!(
+                (u64::from(short.below_u32(bound)), index.index(bound as usize) as u64),
+                (drawn, drawn)
+            );
+        }
     }
 
     #[test]

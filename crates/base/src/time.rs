@@ -3,6 +3,7 @@
 //! Both are integers, so that no result depends on the rounding of a float. A run starts at [`Time::ZERO`];
 //! 64 bits of nanoseconds last 584 years.
 
+use crate::cast::to_u64;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -65,7 +66,7 @@ impl Nanos {
             return Nanos((bytes * 1_000_000_000).div_ceil(bytes_per_second));
         }
         let nanos = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(bytes_per_second));
-        Nanos(nanos as u64)
+        Nanos(to_u64(nanos))
     }
 
     /// Seconds, for reports only.

@@ -7,6 +7,7 @@
 //! for the many that are set less often. Simultaneous events are served in slot order, which makes the order
 //! total.
 
+use crate::cast::to_usize;
 use crate::time::Time;
 
 /// A fixed set of slots, each with at most one pending time.
@@ -107,7 +108,7 @@ impl Timers {
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         let key = self.earliest();
-        (key != IDLE).then(|| (Time(key >> self.slot_bits), (key & ((1 << self.slot_bits) - 1)) as usize))
+        (key != IDLE).then(|| (Time(key >> self.slot_bits), to_usize(key & ((1 << self.slot_bits) - 1))))
     }
 
     /// The earliest time, or [`Time::NEVER`].
