@@ -6,6 +6,8 @@
 //! command, the frontend admits it, the mapping finds its pages, the backend composes transactions of its memory
 //! requests and follows them over [`bus`] and [`lun`], and the frontend completes it over the [`link`].
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+
 mod backend;
 pub mod config;
 mod counters;

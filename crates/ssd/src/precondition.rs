@@ -13,6 +13,7 @@ use crate::sets::SetId;
 use law::{Law, Layout};
 use placement::logical_pages_by_plane;
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose};
 use tailcut_base::device::content::Change;
 use tailcut_base::random::Stream;
@@ -101,7 +102,7 @@ impl Mapping {
         let planes = self.ftl.allocator().planes().to_vec();
         let (sets, each) = (self.sets, self.sets.planes_each());
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
-        let per_plane = (logical / planes.len() as u64) as u32;
+        let per_plane = to_u32(logical / planes.len() as u64);
         for (set, planes) in sets.ids().zip(planes.chunks(each as usize)) {
             if how.state == PreparedState::Sequential {
                 for (turn, &plane) in (0..).zip(planes) {
@@ -111,13 +112,13 @@ impl Mapping {
                 self.age_set(planes, set, per_plane * each, &mut random);
             }
         }
-        per_plane * planes.len() as u32
+        per_plane * to_u32(planes.len())
     }
 
     /// Brings the planes of a set into the state after endless uniform random writes to its first
     /// `pages` logical pages.
     fn age_set(&mut self, planes: &[PlaneId], set: SetId, pages: u32, random: &mut Stream) {
-        let mean = pages / planes.len() as u32;
+        let mean = pages / to_u32(planes.len());
         let capacities: Vec<u32> =
             planes.iter().map(|&plane| self.most_valid_pages(plane).max(mean)).collect();
         let by_plane = logical_pages_by_plane(self.config.ftl.allocation, pages, &capacities, random);
@@ -135,7 +136,7 @@ impl Mapping {
                 laws.push(Law::new(&self.config.gc, self.geometry.pages, blocks, mean));
             }
             let law = laws.iter().find(|law| law.is_of(blocks)).expect("it was just computed");
-            let layout = law.layout(logical.len() as u32, in_step, random);
+            let layout = law.layout(to_u32(logical.len()), in_step, random);
             self.fill_plane(plane, &layout, logical, set, random);
         }
     }
@@ -241,7 +242,7 @@ const OPEN_BLOCKS: u32 = 2;
 fn choose_first(items: &mut [u32], count: u32, random: &mut Stream) {
     let len = items.len();
     for i in 0..(count as usize).min(len - 1) {
-        items.swap(i, i + random.below((len - i) as u64) as usize);
+        items.swap(i, i + random.index(len - i));
     }
 }
 

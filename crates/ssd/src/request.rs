@@ -1,6 +1,7 @@
 //! Memory requests: the page-sized pieces that the controller hands to the chips.
 
 use crate::flash::{LogicalPage, LunId, PhysicalPage, PlaneId};
+use tailcut_base::cast::to_u8;
 use tailcut_base::{Nanos, Time, id};
 
 id! {
@@ -156,7 +157,7 @@ impl Lane {
     pub fn of_mask(mut mask: u8) -> impl Iterator<Item = Lane> {
         std::iter::from_fn(move || {
             (mask != 0).then(|| {
-                let lane = Lane(mask.trailing_zeros() as u8);
+                let lane = Lane(to_u8(mask.trailing_zeros()));
                 mask &= mask - 1;
                 lane
             })
@@ -303,7 +304,7 @@ impl MemoryRequest {
             content: 0,
             lun,
             link: 0,
-            place: place as u8,
+            place: to_u8(place),
             frontier: 0,
             resets: 0,
             lane,
@@ -352,7 +353,7 @@ impl MemoryRequest {
     #[inline]
     pub fn pages_on_bus(&self) -> u8 {
         match self.role {
-            Role::Unit(_) | Role::Row => self.page as u8,
+            Role::Unit(_) | Role::Row => to_u8(self.page),
             _ => 1,
         }
     }

@@ -10,6 +10,7 @@
 
 use crate::config::{Arbitration, BusConfig};
 use crate::flash::{ChannelId, Geometry, LunId};
+use tailcut_base::cast::{to_u8, to_u32};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
@@ -150,7 +151,7 @@ impl Buses {
             return false;
         }
         let put_off = channel.free_at.since(end);
-        channel.left = (put_off.0 / channel.page.0) as u32;
+        channel.left = to_u32(put_off.0 / channel.page.0);
         channel.busy = Nanos(channel.busy.0 - put_off.0);
         (channel.free_at, channel.is_event) = (end, true);
         true
@@ -196,7 +197,7 @@ impl Buses {
         assert!(channel.free_at <= now && !channel.is_event, "two users of one bus");
         let time = page * pages;
         channel.free_at = now + time;
-        (channel.user, channel.line) = (lun, line as u8);
+        (channel.user, channel.line) = (lun, to_u8(line));
         (channel.page, channel.since, channel.left) = (page, now, 0);
         channel.is_event = what == BusUse::ReadData;
         channel.busy += time;

@@ -6,6 +6,7 @@ use crate::flash::{LunId, PhysicalPage, PlaneId};
 use crate::holder::Account;
 use crate::request::{Lane, MemoryRequest, RequestId, Role, Tag};
 use tailcut_base::Time;
+use tailcut_base::cast::to_u8;
 
 /// A request that the scheduler has committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,7 +263,7 @@ impl Backend {
         self.take(lun, Lane::USER_WRITE, u32::from(place));
         let (lun, place) = self.layout.lun_of_plane(plane);
         let r = &mut self.requests[id];
-        (r.lun, r.place) = (lun, place as u8);
+        (r.lun, r.place) = (lun, to_u8(place));
         self.commit_anew(now, id);
     }
 

@@ -8,6 +8,7 @@ use crate::flash::{Geometry, LunId};
 use crate::request::{Lane, RequestId, Tag};
 use crate::sets::{SetId, Sets};
 use tailcut_base::Time;
+use tailcut_base::cast::to_u8;
 use tailcut_base::ids::IdVec;
 
 /// How many busy chips are compared by the length of their queues: a bound on the work.
@@ -106,7 +107,7 @@ impl Backend {
             self.luns[to].committed_count += 1;
         }
         self.requests[id].lun = to;
-        self.requests[id].place = place as u8;
+        self.requests[id].place = to_u8(place);
     }
 
     /// A program is about to be committed: to an idle chip, if its own is busy and there is one. True if so:

@@ -9,6 +9,7 @@ use crate::flash::{Geometry, LunId, PhysicalPage};
 use crate::holder::Holder;
 use crate::request::{Kind, Lane, RequestId, Tag};
 use crate::timers::Timer;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
@@ -152,7 +153,7 @@ impl Backend {
     }
 
     pub(crate) fn start_of_word_line(&self, physical: PhysicalPage) -> PhysicalPage {
-        self.layout.start_of_word_line(physical, self.timing.cell.bits() as u32)
+        self.layout.start_of_word_line(physical, to_u32(self.timing.cell.bits()))
     }
 
     /// The pages of the same word line that were programmed before `physical`.

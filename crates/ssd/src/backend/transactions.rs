@@ -4,6 +4,7 @@
 use super::{Allocate, Backend, UpperLayers, bits};
 use crate::flash::{LunId, PhysicalPage};
 use crate::request::{Kind, Lane, RequestId};
+use tailcut_base::cast::{to_u8, to_u16};
 use tailcut_base::{Nanos, Time};
 
 /// The page offset of a die that has no page in a transaction yet.
@@ -68,7 +69,7 @@ impl Backend {
             return place;
         }
         let planes = self.layout.planes.get();
-        let of_die = (((1u32 << planes) - 1) << (die * planes)) as u16;
+        let of_die = to_u16(((1u32 << planes) - 1) << (die * planes));
         let offset = |place| self.offset(self.luns.first(lun, lane, place), lun, place, upper);
         let pages = self.layout.pages.get();
         let mut behind = place;
@@ -213,7 +214,7 @@ impl Backend {
         }
         let count = members.len() as u64;
         let parallelism = usize::from(shared) + 2 * usize::from(dies & (dies.wrapping_sub(1)) != 0);
-        self.luns[lun].transaction.parallelism = parallelism as u8;
+        self.luns[lun].transaction.parallelism = to_u8(parallelism);
         self.luns.count(kind, count, die_busy, plane_busy, parallelism);
         (bus, end)
     }

@@ -9,6 +9,7 @@ use crate::flash::{ChannelId, LunId};
 use crate::holder::Holder;
 use crate::request::{Kind, Lane};
 use crate::timers::Timer;
+use tailcut_base::cast::to_u8;
 use tailcut_base::{Nanos, Time};
 
 /// The outcome of a step of a LUN.
@@ -173,7 +174,7 @@ impl Backend {
         }
         let u = &mut self.luns[lun];
         u.phase = if is_read { Phase::AwaitOut } else { Phase::AwaitIn };
-        (u.transaction.left, u.transaction.put_off) = (left as u8, now);
+        (u.transaction.left, u.transaction.put_off) = (to_u8(left), now);
         let wanted = if is_read { BusUse::ReadData } else { BusUse::Program };
         self.buses.wait_again(channel, lun, wanted);
     }

@@ -82,14 +82,15 @@ impl Configure for FtlConfig {
 
 impl FtlConfig {
     /// Logical pages that a drive of this geometry offers: rounded down so that all planes are
-    /// filled alike, and under block-level mapping by whole blocks.
+    /// filled alike, and under block-level mapping by whole blocks. `u32::MAX` if there are more, which only a
+    /// geometry has that is not checked.
     pub fn logical_pages(&self, geometry: &Geometry) -> u32 {
         let user = geometry.page_count() as u128 * u128::from(1_000_000 - self.spare) / 1_000_000;
         let lun = match self.mapping {
             MappingLevel::Page | MappingLevel::Superblock => u128::from(geometry.plane_count()),
             MappingLevel::Block => u128::from(geometry.plane_count()) * u128::from(geometry.pages),
         };
-        (user / lun * lun) as u32
+        u32::try_from(user / lun * lun).unwrap_or(u32::MAX)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::config::{Handling, MappingLevel, SsdConfig};
 use crate::flash::geometry::ReadyBusy;
+use tailcut_base::cast::{to_u32, whole};
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 tailcut_base::choice! {
@@ -90,7 +91,7 @@ impl SsdConfig {
         let user = 1.0 - f64::from(self.ftl.spare) / 1e6;
         let pages = user * f64::from(self.geometry.blocks) / in_use(self.geometry.blocks);
         let user = pages * in_use(scaled.geometry.blocks) / f64::from(scaled.geometry.blocks);
-        scaled.ftl.spare = ((1.0 - user) * 1e6).round() as u32;
+        scaled.ftl.spare = to_u32(whole(((1.0 - user) * 1e6).round()));
         scaled
     }
 
@@ -109,7 +110,7 @@ impl SsdConfig {
             return Ok(());
         }
         let SuperblockConfig { program, sense, .. } = self.superblock;
-        let bits = self.timing.cell.bits() as u32;
+        let bits = to_u32(self.timing.cell.bits());
         let needs = |holds: bool, key: &'static str, why: &str| {
             if holds { Ok(()) } else { Err((key, format!("mapping by superblock {why}"))) }
         };

@@ -4,6 +4,7 @@
 //! block, the blocks of a plane and the planes of a chip are each a contiguous range, and a part's
 //! number divided by the size of the range is the number of what contains it.
 
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::divisor::Divisor;
 use tailcut_base::id;
@@ -186,7 +187,7 @@ impl Geometry {
 
     /// All blocks.
     pub fn block_ids(&self) -> impl Iterator<Item = BlockId> + Clone + use<> {
-        BlockId::first(self.block_count() as usize)
+        BlockId::first(to_usize(self.block_count()))
     }
 
     /// All ready/busy lines.
@@ -206,7 +207,7 @@ impl Geometry {
 
     /// Sectors of 512 B in a page.
     pub fn page_sectors(&self) -> u32 {
-        (self.page_bytes / tailcut_base::SECTOR_BYTES) as u32
+        to_u32(self.page_bytes / tailcut_base::SECTOR_BYTES)
     }
 }
 

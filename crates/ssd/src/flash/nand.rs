@@ -2,6 +2,7 @@
 //! and which operations fail. The rules of the NAND array are asserted here, always.
 
 use super::geometry::{BlockId, Geometry, Layout, LogicalPage, PhysicalPage};
+use tailcut_base::cast::to_usize;
 use tailcut_base::config::{Configure, KeyVisitor};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
@@ -104,19 +105,19 @@ impl NandArray {
     /// A new drive. With `content` its pages keep their fingerprints.
     pub fn new(geometry: &Geometry, faults: &Faults, seed: u64, content: bool) -> NandArray {
         let stride = if content { 2 } else { 1 };
-        let mut blocks = IdVec::filled(geometry.block_count() as usize, Block::default());
+        let mut blocks = IdVec::filled(to_usize(geometry.block_count()), Block::default());
         if faults.factory_bad > 0.0 {
             let mut stream = Stream::new(seed, "flash.factory-bad");
             let mut at = stream.geometric(faults.factory_bad);
             while at < blocks.len() as u64 {
-                blocks[BlockId::at(at as usize)].bad = true;
+                blocks[BlockId::at(to_usize(at))].bad = true;
                 at += 1 + stream.geometric(faults.factory_bad);
             }
         }
         NandArray {
             layout: Layout::new(geometry),
             blocks,
-            pages: Table::dense(geometry.page_count() as usize * stride),
+            pages: Table::dense(to_usize(geometry.page_count()) * stride),
             stride,
             program_faults: Countdown::new(faults.program_fail, seed, "flash.program-fail"),
             erase_faults: Countdown::new(faults.erase_fail, seed, "flash.erase-fail"),

@@ -2,6 +2,7 @@
 
 use super::geometry::Geometry;
 use tailcut_base::Nanos;
+use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 use tailcut_base::divisor::Divisor;
 
@@ -165,7 +166,7 @@ impl Phases {
         Phases {
             read: spread(&timing.read),
             program: spread(&timing.program),
-            types: Divisor::new(timing.cell.bits() as u32),
+            types: Divisor::new(to_u32(timing.cell.bits())),
             run: 0,
             erase: timing.erase,
             transfer: Nanos::for_bytes(geometry.page_bytes + geometry.spare_bytes, timing.bus),

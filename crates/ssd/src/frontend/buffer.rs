@@ -13,6 +13,7 @@ use crate::mutation::{Invariant, holds};
 use crate::request::{EntryId, RequestId, Tag, WaiterId};
 use crate::sets::SetId;
 use std::collections::VecDeque;
+use tailcut_base::cast::to_usize;
 use tailcut_base::device::content::Change;
 use tailcut_base::ids::{IdVec, Pool};
 
@@ -140,7 +141,7 @@ pub struct Buffer {
 impl Buffer {
     /// An empty buffer for pages of `page_bytes`, shared equally by `sets` sets.
     pub fn new(config: &BufferConfig, page_bytes: u64, sets: u32) -> Buffer {
-        let capacity = (config.size / page_bytes) as usize / sets as usize;
+        let capacity = to_usize(config.size / page_bytes) / sets as usize;
         Buffer {
             entries: Pool::new(),
             capacity,
@@ -336,7 +337,7 @@ impl Buffer {
     #[inline(always)]
     pub fn settle(&mut self, set: SetId, epoch: u64, flushes: &mut Vec<Tag>) {
         let share = self.share_mut(set);
-        let at = (epoch - share.first_epoch) as usize;
+        let at = to_usize(epoch - share.first_epoch);
         share.epochs[at].pending -= 1;
         while share.epochs.len() > 1 && share.epochs[0].pending == 0 {
             let epoch = share.epochs.pop_front().expect("there are two");

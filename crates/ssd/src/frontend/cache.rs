@@ -15,6 +15,7 @@ use crate::config::CacheConfig;
 use crate::flash::LogicalPage;
 use crate::request::{RequestId, SlotId, WaiterId};
 use crate::sets::SetId;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::{Id, IdVec, Pool};
 use tailcut_base::table::Table;
 
@@ -120,7 +121,7 @@ impl ReadCache {
         ReadCache {
             slots: Pool::new(),
             places: Table::new(if pages > 0 { logical_pages as usize } else { 0 }),
-            capacity: pages as u32,
+            capacity: to_u32(pages),
             shares: IdVec::filled(sets as usize, share),
             counts: CacheCounts::default(),
         }

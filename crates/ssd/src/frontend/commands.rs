@@ -10,6 +10,7 @@ use crate::request::{EntryId, REGULAR, SlotId, Tag, WaiterId};
 use crate::sets::SetId;
 use crate::timers::Direction;
 use std::ops::Range;
+use tailcut_base::cast::to_usize;
 use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Command, Completion, Nanos, Op, Status, Time};
 
@@ -133,7 +134,7 @@ impl Frontend {
     pub(crate) fn whole_pages(&self, tag: Tag) -> Range<LogicalPage> {
         let command = &self.tags[tag].command;
         let sectors = u64::from(self.page_sectors);
-        let page = |number: u64| LogicalPage::at(number as usize);
+        let page = |number: u64| LogicalPage::at(to_usize(number));
         let end = (command.sector + u64::from(command.sectors)) / sectors;
         page(command.sector.div_ceil(sectors))..page(end)
     }
@@ -249,7 +250,7 @@ impl Frontend {
     /// The set that a command with this first sector is for.
     #[inline]
     pub(crate) fn set_of_sector(&self, sector: u64) -> SetId {
-        if self.sets.are_many() { SetId::at((sector / self.sectors_of_set()) as usize) } else { SetId::FIRST }
+        if self.sets.are_many() { SetId::at(to_usize(sector / self.sectors_of_set())) } else { SetId::FIRST }
     }
 
     pub(crate) fn sectors_of_set(&self) -> u64 {

@@ -7,6 +7,7 @@
 
 use crate::request::{Lane, REGULAR};
 use tailcut_base::Command;
+use tailcut_base::cast::{to_u8, to_usize};
 
 /// Ends of earlier reads that are remembered: 32 KiB. A background stream is recognised as long as fewer
 /// than about this number of other reads come between two of its own.
@@ -41,7 +42,7 @@ impl Inference {
         let run = if before / COUNTS == sector { (before % COUNTS + 1).min(COUNTS - 1) } else { 0 };
         let end = sector + u64::from(sectors);
         self.ends[place_of(end)] = end * COUNTS + run;
-        if run >= RUN || pages > SHORT_PAGES { REGULAR } else { Lane::URGENT.index() as u8 }
+        if run >= RUN || pages > SHORT_PAGES { REGULAR } else { to_u8(Lane::URGENT.index()) }
     }
 }
 
@@ -50,7 +51,7 @@ const COUNTS: u64 = 4;
 
 /// Multiplicative hashing (Knuth, volume 3, section 6.4) with the golden ratio.
 fn place_of(sector: u64) -> usize {
-    (sector.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - ENDS.ilog2())) as usize
+    to_usize(sector.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - ENDS.ilog2()))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::config::CacheConfig;
 use std::ops::Range;
+use tailcut_base::cast::{to_u32, to_usize};
 
 /// Reads in sequence before a read that make it part of a stream: one random read that begins where another
 /// has ended is chance, two in sequence are not.
@@ -48,7 +49,7 @@ impl Streams {
         let before = self.rows[place].filter(|row| row.end == sector);
         let end = sector + u64::from(sectors);
         // The page that the read ends in belongs to it.
-        let next = end.div_ceil(1 << self.sectors_shift) as u32;
+        let next = to_u32(end.div_ceil(1 << self.sectors_shift));
         let mut row = Row { end, length: 0, ahead: next };
         let mut wanted = next..next;
         if let Some(before) = before {
@@ -76,7 +77,7 @@ impl Streams {
 
     /// Multiplicative hashing (Knuth, volume 3, section 6.4) with the golden ratio.
     fn place_of(&self, sector: u64) -> usize {
-        (sector.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - self.rows.len().ilog2())) as usize
+        to_usize(sector.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - self.rows.len().ilog2()))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::flash::LogicalPage;
 use crate::mutation::{Invariant, holds};
 use crate::request::{ServedPage, Tag};
 use std::ops::Range;
+use tailcut_base::cast::low_u32;
 use tailcut_base::device::content;
 use tailcut_base::ids::Pool;
 use tailcut_base::{Cause, Command, CommandId, Nanos, SECTOR_BYTES, Spans, Status, Time};
@@ -70,9 +71,10 @@ impl TaggedCommand {
         self.arrived = now;
         self.mark = now;
         let shift = page_sectors.trailing_zeros();
-        self.first_page = LogicalPage::new((command.sector >> shift) as u32);
+        // The pages of a command are below 2^32, but a flush may say any sector.
+        self.first_page = LogicalPage::new(low_u32(command.sector >> shift));
         // Rounded up to whole pages; a page has a power of two of sectors.
-        let end = ((command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift) as u32;
+        let end = low_u32((command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift);
         self.pages = end.saturating_sub(self.first_page.get());
         self.remaining = self.pages;
         self.returned = 0;

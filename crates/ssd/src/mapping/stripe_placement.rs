@@ -3,6 +3,7 @@
 use crate::config::Allocation;
 use crate::flash::{LogicalPage, PlaneId};
 use crate::mapping::Mapping;
+use tailcut_base::cast::to_u32;
 
 /// A stripe that lies nowhere.
 const NOWHERE: u32 = u32::MAX;
@@ -52,7 +53,7 @@ impl StripePlacement {
 
     /// The group that the number of a stripe decides on.
     fn fixed(&self, stripe: u32) -> u32 {
-        stripe % self.groups.len() as u32
+        stripe % to_u32(self.groups.len())
     }
 
     /// Declares that a stripe holds data, while a drive is being prepared. Returns its group.
@@ -120,7 +121,7 @@ impl StripePlacement {
 
     /// The next group in turn with room; the next one if none has any.
     fn next_group(&mut self) -> u32 {
-        let groups = self.groups.len() as u32;
+        let groups = to_u32(self.groups.len());
         let has_room = |group: u32| self.groups[group as usize].stripes < self.groups[group as usize].room;
         let next = (self.turn..self.turn + groups).map(|turn| turn % groups).find(|&group| has_room(group));
         let group = next.unwrap_or(self.turn);
@@ -166,7 +167,7 @@ impl Mapping {
         let width = self.ftl.stripes().width();
         let turn =
             self.ftl.allocator().planes().iter().position(|&p| p == plane).expect("a plane of the drive");
-        self.block_mapped().placement.lose_room(turn as u32 / width);
+        self.block_mapped().placement.lose_room(to_u32(turn) / width);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::placement::shuffle;
 use crate::config::{GcConfig, VictimPolicy};
 use std::ops::RangeInclusive;
+use tailcut_base::cast::{to_u32, to_usize, whole};
 use tailcut_base::random::Stream;
 
 /// The blocks of a plane: the valid pages of those that are full, the one that was closed first in front, and
@@ -80,9 +81,9 @@ impl Law {
     pub(super) fn layout(&self, mapped: u32, host: Option<u32>, random: &mut Stream) -> Layout {
         let mut open = [self.host_block(mapped, host, random), self.collection_block(mapped, random)];
         // A plane that is so full that its pages need the rest has nothing half written.
-        let count = |open: &[Option<OpenBlock>; 2]| open.iter().flatten().count() as u32;
+        let count = |open: &[Option<OpenBlock>; 2]| to_u32(open.iter().flatten().count());
         let in_open = |open: &[Option<OpenBlock>; 2]| -> u32 {
-            open.iter().flatten().map(|block| block.valid.len() as u32).sum()
+            open.iter().flatten().map(|block| to_u32(block.valid.len())).sum()
         };
         for at in [1, 0] {
             let room = self.blocks.saturating_sub(count(&open)) * self.pages;
@@ -106,7 +107,7 @@ impl Law {
 
     /// The block that the host's data goes to, at any moment; `None` when it is just full.
     fn host_block(&self, mapped: u32, next: Option<u32>, random: &mut Stream) -> Option<OpenBlock> {
-        let next = next.unwrap_or_else(|| 1 + random.below(u64::from(self.pages)) as u32);
+        let next = next.unwrap_or_else(|| 1 + random.below_u32(self.pages));
         self.open_block(next, mapped, 1.0, random)
     }
 
@@ -114,7 +115,7 @@ impl Law {
     /// free: the last victim, at least, did not need another one.
     fn collection_block(&self, mapped: u32, random: &mut Stream) -> Option<OpenBlock> {
         let victim = self.victim(random).min(self.pages - 1);
-        let next = victim + 1 + random.below(u64::from(self.pages - victim)) as u32;
+        let next = victim + 1 + random.below_u32(self.pages - victim);
         self.open_block(next, mapped, self.copies, random)
     }
 
@@ -132,9 +133,9 @@ impl Law {
                 block -= weight;
                 block < 0.0
             };
-            self.weights.iter().position(is_here).unwrap_or(self.pages as usize) as u32
+            to_u32(self.weights.iter().position(is_here).unwrap_or(self.pages as usize))
         };
-        (0..tries).map(any).min().unwrap_or(libm::round(self.victim) as u32)
+        (0..tries).map(any).min().unwrap_or(to_u32(whole(libm::round(self.victim))))
     }
 
     /// A block that got a page for each `1 / rate` pages that the host wrote to the plane.
@@ -175,7 +176,7 @@ fn start_law(full: ClosedBlocks) -> Vec<f64> {
     let n = full.pages as usize;
     let mean = (f64::from(full.mapped) / f64::from(full.count)).min(n as f64);
     let mut weights = vec![0.0; n + 1];
-    let (low, part) = (mean.floor() as usize, mean.fract());
+    let (low, part) = (to_usize(whole(mean.floor())), mean.fract());
     weights[low] += f64::from(full.count) * (1.0 - part);
     weights[(low + 1).min(n)] += f64::from(full.count) * part;
     weights
@@ -214,7 +215,7 @@ fn take_victim(weights: &mut [f64], policy: VictimPolicy, choices: u32, closed: 
 fn invalidate(weights: &mut [f64], rate: f64, n: usize) {
     let steps = (rate * n as f64 / 0.2).ceil().clamp(1.0, 64.0);
     let step = rate / steps;
-    for _ in 0..steps as u64 {
+    for _ in 0..whole(steps) {
         let mut above = 0.0;
         for (j, weight) in weights.iter_mut().enumerate().rev() {
             *weight = (*weight + step * above) / (1.0 + step * j as f64);
@@ -234,7 +235,7 @@ fn fifo_counts(full: ClosedBlocks, random: &mut Stream) -> Vec<u32> {
     let count = |i: u32| {
         let age = (f64::from(closed - i) - 0.5) / f64::from(closed);
         let share = libm::exp(-age * ratio * (1.0 - victim));
-        (0..pages).filter(|_| random.unit() < share).count() as u32
+        to_u32((0..pages).filter(|_| random.unit() < share).count())
     };
     (0..closed).map(count).collect()
 }
@@ -260,7 +261,7 @@ fn quantiles(weights: &[f64], count: u32) -> Vec<u32> {
                 at += 1;
                 sum += weights[at];
             }
-            at as u32
+            to_u32(at)
         })
         .collect()
 }

@@ -6,6 +6,7 @@ use crate::config::Allocation;
 use crate::flash::{BlockId, PlaneId};
 use crate::mapping::Mapping;
 use std::collections::VecDeque;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 use tailcut_base::random::Stream;
 
@@ -14,7 +15,7 @@ impl Mapping {
     pub(super) fn fill_logical_blocks(&mut self, how: &Precondition, random: &mut Stream) -> u32 {
         let (pages, stripes) = (self.geometry.pages, self.ftl.stripes());
         let logical = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
-        let blocks = (logical / u64::from(pages * stripes.width())) as u32 * stripes.width();
+        let blocks = to_u32(logical / u64::from(pages * stripes.width())) * stripes.width();
         let is_steady = how.state == PreparedState::Steady;
         if is_steady {
             self.settle_stripes(blocks / stripes.width(), random);
@@ -25,7 +26,7 @@ impl Mapping {
             of_plane[plane].push(logical_block);
         }
         for (plane, logical_blocks) in of_plane.iter_enumerated() {
-            let free = self.ftl.free_blocks(plane) - logical_blocks.len() as u32;
+            let free = self.ftl.free_blocks(plane) - to_u32(logical_blocks.len());
             let replaced = match is_steady {
                 true => Replacements::after_random_writes(logical_blocks.len(), pages, free, random),
                 false => Replacements::none(logical_blocks.len(), pages),
@@ -106,9 +107,9 @@ impl Replacements {
     fn after_random_writes(blocks: usize, pages: u32, free: u32, random: &mut Stream) -> Replacements {
         let mut plane = Replacements { free, ..Replacements::none(blocks, pages) };
         if blocks > 0 && free > 0 {
-            for _ in 0..ROUNDS * (free + blocks as u32) {
-                let at = random.below(blocks as u64) as usize;
-                plane.write(at, random.below(u64::from(pages)) as u32);
+            for _ in 0..ROUNDS * (free + to_u32(blocks)) {
+                let at = random.index(blocks);
+                plane.write(at, random.below_u32(pages));
             }
         }
         // A block that was completed, and replaced again, has been noted twice.

@@ -1,6 +1,7 @@
 //! Which logical pages each plane of a set holds after endless uniform random writes of single pages.
 
 use crate::config::Allocation;
+use tailcut_base::cast::{to_u32, whole};
 use tailcut_base::random::Stream;
 
 /// The logical pages of each plane of a set, in the order of allocation, the pages of a plane in random
@@ -15,7 +16,7 @@ pub(super) fn logical_pages_by_plane(
     capacities: &[u32],
     random: &mut Stream,
 ) -> Vec<Vec<u32>> {
-    let planes = capacities.len() as u32;
+    let planes = to_u32(capacities.len());
     let mut by_plane = match allocation {
         Allocation::Static => (0..planes).map(|at| (at..pages).step_by(planes as usize).collect()).collect(),
         Allocation::Dynamic => deal(pages, &dynamic_counts(pages, capacities, random), random),
@@ -35,7 +36,7 @@ fn dynamic_counts(pages: u32, capacities: &[u32], random: &mut Stream) -> Vec<u3
     let spread = libm::sqrt(mean / 2.0);
     let draw = |&capacity: &u32| {
         let count = libm::round(mean + spread * normal(random)).max(0.0);
-        (count as u32).min(capacity)
+        to_u32(whole(count)).min(capacity)
     };
     let mut counts: Vec<u32> = capacities.iter().map(draw).collect();
     let mut sum = counts.iter().map(|&count| u64::from(count)).sum::<u64>();
@@ -65,13 +66,13 @@ fn deal(pages: u32, counts: &[u32], random: &mut Stream) -> Vec<Vec<u32>> {
     let with_room = |&count: &u32| Vec::with_capacity(count as usize + count as usize / 16 + 64);
     let mut dealt: Vec<Vec<u32>> = counts.iter().map(with_room).collect();
     for page in 0..pages {
-        dealt[random.below(counts.len() as u64) as usize].push(page);
+        dealt[random.index(counts.len())].push(page);
     }
     // What some planes have got too much of goes to those that have got too little.
     let mut surplus = Vec::new();
     for (pages, &count) in dealt.iter_mut().zip(counts) {
         while pages.len() > count as usize {
-            let any = random.below(pages.len() as u64) as usize;
+            let any = random.index(pages.len());
             surplus.push(pages.swap_remove(any));
         }
     }
@@ -87,7 +88,7 @@ fn deal(pages: u32, counts: &[u32], random: &mut Stream) -> Vec<Vec<u32>> {
 /// Brings items into random order.
 pub(super) fn shuffle(items: &mut [u32], random: &mut Stream) {
     for i in (1..items.len()).rev() {
-        items.swap(i, random.below(i as u64 + 1) as usize);
+        items.swap(i, random.index(i + 1));
     }
 }
 

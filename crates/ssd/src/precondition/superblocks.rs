@@ -6,6 +6,7 @@ use crate::flash::{LogicalPage, PlaneId, SuperblockId};
 use crate::mapping::Mapping;
 use crate::mapping::superblock::Frontier;
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 use tailcut_base::random::Stream;
 
 /// Pages per superblock for which the law of valid pages is computed. The law depends on shares, not on the
@@ -24,8 +25,7 @@ struct Fill {
 impl Mapping {
     /// Prepares an empty drive. Returns the number of logical pages that hold data, from page 0 on.
     pub(crate) fn prepare_superblocks(&mut self, how: &Precondition, random: &mut Stream) -> u32 {
-        let mapped = u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000;
-        let mapped = mapped as u32;
+        let mapped = to_u32(u64::from(self.ftl.logical_pages()) * u64::from(how.fill) / 1_000_000);
         match how.state {
             PreparedState::Empty => 0,
             PreparedState::Sequential => {
@@ -73,17 +73,17 @@ impl Mapping {
         // As many pages are free as collection wants, with those that are left in open superblocks: these are
         // half full on average, so they are one superblock together.
         let blocks = self.free_superblocks().saturating_sub(self.config.gc.low - 1).max(1);
-        let quanta = |pages: u64| (pages * u64::from(QUANTA)).div_ceil(u64::from(pages_each)) as u32;
+        let quanta = |pages: u64| to_u32((pages * u64::from(QUANTA)).div_ceil(u64::from(pages_each)));
         let in_quanta = quanta(u64::from(mapped));
         let law = Law::new(&self.config.gc, QUANTA, blocks, in_quanta);
         let layout = law.layout(in_quanta, None, random);
-        let pages = |quanta: u32| (u64::from(quanta) * u64::from(pages_each) / u64::from(QUANTA)) as u32;
+        let pages = |quanta: u32| to_u32(u64::from(quanta) * u64::from(pages_each) / u64::from(QUANTA));
         let units_each = self.superblocks().units_each();
         let program = self.superblocks().program();
         let open = layout.open.map(|open| {
             open.map(|open| {
                 let units = (pages(open.next) / program).clamp(1, units_each - 1);
-                Fill { units, valid: pages(open.valid.len() as u32).min(units * program) }
+                Fill { units, valid: pages(to_u32(open.valid.len())).min(units * program) }
             })
         });
         let counts = layout.closed.iter().map(|&count| pages(count)).collect();
@@ -159,12 +159,12 @@ struct Counts {
 impl Counts {
     /// Changes the counts as little as it takes for their sum to be `sum`.
     fn level(&mut self, sum: u32) {
-        let (most, each) = (self.most, self.counts.len() as i64);
+        let (most, each) = (self.most, self.counts.len() as u64);
         let mut missing = i64::from(sum) - self.counts.iter().map(|&count| i64::from(count)).sum::<i64>();
         while missing != 0 {
-            let share = (missing.abs() / each).max(1) as u32;
+            let share = (missing.unsigned_abs() / each).max(1);
             for count in &mut self.counts {
-                let change = share.min(missing.unsigned_abs() as u32);
+                let change = to_u32(share.min(missing.unsigned_abs()));
                 let changed = match missing > 0 {
                     true => (*count + change).min(most),
                     false => count.saturating_sub(change),
@@ -211,7 +211,7 @@ impl Permutation {
             let mixed = (right ^ key >> 32).wrapping_mul(key) >> 33;
             (left, right) = (right, (left ^ mixed) & mask);
         }
-        (left << half | right) as u32
+        to_u32(left << half | right)
     }
 }
 

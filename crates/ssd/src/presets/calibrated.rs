@@ -28,6 +28,7 @@ use crate::config::{
 };
 use crate::flash::{Geometry, Timing};
 use tailcut_base::Nanos;
+use tailcut_base::cast::{to_u32, to_u64};
 
 /// Of how many superblocks of the whole drive a preset has one.
 const SCALE: u32 = 8;
@@ -96,7 +97,7 @@ pub fn of_capacity(capacity: u64, link: Pcie) -> SsdConfig {
     let dies = capacity.div_ceil(DIE).next_power_of_two().clamp(8, 1024) as u32;
     let channels = if dies > 32 { 16 } else { 8 };
     let raw = DIE * u64::from(dies);
-    let spare = 1_000_000 - (u128::from(capacity.min(raw)) * 1_000_000 / u128::from(raw)) as u32;
+    let spare = 1_000_000 - to_u32(to_u64(u128::from(capacity.min(raw)) * 1_000_000 / u128::from(raw)));
     let mut whole = whole(&pm9a3_fit());
     (whole.geometry.channels, whole.geometry.chips) = (channels, dies / channels);
     whole.gc.copies = COPIES_PER_DIE * dies;

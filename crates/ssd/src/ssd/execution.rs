@@ -12,6 +12,7 @@ use crate::request::{Kind, Lane, MemoryRequest, RequestId, Role, Tag};
 use crate::sets::SetId;
 use crate::ssd::layers::Layers;
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 use tailcut_base::control::ControlReply;
 use tailcut_base::ids::Id;
 
@@ -266,7 +267,7 @@ impl<P: Probe> Ssd<P> {
                 }
             }
         }
-        self.mapping.spoil_word_line(now, &request, start, self.config.timing.cell.bits() as u32);
+        self.mapping.spoil_word_line(now, &request, start, to_u32(self.config.timing.cell.bits()));
         self.backend.request_mut(id).physical = PhysicalPage::NONE;
     }
 

@@ -18,6 +18,7 @@ use crate::mutation::{Invariant, holds};
 use crate::probe::Probe;
 use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role, SlotId, Tag};
 use crate::sets::SetId;
+use tailcut_base::cast::to_u8;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
@@ -191,7 +192,7 @@ impl<P: Probe> Ssd<P> {
             list = self.backend.request(id).next;
             let (lun, place) = self.mapping.follower_found(physical);
             let r = self.backend.request_mut(id);
-            (r.lun, r.place, r.physical, r.since) = (lun, place as u8, physical, now);
+            (r.lun, r.place, r.physical, r.since) = (lun, to_u8(place), physical, now);
             self.backend.commit_follower(now, id);
         }
     }

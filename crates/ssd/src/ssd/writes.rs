@@ -14,6 +14,7 @@ use crate::sets::SetId;
 use crate::ssd::layers::Layers;
 use crate::timers::{Direction, Timer};
 use std::ops::Range;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
@@ -124,7 +125,7 @@ impl<P: Probe> Ssd<P> {
         let MemoryRequest { tag, page, .. } = *self.backend.request(id);
         self.backend.await_data(id);
         let end = self.frontend.transfer_page(now, tag, page);
-        self.backend.request_mut(id).link = end.since(now).0.min(u64::from(u32::MAX)) as u32;
+        self.backend.request_mut(id).link = to_u32(end.since(now).0.min(u64::from(u32::MAX)));
         self.frontend.announce(Direction::ToDevice, end, Arrival::Page(id));
     }
 

@@ -9,6 +9,7 @@ use crate::flash::{Geometry, LunId};
 use crate::mutation::looked;
 use crate::request::{Kind, Lane, RequestId};
 use std::cmp::Reverse;
+use tailcut_base::cast::to_u32;
 
 /// Requests for one chip, at most one for each place.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +49,7 @@ impl Set {
         let equals =
             |a: &RequestId| self.members().iter().inspect(|_| looked()).filter(|b| tag(a) == tag(b)).count();
         let most = self.members().iter().map(equals);
-        most.max().unwrap_or(0) as u32
+        to_u32(most.max().unwrap_or(0))
     }
 
     /// What FARO compares: overlap depth, connectivity, and the order of its oldest member.
@@ -262,7 +263,7 @@ impl Faro {
         free: u16,
     ) -> Set {
         if !self.plane_sharing || free.is_power_of_two() {
-            let alone = (0..PLACES_MAX as u32).filter(|place| free >> place & 1 == 1).map(|place| {
+            let alone = (0..to_u32(PLACES_MAX)).filter(|place| free >> place & 1 == 1).map(|place| {
                 let plane = chips.layout.plane_at(lun, place);
                 let word = |at: u32| waiting.offsets(plane)[at as usize];
                 self.best_of(set, waiting, chips, lun, 1 << place, word)

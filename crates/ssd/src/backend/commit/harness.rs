@@ -8,6 +8,7 @@ use crate::flash::{Geometry, Layout, LunId, PhysicalPage};
 use crate::request::{EntryId, Kind, Lane, MemoryRequest, RequestId, Role, Tag};
 use std::collections::VecDeque;
 use tailcut_base::Time;
+use tailcut_base::cast::to_usize;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 
@@ -150,7 +151,7 @@ impl Harness {
     /// One chip has its turn.
     fn step(&mut self) {
         assert!(!self.ready.is_empty(), "requests wait, and none of them is committed");
-        let turn = self.random.below(self.ready.len() as u64) as usize;
+        let turn = self.random.index(self.ready.len());
         let lun = self.ready.swap_remove(turn);
         self.start(lun);
         self.end(lun);
@@ -240,7 +241,7 @@ impl Harness {
 
     /// A memory request for a random page.
     fn request(&mut self, tag: Tag, page: u32, is_write: bool) -> MemoryRequest {
-        let physical = PhysicalPage::at(self.random.below(self.page_count) as usize);
+        let physical = PhysicalPage::at(to_usize(self.random.below(self.page_count)));
         let (lun, place) =
             self.layout.lun_of_plane(self.layout.plane_of_block(self.layout.block_of(physical)));
         let (lane, role) = if is_write {

@@ -2,6 +2,7 @@
 
 use crate::flash::{Geometry, LunId};
 use crate::mutation::looked;
+use tailcut_base::cast::to_u32;
 
 /// A set of chips that hands them out in the order of RIOS (Sprinkler, section 4.1 and algorithm
 /// 1): the chips of equal offset across all channels, then those of the next offset, and around
@@ -55,8 +56,8 @@ impl Visits {
         }
         let at = self.at_or_after(self.cursor as usize).or_else(|| self.at_or_after(0))?;
         self.remove(at);
-        self.cursor = at as u32 + 1;
-        let (offset, channel) = (at as u32 / self.channels, at as u32 % self.channels);
+        self.cursor = to_u32(at) + 1;
+        let (offset, channel) = (to_u32(at) / self.channels, to_u32(at) % self.channels);
         Some(LunId::new(channel * self.luns_per_channel + offset))
     }
 

@@ -3,6 +3,7 @@
 use super::{Holder, Luns, Phase};
 use crate::backend::requests::Requests;
 use crate::request::{Lane, RequestId};
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::Id;
 
 impl Luns {
@@ -15,7 +16,7 @@ impl Luns {
         for (id, lun) in self.luns.iter_enumerated() {
             for lane in (0..Lane::COUNT).flat_map(|lane| Lane::of_mask(1 << lane)) {
                 let mut waiting = 0;
-                for place in 0..self.places as u32 {
+                for place in 0..to_u32(self.places) {
                     let list = &self.lists[self.list(id, lane, place)];
                     let (mut next, mut last) = (list.first, RequestId::NONE);
                     while next != RequestId::NONE {
@@ -33,7 +34,7 @@ impl Luns {
                 assert_eq!(lun.lanes & lane.mask() != 0, waiting > 0, "the mask of lanes of LUN {id}");
                 held += waiting as usize;
             }
-            let places = 0..self.places as u32;
+            let places = 0..to_u32(self.places);
             let is_awaited = |place: u32| self.on_link[id.index() * self.places + place as usize] > 0;
             let awaited = places.filter(|&place| is_awaited(place)).fold(0, |mask, place| mask | 1 << place);
             assert_eq!(lun.awaited, awaited, "the places of LUN {id} to which data is on the link");

@@ -11,6 +11,7 @@
 use super::accuracy::LastThree;
 use crate::flash::LunId;
 use crate::sets::SetId;
+use tailcut_base::cast::to_u8;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Nanos, Time};
 
@@ -79,7 +80,7 @@ impl Drain {
             last => self.programs[last].next = lun,
         }
         let program =
-            Program { is_on: true, began: now, pages, kind: kind as u8, set, prev: last, next: LunId::NONE };
+            Program { is_on: true, began: now, pages, kind: to_u8(kind), set, prev: last, next: LunId::NONE };
         self.programs[lun] = program;
         self.pages[set] += pages;
     }

@@ -22,6 +22,7 @@ mod accuracy;
 mod drain;
 
 pub use accuracy::Accuracy;
+use tailcut_base::cast::to_u32;
 
 use crate::flash::LunId;
 use crate::frontend::Frontend;
@@ -215,7 +216,7 @@ impl Frontend {
         self.tracker.drain.leave(lun);
         match kind {
             Kind::UserWrite => {
-                let (set, pages) = (self.sets().of_lun(lun), members.clone().count() as u32);
+                let (set, pages) = (self.sets().of_lun(lun), to_u32(members.clone().count()));
                 let slowest = members.map(page_type).max().unwrap_or(0);
                 self.tracker.drain.began(now, lun, set, slowest, pages);
             }
@@ -285,7 +286,7 @@ impl Frontend {
     fn room_for(&mut self, now: Time, tag: Tag) -> Option<Time> {
         let set = self.set_of_tag(tag);
         let planes = self.sets().planes_each();
-        let width = planes.min(self.buffer.pages(set) as u32).max(1);
+        let width = planes.min(to_u32(self.buffer.pages(set))).max(1);
         let tags = &self.tags;
         let mut pages = 0;
         for &other in self.buffer.line(set).iter().take(LOOKS) {

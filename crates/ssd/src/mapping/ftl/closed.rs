@@ -2,6 +2,7 @@
 
 use crate::config::VictimPolicy;
 use crate::flash::{BlockId, Geometry, PlaneId};
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::IdVec;
 use tailcut_base::random::Stream;
 use tailcut_base::{Time, id};
@@ -58,7 +59,7 @@ impl ClosedBlocks {
             choices,
             pages: geometry.pages,
             lists,
-            links: IdVec::filled(geometry.block_count() as usize, link),
+            links: IdVec::filled(to_usize(geometry.block_count()), link),
             first: IdVec::filled(planes * lists as usize, BlockId::NONE),
             last: IdVec::filled(planes * lists as usize, BlockId::NONE),
             lowest: IdVec::filled(planes, 0),
@@ -77,7 +78,7 @@ impl ClosedBlocks {
             VictimPolicy::Fifo => self.append(plane, 0, block),
             VictimPolicy::Random | VictimPolicy::DChoices => {
                 let array = &mut self.arrays[plane];
-                self.links[block].at = array.len() as u32;
+                self.links[block].at = to_u32(array.len());
                 array.push(block);
             }
         }
@@ -104,7 +105,7 @@ impl ClosedBlocks {
         let at = self.links[block].at as usize;
         array.swap_remove(at);
         if let Some(&moved) = array.get(at) {
-            self.links[moved].at = at as u32;
+            self.links[moved].at = to_u32(at);
         }
     }
 
@@ -139,7 +140,7 @@ impl ClosedBlocks {
 
     fn draw(&self, plane: PlaneId, random: &mut Stream) -> Option<BlockId> {
         let array = &self.arrays[plane];
-        (!array.is_empty()).then(|| array[random.below(array.len() as u64) as usize])
+        (!array.is_empty()).then(|| array[random.index(array.len())])
     }
 
     fn greedy(&mut self, plane: PlaneId) -> Option<BlockId> {

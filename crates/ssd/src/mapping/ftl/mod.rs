@@ -18,6 +18,7 @@ use closed::ClosedBlocks;
 use std::collections::VecDeque;
 use stripes::Stripes;
 use tailcut_base::Time;
+use tailcut_base::cast::{to_u8, to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 use tailcut_base::table::Table;
@@ -129,7 +130,7 @@ impl Ftl {
         let layout = Layout::new(geometry);
         let GcConfig { victim, choices, .. } = *gc;
         let block = Block { valid: 0, pins: 0, state: BlockState::Free };
-        let mut blocks = IdVec::filled(geometry.block_count() as usize, block);
+        let mut blocks = IdVec::filled(to_usize(geometry.block_count()), block);
         let closed_frontier = Frontier { block: BlockId::NONE, next: geometry.pages };
         let mut planes = IdVec::new();
         for plane in geometry.plane_ids() {
@@ -142,7 +143,7 @@ impl Ftl {
         }
         Ftl {
             map: Table::dense(config.logical_pages(geometry) as usize),
-            valid: Table::dense(geometry.page_count().div_ceil(64) as usize),
+            valid: Table::dense(to_usize(geometry.page_count().div_ceil(64))),
             blocks,
             planes,
             closed: match config.mapping {
@@ -167,7 +168,7 @@ impl Ftl {
 
     /// Logical pages that the host can address.
     pub fn logical_pages(&self) -> u32 {
-        self.map.len() as u32
+        to_u32(self.map.len())
     }
 
     /// Where a logical page is.
@@ -197,13 +198,13 @@ impl Ftl {
     /// The frontier of a stream.
     #[inline]
     pub fn stream_frontier(&self, stream: u8) -> u8 {
-        u32::from(stream).min(self.streams - 1) as u8
+        to_u8(u32::from(stream).min(self.streams - 1))
     }
 
     /// The frontier of garbage collection.
     #[inline]
     pub fn gc_frontier(&self) -> u8 {
-        self.streams as u8
+        to_u8(self.streams)
     }
 
     /// The plane, one of its set's, that the next write of a logical page goes to under page-level mapping.
@@ -401,7 +402,7 @@ impl Ftl {
     /// Free blocks of a plane.
     #[inline]
     pub fn free_blocks(&self, plane: PlaneId) -> u32 {
-        self.planes[plane].free.len() as u32
+        to_u32(self.planes[plane].free.len())
     }
 
     /// Chooses a victim in a plane by the configured policy; `None` when nothing would be gained.

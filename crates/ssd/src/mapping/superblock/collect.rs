@@ -8,6 +8,7 @@ use crate::mapping::ftl::Ftl;
 use crate::mapping::{Effect, Mapping};
 use crate::request::{Lane, MemoryRequest, Role};
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::Id;
 
 /// The superblock that is being read.
@@ -152,7 +153,7 @@ impl Mapping {
         let plane = self.layout.plane_at(LunId::new(die), 0);
         let block = self.layout.block_in_plane(job.victim, plane);
         let first = self.layout.page_at(block, row * superblocks.config.sense);
-        let pages = valid_in(&self.ftl, first, superblocks.config.sense).count() as u32;
+        let pages = to_u32(valid_in(&self.ftl, first, superblocks.config.sense).count());
         if pages == 0 {
             return;
         }

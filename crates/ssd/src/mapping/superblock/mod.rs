@@ -18,6 +18,7 @@ use crate::flash::{LogicalPage, PhysicalPage, SuperblockId};
 use crate::request::{EntryId, UnitId};
 use collect::Job;
 use std::collections::VecDeque;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::{IdVec, Pool};
 use tailcut_base::random::Stream;
 
@@ -173,7 +174,7 @@ impl Superblocks {
 
     /// Superblocks that collection has read to their end and that are not free yet.
     fn draining(&self) -> u32 {
-        self.draining.len() as u32
+        to_u32(self.draining.len())
     }
 
     /// True while a superblock is being emptied or erased.
