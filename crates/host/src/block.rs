@@ -1,8 +1,9 @@
 //! The content of a block: bytes, or a fingerprint in their place.
 
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
 use std::cell::RefCell;
 use std::sync::Arc;
+use tailcut_base::cast::low_u32;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The content of a block of 4 KiB with its *seal*: metadata that a drive keeps beside the data of each block
@@ -16,7 +17,7 @@ pub trait Block: Clone + Default + PartialEq + std::fmt::Debug {
     /// checksums, journals, descriptors, summaries.
     fn checksum(&self) -> u32;
 
-    /// A block with `bytes` (at most [`BLOCK_BYTES`]), padded with zeros.
+    /// A block with `bytes` (at most [`BLOCK_LEN`]), padded with zeros.
     fn encode(bytes: &[u8]) -> Self;
 
     /// The bytes; None if the block keeps a fingerprint only.
@@ -100,9 +101,9 @@ enum Seal {
     NotKept,
 }
 
-type Content = [u8; BLOCK_BYTES as usize];
+type Content = [u8; BLOCK_LEN];
 
-static ZEROS: Content = [0; BLOCK_BYTES as usize];
+static ZEROS: Content = [0; BLOCK_LEN];
 
 thread_local! {
     /// Spare memory of a thread: blocks come and go too fast for a general allocator.
@@ -142,7 +143,7 @@ impl Bytes {
 
     /// A block from a drive without protection information: it counts as intact for any seal, and flipped or
     /// misplaced data is not detected.
-    pub fn unsealed(bytes: &[u8; BLOCK_BYTES as usize]) -> Bytes {
+    pub fn unsealed(bytes: &[u8; BLOCK_LEN]) -> Bytes {
         let bytes = (*bytes != ZEROS).then(|| shared(bytes));
         Bytes { bytes, seal: Seal::NotKept }
     }
@@ -153,12 +154,12 @@ impl Bytes {
     }
 
     /// The bytes.
-    pub fn as_slice(&self) -> &[u8; BLOCK_BYTES as usize] {
+    pub fn as_slice(&self) -> &[u8; BLOCK_LEN] {
         self.bytes.as_deref().unwrap_or(&ZEROS)
     }
 
     /// The bytes, mutable; does not update the seal.
-    pub fn as_mut_slice(&mut self) -> &mut [u8; BLOCK_BYTES as usize] {
+    pub fn as_mut_slice(&mut self) -> &mut [u8; BLOCK_LEN] {
         Arc::make_mut(self.bytes.get_or_insert_with(|| shared(&ZEROS)))
     }
 
@@ -199,7 +200,7 @@ impl Block for Bytes {
     /// The lower half of XXH3-64. Not a CRC: content that ends with its own CRC, as that of databases and file
     /// systems often does, would have the same one in all of its versions.
     fn checksum(&self) -> u32 {
-        xxh3_64(self.as_slice()) as u32
+        low_u32(xxh3_64(self.as_slice()))
     }
 
     fn encode(bytes: &[u8]) -> Bytes {
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_drive_without_seals_is_believed_until_its_block_is_sealed() {
-        let mut block = Bytes::unsealed(&[7; BLOCK_BYTES as usize]);
+        let mut block = Bytes::unsealed(&[7; BLOCK_LEN]);
         assert!(block.is_intact(1) && block.is_intact(2) && !block.is_hole());
         block.seal(1);
         assert!(block.is_intact(1) && !block.is_intact(2));

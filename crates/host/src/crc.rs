@@ -2,6 +2,7 @@
 //! [`Block::checksum`](crate::Block::checksum).
 
 use crc_fast::{CrcAlgorithm, Digest};
+use tailcut_base::cast::to_u32;
 
 /// The CRC-32C of these bytes.
 #[inline]
@@ -31,7 +32,7 @@ impl Crc32c {
     /// The checksum of all bytes added.
     #[inline]
     pub fn value(&self) -> u32 {
-        self.0.finalize() as u32
+        to_u32(self.0.finalize())
     }
 }
 

@@ -3,11 +3,15 @@
 //! Both sides of an array use the same types. Data travels with requests and responses as a list of
 //! [`Block`](crate::Block)s, so the same code moves bytes and fingerprints.
 
+use tailcut_base::cast::to_u32;
 use tailcut_base::device::Identify;
 use tailcut_base::{Class, Command, CommandId, Nanos, Op, Spans, Status};
 
 /// Bytes per block.
-pub const BLOCK_BYTES: u64 = 4096;
+pub const BLOCK_BYTES: u64 = BLOCK_LEN as u64;
+
+/// [`BLOCK_BYTES`] as the length of a slice.
+pub const BLOCK_LEN: usize = 4096;
 
 /// Sectors per block.
 pub const BLOCK_SECTORS: u64 = BLOCK_BYTES / tailcut_base::SECTOR_BYTES;
@@ -34,7 +38,7 @@ impl Disk {
         Disk {
             blocks: identity.sectors / BLOCK_SECTORS,
             depth: identity.queue_depth.max(1),
-            most_blocks: (u64::from(identity.max_sectors) / BLOCK_SECTORS).max(1) as u32,
+            most_blocks: to_u32((u64::from(identity.max_sectors) / BLOCK_SECTORS).max(1)),
             volatile_cache: identity.volatile_cache,
             copies: 1,
         }
@@ -114,7 +118,7 @@ impl<B> Request<B> {
             stream: 0,
             queue: 0,
             sector: self.block * BLOCK_SECTORS,
-            sectors: self.blocks * BLOCK_SECTORS as u32,
+            sectors: self.blocks * to_u32(BLOCK_SECTORS),
             content: 0,
         }
     }

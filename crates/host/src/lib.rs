@@ -4,6 +4,8 @@
 //! ([`disk`]), as from a real one. The same machines run in virtual time, with simulated drives, and in real
 //! time.
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+
 pub mod array;
 pub mod block;
 mod crc;
@@ -18,6 +20,6 @@ pub mod unaligned;
 pub mod wire;
 
 pub use block::{Block, Bytes, Fingerprint};
-pub use disk::{BLOCK_BYTES, BLOCK_SECTORS, Disk, Mirror, Request, Response};
+pub use disk::{BLOCK_BYTES, BLOCK_LEN, BLOCK_SECTORS, Disk, Mirror, Request, Response};
 pub use pool::Pool;
 pub use unaligned::Unaligned;

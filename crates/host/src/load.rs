@@ -1,5 +1,6 @@
 //! A load on a drive: mix, placement, and concurrency of I/Os.
 
+use tailcut_base::cast::to_u32;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Op, SECTOR_BYTES};
 
@@ -47,7 +48,7 @@ impl Load {
         Load {
             reads,
             depth,
-            sizes: Sizes::One(blocks * crate::BLOCK_SECTORS as u32),
+            sizes: Sizes::One(blocks * to_u32(crate::BLOCK_SECTORS)),
             order: Order::Random,
             gap: Nanos::ZERO,
         }

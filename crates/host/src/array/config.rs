@@ -6,6 +6,7 @@ use super::raid::RaidConfig;
 use super::superblock::MemberSuperblock;
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::Nanos;
+use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 tailcut_base::choice! {
@@ -192,7 +193,7 @@ impl ArrayConfig {
             false => InPlaceChecksums::Off,
         };
         let (drives, layout, groups) =
-            (superblock.presence.len() as u32, superblock.layout, superblock.groups);
+            (to_u32(superblock.presence.len()), superblock.layout, superblock.groups);
         let mut config = ArrayConfig { drives, layout, groups, checksums, ..self.clone() };
         if layout.is_mirrored() {
             config.epoch.keep(superblock.shape);
@@ -233,7 +234,7 @@ impl ArrayConfig {
                            reads = direct or fail-fast";
             return Some(("reads", message.into()));
         }
-        self.epoch.problems(self.width() as u32)
+        self.epoch.problems(to_u32(self.width()))
     }
 
     /// The first invalid setting of an array with token groups.

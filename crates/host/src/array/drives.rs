@@ -9,6 +9,7 @@ mod room;
 pub use ask::{Answered, Ask};
 pub use gate::Gate;
 pub use room::{RETRY_AFTER, Refusal};
+use tailcut_base::cast::to_u32;
 
 use crate::Block;
 use crate::array::DriveId;
@@ -247,7 +248,7 @@ impl<B> Drives<B> {
     /// Number of requests in flight on a drive and waiting for it.
     pub fn load(&self, drive: DriveId) -> u32 {
         let member = &self.members[drive];
-        member.in_flight + member.lanes.iter().map(|lane| lane.len() as u32).sum::<u32>()
+        member.in_flight + member.lanes.iter().map(|lane| to_u32(lane.len())).sum::<u32>()
     }
 
     /// Number of requests of this urgency waiting for a drive.

@@ -6,6 +6,7 @@ use super::config::{ArrayConfig, LayoutKind};
 use crate::Fingerprint;
 use crate::disk::{Disk, Mirror, Request, Response};
 use std::collections::VecDeque;
+use tailcut_base::cast::low_u32;
 use tailcut_base::control::ControlReply;
 use tailcut_base::random::Stream;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
@@ -107,7 +108,7 @@ impl Harness {
         let mut data = self.spare.pop().unwrap_or_default();
         data.clear();
         if op == Op::Write {
-            data.push(Fingerprint(block as u32));
+            data.push(Fingerprint(low_u32(block)));
         }
         let class = Class::DEFAULT;
         let mut request = Request {

@@ -9,6 +9,7 @@ use super::superblock::{FORMAT, MEMBERS_MAX, MemberSuperblock, NoSuperblock, SUP
 use super::{DriveId, numbers};
 use crate::Block;
 use crate::disk::{Disk, Request, Response};
+use tailcut_base::cast::to_usize;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -199,7 +200,7 @@ impl<B: Block> Opening<B> {
             }
         }
         let superblocks = vec![Vec::new(); disks.len()];
-        let pending = disks.len() * SUPERBLOCK_BLOCKS as usize;
+        let pending = disks.len() * to_usize(SUPERBLOCK_BLOCKS);
         Opening { drives, disks: disks.to_vec(), superblocks, pending, consent }
     }
 

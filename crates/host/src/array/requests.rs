@@ -2,6 +2,7 @@
 
 use crate::Block;
 use crate::disk::{Mirror, Request, Response};
+use tailcut_base::cast::to_u32;
 use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
 
 /// A host request in progress.
@@ -101,14 +102,14 @@ impl<B: Clone + Default> Requests<B> {
             }
             None => {
                 self.slots.push(request);
-                (self.slots.len() - 1) as u32
+                to_u32(self.slots.len() - 1)
             }
         }
     }
 
     /// Number of requests for which the host waits.
     pub fn in_flight(&self) -> u32 {
-        (self.slots.len() - self.free.len()) as u32 - self.refused
+        to_u32(self.slots.len() - self.free.len()) - self.refused
     }
 
     /// Number of requests answered for lack of room on which the layout still works.
@@ -126,7 +127,7 @@ impl<B: Clone + Default> Requests<B> {
     /// True if there was one.
     pub fn refuse(&mut self, now: Time, is_stuck: impl Fn(Op, Time) -> bool) -> bool {
         let before = self.refused;
-        for slot in 0..self.slots.len() as u32 {
+        for slot in 0..to_u32(self.slots.len()) {
             let request = &self.slots[slot as usize];
             if request.progress != Progress::Open || !is_stuck(request.op, request.since) {
                 continue;

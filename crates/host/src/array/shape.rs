@@ -10,6 +10,7 @@ use super::raid::{INTENT_BLOCKS, JOURNAL_LEAST, WriteHole};
 use super::reads::MOST_COPIES;
 use super::superblock::{CHECKSUMS, MemberSuperblock, SUPERBLOCK_BLOCKS};
 use crate::disk::BLOCK_BYTES;
+use tailcut_base::cast::to_u32;
 use tailcut_base::config::Choice;
 
 /// Upper bound of the generation: the versions of copies have it in their upper half.
@@ -26,7 +27,7 @@ pub fn impossible(superblock: &MemberSuperblock) -> Option<String> {
     if !(SUPERBLOCK_BLOCKS + 1..=DRIVE_BLOCKS_MAX).contains(&superblock.drive_blocks) {
         return Some(format!("it uses {} blocks of each drive", superblock.drive_blocks));
     }
-    let (drives, groups) = (superblock.presence.len() as u32, superblock.groups);
+    let (drives, groups) = (to_u32(superblock.presence.len()), superblock.groups);
     if drives == 0 || groups == 0 || groups > drives {
         return Some(format!("it has {drives} drives in {groups} R-groups"));
     }

@@ -13,7 +13,8 @@ use super::DriveId;
 use super::config::LayoutKind;
 use super::drives::Presence;
 use crate::crc::crc32c;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
+use tailcut_base::cast::{low_u64, to_u32};
 use tailcut_base::config::Choice;
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::mix64;
@@ -61,7 +62,7 @@ impl MemberId {
     /// The first identity of a member, derived from that of its array, which is random.
     pub fn first(array: u128, member: DriveId) -> MemberId {
         let mixed = |half: u64| u128::from(mix64(half ^ mix64(u64::from(member.get()) + 1)));
-        MemberId::new(mixed((array >> 64) as u64) << 64 | mixed(array as u64))
+        MemberId::new(mixed(low_u64(array >> 64)) << 64 | mixed(low_u64(array)))
     }
 }
 
@@ -129,14 +130,15 @@ impl MemberSuperblock {
     /// Encodes the superblock as the bytes of a block. Panics with more than [`MEMBERS_MAX`] members.
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.presence.len() <= MEMBERS_MAX, "checked when the array is made or opened");
-        let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+        let mut bytes = Vec::with_capacity(BLOCK_LEN);
         bytes.extend(MAGIC);
         bytes.extend([0; 4]);
         bytes.extend(FORMAT.to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
         bytes.extend(self.generation.to_le_bytes());
         bytes.extend(self.drive_blocks.to_le_bytes());
-        let counts = [self.layout.index() as u32, self.presence.len() as u32, self.groups, self.member.get()];
+        let counts =
+            [to_u32(self.layout.index()), to_u32(self.presence.len()), self.groups, self.member.get()];
         bytes.extend(counts.iter().flat_map(|count| count.to_le_bytes()));
         bytes.extend(self.shape.iter().chain(&self.state).flat_map(|number| number.to_le_bytes()));
         let id = |member| self.ids.get(member).map_or(0, |id: &MemberId| id.0).to_le_bytes();
@@ -144,7 +146,7 @@ impl MemberSuperblock {
         let presence = |member| self.presence.get(member).map_or(0, |&presence| 1 + presence as u8);
         bytes.extend(DriveId::first(MEMBERS_MAX).map(presence));
         assert_eq!(bytes.len(), LENGTH);
-        bytes.resize(BLOCK_BYTES as usize, 0);
+        bytes.resize(BLOCK_LEN, 0);
         seal(&mut bytes);
         bytes
     }

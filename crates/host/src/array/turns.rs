@@ -3,6 +3,7 @@
 //! all collect at once instead).
 
 use crate::array::{DriveId, RGroups};
+use tailcut_base::cast::to_usize;
 use tailcut_base::control::Windows;
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Time};
@@ -32,7 +33,7 @@ impl Turns {
 
     /// True during the drive's window, including its pause.
     pub fn is_on(&self, now: Time, drive: DriveId) -> bool {
-        (now.0 / self.length.0) as usize % self.groups.width() == self.groups.column_of(drive).index()
+        to_usize(now.0 / self.length.0) % self.groups.width() == self.groups.column_of(drive).index()
     }
 }
 

@@ -16,8 +16,9 @@ use super::settings::Keep;
 use super::versions::Versions;
 use super::writing::fill;
 use crate::block::Bytes;
-use crate::disk::{BLOCK_BYTES, Mirror};
+use crate::disk::{BLOCK_BYTES, BLOCK_LEN, Mirror};
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::{to_u32, to_usize};
 
 /// A read in flight.
 #[derive(Debug)]
@@ -183,7 +184,7 @@ impl Engine {
             return self.judge(fetching);
         }
         let have = fetching.blocks.len();
-        let count = (pages - have).min(flash.jobs.most_blocks() as usize) as u32;
+        let count = to_u32((pages - have).min(flash.jobs.most_blocks() as usize));
         let list = self.pool.list();
         let (block, mirror) = (unit / UNITS + have as u64, fetching.copy.map_or(Mirror::Any, Mirror::Only));
         flash.jobs.read_copy(Job::Fetch(fetching), Haste::Urgent, block, count, (list, mirror));
@@ -219,7 +220,7 @@ impl Engine {
         let found = versions.combine(blocks, 0..key_end(at), |blocks| record_in(blocks, at, of, within));
         let Some(found) = found else { return self.end_damaged(fetching) };
         let header = found.header;
-        let needed = (at + header.record_bytes() as usize).div_ceil(BLOCK_BYTES as usize);
+        let needed = (at + to_usize(header.record_bytes())).div_ceil(BLOCK_LEN);
         if needed > have {
             return self.read_on(fetching, needed);
         }
@@ -417,7 +418,7 @@ pub(super) fn whole_record_in(
 
 /// The block just behind the last one that header and key of a record at byte `at` may touch.
 pub(super) fn key_end(at: usize) -> usize {
-    (at + Header::BYTES + MOST_KEY).div_ceil(BLOCK_BYTES as usize)
+    (at + Header::BYTES + MOST_KEY).div_ceil(BLOCK_LEN)
 }
 
 /// The header at byte `at` of the blocks, if it may belong to a record in the segment with this sequence.
@@ -429,9 +430,9 @@ pub(super) fn header_in(blocks: &[Bytes], at: usize, sequence: u64) -> Option<Fl
 /// Copies `COUNT` bytes from the blocks; None if there are fewer.
 #[inline]
 fn gather<const COUNT: usize>(blocks: &[Bytes], at: usize) -> Option<[u8; COUNT]> {
-    let within = at % BLOCK_BYTES as usize;
+    let within = at % BLOCK_LEN;
     // Mostly they are in one block.
-    if let Some(bytes) = blocks.get(at / BLOCK_BYTES as usize)?.as_slice()[within..].first_chunk() {
+    if let Some(bytes) = blocks.get(at / BLOCK_LEN)?.as_slice()[within..].first_chunk() {
         return Some(*bytes);
     }
     gather_pieces(blocks, at)

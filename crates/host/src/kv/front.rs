@@ -11,6 +11,7 @@ use super::place::UNIT;
 use super::record::Header;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec};
 
 /// The memory tier.
@@ -91,13 +92,13 @@ impl Front {
         let segment = most.next_power_of_two().max(LEAST_SEGMENT);
         let segments = (bytes / segment).clamp(LEAST_SEGMENTS, u64::from(u32::MAX) * UNIT / segment);
         Front {
-            memory: vec![0; (segment * segments) as usize],
-            segment: segment as usize,
-            fills: IdVec::filled(segments as usize, 0),
-            dead: IdVec::filled(segments as usize, 0),
+            memory: vec![0; to_usize(segment * segments)],
+            segment: to_usize(segment),
+            fills: IdVec::filled(to_usize(segments), 0),
+            dead: IdVec::filled(to_usize(segments), 0),
             small: VecDeque::new(),
             main: VecDeque::new(),
-            free: FrontSegment::first(segments as usize).rev().collect(),
+            free: FrontSegment::first(to_usize(segments)).rev().collect(),
             cursor: None,
             gathering: [None; 2],
             search: (FrontSegment::new(0), 0),
@@ -123,8 +124,8 @@ impl Front {
     /// The record at `unit` was replaced, removed or moved.
     #[inline]
     pub fn discard(&mut self, unit: u32) {
-        let segment = FrontSegment::new((at(unit) / self.segment) as u32);
-        self.dead[segment] += self.header(unit).record_bytes() as u32;
+        let segment = FrontSegment::new(to_u32(at(unit) / self.segment));
+        self.dead[segment] += to_u32(self.header(unit).record_bytes());
         debug_assert!(self.dead[segment] <= self.fills[segment]);
     }
 
@@ -137,7 +138,7 @@ impl Front {
     /// Reserves room for a record of `bytes` bytes. None until a segment is freed. Records moved within the
     /// front may use the last free segments, new ones may not.
     pub fn reserve(&mut self, queue: Queue, bytes: u64, is_moved: bool) -> Option<u32> {
-        let bytes = bytes as u32;
+        let bytes = to_u32(bytes);
         debug_assert!(bytes as usize <= self.segment && u64::from(bytes).is_multiple_of(UNIT));
         let open = self.queue(queue).back().copied();
         let has_room =
@@ -266,7 +267,7 @@ impl Front {
         let mut expired = Vec::new();
         for _ in 0..SEARCHED {
             if at >= self.fills[segment] {
-                self.search = (FrontSegment::new((segment.get() + 1) % self.fills.len() as u32), 0);
+                self.search = (FrontSegment::new((segment.get() + 1) % to_u32(self.fills.len())), 0);
                 return expired;
             }
             let (unit, next) = self.record_at(segment, at);
@@ -282,11 +283,11 @@ impl Front {
     /// Unit of the record at byte `at` of a segment, and the byte offset of the next record.
     fn record_at(&self, segment: FrontSegment, at: u32) -> (u32, u32) {
         let unit = self.unit_at(segment, at);
-        (unit, at + self.header(unit).record_bytes() as u32)
+        (unit, at + to_u32(self.header(unit).record_bytes()))
     }
 
     fn unit_at(&self, segment: FrontSegment, at: u32) -> u32 {
-        ((segment.index() * self.segment + at as usize) as u64 / UNIT) as u32
+        to_u32((segment.index() * self.segment + at as usize) as u64 / UNIT)
     }
 
     fn oldest(&self) -> Option<Cursor> {
@@ -389,7 +390,7 @@ impl Front {
 
 #[inline]
 fn at(unit: u32) -> usize {
-    unit as usize * UNIT as usize
+    unit as usize * to_usize(UNIT)
 }
 
 /// Least segment size, 64 KiB: a smaller segment holds too few items to be worth its bookkeeping.

@@ -2,6 +2,7 @@
 
 use super::hash::KeyHash;
 use prefetch_index::prefetch_index;
+use tailcut_base::cast::{low_u64, to_usize};
 
 /// Remembers the keys evicted last (the ghost queue of S3-FIFO, Yang and others 2023, §4.1), by 32 bits of
 /// their hashes, in a table where a newer key overwrites an older one. An error costs an unnecessary write or
@@ -14,7 +15,7 @@ pub struct Ghost {
 impl Ghost {
     /// A ghost for about `keys` keys.
     pub fn new(keys: u64) -> Ghost {
-        Ghost { marks: vec![0; keys.clamp(64, 1 << 28).next_power_of_two() as usize] }
+        Ghost { marks: vec![0; to_usize(keys.clamp(64, 1 << 28).next_power_of_two())] }
     }
 
     /// Remembers an evicted key.
@@ -40,7 +41,7 @@ impl Ghost {
     }
 
     fn split(&self, hash: KeyHash) -> (usize, u32) {
-        let bits = (hash.0 >> 20) as u64;
-        (bits as usize & (self.marks.len() - 1), (bits >> 32) as u32 | 1)
+        let bits = low_u64(hash.0 >> 20);
+        (to_usize(bits) & (self.marks.len() - 1), (bits >> 32) as u32 | 1)
     }
 }

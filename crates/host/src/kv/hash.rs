@@ -1,5 +1,6 @@
 //! The hash of a key.
 
+use tailcut_base::cast::{to_u32, to_u64};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 /// A 128-bit key hash (XXH3). The seed is a random number of the store, so collisions cannot be constructed.
@@ -22,5 +23,5 @@ pub fn part_of(seed: u64, key: &[u8], parts: u32) -> u32 {
         return 0;
     }
     let hash = xxh3_64_with_seed(key, !seed);
-    ((u128::from(hash) * u128::from(parts)) >> 64) as u32
+    to_u32(to_u64((u128::from(hash) * u128::from(parts)) >> 64))
 }

@@ -14,6 +14,7 @@
 use super::hash::KeyHash;
 use super::place::Place;
 use prefetch_index::prefetch_index;
+use tailcut_base::cast::{low_u32, to_u8, to_u32};
 
 /// The index: maps key hashes to the places of items.
 #[derive(Debug)]
@@ -128,7 +129,7 @@ impl Index {
     pub fn reserve(&mut self, items: u64) {
         let each = items / self.partitions.len() as u64;
         for partition in &mut self.partitions {
-            partition.grow(each.saturating_sub(u64::from(partition.used)) as u32);
+            partition.grow(to_u32(each.saturating_sub(u64::from(partition.used))));
         }
     }
 
@@ -272,7 +273,7 @@ impl Partition {
 
     /// Grows the partition for at least `more` further entries.
     fn grow(&mut self, more: u32) {
-        let needed = (u64::from(self.used + more) * 100).div_ceil(MOST_PERCENT) as u32 + 1;
+        let needed = to_u32((u64::from(self.used + more) * 100).div_ceil(MOST_PERCENT)) + 1;
         let homes = needed.max(self.homes + self.homes / 16).max(LEAST_HOMES);
         if homes <= self.homes {
             return;
@@ -302,7 +303,7 @@ impl Slot {
         let low = place | u64::from(entry.heat) << PLACE_BITS;
         // 44 bits of the entry, and the tag above them.
         let high = tag << 12 | low >> 32;
-        Slot([low as u32, high as u32, (high >> 32) as u32])
+        Slot([low_u32(low), low_u32(high), low_u32(high >> 32)])
     }
 
     #[inline]
@@ -318,7 +319,7 @@ impl Slot {
     #[inline]
     fn entry(self) -> Entry {
         let low = u64::from(self.0[0]) | u64::from(self.0[1] & 0xFFF) << 32;
-        Entry { place: Place::decode(low & ((1 << PLACE_BITS) - 1)), heat: (low >> PLACE_BITS) as u8 }
+        Entry { place: Place::decode(low & ((1 << PLACE_BITS) - 1)), heat: to_u8(low >> PLACE_BITS) }
     }
 }
 

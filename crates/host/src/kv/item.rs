@@ -2,7 +2,7 @@
 
 use super::record::{Header, State};
 use crate::block::Bytes;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
 use std::ops::Range;
 
 /// An item in memory or on flash.
@@ -70,12 +70,11 @@ pub(super) fn are_bytes<'a>(mut slices: impl Iterator<Item = &'a [u8]>, bytes: &
 
 /// The slices of blocks that hold these bytes of them.
 pub(super) fn pieces_of(blocks: &[Bytes], bytes: Range<usize>) -> impl Iterator<Item = &[u8]> + Clone {
-    const BLOCK: usize = BLOCK_BYTES as usize;
     let Range { start: at, end } = bytes;
-    let (first, last) = (at / BLOCK, end.div_ceil(BLOCK).min(blocks.len()));
+    let (first, last) = (at / BLOCK_LEN, end.div_ceil(BLOCK_LEN).min(blocks.len()));
     let blocks = blocks.get(first..last.max(first)).unwrap_or_default();
     blocks.iter().enumerate().map(move |(number, block)| {
-        let begin = (first + number) * BLOCK;
-        &block.as_slice()[at.max(begin) - begin..end.min(begin + BLOCK) - begin]
+        let begin = (first + number) * BLOCK_LEN;
+        &block.as_slice()[at.max(begin) - begin..end.min(begin + BLOCK_LEN) - begin]
     })
 }

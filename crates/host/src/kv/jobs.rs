@@ -3,6 +3,7 @@
 use crate::block::Bytes;
 use crate::disk::{Disk, Mirror, Request};
 use std::collections::VecDeque;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Op, id};
 
@@ -82,13 +83,13 @@ impl<J> Jobs<J> {
 
     /// Queues a background repair: overwrites the other copies with `data`, which is right on copy `copy`.
     pub fn repair(&mut self, job: J, copy: u8, block: u64, data: Vec<Bytes>) {
-        let blocks = data.len() as u32;
+        let blocks = to_u32(data.len());
         self.read_copy(job, Haste::Later, block, blocks, (data, Mirror::Repair(copy)));
     }
 
     /// Queues a write.
     pub fn write(&mut self, job: J, haste: Haste, block: u64, data: Vec<Bytes>) {
-        self.add(job, haste, Op::Write, block, data.len() as u32, data);
+        self.add(job, haste, Op::Write, block, to_u32(data.len()), data);
     }
 
     /// Queues a flush.

@@ -1,5 +1,7 @@
 //! The location of an item.
 
+use tailcut_base::cast::{low_u8, low_u32};
+
 /// The location of an item, in memory or on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -45,8 +47,8 @@ impl Place {
     #[inline]
     pub fn decode(bits: u64) -> Place {
         match bits >> 41 & 1 {
-            1 => Place::Front { unit: bits as u32 },
-            _ => Place::Log { unit: bits & ((1 << 38) - 1), pages: (bits >> 38) as u8 & MOST_PAGES },
+            1 => Place::Front { unit: low_u32(bits) },
+            _ => Place::Log { unit: bits & ((1 << 38) - 1), pages: low_u8(bits >> 38) & MOST_PAGES },
         }
     }
 }

@@ -26,6 +26,7 @@ use super::log::SegmentId;
 use super::place::UNIT;
 use crate::crc::Crc32c;
 use std::ops::Range;
+use tailcut_base::cast::{low_u8, low_u32, low_u64};
 
 /// The header of a record, before its key and value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,12 +192,12 @@ impl Header {
         let word = |at: usize| u64::from_le_bytes(*bytes[8 * at..].first_chunk().expect("eight bytes"));
         let (first, second, third) = (word(0), word(1), word(2));
         Header {
-            value: (first >> 32) as u32,
-            key: second as u8,
-            state: State((second >> 8) as u8),
-            flags: (second >> 32) as u32,
-            expires: third as u32,
-            accessed: (third >> 32) as u32,
+            value: low_u32(first >> 32),
+            key: low_u8(second),
+            state: State(low_u8(second >> 8)),
+            flags: low_u32(second >> 32),
+            expires: low_u32(third),
+            accessed: low_u32(third >> 32),
             cas: word(3),
             home: word(4),
         }
@@ -237,7 +238,7 @@ impl Salt {
     #[inline]
     pub fn of(store: u128, segment: SegmentId) -> Salt {
         // Numbers differ by an odd multiple of 2⁶⁴ / φ, so that no difference of sequences cancels it.
-        let store = store as u64 ^ (store >> 64) as u64;
+        let store = low_u64(store) ^ low_u64(store >> 64);
         Salt(store.wrapping_add(u64::from(segment.get()).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
     }
 }

@@ -35,6 +35,7 @@ use crate::disk::BLOCK_BYTES;
 use crate::mutation::{Invariant, holds};
 use std::collections::VecDeque;
 use tailcut_base::Status;
+use tailcut_base::cast::{to_u32, to_usize};
 
 /// The progress of a recovery.
 #[derive(Debug)]
@@ -123,7 +124,7 @@ impl Recovery {
     /// precision of an index of 2^`bits` partitions.
     pub fn new(found: Vec<UsedSegment>, bits: u32) -> Recovery {
         Recovery {
-            all: found.len() as u32,
+            all: to_u32(found.len()),
             left: found,
             reading: VecDeque::new(),
             gone: Index::new(bits),
@@ -199,7 +200,7 @@ impl Engine {
     /// Segments recovered and segments in total; None once recovery is complete.
     pub fn recovered(&self) -> Option<(u32, u32)> {
         let recovery = self.recovery.as_ref()?;
-        let unknown = (recovery.left.len() + recovery.reading.len()) as u32;
+        let unknown = to_u32(recovery.left.len() + recovery.reading.len());
         Some((recovery.all - unknown, recovery.all))
     }
 
@@ -295,9 +296,9 @@ impl Engine {
         }
         let segment_blocks = u64::from(flash.log.segment_blocks());
         let end = flash.log.end_block(reading.found.number);
-        let first = (stretch.block - (end - reading.blocks.len() as u64)) as usize;
+        let first = to_usize(stretch.block - (end - reading.blocks.len() as u64));
         if is_given_up {
-            reading.unreadable.push((stretch.block % segment_blocks) as usize);
+            reading.unreadable.push(to_usize(stretch.block % segment_blocks));
         }
         let places = reading.blocks[first..].iter_mut();
         places.zip(data.drain(..)).for_each(|(to, from)| *to = from);
@@ -395,7 +396,7 @@ impl Engine {
         let head = End::Head(Head { sequence, durable: 0, is_cut: !is_durable });
         first.as_mut_slice()[..End::BYTES].copy_from_slice(&head.encode(of));
         reading.blocks = summary(&entries, foot, of);
-        reading.found.foot = Some(Foot { entries: entries.len() as u32, ..foot });
+        reading.found.foot = Some(Foot { entries: to_u32(entries.len()), ..foot });
         reading.left = Some(entries.len());
         self.figures.repaired += u64::from(is_damaged);
         flash.write_block(block, first);

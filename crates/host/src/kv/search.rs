@@ -9,8 +9,9 @@ use super::place::UNIT;
 use super::record::{FlashHeader, Header, Salt, State};
 use super::versions::Versions;
 use crate::block::Bytes;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::{to_u32, to_usize};
 
 /// Parameters of a search: identifies one use of a segment.
 #[derive(Clone, Copy, Debug)]
@@ -49,29 +50,29 @@ impl Search {
     /// behind its predecessor, or in the block behind a padding marker. A durable record counts even if its
     /// value is damaged; any other, which a power loss may have cut off, only if it is complete.
     pub fn search(&self, blocks: &[Bytes], unreadable: &[usize]) -> Searched {
-        let end = blocks.len() * BLOCK;
+        let end = blocks.len() * BLOCK_LEN;
         let (mut entries, mut torn) = (Vec::new(), Vec::new());
-        let (mut buried, mut durable) = (0, end.min(self.durable_blocks as usize * BLOCK));
+        let (mut buried, mut durable) = (0, end.min(self.durable_blocks as usize * BLOCK_LEN));
         let mut holes: Vec<usize> = Vec::new();
         let (mut at, mut last, mut is_in_hole, mut is_ended) = (End::BYTES, End::BYTES, false, false);
         while at + END_BYTES <= end {
             let Some(found) = record_in(blocks, at, (self.sequence, self.salt), (end - at) as u64) else {
-                if !is_in_hole && BLOCK - at % BLOCK < END_BYTES {
-                    at = at.next_multiple_of(BLOCK);
+                if !is_in_hole && BLOCK_LEN - at % BLOCK_LEN < END_BYTES {
+                    at = at.next_multiple_of(BLOCK_LEN);
                     continue;
                 }
                 if !is_in_hole {
                     holes.push(at);
                 }
                 is_in_hole = true;
-                at += UNIT as usize;
+                at += to_usize(UNIT);
                 continue;
             };
             is_in_hole = false;
-            last = at + found.header.record_bytes() as usize;
-            durable = durable.max(usize::from(found.durable) * BLOCK);
+            last = at + to_usize(found.header.record_bytes());
+            durable = durable.max(usize::from(found.durable) * BLOCK_LEN);
             if found.header.state.has(State::PADDING) {
-                at = (at + END_BYTES).next_multiple_of(BLOCK);
+                at = (at + END_BYTES).next_multiple_of(BLOCK_LEN);
                 continue;
             }
             if found.header.state.has(State::END) {
@@ -95,19 +96,19 @@ impl Search {
         // An unreadable block was written: a power loss leaves a block in its old or its new state. That does
         // not hold behind the last record.
         let reached =
-            unreadable.iter().copied().filter(|block| block * BLOCK <= last.next_multiple_of(BLOCK));
+            unreadable.iter().copied().filter(|block| block * BLOCK_LEN <= last.next_multiple_of(BLOCK_LEN));
         let unreadable: Vec<usize> = reached.collect();
         for &number in torn.iter().rev() {
-            let at = entries[number].unit as usize * UNIT as usize;
+            let at = entries[number].unit as usize * to_usize(UNIT);
             let until = at + entries[number].bytes as usize;
             let is_unreadable =
-                || unreadable.iter().any(|&block| at < (block + 1) * BLOCK && block * BLOCK < until);
+                || unreadable.iter().any(|&block| at < (block + 1) * BLOCK_LEN && block * BLOCK_LEN < until);
             let is_kept = (until <= durable || is_unreadable()) && holds(Invariant::DamagedRecordsCount);
             if !is_kept {
                 entries.remove(number);
             }
         }
-        let unread = unreadable.iter().max().map_or(0, |block| (block + 1) * BLOCK);
+        let unread = unreadable.iter().max().map_or(0, |block| (block + 1) * BLOCK_LEN);
         let is_damage = |&hole: &usize| {
             hole < unread || hole < durable && self.key_end(blocks, hole).is_none_or(|end| end <= durable)
         };
@@ -118,25 +119,25 @@ impl Search {
     /// Replaces blocks by those of other copies wherever that makes a record intact. Returns the right blocks
     /// that differ in some copy.
     pub fn combine(&self, blocks: &mut [Bytes], versions: &Versions) -> Vec<usize> {
-        let (end, of) = (blocks.len() * BLOCK, (self.sequence, self.salt));
+        let (end, of) = (blocks.len() * BLOCK_LEN, (self.sequence, self.salt));
         let (mut is_right, mut is_wrong) = (vec![false; blocks.len()], vec![false; blocks.len()]);
         let mut at = if versions.is_empty() { end } else { End::BYTES };
         while at + END_BYTES <= end {
-            let (first, within) = (at / BLOCK, (end - at) as u64);
+            let (first, within) = (at / BLOCK_LEN, (end - at) as u64);
             let header = |blocks: &[Bytes]| record_in(blocks, at, of, within);
             let Some(found) = versions.combine(blocks, first..key_end(at), header) else {
-                is_wrong[first] |= BLOCK - at % BLOCK >= END_BYTES;
-                at += UNIT as usize;
+                is_wrong[first] |= BLOCK_LEN - at % BLOCK_LEN >= END_BYTES;
+                at += to_usize(UNIT);
                 continue;
             };
-            let bytes = found.header.record_bytes() as usize;
-            let all = first..(at + bytes).div_ceil(BLOCK);
+            let bytes = to_usize(found.header.record_bytes());
+            let all = first..(at + bytes).div_ceil(BLOCK_LEN);
             let whole = |blocks: &[Bytes]| whole_record_in(blocks, at, of, within);
             let is_whole = versions.combine(blocks, all.clone(), whole).is_some();
             let marked = if is_whole { &mut is_right } else { &mut is_wrong };
             marked[all].fill(true);
             at = match found.header.state {
-                state if state.has(State::PADDING) => (at + END_BYTES).next_multiple_of(BLOCK),
+                state if state.has(State::PADDING) => (at + END_BYTES).next_multiple_of(BLOCK_LEN),
                 state if state.has(State::END) => break,
                 _ => at + bytes,
             };
@@ -160,7 +161,7 @@ impl Search {
             true => KeyHash(u128::from_le_bytes(key.try_into().unwrap_or_default())),
             false => KeyHash::of(self.seed, key),
         };
-        let (unit, bytes) = ((at as u64 / UNIT) as u32, header.record_bytes() as u32);
+        let (unit, bytes) = (to_u32(at as u64 / UNIT), to_u32(header.record_bytes()));
         Entry { hash, unit, bytes, expires: header.expires, is_tombstone }
     }
 }
@@ -168,15 +169,15 @@ impl Search {
 /// The latest sequence of a record in a segment with two damaged ends, of the last `runs` runs of the store.
 /// None if it has no record.
 pub(super) fn latest_sequence(blocks: &[Bytes], salt: Salt, runs: u32) -> Option<u64> {
-    let end = blocks.len() * BLOCK;
+    let end = blocks.len() * BLOCK_LEN;
     let is_record = |at: usize, sequence: u64| {
         record_in(blocks, at, (sequence, salt), (end - at) as u64)
             .is_some_and(|found| found.header.home == sequence)
     };
     let mut latest = 0;
-    for at in (End::BYTES..end.saturating_sub(Header::BYTES)).step_by(UNIT as usize) {
-        let within = at % BLOCK;
-        let Some(bytes) = blocks[at / BLOCK].as_slice()[within..].first_chunk() else { continue };
+    for at in (End::BYTES..end.saturating_sub(Header::BYTES)).step_by(to_usize(UNIT)) {
+        let within = at % BLOCK_LEN;
+        let Some(bytes) = blocks[at / BLOCK_LEN].as_slice()[within..].first_chunk() else { continue };
         let low = FlashHeader::low_sequence(bytes);
         if low == 0 || low >> 31 > 0 || Header::decode(bytes).record_bytes() > (end - at) as u64 {
             continue;
@@ -193,6 +194,5 @@ pub(super) fn is_whole(blocks: &[Bytes], at: usize, found: &FlashHeader) -> bool
     found.is_value(pieces_of(blocks, found.header.value_range(at)))
 }
 
-const BLOCK: usize = BLOCK_BYTES as usize;
 /// Largest number of runs to try, latest first.
 const MOST_RUNS: usize = 4096;

@@ -5,6 +5,7 @@ use super::place::UNIT;
 use super::record::Header;
 use crate::disk::{BLOCK_BYTES, Disk};
 use tailcut_base::Nanos;
+use tailcut_base::cast::to_u32;
 
 /// Settings of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Settings {
             let there = (disk.blocks * BLOCK_BYTES) >> 10;
             return Err(format!("{needed} KiB are needed on flash, and there are {there} KiB"));
         }
-        Ok(segments.min(MOST_UNITS / (u64::from(self.segment_blocks) * BLOCK_BYTES / UNIT)) as u32)
+        Ok(to_u32(segments.min(MOST_UNITS / (u64::from(self.segment_blocks) * BLOCK_BYTES / UNIT))))
     }
 
     /// Number of index partitions, as a power of two, for `flash` bytes on flash.

@@ -12,6 +12,7 @@ use super::place::Place;
 use super::record::{Header, State};
 use super::settings::Keep;
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::to_u8;
 
 impl Engine {
     pub(super) fn put(
@@ -32,7 +33,7 @@ impl Engine {
         let cas = put.cas.unwrap_or(self.last_cas + 1);
         let header = Header {
             value: u32::try_from(kept + added.len()).map_err(|_| Refused::TooLarge)?,
-            key: key.len() as u8,
+            key: to_u8(key.len()),
             state: put.state,
             flags: put.flags,
             expires: put.expires,

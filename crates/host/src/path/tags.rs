@@ -2,6 +2,7 @@
 
 use super::hal::{QueueId, RequestId, Tag, Vector};
 use std::collections::VecDeque;
+use tailcut_base::cast::to_u32;
 use tailcut_base::{Nanos, Time};
 
 /// State of a tag.
@@ -59,11 +60,11 @@ impl Tags {
     }
 
     pub fn queues(&self) -> u32 {
-        self.free.len() as u32
+        to_u32(self.free.len())
     }
 
     pub fn vectors(&self) -> u32 {
-        self.done.len() as u32
+        to_u32(self.done.len())
     }
 
     pub fn in_flight(&self) -> u32 {
@@ -116,7 +117,7 @@ impl Tags {
 
     #[inline]
     pub fn events(&self, vector: Vector) -> u32 {
-        self.done[vector as usize].len() as u32
+        to_u32(self.done[vector as usize].len())
     }
 
     #[inline]

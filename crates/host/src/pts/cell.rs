@@ -2,6 +2,7 @@
 
 use crate::load::{Load, Order, Sizes};
 use std::fmt;
+use tailcut_base::cast::to_u32;
 use tailcut_base::{Nanos, SECTOR_BYTES};
 
 /// One combination of a test matrix: a load as the specification names it.
@@ -22,7 +23,7 @@ pub struct Cell {
 impl Cell {
     /// I/Os of `bytes` (whole sectors) at random places.
     pub fn random(reads: u8, bytes: u64, (threads, queue): (u32, u32)) -> Cell {
-        let sizes = Sizes::One((bytes / SECTOR_BYTES) as u32);
+        let sizes = Sizes::One(to_u32(bytes / SECTOR_BYTES));
         Cell { reads, sizes, order: Order::Random, threads, queue }
     }
 

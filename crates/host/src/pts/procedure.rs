@@ -9,6 +9,7 @@ use super::settings::Settings;
 use super::stage::{Rounds, Stage, Work};
 use super::test::Test;
 use tailcut_base::Nanos;
+use tailcut_base::cast::to_u64;
 use tailcut_base::histogram::LatencyHistogram;
 
 /// A test. Call [`Procedure::next`] for the next step, execute it, and pass its outcome to
@@ -146,7 +147,7 @@ impl Procedure {
         self.records.push(Record { stage, round, place, cell: stretch.cell, figures, latency });
         self.spend(figures.took);
         let writes = u64::from(100 - stretch.cell.reads);
-        self.at.written += (u128::from(figures.bytes) * u128::from(writes) / 100) as u64;
+        self.at.written += to_u64(u128::from(figures.bytes) * u128::from(writes) / 100);
     }
 
     fn spend(&mut self, time: Nanos) {

@@ -4,6 +4,7 @@ use super::cell::Cell;
 use super::figures::{Figures, Metric};
 use crate::mutation::{Invariant, holds};
 use std::ops::Range;
+use tailcut_base::cast::to_u32;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::steady::Window;
 
@@ -62,8 +63,8 @@ pub struct Track {
 impl Convergence {
     /// The measurement window: the last five rounds, or all if there are fewer.
     pub fn window(&self) -> Range<u32> {
-        let rounds = self.tracks.first().map_or(0, |track| track.values.len()) as u32;
-        rounds.saturating_sub(tailcut_base::steady::ROUNDS as u32)..rounds
+        let rounds = to_u32(self.tracks.first().map_or(0, |track| track.values.len()));
+        rounds.saturating_sub(to_u32(tailcut_base::steady::ROUNDS))..rounds
     }
 
     /// True if all tracked metrics are steady.

@@ -1,6 +1,7 @@
 //! Settings of a test.
 
 use tailcut_base::Nanos;
+use tailcut_base::cast::to_u64;
 
 /// The device class of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,6 @@ impl Settings {
 
     /// `seconds` seconds in this test's minutes; rounded down, but not to zero.
     pub fn seconds(&self, seconds: u64) -> Nanos {
-        Nanos((u128::from(self.minute.0) * u128::from(seconds) / 60) as u64).max(Nanos(1))
+        Nanos(to_u64(u128::from(self.minute.0) * u128::from(seconds) / 60)).max(Nanos(1))
     }
 }

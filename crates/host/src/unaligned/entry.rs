@@ -3,9 +3,10 @@
 use super::order::Claim;
 use super::{Answer, Ask, Kind};
 use crate::block::Bytes;
-use crate::disk::{BLOCK_BYTES, Mirror, Request};
+use crate::disk::{BLOCK_BYTES, BLOCK_LEN, Mirror, Request};
 use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Op, Status};
 
 /// A request and its progress.
@@ -109,11 +110,11 @@ impl Entry {
         }
         let is_alone = self.blocks == 1;
         let bytes = match end {
-            0 => (self.skip, if is_alone { self.end } else { BLOCK }),
-            _ if is_alone => (0, BLOCK),
+            0 => (self.skip, if is_alone { self.end } else { BLOCK_LEN }),
+            _ if is_alone => (0, BLOCK_LEN),
             _ => (0, self.end),
         };
-        (bytes != (0, BLOCK)).then_some(bytes)
+        (bytes != (0, BLOCK_LEN)).then_some(bytes)
     }
 
     /// Index of the block at one end, counted from its first.
@@ -177,7 +178,7 @@ impl Entry {
     /// Skips the ends that need no disk request of their own.
     fn pass_whole_edges(&mut self) {
         if matches!(self.phase, Phase::Edges | Phase::ZeroEdges) {
-            while self.issued < 2 && self.edge(self.issued as usize).is_none() {
+            while self.issued < 2 && self.edge(to_usize(self.issued)).is_none() {
                 self.issued += 1;
             }
         }
@@ -222,7 +223,7 @@ impl Entry {
     }
 
     fn issue_edge(&mut self, pool: &mut Pool) -> (Op, Work, u32, Vec<Bytes>) {
-        let end = self.issued as usize;
+        let end = to_usize(self.issued);
         self.issued += 1;
         self.pass_whole_edges();
         let mut data = pool.list();
@@ -241,14 +242,14 @@ impl Entry {
             _ => Op::Write,
         };
         let most = if op == Op::Trim { u32::MAX } else { most_blocks };
-        let blocks = (until - at).min(u64::from(most)) as u32;
+        let blocks = to_u32((until - at).min(u64::from(most)));
         self.issued += u64::from(blocks);
         let is_whole = at == from && self.issued == until;
         let data = match self.ask.kind {
             Kind::Read | Kind::Write if is_whole => std::mem::take(&mut self.ask.data),
             Kind::Write => {
                 let mut data = pool.list();
-                let blocks = &mut self.ask.data[at as usize..(at + u64::from(blocks)) as usize];
+                let blocks = &mut self.ask.data[to_usize(at)..to_usize(at + u64::from(blocks))];
                 data.extend(blocks.iter_mut().map(std::mem::take));
                 data
             }
@@ -294,7 +295,7 @@ impl Entry {
     /// Merges the read block with the bytes to be written.
     fn merge(&mut self, end: usize, mut data: Vec<Bytes>, pool: &mut Pool) {
         let Some((from, until)) = self.edge(end) else { panic!("a block that is not whole was read") };
-        let at = self.edge_block(end) as usize;
+        let at = to_usize(self.edge_block(end));
         if self.ask.kind == Kind::Write && holds(Invariant::RestsOfBlocksStay) {
             let (old, new) = (data[0].as_slice(), self.ask.data[at].as_mut_slice());
             new[..from].copy_from_slice(&old[..from]);
@@ -327,8 +328,8 @@ impl Entry {
             pool.recycle(std::mem::replace(&mut self.ask.data, data));
             return;
         }
-        self.ask.data.resize(self.blocks as usize, Bytes::default());
-        for (place, block) in self.ask.data[at as usize..].iter_mut().zip(&mut data) {
+        self.ask.data.resize(to_usize(self.blocks), Bytes::default());
+        for (place, block) in self.ask.data[to_usize(at)..].iter_mut().zip(&mut data) {
             *place = std::mem::take(block);
         }
         pool.recycle(data);
@@ -339,5 +340,3 @@ impl Entry {
         Answer { name: self.ask.name, status: self.status, data: std::mem::take(&mut self.ask.data) }
     }
 }
-
-const BLOCK: usize = BLOCK_BYTES as usize;

@@ -22,6 +22,7 @@ use crate::pool::Pool;
 use entry::{Entry, Work};
 use order::Order;
 use std::collections::VecDeque;
+use tailcut_base::cast::to_u32;
 use tailcut_base::{Class, Status};
 
 /// Operation of a request.
@@ -162,7 +163,7 @@ impl Unaligned {
             None => {
                 assert!(self.entries.len() < MOST_REQUESTS, "the asker has a limit below 65536 requests");
                 self.entries.push(entry);
-                self.entries.len() as u32 - 1
+                to_u32(self.entries.len()) - 1
             }
         }
     }

@@ -11,6 +11,7 @@
 
 use crate::mutation::{Invariant, holds};
 use std::collections::VecDeque;
+use tailcut_base::cast::{to_u32, to_usize};
 
 /// The requests in flight, running or waiting. A request is named by a small number, its slot.
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl Claim {
 
     /// Each cell of a short claim once.
     fn cells(&self) -> impl Iterator<Item = usize> + use<> {
-        (self.first..self.first + self.blocks).map(|block| block as usize % CELLS)
+        (self.first..self.first + self.blocks).map(|block| to_usize(block) % CELLS)
     }
 
     fn conflicts(&self, other: &Claim) -> bool {
@@ -98,7 +99,7 @@ impl Order {
     pub fn submit(&mut self, slot: u32, claim: Claim) -> bool {
         self.submitted += 1;
         let is_running = if claim.is_long() {
-            let blockers = self.claims.iter().filter(|other| other.conflicts(&claim)).count() as u32;
+            let blockers = to_u32(self.claims.iter().filter(|other| other.conflicts(&claim)).count());
             self.push_long(slot, claim, blockers)
         } else {
             self.submit_short(slot, claim)
@@ -115,7 +116,7 @@ impl Order {
     }
 
     fn submit_short(&mut self, slot: u32, claim: Claim) -> bool {
-        let blockers = self.long.iter().filter(|long| long.claim.conflicts(&claim)).count() as u32;
+        let blockers = to_u32(self.long.iter().filter(|long| long.claim.conflicts(&claim)).count());
         let is_free = |cell: &Cell| cell.is_free(claim.writes) && cell.is_unwanted(claim.writes);
         let is_admitted = blockers == 0 && claim.cells().all(|cell| is_free(&self.cells[cell]));
         let is_running = is_admitted || !holds(Invariant::OverlapsKeepOrder);

@@ -14,6 +14,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use std::collections::VecDeque;
+use tailcut_base::cast::to_usize;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 
 /// Writes and trims on their way into the cache.
@@ -87,7 +88,7 @@ impl<B: Block> Epochs<B> {
             let id = self.cache.enter(request.block + index);
             let held = match is_trim {
                 true => CachedContent::Zeros,
-                false => CachedContent::Data(std::mem::take(&mut request.data[index as usize])),
+                false => CachedContent::Data(std::mem::take(&mut request.data[to_usize(index)])),
             };
             self.cache.change(id, held);
             self.cache.get_mut(id).holds += 1;

@@ -2,6 +2,7 @@
 
 use super::cache::CopyId;
 use crate::array::DriveId;
+use tailcut_base::cast::low_u32;
 
 /// Purpose of a request: packed into the token that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl RequestPurpose {
 
     /// Unpacks a token.
     pub fn unpack(number: u64) -> RequestPurpose {
-        let id = number as u32;
+        let id = low_u32(number);
         match number >> 32 {
             0 => RequestPurpose::Read(id),
             1 => RequestPurpose::Descriptor(id),

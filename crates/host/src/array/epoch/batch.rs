@@ -10,6 +10,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
+use tailcut_base::cast::to_u32;
 use tailcut_base::{Class, Op, Status, Time};
 
 /// Copies that are written together.
@@ -57,7 +58,7 @@ impl<B: Block> Epochs<B> {
     fn batch(&mut self, drive: DriveId) -> u32 {
         let id = self.free_batches.pop().unwrap_or_else(|| {
             self.batches.push(Batch::new());
-            (self.batches.len() - 1) as u32
+            to_u32(self.batches.len() - 1)
         });
         let batch = &mut self.batches[id as usize];
         (batch.drive, batch.life, batch.slot) = (drive, self.lines[drive].life, None);
@@ -309,7 +310,7 @@ impl<B: Block> Epochs<B> {
         }
         self.batches[id as usize].pending += 1;
         let op = if is_trim { Op::Trim } else { Op::Write };
-        let (block, blocks, class) = (parts[0].block, parts.len() as u32, Class::DEFAULT);
+        let (block, blocks, class) = (parts[0].block, to_u32(parts.len()), Class::DEFAULT);
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
         core.drives.ask(
             now,

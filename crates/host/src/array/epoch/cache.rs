@@ -4,6 +4,7 @@ use super::descriptor::Mark;
 use super::geometry::Geometry;
 use crate::Block;
 use crate::array::reads::MOST_COPIES;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::table::Table;
 
 /// A copy of a block in the cache: entry and copy number.
@@ -13,12 +14,12 @@ pub struct CopyId(pub u32);
 impl CopyId {
     /// Copy `copy` of an entry.
     pub fn new(entry: u32, copy: usize) -> CopyId {
-        CopyId(entry * MOST_COPIES as u32 + copy as u32)
+        CopyId(entry * to_u32(MOST_COPIES) + to_u32(copy))
     }
 
     /// The entry.
     pub fn entry(self) -> u32 {
-        self.0 / MOST_COPIES as u32
+        self.0 / to_u32(MOST_COPIES)
     }
 
     /// The copy number.
@@ -134,7 +135,7 @@ impl<B: Block> Cache<B> {
         Cache {
             entries: Vec::new(),
             free: Vec::new(),
-            index: Table::new(shape.blocks() as usize),
+            index: Table::new(to_usize(shape.blocks())),
             version,
             dirty: 0,
         }
@@ -155,7 +156,7 @@ impl<B: Block> Cache<B> {
     /// The entry of a block.
     #[inline]
     pub fn find(&self, block: u64) -> Option<u32> {
-        self.index[block as usize].checked_sub(1)
+        self.index[to_usize(block)].checked_sub(1)
     }
 
     /// The entry of a block; a new one has unknown content, identical on all drives.
@@ -180,10 +181,10 @@ impl<B: Block> Cache<B> {
                     is_dirty: false,
                     copies,
                 });
-                (self.entries.len() - 1) as u32
+                to_u32(self.entries.len() - 1)
             }
         };
-        self.index[block as usize] = id + 1;
+        self.index[to_usize(block)] = id + 1;
         id
     }
 
@@ -212,7 +213,7 @@ impl<B: Block> Cache<B> {
             (entry.version, entry.held, entry.copies) =
                 (0, CachedContent::Unknown, [Copy::default(); MOST_COPIES]);
         }
-        self.index[entry.block as usize] = 0;
+        self.index[to_usize(entry.block)] = 0;
         self.free.push(id);
     }
 
@@ -241,7 +242,7 @@ impl<B: Block> Cache<B> {
 
     /// All entry numbers in arbitrary order, including removed ones.
     pub fn ids(&self) -> std::ops::Range<u32> {
-        0..self.entries.len() as u32
+        0..to_u32(self.entries.len())
     }
 
     /// True if an entry is in use.

@@ -11,6 +11,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{MOST_COPIES, seal_of};
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -67,7 +68,7 @@ impl<B: Block> Epochs<B> {
             }
             None => {
                 recovery.comparisons.push(comparison);
-                (recovery.comparisons.len() - 1) as u32
+                to_u32(recovery.comparisons.len() - 1)
             }
         };
         for (copy, place) in self.shape.places(block).iter().enumerate() {

@@ -4,6 +4,7 @@ use crate::array::config::whole_blocks;
 use crate::array::reads::MOST_COPIES;
 use crate::disk::BLOCK_BYTES;
 use tailcut_base::Nanos;
+use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 tailcut_base::choice! {
@@ -93,7 +94,7 @@ impl EpochConfig {
 
 /// The number of copies that a superblock has; arrays that were created when there were always two have 0 there.
 pub(super) fn copies_in(shape: u64) -> u32 {
-    if shape == 0 { 2 } else { shape as u32 }
+    if shape == 0 { 2 } else { to_u32(shape) }
 }
 
 impl Configure for EpochConfig {
@@ -104,7 +105,7 @@ impl Configure for EpochConfig {
             "copies",
             "Copies of each block, on drives of different token groups (layout epochs): that many less one may be lost.",
             &mut self.copies,
-            2..=MOST_COPIES as u32,
+            2..=to_u32(MOST_COPIES),
         );
         visit.bytes("chunk", "What lies together on one drive.", &mut self.chunk, BLOCK_BYTES..=1 << 30);
         visit.bytes(

@@ -6,7 +6,8 @@
 //! the host (u64), version (u64), version before (u64), checksums of both contents (u32 each).
 
 use crate::crc::crc32c;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
+use tailcut_base::cast::to_u32;
 
 const MAGIC: [u8; 8] = *b"tailcutE";
 const FORMAT: u32 = 1;
@@ -14,7 +15,7 @@ const HEAD: usize = 8 + 4 + 4 + 16 + 4 + 4 + 8;
 const ENTRY: usize = 32;
 
 /// Largest number of entries of a descriptor.
-pub const ENTRIES_MOST: usize = (BLOCK_BYTES as usize - HEAD) / ENTRY;
+pub const ENTRIES_MOST: usize = (BLOCK_LEN - HEAD) / ENTRY;
 
 /// A version of a block, and the checksum of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Descriptor {
         let mut bytes = Vec::with_capacity(HEAD + ENTRY * self.entries.len());
         bytes.extend(MAGIC);
         bytes.extend([0; 4]);
-        bytes.extend((self.entries.len() as u32).to_le_bytes());
+        bytes.extend(to_u32(self.entries.len()).to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
         bytes.extend(self.slot.to_le_bytes());
         bytes.extend(FORMAT.to_le_bytes());
@@ -113,7 +114,7 @@ mod tests {
     fn a_descriptor_comes_back_as_it_was() {
         for entries in [0, 1, ENTRIES_MOST] {
             let bytes = descriptor(entries).encode();
-            assert!(bytes.len() <= BLOCK_BYTES as usize);
+            assert!(bytes.len() <= BLOCK_LEN);
             assert_eq!(Descriptor::decode(&bytes), Some(descriptor(entries)));
         }
     }

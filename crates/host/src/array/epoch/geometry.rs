@@ -10,6 +10,7 @@
 use crate::array::DriveId;
 use crate::array::reads::{Copies, MOST_COPIES};
 use std::ops::{Deref, Range};
+use tailcut_base::cast::to_usize;
 use tailcut_base::ids::Id;
 
 /// A block on a drive.
@@ -106,7 +107,7 @@ impl Geometry {
     #[inline]
     pub fn places(&self, block: u64) -> Places {
         let (chunk, offset) = (block / self.chunk, block % self.chunk);
-        let (row, drive) = (chunk / self.chains as u64, DriveId::at((chunk % self.chains as u64) as usize));
+        let (row, drive) = (chunk / self.chains as u64, DriveId::at(to_usize(chunk % self.chains as u64)));
         let first = self.copies.first + self.copies.count as u64 * row * self.chunk + offset;
         let mut places = [Place { drive, block: first }; MOST_COPIES];
         for (copy, place) in places.iter_mut().enumerate().take(self.copies.count).skip(1) {

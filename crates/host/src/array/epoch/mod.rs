@@ -48,6 +48,7 @@ mod work;
 
 pub use config::{EpochConfig, EpochMode};
 pub use geometry::has_lost_all;
+use tailcut_base::cast::to_usize;
 pub use walk::Task;
 
 use super::config::ArrayConfig;
@@ -140,10 +141,10 @@ impl<B: Block> Epochs<B> {
         let (first_slot, slots) = (usable.start, made[1]);
         let drives = core.drives.len();
         let data = first_slot + slots..usable.end;
-        let shape = Geometry::new(data, made[0], drives, groups as usize, made[2] as usize);
+        let shape = Geometry::new(data, made[0], drives, groups as usize, to_usize(made[2]));
         core.drives.cover(shape.data().start);
         core.reads.set_copies(shape.copies);
-        let most_dirty = config.cache_blocks().min(ring::blocks_for(slots)) as usize;
+        let most_dirty = to_usize(config.cache_blocks().min(ring::blocks_for(slots)));
         let mut epochs = Epochs {
             array,
             most: core.drives.most_blocks() as usize,

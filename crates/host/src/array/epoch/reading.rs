@@ -10,6 +10,7 @@ use crate::array::drives::Priority;
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
 use crate::disk::Mirror;
 use std::ops::Range;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Class, Spans, Status, Time};
 
 impl<B: Block> Epochs<B> {
@@ -45,7 +46,7 @@ impl<B: Block> Epochs<B> {
         let known = self.cache.find(block).and_then(|id| self.cache.get(id).held.known());
         let Some(content) = known.filter(|_| holds(Invariant::ReadFromCache)) else { return false };
         let request = core.requests.get_mut(slot);
-        let index = (block - request.block) as usize;
+        let index = to_usize(block - request.block);
         request.data[index] = content;
         self.figures.from_cache += 1;
         true
@@ -55,7 +56,7 @@ impl<B: Block> Epochs<B> {
         if run.is_empty() {
             return;
         }
-        let blocks = (run.end - run.start) as u32;
+        let blocks = to_u32(run.end - run.start);
         // Concurrent writes must not be visible: they were submitted later.
         for block in run.clone() {
             let id = self.cache.enter(block);
@@ -93,7 +94,7 @@ impl<B: Block> Epochs<B> {
         let any_serves = places.iter().any(serves);
         let can_be_read = |place: &Place| !any_serves || serves(place);
         // Among equal drives, copies take turns.
-        let turn = (block / self.shape.chunk) as usize % places.len();
+        let turn = to_usize(block / self.shape.chunk) % places.len();
         let place_in_turn = |copy: usize| (copy + places.len() - turn) % places.len();
         let is_wanted_busy = class == COLLECTION;
         let rank = |&(copy, place): &(usize, &Place)| {
@@ -117,7 +118,7 @@ impl<B: Block> Epochs<B> {
         let mut status = done.status;
         if status == Status::Success {
             let request = core.requests.get_mut(slot);
-            let at = (first - request.block) as usize;
+            let at = to_usize(first - request.block);
             request.data[at..at + done.data.len()].clone_from_slice(&done.data);
             if core.requests.get(slot).repairs_with(at.., &done.data) && self.is_serving() {
                 self.restore(now, core, done.wanted.drive, first, &done.data);

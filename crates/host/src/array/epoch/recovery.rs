@@ -16,6 +16,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use std::collections::BTreeMap;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -96,7 +97,7 @@ impl<B: Block> Epochs<B> {
         };
         for drive in core.drives.ids() {
             let block = self.recovery.cleared[drive];
-            let blocks = (end - block).min(self.most as u64) as u32;
+            let blocks = to_u32((end - block).min(self.most as u64));
             if blocks > 0 {
                 self.recovery.cleared[drive] += u64::from(blocks);
                 self.ask_for_recovery(now, core, drive, Op::Trim, (block, blocks));
@@ -128,7 +129,7 @@ impl<B: Block> Epochs<B> {
                 continue;
             }
             for at in (0..self.slots).step_by(self.most) {
-                let blocks = (self.slots - at).min(self.most as u64) as u32;
+                let blocks = to_u32((self.slots - at).min(self.most as u64));
                 self.ask_for_recovery(now, core, drive, Op::Read, (self.first_slot + at, blocks));
             }
         }
@@ -163,7 +164,7 @@ impl<B: Block> Epochs<B> {
         if bytes.iter().all(|&byte| byte == 0) {
             return;
         }
-        let slot = (block - self.first_slot) as u32;
+        let slot = to_u32(block - self.first_slot);
         let found = Descriptor::decode(bytes).filter(|found| found.array == self.array && found.slot == slot);
         let Some(descriptor) = found else {
             self.recovery.is_damaged[drive] = true;

@@ -2,6 +2,7 @@
 
 use super::cache::CopyId;
 use super::descriptor::ENTRIES_MOST;
+use tailcut_base::cast::{to_u32, to_usize};
 
 /// The descriptor slots at the start of a drive. Each is in use while a copy is *listed* there: until both
 /// copies of the block durably agree, or it is listed again on the drive.
@@ -31,11 +32,11 @@ const SPARE: u64 = 16;
 impl Ring {
     /// An empty ring of `slots` slots.
     pub fn new(slots: u64) -> Ring {
-        let slots = slots as usize;
+        let slots = to_usize(slots);
         Ring {
             live: vec![0; slots],
             listed: vec![Vec::new(); slots],
-            free: (0..slots as u32).rev().collect(),
+            free: (0..to_u32(slots)).rev().collect(),
         }
     }
 
@@ -53,9 +54,9 @@ impl Ring {
     pub fn take_merging(&mut self, merged: &mut Vec<u32>) -> Option<u32> {
         let slot = self.free.pop()?;
         let mut used: Vec<u32> =
-            (0..self.live.len() as u32).filter(|&slot| self.live[slot as usize] > 0).collect();
+            (0..to_u32(self.live.len())).filter(|&slot| self.live[slot as usize] > 0).collect();
         used.sort_unstable_by_key(|&slot| (self.live[slot as usize], slot));
-        let mut room = ENTRIES_MOST as u32;
+        let mut room = to_u32(ENTRIES_MOST);
         for slot in used {
             let Some(left) = room.checked_sub(self.live[slot as usize]) else { break };
             room = left;

@@ -5,6 +5,7 @@ use super::mutation::{Invariant, holds};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
+use tailcut_base::cast::to_u32;
 use tailcut_base::{Spans, Status, Time};
 
 /// A wait for durability.
@@ -47,7 +48,7 @@ impl<B: Block> Epochs<B> {
             }
             None => {
                 self.waiters.push(waiter);
-                (self.waiters.len() - 1) as u32
+                to_u32(self.waiters.len() - 1)
             }
         }
     }

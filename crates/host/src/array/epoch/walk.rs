@@ -13,6 +13,7 @@ use crate::array::raid::ScrubReport;
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
+use tailcut_base::cast::{to_u32, to_u64};
 use tailcut_base::{Class, Nanos, Op, Time};
 
 /// Purpose of a pass.
@@ -76,7 +77,7 @@ impl<B: Block> Epochs<B> {
             return;
         }
         for block in (first..end).step_by(self.most) {
-            let blocks = (end - block).min(self.most as u64) as u32;
+            let blocks = to_u32((end - block).min(self.most as u64));
             let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
             let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
             let owner = Owner::Layout(RequestPurpose::Clear(drive).pack());
@@ -98,7 +99,7 @@ impl<B: Block> Epochs<B> {
         let walk = self.walks.iter().find(|walk| walk.task == task && !walk.is_cancelled)?;
         let first = if task == Task::Scrub { 0 } else { self.shape.data().start };
         let all = u128::from((walk.end - first).max(1));
-        Some((u128::from(walk.low() - first) * 1_000_000 / all) as u32)
+        Some(to_u32(to_u64(u128::from(walk.low() - first) * 1_000_000 / all)))
     }
 
     /// When the next extent may start.

@@ -14,6 +14,7 @@ use crate::array::drives::Priority;
 use crate::array::raid::MismatchPlace;
 use crate::array::reads::{BlockRead, MOST_COPIES, ReadResult, ReconstructWhen};
 use std::ops::Range;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Class, Status, Time};
 
 /// Why blocks are processed.
@@ -68,10 +69,10 @@ impl<B: Block> Epochs<B> {
                 versions,
                 pending: 0,
             });
-            (self.works.len() - 1) as u32
+            to_u32(self.works.len() - 1)
         });
         let work = &mut self.works[id as usize];
-        (work.purpose, work.first, work.blocks) = (purpose, run.start, (run.end - run.start) as usize);
+        (work.purpose, work.first, work.blocks) = (purpose, run.start, to_usize(run.end - run.start));
         (work.pending, work.is_asked) = (1, [false; MOST_COPIES]);
         for found in &mut work.found {
             found.clear();
@@ -89,7 +90,7 @@ impl<B: Block> Epochs<B> {
         }
         for (copy, &place) in self.shape.places(run.start).iter().enumerate() {
             let is_target = matches!(purpose, WorkPurpose::Fill(_, drive) if drive == place.drive);
-            let blocks = (run.end - run.start) as u32;
+            let blocks = to_u32(run.end - run.start);
             if !is_target && core.drives.serves(place.drive, place.block..place.block + u64::from(blocks)) {
                 self.works[id as usize].is_asked[copy] = true;
                 self.read_copy(now, core, id, place, blocks);
@@ -106,7 +107,7 @@ impl<B: Block> Epochs<B> {
             BlockRead { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
         let work = &mut self.works[id as usize];
-        let first = (block - work.first) as usize;
+        let first = to_usize(block - work.first);
         for index in first..first + blocks as usize {
             let cached = self.cache.get(work.entries[index]);
             work.versions[copy][index] = if cached.is_current(copy) { cached.version } else { 0 };
@@ -119,7 +120,7 @@ impl<B: Block> Epochs<B> {
     pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: u32, mut done: ReadResult<B>) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
-        let first = (block - self.works[id as usize].first) as usize;
+        let first = to_usize(block - self.works[id as usize].first);
         if done.status == Status::Success {
             let found = self.works[id as usize].found[copy][first..].iter_mut();
             found.zip(done.data.drain(..)).for_each(|(found, content)| *found = Some(content));

@@ -3,6 +3,7 @@
 
 use super::codec::{MARKS, SUMS};
 use std::ops::Range;
+use tailcut_base::cast::to_usize;
 use tailcut_base::id;
 use tailcut_base::ids::Id;
 
@@ -29,7 +30,7 @@ impl Area {
     /// The area of a drive with `drive_blocks` blocks of 4 KiB. On drives too small to hold it, the area
     /// starts at block 0 and leaves the layout no space.
     pub fn of(drive_blocks: u64) -> Area {
-        let regions = drive_blocks.div_ceil(SUMS as u64) as usize;
+        let regions = to_usize(drive_blocks.div_ceil(SUMS as u64));
         let marks = regions.div_ceil(MARKS);
         let start = drive_blocks.saturating_sub((regions + marks) as u64);
         Area { start, marks, regions }
@@ -58,8 +59,8 @@ impl Area {
     /// The regions of some blocks of the drive.
     #[inline]
     pub fn regions_of(&self, blocks: &Range<u64>) -> impl Iterator<Item = RegionId> + Clone + use<> {
-        let first = RegionId::at((blocks.start / SUMS as u64) as usize);
-        first.up_to(RegionId::at(blocks.end.div_ceil(SUMS as u64) as usize))
+        let first = RegionId::at(to_usize(blocks.start / SUMS as u64));
+        first.up_to(RegionId::at(to_usize(blocks.end.div_ceil(SUMS as u64))))
     }
 
     /// The first block of a region.
@@ -75,7 +76,7 @@ impl Area {
     /// The region whose checksums are in this block of the drive; None if it holds none.
     pub fn sums_in(&self, block: u64) -> Option<RegionId> {
         let index = block.checked_sub(self.start + self.marks as u64)?;
-        (index < self.regions as u64).then(|| RegionId::at(index as usize))
+        (index < self.regions as u64).then(|| RegionId::at(to_usize(index)))
     }
 
     /// The block of the drive with a block of marks.
@@ -86,7 +87,7 @@ impl Area {
     /// The block of marks at this block of the drive; None if it holds none.
     pub fn mark_in(&self, block: u64) -> Option<MarkId> {
         let index = block.checked_sub(self.start)?;
-        (index < self.marks as u64).then(|| MarkId::at(index as usize))
+        (index < self.marks as u64).then(|| MarkId::at(to_usize(index)))
     }
 
     /// The block of marks with the mark of a region.

@@ -9,7 +9,7 @@
 use super::area::{MarkId, RegionId};
 use crate::array::MemberId;
 use crate::crc::crc32c;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
 
 const FORMAT: u32 = 1;
 const HEAD: usize = 8 + 4 + 4 + 16 + 16 + 4 + 4 + 8;
@@ -18,10 +18,10 @@ const SUMS_MAGIC: [u8; 8] = *b"tailcutB";
 const MARKS_MAGIC: [u8; 8] = *b"tailcutG";
 
 /// Checksums per block: the number of blocks of a region.
-pub const SUMS: usize = (BLOCK_BYTES as usize - HEAD) / 4;
+pub const SUMS: usize = (BLOCK_LEN - HEAD) / 4;
 
 /// Marks per block.
-pub const MARKS: usize = (BLOCK_BYTES as usize - HEAD) / 2;
+pub const MARKS: usize = (BLOCK_LEN - HEAD) / 2;
 
 /// Version of a region's checksums: counts how often they were written, modulo 2^16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Owner {
     }
 
     fn block(self, kind: Kind, body: impl Iterator<Item = u8>) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+        let mut bytes = Vec::with_capacity(BLOCK_LEN);
         bytes.extend(kind.magic());
         bytes.extend([0; 4]);
         bytes.extend(FORMAT.to_le_bytes());
@@ -100,14 +100,14 @@ impl Owner {
         bytes.extend(kind.numbers());
         bytes.extend([0; 8]);
         bytes.extend(body);
-        bytes.resize(BLOCK_BYTES as usize, 0);
+        bytes.resize(BLOCK_LEN, 0);
         let sum = crc32c(&bytes[12..]);
         bytes[8..12].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
     fn body(self, kind: Kind, block: &[u8]) -> Option<&[u8]> {
-        let is_whole = block.len() == BLOCK_BYTES as usize && block[..8] == kind.magic();
+        let is_whole = block.len() == BLOCK_LEN && block[..8] == kind.magic();
         if !is_whole || crc32c(&block[12..]).to_le_bytes() != block[8..12] {
             return None;
         }

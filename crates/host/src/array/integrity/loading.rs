@@ -7,6 +7,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::drives::{Answered, Ask, Priority};
 use std::ops::Range;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -28,7 +29,7 @@ const MOST: u32 = 64;
 impl<B: Block> Integrity<B> {
     /// Starts reading the marks of a drive that accepts at most `most` blocks per request.
     pub(in crate::array) fn begin_loading(&mut self, drive: DriveId, most: u32) {
-        let pending = self.area.marks() as u32;
+        let pending = to_u32(self.area.marks());
         let loading = Loading { pending, next: RegionId::new(0), most: most.min(MOST) };
         self.members[drive].loading = Some(loading);
         for mark in super::area::MarkId::first(self.area.marks()) {
@@ -90,7 +91,7 @@ impl<B: Block> Integrity<B> {
         while loading.pending < AT_ONCE
             && let Some(first) = member.regions.next_clean(loading.next)
         {
-            let blocks = loading.most.min((end - first.index()) as u32);
+            let blocks = loading.most.min(to_u32(end - first.index()));
             loading.next = RegionId::at(first.index() + blocks as usize);
             loading.pending += 1;
             let block = self.area.sums_at(first);
@@ -108,6 +109,6 @@ fn one(block: u64) -> Range<u64> {
 
 fn read<B>(drive: DriveId, range: Range<u64>) -> Wish<B> {
     let (op, class, data) = (Op::Read, Class::DEFAULT, Vec::new());
-    let (block, blocks) = (range.start, (range.end - range.start) as u32);
+    let (block, blocks) = (range.start, to_u32(range.end - range.start));
     (drive, Priority::Read, Ask { op, fua: false, fail_fast: false, class, block, blocks, data })
 }

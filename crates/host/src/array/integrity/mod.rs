@@ -24,6 +24,7 @@ mod loading;
 mod regions;
 
 pub use area::{Area, RegionId};
+use tailcut_base::cast::{to_u32, to_usize};
 
 use crate::Block;
 use crate::array::drives::{Answered, Ask, Priority};
@@ -246,7 +247,7 @@ impl<B: Block> Integrity<B> {
         if ask.op == Op::Trim {
             covered.for_each(|block| self.sums.set(drive, block, self.zeros));
         } else {
-            let skipped = (covered.start - ask.block) as usize;
+            let skipped = to_usize(covered.start - ask.block);
             for (content, block) in ask.data[skipped..].iter().zip(covered) {
                 // Unsealed content stands for a lost block: its checksum never matches, so that reads fail.
                 let sum = content.guard().unwrap_or_else(|| !content.checksum());
@@ -265,7 +266,7 @@ impl<B: Block> Integrity<B> {
         }
         self.members[drive].regions.ended(now, self.area.regions_of(&covered));
         if answer.status != Status::Success {
-            self.sums.forget(drive, covered.start, (covered.end - covered.start) as u32);
+            self.sums.forget(drive, covered.start, to_u32(covered.end - covered.start));
         }
     }
 
@@ -325,7 +326,7 @@ impl<B: Block> Integrity<B> {
         if regions.is_empty() {
             return;
         }
-        member.pending = regions.len() as u32;
+        member.pending = to_u32(regions.len());
         member.has_failed = false;
         for region in regions {
             let Member { regions, .. } = &self.members[drive];

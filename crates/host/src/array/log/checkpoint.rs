@@ -25,8 +25,9 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -129,7 +130,7 @@ impl Checkpoint {
             covers: 0,
             dirty,
             has_failed: false,
-            every: every.max(1) as usize,
+            every: to_usize(every.max(1)),
         }
     }
 
@@ -201,7 +202,7 @@ pub fn is_header(bytes: &[u8]) -> bool {
 }
 
 fn begin(magic: [u8; 8], array: u128, number: u64) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+    let mut bytes = Vec::with_capacity(BLOCK_LEN);
     bytes.extend(magic);
     bytes.extend([0; 4]);
     bytes.extend(FORMAT.to_le_bytes());
@@ -335,7 +336,7 @@ impl<B: Block> Log<B> {
         if row >= u64::from(self.geometry.all_rows()) {
             return 0;
         }
-        let info = self.rows.get(Row::new(row as u32));
+        let info = self.rows.get(Row::new(to_u32(row)));
         if info.state == RowState::Free { 0 } else { u64::from(info.age) + 1 }
     }
 
@@ -400,7 +401,7 @@ impl<B: Block> Log<B> {
         let content = B::encode(&self.checkpoint.header.encode());
         let block = self.geometry.header_block(self.region());
         let drives: Vec<DriveId> = core.drives.ids().filter(|&d| core.drives.is_present(d)).collect();
-        self.checkpoint.phase = Phase::Header(drives.len() as u32);
+        self.checkpoint.phase = Phase::Header(to_u32(drives.len()));
         for drive in drives {
             self.write_part(now, core, (drive, block), content.clone(), true);
         }

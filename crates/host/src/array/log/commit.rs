@@ -11,6 +11,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
+use tailcut_base::cast::to_u8;
 use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
 
 /// A waiter for a commit.
@@ -97,7 +98,7 @@ impl<B: Block> Log<B> {
         let mut pending = 0;
         for drive in dirty.ids().filter(|&drive| dirty[drive]) {
             if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
-                self.flush(now, core, drive, Token::Flush { stream: stream as u8 });
+                self.flush(now, core, drive, Token::Flush { stream: to_u8(stream) });
                 pending += 1;
             }
         }

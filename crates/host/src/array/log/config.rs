@@ -2,6 +2,7 @@
 
 use crate::array::config::whole_blocks;
 use crate::disk::BLOCK_BYTES;
+use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
 
 tailcut_base::choice! {
@@ -85,13 +86,13 @@ impl Default for LogConfig {
 impl LogConfig {
     /// Blocks per segment.
     pub fn segment_blocks(&self) -> u32 {
-        (self.segment / BLOCK_BYTES) as u32
+        to_u32(self.segment / BLOCK_BYTES)
     }
 
     /// Restores the settings fixed at creation from a superblock: bytes per segment, spare, and whether the
     /// array keeps checksums (0: no).
     pub(in crate::array) fn keep(&mut self, [segment, spare, has_checksums, ..]: [u64; 8]) {
-        (self.segment, self.spare) = (segment, spare as u32);
+        (self.segment, self.spare) = (segment, to_u32(spare));
         self.checksums = if has_checksums == 0 { BlockChecksums::Off } else { BlockChecksums::On };
     }
 

@@ -15,7 +15,8 @@
 use super::geometry::{Place, Row};
 use super::map::{ENTRY_BYTES, pack, unpack};
 use crate::crc::crc32c;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
+use tailcut_base::cast::{to_u16, to_u32};
 
 const DESCRIPTOR: [u8; 8] = *b"tailcutL";
 const SUMMARY: [u8; 8] = *b"tailcutS";
@@ -26,7 +27,8 @@ const ENTRY: usize = 14;
 const TRIM: usize = 11;
 
 /// Largest number of entries of a descriptor without trims.
-pub const ENTRIES_MAX: u32 = ((BLOCK_BYTES as usize - HEADER) / ENTRY) as u32;
+pub const ENTRIES_MAX: u32 = 286;
+const _: () = assert!(ENTRIES_MAX as usize == (BLOCK_LEN - HEADER) / ENTRY);
 
 /// Describes one block of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,13 +86,13 @@ pub struct Descriptor {
 
 /// True if a descriptor has room for another entry or trim.
 pub fn has_room(entries: &[Entry], trims: &[Trim]) -> bool {
-    HEADER + (entries.len() + 1) * ENTRY + (trims.len() + 1) * TRIM <= BLOCK_BYTES as usize
+    HEADER + (entries.len() + 1) * ENTRY + (trims.len() + 1) * TRIM <= BLOCK_LEN
 }
 
 impl Descriptor {
     /// Encodes the descriptor as the bytes of a block.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+        let mut bytes = Vec::with_capacity(BLOCK_LEN);
         bytes.extend(DESCRIPTOR);
         bytes.extend([0; 4]);
         bytes.extend(FORMAT.to_le_bytes());
@@ -98,8 +100,8 @@ impl Descriptor {
         bytes.extend(self.here.row.get().to_le_bytes());
         bytes.extend(self.here.age.to_le_bytes());
         bytes.extend([self.stream, u8::from(self.next.is_some())]);
-        bytes.extend((self.entries.len() as u16).to_le_bytes());
-        bytes.extend((self.trims.len() as u16).to_le_bytes());
+        bytes.extend(to_u16(self.entries.len()).to_le_bytes());
+        bytes.extend(to_u16(self.trims.len()).to_le_bytes());
         bytes.extend([0; 2]);
         bytes.extend(self.batch.to_le_bytes());
         let next = self.next.unwrap_or(Aged { row: Row::FIRST, age: 0 });
@@ -156,12 +158,12 @@ pub struct Summary {
 impl Summary {
     /// Encodes the summary as the bytes of a block.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+        let mut bytes = Vec::with_capacity(BLOCK_LEN);
         bytes.extend(SUMMARY);
         bytes.extend([0; 4]);
         bytes.extend(FORMAT.to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
-        for number in [self.here.row.get(), self.here.age, self.data_column, self.blocks.len() as u32] {
+        for number in [self.here.row.get(), self.here.age, self.data_column, to_u32(self.blocks.len())] {
             bytes.extend(number.to_le_bytes());
         }
         assert_eq!(bytes.len(), SUMMARY_HEADER);
@@ -183,8 +185,8 @@ impl Summary {
 
 /// Pads the block with zeros and sets its checksum.
 pub fn sum(bytes: &mut Vec<u8>) {
-    assert!(bytes.len() <= BLOCK_BYTES as usize, "it fits a block");
-    bytes.resize(BLOCK_BYTES as usize, 0);
+    assert!(bytes.len() <= BLOCK_LEN, "it fits a block");
+    bytes.resize(BLOCK_LEN, 0);
     let sum = crc32c(&bytes[12..]);
     bytes[8..12].copy_from_slice(&sum.to_le_bytes());
 }

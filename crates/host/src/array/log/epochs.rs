@@ -18,6 +18,7 @@ use crate::array::core::Core;
 use crate::array::token_scheduling::EpochFigures;
 use crate::array::{Column, DriveId};
 use crate::disk::BLOCK_BYTES;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Nanos, Time};
 
 /// Shares of the room are in this fraction.
@@ -50,7 +51,7 @@ impl Admission {
     /// Admission of at most `cache` bytes in rows of the host.
     pub fn new(cache: u64, geometry: &Geometry) -> Admission {
         let row = u64::from(geometry.segment * geometry.data) * BLOCK_BYTES;
-        let rows = (cache / row).min(u64::from(geometry.rows / OPEN_PART)).max(2) as usize;
+        let rows = to_usize((cache / row).min(u64::from(geometry.rows / OPEN_PART)).max(2));
         Admission {
             next: Time::ZERO,
             stopped: Time::ZERO,
@@ -120,7 +121,7 @@ impl<B: Block> Log<B> {
             let gate = core.drives.gate(drive);
             gate.pace.room(tokens.share()).saturating_sub(gate.kept)
         });
-        rooms.min().map_or(u32::MAX, |stripes| stripes as u32 * self.geometry.data)
+        rooms.min().map_or(u32::MAX, |stripes| to_u32(stripes) * self.geometry.data)
     }
 
     /// A write of the host found no room.

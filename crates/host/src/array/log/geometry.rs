@@ -7,6 +7,7 @@
 mod regions;
 
 pub use regions::Region;
+use tailcut_base::cast::{to_u32, to_u64};
 
 use super::config::LogConfig;
 use crate::array::config::ArrayConfig;
@@ -140,8 +141,8 @@ impl Geometry {
         let segment = config.log.segment_blocks();
         let mut geometry = Geometry {
             groups: config.groups,
-            width: config.width() as u32,
-            data: config.data_width() as u32,
+            width: to_u32(config.width()),
+            data: to_u32(config.data_width()),
             rotates: config.layout.rotates(),
             segment,
             rows: 0,
@@ -167,11 +168,11 @@ impl Geometry {
         // If the erase blocks of the drives are as large as segments, or segments are several of them, a
         // trimmed segment frees whole ones.
         self.first = (SUPERBLOCK_BLOCKS + 2 * self.region_blocks).next_multiple_of(u64::from(self.segment));
-        self.rows = (end.saturating_sub(self.first) / u64::from(self.segment)) as u32;
+        self.rows = to_u32(end.saturating_sub(self.first) / u64::from(self.segment));
         let usable = u64::from(self.rows.saturating_sub(RESERVE + 2)) * u64::from(self.groups);
         let filled = usable * u64::from(self.user_positions());
         let kept = u128::from(filled) * u128::from(1_000_000 - spare) / 1_000_000;
-        self.host_blocks = kept as u64;
+        self.host_blocks = to_u64(kept);
         if self.region_blocks == 0 {
             let entries = self.host_blocks + u64::from(self.rows) * u64::from(self.groups);
             let drives = u64::from(self.groups * self.width);
@@ -318,7 +319,7 @@ impl Geometry {
     pub fn row_at(&self, drive: DriveId, block: u64) -> Option<Row> {
         let within = block.checked_sub(self.first)? / u64::from(self.segment);
         let (group, _) = self.column_of(drive);
-        (within < u64::from(self.rows)).then(|| Row::new(group.get() * self.rows + within as u32))
+        (within < u64::from(self.rows)).then(|| Row::new(group.get() * self.rows + to_u32(within)))
     }
 
     /// The column that holds the parity of a row, if there is one.
@@ -397,7 +398,7 @@ impl Geometry {
     pub fn locate(&self, place: Place) -> (Row, Column, u32) {
         let (segment, stripe) = (place.0 / u64::from(self.segment), place.0 % u64::from(self.segment));
         let (row, column) = (segment / u64::from(self.width), segment % u64::from(self.width));
-        (Row::new(row as u32), Column::new(column as u32), stripe as u32)
+        (Row::new(to_u32(row)), Column::new(to_u32(column)), to_u32(stripe))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time, id};
@@ -330,7 +331,7 @@ impl<B: Block> Log<B> {
             content.seal(seal_of(drive, address, age));
         }
         let (op, class) = (Op::Write, Class::new(5).expect("a class"));
-        let blocks = content.len() as u32;
+        let blocks = to_u32(content.len());
         let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
         let token = Token::Repaired { row };
         core.drives.ask(now, drive, Priority::Background, Owner::Layout(token.into()), ask);

@@ -1,6 +1,7 @@
 //! The map from blocks of the host to places: 5 bytes per block (SWAN, section 4.1).
 
 use super::geometry::Place;
+use tailcut_base::cast::to_usize;
 use tailcut_base::table::Table;
 
 /// Length of an entry in bytes.
@@ -32,13 +33,13 @@ pub struct Map {
 impl Map {
     /// A map with `entries` entries.
     pub fn new(entries: u64) -> Map {
-        Map { bytes: Table::dense(entries as usize * ENTRY_BYTES) }
+        Map { bytes: Table::dense(to_usize(entries) * ENTRY_BYTES) }
     }
 
     /// The raw entry.
     #[inline]
     pub fn raw(&self, at: u64) -> Raw {
-        let at = at as usize * ENTRY_BYTES;
+        let at = to_usize(at) * ENTRY_BYTES;
         let entry: &[u8; ENTRY_BYTES] = self.bytes[at..at + ENTRY_BYTES].try_into().expect("5 bytes");
         Raw(unpack(entry))
     }
@@ -46,7 +47,7 @@ impl Map {
     /// Sets the raw entry.
     #[inline]
     pub fn set_raw(&mut self, at: u64, raw: Raw) {
-        let at = at as usize * ENTRY_BYTES;
+        let at = to_usize(at) * ENTRY_BYTES;
         self.bytes[at..at + ENTRY_BYTES].copy_from_slice(&pack(raw.0));
     }
 

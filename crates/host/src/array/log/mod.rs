@@ -30,6 +30,7 @@ pub use figures::{Collected, GroupReads, LogFigures};
 pub(super) use geometry::{fits, validation_error};
 pub use recovery::RecoveryReport;
 pub use scan::ScrubReport;
+use tailcut_base::cast::{low_u32, low_u64};
 
 use super::core::Core;
 use super::drives::Answered;
@@ -177,7 +178,7 @@ impl<B: Block> Log<B> {
     /// The seal age of blocks in a row of this age: distinct per array, so that blocks of different arrays
     /// are not mistaken for each other.
     fn age(&self, age: u32) -> u64 {
-        u64::from(age ^ mix64(self.array as u64 ^ (self.array >> 64) as u64) as u32)
+        u64::from(age ^ low_u32(mix64(low_u64(self.array) ^ low_u64(self.array >> 64))))
     }
 
     /// Stops all writes: a drive that redundancy does not cover refuses them.

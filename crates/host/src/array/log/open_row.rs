@@ -7,6 +7,7 @@ use crate::array::Column;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 
 /// No request waits for a block.
@@ -163,7 +164,7 @@ impl<B: Block> OpenRow<B> {
                 let sum = self.slot(parity, last);
                 self.content[sum].xor(&summary);
             }
-            let slot = self.slot(self.column(k as u32), last);
+            let slot = self.slot(self.column(to_u32(k)), last);
             self.content[slot] = summary;
         }
         if self.stripes() == last {
@@ -193,7 +194,7 @@ impl<B: Block> OpenRow<B> {
 
     /// True if a present column has fewer than `depth` writes in flight.
     pub fn has_room(&self, column: Column, depth: u32) -> bool {
-        (self.parts[column].flights.len() as u32) < depth
+        to_u32(self.parts[column].flights.len()) < depth
     }
 
     /// The next stripes to write on a present column, at most `most`.

@@ -24,6 +24,7 @@ use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
 use crate::array::{Column, DriveId};
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
@@ -230,7 +231,7 @@ impl<B: Block> Log<B> {
         self.recovering().pending += 1;
         let region = Region::of(self.recovering().header().number);
         let (drive, block) = self.geometry.dump_place(region, index, copy);
-        self.read_raw(now, core, drive, block, (index << 1 | copy as u64) as u32);
+        self.read_raw(now, core, drive, block, to_u32(index << 1 | copy as u64));
     }
 
     /// True if all entries of a piece are places of data or ages that were assigned.
@@ -253,8 +254,8 @@ impl<B: Block> Log<B> {
         for (entry, &raw) in (index * DUMP_ENTRIES..).zip(entries) {
             if entry < host_blocks {
                 self.map.replace(entry, raw.checked_sub(1).map(Place));
-            } else if let Some(age) = recovery.ages.get_mut((entry - host_blocks) as usize) {
-                *age = raw as u32;
+            } else if let Some(age) = recovery.ages.get_mut(to_usize(entry - host_blocks)) {
+                *age = to_u32(raw);
             }
         }
     }

@@ -5,6 +5,7 @@ use super::descriptor::Aged;
 use super::geometry::{Geometry, Row};
 use crate::array::GroupId;
 use std::collections::VecDeque;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 use tailcut_base::random;
 
@@ -113,9 +114,9 @@ impl Rows {
             groups: geometry.group_ids().map(group).collect(),
             rows_of_group: geometry.rows,
             positions: geometry.positions(),
-            quantum: geometry.positions() / BUCKETS as u32 + 1,
+            quantum: geometry.positions() / to_u32(BUCKETS) + 1,
             choice,
-            slack: (u64::from(geometry.positions()) * u64::from(slack) / 1_000_000) as u32,
+            slack: to_u32(u64::from(geometry.positions()) * u64::from(slack) / 1_000_000),
             random: random::Stream::new(0, "log victim"),
             closed: VecDeque::new(),
             opened: 1,
@@ -136,7 +137,7 @@ impl Rows {
 
     /// Number of free rows of a group.
     pub fn free(&self, group: GroupId) -> u32 {
-        self.groups[group].free.len() as u32
+        to_u32(self.groups[group].free.len())
     }
 
     /// Number of valid blocks of a group.
@@ -204,7 +205,7 @@ impl Rows {
             self.get_mut(row).state = RowState::Collectable;
             let (age, is_ordered) = (self.get(row).age, self.needs_order());
             let group = self.group_mut(row);
-            let index = group.collectable.len() as u32;
+            let index = to_u32(group.collectable.len());
             group.collectable.push(row);
             if is_ordered {
                 group.order.push_back((row, age));
@@ -243,7 +244,7 @@ impl Rows {
         let collectable = &mut self.groups[group].collectable;
         collectable.swap_remove(index);
         if let Some(&moved) = collectable.get(index) {
-            self.get_mut(moved).index = index as u32;
+            self.get_mut(moved).index = to_u32(index);
         }
         self.get_mut(row).state = RowState::Victim;
         Some(row)
@@ -284,7 +285,7 @@ impl Rows {
     }
 
     fn choose(&mut self, group: GroupId) -> Option<Row> {
-        let members = self.groups[group].collectable.len() as u64;
+        let members = self.groups[group].collectable.len();
         if members == 0 {
             return None;
         }
@@ -292,13 +293,10 @@ impl Rows {
             VictimChoice::Greedy => self.old_and_empty(group),
             VictimChoice::Fifo => self.oldest(group),
             VictimChoice::CostBenefit => self.most_beneficial(group),
-            VictimChoice::Random => {
-                let index = self.random.below(members) as usize;
-                Some(self.groups[group].collectable[index])
-            }
+            VictimChoice::Random => Some(self.groups[group].collectable[self.random.index(members)]),
             VictimChoice::DChoices => {
                 let mut drawn = [0; 10];
-                drawn.fill_with(|| self.random.below(members) as usize);
+                drawn.fill_with(|| self.random.index(members));
                 let collectable = &self.groups[group].collectable;
                 drawn.iter().map(|&index| collectable[index]).min_by_key(|&row| self.get(row).valid)
             }
@@ -440,7 +438,7 @@ mod tests {
                 (0..rows.get(row).valid).for_each(|_| rows.invalidate(row));
                 rows.release(row);
             } else if !held.is_empty() {
-                let row = held[random.below(held.len() as u64) as usize];
+                let row = held[random.index(held.len())];
                 if rows.get(row).valid > 0 {
                     rows.invalidate(row);
                 }

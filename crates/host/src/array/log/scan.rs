@@ -13,6 +13,7 @@ use crate::array::{Column, DriveId};
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
+use tailcut_base::cast::to_u32;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
 /// Findings of a scrub.
@@ -85,7 +86,7 @@ impl<B: Block> Part<B> {
     /// Stripes with `pending` reads in flight.
     fn new(stripes: Range<u32>, pending: u32) -> Part<B> {
         let (data, parity) = (vec![B::default(); stripes.len()], Vec::new());
-        let (stripe, stripes) = (stripes.start, stripes.len() as u32);
+        let (stripe, stripes) = (stripes.start, to_u32(stripes.len()));
         Part { stripe, stripes, pending, has_failed: false, is_repaired: false, data, parity }
     }
 }
@@ -307,7 +308,7 @@ impl<B: Block> Log<B> {
             Task::Scrub if stripes > 1 => ReconstructWhen::Later,
             Task::Scrub => ReconstructWhen::WhenWrong,
         };
-        let mut this = Part::new(stripe..stripe + stripes, columns.len() as u32);
+        let mut this = Part::new(stripe..stripe + stripes, to_u32(columns.len()));
         this.is_repaired = this.pending < self.geometry.width;
         self.scan_mut().parts[part] = Some(this);
         for column in columns {
@@ -326,13 +327,13 @@ impl<B: Block> Log<B> {
         let wanted = BlockRead {
             drive: self.geometry.drive(row, column),
             block: self.geometry.address(row) + u64::from(stripes.start),
-            blocks: stripes.len() as u32,
+            blocks: to_u32(stripes.len()),
             age: self.age(self.rows.get(row).age),
             unwritten: false,
             class: Class::new(5).expect("a class"),
             urgency: Priority::Background,
             around,
-            token: Token::Scrub(part as u32).into(),
+            token: Token::Scrub(to_u32(part)).into(),
         };
         core.reads.begin(now, &mut core.drives, wanted);
     }
@@ -402,7 +403,7 @@ impl<B: Block> Log<B> {
     ) {
         let age = self.age(self.rows.get(row).age);
         let block = self.geometry.address(row) + u64::from(stripe);
-        let (blocks, mut data) = (content.len() as u32, content);
+        let (blocks, mut data) = (to_u32(content.len()), content);
         for (content, address) in data.iter_mut().zip(block..) {
             content.seal(seal_of(drive, address, age));
         }

@@ -16,6 +16,7 @@ use crate::array::GroupId;
 use crate::array::core::Core;
 use std::collections::{BTreeMap, VecDeque};
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 
 /// Free space, and the requests that wait for it.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl Space {
     /// Space of a log with this geometry.
     pub fn new(geometry: &Geometry, config: &LogConfig) -> Space {
         let rows = geometry.rows;
-        let share = (u64::from(rows) * u64::from(config.collect_below) / 1_000_000) as u32;
+        let share = to_u32(u64::from(rows) * u64::from(config.collect_below) / 1_000_000);
         let collect_below = share.max(2);
         Space {
             front: GroupId::new(0),
@@ -240,7 +241,7 @@ impl<B: Block> Log<B> {
 
     /// True if a group has most of the free rows that collection can produce.
     pub(super) fn is_clean(&self, group: GroupId) -> bool {
-        let held = self.rows.valid(group).div_ceil(u64::from(self.geometry.user_positions())) as u32;
+        let held = to_u32(self.rows.valid(group).div_ceil(u64::from(self.geometry.user_positions())));
         let reachable = self.geometry.rows.saturating_sub(held + 2);
         let is_covered = self.rows.closed() == 0;
         self.rows.free(group) >= reachable - reachable / 8 || !self.worthwhile(group) && is_covered

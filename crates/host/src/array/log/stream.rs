@@ -17,6 +17,7 @@ use crate::array::reads::seal_of;
 use crate::array::{Column, DriveId};
 use crate::mutation::{Invariant, holds};
 use std::ops::Range;
+use tailcut_base::cast::{to_u8, to_u16, to_u32};
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
@@ -95,7 +96,7 @@ impl<B: Block> Log<B> {
         self.forget_checksums(core, row);
         let slab = self.free_slabs.pop().unwrap_or_else(|| {
             self.open_rows.push(OpenRow::new(&self.geometry));
-            (self.open_rows.len() - 1) as u16
+            to_u16(self.open_rows.len() - 1)
         });
         let here = Aged { row, age: self.rows.get(row).age };
         let geometry = &self.geometry;
@@ -181,7 +182,7 @@ impl<B: Block> Log<B> {
     /// Logs a trim of the host; there must be room for it.
     pub(super) fn append_trim(&mut self, block: u64, blocks: u32) {
         let batch = &mut self.streams[HOST].batch;
-        let after = batch.entries.len() as u16;
+        let after = to_u16(batch.entries.len());
         if holds(Invariant::TrimsAreLogged) {
             batch.trims.push(Trim { after, block, blocks });
         }
@@ -206,7 +207,7 @@ impl<B: Block> Log<B> {
         let descriptor = Descriptor {
             array,
             here: row.here,
-            stream: stream as u8,
+            stream: to_u8(stream),
             batch: batch.number,
             first: batch.first,
             position: row.next,
@@ -312,7 +313,7 @@ impl<B: Block> Log<B> {
         let (here, stream) = (row.here, row.stream);
         let drive = self.geometry.drive(here.row, column);
         let block = self.geometry.address(here.row) + u64::from(stripes.start);
-        let (age, blocks) = (self.age(here.age), stripes.len() as u32);
+        let (age, blocks) = (self.age(here.age), to_u32(stripes.len()));
         let mut data = core.drives.memory();
         row.copy(column, stripes, &mut data);
         for (content, address) in data.iter_mut().zip(block..) {
@@ -335,7 +336,7 @@ impl<B: Block> Log<B> {
         answer: Answered<B>,
     ) {
         let here = self.open_rows[slab as usize].here;
-        let start = (answer.block - self.geometry.address(here.row)) as u32;
+        let start = to_u32(answer.block - self.geometry.address(here.row));
         let status = self.judge(core, &answer);
         let stream = self.open_rows[slab as usize].stream;
         self.streams[stream].dirty[answer.drive] = true;

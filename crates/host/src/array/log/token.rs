@@ -3,6 +3,7 @@
 use super::geometry::Row;
 use super::host::RunId;
 use crate::array::Column;
+use tailcut_base::cast::{low_u8, low_u32, to_u8, to_u16};
 
 /// Purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub enum Token {
 impl From<Token> for u64 {
     fn from(token: Token) -> u64 {
         let (kind, a, b) = match token {
-            Token::Append { slab, column } => (0, u32::from(slab), column.get() as u8),
+            Token::Append { slab, column } => (0, u32::from(slab), to_u8(column.get())),
             Token::Flush { stream } => (1, 0, stream),
             Token::Run(run) => (2, run.get(), 0),
             Token::Summary { job, k } => (3, u32::from(job), k),
@@ -74,14 +75,14 @@ impl From<Token> for u64 {
 
 impl From<u64> for Token {
     fn from(bits: u64) -> Token {
-        let (a, b) = (bits as u32, (bits >> 32) as u8);
+        let (a, b) = (low_u32(bits), low_u8(bits >> 32));
         match bits >> 40 {
-            0 => Token::Append { slab: a as u16, column: Column::new(b.into()) },
+            0 => Token::Append { slab: to_u16(a), column: Column::new(b.into()) },
             1 => Token::Flush { stream: b },
             2 => Token::Run(RunId::new(a)),
-            3 => Token::Summary { job: a as u8, k: b },
-            4 => Token::Valid { job: a as u8 },
-            5 => Token::Trimmed { job: a as u8 },
+            3 => Token::Summary { job: to_u8(a), k: b },
+            4 => Token::Valid { job: to_u8(a) },
+            5 => Token::Trimmed { job: to_u8(a) },
             6 => Token::Checkpoint,
             7 => Token::Recovery(a),
             8 => Token::Rebuild,

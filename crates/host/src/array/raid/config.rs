@@ -2,6 +2,7 @@
 
 use crate::array::config::whole_blocks;
 use crate::disk::BLOCK_BYTES;
+use tailcut_base::cast::to_usize;
 use tailcut_base::config::{Choice, Configure, KeyVisitor, choose};
 
 tailcut_base::choice! {
@@ -48,7 +49,7 @@ impl RaidConfig {
     /// [`Raid::new`]: super::Raid::new
     pub(in crate::array) fn keep(&mut self, [chunk, reserved, write_hole, ..]: [u64; 8]) {
         self.chunk = chunk * BLOCK_BYTES;
-        self.write_hole = WriteHole::all()[write_hole as usize];
+        self.write_hole = WriteHole::all()[to_usize(write_hole)];
         if self.write_hole == WriteHole::Journal && reserved > 0 {
             self.journal = reserved * BLOCK_BYTES;
         }

@@ -4,6 +4,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
+use tailcut_base::cast::to_u32;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// A flush of all drives.
@@ -32,7 +33,7 @@ impl<B: Block> Raid<B> {
             }
             None => {
                 self.flushes.push(flush);
-                (self.flushes.len() - 1) as u32
+                to_u32(self.flushes.len() - 1)
             }
         };
         let class = slot.map_or(Class::DEFAULT, |slot| core.requests.get(slot).class);

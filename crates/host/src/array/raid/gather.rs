@@ -20,6 +20,7 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Priority;
 use crate::array::reads::{ReadResult, ReconstructWhen};
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Cause, Class, Spans, Status, Time};
 
 /// State of a fail-fast read: the cells of a piece, and the other cells of their rows.
@@ -150,7 +151,7 @@ impl<B: Block> Raid<B> {
         }
         let gather = self.free_gathers.pop().unwrap_or_else(|| {
             self.gathers.push(Gather::new());
-            (self.gathers.len() - 1) as u32
+            to_u32(self.gathers.len() - 1)
         });
         piece.gather = gather;
         let (unit, cells) = (piece.unit, piece.cells);
@@ -226,7 +227,7 @@ impl<B: Block> Raid<B> {
             if gather.wanted.contains(cell) {
                 let host_block = self.shape.host_block(gather.unit, cell);
                 let request = core.requests.get_mut(self.locks.get(piece).slot);
-                request.data[(host_block - request.block) as usize].clone_from(block);
+                request.data[to_usize(host_block - request.block)].clone_from(block);
             } else {
                 gather.sums[cell % self.shape.rows].xor(block);
             }
@@ -243,14 +244,14 @@ impl<B: Block> Raid<B> {
             let mut sum = gather.sums[cell % shape.rows].clone();
             let of_row = (0..shape.data_width()).map(|role| role * shape.rows + cell % shape.rows);
             for other in of_row.filter(|&other| other != cell && gather.wanted.contains(other)) {
-                sum.xor(&request.data[(shape.host_block(gather.unit, other) - request.block) as usize]);
+                sum.xor(&request.data[to_usize(shape.host_block(gather.unit, other) - request.block)]);
             }
             let (drive, row) = (shape.drive(gather.unit, cell / shape.rows), cell % shape.rows);
             if !core.drives.accept(drive, shape.base(gather.unit) + row as u64, std::slice::from_ref(&sum)) {
                 gather.has_failed = true;
                 continue;
             }
-            request.data[(shape.host_block(gather.unit, cell) - request.block) as usize] = sum;
+            request.data[to_usize(shape.host_block(gather.unit, cell) - request.block)] = sum;
             gather.asked.known.insert(cell);
         }
         !cells.is_empty()

@@ -7,6 +7,7 @@
 use super::cells::{CELLS_MOST, Cells};
 use crate::array::DriveId;
 use std::ops::Range;
+use tailcut_base::cast::to_usize;
 use tailcut_base::ids::Id;
 
 /// Placement of the parity.
@@ -43,7 +44,7 @@ impl Geometry {
     pub fn new(blocks: Range<u64>, chunk: u64, width: usize, parity: Parity, most_cells: usize) -> Geometry {
         let most_rows = (most_cells.min(CELLS_MOST) / width).max(1) as u64;
         let rows = (1..=most_rows.min(chunk)).rev().find(|&rows| chunk.is_multiple_of(rows));
-        let rows = rows.expect("one divides everything") as usize;
+        let rows = to_usize(rows.expect("one divides everything"));
         let stripes = blocks.end.saturating_sub(blocks.start) / chunk;
         Geometry { first: blocks.start, stripes, chunk, width, parity, rows }
     }
@@ -109,12 +110,12 @@ impl Geometry {
 
     fn parity_drive(&self, unit: u64) -> usize {
         let stripe = unit / self.parts();
-        self.width - 1 - (stripe % self.width as u64) as usize
+        self.width - 1 - to_usize(stripe % self.width as u64)
     }
 
     /// The cell of a drive's block in its unit.
     pub fn cell(&self, unit: u64, drive: DriveId, block: u64) -> usize {
-        self.role(unit, drive) * self.rows + (block - self.base(unit)) as usize
+        self.role(unit, drive) * self.rows + to_usize(block - self.base(unit))
     }
 
     /// The role of a cell.
@@ -195,7 +196,7 @@ impl Geometry {
             let end = first + self.rows as u64;
             let (from, to) = (blocks.start.clamp(first, end), blocks.end.clamp(first, end));
             let base = role * self.rows;
-            cells |= Cells::range(base + (from - first) as usize..base + (to - first) as usize);
+            cells |= Cells::range(base + to_usize(from - first)..base + to_usize(to - first));
         }
         cells
     }

@@ -12,9 +12,10 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::crc::crc32c;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
 use std::collections::VecDeque;
 use std::ops::Range;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Class, Op, Spans, Time};
 
 /// Blocks of each drive for the bitmap.
@@ -25,7 +26,7 @@ const HEAD: usize = 40;
 /// Upper bound of the bitmap's generation, which no array can reach.
 const GENERATION_MAX: u64 = 1 << 62;
 
-const WORDS: usize = (BLOCK_BYTES as usize - HEAD) / 8;
+const WORDS: usize = (BLOCK_LEN - HEAD) / 8;
 
 /// Number of regions that a flush examines.
 const LOOKS: usize = 16;
@@ -57,7 +58,7 @@ impl WriteIntentBitmap {
     pub fn new(first: u64, shape: &Geometry, array: u128) -> WriteIntentBitmap {
         let units = shape.units();
         let region_units = units.div_ceil(WORDS as u64 * 64).max(1);
-        let regions = units.div_ceil(region_units) as usize;
+        let regions = to_usize(units.div_ceil(region_units));
         WriteIntentBitmap {
             first,
             region_units,
@@ -77,7 +78,7 @@ impl WriteIntentBitmap {
     }
 
     fn region(&self, unit: u64) -> usize {
-        (unit / self.region_units) as usize
+        to_usize(unit / self.region_units)
     }
 
     /// A batch starts in a unit.
@@ -86,7 +87,7 @@ impl WriteIntentBitmap {
         self.active[region] += 1;
         if !bit(&self.wanted, region) {
             self.wanted[region / 64] |= 1 << (region % 64);
-            self.marked.push_back(region as u32);
+            self.marked.push_back(to_u32(region));
         }
     }
 
@@ -117,14 +118,14 @@ impl WriteIntentBitmap {
             if self.active[region] == 0 && self.ended[region] < epoch {
                 self.wanted[region / 64] &= !(1 << (region % 64));
             } else {
-                self.marked.push_back(region as u32);
+                self.marked.push_back(to_u32(region));
             }
         }
     }
 
     fn encode(&mut self) -> Vec<u8> {
         self.generation += 1;
-        let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize);
+        let mut bytes = Vec::with_capacity(BLOCK_LEN);
         bytes.extend(MAGIC);
         bytes.extend([0; 8]);
         bytes.extend(self.array.to_le_bytes());
@@ -137,7 +138,7 @@ impl WriteIntentBitmap {
 
     /// Loads the bitmap from a block if it is later than the loaded one.
     pub fn restore(&mut self, bytes: &[u8]) {
-        let is_whole = bytes.len() == BLOCK_BYTES as usize
+        let is_whole = bytes.len() == BLOCK_LEN
             && bytes[..8] == MAGIC
             && crc32c(&bytes[12..HEAD + WORDS * 8]).to_le_bytes() == bytes[8..12]
             && self.array.to_le_bytes() == bytes[16..32];

@@ -14,6 +14,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use std::collections::VecDeque;
 use std::ops::Range;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::Id;
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
@@ -69,7 +70,7 @@ impl<B: Block> Journal<B> {
     /// Largest number of content blocks in a transaction of a journal of `blocks` blocks: two transactions
     /// and a block must fit.
     pub fn most_cells(blocks: u64) -> usize {
-        (ENTRIES_MOST as u64).min((blocks - 1) / 2 - 1) as usize
+        to_usize((ENTRIES_MOST as u64).min((blocks - 1) / 2 - 1))
     }
 
     /// True if no transaction is in flight and no batch waits.
@@ -178,7 +179,7 @@ impl<B: Block> Raid<B> {
         let journal = self.journal.as_mut().expect("there is a journal");
         // During a superblock write, the drives may still count on one that has fallen behind.
         journal.tail = if core.is_recorded() { journal.ring.durable() } else { journal.ring.oldest() };
-        let parts = journal.batches.len().max(1) as u32;
+        let parts = to_u32(journal.batches.len().max(1));
         journal.sequence = journal.ring.take(position..position + journal.header.blocks(), parts);
         (journal.header.array, journal.header.sequence) = (journal.array, journal.sequence);
         (journal.header.tail, journal.header.position) = (journal.tail, position);
@@ -196,7 +197,7 @@ impl<B: Block> Raid<B> {
         let journal = self.journal.as_mut().expect("there is a journal");
         let width = self.shape.width;
         let mut drives = (0..width)
-            .map(|step| DriveId::at((journal.sequence as usize + step) % width))
+            .map(|step| DriveId::at((to_usize(journal.sequence) + step) % width))
             .filter(|&drive| core.drives.is_in_sync(drive));
         let pair = [drives.next(), drives.next()];
         journal.copies = pair.map(|drive| (drive, drive.is_none()));
@@ -208,7 +209,7 @@ impl<B: Block> Raid<B> {
                 data.extend_from_slice(blocks);
                 journal.pending += 1;
                 let (op, class, block) = (Op::Write, Class::DEFAULT, first + (part * self.most) as u64);
-                let blocks = blocks.len() as u32;
+                let blocks = to_u32(blocks.len());
                 let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks, data };
                 let owner = Owner::Layout(Token::Journal.pack());
                 core.drives.ask(now, drive, Priority::Write, owner, ask);

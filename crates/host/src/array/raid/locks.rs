@@ -10,6 +10,7 @@
 use super::cells::Cells;
 use crate::array::raid::mutation::{Invariant, holds};
 use tailcut_base::Spans;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::id;
 use tailcut_base::ids::Slab;
 
@@ -261,7 +262,7 @@ impl Locks {
     }
 
     fn find(&self, unit: u64) -> Option<u32> {
-        let mut at = self.buckets[unit as usize % BUCKETS];
+        let mut at = self.buckets[to_usize(unit) % BUCKETS];
         while at != NONE && self.busy[at as usize].unit != unit {
             at = self.busy[at as usize].next;
         }
@@ -269,10 +270,10 @@ impl Locks {
     }
 
     fn open(&mut self, unit: u64) -> u32 {
-        let bucket = &mut self.buckets[unit as usize % BUCKETS];
+        let bucket = &mut self.buckets[to_usize(unit) % BUCKETS];
         let busy =
             Busy { unit, head: PieceId::NONE, tail: PieceId::NONE, writes: 0, waiting: 0, next: *bucket };
-        let id = self.free_busy.pop().unwrap_or(self.busy.len() as u32);
+        let id = self.free_busy.pop().unwrap_or(to_u32(self.busy.len()));
         *bucket = id;
         if id as usize == self.busy.len() {
             self.busy.push(busy);
@@ -284,7 +285,7 @@ impl Locks {
 
     fn close(&mut self, busy: u32) {
         let Busy { unit, next, .. } = self.busy[busy as usize];
-        let bucket = unit as usize % BUCKETS;
+        let bucket = to_usize(unit) % BUCKETS;
         let mut at = self.buckets[bucket];
         if at == busy {
             self.buckets[bucket] = next;

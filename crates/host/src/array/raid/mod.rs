@@ -40,6 +40,7 @@ pub(super) use config::JOURNAL_LEAST;
 pub use config::{RaidConfig, WriteHole};
 pub(super) use intent::INTENT_BLOCKS;
 pub use mismatches::{MismatchPlace, MismatchPlaces};
+use tailcut_base::cast::to_usize;
 pub use walk::{ScrubReport, Task};
 
 use super::config::{ArrayConfig, LayoutKind};
@@ -114,7 +115,7 @@ impl<B: Block> Raid<B> {
                 made.copy_from_slice(&superblock.shape[..3]);
             }
         }
-        let write_hole = WriteHole::all()[made[2] as usize];
+        let write_hole = WriteHole::all()[to_usize(made[2])];
         let is_noted = is_redundant && (core.is_durable() || config.journal_always);
         let (first, reserved) = (core.usable().start, made[1]);
         let most_cells = match write_hole {

@@ -11,6 +11,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
 use crate::disk::Mirror;
+use tailcut_base::cast::to_usize;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
@@ -53,7 +54,7 @@ impl<B: Block> Raid<B> {
             let request = core.requests.get_mut(slot);
             for cell in known.iter() {
                 let at = self.shape.host_block(unit, cell) - request.block;
-                request.data[at as usize].clone_from(&batch.content[cell]);
+                request.data[to_usize(at)].clone_from(&batch.content[cell]);
             }
             self.locks.get(id).todo = self.locks.get(id).todo & !known;
         }
@@ -95,7 +96,7 @@ impl<B: Block> Raid<B> {
         let slot = self.locks.get(id).slot;
         if done.status == Status::Success {
             let request = core.requests.get_mut(slot);
-            let at = (self.shape.host_block(unit, first) - request.block) as usize;
+            let at = to_usize(self.shape.host_block(unit, first) - request.block);
             request.data[at..at + done.data.len()].clone_from_slice(&done.data);
             let repairs = done.reconstructed && core.requests.get(slot).repairs_with(at.., &done.data);
             if repairs && !done.damaged {

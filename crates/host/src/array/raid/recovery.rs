@@ -13,6 +13,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::seal_of;
 use std::collections::BTreeMap;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::{Class, Op, Status, Time};
 
@@ -97,7 +98,7 @@ impl<B: Block> Raid<B> {
         let end = core.usable().end;
         for drive in core.drives.ids() {
             let block = self.recovery.cleared[drive];
-            let blocks = (end - block).min(self.most as u64) as u32;
+            let blocks = to_u32((end - block).min(self.most as u64));
             if blocks > 0 {
                 self.recovery.cleared[drive] += u64::from(blocks);
                 self.ask_for_recovery(now, core, drive, (block, blocks), Op::Trim, Vec::new());
@@ -134,9 +135,9 @@ impl<B: Block> Raid<B> {
             if !core.drives.is_in_sync(drive) {
                 continue;
             }
-            self.recovery.rings[drive] = vec![B::default(); blocks as usize];
+            self.recovery.rings[drive] = vec![B::default(); to_usize(blocks)];
             for at in (0..blocks).step_by(self.most) {
-                let part = (blocks - at).min(self.most as u64) as u32;
+                let part = to_u32((blocks - at).min(self.most as u64));
                 self.ask_for_recovery(now, core, drive, (first + at, part), Op::Read, Vec::new());
             }
         }
@@ -147,7 +148,7 @@ impl<B: Block> Raid<B> {
     pub(super) fn recovery_answered(&mut self, now: Time, core: &mut Core<B>, answer: Answered<B>) {
         match self.recovery.stage {
             Stage::Read if answer.status == Status::Success => {
-                let at = (answer.block - core.usable().start) as usize;
+                let at = to_usize(answer.block - core.usable().start);
                 self.recovery.rings[answer.drive][at..at + answer.data.len()].clone_from_slice(&answer.data);
             }
             // One unreadable block must not fail its neighbours.
@@ -210,7 +211,7 @@ impl<B: Block> Raid<B> {
                 data.extend(content);
             }
             data.reverse();
-            self.ask_for_recovery(now, core, drive, (first, (end - first + 1) as u32), op, data);
+            self.ask_for_recovery(now, core, drive, (first, to_u32(end - first + 1)), op, data);
         }
     }
 
@@ -271,7 +272,7 @@ impl<B: Block> Raid<B> {
         for (drive, ring) in self.recovery.rings.iter_enumerated() {
             for (position, block) in ring.iter().enumerate() {
                 let Some(header) = block.decode().and_then(Header::decode) else { continue };
-                let end = position + header.blocks() as usize;
+                let end = position + to_usize(header.blocks());
                 let is_whole = header.array == array
                     && header.position == position as u64
                     && end <= ring.len()

@@ -8,6 +8,7 @@
 use super::mutation::{Invariant, holds};
 use std::collections::VecDeque;
 use std::ops::Range;
+use tailcut_base::cast::to_usize;
 
 /// A transaction that occupies space.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +148,7 @@ impl Ring {
 
     /// Index of a transaction in the list.
     fn index(&self, sequence: u64) -> usize {
-        self.taken.len() - (self.next - sequence) as usize
+        self.taken.len() - to_usize(self.next - sequence)
     }
 
     /// All drives have been flushed since the transactions before `complete` were complete.

@@ -8,6 +8,7 @@ use crate::array::drives::Priority;
 use crate::array::reads::{BlockRead, ReconstructWhen};
 use std::ops::Range;
 use tailcut_base::Class;
+use tailcut_base::cast::to_u32;
 
 /// Neighbouring cells of a unit, on one drive.
 #[derive(Clone, Debug)]
@@ -23,7 +24,7 @@ pub struct Run {
 impl Run {
     /// Number of blocks.
     pub fn blocks(&self) -> u32 {
-        self.cells.len() as u32
+        to_u32(self.cells.len())
     }
 
     /// A read of the run.

@@ -2,6 +2,7 @@
 
 use super::locks::PieceId;
 use super::walk::WorkId;
+use tailcut_base::cast::low_u32;
 
 /// Purpose of a request: packed into the number that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl Token {
 
     /// Unpacks a number.
     pub fn unpack(number: u64) -> Token {
-        let id = number as u32;
+        let id = low_u32(number);
         match number >> 32 {
             0 => Token::Read(PieceId::new(id)),
             1 => Token::Repair(PieceId::new(id)),

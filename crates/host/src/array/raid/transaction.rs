@@ -8,10 +8,11 @@
 use crate::Block;
 use crate::array::DriveId;
 use crate::crc::crc32c;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
+use tailcut_base::cast::to_u32;
 
 /// Largest number of entries of a transaction.
-pub const ENTRIES_MOST: usize = (BLOCK_BYTES as usize - HEAD) / ENTRY;
+pub const ENTRIES_MOST: usize = (BLOCK_LEN - HEAD) / ENTRY;
 
 const MAGIC: [u8; 8] = *b"tailcutJ";
 const HEAD: usize = 56;
@@ -56,7 +57,7 @@ impl Header {
         bytes.clear();
         bytes.extend(MAGIC);
         bytes.extend([0; 4]);
-        bytes.extend((self.entries.len() as u32).to_le_bytes());
+        bytes.extend(to_u32(self.entries.len()).to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
         for number in [self.sequence, self.tail, self.position] {
             bytes.extend(number.to_le_bytes());

@@ -15,6 +15,7 @@ use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
+use tailcut_base::cast::{to_u32, to_u64, to_usize};
 use tailcut_base::id;
 use tailcut_base::{Class, Nanos, Op, Status, Time};
 
@@ -160,7 +161,7 @@ impl<B: Block> Raid<B> {
         let (first, end) = (core.usable().start, self.shape.first);
         let mut asked = 0;
         for block in (first..end).step_by(self.most) {
-            let blocks = (end - block).min(self.most as u64) as u32;
+            let blocks = to_u32((end - block).min(self.most as u64));
             let (op, class, data) = (Op::Trim, Class::DEFAULT, Vec::new());
             let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
             let owner = Owner::Layout(Token::Beside(walk).pack());
@@ -183,7 +184,7 @@ impl<B: Block> Raid<B> {
     pub(super) fn share_done(&self, task: Task) -> Option<u32> {
         let walk = self.walks.iter().find(|walk| walk.task == task && !walk.is_cancelled)?;
         let done = walk.next - walk.under_way.len() as u64;
-        Some((u128::from(done) * 1_000_000 / u128::from(walk.end.max(1))) as u32)
+        Some(to_u32(to_u64(u128::from(done) * 1_000_000 / u128::from(walk.end.max(1)))))
     }
 
     /// When the next unit may start.
@@ -414,7 +415,7 @@ impl<B: Block> Raid<B> {
         if walk.is_flushing || drives.is_empty() {
             return true;
         }
-        (walk.is_flushing, walk.beside) = (true, drives.len() as u32);
+        (walk.is_flushing, walk.beside) = (true, to_u32(drives.len()));
         let owner = Owner::Layout(Token::Beside(walk.id).pack());
         for drive in drives {
             let (op, class, data) = (Op::Flush, Class::DEFAULT, Vec::new());
@@ -466,7 +467,7 @@ impl Walk {
     /// Marks a unit as done and removes completed ones from the front.
     fn done(&mut self, unit: u64) {
         let first = self.next - self.under_way.len() as u64;
-        self.under_way[(unit - first) as usize] = true;
+        self.under_way[to_usize(unit - first)] = true;
         while self.under_way.front() == Some(&true) {
             self.under_way.pop_front();
         }

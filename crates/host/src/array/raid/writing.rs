@@ -12,6 +12,7 @@ use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::{Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
@@ -19,7 +20,7 @@ impl<B: Block> Raid<B> {
     pub(super) fn begin_batch(&mut self, now: Time, core: &mut Core<B>, pieces: &[PieceId]) {
         let id = self.free_batches.pop().unwrap_or_else(|| {
             self.batches.push(Batch::new(self.shape.width * self.shape.rows));
-            (self.batches.len() - 1) as u32
+            to_u32(self.batches.len() - 1)
         });
         let unit = self.locks.get(pieces[0]).unit;
         self.batches[id as usize].begin(now, unit, pieces);
@@ -41,7 +42,7 @@ impl<B: Block> Raid<B> {
                 Kind::Trim => B::default(),
                 _ => {
                     let block = self.shape.host_block(piece.unit, cell) - request.block;
-                    request.data[block as usize].clone()
+                    request.data[to_usize(block)].clone()
                 }
             };
         }

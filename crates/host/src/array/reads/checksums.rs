@@ -7,6 +7,7 @@
 use crate::Block;
 use crate::array::DriveId;
 use std::ops::Range;
+use tailcut_base::cast::to_usize;
 use tailcut_base::ids::IdVec;
 use tailcut_base::table::Table;
 
@@ -35,12 +36,12 @@ impl Checksums {
     /// Sets the checksum of a block's content.
     #[inline]
     pub fn set(&mut self, drive: DriveId, block: u64, checksum: u32) {
-        self.drives[drive][block as usize] = stored(checksum);
+        self.drives[drive][to_usize(block)] = stored(checksum);
     }
 
     /// Forgets the checksums of a range of blocks: whatever a drive returns for them is accepted.
     pub fn forget(&mut self, drive: DriveId, block: u64, blocks: u32) {
-        self.drives[drive][block as usize..][..blocks as usize].fill(UNKNOWN);
+        self.drives[drive][to_usize(block)..][..blocks as usize].fill(UNKNOWN);
     }
 
     /// Forgets the checksums of all blocks of a drive.
@@ -51,24 +52,24 @@ impl Checksums {
     /// The stored forms of a range of blocks, for a checkpoint. Blocks past the end of the drive are unknown.
     pub fn dump(&self, drive: DriveId, blocks: Range<u64>) -> impl Iterator<Item = u32> {
         let table = &self.drives[drive];
-        blocks.map(|block| table.get(block as usize).copied().unwrap_or(UNKNOWN))
+        blocks.map(|block| table.get(to_usize(block)).copied().unwrap_or(UNKNOWN))
     }
 
     /// Restores what [`dump`](Checksums::dump) returned.
     pub fn restore(&mut self, drive: DriveId, block: u64, dumped: impl Iterator<Item = u32>) {
-        self.drives[drive].iter_mut().skip(block as usize).zip(dumped).for_each(|(entry, sum)| *entry = sum);
+        self.drives[drive].iter_mut().skip(to_usize(block)).zip(dumped).for_each(|(entry, sum)| *entry = sum);
     }
 
     /// True if the checksum of a block is known.
     #[inline]
     pub fn knows(&self, drive: DriveId, block: u64) -> bool {
-        self.drives[drive].get(block as usize).is_some_and(|&sum| sum != UNKNOWN)
+        self.drives[drive].get(to_usize(block)).is_some_and(|&sum| sum != UNKNOWN)
     }
 
     /// True if the content is the one whose checksum was set, or the checksum is unknown.
     #[inline]
     pub fn accept<B: Block>(&self, drive: DriveId, block: u64, content: &B) -> bool {
-        match self.drives[drive].get(block as usize) {
+        match self.drives[drive].get(to_usize(block)) {
             None | Some(&UNKNOWN) => true,
             Some(&sum) => sum == stored(content.checksum()),
         }

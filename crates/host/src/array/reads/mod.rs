@@ -19,6 +19,7 @@ pub use checksums::Checksums;
 pub use counts::{DriveFaults, ReadCounts};
 pub use redundancy::{Copies, MOST_COPIES, Redundancy};
 pub use seal::seal_of;
+use tailcut_base::cast::{to_u8, to_u32};
 pub use wanted::{BlockRead, ReadResult, ReconstructWhen};
 
 use super::drives::{Answered, Drives, Owner};
@@ -78,7 +79,7 @@ impl<B: Block> Reads<B> {
         match self.redundancy {
             Redundancy::None => 1,
             Redundancy::Parity(_) => 2,
-            Redundancy::Copies(copies) => copies.count as u8,
+            Redundancy::Copies(copies) => to_u8(copies.count),
         }
     }
 
@@ -218,7 +219,7 @@ impl<B: Block> Reads<B> {
                 changes: 0,
                 life: 0,
             });
-            (self.slots.len() - 1) as u32
+            to_u32(self.slots.len() - 1)
         });
         let read = &mut self.slots[slot as usize];
         (read.wanted, read.mark, read.spans) = (wanted, now, Spans::new());

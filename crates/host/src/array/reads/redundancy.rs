@@ -2,6 +2,7 @@
 
 use crate::array::config::ArrayConfig;
 use crate::array::{Column, DriveId, RGroups};
+use tailcut_base::cast::to_usize;
 use tailcut_base::ids::Id;
 
 /// The substitutes for blocks that cannot be read, or not now.
@@ -91,6 +92,6 @@ impl Copies {
     /// Number of the copy at this place.
     #[inline]
     pub fn copy_at(&self, block: u64) -> usize {
-        ((block - self.first) / self.chunk % self.count as u64) as usize
+        to_usize((block - self.first) / self.chunk % self.count as u64)
     }
 }

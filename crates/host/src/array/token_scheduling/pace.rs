@@ -1,6 +1,7 @@
 //! Estimates a drive's capacity per epoch from earlier epochs.
 
 use super::calls::Collected;
+use tailcut_base::cast::{to_u64, to_usize};
 use tailcut_base::{Nanos, Time};
 
 /// The speed of a drive in its epochs: the time for writes, and for the garbage collection that offsets them.
@@ -120,7 +121,7 @@ impl Pace {
         let is_late = self.unfinished > share * MEMORY;
         let part = u128::from(wrote.0) * u128::from(self.collecting.0) * HEADWAY;
         match part.checked_div(u128::from(self.writing.0)) {
-            Some(part) if !is_late => Nanos(part as u64),
+            Some(part) if !is_late => Nanos(to_u64(part)),
             _ => Nanos(u64::MAX >> 1),
         }
     }
@@ -158,13 +159,13 @@ impl Pace {
     fn for_writing(&self, time: Nanos) -> Nanos {
         let both = self.writing.0 + self.collecting.0;
         let part = (u128::from(time.0) * u128::from(self.writing.0)).checked_div(u128::from(both));
-        part.map_or(time, |part| Nanos(part as u64))
+        part.map_or(time, |part| Nanos(to_u64(part)))
     }
 
     /// Number of waiting blocks for which an epoch of length `share` suffices.
     pub fn room(&self, share: Nanos) -> usize {
         let rest = self.for_writing(aim(share).saturating_sub(self.wind_down + self.wind_up)).0;
-        let most = rest.checked_div(self.per_block.0).map_or(FIRST_ROOM, |blocks| blocks as usize);
+        let most = rest.checked_div(self.per_block.0).map_or(FIRST_ROOM, to_usize);
         // A drive with a buffer is fast at first: the room grows step by step beyond proven sizes.
         most.min(2 * self.most_written).max(LEAST_ROOM)
     }

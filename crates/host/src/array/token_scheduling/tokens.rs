@@ -9,6 +9,7 @@ use crate::array::ArrayConfig;
 use crate::array::drives::Drives;
 use crate::array::epoch::EpochMode;
 use crate::array::{Column, DriveId, GroupId, RGroups};
+use tailcut_base::cast::to_u32;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::timers::Timers;
@@ -43,7 +44,7 @@ impl Tokens {
             turns: GroupId::first(groups).map(turn).collect(),
             groups: layout,
             timers: Timers::new(groups),
-            share: config.share(width as u32),
+            share: config.share(to_u32(width)),
             deadline: config.deadline,
             delay: config.delay,
             poll: config.poll,

@@ -16,7 +16,7 @@ pub use summary::{Entry, entry_in, is_summary, summary, summary_blocks};
 
 use crate::block::{Block, Bytes};
 use crate::crc::{Crc32c, crc32c};
-use crate::disk::BLOCK_BYTES;
+use crate::disk::{BLOCK_BYTES, BLOCK_LEN};
 use crate::kv::log::{LEAST_SEGMENTS, SegmentId};
 use crate::kv::place::UNIT;
 use crate::kv::settings::MOST_UNITS;
@@ -303,7 +303,7 @@ impl End {
 
     /// Decodes the last block of a segment.
     pub fn last(block: &Bytes, of: EndOf) -> End {
-        match End::decode(&block.as_slice()[BLOCK_BYTES as usize - End::BYTES..], of) {
+        match End::decode(&block.as_slice()[BLOCK_LEN - End::BYTES..], of) {
             End::Head(_) => End::Damaged,
             end => end,
         }
@@ -312,7 +312,7 @@ impl End {
     /// The last block of a used or free segment without a summary.
     pub fn last_block(&self, of: EndOf) -> Bytes {
         let mut block = Bytes::zeroed();
-        block.as_mut_slice()[BLOCK_BYTES as usize - End::BYTES..].copy_from_slice(&self.encode(of));
+        block.as_mut_slice()[BLOCK_LEN - End::BYTES..].copy_from_slice(&self.encode(of));
         block
     }
 

@@ -10,6 +10,7 @@ mod durability;
 pub mod format;
 mod open;
 pub(super) use open::END_BYTES;
+use tailcut_base::cast::{to_u32, to_usize};
 mod segments;
 mod settling;
 
@@ -168,7 +169,7 @@ impl Log {
         purpose: AppendPurpose,
         pool: &mut Pool,
     ) -> Option<Place> {
-        let bytes = record.header.record_bytes() as usize;
+        let bytes = to_usize(record.header.record_bytes());
         let at = self.room_for(bytes, purpose, pool)?;
         let open = self.open.as_mut().expect("it has room");
         let stamp = open.stamp(at);
@@ -178,8 +179,8 @@ impl Log {
         open.dirty_since.get_or_insert(now);
         open.entries.push(Entry {
             hash: record.hash,
-            unit: (at as u64 / UNIT) as u32,
-            bytes: bytes as u32,
+            unit: to_u32(at as u64 / UNIT),
+            bytes: to_u32(bytes),
             expires: record.header.expires,
             is_tombstone: record.header.state.has(State::TOMBSTONE),
         });
@@ -217,7 +218,7 @@ impl Log {
 
     /// True if a user's tombstone fits.
     pub fn has_room_for_tombstone(&self) -> bool {
-        let bytes = Header::room(16, 0) as usize;
+        let bytes = to_usize(Header::room(16, 0));
         let has_room = self.open.as_ref().is_some_and(|open| open.room_for(bytes).is_some());
         !self.has_failed && (has_room || self.free.len() > RESERVE && !self.is_full)
     }
@@ -397,7 +398,7 @@ impl Log {
     /// The `pages` blocks of a record at `unit` that is still in memory.
     pub fn in_memory(&self, unit: u64, pages: usize) -> Option<&[Bytes]> {
         let number = self.segment_of(unit);
-        let first = (unit / UNITS - self.first_block(number)) as usize;
+        let first = to_usize(unit / UNITS - self.first_block(number));
         let open = self.open.as_ref().filter(|open| open.number == number).map(|open| &open.blocks);
         let resting = || self.resting.iter().find(|resting| resting.number == number);
         let blocks = open.or_else(|| resting().map(|resting| &resting.blocks))?;

@@ -3,13 +3,14 @@
 use super::SegmentId;
 use super::format::{End, EndOf, Entry, Head, summary_blocks};
 use crate::block::Bytes;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::BLOCK_LEN;
 use crate::kv::place::UNIT;
 use crate::kv::record::{Header, Salt, Stamp, State, checksum_of, header_checksum};
 use crate::pool::Pool;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::Time;
+use tailcut_base::cast::{to_u16, to_u32, to_usize};
 
 /// A segment that takes records, block by block in memory.
 #[derive(Debug)]
@@ -76,20 +77,20 @@ impl Open {
     /// Byte offset of a new record of `bytes` bytes; None if it does not fit. The record touches as few
     /// blocks as possible.
     pub fn room_for(&self, bytes: usize) -> Option<usize> {
-        let within = self.at % BLOCK;
-        let fits = within + bytes <= bytes.div_ceil(BLOCK) * BLOCK;
-        let at = if fits { self.at } else { self.at.next_multiple_of(BLOCK) };
-        let summary = summary_blocks(self.entries.len() + 1) as usize;
+        let within = self.at % BLOCK_LEN;
+        let fits = within + bytes <= bytes.div_ceil(BLOCK_LEN) * BLOCK_LEN;
+        let at = if fits { self.at } else { self.at.next_multiple_of(BLOCK_LEN) };
+        let summary = to_usize(summary_blocks(self.entries.len() + 1));
         // The end marker must fit wherever it begins.
-        let end = (at + bytes).next_multiple_of(BLOCK);
-        let end = if end - (at + bytes) < END_BYTES { end + BLOCK } else { end };
-        (end <= (self.limit - summary) * BLOCK).then_some(at)
+        let end = (at + bytes).next_multiple_of(BLOCK_LEN);
+        let end = if end - (at + bytes) < END_BYTES { end + BLOCK_LEN } else { end };
+        (end <= (self.limit - summary) * BLOCK_LEN).then_some(at)
     }
 
     /// Stamp of a record that is appended at byte `at` of the segment.
     pub fn stamp(&self, at: usize) -> Stamp {
-        let durable = self.durable.min(usize::from(u16::MAX)) as u16;
-        let within = (self.limit * BLOCK - at) as u64;
+        let durable = to_u16(self.durable.min(usize::from(u16::MAX)));
+        let within = (self.limit * BLOCK_LEN - at) as u64;
         Stamp::new(self.sequence, self.salt, within, durable)
     }
 
@@ -100,14 +101,14 @@ impl Open {
 
     /// Number of records that are not durable.
     pub fn undurable_records(&self) -> usize {
-        let durable = (self.durable * BLOCK) as u64;
+        let durable = (self.durable * BLOCK_LEN) as u64;
         let is_undurable = |entry: &&Entry| u64::from(entry.unit) * UNIT + u64::from(entry.bytes) > durable;
         self.entries.iter().filter(is_undurable).count()
     }
 
     /// Number of durable blocks according to the last header.
     pub fn stamped(&self) -> u32 {
-        self.stamped as u32
+        to_u32(self.stamped)
     }
 
     /// Appends a header without a record that states what is durable; false if there is no room.
@@ -115,7 +116,7 @@ impl Open {
         let has_room = self.room_for(END_BYTES).is_some();
         if has_room {
             self.append_padding(pool);
-            self.skip_to(self.at.next_multiple_of(BLOCK));
+            self.skip_to(self.at.next_multiple_of(BLOCK_LEN));
         }
         has_room
     }
@@ -125,7 +126,7 @@ impl Open {
         if self.is_ended {
             return;
         }
-        if BLOCK - self.at % BLOCK < END_BYTES {
+        if BLOCK_LEN - self.at % BLOCK_LEN < END_BYTES {
             self.close_block(pool);
         }
         self.append_mark(State::END, pool);
@@ -135,8 +136,8 @@ impl Open {
     /// Appends a padding marker: the next record begins in the next block. Appends an end marker instead if
     /// the summary may begin there.
     fn append_padding(&mut self, pool: &mut Pool) {
-        let summary = summary_blocks(self.entries.len()) as usize;
-        self.is_ended = self.at / BLOCK + 1 >= self.limit - summary;
+        let summary = to_usize(summary_blocks(self.entries.len()));
+        self.is_ended = self.at / BLOCK_LEN + 1 >= self.limit - summary;
         self.append_mark(if self.is_ended { State::END } else { State::PADDING }, pool);
     }
 
@@ -162,7 +163,7 @@ impl Open {
             self.close_block(pool);
         }
         self.append_at(at, header, pieces, pool);
-        (self.recorded, self.stamped) = (self.at.div_ceil(BLOCK), self.durable);
+        (self.recorded, self.stamped) = (self.at.div_ceil(BLOCK_LEN), self.durable);
     }
 
     fn append_at<'a>(
@@ -197,17 +198,17 @@ impl Open {
                 self.at += count;
             }
         }
-        let padding = self.at.next_multiple_of(UNIT as usize) - self.at;
+        let padding = self.at.next_multiple_of(to_usize(UNIT)) - self.at;
         room[..padding].fill(0);
         self.at += padding;
     }
 
     /// Zero-fills up to byte `at`.
     fn skip_to(&mut self, at: usize) {
-        debug_assert!(at >= self.at && at.is_multiple_of(UNIT as usize));
-        let (block, within) = (self.at / BLOCK, self.at % BLOCK);
+        debug_assert!(at >= self.at && at.is_multiple_of(to_usize(UNIT)));
+        let (block, within) = (self.at / BLOCK_LEN, self.at % BLOCK_LEN);
         if within > 0 && at > self.at {
-            let end = (at - block * BLOCK).min(BLOCK);
+            let end = (at - block * BLOCK_LEN).min(BLOCK_LEN);
             self.blocks[block].as_mut_slice()[within..end].fill(0);
         }
         self.at = at;
@@ -215,15 +216,18 @@ impl Open {
 
     /// Complete blocks that are not submitted to the disk yet.
     pub fn complete(&self) -> Range<usize> {
-        self.written..(self.at / BLOCK).max(self.written)
+        self.written..(self.at / BLOCK_LEN).max(self.written)
     }
 
     /// Pads the last block, which makes it complete.
     pub fn close_block(&mut self, pool: &mut Pool) {
-        if !self.at.is_multiple_of(BLOCK) && BLOCK - self.at % BLOCK >= END_BYTES && !self.is_ended {
+        if !self.at.is_multiple_of(BLOCK_LEN)
+            && BLOCK_LEN - self.at % BLOCK_LEN >= END_BYTES
+            && !self.is_ended
+        {
             self.append_padding(pool);
         }
-        self.skip_to(self.at.next_multiple_of(BLOCK));
+        self.skip_to(self.at.next_multiple_of(BLOCK_LEN));
     }
 
     /// Write `number` covers the blocks before `until`.
@@ -242,7 +246,7 @@ impl Open {
     /// Blocks before `until` are submitted to the disk.
     pub fn note_written(&mut self, until: usize) {
         self.written = until;
-        if self.at == until * BLOCK {
+        if self.at == until * BLOCK_LEN {
             self.dirty_since = None;
         }
     }
@@ -250,15 +254,14 @@ impl Open {
 
 /// The rest of the block at byte `at`; appends a block if `at` is just behind the last one.
 fn room_at<'a>(blocks: &'a mut Vec<Bytes>, at: usize, pool: &mut Pool) -> &'a mut [u8] {
-    if blocks.len() == at / BLOCK {
+    if blocks.len() == at / BLOCK_LEN {
         blocks.push(pool.block());
     }
-    &mut blocks[at / BLOCK].as_mut_slice()[at % BLOCK..]
+    &mut blocks[at / BLOCK_LEN].as_mut_slice()[at % BLOCK_LEN..]
 }
 
-const BLOCK: usize = BLOCK_BYTES as usize;
 /// Bytes of an end marker, and of the shortest record.
-pub const END_BYTES: usize = (Header::BYTES + 1).next_multiple_of(UNIT as usize);
+pub const END_BYTES: usize = (Header::BYTES + 1).next_multiple_of(to_usize(UNIT));
 
 #[cfg(test)]
 mod tests {

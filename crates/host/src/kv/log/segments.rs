@@ -5,6 +5,7 @@ use super::{Log, RESERVE};
 use crate::disk::BLOCK_BYTES;
 use crate::kv::place::{MOST_PAGES, Place, UNIT};
 use std::ops::Range;
+use tailcut_base::cast::{to_u8, to_u32};
 use tailcut_base::id;
 
 id! {
@@ -30,7 +31,7 @@ impl SegmentId {
     /// The place of a record at byte range `bytes` of the segment, of `segment_blocks` blocks.
     pub fn place_of(self, segment_blocks: u32, bytes: Range<u64>) -> Place {
         let length = bytes.start % BLOCK_BYTES + (bytes.end - bytes.start);
-        let pages = length.div_ceil(BLOCK_BYTES).min(u64::from(MOST_PAGES)) as u8;
+        let pages = to_u8(length.div_ceil(BLOCK_BYTES).min(u64::from(MOST_PAGES)));
         let unit = self.first_block(segment_blocks) * UNITS + bytes.start / UNIT;
         Place::Log { unit, pages }
     }
@@ -70,18 +71,18 @@ impl Segment {
     /// Share of its valid records in thousandths, rounded down.
     fn share(&self) -> u32 {
         let kept = self.valid + if self.needs_tombstones { self.tombstones } else { 0 };
-        (u64::from(kept) * 1000 / u64::from(self.records.max(1))) as u32
+        to_u32(u64::from(kept) * 1000 / u64::from(self.records.max(1)))
     }
 
     fn current_rank(&self) -> u8 {
-        (self.share() as usize * (RANKS - 1) / 1000) as u8
+        to_u8(self.share() as usize * (RANKS - 1) / 1000)
     }
 }
 
 impl Log {
     /// The segment that contains a unit.
     pub fn segment_of(&self, unit: u64) -> SegmentId {
-        SegmentId::new((unit / UNITS / u64::from(self.segment_blocks)) as u32)
+        SegmentId::new(to_u32(unit / UNITS / u64::from(self.segment_blocks)))
     }
 
     /// Sequence of a segment's current use; 0 while it is free.
@@ -162,7 +163,7 @@ impl Log {
         while at > 0 {
             at -= 1;
             let number = self.ranks[rank][at];
-            if self.segments[number].rank != Some(rank as u8) {
+            if self.segments[number].rank != Some(to_u8(rank)) {
                 self.ranks[rank].swap_remove(at);
             } else if !self.is_resting(number) && !self.segments[number].is_victim {
                 return Some(number);

@@ -1,6 +1,7 @@
 //! Tracks which writes have completed and which are durable.
 
 use std::collections::VecDeque;
+use tailcut_base::cast::to_usize;
 
 /// Tracks completed writes. Writes complete in any order.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ impl Settling {
 
     /// Write `number` has completed.
     pub fn note_done(&mut self, number: u64) {
-        self.later[(number - self.settled) as usize - 1] = true;
+        self.later[to_usize(number - self.settled) - 1] = true;
         while self.later.front() == Some(&true) {
             self.later.pop_front();
             self.settled += 1;

@@ -10,6 +10,7 @@ use crate::kv::record::Salt;
 use crate::kv::recovery::UsedSegment;
 use crate::kv::search::latest_sequence;
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::to_u32;
 
 impl Opening {
     /// Reads the ends of segments, some at a time.
@@ -211,7 +212,7 @@ impl Opening {
     /// Continues to read segments with two damaged ends; false if there are none.
     pub(super) fn read_whole(&mut self, most: u32) -> bool {
         let Some(endless) = self.endless.last() else { return false };
-        let (all, have) = (self.settings.segment_blocks, self.blocks.len() as u32);
+        let (all, have) = (self.settings.segment_blocks, to_u32(self.blocks.len()));
         let count = (all - have).min(most);
         let block = endless.number.first_block(all) + u64::from(have);
         self.jobs.read(Job::Whole(count), Haste::Urgent, block, count, Vec::new());

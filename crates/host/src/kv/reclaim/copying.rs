@@ -14,9 +14,10 @@ use super::super::settings::Keep;
 use super::super::versions::Versions;
 use super::{MOST_FAILURES, MOST_RUNS, RUN_BLOCKS, Run};
 use crate::block::Bytes;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::{BLOCK_BYTES, BLOCK_LEN};
 use crate::mutation::{Invariant, holds};
 use std::ops::Range;
+use tailcut_base::cast::to_usize;
 
 impl Engine {
     /// Processes entries of the summary; false if there is nothing more to do at the moment.
@@ -185,7 +186,7 @@ impl Engine {
             }
             let entry = flash.reclaims[slot].entries[at];
             let offset = u64::from(entry.unit) * UNIT - run.within.start * BLOCK_BYTES;
-            if is_good && self.copy(slot, entry, &mut run, offset as usize) {
+            if is_good && self.copy(slot, entry, &mut run, to_usize(offset)) {
                 continue;
             }
             is_damaged = true;
@@ -229,11 +230,11 @@ impl Engine {
         let within = u64::from(segment_blocks) * BLOCK_BYTES - u64::from(entry.unit) * UNIT;
         let of = (sequence, flash.log.salt(victim));
         let Run { blocks, versions, .. } = run;
-        let first = offset / BLOCK_BYTES as usize;
+        let first = offset / BLOCK_LEN;
         if !versions.is_empty() {
             versions.combine(blocks, first..key_end(offset), |blocks| record_in(blocks, offset, of, within));
         }
-        let end = (offset + entry.bytes as usize).div_ceil(BLOCK_BYTES as usize);
+        let end = (offset + entry.bytes as usize).div_ceil(BLOCK_LEN);
         let whole_in = |blocks: &[Bytes]| whole_record_in(blocks, offset, of, within);
         let Some(found) = versions.combine(blocks, first..end, whole_in) else { return false };
         let header = found.header;

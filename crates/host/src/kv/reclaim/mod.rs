@@ -29,6 +29,7 @@ use super::versions::Versions;
 use crate::block::Bytes;
 use crate::disk::BLOCK_BYTES;
 use std::ops::{Index, IndexMut, Range};
+use tailcut_base::cast::to_u32;
 
 /// All reclaims in progress.
 #[derive(Debug, Default)]
@@ -252,7 +253,7 @@ impl Engine {
             return self.note_loss(slot, at as u64 / BLOCK_BYTES);
         }
         let block = flash.log.first_block(victim);
-        let foot = Foot { sequence, entries: entries.len() as u32, ..Foot::default() };
+        let foot = Foot { sequence, entries: to_u32(entries.len()), ..Foot::default() };
         flash.reclaims[slot].foot = Some(foot);
         flash.begin_copying(slot, entries);
         self.figures.damaged_segments += 1;

@@ -11,6 +11,7 @@ use crate::disk::{BLOCK_BYTES, Mirror};
 use crate::mutation::{Invariant, holds};
 use crate::pool::Pool;
 use std::ops::Range;
+use tailcut_base::cast::to_u32;
 
 impl Flash {
     /// True if another segment should be reclaimed while `under_way` are.
@@ -116,7 +117,7 @@ impl Flash {
     fn read_summary_from(&mut self, slot: usize, blocks: Range<u64>) {
         let first = blocks.start;
         let count = (blocks.end - first).min(u64::from(self.jobs.most_blocks()));
-        self.read(slot, Part::Summary, first, count as u32, Vec::new());
+        self.read(slot, Part::Summary, first, to_u32(count), Vec::new());
     }
 
     pub(super) fn take_summary(&mut self, slot: usize) {
@@ -178,7 +179,7 @@ impl Flash {
 
     /// Reads the next blocks of the whole victim; false if all are read.
     pub(super) fn read_on_whole(&mut self, slot: usize) -> bool {
-        let (have, all) = (self.reclaims[slot].summary.len() as u32, self.log.segment_blocks());
+        let (have, all) = (to_u32(self.reclaims[slot].summary.len()), self.log.segment_blocks());
         let count = (all - have).min(self.jobs.most_blocks());
         if count > 0 {
             let block = self.log.first_block(self.reclaims[slot].victim) + u64::from(have);
@@ -195,7 +196,7 @@ impl Flash {
     /// Reads the missing blocks of a run.
     pub(super) fn read_run(&mut self, slot: usize, run: Run) {
         let (have, needed) = (run.blocks.len() as u64, run.within.end - run.within.start);
-        let count = (needed - have).min(u64::from(self.jobs.most_blocks())) as u32;
+        let count = to_u32((needed - have).min(u64::from(self.jobs.most_blocks())));
         let block = self.log.first_block(self.reclaims[slot].victim) + run.within.start + have;
         let list = (Vec::new(), run.copy.map_or(Mirror::Any, Mirror::Only));
         self.jobs.read_copy(Job::Reclaim(slot, Part::Run(run)), Haste::Later, block, count, list);

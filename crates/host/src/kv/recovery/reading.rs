@@ -9,6 +9,7 @@ use super::super::versions::Versions;
 use super::{Reading, Stretch, UsedSegment};
 use crate::block::Bytes;
 use crate::disk::Mirror;
+use tailcut_base::cast::{to_u32, to_usize};
 
 impl Reading {
     /// Combines the copies read so far. Returns the blocks that are right and differ between copies.
@@ -40,7 +41,7 @@ impl Flash {
         let end = self.log.first_block(found.number) + all;
         let count = found.foot.map_or(all, |foot| summary_blocks(foot.entries as usize).min(all));
         blocks.clear();
-        blocks.resize(count as usize, Bytes::ZEROS);
+        blocks.resize(to_usize(count), Bytes::ZEROS);
         let (left, unreadable) = (None, Vec::new());
         let versions = Versions::default();
         let mut reading =
@@ -48,7 +49,7 @@ impl Flash {
         let is_urgent = found.foot.is_none();
         let mut block = end - count;
         while block < end {
-            let blocks = (end - block).min(u64::from(self.jobs.most_blocks())) as u32;
+            let blocks = to_u32((end - block).min(u64::from(self.jobs.most_blocks())));
             self.read_stretch(
                 Stretch { sequence: found.sequence, block, blocks, copy, is_urgent, tries: 1 },
                 Vec::new(),

@@ -5,6 +5,7 @@ use super::shard::{Permissions, ServiceSettings};
 use super::statistics::Sums;
 use crate::kv::FlashUse;
 use crate::wire::memcached::{Stats, reply};
+use tailcut_base::cast::to_u32;
 
 /// Server properties in `stats` that are not counters.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +87,7 @@ impl ServerProperties {
             ("limit_maxbytes", sums.memory),
             ("client_memory", self.tally.client_memory),
             ("client_memory_max", self.tally.most_client_memory),
-            ("client_memory_limit", self.settings.most_client_memory(self.tally.threads as u32)),
+            ("client_memory_limit", self.settings.most_client_memory(to_u32(self.tally.threads))),
             ("listen_disabled_num", sockets.accept_pauses),
             ("conn_yields", sockets.yields),
             ("threads", self.tally.threads),

@@ -12,6 +12,7 @@ use crate::kv::{Change, Content, Engine, Fetched, Header, Item, Keep, Lookup, Pu
 use crate::wire::memcached::meta::{self, StoredItem};
 use crate::wire::memcached::reply::{self, Stored};
 use crate::wire::memcached::{Expiry, Key, MetaFlags, StoreMode};
+use tailcut_base::cast::to_u32;
 
 /// Result of an attempt to execute an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +201,7 @@ impl Work<'_> {
             // Reserve all of it at once: growing the buffer behind a large value would double its memory.
             out.reserve(item.value.bytes() + AROUND_VALUE);
             let Header { flags, cas, .. } = item.header;
-            reply::value(out, key, flags, item.value.bytes() as u32, with_cas.then_some(cas));
+            reply::value(out, key, flags, to_u32(item.value.bytes()), with_cas.then_some(cas));
             item.value.append_to(out);
             out.extend_from_slice(reply::TAIL);
             Some(item.header)
@@ -313,7 +314,7 @@ impl Work<'_> {
         let is_joined =
             stored == Stored::Stored && matches!(store.mode, StoreMode::Append | StoreMode::Prepend);
         let before = old.filter(|_| is_joined).map_or(0, |old| old.value);
-        let item = StoredItem { cas, length: before + data.len() as u32 };
+        let item = StoredItem { cas, length: before + to_u32(data.len()) };
         self.statistics.note_store(store.mode, stored);
         self.count_set(key, &store.answer);
         answer_store(self.out, key, &store.answer, stored, item);

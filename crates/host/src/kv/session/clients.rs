@@ -9,6 +9,7 @@ use super::shard_request::{Reply, Shards};
 use super::{Session, Ways};
 use crate::wire::memcached::Reason;
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 
 /// All clients of one thread.
 #[derive(Debug)]
@@ -134,7 +135,7 @@ impl Clients {
     pub fn open(&mut self) -> u32 {
         self.tally.connections += 1;
         self.tally.clients += 1;
-        let client = self.vacant.pop().unwrap_or(self.sessions.len() as u32);
+        let client = self.vacant.pop().unwrap_or(to_u32(self.sessions.len()));
         if client as usize == self.sessions.len() {
             self.sessions.push(None);
             self.numbers.push(0);
@@ -169,7 +170,7 @@ impl Clients {
     /// A shard has failed: clients that wait for it get an error. Appends those with more to send to
     /// `movers`.
     pub fn fail_shard(&mut self, shard: u32, movers: &mut Vec<u32>) {
-        for client in 0..self.sessions.len() as u32 {
+        for client in 0..to_u32(self.sessions.len()) {
             let Some(session) = &mut self.sessions[client as usize] else { continue };
             session.fail_shard(shard);
             let is_gone = session.is_gone;

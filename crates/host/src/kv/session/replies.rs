@@ -5,6 +5,7 @@ use super::shard_request::{Content, Requester, ShardRequest, Shards};
 use super::{GatheredReply, ReplyState, Session, Waiting, Ways, ask_all, carry_out};
 use crate::wire::memcached::refusal::SHARD_FAILED;
 use crate::wire::memcached::{Reason, flush_moment, reply};
+use tailcut_base::cast::to_usize;
 
 impl Session {
     /// Sends a request to all shards.
@@ -35,7 +36,7 @@ impl Session {
     /// A reply from a shard has arrived.
     pub fn note_reply<S: Shards>(&mut self, number: u64, content: Content, ways: &mut Ways<'_, S>) {
         // A pending reply keeps its position until it is complete, unless all are dropped.
-        let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
+        let Some(at) = number.checked_sub(self.first).map(to_usize) else { return };
         let waiting = &mut self.waiting[at];
         match (&mut waiting.what, content) {
             (_, Content::Failed) => return self.abandon("the disk has failed"),

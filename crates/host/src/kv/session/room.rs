@@ -3,6 +3,7 @@
 use super::Session;
 use super::pool::{Holding, Room};
 use crate::wire::memcached::Reason;
+use tailcut_base::cast::to_usize;
 
 impl Session {
     /// True while the session accepts input, given `room`.
@@ -56,7 +57,7 @@ impl Session {
     /// Memory of the session in bytes, whose replies take `replies` of it.
     #[inline]
     pub(super) fn memory_beside(&self, replies: usize) -> usize {
-        replies + self.awaited as usize + self.incoming
+        replies + to_usize(self.awaited) + self.incoming
     }
 
     /// Drops the value being received; later input is ignored.

@@ -12,6 +12,7 @@ use crate::disk::{Request, Response};
 use crate::kv::{Engine, Fetched, Keep, Refused};
 use crate::wire::memcached::Key;
 use std::collections::VecDeque;
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Time, id};
 
@@ -143,7 +144,7 @@ impl Shard {
 
     /// Sets the time: on the process's clock, and in seconds of Unix time.
     pub fn tick(&mut self, now: Time, unix: u64) {
-        self.engine.tick(now, unix.min(u64::from(u32::MAX)) as u32);
+        self.engine.tick(now, to_u32(unix.min(u64::from(u32::MAX))));
         self.unix = unix;
         if self.flush_at.is_some_and(|moment| moment <= unix) {
             self.flush_at = None;
@@ -313,7 +314,7 @@ impl Shard {
             Outcome::Done(source) => Progress::Done(source),
             Outcome::OnFlash { counts, is_unknown } => {
                 let kept = self.keep(key, operation, data);
-                let bytes = self.fetch(requester, kept, counts).saturating_add(data.len() as u32);
+                let bytes = self.fetch(requester, kept, counts).saturating_add(to_u32(data.len()));
                 // An unknown item must be read as recovery finds it: no later command may change it before.
                 Progress::Later { is_open: is_unknown || changes, bytes }
             }
@@ -334,8 +335,7 @@ impl Shard {
             self.flush_at = Some(moment);
             return Ok(());
         }
-        self.flush_at = None;
-        self.is_touched = true;
+        (self.flush_at, self.is_touched) = (None, true);
         self.engine.flush_all()
     }
 
@@ -345,7 +345,7 @@ impl Shard {
             debug_assert!(text.is_empty(), "the answer is where it was wanted");
             return Progress::Done(source);
         }
-        let bytes = text.capacity() as u32;
+        let bytes = to_u32(text.capacity());
         self.unsynced.push(self.pending.insert(UnderWay { requester, stage: Stage::Durable(text, source) }));
         Progress::Later { is_open: false, bytes }
     }

@@ -5,6 +5,7 @@
 //! and has at most two.
 
 use super::key::KEY_BYTES;
+use tailcut_base::cast::to_u8;
 
 /// A decoded key, stored inline.
 #[derive(Clone, Debug)]
@@ -65,7 +66,7 @@ impl Decoded {
     fn append(&mut self, bytes: &[u8]) {
         let at = usize::from(self.length);
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
-        self.length += bytes.len() as u8;
+        self.length += to_u8(bytes.len());
     }
 }
 
@@ -76,7 +77,7 @@ pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for at in 0..4 {
             let letter = ALPHABET[(bits >> (18 - 6 * at)) as usize % 64];
-            out.push(if at > group.len() as u32 { b'=' } else { letter });
+            out.push(if at > group.len() { b'=' } else { letter });
         }
     }
 }

@@ -22,8 +22,8 @@ impl Expiry {
         match exptime {
             0 => Expiry::Never,
             ..0 => Expiry::Past,
-            1..=LONGEST_STRETCH => Expiry::At(now.saturating_add(exptime as u64)),
-            _ => Expiry::At(exptime as u64),
+            1..=LONGEST_STRETCH => Expiry::At(now.saturating_add(exptime.cast_unsigned())),
+            _ => Expiry::At(exptime.cast_unsigned()),
         }
     }
 

@@ -4,6 +4,7 @@ use super::base64::Decoded;
 use super::expiry::Expiry;
 use super::number;
 use super::refusal::Refusal;
+use tailcut_base::cast::to_u8;
 
 /// The flags of one meta command.
 ///
@@ -176,7 +177,7 @@ impl MetaFlags {
     fn set_opaque(&mut self, value: &[u8]) {
         let kept = value.len().min(OPAQUE_BYTES);
         self.opaque[..kept].copy_from_slice(&value[..kept]);
-        self.opaque_bytes = if value.len() > OPAQUE_BYTES { TOO_LONG } else { kept as u8 };
+        self.opaque_bytes = if value.len() > OPAQUE_BYTES { TOO_LONG } else { to_u8(kept) };
     }
 
     /// An error if the opaque token is too long.

@@ -9,6 +9,7 @@ use super::flags::MetaFlags;
 use super::key::Key;
 use super::number;
 use super::reply::{NO_MEMORY, NOT_NUMERIC, Stored, TAIL};
+use tailcut_base::cast::to_u32;
 
 /// An item as found by `mg`, before the command takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,7 +175,7 @@ pub fn counted(out: &mut Vec<u8>, flags: &MetaFlags, key: Key<'_>, counted: Coun
         Counted::Now { number, cas, expiry, is_new } => {
             let mut buffer = itoa::Buffer::new();
             let digits = buffer.format(number);
-            status(out, flags.wants_value().then_some(digits.len() as u32));
+            status(out, flags.wants_value().then_some(to_u32(digits.len())));
             let mut expiry = expiry;
             for &letter in flags.letters() {
                 expiry = flags.step(letter, now, expiry, is_new);

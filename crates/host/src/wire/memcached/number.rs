@@ -6,6 +6,8 @@
 //! digits may be preceded by white space (such as a tab: spaces separate words) and a sign, and followed only
 //! by white space, NUL or the end of the word.
 
+use tailcut_base::cast::low_u32;
+
 /// Parses a word of digits as a 32-bit number.
 pub fn word_u32(word: &[u8]) -> Option<u32> {
     let digits = (word.len() <= WORD_32_BYTES).then_some(word)?;
@@ -49,7 +51,7 @@ pub fn unsigned(word: &[u8]) -> Option<u64> {
 
 /// Parses an unsigned number and returns its low 32 bits: larger ones wrap around.
 pub fn narrow(word: &[u8]) -> Option<u32> {
-    unsigned(word).map(|value| value as u32)
+    unsigned(word).map(low_u32)
 }
 
 /// Parses a signed 64-bit number.

@@ -8,6 +8,7 @@ use super::number;
 use super::refusal::Refusal;
 use super::words::split;
 use memchr::{memchr, memchr2};
+use tailcut_base::cast::{to_u8, to_u32, to_usize};
 
 /// Parses the commands of one connection.
 ///
@@ -324,7 +325,7 @@ impl Receiver {
         }
         let (data, rest) = input.split_at(input.len().min(left as usize));
         *input = rest;
-        self.phase = Phase::Data(left - data.len() as u32);
+        self.phase = Phase::Data(left - to_u32(data.len()));
         Some(Step::Data(data))
     }
 
@@ -334,7 +335,7 @@ impl Receiver {
         *input = rest;
         let is_sound = is_sound && wanted.starts_with(seen);
         if seen.len() < wanted.len() {
-            self.phase = Phase::Tail { have: have + seen.len() as u8, is_sound };
+            self.phase = Phase::Tail { have: have + to_u8(seen.len()), is_sound };
             return Step::More;
         }
         self.phase = Phase::Line;
@@ -343,7 +344,7 @@ impl Receiver {
 
     fn swallow<'b>(&mut self, left: u64, input: &mut &'b [u8]) -> Option<Step<'b>> {
         let swallowed = (input.len() as u64).min(left);
-        *input = &input[swallowed as usize..];
+        *input = &input[to_usize(swallowed)..];
         if swallowed < left {
             self.phase = Phase::Swallow(left - swallowed);
             return Some(Step::More);

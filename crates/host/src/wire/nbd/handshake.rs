@@ -4,6 +4,7 @@ use super::offer::{Export, MOST_BYTES, Offer, Tls};
 use super::option::{BadOption, ContextQuery, InfoRequest};
 use super::standard::*;
 use crate::disk::BLOCK_BYTES;
+use tailcut_base::cast::to_u32;
 
 /// Result of the negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ impl Handshake {
         if let Phase::Skip { left, .. } = &mut self.phase {
             let skipped = input.len().min(*left as usize);
             *input = &input[skipped..];
-            *left -= skipped as u32;
+            *left -= to_u32(skipped);
             return *left == 0;
         }
         let wanted = match self.phase {
@@ -323,7 +324,7 @@ fn list(data: &[u8], offer: &Offer, out: &mut Vec<u8>) -> Result<Answer, BadOpti
     }
     for export in &offer.exports {
         let name = export.name.as_bytes();
-        let entry = [&(name.len() as u32).to_be_bytes(), name, export.description.as_bytes()].concat();
+        let entry = [&to_u32(name.len()).to_be_bytes(), name, export.description.as_bytes()].concat();
         reply(out, NBD_OPT_LIST, NBD_REP_SERVER, &entry);
     }
     Ok(Answer::Done)
@@ -341,7 +342,7 @@ fn facts(option: u32, export: &Export, inquiry: &InfoRequest<'_>, flags: u16, ou
         fact(NBD_INFO_DESCRIPTION, &[export.description.as_bytes()]);
     }
     // Minimum, preferred, maximum. Any byte range is accepted: partial blocks use read-modify-write.
-    let sizes = [1, BLOCK_BYTES as u32, MOST_BYTES].map(u32::to_be_bytes);
+    let sizes = [1, to_u32(BLOCK_BYTES), MOST_BYTES].map(u32::to_be_bytes);
     fact(NBD_INFO_BLOCK_SIZE, &[&sizes[0], &sizes[1], &sizes[2]]);
 }
 
@@ -349,7 +350,7 @@ fn reply(out: &mut Vec<u8>, option: u32, kind: u32, data: &[u8]) {
     out.extend_from_slice(&OPTION_REPLY_MAGIC.to_be_bytes());
     out.extend_from_slice(&option.to_be_bytes());
     out.extend_from_slice(&kind.to_be_bytes());
-    out.extend_from_slice(&(data.len() as u32).to_be_bytes());
+    out.extend_from_slice(&to_u32(data.len()).to_be_bytes());
     out.extend_from_slice(data);
 }
 

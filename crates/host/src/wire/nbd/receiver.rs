@@ -3,9 +3,10 @@
 use super::header::{Command, Header, Refusal, Rules};
 use super::standard::{NBD_REQUEST_MAGIC, REQUEST_BYTES};
 use crate::block::Bytes;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::{BLOCK_BYTES, BLOCK_LEN};
 use crate::pool::Pool;
 use std::io::IoSliceMut;
+use tailcut_base::cast::to_u32;
 
 /// A complete request.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ impl Receiver {
                 Phase::Skip { left, .. } => {
                     let skipped = input.len().min(*left as usize);
                     *input = &input[skipped..];
-                    *left -= skipped as u32;
+                    *left -= to_u32(skipped);
                     return Ok(self.finish());
                 }
             }
@@ -153,11 +154,11 @@ impl Receiver {
         let Phase::Data { header, received, data } = &mut self.phase else { return };
         let begin = skip(header) + *received;
         let end = skip(header) + header.length as usize;
-        let (first, last) = (begin / BLOCK, (end.div_ceil(BLOCK)).min(begin / BLOCK + blocks));
+        let (first, last) = (begin / BLOCK_LEN, (end.div_ceil(BLOCK_LEN)).min(begin / BLOCK_LEN + blocks));
         grow(data, last, pool);
         for (at, block) in data[..last].iter_mut().enumerate().skip(first) {
-            let from = begin.saturating_sub(at * BLOCK);
-            let to = (end - at * BLOCK).min(BLOCK);
+            let from = begin.saturating_sub(at * BLOCK_LEN);
+            let to = (end - at * BLOCK_LEN).min(BLOCK_LEN);
             place(IoSliceMut::new(&mut block.as_mut_slice()[from..to]));
         }
     }
@@ -195,8 +196,6 @@ impl Receiver {
     }
 }
 
-const BLOCK: usize = BLOCK_BYTES as usize;
-
 /// Bytes in the first block before the start of the request.
 fn skip(header: &Header) -> usize {
     (header.offset % BLOCK_BYTES) as usize
@@ -212,10 +211,10 @@ fn copy_in(header: &Header, received: &mut usize, data: &mut Vec<Bytes>, input: 
     let end = header.length as usize;
     while *received < end && !input.is_empty() {
         let at = skip(header) + *received;
-        let from = at % BLOCK;
-        let taken = (BLOCK - from).min(end - *received).min(input.len());
-        grow(data, at / BLOCK + 1, pool);
-        data[at / BLOCK].as_mut_slice()[from..from + taken].copy_from_slice(&input[..taken]);
+        let from = at % BLOCK_LEN;
+        let taken = (BLOCK_LEN - from).min(end - *received).min(input.len());
+        grow(data, at / BLOCK_LEN + 1, pool);
+        data[at / BLOCK_LEN].as_mut_slice()[from..from + taken].copy_from_slice(&input[..taken]);
         *received += taken;
         *input = &input[taken..];
     }

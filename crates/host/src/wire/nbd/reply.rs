@@ -4,8 +4,9 @@ use super::handshake::ALLOCATION_ID;
 use super::header::{Header, Refusal};
 use super::standard::*;
 use crate::block::Bytes;
-use crate::disk::BLOCK_BYTES;
+use crate::disk::{BLOCK_BYTES, BLOCK_LEN};
 use std::io::IoSlice;
+use tailcut_base::cast::{to_u16, to_u32};
 
 /// A reply being sent: a header, then data.
 #[derive(Debug, Default)]
@@ -52,7 +53,7 @@ impl Reply {
         if !is_structured {
             return Reply::simple(header.cookie, refusal.error as u32);
         }
-        let (error, length) = ((refusal.error as u32).to_be_bytes(), refusal.text.len() as u16);
+        let (error, length) = ((refusal.error as u32).to_be_bytes(), to_u16(refusal.text.len()));
         let payload = 6 + u32::from(length);
         let mut reply =
             Reply::chunk(NBD_REPLY_TYPE_ERROR, header.cookie, payload, &[&error, &length.to_be_bytes()]);
@@ -62,7 +63,7 @@ impl Reply {
 
     /// The extents of `base:allocation` as pairs of length in bytes and `NBD_STATE_…`; at least one.
     pub fn status(header: &Header, extents: &[(u32, u32)]) -> Reply {
-        let payload = 4 + 8 * extents.len() as u32;
+        let payload = 4 + 8 * to_u32(extents.len());
         let mut reply = Reply::chunk(
             NBD_REPLY_TYPE_BLOCK_STATUS,
             header.cookie,
@@ -100,7 +101,7 @@ impl Reply {
     fn append(&mut self, bytes: &[u8]) {
         let at = self.head_bytes as usize;
         self.head[at..at + bytes.len()].copy_from_slice(bytes);
-        self.head_bytes += bytes.len() as u32;
+        self.head_bytes += to_u32(bytes.len());
     }
 
     fn with(mut self, header: &Header, data: Vec<Bytes>) -> Reply {
@@ -132,7 +133,7 @@ impl Reply {
         }
         let (mut from, mut left) = (self.skip as usize, self.data_bytes as usize);
         for block in &self.data {
-            let taken = left.min(BLOCK_BYTES as usize - from);
+            let taken = left.min(BLOCK_LEN - from);
             if !show(&block.as_slice()[from..from + taken]) {
                 return false;
             }

@@ -12,6 +12,7 @@ use crate::array::log::space::PARTS;
 use crate::array::log::stream::{HOST, MOVED};
 use crate::array::log::token::Token;
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::to_u8;
 use tailcut_base::{Class, Op, Time};
 
 impl<B: Block> Log<B> {
@@ -60,7 +61,7 @@ impl<B: Block> Log<B> {
             return;
         }
         self.collection.jobs[job].phase = Phase::Trimming(self.geometry.width);
-        let token = Token::Trimmed { job: job as u8 };
+        let token = Token::Trimmed { job: to_u8(job) };
         for column in self.geometry.columns() {
             let drive = self.geometry.drive(row, column);
             let class = Class::new(5).expect("a class");

@@ -18,6 +18,7 @@ use crate::array::GroupId;
 use crate::array::core::Core;
 use job::{Job, Phase};
 use tailcut_base::Time;
+use tailcut_base::cast::to_u32;
 
 /// The collections in progress.
 #[derive(Debug)]
@@ -166,7 +167,7 @@ impl<B: Block> Log<B> {
     /// Rows that the victims in progress need, together with one of `more` valid blocks.
     fn rows_to_move(&self, more: u32) -> u32 {
         let blocks = self.collection.left() + u64::from(more);
-        blocks.div_ceil(u64::from(self.geometry.user_positions())) as u32
+        to_u32(blocks.div_ceil(u64::from(self.geometry.user_positions())))
     }
 
     /// Rows that the host must leave to the victims in progress, beyond the reserve.

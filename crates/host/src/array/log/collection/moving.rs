@@ -10,6 +10,7 @@ use crate::array::log::stream::MOVED;
 use crate::array::log::token::Token;
 use crate::array::reads::ReadResult;
 use crate::mutation::{Invariant, holds};
+use tailcut_base::cast::{to_u8, to_u32};
 use tailcut_base::{Status, Time};
 
 /// Largest number of blocks per read of collection.
@@ -21,7 +22,7 @@ impl<B: Block> Log<B> {
         self.move_held(now, core, job);
         let all = core.config.log.collect_depth * self.geometry.width;
         // Each victim has its share: two of them use more dies than one.
-        let most = all.div_ceil(self.collection.count(Job::is_moving).max(1) as u32);
+        let most = all.div_ceil(to_u32(self.collection.count(Job::is_moving).max(1)));
         let longest = RUN_MAX.min(core.drives.most_blocks());
         let has_room = self.collection.jobs[job].held.is_empty() && self.has_room_to_move(core);
         while has_room && self.collection.reads < all && self.collection.jobs[job].reads < most {
@@ -30,7 +31,7 @@ impl<B: Block> Log<B> {
             self.collection.reads += 1;
             let row = self.collection.jobs[job].row;
             let column = self.geometry.data_column(row, k);
-            self.read(now, core, (row, column, stripes), Token::Valid { job: job as u8 });
+            self.read(now, core, (row, column, stripes), Token::Valid { job: to_u8(job) });
         }
         let stripes = self.geometry.stripes();
         let this = &self.collection.jobs[job];
@@ -56,7 +57,7 @@ impl<B: Block> Log<B> {
             self.collection.jobs[job].is_stuck = true;
             return self.resume(now, core, job);
         }
-        let first = (done.wanted.block - self.geometry.address(row)) as u32;
+        let first = to_u32(done.wanted.block - self.geometry.address(row));
         let (_, column) = self.geometry.column_of(done.wanted.drive);
         for (stripe, content) in (first..).zip(done.data.drain(..)) {
             let block =
@@ -84,7 +85,7 @@ impl<B: Block> Log<B> {
             }
         }
         if moved > 0 {
-            self.collection.spend(job, moved as u32);
+            self.collection.spend(job, to_u32(moved));
             self.earn(gain * moved * PARTS / valid.max(1));
             self.send(now, core, MOVED);
         }

@@ -12,6 +12,7 @@ use crate::array::log::open_row::NO_BLOCK;
 use crate::array::log::token::Token;
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
 use std::ops::Range;
+use tailcut_base::cast::{to_u8, to_u32};
 use tailcut_base::{Class, Time};
 
 impl<B: Block> Log<B> {
@@ -25,7 +26,7 @@ impl<B: Block> Log<B> {
         self.collection.jobs[job].phase = Phase::Summaries(self.geometry.data);
         for k in 0..self.geometry.data {
             let stripe = self.geometry.segment - 1;
-            let token = Token::Summary { job: job as u8, k: k as u8 };
+            let token = Token::Summary { job: to_u8(job), k: to_u8(k) };
             let column = self.geometry.data_column(row, k);
             self.read(now, core, (row, column, stripe..stripe + 1), token);
         }
@@ -43,7 +44,7 @@ impl<B: Block> Log<B> {
         let wanted = BlockRead {
             drive: self.geometry.drive(row, column),
             block: self.geometry.address(row) + u64::from(stripes.start),
-            blocks: stripes.len() as u32,
+            blocks: to_u32(stripes.len()),
             age: self.age(self.rows.get(row).age),
             unwritten: false,
             class: Class::new(5).expect("a class"),

@@ -4,6 +4,7 @@ use super::DUMP_SUMS;
 use super::Geometry;
 use crate::array::superblock::SUPERBLOCK_BLOCKS;
 use crate::array::{Column, DriveId};
+use tailcut_base::cast::to_usize;
 use tailcut_base::id;
 use tailcut_base::ids::Id;
 
@@ -28,7 +29,7 @@ impl Geometry {
     pub fn sums_of(&self, index: u64) -> Option<(DriveId, u64)> {
         let index = index.checked_sub(self.map_blocks)?;
         Some((
-            DriveId::at((index / self.sums_blocks) as usize),
+            DriveId::at(to_usize(index / self.sums_blocks)),
             self.first + index % self.sums_blocks * DUMP_SUMS,
         ))
     }
@@ -42,7 +43,7 @@ impl Geometry {
     /// of which only one drive may be missing.
     pub fn dump_place(&self, region: Region, index: u64, copy: usize) -> (DriveId, u64) {
         let drives = u64::from(self.groups * self.width);
-        let (turn, first) = (index / drives, DriveId::at((index % drives) as usize));
+        let (turn, first) = (index / drives, DriveId::at(to_usize(index % drives)));
         let (group, column) = self.column_of(first);
         let column = Column::at((column.index() + copy) % self.width as usize);
         let drive = self.r_groups().drive(group, column);

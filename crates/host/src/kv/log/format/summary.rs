@@ -3,10 +3,11 @@
 use super::{End, EndOf, Foot, word};
 use crate::block::{Block, Bytes};
 use crate::crc::{Crc32c, crc32c};
-use crate::disk::BLOCK_BYTES;
+use crate::disk::{BLOCK_BYTES, BLOCK_LEN};
 use crate::kv::hash::KeyHash;
 use crate::kv::place::UNIT;
 use std::ops::Range;
+use tailcut_base::cast::{to_u32, to_usize};
 
 /// A summary entry: describes one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +66,12 @@ impl Entry {
 
 /// The blocks of a summary including its foot. Sets `entries` and `checksum` of the foot.
 pub fn summary(entries: &[Entry], foot: Foot, of: EndOf) -> Vec<Bytes> {
-    const BLOCK: usize = BLOCK_BYTES as usize;
-    let mut bytes = Vec::with_capacity(summary_blocks(entries.len()) as usize * BLOCK);
+    let mut bytes = Vec::with_capacity(to_usize(summary_blocks(entries.len())) * BLOCK_LEN);
     entries.iter().for_each(|entry| bytes.extend_from_slice(&entry.encode()));
-    let foot = Foot { entries: entries.len() as u32, checksum: crc32c(&bytes), ..foot };
-    bytes.resize(summary_blocks(entries.len()) as usize * BLOCK - End::BYTES, 0);
+    let foot = Foot { entries: to_u32(entries.len()), checksum: crc32c(&bytes), ..foot };
+    bytes.resize(to_usize(summary_blocks(entries.len())) * BLOCK_LEN - End::BYTES, 0);
     bytes.extend_from_slice(&End::Foot(foot).encode(of));
-    bytes.chunks(BLOCK).map(Bytes::encode).collect()
+    bytes.chunks(BLOCK_LEN).map(Bytes::encode).collect()
 }
 
 /// True if `blocks` are the summary that `foot`, at their end, describes, and its entries fit a segment of
@@ -80,7 +80,7 @@ pub fn is_summary(blocks: &[Bytes], foot: &Foot, segment_blocks: u32) -> bool {
     let (mut sum, mut left) = (Crc32c::new(), foot.entries as usize * Entry::BYTES);
     let end = u64::from(segment_blocks) * BLOCK_BYTES;
     for block in blocks {
-        let count = left.min(BLOCK_BYTES as usize);
+        let count = left.min(BLOCK_LEN);
         let bytes = &block.as_slice()[..count];
         sum.add(bytes);
         left -= count;
@@ -111,4 +111,4 @@ pub fn summary_blocks(entries: usize) -> u64 {
 }
 
 /// Entries per block.
-const ENTRIES: usize = BLOCK_BYTES as usize / Entry::BYTES;
+const ENTRIES: usize = BLOCK_LEN / Entry::BYTES;
