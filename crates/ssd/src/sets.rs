@@ -37,8 +37,8 @@ struct Shares {
 }
 
 impl Shares {
-    fn new(all: u32, stride: u32, count: u32) -> Shares {
-        Shares { stride: Divisor::new(stride), run: Divisor::new(stride / count), each: all / count }
+    fn new(all: u32, stride: Divisor, sets: u32) -> Shares {
+        Shares { stride, run: Divisor::new(stride.get() / sets), each: all / sets }
     }
 
     #[inline]
@@ -80,8 +80,8 @@ impl Sets {
         let strides = if by == SetsBy::Chips { geometry.channels } else { 1 };
         Sets {
             count,
-            planes: Shares::new(planes, planes / strides, count),
-            luns: Shares::new(luns, luns / strides, count),
+            planes: Shares::new(planes, Divisor::new(planes / strides), count),
+            luns: Shares::new(luns, Divisor::new(luns / strides), count),
             pages: Divisor::new(u32::MAX),
         }
     }

@@ -11,6 +11,7 @@
 
 use crate::config::SsdConfig;
 use crate::flash::{BlockId, LogicalPage, PhysicalPage, PlaneId};
+use crate::mapping::ftl::stripes::LogicalBlockId;
 use crate::mapping::ftl::{Ftl, Location};
 use crate::mapping::stripe_placement::StripePlacement;
 use crate::mapping::{Effect, Mapping};
@@ -55,7 +56,7 @@ enum Work {
     /// Towards this program.
     Program(QueuedProgram),
     /// Towards the completion of a replacement, to get a free block.
-    Complete(u32),
+    Complete(LogicalBlockId),
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +67,7 @@ struct PlaneWork {
     /// A flash operation of the work is under way.
     is_busy: bool,
     /// Logical blocks that hold more than one physical block, oldest first.
-    replaced: VecDeque<u32>,
+    replaced: VecDeque<LogicalBlockId>,
     /// Erases under way or waiting for reads to end.
     erasing: u32,
 }
@@ -74,7 +75,7 @@ struct PlaneWork {
 /// The state of block-level mapping.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockMapped {
-    blocks: Vec<LogicalBlock>,
+    blocks: IdVec<LogicalBlockId, LogicalBlock>,
     planes: IdVec<PlaneId, PlaneWork>,
     pub(crate) placement: StripePlacement,
 }
@@ -97,25 +98,25 @@ impl BlockMapped {
             fewest.saturating_sub(beside)
         });
         BlockMapped {
-            blocks: vec![LogicalBlock::default(); logical_blocks as usize],
+            blocks: IdVec::filled(logical_blocks as usize, LogicalBlock::default()),
             planes: IdVec::filled(config.geometry.plane_count() as usize, idle),
             placement: StripePlacement::new(config.ftl.allocation, logical_blocks / width, rooms),
         }
     }
 
     /// Declares where a logical block lies, while a drive is being prepared.
-    pub(crate) fn place(&mut self, logical_block: u32, block: BlockId) {
-        self.blocks[logical_block as usize].write = Some(block);
+    pub(crate) fn place(&mut self, logical_block: LogicalBlockId, block: BlockId) {
+        self.blocks[logical_block].write = Some(block);
     }
 
     /// Declares that a logical block, of which `old` holds all pages, has newer versions of its first pages
     /// in `newer`, while a drive is being prepared.
-    pub(crate) fn place_replaced(&mut self, logical_block: u32, newer: BlockId, old: BlockId) {
-        self.blocks[logical_block as usize] = LogicalBlock { write: Some(newer), old: vec![old] };
+    pub(crate) fn place_replaced(&mut self, logical_block: LogicalBlockId, newer: BlockId, old: BlockId) {
+        self.blocks[logical_block] = LogicalBlock { write: Some(newer), old: vec![old] };
     }
 
     /// Declares that the replacement of a logical block is younger than those declared before.
-    pub(crate) fn declare_replaced(&mut self, plane: PlaneId, logical_block: u32) {
+    pub(crate) fn declare_replaced(&mut self, plane: PlaneId, logical_block: LogicalBlockId) {
         self.planes[plane].replaced.push_back(logical_block);
     }
 }
@@ -125,8 +126,8 @@ impl Mapping {
         self.block_mapped.as_mut().expect("the drive maps by block")
     }
 
-    fn logical_block(&mut self, logical_block: u32) -> &mut LogicalBlock {
-        &mut self.block_mapped().blocks[logical_block as usize]
+    fn logical_block(&mut self, logical_block: LogicalBlockId) -> &mut LogicalBlock {
+        &mut self.block_mapped().blocks[logical_block]
     }
 
     fn plane_work(&mut self, plane: PlaneId) -> &mut PlaneWork {
@@ -196,7 +197,7 @@ impl Mapping {
     }
 
     /// One step towards a logical block that lies in one physical block.
-    fn step_to_completion(&mut self, now: Time, plane: PlaneId, logical_block: u32) -> bool {
+    fn step_to_completion(&mut self, now: Time, plane: PlaneId, logical_block: LogicalBlockId) -> bool {
         if !self.release_old(now, plane, logical_block) {
             let Some(write) = self.logical_block(logical_block).write else {
                 return self.open_block(plane, logical_block);
@@ -214,7 +215,7 @@ impl Mapping {
 
     /// Gives back the old blocks of a logical block, once nothing valid is left in them. True when it
     /// has none any more.
-    fn release_old(&mut self, now: Time, plane: PlaneId, logical_block: u32) -> bool {
+    fn release_old(&mut self, now: Time, plane: PlaneId, logical_block: LogicalBlockId) -> bool {
         let mut old = std::mem::take(&mut self.logical_block(logical_block).old);
         let all_moved = old.iter().all(|&block| self.ftl.valid_pages(block) == 0);
         if all_moved {
@@ -228,7 +229,7 @@ impl Mapping {
 
     /// Gives a logical block a free block to write to. Where none is free, a replacement is
     /// completed, or an erase is waited for.
-    fn open_block(&mut self, plane: PlaneId, logical_block: u32) -> bool {
+    fn open_block(&mut self, plane: PlaneId, logical_block: LogicalBlockId) -> bool {
         if let Some(block) = self.ftl.take_free(plane) {
             self.logical_block(logical_block).write = Some(block);
             return true;
@@ -252,7 +253,7 @@ impl Mapping {
 
     /// True when a logical block is being moved to another block of a plane. It may have left the plane
     /// since it was first to be.
-    fn is_replaced_in(&mut self, plane: PlaneId, logical_block: u32) -> bool {
+    fn is_replaced_in(&mut self, plane: PlaneId, logical_block: LogicalBlockId) -> bool {
         let block = self.logical_block(logical_block);
         let (write, is_replaced) = (block.write, !block.old.is_empty());
         is_replaced && write.is_some_and(|write| self.layout.plane_of_block(write) == plane)
@@ -272,7 +273,14 @@ impl Mapping {
 
     /// Programs page `offset` of a logical block into the block that is being written: with what
     /// the page holds, or with padding.
-    fn copy_page(&mut self, now: Time, plane: PlaneId, logical_block: u32, write: BlockId, offset: u32) {
+    fn copy_page(
+        &mut self,
+        now: Time,
+        plane: PlaneId,
+        logical_block: LogicalBlockId,
+        write: BlockId,
+        offset: u32,
+    ) {
         let logical = self.ftl.stripes().page_at(logical_block, offset);
         let source = self.version_on_flash(logical);
         let lane = if source == PhysicalPage::NONE { Lane::GC_WRITE } else { Lane::GC_READ };
@@ -292,7 +300,7 @@ impl Mapping {
         let stripes = self.ftl.stripes();
         let (logical_block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
         let mapped = self.block_mapped.as_ref().expect("the drive maps by block");
-        let LogicalBlock { write, old } = &mapped.blocks[logical_block as usize];
+        let LogicalBlock { write, old } = &mapped.blocks[logical_block];
         let mut pages = write.iter().chain(old).map(|&block| self.layout.page_at(block, offset));
         pages.find(|&page| self.ftl.is_valid(page)).unwrap_or(PhysicalPage::NONE)
     }
@@ -409,8 +417,7 @@ impl Mapping {
         if self.block_mapped.is_none() || pages.is_empty() {
             return;
         }
-        let (blocks, width) = (self.ftl.stripes().blocks_of(pages), self.ftl.stripes().width());
-        for stripe in blocks.start / width..blocks.end / width {
+        for stripe in self.ftl.stripes().stripes_of(pages) {
             self.release_stripe(now, stripe);
         }
         self.start_luns();
@@ -422,9 +429,8 @@ impl Mapping {
         if self.block_mapped().placement.is_being_written(stripe) {
             return;
         }
-        let width = self.ftl.stripes().width();
         let mut is_empty = true;
-        for logical_block in stripe * width..(stripe + 1) * width {
+        for logical_block in self.ftl.stripes().blocks_in(stripe) {
             is_empty &= self.release_if_empty(now, logical_block);
         }
         if is_empty {
@@ -433,7 +439,7 @@ impl Mapping {
     }
 
     /// True when a logical block lies nowhere any more.
-    fn release_if_empty(&mut self, now: Time, logical_block: u32) -> bool {
+    fn release_if_empty(&mut self, now: Time, logical_block: LogicalBlockId) -> bool {
         let block = self.logical_block(logical_block);
         let Some(write) = block.write else { return block.old.is_empty() };
         let plane = self.layout.plane_of_block(write);

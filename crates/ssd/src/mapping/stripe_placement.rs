@@ -3,10 +3,18 @@
 use crate::config::Allocation;
 use crate::flash::{LogicalPage, PlaneId};
 use crate::mapping::Mapping;
+use crate::mapping::ftl::stripes::LogicalBlockId;
 use tailcut_base::cast::to_u32;
+use tailcut_base::id;
+use tailcut_base::ids::{Id, IdVec};
+
+id! {
+    /// A group of planes that stripes lie in side by side.
+    pub(crate) struct PlaneGroup;
+}
 
 /// A stripe that lies nowhere.
-const NOWHERE: u32 = u32::MAX;
+const NOWHERE: PlaneGroup = PlaneGroup::new(u32::MAX);
 
 /// The group of planes that each stripe lies in; see [`Stripes`](crate::mapping::ftl::stripes::Stripes).
 ///
@@ -17,13 +25,14 @@ const NOWHERE: u32 = u32::MAX;
 pub(crate) struct StripePlacement {
     allocation: Allocation,
     stripes: Vec<Stripe>,
-    groups: Vec<Group>,
-    turn: u32,
+    groups: IdVec<PlaneGroup, Group>,
+    /// The next group in turn.
+    turn: PlaneGroup,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Stripe {
-    group: u32,
+    group: PlaneGroup,
     /// Programs that have been given their planes and have not ended.
     programs: u32,
 }
@@ -47,17 +56,17 @@ impl StripePlacement {
             allocation,
             stripes: vec![Stripe { group: NOWHERE, programs: 0 }; stripes as usize],
             groups: rooms.map(|room| Group { stripes: 0, room }).collect(),
-            turn: 0,
+            turn: PlaneGroup::new(0),
         }
     }
 
     /// The group that the number of a stripe decides on.
-    fn fixed(&self, stripe: u32) -> u32 {
-        stripe % to_u32(self.groups.len())
+    fn fixed(&self, stripe: u32) -> PlaneGroup {
+        PlaneGroup::new(stripe % to_u32(self.groups.len()))
     }
 
     /// Declares that a stripe holds data, while a drive is being prepared. Returns its group.
-    pub(crate) fn settle(&mut self, stripe: u32) -> u32 {
+    pub(crate) fn settle(&mut self, stripe: u32) -> PlaneGroup {
         if self.stripes[stripe as usize].group == NOWHERE {
             let group = self.fixed(stripe);
             self.enter(stripe, group);
@@ -74,7 +83,7 @@ impl StripePlacement {
     /// A page of a stripe is to be programmed. Returns the stripe's group, which stays the same until
     /// the program has [ended](StripePlacement::program_ended).
     #[inline]
-    pub(crate) fn begin_program(&mut self, stripe: u32) -> u32 {
+    pub(crate) fn begin_program(&mut self, stripe: u32) -> PlaneGroup {
         if self.stripes[stripe as usize].group == NOWHERE {
             let group = match self.allocation {
                 Allocation::Static => self.fixed(stripe),
@@ -104,42 +113,43 @@ impl StripePlacement {
         assert!(!self.is_being_written(stripe), "a stripe that is being written stays where it is");
         let group = std::mem::replace(&mut self.stripes[stripe as usize].group, NOWHERE);
         if group != NOWHERE {
-            self.groups[group as usize].stripes -= 1;
+            self.groups[group].stripes -= 1;
         }
     }
 
     /// A block of a group has gone bad.
-    pub(crate) fn lose_room(&mut self, group: u32) {
-        let room = &mut self.groups[group as usize].room;
+    pub(crate) fn lose_room(&mut self, group: PlaneGroup) {
+        let room = &mut self.groups[group].room;
         *room = room.saturating_sub(1);
     }
 
-    fn enter(&mut self, stripe: u32, group: u32) {
+    fn enter(&mut self, stripe: u32, group: PlaneGroup) {
         self.stripes[stripe as usize].group = group;
-        self.groups[group as usize].stripes += 1;
+        self.groups[group].stripes += 1;
     }
 
     /// The next group in turn with room; the next one if none has any.
-    fn next_group(&mut self) -> u32 {
-        let groups = to_u32(self.groups.len());
-        let has_room = |group: u32| self.groups[group as usize].stripes < self.groups[group as usize].room;
-        let next = (self.turn..self.turn + groups).map(|turn| turn % groups).find(|&group| has_room(group));
+    fn next_group(&mut self) -> PlaneGroup {
+        let (first, end) = (PlaneGroup::new(0), PlaneGroup::at(self.groups.len()));
+        let has_room = |&group: &PlaneGroup| self.groups[group].stripes < self.groups[group].room;
+        let next = self.turn.up_to(end).chain(first.up_to(self.turn)).find(has_room);
         let group = next.unwrap_or(self.turn);
-        self.turn = if group + 1 == groups { 0 } else { group + 1 };
+        let behind = PlaneGroup::new(group.get() + 1);
+        self.turn = if behind == end { first } else { behind };
         group
     }
 }
 
 impl Mapping {
     /// The plane of a logical block of the stripe that lies in a group of planes.
-    fn plane_in(&self, group: u32, logical_block: u32) -> PlaneId {
+    fn plane_in(&self, group: PlaneGroup, logical_block: LogicalBlockId) -> PlaneId {
         let width = self.ftl.stripes().width();
-        self.ftl.allocator().planes()[(group * width + logical_block % width) as usize]
+        self.ftl.allocator().planes()[(group.get() * width + logical_block.get() % width) as usize]
     }
 
     /// The plane that a logical block lies in, while a drive is being prepared.
-    pub(crate) fn settle_block_home(&mut self, logical_block: u32) -> PlaneId {
-        let stripe = logical_block / self.ftl.stripes().width();
+    pub(crate) fn settle_block_home(&mut self, logical_block: LogicalBlockId) -> PlaneId {
+        let stripe = self.ftl.stripes().stripe_of(logical_block);
         let group = self.block_mapped().placement.settle(stripe);
         self.plane_in(group, logical_block)
     }
@@ -149,7 +159,7 @@ impl Mapping {
     pub(crate) fn plane_of_stripe(&mut self, logical: LogicalPage) -> PlaneId {
         let stripes = self.ftl.stripes();
         let logical_block = stripes.block_of(logical);
-        let group = self.block_mapped().placement.begin_program(logical_block / stripes.width());
+        let group = self.block_mapped().placement.begin_program(stripes.stripe_of(logical_block));
         self.plane_in(group, logical_block)
     }
 
@@ -158,7 +168,7 @@ impl Mapping {
     pub(crate) fn left_stripe(&mut self, logical: LogicalPage) {
         if let Some(mapped) = &mut self.block_mapped {
             let stripes = self.ftl.stripes();
-            mapped.placement.program_ended(stripes.block_of(logical) / stripes.width());
+            mapped.placement.program_ended(stripes.stripe_of(stripes.block_of(logical)));
         }
     }
 
@@ -167,7 +177,7 @@ impl Mapping {
         let width = self.ftl.stripes().width();
         let turn =
             self.ftl.allocator().planes().iter().position(|&p| p == plane).expect("a plane of the drive");
-        self.block_mapped().placement.lose_room(to_u32(turn) / width);
+        self.block_mapped().placement.lose_room(PlaneGroup::new(to_u32(turn) / width));
     }
 }
 
@@ -178,27 +188,27 @@ mod tests {
     #[test]
     fn stripes_lie_side_by_side_in_the_order_of_writing() {
         let mut placement = StripePlacement::new(Allocation::Dynamic, 6, [2; 3].into_iter());
-        let groups: Vec<u32> = [5, 3, 0, 1].map(|stripe| placement.begin_program(stripe)).to_vec();
-        assert_eq!(groups, [0, 1, 2, 0]);
+        let mut group_of = |stripe| placement.begin_program(stripe).get();
+        assert_eq!([5, 3, 0, 1].map(&mut group_of), [0, 1, 2, 0]);
         // A written stripe keeps its group; after a trim, it is placed anew.
-        assert_eq!(placement.begin_program(5), 0);
+        assert_eq!(group_of(5), 0);
         placement.program_ended(3);
         placement.leave(3);
-        assert_eq!(placement.begin_program(3), 1);
+        assert_eq!(placement.begin_program(3).get(), 1);
         // Group 0 is full.
-        assert_eq!([placement.begin_program(2), placement.begin_program(4)], [2, 1]);
+        assert_eq!([2, 4].map(|stripe| placement.begin_program(stripe).get()), [2, 1]);
     }
 
     #[test]
     fn a_group_without_room_is_taken_only_when_all_are() {
         let mut placement = StripePlacement::new(Allocation::Dynamic, 4, [1; 2].into_iter());
-        placement.lose_room(0);
-        assert_eq!([0, 1, 2].map(|stripe| placement.begin_program(stripe)), [1, 0, 1]);
+        placement.lose_room(PlaneGroup::new(0));
+        assert_eq!([0, 1, 2].map(|stripe| placement.begin_program(stripe).get()), [1, 0, 1]);
     }
 
     #[test]
     fn the_number_decides_under_static_allocation() {
         let mut placement = StripePlacement::new(Allocation::Static, 4, [2; 3].into_iter());
-        assert_eq!([3, 1, 2, 0].map(|stripe| placement.begin_program(stripe)), [0, 1, 2, 0]);
+        assert_eq!([3, 1, 2, 0].map(|stripe| placement.begin_program(stripe).get()), [0, 1, 2, 0]);
     }
 }

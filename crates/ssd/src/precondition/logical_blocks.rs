@@ -5,9 +5,10 @@ use super::{Precondition, PreparedState};
 use crate::config::Allocation;
 use crate::flash::{BlockId, PlaneId};
 use crate::mapping::Mapping;
+use crate::mapping::ftl::stripes::LogicalBlockId;
 use std::collections::VecDeque;
 use tailcut_base::cast::to_u32;
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{Id, IdVec};
 use tailcut_base::random::Stream;
 
 impl Mapping {
@@ -21,14 +22,14 @@ impl Mapping {
             self.settle_stripes(blocks / stripes.width(), random);
         }
         let mut of_plane = IdVec::<PlaneId, _>::filled(self.geometry.plane_count() as usize, Vec::new());
-        for logical_block in 0..blocks {
+        for logical_block in LogicalBlockId::first(blocks as usize) {
             let plane = self.settle_block_home(logical_block);
             of_plane[plane].push(logical_block);
         }
         for (plane, logical_blocks) in of_plane.iter_enumerated() {
             let free = self.ftl.free_blocks(plane) - to_u32(logical_blocks.len());
             let replaced = match is_steady {
-                true => Replacements::after_random_writes(logical_blocks.len(), pages, free, random),
+                true => Replacements::none(logical_blocks.len(), pages).after_random_writes(free, random),
                 false => Replacements::none(logical_blocks.len(), pages),
             };
             self.fill_blocks_of_plane(plane, logical_blocks, &replaced);
@@ -49,7 +50,12 @@ impl Mapping {
         }
     }
 
-    fn fill_blocks_of_plane(&mut self, plane: PlaneId, logical_blocks: &[u32], replaced: &Replacements) {
+    fn fill_blocks_of_plane(
+        &mut self,
+        plane: PlaneId,
+        logical_blocks: &[LogicalBlockId],
+        replaced: &Replacements,
+    ) {
         let pages = self.geometry.pages;
         for (&logical_block, &next) in logical_blocks.iter().zip(&replaced.next) {
             let whole = self.fill_block(plane, logical_block, next % pages..pages, pages);
@@ -70,7 +76,7 @@ impl Mapping {
     fn fill_block(
         &mut self,
         plane: PlaneId,
-        logical_block: u32,
+        logical_block: LogicalBlockId,
         valid: std::ops::Range<u32>,
         programmed: u32,
     ) -> BlockId {
@@ -101,11 +107,12 @@ impl Replacements {
         Replacements { next: vec![pages; blocks], queue: VecDeque::new(), pages, free: 0 }
     }
 
-    /// What random writes of single pages leave in a plane of `blocks` logical blocks with `free` blocks
-    /// beside. They are carried out on this table alone, as [`crate::mapping`] does on flash; what was
-    /// written before the free blocks have been used a few times over is forgotten.
-    fn after_random_writes(blocks: usize, pages: u32, free: u32, random: &mut Stream) -> Replacements {
-        let mut plane = Replacements { free, ..Replacements::none(blocks, pages) };
+    /// What random writes of single pages leave in a plane with `free` blocks beside, after none. They are
+    /// carried out on this table alone, as [`crate::mapping`] does on flash; what was written before the free
+    /// blocks have been used a few times over is forgotten.
+    fn after_random_writes(self, free: u32, random: &mut Stream) -> Replacements {
+        let mut plane = Replacements { free, ..self };
+        let (blocks, pages) = (plane.next.len(), plane.pages);
         if blocks > 0 && free > 0 {
             for _ in 0..ROUNDS * (free + to_u32(blocks)) {
                 let at = random.index(blocks);
@@ -165,7 +172,7 @@ mod tests {
     fn free_blocks_are_in_use_as_replacements() {
         let mut random = Stream::new(1, "test");
         for (blocks, free) in [(40, 12), (40, 1), (3, 20), (0, 5)] {
-            let plane = Replacements::after_random_writes(blocks, 16, free, &mut random);
+            let plane = Replacements::none(blocks, 16).after_random_writes(free, &mut random);
             let replaced = plane.next.iter().filter(|&&next| next < 16).count();
             assert_eq!(replaced, plane.queue.len());
             assert_eq!(replaced as u32 + plane.free, free);

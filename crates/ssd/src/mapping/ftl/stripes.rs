@@ -3,6 +3,13 @@
 use crate::flash::{Geometry, LogicalPage};
 use std::ops::Range;
 use tailcut_base::divisor::Divisor;
+use tailcut_base::id;
+use tailcut_base::ids::Id;
+
+id! {
+    /// A logical block, under block-level mapping.
+    pub struct LogicalBlockId;
+}
 
 /// Stripes of logical blocks: consecutive logical pages go to the blocks of a stripe in turn, so that
 /// what is written in order keeps as many planes at work. With one block to a stripe the pages of a
@@ -35,9 +42,22 @@ impl Stripes {
 
     /// The logical block of a logical page.
     #[inline]
-    pub fn block_of(&self, logical: LogicalPage) -> u32 {
+    pub fn block_of(&self, logical: LogicalPage) -> LogicalBlockId {
         let within = self.stripe.remainder(logical.get());
-        self.stripe.quotient(logical.get()) * self.width.get() + self.width.remainder(within)
+        let first = self.stripe.quotient(logical.get()) * self.width.get();
+        LogicalBlockId::new(first + self.width.remainder(within))
+    }
+
+    /// The stripe of a logical block.
+    #[inline]
+    pub fn stripe_of(&self, logical_block: LogicalBlockId) -> u32 {
+        self.width.quotient(logical_block.get())
+    }
+
+    /// The logical blocks of a stripe.
+    pub fn blocks_in(&self, stripe: u32) -> impl Iterator<Item = LogicalBlockId> + use<> {
+        let first = stripe * self.width.get();
+        LogicalBlockId::new(first).up_to(LogicalBlockId::new(first + self.width.get()))
     }
 
     /// The place of a logical page in its logical block.
@@ -48,19 +68,18 @@ impl Stripes {
 
     /// The logical page at a place of a logical block.
     #[inline]
-    pub fn page_at(&self, logical_block: u32, offset: u32) -> LogicalPage {
+    pub fn page_at(&self, logical_block: LogicalBlockId, offset: u32) -> LogicalPage {
         debug_assert!(offset < self.pages);
-        let (stripe, turn) = (self.width.quotient(logical_block), self.width.remainder(logical_block));
+        let (stripe, turn) = (self.stripe_of(logical_block), self.width.remainder(logical_block.get()));
         LogicalPage::new(stripe * self.stripe.get() + offset * self.width.get() + turn)
     }
 
-    /// The logical blocks of which some pages are a part: those of whole
-    /// stripes.
+    /// The stripes of which some pages are a part.
     #[inline]
-    pub fn blocks_of(&self, pages: Range<LogicalPage>) -> Range<u32> {
+    pub fn stripes_of(&self, pages: Range<LogicalPage>) -> Range<u32> {
         let (first, end) = (pages.start.get(), pages.end.get());
         let last = if end == 0 { 0 } else { self.stripe.quotient(end - 1) + 1 };
-        self.stripe.quotient(first) * self.width.get()..last * self.width.get()
+        self.stripe.quotient(first)..last
     }
 }
 
@@ -82,11 +101,17 @@ mod tests {
                 let (block, offset) = (stripes.block_of(logical), stripes.offset_of(logical));
                 assert!(offset < pages);
                 assert_eq!(stripes.page_at(block, offset), logical);
-                assert!(stripes.blocks_of(logical..LogicalPage::new(logical.get() + 1)).contains(&block));
+                let stripe = stripes.stripe_of(block);
+                assert_eq!(
+                    stripes.stripes_of(logical..LogicalPage::new(logical.get() + 1)),
+                    stripe..stripe + 1
+                );
+                assert!(stripes.blocks_in(stripe).any(|other| other == block));
                 places.push((block, offset));
             }
             places.sort_unstable();
-            let all = (0..5 * width).flat_map(|block| (0..pages).map(move |offset| (block, offset)));
+            let all = LogicalBlockId::first(5 * width as usize)
+                .flat_map(|block| (0..pages).map(move |offset| (block, offset)));
             assert!(places.into_iter().eq(all), "{width} blocks of {pages} pages");
         }
     }
@@ -95,15 +120,15 @@ mod tests {
     fn consecutive_pages_go_to_the_blocks_of_a_stripe_in_turn() {
         let stripes = stripes_of(2, 4);
         let blocks: Vec<u32> =
-            (6..11).map(LogicalPage::new).map(|logical| stripes.block_of(logical)).collect();
+            (6..11).map(LogicalPage::new).map(|logical| stripes.block_of(logical).get()).collect();
         assert_eq!(blocks, [0, 1, 2, 3, 2]);
-        assert_eq!(stripes.blocks_of(LogicalPage::new(6)..LogicalPage::new(9)), 0..4);
-        assert_eq!(stripes.blocks_of(LogicalPage::new(8)..LogicalPage::new(8)), 2..2);
+        assert_eq!(stripes.stripes_of(LogicalPage::new(6)..LogicalPage::new(9)), 0..2);
+        assert_eq!(stripes.stripes_of(LogicalPage::new(8)..LogicalPage::new(8)), 1..1);
         let whole = stripes_of(1, 4);
         assert_eq!(
             [
-                whole.block_of(LogicalPage::new(3)),
-                whole.block_of(LogicalPage::new(4)),
+                whole.block_of(LogicalPage::new(3)).get(),
+                whole.block_of(LogicalPage::new(4)).get(),
                 whole.offset_of(LogicalPage::new(6))
             ],
             [0, 1, 2]
