@@ -138,13 +138,18 @@ impl Shelf {
     }
 
     fn find_among(&mut self, drives: &[usize]) -> Result<FoundArray, OpenError> {
+        self.open(drives).found().expect("all drives have answered")
+    }
+
+    /// Reads the superblocks of these drives.
+    fn open(&mut self, drives: &[usize]) -> Opening<Bytes> {
         let disks: Vec<Disk> = drives.iter().map(|&drive| self.disks()[drive].clone()).collect();
         let mut opening = Opening::new(Time::ZERO, &disks, self.1);
         for (drive, request) in std::mem::take(opening.sent()) {
             let answer = self.serve(drives[drive.get() as usize], request);
             opening.answered(Time::ZERO, drive, answer);
         }
-        opening.found().expect("all drives have answered")
+        opening
     }
 }
 
@@ -221,6 +226,16 @@ fn what_is_not_ours_is_left_alone() {
     assert_eq!(why, OpenError::Foreign { drive: 2 });
     assert!(why.to_string().contains("leave it out, or erase it first"));
     assert_eq!(Shelf::blank(3).find(), Err(OpenError::NoArray(3)));
+}
+
+#[test]
+fn each_drive_names_its_array() {
+    let mut shelf = Shelf::blank(4);
+    shelf.create(&config(LayoutKind::Raid5), 9);
+    shelf.0.push(vec![Bytes::default(); BLOCKS as usize]);
+    let opening = shelf.open(&[4, 0, 3]);
+    assert!(opening.is_done());
+    assert_eq!(opening.arrays(), [None, Some(9), Some(9)]);
 }
 
 /// Bitwise CRC-32C.

@@ -243,3 +243,55 @@ impl<B: Block> Raid<B> {
         self.recovery_goes_on(now, core);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::raid::geometry::Parity;
+
+    fn bitmap(array: u128) -> WriteIntentBitmap {
+        WriteIntentBitmap::new(4, &Geometry::new(6..406, 1, 4, Parity::Rotating, 4), array)
+    }
+
+    /// The units that a bitmap marks as durable.
+    fn marked(bitmap: &WriteIntentBitmap) -> Vec<u64> {
+        (0..400).filter(|&unit| bit(&bitmap.durable, bitmap.region(unit))).collect()
+    }
+
+    #[test]
+    fn only_a_whole_bitmap_of_the_same_array_is_loaded() {
+        let mut before = bitmap(7);
+        before.enter(3);
+        let whole = before.encode();
+        let load = |bytes: &[u8]| {
+            let mut after = bitmap(7);
+            after.restore(bytes);
+            marked(&after)
+        };
+        assert_eq!(load(&whole), [3]);
+        // A byte of the magic, of the checksum, of the array's identity, and of the bits.
+        for at in [0, 8, 16, HEAD] {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            assert_eq!(load(&damaged), [0; 0], "byte {at}");
+        }
+        assert_eq!(load(&whole[..BLOCK_LEN - 1]), [0; 0]);
+        let mut other = bitmap(8);
+        other.enter(5);
+        assert_eq!(load(&other.encode()), [0; 0]);
+    }
+
+    #[test]
+    fn the_latest_generation_is_loaded() {
+        let mut before = bitmap(7);
+        before.enter(3);
+        let first = before.encode();
+        before.enter(9);
+        let second = before.encode();
+        for order in [[&first, &second], [&second, &first]] {
+            let mut after = bitmap(7);
+            order.into_iter().for_each(|bytes| after.restore(bytes));
+            assert_eq!((marked(&after), after.generation), (vec![3, 9], 2));
+        }
+    }
+}
