@@ -39,10 +39,7 @@ pub struct Admission {
     stopped: Time,
     /// Rows of the host that may wait to be completely written.
     pub rows: usize,
-    /// Blocks appended to both streams, and those of the host, when the burden was last updated.
-    appended: (u64, u64),
-    /// Blocks appended per block of the host, in units of 1 / [`SCALE`].
-    burden: u64,
+    burden: Burden,
     /// Scratch list of the rows that a drive's epoch visits.
     slabs: Vec<u16>,
 }
@@ -56,8 +53,7 @@ impl Admission {
             next: Time::ZERO,
             stopped: Time::ZERO,
             rows,
-            appended: (0, 0),
-            burden: SCALE,
+            burden: Burden::default(),
             slabs: Vec::new(),
         }
     }
@@ -169,28 +165,45 @@ impl<B: Block> Log<B> {
         );
         let excess = used.min(SCALE).saturating_sub(SCALE / 2);
         let per_block = tokens.interval(self.space.front).0 * u64::from(self.geometry.width);
-        let per_block = per_block * self.burden() / (SCALE * u64::from(self.geometry.data));
+        let (host, moved) = (self.figures.host_blocks, self.figures.moved_blocks);
+        let burden = self.admission.burden.update(host, host + moved, u64::from(self.geometry.positions()));
+        let per_block = per_block * burden / (SCALE * u64::from(self.geometry.data));
         let pause = Nanos(per_block * u64::from(blocks) * excess / (SCALE / 4));
         self.admission.next = now + pause.min(tokens.share());
-    }
-
-    /// Blocks appended recently per block of the host: blocks moved by collection use their part of each
-    /// epoch.
-    fn burden(&mut self) -> u64 {
-        let host = self.figures.host_blocks;
-        let all = host + self.figures.moved_blocks;
-        let since = &mut self.admission;
-        if host - since.appended.1 >= u64::from(self.geometry.positions()) {
-            since.burden = (all - since.appended.0) * SCALE / (host - since.appended.1);
-            since.appended = (all, host);
-        }
-        since.burden
     }
 
     /// Counters of epochs, if there are any.
     pub(in crate::array) fn epoch_figures(&self, core: &Core<B>) -> Option<EpochFigures> {
         let (from_cache, throttled) = (self.figures.reads_memory, self.figures.throttled);
         core.token_figures().map(|figures| EpochFigures { from_cache, throttled, ..figures })
+    }
+}
+
+/// Blocks appended recently per block of the host: blocks moved by collection use their part of each epoch.
+#[derive(Debug)]
+struct Burden {
+    /// Blocks of the host, and all that were appended, at the last update.
+    appended: (u64, u64),
+    /// In units of 1 / [`SCALE`].
+    ratio: u64,
+}
+
+impl Default for Burden {
+    fn default() -> Burden {
+        Burden { appended: (0, 0), ratio: SCALE }
+    }
+}
+
+impl Burden {
+    /// The ratio, computed anew after every `every` blocks of the host. `host` blocks of the host and `all` have been
+    /// appended so far.
+    fn update(&mut self, host: u64, all: u64, every: u64) -> u64 {
+        let (host_before, all_before) = self.appended;
+        if host - host_before >= every {
+            self.ratio = (all - all_before) * SCALE / (host - host_before);
+            self.appended = (host, all);
+        }
+        self.ratio
     }
 }
 
@@ -204,5 +217,19 @@ impl Fill {
     /// The used share in units of 1 / [`SCALE`]; more than that if overfull.
     fn share(&self) -> u64 {
         self.used as u64 * SCALE / self.room.max(1) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_burden_is_that_of_the_last_blocks_of_the_host() {
+        let mut burden = Burden::default();
+        assert_eq!(burden.update(9, 30, 10), SCALE, "not yet");
+        assert_eq!(burden.update(10, 30, 10), 3 * SCALE);
+        assert_eq!(burden.update(19, 90, 10), 3 * SCALE);
+        assert_eq!(burden.update(30, 60, 10), 3 * SCALE / 2);
     }
 }
