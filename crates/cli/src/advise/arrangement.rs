@@ -19,8 +19,7 @@ use tailcut_ssd::Preset;
 /// What can be tried, in the order of cost; equal costs in the order of the catalogue.
 #[derive(Debug)]
 pub struct Arrangements {
-    /// Each.
-    pub all: Vec<Arrangement>,
+    all: Vec<Arrangement>,
     /// Bytes of data that each holds.
     pub data: u64,
     /// How many of the catalogue hold too little, or are refused.
@@ -37,6 +36,11 @@ pub struct Arrangement {
 }
 
 impl Arrangements {
+    /// Takes all of them.
+    pub fn take(&mut self) -> Vec<Arrangement> {
+        std::mem::take(&mut self.all)
+    }
+
     /// Every arrangement of the catalogue that holds the data.
     ///
     /// # Errors
@@ -188,6 +192,7 @@ impl Builder<'_> {
             verdict: Verdict::Unknown,
             terms: Vec::new(),
             wear: Wear::default(),
+            overloaded: false,
             requests: 0,
             digest: String::new(),
             error: None,

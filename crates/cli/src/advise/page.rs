@@ -117,7 +117,10 @@ fn others(advice: &Advice, width: usize, tone: ColorMode) -> String {
             margin(a).total_cmp(&margin(b))
         });
         let worst = worst.map(|term| format!("{}: {}, {}", term.term, term.shown, stands(term)));
-        let worst = tried.error.clone().or(worst).unwrap_or_default();
+        let mut worst = tried.error.clone().or(worst).unwrap_or_default();
+        if tried.overloaded {
+            worst += "; overloaded";
+        }
         let (waf, life) = (tried.wear.amplification(), tried.wear.life());
         let cells = [tried.name.clone(), money(tried.cost), word.to_owned(), waf, life, worst];
         let cells = cells.into_iter().zip(shown).filter(|(_, shown)| *shown).map(|(cell, _)| cell);

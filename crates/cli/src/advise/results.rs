@@ -66,6 +66,9 @@ pub struct Candidate {
     /// What its flash goes through in that run.
     #[serde(default)]
     pub wear: Wear,
+    /// Whether requests fell due faster than it served them in that run.
+    #[serde(default)]
+    pub overloaded: bool,
     /// Requests of that run, the ramp not counted.
     pub requests: u64,
     /// The digest of that run in `points.jsonl`; its scenario is the same but for the seed's name.

@@ -46,7 +46,7 @@ impl Search<'_> {
         tell: &mut dyn FnMut(Progress),
     ) -> Result<(Advice, Vec<String>), Failure> {
         let mut tried: Vec<Candidate> = Vec::new();
-        let all = std::mem::take(&mut self.arrangements.all);
+        let all = self.arrangements.take();
         let is_equal = |a: &Arrangement, b: &Arrangement| a.tried.cost == b.tried.cost;
         for class in all.chunk_by(is_equal) {
             let mut found = self.class(class, is_over, tell)?;
@@ -156,6 +156,7 @@ impl Search<'_> {
             match self.records.get(&point.digest) {
                 Some(RunResult::Outcome(outcome)) => {
                     tried.requests = outcome.report["kinds"][0]["requests"].as_u64().unwrap_or(0);
+                    tried.overloaded = outcome.report["overload"].is_object();
                     tried.digest = point.digest;
                     tried.wear = Wear::of(&outcome);
                     outcomes.push((index, *outcome));

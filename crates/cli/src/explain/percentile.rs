@@ -152,7 +152,7 @@ fn show(
         let latency = show_time(make_up.latency_ns as f64);
         format!("{} % of {requests} requests took no more than {latency}", make_up.percentile)
     };
-    let mut text = format!("{latency}; a request on an idle drive takes {}\n", show_time(bare_ns));
+    let mut text = format!("{latency}; a request on an idle drive takes at least {}\n", show_time(bare_ns));
     if is_volatile {
         text += "latencies of writes are those of a volatile cache: a power cut loses them until they are flushed\n";
     }
@@ -165,7 +165,8 @@ fn show(
     ));
     text += &waits::bars(&make_up.around_waits, width, tone);
     let tail = &make_up.slower;
-    let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();
+    // The sum of nothing is -0.
+    let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum::<f64>() + 0.0;
     text += &heading(&format!(
         "all slower ones: {} requests from {} on, mean {}",
         show_count(tail.requests as f64),

@@ -90,9 +90,9 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: ColorMode) -> String
 /// the run.
 fn overloaded(report: &Report, overload: Overload) -> String {
     format!(
-        "Overload: of about {} requests due {} were issued; the drive sustained {}/s. The figures below are those of the \
-         {} requests that fell due in the measurement and were answered. Their latencies count from the moment a request \
-         was due and grow with the length of the run.\n",
+        "Overload: of about {} requests due {} were issued; the drive completed {}/s. Latencies are those of the {} requests \
+         that fell due in the measurement and were answered: they count from the moment a request was due and grow with \
+         the length of the run.\n",
         show_count(overload.due as f64),
         show_count(overload.issued as f64),
         show_count(overload.sustained_per_s),

@@ -57,6 +57,15 @@ fn an_overloaded_drive_shows_what_requests_wait_for_inside() {
     let place = Place::new();
     let load = ["--set", "workload.pace=open", "--set", "workload.rate=20000"];
     place.text(&[&["run", "small.toml", "--out", "out"][..], &load].concat());
+    // What the drive has done counts, whenever it was due.
+    let report = place.json("out/report.json");
+    let figure = |value: &Value| value.as_f64().expect("a figure");
+    let sustained = figure(&report["overload"]["sustained_per_s"]);
+    let kinds = report["kinds"].as_array().expect("a list");
+    let rates = kinds.iter().map(|kind| (kind["kind"] == "all", figure(&kind["requests_per_s"])));
+    let (all, each): (Vec<_>, Vec<_>) = rates.partition(|&(is_all, _)| is_all);
+    let each: f64 = each.iter().map(|&(_, rate)| rate).sum();
+    assert!((all[0].1 / sustained - 1.0).abs() < 1e-9 && (each / sustained - 1.0).abs() < 1e-9, "{report}");
     let text = place.text(&["explain", "out"]);
     let (before, after) = text.split_once("in the drive, once it has taken them").expect("it is overloaded");
     assert!(before.contains("host queue") && after.contains("chip: "), "{text}");
@@ -188,4 +197,18 @@ fn a_read_that_took_its_chip_from_a_program_says_so() {
     adds_up(&timeline);
     let handovers = timeline["handovers"].as_array().expect("a list");
     assert!(handovers.iter().any(|handover| handover["handling"] == "reset"), "{timeline}");
+}
+
+#[test]
+fn writes_to_an_array_in_place_are_as_durable_as_those_to_its_drives() {
+    let place = Place::new();
+    let run = ["run", "small.toml", "--quiet", "--out", "out", "--set", "array.drives=4", "--set"];
+    for (settings, is_volatile) in [
+        (["array.layout=raid0", "--set", "device.buffer.capacitor=true"], false),
+        (["array.layout=raid0", "--set", "device.buffer.capacitor=false"], true),
+        (["array.layout=log-raid0", "--set", "device.buffer.capacitor=true"], true),
+    ] {
+        place.text(&[&run[..], &settings].concat());
+        assert_eq!(place.json("out/report.json")["volatile_cache"], is_volatile, "{settings:?}");
+    }
 }

@@ -35,10 +35,12 @@ use crate::storage::Storage;
 use crate::workload::{Pace, Source};
 use crate::world::{OpStats, RequestObserver, Stats, World};
 use drive::Measurement;
+use requests::Measured;
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
 use tailcut_base::{Device, Nanos, Op, SECTOR_BYTES};
+use tailcut_host::array::LayoutKind;
 use tailcut_ssd::Figures;
 use tailcut_ssd::request::Kind;
 
@@ -133,18 +135,20 @@ impl Report {
     ) -> Report {
         let stats = &world.stats;
         let seconds = stats.elapsed().as_secs_f64();
+        let measured = Measured::new(seconds, world.overload().is_some());
         let bare = Bare::of(scenario);
         let all = stats.all();
-        let mut kinds = vec![KindReport::all(stats, &bare, seconds)];
+        let mut kinds = vec![KindReport::all(stats, &bare, measured)];
         for &op in Op::all() {
             let of_kind = stats.op(op);
             if of_kind.latency.count() > 0 {
-                kinds.push(KindReport::of(op, &of_kind, &bare, seconds));
+                kinds.push(KindReport::of(op, &of_kind, &bare, measured));
             }
             if op == Op::Read {
                 let classes = stats.read_classes().into_iter();
-                kinds
-                    .extend(classes.map(|(class, reads)| KindReport::of_class(class, reads, &bare, seconds)));
+                kinds.extend(
+                    classes.map(|(class, reads)| KindReport::of_class(class, reads, &bare, measured)),
+                );
             }
         }
         let requests_per_s = kinds[0].requests_per_s;
@@ -168,7 +172,7 @@ impl Report {
             host: world.device.host_figures().map(|host| HostReport::new(&scenario.host, &host, stats.ended)),
             kv: kv.as_ref().map(KvReport::new),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
-            volatile_cache: world.device.identify().volatile_cache,
+            volatile_cache: has_volatile_cache(scenario, world),
             sources: world.sources().map(describe).collect(),
             interrupted,
             content_checked: world.is_checking() || world.device.checks_content(),
@@ -226,6 +230,17 @@ impl Report {
     /// The busiest resource.
     pub fn bottleneck(&self) -> Option<&Resource> {
         self.resources.first()
+    }
+}
+
+/// Whether writes complete before they are durable. An array that writes in place completes them when its drives
+/// have.
+fn has_volatile_cache<S: Storage, W: RequestObserver>(scenario: &Scenario, world: &World<S, W>) -> bool {
+    let writes_in_place =
+        matches!(scenario.array.layout, LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5);
+    match world.device.array().is_some() && writes_in_place {
+        true => world.device.drives()[0].identify().volatile_cache,
+        false => world.device.identify().volatile_cache,
     }
 }
 

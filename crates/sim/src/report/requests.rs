@@ -15,9 +15,9 @@ pub struct KindReport {
     pub requests: u64,
     /// Requests that did not succeed.
     pub errors: u64,
-    /// Requests per second.
+    /// Requests per second; under overload of all that ended in the measurement, whenever they were due.
     pub requests_per_s: f64,
-    /// Bytes per second.
+    /// Bytes per second, of the same requests.
     pub bytes_per_s: f64,
     /// Latencies.
     pub latency: Curve,
@@ -27,37 +27,53 @@ pub struct KindReport {
     pub slowest: Vec<Tail>,
 }
 
+/// Over what requests were measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured {
+    seconds: f64,
+    is_overload: bool,
+}
+
+impl Measured {
+    /// Over so many seconds. Under overload most requests that ended in them were due before.
+    pub fn new(seconds: f64, is_overload: bool) -> Measured {
+        Measured { seconds, is_overload }
+    }
+}
+
 impl KindReport {
-    /// The requests of one kind, measured over `seconds`.
-    pub(super) fn of(op: Op, stats: &OpStats, bare: &Bare, seconds: f64) -> KindReport {
-        KindReport::new(op.name(), stats, bare_of(op, stats, bare), seconds)
+    /// The requests of one kind.
+    pub(super) fn of(op: Op, stats: &OpStats, bare: &Bare, measured: Measured) -> KindReport {
+        KindReport::new(op.name(), stats, bare_of(op, stats, bare), measured)
     }
 
     /// The reads of one class.
-    pub(super) fn of_class(class: Class, stats: &OpStats, bare: &Bare, seconds: f64) -> KindReport {
-        KindReport::new(&class_kind(class), stats, bare_of(Op::Read, stats, bare), seconds)
+    pub(super) fn of_class(class: Class, stats: &OpStats, bare: &Bare, measured: Measured) -> KindReport {
+        KindReport::new(&class_kind(class), stats, bare_of(Op::Read, stats, bare), measured)
     }
 
     /// All requests. The limit of their latency is the mean of the kinds' limits.
-    pub(super) fn all(stats: &Stats, bare: &Bare, seconds: f64) -> KindReport {
+    pub(super) fn all(stats: &Stats, bare: &Bare, measured: Measured) -> KindReport {
         let part = |&op: &Op| {
             let of_kind = stats.op(op);
             bare_of(op, &of_kind, bare) * of_kind.latency.count() as f64
         };
         let sum: f64 = Op::all().iter().map(part).sum();
-        KindReport::new("all", &stats.all(), sum / stats.requests().max(1) as f64, seconds)
+        KindReport::new("all", &stats.all(), sum / stats.requests().max(1) as f64, measured)
     }
 
-    fn new(kind: &str, stats: &OpStats, bare_ns: f64, seconds: f64) -> KindReport {
+    fn new(kind: &str, stats: &OpStats, bare_ns: f64, measured: Measured) -> KindReport {
         let requests = stats.latency.count();
+        let Measured { seconds, is_overload } = measured;
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let (ended, bytes) = if is_overload { stats.ended() } else { (requests, stats.bytes) };
         let tail = |&share: &f64| Tail::slowest(&stats.attribution, share, &stats.latency);
         KindReport {
             kind: kind.to_string(),
             requests,
             errors: stats.errors,
-            requests_per_s: per_second(requests),
-            bytes_per_s: per_second(stats.bytes),
+            requests_per_s: per_second(ended),
+            bytes_per_s: per_second(bytes),
             latency: Curve::of(&stats.latency, bare_ns),
             waits: Wait::list(&stats.attribution.all()),
             slowest: TAILS.iter().filter(|&&share| requests as f64 * share >= 1.0).map(tail).collect(),

@@ -199,7 +199,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         self.account_area(now);
         if self.measured_from.is_some() {
             self.stats.in_device += u128::from(now.since(flight.submitted).0);
-            self.stats.ended += 1;
+            self.stats.end(flight.op, flight.class, flight.sectors);
         }
         self.in_flight -= 1;
         self.completed += 1;

@@ -95,6 +95,8 @@ pub struct OpStats {
     pub bytes: u64,
     /// Requests that did not succeed.
     pub errors: u64,
+    /// Requests that ended in the measurement, and their bytes, with those that were due before it.
+    ended: (u64, u64),
     /// Requests by their number of sectors; the last entry counts all of [`SECTORS_MOST`] or more.
     sizes: Vec<u64>,
 }
@@ -105,10 +107,16 @@ impl OpStats {
         self.attribution.merge(&other.attribution);
         self.bytes += other.bytes;
         self.errors += other.errors;
+        self.ended = (self.ended.0 + other.ended.0, self.ended.1 + other.ended.1);
         self.sizes.resize(self.sizes.len().max(other.sizes.len()), 0);
         for (sum, count) in self.sizes.iter_mut().zip(&other.sizes) {
             *sum += count;
         }
+    }
+
+    /// Requests that ended in the measurement, and their bytes, with those that were due before it.
+    pub fn ended(&self) -> (u64, u64) {
+        self.ended
     }
 
     /// The sizes that occurred, in bytes, and how many requests had each.
@@ -208,12 +216,26 @@ impl Stats {
         }
     }
 
+    /// Counts a request that has ended in the measurement, whenever it was due.
+    #[inline(always)]
+    pub(super) fn end(&mut self, op: Op, class: Class, sectors: u32) {
+        self.ended += 1;
+        let op = self.kind_mut(op, class);
+        op.ended.0 += 1;
+        op.ended.1 += u64::from(sectors) * SECTOR_BYTES;
+    }
+
+    #[inline(always)]
+    fn kind_mut(&mut self, op: Op, class: Class) -> &mut OpStats {
+        let is_other = class != Class::DEFAULT && op == Op::Read;
+        if is_other { self.other(class) } else { &mut self.ops[op.index()] }
+    }
+
     /// Counts a finished request.
     #[inline(always)]
     pub fn record(&mut self, request: &Finished<&Spans>) {
         self.waited += u128::from(request.submitted.since(request.due).0);
-        let is_other = request.class != Class::DEFAULT && request.op == Op::Read;
-        let op = if is_other { self.other(request.class) } else { &mut self.ops[request.op.index()] };
+        let op = self.kind_mut(request.op, request.class);
         op.latency.record(request.latency);
         op.attribution.record(request.latency, request.spans);
         op.bytes += u64::from(request.sectors) * SECTOR_BYTES;

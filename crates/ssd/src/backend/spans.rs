@@ -21,9 +21,8 @@ impl Backend {
     #[inline]
     pub(crate) fn add_spans(
         &self,
-        spans: &mut Spans,
+        (spans, served): (&mut Spans, &[ServedPage]),
         id: RequestId,
-        served: &[ServedPage],
         link: Nanos,
         end: Time,
     ) {

@@ -106,8 +106,7 @@ impl<P: Probe> Ssd<P> {
             if request.since != t.mark {
                 t.spans.add(Cause::Hazard, request.since.since(t.mark));
             }
-            let (spans, served) = t.spans_and_served();
-            self.backend.add_spans(spans, id, served, Nanos::ZERO, now);
+            self.backend.add_spans(t.spans_and_served(), id, Nanos::ZERO, now);
             t.mark = now;
         } else {
             t.page_served(self.backend.served_page(id, now));

@@ -294,8 +294,7 @@ impl<P: Probe> Ssd<P> {
         t.page_done(request.page);
         if t.remaining == 0 {
             t.spans.add(Cause::Retry, self.backend.earlier_attempts(id, t.mark));
-            let (spans, served) = t.spans_and_served();
-            self.backend.add_spans(spans, id, served, Nanos(u64::from(request.link)), now);
+            self.backend.add_spans(t.spans_and_served(), id, Nanos(u64::from(request.link)), now);
             t.mark = now;
             self.frontend.complete_over_link(now, request.tag);
         } else {

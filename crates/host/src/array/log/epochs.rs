@@ -165,8 +165,9 @@ impl<B: Block> Log<B> {
         );
         let excess = used.min(SCALE).saturating_sub(SCALE / 2);
         let per_block = tokens.interval(self.space.front).0 * u64::from(self.geometry.width);
-        let (host, moved) = (self.figures.host_blocks, self.figures.moved_blocks);
-        let burden = self.admission.burden.update(host, host + moved, u64::from(self.geometry.positions()));
+        let host = self.figures.host_blocks;
+        let appended = Appended { host, all: host + self.figures.moved_blocks };
+        let burden = self.admission.burden.update(appended, u64::from(self.geometry.positions()));
         let per_block = per_block * burden / (SCALE * u64::from(self.geometry.data));
         let pause = Nanos(per_block * u64::from(blocks) * excess / (SCALE / 4));
         self.admission.next = now + pause.min(tokens.share());
@@ -182,29 +183,37 @@ impl<B: Block> Log<B> {
 /// Blocks appended recently per block of the host: blocks moved by collection use their part of each epoch.
 #[derive(Debug)]
 struct Burden {
-    /// Blocks of the host, and all that were appended, at the last update.
-    appended: (u64, u64),
+    /// At the last update.
+    appended: Appended,
     /// In units of 1 / [`SCALE`].
     ratio: u64,
 }
 
 impl Default for Burden {
     fn default() -> Burden {
-        Burden { appended: (0, 0), ratio: SCALE }
+        Burden { appended: Appended { host: 0, all: 0 }, ratio: SCALE }
     }
 }
 
 impl Burden {
-    /// The ratio, computed anew after every `every` blocks of the host. `host` blocks of the host and `all` have been
-    /// appended so far.
-    fn update(&mut self, host: u64, all: u64, every: u64) -> u64 {
-        let (host_before, all_before) = self.appended;
-        if host - host_before >= every {
-            self.ratio = (all - all_before) * SCALE / (host - host_before);
-            self.appended = (host, all);
+    /// The ratio, computed anew after every `every` blocks of the host. `now` has been appended so far.
+    fn update(&mut self, now: Appended, every: u64) -> u64 {
+        let host = now.host - self.appended.host;
+        if host >= every {
+            self.ratio = (now.all - self.appended.all) * SCALE / host;
+            self.appended = now;
         }
         self.ratio
     }
+}
+
+/// Blocks appended to a log.
+#[derive(Debug)]
+struct Appended {
+    /// Blocks of the host.
+    host: u64,
+    /// Those and the blocks moved by collection.
+    all: u64,
 }
 
 /// Usage of a limited resource.
@@ -227,9 +236,10 @@ mod tests {
     #[test]
     fn the_burden_is_that_of_the_last_blocks_of_the_host() {
         let mut burden = Burden::default();
-        assert_eq!(burden.update(9, 30, 10), SCALE, "not yet");
-        assert_eq!(burden.update(10, 30, 10), 3 * SCALE);
-        assert_eq!(burden.update(19, 90, 10), 3 * SCALE);
-        assert_eq!(burden.update(30, 60, 10), 3 * SCALE / 2);
+        for (host, all, expected) in
+            [(9, 30, SCALE), (10, 30, 3 * SCALE), (19, 90, 3 * SCALE), (30, 60, 3 * SCALE / 2)]
+        {
+            assert_eq!(burden.update(Appended { host, all }, 10), expected, "{host} of {all}");
+        }
     }
 }
