@@ -202,11 +202,12 @@ fn a_read_that_took_its_chip_from_a_program_says_so() {
 #[test]
 fn writes_to_an_array_in_place_are_as_durable_as_those_to_its_drives() {
     let place = Place::new();
-    let run = ["run", "small.toml", "--quiet", "--out", "out", "--set", "array.drives=4", "--set"];
+    let drives = ["--set", "array.drives=4", "--set", "device.buffer.capacitor=true", "--set"];
+    let run = [&["run", "small.toml", "--quiet", "--out", "out"], &drives[..]].concat();
     for (settings, is_volatile) in [
-        (["array.layout=raid0", "--set", "device.buffer.capacitor=true"], false),
+        (["array.layout=raid0", "--set", "array.raid.chunk=64KiB"], false),
         (["array.layout=raid0", "--set", "device.buffer.capacitor=false"], true),
-        (["array.layout=log-raid0", "--set", "device.buffer.capacitor=true"], true),
+        (["array.layout=epochs", "--set", "array.groups=2"], true),
     ] {
         place.text(&[&run[..], &settings].concat());
         assert_eq!(place.json("out/report.json")["volatile_cache"], is_volatile, "{settings:?}");
