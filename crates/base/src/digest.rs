@@ -18,7 +18,7 @@ impl Digest {
         self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
-    /// Adds the decimal numbers in a text, whatever is between them: names of fields may change.
+    /// Adds the decimal numbers in a text and ignores everything else, so that fields may be renamed.
     pub fn add_numbers(&mut self, text: &str) {
         for digits in text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty()) {
             digits.bytes().for_each(|digit| self.add(u64::from(digit)));

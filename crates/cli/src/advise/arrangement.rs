@@ -36,7 +36,7 @@ pub struct Arrangement {
 }
 
 impl Arrangements {
-    /// Takes all of them.
+    /// Takes all arrangements out.
     pub fn take(&mut self) -> Vec<Arrangement> {
         std::mem::take(&mut self.all)
     }
@@ -80,7 +80,7 @@ impl Arrangements {
     }
 }
 
-/// Refuses a rate above what the requests of an open loop amount to: no arrangement serves more than is asked of it.
+/// Refuses a promised rate above the offered load of an open loop, which no arrangement can reach.
 fn check_offered(promise: &Promise, base: &Scenario, sectors: u64) -> Result<(), Failure> {
     if !base.is_synthetic() || base.beside.enabled {
         return Ok(());

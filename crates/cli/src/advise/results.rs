@@ -66,7 +66,7 @@ pub struct Candidate {
     /// What its flash goes through in that run.
     #[serde(default)]
     pub wear: Wear,
-    /// Whether requests fell due faster than it served them in that run.
+    /// Whether that run was overloaded: requests fell due faster than the drives completed them.
     #[serde(default)]
     pub overloaded: bool,
     /// Requests of that run, the ramp not counted.

@@ -197,3 +197,11 @@ fn a_rate_above_what_is_offered_is_refused_before_anything_is_run() {
     }
     assert!(!place.path("tailcut-advise").exists());
 }
+
+#[test]
+fn an_arrangement_that_is_overloaded_is_marked() {
+    let place = place();
+    let text = place.text(&advise("iops >= 500", &["--set", "workload.rate=60000", "--most-drives", "1"]));
+    assert!(text.contains("; overloaded"), "{text}");
+    assert_eq!(advised(&advice(&place))["overloaded"], true);
+}

@@ -39,7 +39,7 @@ impl<P: Probe> SimulatedArray<P> {
         blocks as u32
     }
 
-    /// The share of each drive that holds something, for a share of the array: data begins behind metadata.
+    /// The fill of each drive, in ppm, for a fill of the array, in ppm: data follow the metadata.
     fn fill_of_drives(&self, fill: u32) -> u32 {
         let all = self.volume.array.core().drive_blocks();
         let data = self.volume.array.data_blocks().expect("the layout writes in place");

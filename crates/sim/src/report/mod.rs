@@ -40,7 +40,6 @@ use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
 use tailcut_base::{Device, Nanos, Op, SECTOR_BYTES};
-use tailcut_host::array::LayoutKind;
 use tailcut_ssd::Figures;
 use tailcut_ssd::request::Kind;
 
@@ -169,10 +168,13 @@ impl Report {
                 .device
                 .array()
                 .map(|array| ArrayReport::new(scenario, world, array, figures, seconds)),
-            host: world.device.host_figures().map(|host| HostReport::new(&scenario.host, &host, stats.ended)),
+            host: world
+                .device
+                .host_figures()
+                .map(|host| HostReport::new(&scenario.host, &host, stats.ended())),
             kv: kv.as_ref().map(KvReport::new),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
-            volatile_cache: has_volatile_cache(scenario, world),
+            volatile_cache: has_volatile_cache(world),
             sources: world.sources().map(describe).collect(),
             interrupted,
             content_checked: world.is_checking() || world.device.checks_content(),
@@ -233,14 +235,13 @@ impl Report {
     }
 }
 
-/// Whether writes complete before they are durable. An array that writes in place completes them when its drives
-/// have.
-fn has_volatile_cache<S: Storage, W: RequestObserver>(scenario: &Scenario, world: &World<S, W>) -> bool {
-    let writes_in_place =
-        matches!(scenario.array.layout, LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5);
-    match world.device.array().is_some() && writes_in_place {
-        true => world.device.drives()[0].identify().volatile_cache,
-        false => world.device.identify().volatile_cache,
+/// Whether writes complete before they are durable. RAID in place completes a write when its drives have.
+fn has_volatile_cache<S: Storage, W: RequestObserver>(world: &World<S, W>) -> bool {
+    match world.device.array() {
+        Some(array) if array.raid().is_some() => {
+            world.device.drives().iter().any(|drive| drive.identify().volatile_cache)
+        }
+        _ => world.device.identify().volatile_cache,
     }
 }
 

@@ -15,7 +15,7 @@ pub struct KindReport {
     pub requests: u64,
     /// Requests that did not succeed.
     pub errors: u64,
-    /// Requests per second; under overload of all that ended in the measurement, whenever they were due.
+    /// Requests per second: those due in the measurement; under overload, all that completed in it.
     pub requests_per_s: f64,
     /// Bytes per second, of the same requests.
     pub bytes_per_s: f64,
@@ -27,7 +27,7 @@ pub struct KindReport {
     pub slowest: Vec<Tail>,
 }
 
-/// Over what requests were measured.
+/// The measurement, as rates need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     seconds: f64,
@@ -35,7 +35,8 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Over so many seconds. Under overload most requests that ended in them were due before.
+    /// A measurement of this length, in seconds. `is_overload`: an open loop issued requests faster than the drive
+    /// completed them, so rates count all completions.
     pub fn new(seconds: f64, is_overload: bool) -> Measured {
         Measured { seconds, is_overload }
     }

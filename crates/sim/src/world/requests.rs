@@ -199,7 +199,6 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         self.account_area(now);
         if self.measured_from.is_some() {
             self.stats.in_device += u128::from(now.since(flight.submitted).0);
-            self.stats.end(flight.op, flight.class, flight.sectors);
         }
         self.in_flight -= 1;
         self.completed += 1;
@@ -231,6 +230,8 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         };
         if request.counts {
             self.stats.record(&request);
+        } else if self.measured_from.is_some() {
+            self.stats.record_due_before(&request);
         }
         self.rounds.record(now, latency, u64::from(flight.sectors));
         self.request_observer.request(&request);

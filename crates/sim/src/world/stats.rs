@@ -95,8 +95,8 @@ pub struct OpStats {
     pub bytes: u64,
     /// Requests that did not succeed.
     pub errors: u64,
-    /// Requests that ended in the measurement, and their bytes, with those that were due before it.
-    ended: (u64, u64),
+    /// Requests that ended in the measurement and were due before it, and their bytes.
+    due_before: (u64, u64),
     /// Requests by their number of sectors; the last entry counts all of [`SECTORS_MOST`] or more.
     sizes: Vec<u64>,
 }
@@ -107,16 +107,17 @@ impl OpStats {
         self.attribution.merge(&other.attribution);
         self.bytes += other.bytes;
         self.errors += other.errors;
-        self.ended = (self.ended.0 + other.ended.0, self.ended.1 + other.ended.1);
+        self.due_before.0 += other.due_before.0;
+        self.due_before.1 += other.due_before.1;
         self.sizes.resize(self.sizes.len().max(other.sizes.len()), 0);
         for (sum, count) in self.sizes.iter_mut().zip(&other.sizes) {
             *sum += count;
         }
     }
 
-    /// Requests that ended in the measurement, and their bytes, with those that were due before it.
+    /// Requests that ended in the measurement, whenever they were due, and their bytes.
     pub fn ended(&self) -> (u64, u64) {
-        self.ended
+        (self.latency.count() + self.due_before.0, self.bytes + self.due_before.1)
     }
 
     /// The sizes that occurred, in bytes, and how many requests had each.
@@ -160,8 +161,6 @@ pub struct Stats {
     pub(super) in_device: u128,
     /// From the moment at which a request was due until the device took it, in ns, summed over all requests counted.
     waited: u128,
-    /// Requests that ended in the measurement, including those that were due before it.
-    pub ended: u64,
     /// Queue stall: time during which a request waited outside the device because every tag of its
     /// queue was taken.
     pub queue_stall: Nanos,
@@ -209,20 +208,18 @@ impl Stats {
             in_flight_area: 0,
             in_device: 0,
             waited: 0,
-            ended: 0,
             queue_stall: Nanos::ZERO,
             digest: 0,
             slowest: Default::default(),
         }
     }
 
-    /// Counts a request that has ended in the measurement, whenever it was due.
-    #[inline(always)]
-    pub(super) fn end(&mut self, op: Op, class: Class, sectors: u32) {
-        self.ended += 1;
-        let op = self.kind_mut(op, class);
-        op.ended.0 += 1;
-        op.ended.1 += u64::from(sectors) * SECTOR_BYTES;
+    /// Counts a request that has ended in the measurement and was due before it, for throughput alone.
+    #[cold]
+    pub(super) fn record_due_before(&mut self, request: &Finished<&Spans>) {
+        let op = self.kind_mut(request.op, request.class);
+        op.due_before.0 += 1;
+        op.due_before.1 += u64::from(request.sectors) * SECTOR_BYTES;
     }
 
     #[inline(always)]
@@ -306,6 +303,11 @@ impl Stats {
         self.parts().map(|op| op.latency.count()).sum()
     }
 
+    /// Requests that ended in the measurement, whenever they were due.
+    pub fn ended(&self) -> u64 {
+        self.parts().map(|op| op.ended().0).sum()
+    }
+
     /// Requests counted that did not succeed.
     pub fn errors(&self) -> u64 {
         self.parts().map(|op| op.errors).sum()
@@ -321,7 +323,7 @@ impl Stats {
     /// were due before it.
     pub fn ended_per_s(&self) -> f64 {
         let seconds = self.elapsed().as_secs_f64();
-        if seconds > 0.0 { self.ended as f64 / seconds } else { 0.0 }
+        if seconds > 0.0 { self.ended() as f64 / seconds } else { 0.0 }
     }
 
     /// Mean requests in the device.

@@ -24,7 +24,7 @@ fn costs_per_request_are_those_of_all_requests_that_ended_in_the_measurement() {
     let watch = &mut |_: &_| ControlFlow::Continue(());
     let ends = run_to_end(&mut world, scenario.horizon(), watch).expect("the drive makes progress");
     let report = Report::new(&scenario, &world, &ends.figures(), false);
-    let (measured, ended) = (report.all().requests, world.stats.ended);
+    let (measured, ended) = (report.all().requests, world.stats.ended());
     assert!(
         ended > measured + measured / 10,
         "{ended} ended, {measured} of them were due in the measurement"

@@ -7,7 +7,7 @@ use crate::request::{RequestId, ServedPage};
 use tailcut_base::{Cause, Nanos, Spans, Time};
 
 impl Backend {
-    /// What a LUN has done for a page whose transaction ends now.
+    /// The intervals for which the transaction of a page, which ends now, held its LUN and bus.
     #[inline]
     pub(crate) fn served_page(&self, id: RequestId, end: Time) -> ServedPage {
         let lun = self.requests[id].lun;
@@ -67,8 +67,8 @@ impl Backend {
         }
     }
 
-    /// How long a memory request has waited to begin while its LUN, or the bus for its command, served other pages
-    /// of the same command. That is taken out of what it has waited for.
+    /// The time that a memory request waited for its LUN, or for the bus for its command, while either served other
+    /// pages of the same command. It is subtracted from `waited`.
     fn wait_for_own_pages(&self, id: RequestId, served: &[ServedPage], waited: &mut Account) -> Nanos {
         let request = &self.requests[id];
         let t = &self.luns[request.lun].transaction;
@@ -90,7 +90,7 @@ impl Backend {
         by_lun + take(Holder::BusWait, self.bus_carried(id, served, (asked, t.started)))
     }
 
-    /// How long the bus of a read carried other pages of the same command, or their commands, in an interval.
+    /// The time within an interval that a read's bus carried other pages of the same command, or their bus commands.
     fn bus_carried(&self, id: RequestId, served: &[ServedPage], during: (Time, Time)) -> Nanos {
         let channel = self.layout.channel_of(self.requests[id].lun);
         let beside = served.iter().filter(|page| self.layout.channel_of(page.lun()) == channel);

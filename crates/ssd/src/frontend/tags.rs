@@ -71,7 +71,7 @@ impl TaggedCommand {
         self.arrived = now;
         self.mark = now;
         let shift = page_sectors.trailing_zeros();
-        // The pages of a command are below 2^32, but a flush may say any sector.
+        // The pages of a command are below 2^32, but a flush may name any sector.
         self.first_page = LogicalPage::new(low_u32(command.sector >> shift));
         // Rounded up to whole pages; a page has a power of two of sectors.
         let end = low_u32((command.sector + u64::from(command.sectors + page_sectors - 1)) >> shift);

@@ -9,7 +9,7 @@ use tailcut_base::id;
 use tailcut_base::ids::{Id, IdVec};
 
 id! {
-    /// A group of planes that stripes lie in side by side.
+    /// A group of planes that a stripe spans.
     pub(crate) struct PlaneGroup;
 }
 

@@ -183,7 +183,7 @@ impl<B: Block> Log<B> {
 /// Blocks appended recently per block of the host: blocks moved by collection use their part of each epoch.
 #[derive(Debug)]
 struct Burden {
-    /// At the last update.
+    /// What had been appended at the last update.
     appended: Appended,
     /// In units of 1 / [`SCALE`].
     ratio: u64,
@@ -196,7 +196,7 @@ impl Default for Burden {
 }
 
 impl Burden {
-    /// The ratio, computed anew after every `every` blocks of the host. `now` has been appended so far.
+    /// The ratio, recomputed once per `every` blocks of the host. `now` counts the blocks appended so far.
     fn update(&mut self, now: Appended, every: u64) -> u64 {
         let host = now.host - self.appended.host;
         if host >= every {

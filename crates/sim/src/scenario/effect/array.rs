@@ -64,7 +64,7 @@ impl Scenario {
         let has_tokens = array.layout.is_mirrored() || array.log.tokens;
         let is_told = has_tokens && array.epoch.mode == EpochMode::GcControl;
         if has_tokens && !is_told {
-            let because = "drives are asked under array.epoch.mode = \"gc-control\" alone";
+            let because = "drives are polled only under array.epoch.mode = \"gc-control\"";
             add(found, "array.epoch", &["poll"], because);
         }
         if array.drives == 0 || !(is_told || array.turns > Nanos::ZERO) {
