@@ -41,7 +41,7 @@ causes! {
     Link = "link",
     /// The controller's own work: DRAM access and firmware.
     Controller = "controller",
-    /// The DRAM buffer had no room for the write.
+    /// The DRAM buffer, or the cache of an array, had no room for the write.
     BufferFull = "buffer full",
     /// A flush or a force-unit-access write waited until the buffer was on flash.
     Flush = "flush",
@@ -83,7 +83,7 @@ causes! {
     OwnPages = "own pages",
     /// Waiting in the software queue of an array.
     ArrayQueue = "array queue",
-    /// Waiting for an epoch or a token.
+    /// A flush or a force-unit-access write waited until drives had written their copies, each in an epoch.
     Epoch = "epoch",
     /// Reconstruction of data from the other members of a stripe.
     Reconstruction = "reconstruction",

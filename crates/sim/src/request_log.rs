@@ -144,6 +144,7 @@ mod tests {
             id: CommandId(0),
             source: 1,
             op: Op::Write,
+            fua: false,
             class: Class::DEFAULT,
             status: Status::MediaError,
             sector: 8 * number,

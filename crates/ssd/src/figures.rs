@@ -116,12 +116,18 @@ impl Figures {
     /// Pages that the buffer absorbed count as neither; pages that resets have spoiled are used up, and
     /// what is programmed again because of them is not needed by the host's data.
     pub fn write_amplification(&self) -> f64 {
-        let Counters { programmed_user, programmed_gc, pages_spoiled, pages_restored, .. } = self.counts;
+        let Counters { programmed_user, pages_restored, .. } = self.counts;
         let needed = programmed_user.saturating_sub(pages_restored);
         if needed == 0 {
             return 1.0;
         }
-        (programmed_user + programmed_gc + pages_spoiled) as f64 / needed as f64
+        self.pages_used() as f64 / needed as f64
+    }
+
+    /// Pages of flash used up: programmed, or spoiled by a reset.
+    pub fn pages_used(&self) -> u64 {
+        let Counters { programmed_user, programmed_gc, pages_spoiled, .. } = self.counts;
+        programmed_user + programmed_gc + pages_spoiled
     }
 
     /// [`Figures::write_amplification`]; `None` where collection has used up pages and the host has written

@@ -15,9 +15,17 @@ pub fn tables(array: &ArrayReport, tone: ColorMode) -> String {
         layout(array),
         counted("the whole run, with preparation and ramp", &of_all),
         counted("the run since the array was prepared, with its ramp", &since_prepared),
-        format!("\ndrives in the measurement\n{}", members(array, tone)),
+        format!("\ndrives in the measurement{}\n{}", amplification(array), members(array, tone)),
     ]
     .concat()
+}
+
+/// What all drives together programmed for the writes of the host.
+fn amplification(array: &ArrayReport) -> String {
+    match array.write_amplification {
+        Some(times) => format!(": together they programmed {times:.2} bytes for each that the host wrote"),
+        None => String::new(),
+    }
 }
 
 /// Lines under the part of the run that they count; nothing where there are none.

@@ -110,8 +110,13 @@ fn lifetime(d: &DriveReport) -> Option<Row> {
         show_bytes(bytes),
         &show_bytes(life.bytes_written_most),
         format!(
-            "{} at this rate; {per_day:.2} drive writes a day over 5 years",
-            crate::format::lifetime(years)
+            "{} at this rate; {per_day:.2} drive writes a day over 5 years{}",
+            crate::format::lifetime(years),
+            match life.passes {
+                passes if passes < 1.0 =>
+                    format!("; measured over {} of the drive's pages", per_cent(passes)),
+                _ => String::new(),
+            }
         ),
     ))
 }

@@ -89,13 +89,17 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: ColorMode) -> String
 /// What stands on top of the report of a drive that could not keep up: its latencies grow with the length of
 /// the run.
 fn overloaded(report: &Report, overload: Overload) -> String {
+    let (issued, rate) = (show_count(overload.issued as f64), show_count(overload.sustained_per_s));
+    let backlog = match overload.due > overload.issued {
+        true => format!("of about {} requests due {issued} were issued", show_count(overload.due as f64)),
+        false => {
+            format!("the last of {issued} requests was issued {} late", long_time(overload.late_ns as f64))
+        }
+    };
     format!(
-        "Overload: of about {} requests due {} were issued; the drive completed {}/s. Latencies are those of the {} requests \
-         that fell due in the measurement and were answered: they count from the moment a request was due and grow with \
-         the length of the run.\n",
-        show_count(overload.due as f64),
-        show_count(overload.issued as f64),
-        show_count(overload.sustained_per_s),
+        "Overload: {backlog}; the drive completed {rate}/s. Latencies are those of the {} requests that fell due in the \
+         measurement and were answered: they count from the moment a request was due and grow with the length of the \
+         run.\n",
         show_count(report.all().requests as f64),
     )
 }

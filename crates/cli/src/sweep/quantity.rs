@@ -6,7 +6,7 @@
 //! | `median`, `mean`, `max` | of latencies, `(read)` as above | less |
 //! | `iops`, `bandwidth` | requests, bytes per second, `(write)` as above | more |
 //! | `requests`, `errors` | how many were measured; how many failed | more, less |
-//! | `waf` | pages programmed per page of the host's data; the mean of an array's drives | less |
+//! | `waf` | pages programmed per page of the host's data; of an array on all of its drives, with redundancy | less |
 //! | `life`, `dwpd` | years that a drive lasts (the first to fail of an array); drive writes per day over five years | more |
 //! | `drive.wear.most` | any number of the report, by its path in `report.json` | less |
 //! | `+drive.chip_utilisation` | the same, more is better | more |
@@ -352,13 +352,9 @@ fn by_name(name: Name, kind: &Value) -> Option<f64> {
     value.as_f64()
 }
 
-/// An array's drives share its load, so their mean is that of the array.
 fn waf(report: &Value) -> Option<f64> {
-    let Some(members) = report["array"]["members"].as_array() else {
-        return report["drive"]["write_amplification"].as_f64();
-    };
-    let all: Option<Vec<f64>> = members.iter().map(|m| m["write_amplification"].as_f64()).collect();
-    all.filter(|all| !all.is_empty()).map(|all| all.iter().sum::<f64>() / all.len() as f64)
+    let of = if report["array"].is_object() { "array" } else { "drive" };
+    report[of]["write_amplification"].as_f64()
 }
 
 /// The life of an array's drive that fails first, among those with any wear.
@@ -370,8 +366,13 @@ fn life(report: &Value) -> Option<f64> {
 }
 
 /// Whether erases and programs keep step, but for a tenth: a drive that begins with erased blocks erases too
-/// little at first, and one that collects ahead of need too much.
+/// little at first, and one that collects ahead of need too much. An array that writes a log fills its drives in step:
+/// each block has to have had its turn.
 fn is_steady(report: &Value) -> bool {
+    let has_log = report["array"]["log"].is_object();
+    if has_log && report["drive"]["lifetime"]["passes"].as_f64().is_none_or(|passes| passes < 1.0) {
+        return false;
+    }
     let (erases, least) = (report["drive"]["erases"].as_f64(), report["drive"]["erases_least"].as_f64());
     erases
         .zip(least)
@@ -395,7 +396,7 @@ mod tests {
                     [{"percentile": 99.9, "ns": 80, "resolved": false}]}},
             ],
             "drive": {"write_amplification": 2.5, "wear": {"most": 7}, "lifetime": {"years": 4.0}},
-            "array": {"members": [{"write_amplification": 1.0, "years": 3.0}, {"write_amplification": 2.0}]},
+            "array": {"write_amplification": 1.5, "members": [{"write_amplification": 1.0, "years": 3.0}]},
             "interrupted": false,
         });
         Outcome::bare(report)
@@ -421,6 +422,18 @@ mod tests {
         assert_eq!(value("waf"), Some(1.5));
         let figure = Quantity::parse("p99.9(class 2)").expect("good").of(&outcome()).expect("there");
         assert!(!figure.resolved);
+    }
+
+    #[test]
+    fn the_life_below_a_log_is_resolved_when_each_block_has_had_its_turn() {
+        let resolved = |passes: f64| {
+            let life = json!({"years": 4.0, "passes": passes});
+            let drive = json!({"erases": 100.0, "erases_least": 100.0, "lifetime": life});
+            let report = json!({"drive": drive, "array": {"log": {}, "members": []}});
+            let life = Quantity::parse("life").expect("good");
+            life.of(&Outcome::bare(report)).expect("there").resolved
+        };
+        assert_eq!([0.5, 1.5].map(resolved), [false, true]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use tailcut_base::config::Choice;
 use tailcut_base::histogram::LatencyHistogram;
 use tailcut_base::random::Stream;
-use tailcut_base::{Cause, Device, Nanos, Op, SECTOR_BYTES, Spans, Time};
+use tailcut_base::{Cause, Device, Nanos, Op, SECTOR_BYTES, Spans, Status, Time};
 use tailcut_ssd::Precondition;
 use tailcut_ssd::config::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
@@ -187,7 +187,7 @@ impl RequestObserver for Meter {
     #[inline]
     fn request(&mut self, request: &Finished<&Spans>) {
         let index = request.op.index();
-        if request.completed < self.from || index > 1 {
+        if request.completed < self.from || index > 1 || request.status != Status::Success {
             return;
         }
         if request.op == Op::Write {

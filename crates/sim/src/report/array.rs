@@ -5,6 +5,7 @@ use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::world::{RequestObserver, World};
 use serde::{Deserialize, Serialize};
+use tailcut_base::Op;
 use tailcut_host::array::log::{GroupReads, LogFigures};
 use tailcut_host::array::token_scheduling::EpochFigures;
 use tailcut_host::array::{Array, Members};
@@ -38,6 +39,10 @@ pub struct ArrayReport {
     /// Drives that were told when to collect and do not know the call.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub without_turns: u32,
+    /// Bytes of flash used up on all drives for each byte that the host wrote in the measurement: redundancy, descriptors, and
+    /// collection by the array and by the drives. Unknown where the host wrote nothing, and behind a key-value server.
+    #[serde(default)]
+    pub write_amplification: Option<f64>,
     /// Of a layout that writes a log: what it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReport>,
@@ -163,8 +168,12 @@ impl ArrayReport {
         world: &World<S, W>,
         array: &Array<Fingerprint>,
         figures: &[Figures],
-        seconds: f64,
     ) -> ArrayReport {
+        let seconds = world.stats.elapsed().as_secs_f64();
+        let (_, written) = world.stats.op(Op::Write).ended();
+        let used: u64 = figures.iter().map(Figures::pages_used).sum();
+        let used_bytes = used as f64 * scenario.device.geometry.page_bytes as f64;
+        let is_known = written > 0 && world.device.kv_figures().is_none();
         let reads = array.core().reads.counts();
         ArrayReport {
             layout: scenario.array.layout.to_string(),
@@ -177,6 +186,7 @@ impl ArrayReport {
             contended: reads.contended,
             hedged: reads.hedged,
             degraded: reads.degraded,
+            write_amplification: is_known.then(|| used_bytes / written as f64),
             without_turns: array.without_turns() as u32,
             log: array.log_figures().map(|figures| LogReport::new(&figures)),
             epochs: array.epoch_figures().map(|figures| EpochReport::new(&figures)),

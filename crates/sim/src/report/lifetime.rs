@@ -20,6 +20,10 @@ pub struct Lifetime {
     pub drive_writes_per_day: Option<f64>,
     /// Its length in years at the measured rate.
     pub years: Option<f64>,
+    /// Pages used up in the measurement, as a share of all pages of the drive. Below one pass, blocks that were
+    /// filled in step have not all had their turn.
+    #[serde(default)]
+    pub passes: f64,
 }
 
 const DAYS: f64 = 365.0 * 5.0;
@@ -44,6 +48,7 @@ impl Lifetime {
             bytes_written_most: cycles * f64::from(g.pages) * page_bytes * spared.max(1.0),
             drive_writes_per_day: bytes_written.map(|bytes| bytes / capacity as f64 / DAYS),
             years: times.map(|times| times * seconds / YEAR_S),
+            passes: figures.pages_used() as f64 / (g.block_count() as f64 * f64::from(g.pages)),
         }
     }
 }

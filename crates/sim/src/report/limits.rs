@@ -180,8 +180,14 @@ pub struct Bare {
     completion_ns: f64,
     firmware_ns: f64,
     write_back: bool,
+    /// The buffer survives a power cut: a write with force unit access ends in it.
+    capacitor: bool,
     /// Writes complete in the host's memory, before any drive has them.
     in_host_memory: bool,
+    /// Pages that cells of all planes read at once.
+    planes: f64,
+    /// Bytes of a stripe's data, where a smaller write has to read for its parity: 0 otherwise.
+    stripe: f64,
     /// Drives that serve a wide request together, and the bytes of one that a drive serves at least.
     drives: f64,
     chunk: f64,
@@ -196,6 +202,12 @@ impl Bare {
         Bare {
             in_host_memory: array.drives > 0 && has_tokens,
             drives: f64::from(array.drives).max(1.0),
+            stripe: match array.layout {
+                LayoutKind::Raid4 | LayoutKind::Raid5 if array.drives > 0 => {
+                    f64::from(array.drives / array.groups.max(1) - 1) * array.raid.chunk as f64
+                }
+                _ => 0.0,
+            },
             chunk: match array.layout {
                 LayoutKind::Raid0 | LayoutKind::Raid4 | LayoutKind::Raid5 => array.raid.chunk as f64,
                 LayoutKind::Epochs => array.epoch.chunk as f64,
@@ -216,7 +228,10 @@ impl Bare {
             completion_ns: Nanos::for_bytes(COMPLETION_BYTES, config.link.rate).0.max(1) as f64,
             firmware_ns: config.queue.firmware.0 as f64,
             write_back: config.buffer.size > 0,
+            capacitor: config.buffer.capacitor,
             in_host_memory: false,
+            planes: config.geometry.block_count() as f64 / f64::from(config.geometry.blocks),
+            stripe: 0.0,
             drives: 1.0,
             chunk: 0.0,
         }
@@ -226,23 +241,56 @@ impl Bare {
     /// to the flash where there is none) for a write.
     pub fn latency_ns(&self, op: Op, bytes: f64) -> f64 {
         let cost = self.link_command_ns + self.firmware_ns;
-        let bytes = (bytes / self.drives).max(self.chunk.min(bytes));
-        match op {
-            Op::Read => cost + self.read_ns(bytes),
-            Op::Write if self.in_host_memory => 0.0,
-            Op::Write if self.write_back => cost + self.link_ns(bytes),
-            Op::Write => cost + self.program_ns(bytes),
-            Op::Trim | Op::Flush => self.firmware_ns + self.link_command_ns.max(self.completion_ns),
+        let parity = if op == Op::Write { self.parity_ns(bytes) } else { 0.0 };
+        let bytes = self.share(bytes);
+        parity
+            + match op {
+                Op::Read => cost + self.read_ns(bytes),
+                Op::Write if self.in_host_memory => 0.0,
+                Op::Write if self.write_back => cost + self.link_ns(bytes),
+                Op::Write => cost + self.program_ns(bytes),
+                Op::Trim | Op::Flush => self.firmware_ns + self.link_command_ns.max(self.completion_ns),
+            }
+    }
+
+    /// The latency of a write of `bytes` with force unit access, in ns: to the flash, or into a buffer that survives a
+    /// power cut.
+    pub fn fua_ns(&self, bytes: f64) -> f64 {
+        let cost = self.link_command_ns + self.firmware_ns + self.parity_ns(bytes);
+        let bytes = self.share(bytes);
+        match self.write_back && self.capacitor {
+            true => cost + self.link_ns(bytes),
+            false => cost + self.program_ns(bytes),
         }
     }
 
-    /// The pages come from all channels at once; either the link, behind the first of them, or the
-    /// busiest channel ends last.
+    /// The time to read what the parity of a write of less than a stripe has to be computed from: a page at least.
+    fn parity_ns(&self, bytes: f64) -> f64 {
+        let reads = bytes < self.stripe;
+        if reads {
+            self.link_command_ns + self.firmware_ns + self.read_ns(bytes.min(self.page_bytes))
+        } else {
+            0.0
+        }
+    }
+
+    /// The bytes of a wide request that each drive serves at least.
+    fn share(&self, bytes: f64) -> f64 {
+        (bytes / self.drives).max(self.chunk.min(bytes))
+    }
+
+    /// The pages come from all channels at once; the link, behind the first of them, the busiest channel or the cells
+    /// end last.
     fn read_ns(&self, bytes: f64) -> f64 {
         let (p, transfer) = (&self.phases, self.phases.transfer.0 as f64);
         let link_last = transfer + self.link_ns(bytes);
         let bus_last = self.per_channel(bytes) * transfer + self.link_ns(bytes.min(self.page_bytes));
-        p.read_command.0 as f64 + p.read_cell_mean() + link_last.max(bus_last)
+        let first = p.read_command.0 as f64 + p.read_cell_mean();
+        // Pages beyond those that all planes read at once wait for cells.
+        let rounds = ((bytes / self.page_bytes).ceil() / self.planes).ceil().max(1.0);
+        let cells_last =
+            first + (rounds - 1.0) * p.read_cell_mean() + transfer + self.link_ns(bytes.min(self.page_bytes));
+        cells_last.max(first + link_last.max(bus_last))
     }
 
     fn program_ns(&self, bytes: f64) -> f64 {

@@ -40,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
 use tailcut_base::{Device, Nanos, Op, SECTOR_BYTES};
+use tailcut_host::array::{Array, LayoutKind};
 use tailcut_ssd::Figures;
 use tailcut_ssd::request::Kind;
 
@@ -69,7 +70,8 @@ pub struct Report {
     pub kv: Option<KvReport>,
     /// Bytes that the host can address.
     pub capacity_bytes: u64,
-    /// Writes complete in a volatile cache: a power cut loses them until they are flushed.
+    /// Writes complete in a volatile cache: a power cut loses them until they are flushed. False if all had force unit
+    /// access.
     #[serde(default)]
     pub volatile_cache: bool,
     /// The sources of the workload, one line each.
@@ -117,8 +119,11 @@ pub struct Report {
 pub struct Overload {
     /// Requests issued, with those of the ramp.
     pub issued: u64,
-    /// Requests due by the end of the run, about.
+    /// Requests due by the end of the run, about. No more than issued where each source came to its end.
     pub due: u64,
+    /// How late the open loop most behind was with its next request, or with its last, in ns.
+    #[serde(default)]
+    pub late_ns: u64,
     /// Requests per second that ended in the measurement, whenever they were due.
     #[serde(default)]
     pub sustained_per_s: f64,
@@ -140,7 +145,7 @@ impl Report {
         let mut kinds = vec![KindReport::all(stats, &bare, measured)];
         for &op in Op::all() {
             let of_kind = stats.op(op);
-            if of_kind.latency.count() > 0 {
+            if of_kind.latency.count() + of_kind.errors > 0 {
                 kinds.push(KindReport::of(op, &of_kind, &bare, measured));
             }
             if op == Op::Read {
@@ -164,17 +169,14 @@ impl Report {
             seed: scenario.seed,
             digest: format!("{:016x}", stats.digest),
             drive_name: scenario.device.preset.name().to_string(),
-            array: world
-                .device
-                .array()
-                .map(|array| ArrayReport::new(scenario, world, array, figures, seconds)),
+            array: world.device.array().map(|array| ArrayReport::new(scenario, world, array, figures)),
             host: world
                 .device
                 .host_figures()
                 .map(|host| HostReport::new(&scenario.host, &host, stats.ended())),
             kv: kv.as_ref().map(KvReport::new),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
-            volatile_cache: has_volatile_cache(world),
+            volatile_cache: has_volatile_cache(world) && !stats.op(Op::Write).is_all_fua(),
             sources: world.sources().map(describe).collect(),
             interrupted,
             content_checked: world.is_checking() || world.device.checks_content(),
@@ -182,9 +184,10 @@ impl Report {
             from_ns: stats.from.0,
             until_ns: stats.until.0,
             steady: SteadyReport::of(&world.rounds),
-            overload: world.overload().map(|(issued, due)| Overload {
-                issued,
-                due,
+            overload: world.overload().map(|overload| Overload {
+                issued: overload.issued,
+                due: overload.due,
+                late_ns: overload.lateness.0,
                 sustained_per_s: stats.ended_per_s(),
             }),
             littles_ratio: stats.littles_ratio(),
@@ -294,6 +297,10 @@ fn unmeasured<D: Device, W: RequestObserver>(
     if world.stats.requests() > 0 {
         return None;
     }
+    let failed = world.stats.errors();
+    if failed > 0 {
+        return Some(format!("all {failed} requests that fell into the measurement failed"));
+    }
     if interrupted {
         return Some("the run was interrupted before a request fell into the measurement".into());
     }
@@ -353,9 +360,11 @@ fn notes<S: Storage, W: RequestObserver>(
     }
     if world.widened() > 0 {
         let widened = world.widened();
-        notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB)"));
+        notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB), and so count their \
+             sizes and bytes per second"));
     }
-    notes.extend(reads_of_nothing(scenario, drives));
+    notes.extend(journal_left_out(scenario, &world.stats));
+    notes.extend(reads_of_nothing(scenario, world, drives));
     notes.extend(pages_in_part(world));
     if let Some((lateness, age, left_out)) = world.behind_at_end() {
         notes.push(format!(
@@ -369,26 +378,56 @@ fn notes<S: Storage, W: RequestObserver>(
         notes.push(format!("the drive became read-only: {reason}"));
     }
     if all.errors > 0 {
-        notes.push(format!("{} requests ended with an error", all.errors));
+        let requests = all.errors + all.latency.count();
+        let share = all.errors as f64 / requests as f64 * 100.0;
+        notes.push(format!(
+            "{} of {requests} requests ({share:.2} %) failed; rates and latencies leave them out",
+            all.errors
+        ));
     }
     notes
 }
 
+/// Where writes lack what protects parity in a served array.
+fn journal_left_out(scenario: &Scenario, stats: &Stats) -> Option<String> {
+    let array = &scenario.array;
+    let has_parity = matches!(array.layout, LayoutKind::Raid4 | LayoutKind::Raid5);
+    let left_out = array.drives > 0 && has_parity && !array.raid.journal_always;
+    (left_out && stats.op(Op::Write).latency.count() > 0).then(|| {
+        "writes leave out the journal or bitmap that protects parity over a power cut (array.raid.write_hole): set \
+         array.raid.journal_always = true to include its time"
+            .into()
+    })
+}
+
 /// Where a part of the reads found no data.
-fn reads_of_nothing(scenario: &Scenario, drives: &[Figures]) -> Option<String> {
-    let sum = |of: &dyn Fn(&Figures) -> u64| drives.iter().map(of).sum::<u64>() as f64;
+fn reads_of_nothing<S: Storage, W: RequestObserver>(
+    scenario: &Scenario,
+    world: &World<S, W>,
+    drives: &[Figures],
+) -> Option<String> {
+    let sum = |of: &dyn Fn(&Figures) -> u64| drives.iter().map(of).sum::<u64>();
     let unmapped = sum(&|drive| drive.counts.unmapped_reads);
     let found =
         sum(&|drive| drive.served[Kind::UserRead as usize] + drive.buffer_read_hits + drive.cache.hits);
-    let share = unmapped / (unmapped + found).max(1.0);
+    // A log has a map of its own, and asks no drive for a block without data.
+    let (unmapped, reads) = match world.device.array().and_then(Array::log_figures) {
+        Some(log) => (log.unmapped_reads, log.host_reads),
+        None => (unmapped, unmapped + found),
+    };
+    let share = unmapped as f64 / reads.max(1) as f64;
     (share >= FEW_READS_OF_NOTHING).then(|| {
         let within = match scenario.is_synthetic() {
             true => ", or keep the workload within that share (workload.region_share)",
             false => "",
         };
+        let remedy = match world.stats.op(Op::Trim).latency.count() {
+            0 => format!("for a drive in use, raise precondition.fill{within}"),
+            _ => format!("the trims of this workload leave such pages; of others, raise precondition.fill{within}"),
+        };
         format!(
             "{:.1} % of the pages that reads asked for hold no data (never written, or trimmed) and take no time in \
-             flash: for a drive in use, raise precondition.fill{within}",
+             flash: {remedy}",
             share * 100.0
         )
     })

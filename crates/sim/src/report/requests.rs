@@ -11,7 +11,7 @@ use tailcut_base::{Class, Op};
 pub struct KindReport {
     /// "all", the kind, or the name of [`class_kind`].
     pub kind: String,
-    /// Requests measured.
+    /// Requests measured that succeeded; all figures but `errors` are theirs.
     pub requests: u64,
     /// Requests that did not succeed.
     pub errors: u64,
@@ -89,6 +89,11 @@ pub fn class_kind(class: Class) -> String {
 
 /// The limit of the mean latency of these requests, each by its own size.
 pub(super) fn bare_of(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
-    let sum = |(bytes, count): (u64, u64)| bare.latency_ns(op, bytes as f64) * count as f64;
-    stats.sizes().map(sum).sum::<f64>() / stats.latency.count().max(1) as f64
+    let each = |(bytes, count): (u64, u64)| bare.latency_ns(op, bytes as f64) * count as f64;
+    let forced = |(bytes, count): (u64, u64)| match op {
+        Op::Write => bare.fua_ns(bytes as f64) * count as f64,
+        _ => each((bytes, count)),
+    };
+    let sum: f64 = stats.sizes().map(each).chain(stats.fua_sizes().map(forced)).sum();
+    sum / stats.latency.count().max(1) as f64
 }

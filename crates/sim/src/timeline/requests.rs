@@ -12,7 +12,7 @@ const BUCKETS: usize = 61 * PER_OCTAVE;
 /// Requests of one kind that ended in a slot.
 #[derive(Clone, Debug, Default)]
 pub struct SlotTotals {
-    /// How many.
+    /// How many succeeded.
     pub requests: u64,
     /// Bytes that they moved.
     pub bytes: u64,
@@ -29,9 +29,12 @@ pub struct SlotTotals {
 impl SlotTotals {
     #[inline]
     fn record(&mut self, request: &Finished<&Spans>) {
+        if request.status != Status::Success {
+            self.errors += 1;
+            return;
+        }
         self.requests += 1;
         self.bytes += u64::from(request.sectors) * SECTOR_BYTES;
-        self.errors += u64::from(request.status != Status::Success);
         self.latency_ns += request.latency.0;
         self.longest = self.longest.max(request.latency);
         if self.buckets.is_empty() {

@@ -27,12 +27,14 @@ pub(super) enum Due {
 pub(super) struct Backlog {
     /// Time in which it has issued.
     run: Nanos,
-    /// By how much the next request is late.
+    /// By how much the next request is late; where all have been issued, the last.
     lateness: Nanos,
     /// Since the last request that was on time.
     age: Nanos,
     /// Requests issued.
     issued: u64,
+    /// Its source has no further request.
+    is_complete: bool,
 }
 
 impl Backlog {
@@ -48,6 +50,11 @@ impl Backlog {
         self.issued
     }
 
+    /// True if its source has ended, and all of its requests have been issued.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
     /// True if the next request is late by more than a twentieth of the run.
     pub(super) fn is_late(&self) -> bool {
         self.lateness * 20 > self.run && self.lateness < self.run
@@ -61,6 +68,9 @@ impl Backlog {
 
     /// Requests due in the run, about. What was due beyond the requests issued is taken from those.
     pub(super) fn due(&self) -> u64 {
+        if self.is_complete {
+            return self.issued;
+        }
         let issued_by = self.run.0 - self.lateness.0.min(self.run.0 - 1);
         (self.issued as f64 * self.run.0 as f64 / issued_by as f64) as u64
     }
@@ -86,6 +96,8 @@ pub(super) struct Issuer {
     room_since: Time,
     /// Open loop: when a request was last on time.
     on_time: Time,
+    /// Open loop: when the last request was issued, and when it was due.
+    last_issue: (Time, Time),
     last_due: Time,
     /// When it begins and stops to issue; known when its group starts.
     start: Time,
@@ -135,6 +147,7 @@ impl Issuer {
             ready: Ready::default(),
             room_since: Time::ZERO,
             on_time: Time::ZERO,
+            last_issue: (Time::ZERO, Time::ZERO),
             last_due: Time::ZERO,
             start: Time::NEVER,
             stop: Time::NEVER,
@@ -335,13 +348,25 @@ impl Issuer {
         if !matches!(self.pace, Pace::Open { .. }) || self.group() == PREPARING || self.start >= end {
             return None;
         }
+        let issued = self.number - (self.drawn.len() - self.at) as u64;
+        if self.ended && issued > 0 {
+            let (at, due) = self.last_issue;
+            return Some(Backlog {
+                run: at.since(self.start),
+                lateness: at.since(due),
+                age: at.since(self.on_time),
+                issued,
+                is_complete: true,
+            });
+        }
         // What is due after its end is not late.
         let due = self.drawn.get(self.at).map_or(end, |request| self.start + Nanos(request.due.0));
         Some(Backlog {
             run: end.since(self.start),
             lateness: end.since(due.min(end)),
             age: end.since(self.on_time.min(end)),
-            issued: self.number - (self.drawn.len() - self.at) as u64,
+            issued,
+            is_complete: false,
         })
     }
 
@@ -354,6 +379,7 @@ impl Issuer {
                 if due == now {
                     self.on_time = now;
                 }
+                self.last_issue = (now, due);
                 due.max(self.room_since).min(now)
             }
         }

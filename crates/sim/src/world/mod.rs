@@ -48,9 +48,21 @@ struct Flight {
     expected: u64,
     issuer: u32,
     op: Op,
+    fua: bool,
     class: Class,
     sector: u64,
     sectors: u32,
+}
+
+/// Open loops that issued requests faster than the device completed them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overload {
+    /// Requests issued.
+    pub issued: u64,
+    /// Requests due by the end of the run, about. No more than issued where each source came to its end.
+    pub due: u64,
+    /// How late the loop most behind was with its next request, or with its last.
+    pub lateness: Nanos,
 }
 
 /// Sources, a device, and the state of their interaction.
@@ -344,14 +356,14 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         }
     }
 
-    /// Requests that open loops issued, and how many were due by the end of the run, where the device was too
-    /// slow for one of them: its next request was late by more than a twentieth of its run, and none was on
-    /// time in the last half of it.
-    pub fn overload(&self) -> Option<(u64, u64)> {
+    /// What open loops asked for, where the device was too slow for one of them: its next request, or its last, was late
+    /// by more than a twentieth of its run, and none was on time in the last half of it.
+    pub fn overload(&self) -> Option<Overload> {
         let backlogs = self.backlogs_at_end();
+        let overloaded = backlogs.iter().filter(|backlog| backlog.is_overload());
+        let lateness = overloaded.map(Backlog::lateness).max()?;
         let sum = |of: fn(&Backlog) -> u64| backlogs.iter().map(of).sum();
-        let is_overload = backlogs.iter().any(Backlog::is_overload);
-        is_overload.then(|| (sum(Backlog::issued), sum(Backlog::due)))
+        Some(Overload { issued: sum(Backlog::issued), due: sum(Backlog::due), lateness })
     }
 
     /// How late the next request of the open loop most behind was at the end of its run, for how long none had
@@ -359,8 +371,8 @@ impl<D: Device, W: RequestObserver> World<D, W> {
     /// [`World::overload`] and the second is less.
     pub fn behind_at_end(&self) -> Option<(Nanos, Nanos, u64)> {
         let backlogs = self.backlogs_at_end();
-        let worst =
-            backlogs.iter().filter(|backlog| backlog.is_late()).max_by_key(|backlog| backlog.lateness())?;
+        let behind = backlogs.iter().filter(|backlog| backlog.is_late() && !backlog.is_complete());
+        let worst = behind.max_by_key(|backlog| backlog.lateness())?;
         let left_out = worst.due().saturating_sub(worst.issued());
         (!worst.is_overload()).then_some((worst.lateness(), worst.age(), left_out))
     }

@@ -79,6 +79,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
                     expected: 0,
                     issuer,
                     op: command.op,
+                    fua: command.fua,
                     class: command.class,
                     sector: 0,
                     sectors: 0,
@@ -108,6 +109,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
             expected,
             issuer,
             op: command.op,
+            fua: command.fua,
             class: command.class,
             sector: command.sector,
             sectors: command.sectors,
@@ -216,6 +218,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
             id: completion.id,
             source: flight.issuer,
             op: flight.op,
+            fua: flight.fua,
             class: flight.class,
             status: completion.status,
             sector: flight.sector,
@@ -233,7 +236,9 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         } else if self.measured_from.is_some() {
             self.stats.record_due_before(&request);
         }
-        self.rounds.record(now, latency, u64::from(flight.sectors));
+        if is_success(request.status) {
+            self.rounds.record(now, latency, u64::from(flight.sectors));
+        }
         self.request_observer.request(&request);
         if self.limits.until_steady && self.rounds.has_just_become_steady() {
             self.close(now);

@@ -24,6 +24,8 @@ pub struct Finished<S> {
     pub source: u32,
     /// The operation.
     pub op: Op,
+    /// Force unit access.
+    pub fua: bool,
     /// Its latency class.
     pub class: Class,
     /// The status of its completion.
@@ -57,6 +59,7 @@ impl<S> Finished<S> {
             id: self.id,
             source: self.source,
             op: self.op,
+            fua: self.fua,
             class: self.class,
             status: self.status,
             sector: self.sector,
@@ -84,7 +87,7 @@ impl SlowRequest {
     }
 }
 
-/// The statistics of all requests of one kind.
+/// The statistics of the requests of one kind that succeeded, and how many did not.
 #[derive(Clone, Debug, Default)]
 pub struct OpStats {
     /// Latencies.
@@ -97,8 +100,8 @@ pub struct OpStats {
     pub errors: u64,
     /// Requests that ended in the measurement and were due before it, and their bytes.
     due_before: (u64, u64),
-    /// Requests by their number of sectors; the last entry counts all of [`SECTORS_MOST`] or more.
-    sizes: Vec<u64>,
+    /// Requests by size: without and with force unit access.
+    sizes: [Sizes; 2],
 }
 
 impl OpStats {
@@ -109,10 +112,7 @@ impl OpStats {
         self.errors += other.errors;
         self.due_before.0 += other.due_before.0;
         self.due_before.1 += other.due_before.1;
-        self.sizes.resize(self.sizes.len().max(other.sizes.len()), 0);
-        for (sum, count) in self.sizes.iter_mut().zip(&other.sizes) {
-            *sum += count;
-        }
+        self.sizes.iter_mut().zip(&other.sizes).for_each(|(own, other)| own.merge(other));
     }
 
     /// Requests that ended in the measurement, whenever they were due, and their bytes.
@@ -120,16 +120,46 @@ impl OpStats {
         (self.latency.count() + self.due_before.0, self.bytes + self.due_before.1)
     }
 
-    /// The sizes that occurred, in bytes, and how many requests had each.
+    /// The sizes of requests without force unit access, in bytes, and how many had each.
     pub fn sizes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let sizes = self.sizes.iter().enumerate().filter(|(_, count)| **count > 0);
+        self.sizes[0].iter()
+    }
+
+    /// The sizes of requests with force unit access, in bytes, and how many had each.
+    pub fn fua_sizes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.sizes[1].iter()
+    }
+
+    /// True if there were requests, and all of them had force unit access.
+    pub fn is_all_fua(&self) -> bool {
+        self.latency.count() > 0 && self.sizes[0].counts.is_empty()
+    }
+}
+
+/// Requests by their number of sectors.
+#[derive(Clone, Debug, Default)]
+struct Sizes {
+    /// The last entry counts all of [`SECTORS_MOST`] or more.
+    counts: Vec<u64>,
+}
+
+impl Sizes {
+    fn merge(&mut self, other: &Sizes) {
+        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+        for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
+            *sum += count;
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let sizes = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         sizes.map(|(sectors, &count)| (sectors as u64 * SECTOR_BYTES, count))
     }
 
     #[inline(always)]
-    fn count_size(&mut self, sectors: u32) {
+    fn count(&mut self, sectors: u32) {
         let sectors = sectors.min(SECTORS_MOST);
-        match self.sizes.get_mut(sectors as usize) {
+        match self.counts.get_mut(sectors as usize) {
             Some(count) => *count += 1,
             None => self.count_first(sectors),
         }
@@ -138,8 +168,8 @@ impl OpStats {
     /// The first request of a size above all before it.
     #[cold]
     fn count_first(&mut self, sectors: u32) {
-        self.sizes.resize(sectors as usize + 1, 0);
-        self.sizes[sectors as usize] = 1;
+        self.counts.resize(sectors as usize + 1, 0);
+        self.counts[sectors as usize] = 1;
     }
 }
 
@@ -217,6 +247,9 @@ impl Stats {
     /// Counts a request that has ended in the measurement and was due before it, for throughput alone.
     #[cold]
     pub(super) fn record_due_before(&mut self, request: &Finished<&Spans>) {
+        if request.status != Status::Success {
+            return;
+        }
         let op = self.kind_mut(request.op, request.class);
         op.due_before.0 += 1;
         op.due_before.1 += u64::from(request.sectors) * SECTOR_BYTES;
@@ -228,18 +261,20 @@ impl Stats {
         if is_other { self.other(class) } else { &mut self.ops[op.index()] }
     }
 
-    /// Counts a finished request.
+    /// Counts a finished request. One that failed counts as an error alone: it may have been refused at once, or have
+    /// ended at a timeout.
     #[inline(always)]
     pub fn record(&mut self, request: &Finished<&Spans>) {
         self.waited += u128::from(request.submitted.since(request.due).0);
         let op = self.kind_mut(request.op, request.class);
+        if request.status != Status::Success {
+            op.errors += 1;
+            return;
+        }
         op.latency.record(request.latency);
         op.attribution.record(request.latency, request.spans);
         op.bytes += u64::from(request.sectors) * SECTOR_BYTES;
-        op.count_size(request.sectors);
-        if request.status != Status::Success {
-            op.errors += 1;
-        }
+        op.sizes[usize::from(request.fua)].count(request.sectors);
         let slowest = &self.slowest[request.op.index()];
         if slowest.len() < SLOWEST || slowest.peek().is_some_and(|slow| request.latency > slow.0.latency) {
             self.keep(request);

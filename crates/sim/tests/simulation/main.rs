@@ -7,6 +7,7 @@ mod block_mapped;
 mod driven;
 mod drives_of_today;
 mod factory_bad;
+mod figures;
 mod kv;
 mod limits;
 mod timeline;

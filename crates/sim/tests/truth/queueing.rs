@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use tailcut_base::{Nanos, Op};
 use tailcut_sim::workload::arrival::BurstEnd;
 use tailcut_sim::workload::{ArrivalPlan, Recipe, Schedule};
-use tailcut_sim::world::{Limits, Progress, World};
+use tailcut_sim::world::{Limits, Overload, Progress, World};
 use tailcut_ssd::SsdConfig;
 use tailcut_ssd::precondition::PreparedState;
 
@@ -78,7 +78,7 @@ fn overload_is_noticed_and_waiting_for_a_tag_is_not_being_in_flight() {
     };
     // A read takes 32 us on the only die.
     assert_eq!(overload(20_000), None);
-    let (issued, due) = overload(300_000).expect("ten times what the die can do");
+    let Overload { issued, due, .. } = overload(300_000).expect("ten times what the die can do");
     assert!((560_000..640_000).contains(&due) && issued < due / 8, "{issued} of {due}");
 }
 
@@ -94,7 +94,7 @@ fn overload_is_noticed_in_a_run_that_is_interrupted() {
         false => ControlFlow::Continue(()),
     };
     assert_eq!(world.run(&mut watch, &mut |_, _| {}), Ok(true));
-    let (issued, due) = world.overload().expect("ten times what the die can do");
+    let Overload { issued, due, .. } = world.overload().expect("ten times what the die can do");
     assert!(due > 8 * issued, "{issued} of {due}");
 }
 
@@ -118,7 +118,7 @@ fn an_open_loop_that_ends_early_is_not_behind_after_its_end() {
     };
     assert_eq!(overload(5_000), None);
     // A read takes 32 us on the only die, and every second one is the closed loop's at most.
-    let (issued, due) = overload(100_000).expect("three times what the die can do");
+    let Overload { issued, due, .. } = overload(100_000).expect("three times what the die can do");
     assert!((18_000..22_000).contains(&due) && (2_500..8_000).contains(&issued), "{issued} of {due}");
 }
 

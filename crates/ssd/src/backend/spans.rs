@@ -98,6 +98,15 @@ impl Backend {
         Nanos(carried.0.min(during.1.since(during.0).0))
     }
 
+    /// The time from `mark` until a memory request could have begun its only attempt; none if it could before, or has
+    /// been repeated.
+    pub(crate) fn wait_before(&self, id: RequestId, mark: Time) -> Option<Nanos> {
+        let request = &self.requests[id];
+        let started = self.luns[request.lun].transaction.started;
+        let is_first = self.requests.waited(id).iter().sum::<u64>() == started.since(request.since).0;
+        (is_first && request.since >= mark).then(|| request.since.since(mark))
+    }
+
     /// The time that a program has spent since `mark` in attempts that failed, or waiting between them: what
     /// its present attempt does not account for.
     pub(crate) fn earlier_attempts(&self, id: RequestId, mark: Time) -> Nanos {

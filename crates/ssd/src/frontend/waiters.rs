@@ -27,6 +27,13 @@ impl Waiters {
         self.waiters.insert((waiter, rest))
     }
 
+    /// The tags of the waiters of a list.
+    pub(crate) fn tags(&self, list: WaiterId) -> impl Iterator<Item = Tag> {
+        let next = |&list: &WaiterId| Some(self.waiters[list].1).filter(|&rest| rest != WaiterId::NONE);
+        let first = Some(list).filter(|&list| list != WaiterId::NONE);
+        std::iter::successors(first, next).map(|list| self.waiters[list].0.tag)
+    }
+
     /// Takes the first waiter out of a list, which is the rest from then on.
     pub(crate) fn pop(&mut self, list: &mut WaiterId) -> Option<Waiter> {
         if *list == WaiterId::NONE {

@@ -86,23 +86,6 @@ impl<P: Probe> Ssd<P> {
         self.write_back(now, set);
     }
 
-    /// A write that must be durable waits for the programs of its pages, which start at once.
-    fn force(&mut self, now: Time, tag: Tag) {
-        let takes_writes = |set| self.mapping.takes_writes(set);
-        let forced = self.frontend.force(now, tag, &self.mapping.ftl, takes_writes);
-        if forced.is_empty() {
-            self.complete(now, tag);
-        }
-        // On a read-only drive `issue` fails the entry at once, and the command with it: register the waiters of all
-        // pages before issuing the first.
-        for entry in forced {
-            if self.frontend.buffer[entry].state == EntryState::Dirty {
-                self.issue(now, entry);
-            }
-        }
-        self.wake(now);
-    }
-
     /// A page of a write in write-through mode: it is complete when it is on flash.
     fn write_page_through(&mut self, now: Time, tag: Tag, page: u32) {
         let location = self.mapping.ftl.lookup(self.frontend.tags[tag].page(page));
@@ -194,7 +177,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Sends a dirty entry on its way to flash.
-    fn issue(&mut self, now: Time, entry: EntryId) {
+    pub(crate) fn issue(&mut self, now: Time, entry: EntryId) {
         self.frontend.buffer.leave_line(entry);
         if self.frontend.buffer[entry].whole {
             self.issue_program(now, entry, 0);
@@ -280,6 +263,7 @@ impl<P: Probe> Ssd<P> {
         if request.tag != Tag::NONE {
             self.written_through(now, id);
         }
+        self.account_forced(now, id, request.entry());
         self.backend.remove(id);
         self.entry_programmed(now, request.entry(), request.physical);
         self.mapping.end_program(now, plane, &request);
@@ -468,8 +452,11 @@ impl<P: Probe> Ssd<P> {
 
     /// A unit has been programmed.
     pub(crate) fn unit_programmed(&mut self, now: Time, id: RequestId, unit: UnitId) {
-        self.backend.remove(id);
         let (first, entries) = self.mapping.unit_programmed(now, unit);
+        for &entry in entries.iter().flatten() {
+            self.account_forced(now, id, entry);
+        }
+        self.backend.remove(id);
         self.carry_out(now);
         if let Some(entries) = entries {
             self.entries_programmed(now, first, entries);

@@ -16,7 +16,10 @@ pub fn list(saved: &Saved) -> String {
     findings.extend(bottleneck(report));
     findings.extend(collection(report));
     if report.all().errors > 0 {
-        findings.push(format!("{} requests ended with an error.", show_count(report.all().errors as f64)));
+        findings.push(format!(
+            "{} requests failed; the figures leave them out.",
+            show_count(report.all().errors as f64)
+        ));
     }
     let items: String = findings.iter().map(|finding| format!("<li>{finding}</li>\n")).collect();
     format!("<ul class=\"findings\">\n{items}</ul>\n")

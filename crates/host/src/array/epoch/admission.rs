@@ -15,7 +15,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use std::collections::VecDeque;
 use tailcut_base::cast::to_usize;
-use tailcut_base::{Nanos, Op, Spans, Status, Time};
+use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
 
 /// Writes and trims on their way into the cache.
 #[derive(Debug)]
@@ -76,6 +76,7 @@ impl<B: Block> Epochs<B> {
             self.admission.queue.pop_front();
             let blocks = std::mem::take(&mut self.admission.done);
             self.pause(now, core.requests.get(slot).block, blocks);
+            core.requests.account_cause(now, slot, Cause::BufferFull);
             self.acknowledge(now, core, slot);
         }
     }

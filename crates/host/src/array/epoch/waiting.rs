@@ -6,7 +6,7 @@ use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use tailcut_base::cast::to_u32;
-use tailcut_base::{Spans, Status, Time};
+use tailcut_base::{Cause, Spans, Status, Time};
 
 /// A wait for durability.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +72,7 @@ impl<B: Block> Epochs<B> {
         self.free_waiters.push(id);
         match who {
             WaitReason::Host(slot) => {
+                core.requests.account_cause(now, slot, Cause::Epoch);
                 let status = if self.has_failed { Status::MediaError } else { Status::Success };
                 core.part_done(now, slot, status, &Spans::new());
             }

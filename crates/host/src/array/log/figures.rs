@@ -64,6 +64,10 @@ pub struct LogFigures {
     pub reads_collecting: GroupReads,
     /// Blocks rewritten because a drive returned wrong data.
     pub repaired_blocks: u64,
+    /// Blocks that the host read.
+    pub host_reads: u64,
+    /// Of these, blocks without data: never written, or trimmed.
+    pub unmapped_reads: u64,
     /// Blocks read from memory because their writes were in flight.
     pub reads_memory: u64,
 }

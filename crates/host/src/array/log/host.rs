@@ -174,12 +174,16 @@ impl<B: Block> Log<B> {
         let request = core.requests.get(slot);
         let (first, blocks) = (request.block, request.blocks);
         core.requests.expect(slot, 1);
+        self.figures.host_reads += u64::from(blocks);
         for index in 0..blocks {
             let block = first + u64::from(index);
             if !self.space.waiting.is_empty() && self.read_waiting(core, slot, index, block) {
                 continue;
             }
-            let Some(place) = self.map.get(block) else { continue };
+            let Some(place) = self.map.get(block) else {
+                self.figures.unmapped_reads += 1;
+                continue;
+            };
             let (row, column, stripe) = self.geometry.locate(place);
             if let Some(slab) = self.rows.get(row).slab
                 && stripe >= self.open_rows[slab as usize].complete

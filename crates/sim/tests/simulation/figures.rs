@@ -1,0 +1,216 @@
+//! What the figures of a report count, and what they do not.
+
+use super::limits::{report_of, run, small};
+use tailcut_base::Nanos;
+use tailcut_host::array::LayoutKind;
+use tailcut_sim::report::{KindReport, Report};
+use tailcut_sim::scenario::Scenario;
+use tailcut_sim::workload::SyntheticConfig;
+use tailcut_sim::workload::config::PaceKind;
+use tailcut_sim::world::Limits;
+use tailcut_ssd::Preset;
+use tailcut_ssd::precondition::PreparedState;
+
+fn kind<'r>(report: &'r Report, name: &str) -> &'r KindReport {
+    report.kinds.iter().find(|kind| kind.kind == name).expect("it occurred")
+}
+
+/// The share of their time that these requests spent on a cause.
+fn share(kind: &KindReport, cause: &str) -> f64 {
+    kind.waits.iter().find(|wait| wait.cause == cause).map_or(0.0, |wait| wait.share)
+}
+
+/// Writes with force unit access alone, on a drive with a volatile buffer.
+fn forced() -> Scenario {
+    let mut scenario = small();
+    (scenario.device.buffer.size, scenario.device.buffer.capacitor) = (256 << 10, false);
+    scenario.workload =
+        SyntheticConfig { read: 0, fua: 1_000_000, pace: PaceKind::Closed, depth: 1, ..scenario.workload };
+    scenario
+}
+
+#[test]
+fn writes_with_force_unit_access_are_durable_and_need_a_program() {
+    let scenario = forced();
+    let report = run(&scenario);
+    let writes = kind(&report, "write");
+    let program = scenario.device.timing.program[0].0 as f64;
+    assert!(!report.volatile_cache && writes.latency.bare_ns > program, "{writes:?}");
+    assert!(writes.latency.bare_ns <= writes.latency.mean_ns * (1.0 + 1e-9), "{writes:?}");
+    // The buffer survives a power cut: a write has to be in it.
+    let mut scenario = forced();
+    scenario.device.buffer.capacitor = true;
+    let report = run(&scenario);
+    assert!(kind(&report, "write").latency.bare_ns < program / 10.0);
+    // A part without force unit access.
+    let mut scenario = forced();
+    scenario.workload.fua = 500_000;
+    let report = run(&scenario);
+    let bare = kind(&report, "write").latency.bare_ns;
+    assert!(report.volatile_cache && (program * 0.4..program * 0.6).contains(&bare), "{bare}");
+}
+
+#[test]
+fn the_time_of_a_write_with_force_unit_access_goes_to_what_its_program_waited_for() {
+    let mut scenario = forced();
+    for (size, depth) in [("4KiB", 1), ("16KiB", 1), ("4KiB", 4)] {
+        (scenario.workload.write_size, scenario.workload.depth) = (size.into(), depth);
+        let report = run(&scenario);
+        let writes = kind(&report, "write");
+        assert!(share(writes, "flush") < 0.02, "{size} at depth {depth}: {:?}", writes.waits);
+        assert!(share(writes, "cell") > 0.2, "{size} at depth {depth}: {:?}", writes.waits);
+        if depth == 1 {
+            assert_eq!(share(writes, "chip: user write"), 0.0, "{size}: {:?}", writes.waits);
+        }
+    }
+}
+
+#[test]
+fn so_does_that_of_a_write_whose_page_is_programmed_in_a_unit() {
+    let mut scenario = Scenario { device: Preset::Pm9a3.config(), ..Scenario::default() };
+    let d = &mut scenario.device;
+    (d.geometry.channels, d.geometry.chips, d.geometry.blocks) = (1, 1, 24);
+    d.buffer.capacitor = false;
+    scenario.precondition.state = PreparedState::Empty;
+    scenario.run = Limits { requests: 300, ..Limits::NONE };
+    scenario.workload =
+        SyntheticConfig { read: 0, fua: 1_000_000, pace: PaceKind::Closed, depth: 1, ..scenario.workload };
+    let report = run(&scenario);
+    let writes = kind(&report, "write");
+    assert!(share(writes, "flush") < 0.02 && share(writes, "cell") > 0.5, "{:?}", writes.waits);
+}
+
+#[test]
+fn requests_that_failed_are_errors_and_nothing_else() {
+    let mut scenario = small();
+    (scenario.host.strategy, scenario.host.timeout) = ("coop".into(), Nanos::millis(1));
+    scenario.workload = SyntheticConfig { read: 500_000, depth: 32, ..scenario.workload };
+    let world = scenario.host_world(|| (), (), false).expect("a good scenario");
+    let report = report_of(&scenario, world);
+    let all = report.all();
+    assert!(all.errors > 10 && all.requests > 10, "{all:?}");
+    assert_eq!(all.errors + all.requests, report.completed);
+    assert!(
+        all.latency.max_ns <= 1_100_000,
+        "no request that succeeded took longer than the timeout: {all:?}"
+    );
+    let rate = all.requests as f64 / report.seconds();
+    assert!((all.requests_per_s / rate - 1.0).abs() < 1e-9, "{} {rate}", all.requests_per_s);
+    let note = report.notes.iter().find(|note| note.contains("failed")).expect("it says so");
+    assert!(note.contains(&format!("{} of {}", all.errors, report.completed)), "{note}");
+}
+
+#[test]
+fn reads_of_blocks_without_data_are_noticed_in_a_log() {
+    for layout in [LayoutKind::LogRaid0, LayoutKind::Swan5] {
+        let mut scenario = small();
+        (scenario.array.drives, scenario.array.layout) = (4, layout);
+        scenario.array.groups = if layout == LayoutKind::Swan5 { 2 } else { 1 };
+        scenario.array.log.segment = 64 << 10;
+        scenario.workload.read = 1_000_000;
+        scenario.run.requests = 2000;
+        let noted =
+            |scenario: &Scenario| run(scenario).notes.iter().any(|note| note.contains("hold no data"));
+        scenario.precondition.state = PreparedState::Sequential;
+        assert!(!noted(&scenario), "{layout:?}");
+        scenario.precondition.fill = 400_000;
+        assert!(noted(&scenario), "{layout:?}");
+    }
+}
+
+#[test]
+fn a_source_that_ended_long_after_its_last_request_was_due_was_an_overload() {
+    let mut scenario = small();
+    scenario.run = Limits::NONE;
+    let open = SyntheticConfig {
+        read: 1_000_000,
+        pace: PaceKind::Open,
+        requests: 4000,
+        ..scenario.workload.clone()
+    };
+    let mut at = |rate: u64| {
+        scenario.workload = SyntheticConfig { rate, ..open.clone() };
+        run(&scenario).overload
+    };
+    assert_eq!(at(4_000), None);
+    let overload = at(400_000).expect("twenty times what four chips can do");
+    assert_eq!((overload.issued, overload.due), (4000, 4000));
+    // 4000 requests were due within 10 ms.
+    assert!(overload.late_ns as f64 > 4000.0 / overload.sustained_per_s * 0.7e9, "{overload:?}");
+}
+
+#[test]
+fn bare_of_a_wide_read_counts_the_rounds_of_its_planes() {
+    let mut scenario = small();
+    // Two planes: a read of 16 pages takes their cells eight times.
+    (scenario.device.geometry.channels, scenario.device.geometry.chips) = (1, 1);
+    (scenario.device.schedule.plane_sharing, scenario.precondition.state) = (true, PreparedState::Sequential);
+    scenario.workload = SyntheticConfig {
+        read: 1_000_000,
+        read_size: "64KiB".into(),
+        align: 64 << 10,
+        pace: PaceKind::Closed,
+        depth: 1,
+        ..scenario.workload
+    };
+    let latency = run(&scenario).all().latency.clone();
+    assert!(latency.bare_ns > 8.0 * scenario.device.timing.read[0].0 as f64, "{latency:?}");
+    assert!(latency.bare_ns <= latency.mean_ns && latency.bare_ns > latency.mean_ns * 0.6, "{latency:?}");
+}
+
+/// Four drives in an array.
+fn array(layout: LayoutKind) -> Scenario {
+    let mut scenario = small();
+    (scenario.array.drives, scenario.array.layout) = (4, layout);
+    scenario.array.groups = if layout == LayoutKind::Epochs { 2 } else { 1 };
+    (scenario.array.raid.journal, scenario.array.raid.chunk) = (256 << 10, 16 << 10);
+    scenario.workload = SyntheticConfig { read: 0, pace: PaceKind::Closed, depth: 1, ..scenario.workload };
+    scenario
+}
+
+#[test]
+fn bare_of_a_small_write_to_parity_includes_a_read() {
+    for (layout, reads) in [(LayoutKind::Raid0, 0.0), (LayoutKind::Raid4, 1.0), (LayoutKind::Raid5, 1.0)] {
+        let mut scenario = array(layout);
+        scenario.device.buffer.size = 0;
+        let latency = run(&scenario).all().latency.clone();
+        let cells =
+            reads * scenario.device.timing.read[0].0 as f64 + scenario.device.timing.program[0].0 as f64;
+        assert!((cells..cells * 1.5).contains(&latency.bare_ns), "{layout:?}: {latency:?}");
+        assert!(latency.bare_ns <= latency.mean_ns * (1.0 + 1e-9), "{layout:?}: {latency:?}");
+    }
+}
+
+#[test]
+fn parity_without_a_journal_is_noted() {
+    let mut scenario = array(LayoutKind::Raid5);
+    let noted = |scenario: &Scenario| run(scenario).notes.iter().any(|note| note.contains("journal_always"));
+    assert!(noted(&scenario));
+    scenario.array.raid.journal_always = true;
+    assert!(!noted(&scenario));
+}
+
+#[test]
+fn amplification_of_an_array_counts_all_that_its_drives_programmed() {
+    let of = |layout| {
+        let mut scenario = array(layout);
+        (scenario.device.buffer.size, scenario.workload.depth) = (0, 8);
+        scenario.precondition.state = PreparedState::Empty;
+        // The last request is a flush: a cache holds nothing back.
+        (scenario.workload.flush_every, scenario.run.requests) = (99, 3000);
+        run(&scenario).array.expect("it is one").write_amplification.expect("it was written")
+    };
+    let (striped, mirrored, parity) = (of(LayoutKind::Raid0), of(LayoutKind::Epochs), of(LayoutKind::Raid5));
+    assert!((1.0..1.4).contains(&striped), "{striped}");
+    assert!((1.8..2.8).contains(&mirrored), "{mirrored}");
+    assert!((1.9..2.8).contains(&parity), "{parity}");
+}
+
+#[test]
+fn a_flush_of_epochs_waits_for_an_epoch() {
+    let mut scenario = array(LayoutKind::Epochs);
+    (scenario.workload.flush_every, scenario.run.requests) = (4, 400);
+    let report = run(&scenario);
+    let flushes = kind(&report, "flush");
+    assert!(share(flushes, "epoch") > 0.9, "{:?}", flushes.waits);
+}
