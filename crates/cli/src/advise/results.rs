@@ -80,7 +80,7 @@ pub struct Candidate {
 /// What the flash of an arrangement goes through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wear {
-    /// Pages programmed per page of the host's data; the mean of an array's drives.
+    /// Pages programmed per page of the host's data; of an array on all of its drives, with redundancy.
     write_amplification: Option<f64>,
     /// Years until the first drive is worn out at this load.
     life_years: Option<f64>,
