@@ -1,7 +1,6 @@
 //! The drive as a machine: what it is made of, and the loop over its events.
 
 mod execution;
-mod forced;
 mod layers;
 mod reads;
 mod writes;

@@ -13,9 +13,10 @@ pub mod waits;
 use crate::format::{long_time, per_cent};
 use crate::terminal::{ColorMode, TextRole, wrapped};
 use tailcut_base::quantity::{show_bytes, show_count};
-use tailcut_sim::report::{Overload, SteadyReport, Tail};
+use tailcut_sim::report::{SteadyReport, Tail};
 use tailcut_sim::workload::SyntheticConfig;
 use tailcut_sim::workload::config::PaceKind;
+use tailcut_sim::world::Overload;
 use tailcut_sim::{Report, Scenario};
 use tailcut_ssd::precondition::PreparedState;
 

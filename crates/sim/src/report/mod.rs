@@ -33,7 +33,7 @@ pub use waits::{TAILS, Tail, Wait};
 use crate::scenario::Scenario;
 use crate::storage::Storage;
 use crate::workload::{Pace, Source};
-use crate::world::{OpStats, RequestObserver, Stats, World};
+use crate::world::{OpStats, Overload, RequestObserver, Stats, World};
 use drive::Measurement;
 use requests::Measured;
 use serde::{Deserialize, Serialize};
@@ -114,21 +114,6 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// An open loop that a drive could not keep up with.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Overload {
-    /// Requests issued, with those of the ramp.
-    pub issued: u64,
-    /// Requests due by the end of the run, about. No more than issued where each source came to its end.
-    pub due: u64,
-    /// How late the open loop most behind was with its next request, or with its last, in ns.
-    #[serde(default)]
-    pub late_ns: u64,
-    /// Requests per second that ended in the measurement, whenever they were due.
-    #[serde(default)]
-    pub sustained_per_s: f64,
-}
-
 impl Report {
     /// The report of a finished run, in which each drive did what `figures` say.
     pub fn new<S: Storage, W: RequestObserver>(
@@ -184,12 +169,7 @@ impl Report {
             from_ns: stats.from.0,
             until_ns: stats.until.0,
             steady: SteadyReport::of(&world.rounds),
-            overload: world.overload().map(|overload| Overload {
-                issued: overload.issued,
-                due: overload.due,
-                late_ns: overload.lateness.0,
-                sustained_per_s: stats.ended_per_s(),
-            }),
+            overload: world.overload(),
             littles_ratio: stats.littles_ratio(),
             outstanding: stats.outstanding(),
             in_flight: stats.in_flight(),

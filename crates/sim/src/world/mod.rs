@@ -27,6 +27,7 @@ pub use stats::{Finished, OpStats, SlowRequest, Stats};
 
 use crate::workload::Source;
 use issuer::{Backlog, Issuer};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use tailcut_base::device::Identify;
@@ -55,14 +56,18 @@ struct Flight {
 }
 
 /// Open loops that issued requests faster than the device completed them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overload {
-    /// Requests issued.
+    /// Requests issued, with those of the ramp.
     pub issued: u64,
     /// Requests due by the end of the run, about. No more than issued where each source came to its end.
     pub due: u64,
-    /// How late the loop most behind was with its next request, or with its last.
-    pub lateness: Nanos,
+    /// Requests per second that ended in the measurement, whenever they were due.
+    #[serde(default)]
+    pub sustained_per_s: f64,
+    /// How late the loop most behind was with its next request, or with its last, in ns.
+    #[serde(default)]
+    pub late_ns: u64,
 }
 
 /// Sources, a device, and the state of their interaction.
@@ -363,7 +368,12 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         let overloaded = backlogs.iter().filter(|backlog| backlog.is_overload());
         let lateness = overloaded.map(Backlog::lateness).max()?;
         let sum = |of: fn(&Backlog) -> u64| backlogs.iter().map(of).sum();
-        Some(Overload { issued: sum(Backlog::issued), due: sum(Backlog::due), lateness })
+        Some(Overload {
+            issued: sum(Backlog::issued),
+            due: sum(Backlog::due),
+            sustained_per_s: self.stats.ended_per_s(),
+            late_ns: lateness.0,
+        })
     }
 
     /// How late the next request of the open loop most behind was at the end of its run, for how long none had

@@ -1,5 +1,5 @@
-//! The way of a read: from the command to memory requests, and from the chips back to the host; and reads ahead of
-//! the host.
+//! The way of a read: from the command to memory requests, and from the chips back to the host; reads ahead of the
+//! host; and trims, which bring no data either.
 //!
 //! A read that continues where two reads before it ended is part of a stream (`frontend/streams`); the
 //! pages that follow are scheduled to be read into the cache (`frontend/cache`). Each waits in a separate
@@ -19,6 +19,7 @@ use crate::probe::Probe;
 use crate::request::{EntryId, Lane, MemoryRequest, RequestId, Role, SlotId, Tag};
 use crate::sets::SetId;
 use tailcut_base::cast::to_u8;
+use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
@@ -321,6 +322,31 @@ impl<P: Probe> Ssd<P> {
                 t.mark = now;
             }
             self.return_data(now, tag);
+        }
+    }
+
+    /// Takes a trim: whole pages are forgotten.
+    pub(crate) fn trim(&mut self, now: Time, tag: Tag) {
+        let pages = self.frontend.whole_pages(tag);
+        for logical in pages.start.up_to(pages.end) {
+            self.trim_page(now, logical);
+        }
+        self.mapping.release_trimmed(now, pages);
+        self.carry_out(now);
+        self.frontend.complete_over_link(now, tag);
+        self.wake(now);
+    }
+
+    fn trim_page(&mut self, now: Time, logical: LogicalPage) {
+        if self.frontend.cache.is_on() {
+            self.frontend.forget_page(logical);
+        }
+        let Some(entry) = self.mapping.trim_page(now, logical) else { return };
+        if let Some(old) = self.frontend.buffer.take_old(entry) {
+            self.mapping.ftl.invalidate(old, now);
+        }
+        if self.frontend.trim_entry(now, entry) {
+            self.forget(now, entry);
         }
     }
 }

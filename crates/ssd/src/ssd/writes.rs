@@ -1,21 +1,20 @@
-//! The way of a write: from the host into the DRAM buffer, and from there to flash; trims and flushes.
+//! The way of a write: from the host into the DRAM buffer, and from there to flash; flushes.
 
 use super::Ssd;
 use crate::backend::UpperLayers;
-use crate::flash::{LogicalPage, PhysicalPage};
+use crate::flash::PhysicalPage;
 use crate::frontend::Arrived;
 use crate::frontend::buffer::EntryState;
 use crate::frontend::link::Arrival;
 use crate::mapping::QueuedProgram;
 use crate::mapping::ftl::Location;
 use crate::probe::Probe;
-use crate::request::{EntryId, MemoryRequest, RequestId, Role, Tag, UnitId};
+use crate::request::{EntryId, MemoryRequest, RequestId, Role, Tag, UnitId, WaiterId};
 use crate::sets::SetId;
 use crate::ssd::layers::Layers;
 use crate::timers::{Direction, Timer};
 use std::ops::Range;
 use tailcut_base::cast::to_u32;
-use tailcut_base::ids::Id;
 use tailcut_base::{Cause, Nanos, Status, Time};
 
 impl<P: Probe> Ssd<P> {
@@ -84,6 +83,43 @@ impl<P: Probe> Ssd<P> {
             Arrived::ToBeForced => self.force(now, tag),
         }
         self.write_back(now, set);
+    }
+
+    /// A write that must be durable waits for the programs of its pages, which start at once.
+    fn force(&mut self, now: Time, tag: Tag) {
+        let takes_writes = |set| self.mapping.takes_writes(set);
+        let forced = self.frontend.force(now, tag, &self.mapping.ftl, takes_writes);
+        if forced.is_empty() {
+            self.complete(now, tag);
+        }
+        // On a read-only drive `issue` fails the entry at once, and the command with it: register the waiters of all
+        // pages before issuing the first.
+        for entry in forced {
+            if self.frontend.buffer[entry].state == EntryState::Dirty {
+                self.issue(now, entry);
+            }
+        }
+        self.wake(now);
+    }
+
+    /// The program of an entry has ended: the time of the writes whose last page it was goes to what the program waited
+    /// for. A write that met a program under way, or one that was repeated, waited for a flush.
+    #[inline]
+    fn account_forced(&mut self, now: Time, id: RequestId, entry: EntryId) {
+        let list = self.frontend.buffer[entry].programmed_waiters;
+        if list == WaiterId::NONE || self.frontend.buffer.is_write_through() {
+            return;
+        }
+        for tag in self.frontend.waiters.tags(list) {
+            let t = &mut self.frontend.tags[tag];
+            if t.remaining > 1 {
+                t.page_served(self.backend.served_page(id, now));
+            } else if let Some(before) = self.backend.wait_before(id, t.mark) {
+                t.spans.add(Cause::Flush, before);
+                self.backend.add_spans(t.spans_and_served(), id, Nanos::ZERO, now);
+                t.mark = now;
+            }
+        }
     }
 
     /// A page of a write in write-through mode: it is complete when it is on flash.
@@ -177,7 +213,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// Sends a dirty entry on its way to flash.
-    pub(crate) fn issue(&mut self, now: Time, entry: EntryId) {
+    fn issue(&mut self, now: Time, entry: EntryId) {
         self.frontend.buffer.leave_line(entry);
         if self.frontend.buffer[entry].whole {
             self.issue_program(now, entry, 0);
@@ -324,7 +360,7 @@ impl<P: Probe> Ssd<P> {
     }
 
     /// An entry that was trimmed before it was programmed leaves the buffer.
-    fn forget(&mut self, now: Time, entry: EntryId) {
+    pub(crate) fn forget(&mut self, now: Time, entry: EntryId) {
         if self.frontend.give_up_program(now, entry) {
             self.read_given_up(now, entry);
         }
@@ -371,31 +407,6 @@ impl<P: Probe> Ssd<P> {
         }
         self.read_given_up(now, request.entry());
         self.frontend.strand_entry(now, request.entry());
-    }
-
-    /// Takes a trim: whole pages are forgotten.
-    pub(crate) fn trim(&mut self, now: Time, tag: Tag) {
-        let pages = self.frontend.whole_pages(tag);
-        for logical in pages.start.up_to(pages.end) {
-            self.trim_page(now, logical);
-        }
-        self.mapping.release_trimmed(now, pages);
-        self.carry_out(now);
-        self.frontend.complete_over_link(now, tag);
-        self.wake(now);
-    }
-
-    fn trim_page(&mut self, now: Time, logical: LogicalPage) {
-        if self.frontend.cache.is_on() {
-            self.frontend.forget_page(logical);
-        }
-        let Some(entry) = self.mapping.trim_page(now, logical) else { return };
-        if let Some(old) = self.frontend.buffer.take_old(entry) {
-            self.mapping.ftl.invalidate(old, now);
-        }
-        if self.frontend.trim_entry(now, entry) {
-            self.forget(now, entry);
-        }
     }
 
     /// Takes a flush of a set.

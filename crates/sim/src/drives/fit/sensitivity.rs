@@ -14,7 +14,7 @@ pub struct Sensitivity {
     /// For each row, by how much its figures move: the mean of |ln(moved ÷ unmoved)|, the greater of both directions.
     pub moved: Vec<f64>,
     /// By how much the cost grows, down and up; negative where the optimum is not one.
-    pub cost_grows: [f64; 2],
+    cost_grows: [f64; 2],
 }
 
 impl Sensitivity {

@@ -60,13 +60,13 @@ tailcut_base::choice! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Data read, in megabytes of 10^6 bytes.
-    pub read_mb: u32,
+    read_mb: u32,
     /// Data written, likewise.
-    pub write_mb: u32,
+    write_mb: u32,
     /// Reads, in thousands.
-    pub reads_k: u32,
+    reads_k: u32,
     /// Writes, in thousands.
-    pub writes_k: u32,
+    writes_k: u32,
     /// Share of the reads that do not start where the last read ended, in parts per million.
     pub read_random: u32,
     /// Share of the writes that do not start where the last write ended, in parts per million.
