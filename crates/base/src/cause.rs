@@ -43,6 +43,8 @@ causes! {
     Controller = "controller",
     /// The DRAM buffer, or the cache of an array, had no room for the write.
     BufferFull = "buffer full",
+    /// The DRAM buffer had no room for the write, and the programs that made room waited for garbage collection.
+    BufferFullGc = "buffer full: gc",
     /// A flush or a force-unit-access write waited until the buffer was on flash.
     Flush = "flush",
     /// Ordered behind an earlier request for the same page.

@@ -214,3 +214,22 @@ fn a_flush_of_epochs_waits_for_an_epoch() {
     let flushes = kind(&report, "flush");
     assert!(share(flushes, "epoch") > 0.9, "{:?}", flushes.waits);
 }
+
+#[test]
+fn a_full_buffer_names_the_collection_that_its_programs_waited_for() {
+    let mut scenario = small();
+    scenario.device.buffer.size = 64 << 10;
+    scenario.workload = SyntheticConfig { read: 0, pace: PaceKind::Closed, depth: 32, ..scenario.workload };
+    scenario.run.requests = 3000;
+    let of = |scenario: &Scenario| {
+        let report = run(scenario);
+        let writes = kind(&report, "write");
+        (share(writes, "buffer full"), share(writes, "buffer full: gc"))
+    };
+    let (programs, collection) = of(&scenario);
+    assert!(programs > 0.2 && collection > 0.2 && programs + collection > 0.9, "{programs} {collection}");
+    // Nothing has to be collected.
+    (scenario.precondition.state, scenario.run.requests) = (PreparedState::Empty, 1000);
+    let (programs, collection) = of(&scenario);
+    assert!(programs > 0.9 && collection == 0.0, "{programs} {collection}");
+}

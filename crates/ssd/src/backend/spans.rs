@@ -2,7 +2,7 @@
 
 use super::Backend;
 use crate::flash::LunId;
-use crate::holder::{Account, Holder};
+use crate::holder::{Account, Holder, ProgramTime};
 use crate::request::{RequestId, ServedPage};
 use tailcut_base::{Cause, Nanos, Spans, Time};
 
@@ -96,6 +96,12 @@ impl Backend {
         let beside = served.iter().filter(|page| self.layout.channel_of(page.lun()) == channel);
         let carried: Nanos = beside.map(|page| page.on_bus(during)).sum();
         Nanos(carried.0.min(during.1.since(during.0).0))
+    }
+
+    /// How a program whose transaction ends now has spent its time.
+    #[cold]
+    pub(crate) fn program_time(&self, now: Time, id: RequestId) -> ProgramTime {
+        ProgramTime::new(now.since(self.requests[id].since), self.requests.waited(id))
     }
 
     /// The time from `mark` until a memory request could have begun its only attempt; none if it could before, or has

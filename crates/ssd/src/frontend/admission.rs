@@ -4,6 +4,7 @@ use super::Frontend;
 use crate::flash::{LogicalPage, PhysicalPage};
 use crate::frontend::buffer::EntryState;
 use crate::frontend::link::Arrival;
+use crate::holder::ProgramTime;
 use crate::mapping::ftl::{Ftl, Location};
 use crate::mutation::{Invariant, holds};
 use crate::request::{EntryId, RequestId, Tag, WaiterId};
@@ -34,11 +35,10 @@ impl Frontend {
         if self.pacing.is_on() {
             self.pacing.admit(now, page - from);
         }
-        let t = &mut self.tags[tag];
-        if t.mark < now {
-            t.spans.add(Cause::BufferFull, now.since(t.mark));
-            t.mark = now;
+        if self.tags[tag].mark < now {
+            self.account_wait_for_room(now, tag);
         }
+        let t = &mut self.tags[tag];
         let bytes = t.bytes_of(from..page, self.page_sectors);
         t.admitted = page;
         t.in_transit += 1;
@@ -57,6 +57,27 @@ impl Frontend {
             Arrival::Data { tag, first: from, pages: page - from },
         );
         page == pages
+    }
+
+    /// A write has waited for room up to now.
+    pub(crate) fn account_wait_for_room(&mut self, now: Time, tag: Tag) {
+        let set = self.set_of_tag(tag);
+        let t = &mut self.tags[tag];
+        let (before, waited) = (t.room, now.since(t.mark));
+        t.room = self.buffer.room_clock(set).collection();
+        let for_collection = (t.room - before).min(waited);
+        t.spans.add(Cause::BufferFullGc, for_collection);
+        t.spans.add(Cause::BufferFull, waited - for_collection);
+        t.mark = now;
+    }
+
+    /// The program of an entry has ended after `time`.
+    #[inline]
+    pub(crate) fn track_room_made(&mut self, now: Time, entry: EntryId, time: impl FnOnce() -> ProgramTime) {
+        let set = self.buffer.set_of(entry);
+        if self.buffer.has_waiting(set) {
+            self.buffer.room_clock(set).program_ended(now, time());
+        }
     }
 
     /// True when a page of a write has room in the buffer, or needs none because it was trimmed.

@@ -9,6 +9,7 @@ mod check;
 
 use crate::config::BufferConfig;
 use crate::flash::{LogicalPage, PhysicalPage};
+use crate::frontend::room::RoomClock;
 use crate::mutation::{Invariant, holds};
 use crate::request::{EntryId, RequestId, Tag, WaiterId};
 use crate::sets::SetId;
@@ -100,6 +101,7 @@ struct Share {
     first_epoch: u64,
     /// Tags that wait for room, oldest first.
     line: VecDeque<Tag>,
+    room: RoomClock,
 }
 
 impl Share {
@@ -112,6 +114,7 @@ impl Share {
             epochs: VecDeque::from([Epoch::default()]),
             first_epoch: 0,
             line: VecDeque::new(),
+            room: RoomClock::default(),
         }
     }
 
@@ -356,6 +359,11 @@ impl Buffer {
     #[inline]
     pub fn epoch(&self, id: EntryId) -> u64 {
         self.entries[id].epoch
+    }
+
+    /// The clock of waits for room in the share of a set.
+    pub fn room_clock(&mut self, set: SetId) -> &mut RoomClock {
+        &mut self.share_mut(set).room
     }
 
     /// True while writes to a set wait to come in.

@@ -196,11 +196,9 @@ impl Frontend {
 
     /// Answers a write for which there will never be room.
     pub(crate) fn refuse(&mut self, now: Time, tag: Tag) {
-        let t = &mut self.tags[tag];
         // The controller's own work for a write that has just come may not be over yet.
-        let end = now.max(t.mark);
-        t.spans.add(Cause::BufferFull, end.since(t.mark));
-        t.mark = end;
+        let end = now.max(self.tags[tag].mark);
+        self.account_wait_for_room(end, tag);
         self.complete_over_link(end, tag);
     }
 

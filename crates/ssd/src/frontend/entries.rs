@@ -31,7 +31,11 @@ impl Frontend {
         if self.buffer.line(set).is_empty() && self.admit(now, tag, map) {
             return true;
         }
+        if self.buffer.line(set).is_empty() {
+            self.buffer.room_clock(set).start(now);
+        }
         self.buffer.line(set).push_back(tag);
+        self.tags[tag].room = self.buffer.room_clock(set).collection();
         false
     }
 

@@ -16,6 +16,7 @@ mod inference;
 pub mod link;
 mod non_queued;
 pub mod pacing;
+mod room;
 pub mod streams;
 pub mod submission;
 pub mod tags;

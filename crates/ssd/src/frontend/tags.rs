@@ -29,6 +29,8 @@ pub struct TaggedCommand {
     pub returned: u32,
     /// Pages of a write that have found room in the buffer.
     pub admitted: u32,
+    /// The clock of waits for room up to where these are accounted for.
+    pub room: Nanos,
     /// Transfers of a write's data that are on the link.
     pub in_transit: u32,
     /// Fold of the contents read so far.
@@ -56,6 +58,7 @@ impl TaggedCommand {
             remaining: 0,
             returned: 0,
             admitted: 0,
+            room: Nanos::ZERO,
             in_transit: 0,
             content: 0,
             status: Status::Success,
