@@ -3,7 +3,7 @@
 use super::ftl::Location;
 use super::*;
 use crate::config::Preset;
-use crate::flash::LogicalPage;
+use crate::flash::{BlockId, LogicalPage};
 use crate::request::Kind;
 use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;
@@ -79,6 +79,9 @@ impl Flash {
 
     fn check(&self) {
         self.mapping.ftl.check(&self.mapping.nand, |_| None);
+        let is_erased = |&block: &BlockId| self.mapping.nand.next_page(block) == 0;
+        let erased = self.mapping.geometry.block_ids().filter(is_erased).count();
+        assert_eq!(self.mapping.erased_blocks(), erased as u64);
         for (page, &content) in self.model.iter().enumerate() {
             let found = match self.mapping.ftl.lookup(LogicalPage::at(page)) {
                 Location::Flash(physical) => self.mapping.nand.content(physical),
@@ -125,4 +128,25 @@ fn collection_that_takes_no_time_issues_nothing_and_amplifies_as_much() {
     let copied = |flash: &Flash| flash.mapping.counters.programmed_gc as f64;
     let ratio = copied(&ideal) / copied(&real);
     assert!((0.95..1.05).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_program_goes_to_the_chip_that_expects_its_next_read_last() {
+    let mut flash = Flash::new(|config| config.geometry.dies = 1);
+    let mapping = &mut flash.mapping;
+    let (now, logical) = (Time(1_000_000), LogicalPage::new(0));
+    for before in [200, 100, 0] {
+        mapping.forecast.read(Time(now.0 - before), SetId::FIRST, LunId::new(1));
+    }
+    let chosen = |mapping: &mut Mapping| {
+        let plane = mapping.plane_with_silence(now, logical, 0);
+        mapping.layout.lun_of_plane(plane).0
+    };
+    // The planes in turn are one of each chip, in either order.
+    let orders = [0, 1].map(|_| {
+        let first = mapping.ftl.plane_for(logical, 0);
+        assert_eq!(chosen(mapping), LunId::new(0));
+        mapping.layout.lun_of_plane(first).0
+    });
+    assert_ne!(orders[0], orders[1], "the order was the same");
 }
