@@ -250,11 +250,6 @@ impl<B> Drives<B> {
         let member = &self.members[drive];
         member.in_flight + member.lanes.iter().map(|lane| to_u32(lane.len())).sum::<u32>()
     }
-
-    /// Number of requests of this urgency waiting for a drive.
-    pub fn waiting(&self, drive: DriveId, urgency: Priority) -> usize {
-        self.members[drive].lanes[urgency as usize].len()
-    }
 }
 
 impl<B: Block> Drives<B> {

@@ -36,6 +36,20 @@ fn every_read_returns_the_last_write_under_random_load() {
 }
 
 #[test]
+fn the_blocks_of_a_victim_are_those_of_its_summaries() {
+    for (layout, groups, width) in LAYOUTS {
+        let mut harness = Harness::create(config(layout, groups, width), 900, 1);
+        let region = harness.blocks();
+        harness.run(6000, 24, region, [60, 30, 5, 5]);
+        harness.settle();
+        harness.read_all();
+        let figures = harness.figures();
+        assert!(figures.rows_collected > 20, "{layout}: {figures:?}");
+        assert_eq!(figures.rows_without_summary, 0, "{layout}: {figures:?}");
+    }
+}
+
+#[test]
 fn a_full_array_is_overwritten_at_random_for_ever() {
     for (layout, groups, width) in LAYOUTS {
         for seed in cases(2) {

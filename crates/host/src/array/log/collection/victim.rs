@@ -76,6 +76,7 @@ impl<B: Block> Log<B> {
         }
         if is_last {
             if self.collection.jobs[job].is_blind {
+                self.figures.rows_without_summary += 1;
                 self.look_up(job);
             }
             self.collection.jobs[job].phase = Phase::Moving;
