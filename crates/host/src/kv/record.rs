@@ -331,6 +331,26 @@ mod tests {
     }
 
     #[test]
+    fn stores_and_segments_have_salts_of_their_own() {
+        let of = |store: u128, segment: u32| Salt::of(store, SegmentId::new(segment));
+        let all = [
+            of(0, 0),
+            of(1, 0),
+            of(2, 0),
+            of(1 << 64, 1),
+            of(3 << 64, 0),
+            of(0b101 << 64 | 0b1000, 0),
+            of(0, 1),
+        ];
+        for (at, salt) in all.iter().enumerate() {
+            assert!(!all[..at].contains(salt), "{at}: {salt:?}");
+        }
+        // Each bit of an identity counts.
+        let store = 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210;
+        assert!((0..128).all(|bit| of(store ^ 1 << bit, 3) != of(store, 3)));
+    }
+
+    #[test]
     fn a_header_is_found_again() {
         let header = Header {
             value: 1 << 20,
