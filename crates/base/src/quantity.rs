@@ -5,7 +5,7 @@
 //! `s`, `min`, `h`. Rates are a size followed by `/s`, or `MT/s` (one byte per transfer on an
 //! 8-bit bus).
 
-pub use crate::show::{show_bytes, show_count, show_rate, show_time};
+pub use crate::show::{plural, show_bytes, show_count, show_number_of, show_rate, show_time};
 use crate::time::Nanos;
 
 /// Why a text is not a quantity, and what would be one.

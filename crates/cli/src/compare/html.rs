@@ -106,7 +106,7 @@ fn ranking(results: &Results) -> String {
     }
     let more = match results.points.len().saturating_sub(ROWS) {
         0 => String::new(),
-        more => format!("<p class=\"soft\">{more} more points stand in the JSON beside this page.</p>\n"),
+        more => format!("<p class=\"soft\">{more} more in the JSON beside this page.</p>\n"),
     };
     let volatile = volatile(results).map_or(String::new(), |note| format!("<p class=\"soft\">{note}.</p>\n"));
     table.html() + &volatile + &more
@@ -245,8 +245,8 @@ fn failures(results: &Results) -> String {
     }
     for left_out in &results.design.impossible {
         items.push(format!(
-            "{} points: {}: {}",
-            left_out.points,
+            "{}: {}: {}",
+            counted(left_out.points),
             left_out.settings.join(" and "),
             left_out.why
         ));
@@ -255,7 +255,7 @@ fn failures(results: &Results) -> String {
         items.push(format!("without effect at {}: {what}", counted(*points)));
     }
     if results.design.missing > 0 {
-        items.push(format!("{} points were not run: the comparison was interrupted", results.design.missing));
+        items.push(format!("{} not run: the comparison was interrupted", counted(results.design.missing)));
     }
     let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escape(item))).collect();
     if items.is_empty() { items } else { format!("<ul class=\"findings\">\n{items}</ul>\n") }

@@ -40,7 +40,7 @@ fn heading(results: &Results, tone: ColorMode) -> String {
         1 => String::new(),
         several => format!(", {several} seeds each"),
     };
-    let line = format!("{} points{of}, {}{seeds}", results.points.len(), grid.join(" x "));
+    let line = format!("{}{of}, {}{seeds}", counted(results.points.len() as u64), grid.join(" x "));
     format!("{}\nranked by {}\n", tone.paint(TextRole::Heading, &line), results.by)
 }
 
@@ -126,7 +126,7 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
     let mut notes = Vec::new();
     let more = results.points.len().saturating_sub(top);
     if more > 0 {
-        notes.push(format!("{more} more points; --top shows more, and compare.csv has all"));
+        notes.push(format!("{more} more; --top shows them, and compare.csv has all"));
     }
     if results.points.iter().any(|point| !point.unresolved.is_empty()) {
         notes.push("? little more than chance: fewer than ten requests are slower, or drives still use up erased blocks; run longer"

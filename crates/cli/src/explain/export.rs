@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
-use tailcut_base::quantity::show_time;
+use tailcut_base::quantity::{show_number_of, show_time};
 use tailcut_base::{Nanos, Time};
 use tailcut_ssd::probe::Outcome;
 use tailcut_ssd::{ChipRecord, Handover};
@@ -45,18 +45,19 @@ pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -
     }
     output::write_file_with(file, |file| write(file, &chips, &requests))?;
     let mut text = format!(
-        "{}: {} transactions and {} requests from {:.6} s to {:.6} s ({})\n",
+        "{}: {} and {} from {:.6} s to {:.6} s ({})\n",
         file.display(),
-        chips.records.len(),
-        requests.seen.len(),
+        show_number_of(chips.records.len() as u64, "transaction"),
+        show_number_of(requests.seen.len() as u64, "request"),
         window.from.as_secs_f64(),
         window.until.as_secs_f64(),
         show_time(window.until.since(window.from).0 as f64)
     );
     if chips.left_out + requests.left_out > 0 {
         text += &format!(
-            "{} transactions and {} requests at the end of the window were left out: choose a shorter one\n",
-            chips.left_out, requests.left_out
+            "{} and {} at the end of the window were left out: choose a shorter one\n",
+            show_number_of(chips.left_out, "transaction"),
+            show_number_of(requests.left_out, "request")
         );
     }
     text += "open it at https://ui.perfetto.dev or chrome://tracing\n";

@@ -4,14 +4,14 @@ use super::arguments::ExplainArguments;
 use super::kept::{SavedRun, Slow};
 use super::selection::Selection;
 use crate::failure::Failure;
-use crate::format::short_time;
+use crate::format::{counted, short_time};
 use crate::show::waits;
 use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 use tailcut_base::config::Choice;
-use tailcut_base::quantity::{show_count, show_time};
+use tailcut_base::quantity::show_time;
 use tailcut_base::{Cause, Nanos};
 use tailcut_sim::report::{Tail, Wait};
 use tailcut_sim::world::Attribution;
@@ -142,24 +142,21 @@ fn show(
     let (bare_ns, is_volatile) = limit;
     let (tone, width) = (ColorMode::of_stdout(), usize::from(window()));
     let heading = |text: &str| format!("\n{}\n", tone.paint(TextRole::Heading, text));
-    let requests = show_count(make_up.requests as f64);
+    let requests = counted(make_up.requests, "request");
     let latency = if make_up.requests as f64 * (1.0 - make_up.percentile / 100.0) < 1.0 {
-        format!(
-            "fewer than one of {requests} requests is beyond {} %, so it has no figure",
-            make_up.percentile
-        )
+        format!("fewer than one of {requests} is beyond {} %, so it has no figure", make_up.percentile)
     } else {
         let latency = show_time(make_up.latency_ns as f64);
-        format!("{} % of {requests} requests took no more than {latency}", make_up.percentile)
+        format!("{} % of {requests} took no more than {latency}", make_up.percentile)
     };
     let mut text = format!("{latency}; a request on an idle drive takes at least {}\n", show_time(bare_ns));
     if is_volatile {
         text += "latencies of writes are those of a volatile cache: a power cut loses them until they are flushed\n";
     }
     text += &heading(&format!(
-        "around {} %: {} requests ({}) {}",
+        "around {} %: {} ({}) {}",
         make_up.percentile,
-        show_count(make_up.around as f64),
+        counted(make_up.around, "request"),
         percentile_range(make_up.around_from_percentile, make_up.around_to_percentile),
         time_range(Nanos(make_up.around_from_ns), Nanos(make_up.around_to_ns))
     ));
@@ -168,8 +165,8 @@ fn show(
     // The sum of nothing is -0.
     let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum::<f64>() + 0.0;
     text += &heading(&format!(
-        "all slower ones: {} requests from {} on, mean {}",
-        show_count(tail.requests as f64),
+        "all slower ones: {} from {} on, mean {}",
+        counted(tail.requests, "request"),
         show_time(tail.from_ns as f64),
         show_time(mean)
     ));

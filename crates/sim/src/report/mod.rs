@@ -39,6 +39,7 @@ use requests::Measured;
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
+use tailcut_base::quantity::{show_number_of, show_time};
 use tailcut_base::{Device, Nanos, Op, SECTOR_BYTES};
 use tailcut_ssd::Figures;
 use tailcut_ssd::request::Kind;
@@ -353,7 +354,9 @@ fn notes<S: Storage, W: RequestObserver>(
     }
     if world.widened() > 0 {
         let widened = world.widened();
-        notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB)"));
+        let were = if widened == 1 { "was" } else { "were" };
+        let requests = show_number_of(widened, "request");
+        notes.push(format!("{requests} {were} widened to whole logical blocks of the array (4 KiB)"));
     }
     notes.extend(reads_of_nothing(scenario, drives));
     notes.extend(pages_in_part(world));
@@ -369,7 +372,7 @@ fn notes<S: Storage, W: RequestObserver>(
         notes.push(format!("the drive became read-only: {reason}"));
     }
     if all.errors > 0 {
-        notes.push(format!("{} requests ended with an error", all.errors));
+        notes.push(format!("{} ended with an error", show_number_of(all.errors, "request")));
     }
     notes
 }

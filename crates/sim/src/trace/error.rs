@@ -4,6 +4,7 @@ use super::format::Format;
 use std::fmt;
 use std::io;
 use tailcut_base::config::Choice;
+use tailcut_base::quantity::show_number_of;
 
 /// Why a trace could not be read or written. Every message names the file, the place in it, what
 /// is wrong there and what would be right.
@@ -97,8 +98,10 @@ pub enum TraceError {
     },
     /// The device is too small to give each disk of the trace a part of its own.
     #[error(
-        "{file}: {disks} disks do not fit a device of {device_sectors} sectors: each needs 8 sectors at least; \
-         choose fewer disks or a larger device"
+        "{file}: {} do not fit a device of {}: each needs 8 sectors at least; \
+         choose fewer disks or a larger device",
+        show_number_of(*disks as u64, "disk"),
+        show_number_of(*device_sectors, "sector")
     )]
     NoRoom {
         /// The file.

@@ -47,7 +47,7 @@ pub struct Progress {
 pub enum RunError {
     /// Requests are in flight, and nothing will ever happen again.
     #[error(
-        "the device made no progress at {at}: {in_flight} requests are in flight and no event is pending"
+        "the device made no progress at {at}: no event is pending, and requests are in flight: {in_flight}"
     )]
     Stuck {
         /// When.
