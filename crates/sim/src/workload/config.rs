@@ -337,6 +337,28 @@ impl SyntheticConfig {
         Synthetic::new(name, &self.recipe(sectors)?, seed)
     }
 
+    /// The key that decides how large the region is.
+    fn region_key(&self) -> &'static str {
+        if self.region_size > 0 { "region_size" } else { "region_share" }
+    }
+
+    /// True if all requests of a kind have one size that divides a page of `page_bytes` bytes, and begin at its
+    /// multiples: none has more than one page.
+    pub fn stays_within_pages(&self, page_bytes: u64) -> bool {
+        let bytes = |sectors: u32| u64::from(sectors) * SECTOR_BYTES;
+        let places = [page_bytes, self.align, self.region_offset];
+        let stays = |size: &String| match Sizes::parse(size) {
+            Ok(Sizes::Fixed(sectors)) => places.iter().all(|place| place.is_multiple_of(bytes(sectors))),
+            _ => false,
+        };
+        let kinds = [
+            (self.read > 0, &self.read_size),
+            (self.read.saturating_add(self.trim) < WHOLE, &self.write_size),
+            (self.trim > 0, &self.trim_size),
+        ];
+        kinds.into_iter().filter(|(is_there, _)| *is_there).all(|(_, size)| stays(size))
+    }
+
     /// First sector and number of sectors of the region.
     fn region(&self, device: u64) -> Result<(u64, u64), String> {
         for bytes in [self.region_offset, self.region_size] {
