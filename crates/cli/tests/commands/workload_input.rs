@@ -105,8 +105,15 @@ fn a_request_of_no_bytes_is_refused() {
 #[test]
 fn a_trace_without_requests_is_refused() {
     let place = Place::new();
-    place.put("t.csv", b"");
-    assert!(place.refused(2, &replay("t.csv", &[])).contains("without requests"));
+    let header = b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n";
+    for content in [b"".as_slice(), b"\n\n", header] {
+        place.put("t.csv", content);
+        for arguments in [replay("t.csv", &[]), vec!["trace", "info", "t.csv"]] {
+            let report = place.refused(2, &arguments);
+            assert!(report.contains("t.csv: this trace holds no requests; "), "{report}");
+            assert!(report.contains("at least one record") && !report.contains("0 bad"), "{report}");
+        }
+    }
     assert!(place.refused(2, &replay("missing.csv", &[])).contains("missing.csv"));
 }
 

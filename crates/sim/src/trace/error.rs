@@ -74,10 +74,7 @@ pub enum TraceError {
         total: u64,
     },
     /// There is no request in it.
-    #[error(
-        "{file}: a trace without requests ({bad} bad lines skipped); it must hold at least one record like: {}",
-        format.map_or("any of the known formats", Format::layout)
-    )]
+    #[error("{}", empty(file, *format, *bad))]
     Empty {
         /// The file.
         file: String,
@@ -187,6 +184,18 @@ fn formats() -> String {
         text += &format!("\n  {:<9} {}", format.name(), format.layout());
     }
     text
+}
+
+fn empty(file: &str, format: Option<Format>, bad: u64) -> String {
+    let skipped = match bad {
+        0 => String::new(),
+        bad => format!(" ({} skipped)", show_number_of(bad, "bad line")),
+    };
+    let remedy = match format {
+        Some(format) => format!("{format} has: {}", format.layout()),
+        None => String::from("give a file with at least one record of a known format"),
+    };
+    format!("{file}: this trace holds no requests{skipped}; {remedy}")
 }
 
 fn bad_records(file: &str, format: Format, shown: &[BadRecord], total: u64) -> String {
