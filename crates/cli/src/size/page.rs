@@ -26,6 +26,9 @@ pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: Colo
         ("what collection does behind the front end", collection(sizing)),
     ];
     let mut text = format!("{}\n", tone.paint(TextRole::Heading, &title));
+    if sizing.fill_is_cut {
+        text += &wrapped("", TOO_FULL, width.min(PAGE));
+    }
     for (heading, rows) in parts {
         text += &format!("\n{}\n{}", tone.paint(TextRole::Heading, heading), table(&rows, tone));
     }
@@ -38,6 +41,9 @@ pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: Colo
 
 /// Columns of a note at most.
 const PAGE: usize = 100;
+
+const TOO_FULL: &str = "No number of groups is enough: beside the 5 % that a log keeps erased ahead of writes, this fill leaves no \
+     space for data that is out of date. The figures are those of a log that is 99.9 % full; use a --fill below 94.9 %.";
 
 const NOTES: [&str; 3] = [
     "Equation 1 of SWAN (Kim et al., ATC 2019, section 3.5) takes the front end to write as fast as its drives can. The \
