@@ -296,7 +296,7 @@ fn unmeasured<D: Device, W: RequestObserver>(
         return None;
     }
     if interrupted {
-        return Some("the run was interrupted before a request fell into the measurement".into());
+        return Some(interrupted_early(world, scenario.run.ramp));
     }
     let (runtime, ramp) = (scenario.workload.runtime, scenario.run.ramp);
     if scenario.is_synthetic() && runtime > Nanos::ZERO && scenario.workload.start + runtime <= ramp {
@@ -332,6 +332,16 @@ fn unmeasured<D: Device, W: RequestObserver>(
         ),
         _ => "no request fell into the measurement: lower run.ramp or run longer".into(),
     })
+}
+
+/// Why nothing was measured in a run that its user has stopped.
+fn interrupted_early<D: Device, W: RequestObserver>(world: &World<D, W>, ramp: Nanos) -> String {
+    let (now, done) = (show_time(world.now().0 as f64), show_number_of(world.completed(), "request"));
+    let before = match world.sources().any(|source| source.prepares()) {
+        true => String::from("before the preparation of the array and the ramp (run.ramp) were over"),
+        false => format!("within the ramp of {ramp} (run.ramp)"),
+    };
+    format!("the run was interrupted after {done} and {now} of simulated time, {before}")
 }
 
 fn notes<S: Storage, W: RequestObserver>(
