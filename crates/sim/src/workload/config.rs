@@ -293,7 +293,7 @@ impl SyntheticConfig {
         let mut problems = Vec::new();
         let mut recipe = Recipe::new(0);
         let begins_beyond = self.region_offset / SECTOR_BYTES >= sectors;
-        let key = if begins_beyond && self.region_offset > 0 { "region_offset" } else { "region_size" };
+        let key = if begins_beyond && self.region_offset > 0 { "region_offset" } else { self.region_key() };
         (recipe.first, recipe.region) = keep(&mut problems, key, self.region(sectors), (0, 1));
         recipe.read_ppm = self.read;
         recipe.trim_ppm = self.trim;
@@ -321,6 +321,8 @@ impl SyntheticConfig {
         };
         if problems.is_empty() {
             problems = recipe.problems();
+            // A recipe has a region, and no keys for it.
+            problems.iter_mut().filter(|p| p.key == "region_size").for_each(|p| p.key = self.region_key());
         }
         if problems.is_empty() { Ok(recipe) } else { Err(problems) }
     }

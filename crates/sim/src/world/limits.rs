@@ -56,7 +56,7 @@ pub enum RunError {
         in_flight: u32,
     },
     /// No source had a request.
-    #[error("the workload has no requests")]
+    #[error("no request was issued: the workload has none, or ends before the first one is due")]
     NoRequests,
     /// A source went back in time.
     #[error("request {request} of source '{source_name}' is due at {due}, before its predecessor")]
