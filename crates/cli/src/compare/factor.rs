@@ -81,7 +81,14 @@ impl Factor {
 
     /// The keys that it sets, each once.
     pub fn keys(&self) -> BTreeSet<&str> {
-        let settings = self.levels.iter().flat_map(|level| &level.settings);
+        self.levels.iter().flat_map(Level::keys).collect()
+    }
+}
+
+impl Level {
+    /// The keys that it sets, each once.
+    pub fn keys(&self) -> BTreeSet<&str> {
+        let settings = self.settings.iter();
         settings
             .map(|setting| setting.split_once('=').map_or(setting.as_str(), |(key, _)| key).trim())
             .collect()
