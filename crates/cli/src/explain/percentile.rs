@@ -65,14 +65,19 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         return Err(Failure::Input(format!("{}: the run measured no {kind}", arguments.folder.display())));
     }
     let latencies = kept.latencies(selection)?;
-    let latency = latencies.percentile(arguments.percentile);
+    let report = &kept.saved.report;
+    let selected = report.kinds.iter().find(|kind| kind.kind == selection.name()).unwrap_or(report.all());
+    // Latencies are kept in buckets, whose ends may lie beyond the slowest request.
+    let slowest_ns = selected.latency.max_ns;
+    let latency = latencies.percentile(arguments.percentile).min(Nanos(slowest_ns));
     let count = attribution.count();
     let around = attribution.around(latency, width_around(arguments.percentile, count));
     let percentile_behind = |slower: u64| (count - slower) as f64 / count as f64 * 100.0;
     let slower = 1.0 - arguments.percentile / 100.0;
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
-    let tail = Tail::slowest(&attribution, slower, &latencies);
+    let mut tail = Tail::slowest(&attribution, slower, &latencies);
+    tail.from_ns = tail.from_ns.min(slowest_ns);
     let in_drive = match tail.waits.first() {
         Some(wait) if is_outside(wait) => in_drive(&kept.attribution(Selection::All)?),
         _ => Vec::new(),
@@ -82,8 +87,8 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         requests: count,
         latency_ns: latency.0,
         around: around.count(),
-        around_from_ns: around.from.0,
-        around_to_ns: around.to.0,
+        around_from_ns: around.from.0.min(slowest_ns),
+        around_to_ns: around.to.0.min(slowest_ns),
         around_from_percentile: percentile_behind(around.ranks.end),
         around_to_percentile: percentile_behind(around.ranks.start),
         around_waits: Wait::list(&around.shares),
@@ -91,9 +96,7 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         in_drive,
         slowest: slowest.iter().map(|slow| slow.number).collect(),
     };
-    let report = &kept.saved.report;
-    let selected = report.kinds.iter().find(|kind| kind.kind == selection.name());
-    let bare_ns = selected.unwrap_or(report.all()).latency.bare_ns;
+    let bare_ns = selected.latency.bare_ns;
     let text = if arguments.json {
         serde_json::to_string_pretty(&make_up).expect("plain data") + "\n"
     } else {
