@@ -49,7 +49,7 @@ pub fn show_number_of(number: u64, noun: &str) -> String {
     format!("{number} {}", plural(number, noun))
 }
 
-/// A noun whose plural ends in an s, as it stands behind `number`.
+/// A noun whose plural ends in an s, in the form that follows `number`.
 pub fn plural(number: u64, noun: &str) -> String {
     if number == 1 { noun.to_owned() } else { format!("{noun}s") }
 }

@@ -115,7 +115,7 @@ impl Builder<'_> {
         all.into_iter()
     }
 
-    /// The kinds of drive; none stands for that of the scenario.
+    /// The kinds of drive; `None` is that of the scenario.
     fn kinds(&self) -> Vec<Option<Preset>> {
         match self.request.drives.as_slice() {
             [] => vec![None],
@@ -141,7 +141,7 @@ impl Builder<'_> {
         let mut settings = place(kind, layout, drives, spare);
         settings.extend(technique.settings.iter().map(|setting| (*setting).to_owned()));
         let (scenario, capacity) = self.unfilled(&settings)?;
-        let scenario = self.filled(&scenario, capacity, self.data)?;
+        let scenario = self.filled(self.data, &scenario, capacity)?;
         let device = &scenario.device;
         let tried = Candidate {
             name: name(&scenario, layout, drives, spare, technique),
@@ -177,14 +177,14 @@ impl Builder<'_> {
     }
 
     /// An arrangement in which `data` bytes are stored and used as in the scenario of the user, whatever the
-    /// capacity; none when that is too small for them, or so large that they are no share of it, or when they
-    /// have no room for a request.
-    fn filled(&self, unfilled: &Scenario, capacity: u64, data: u64) -> Option<Scenario> {
+    /// capacity; none when that is too small for them, or when what they are of it, in parts per million, has no
+    /// room for a page or a request.
+    fn filled(&self, data: u64, unfilled: &Scenario, capacity: u64) -> Option<Scenario> {
         if capacity < data {
             return None;
         }
         let mut scenario = unfilled.clone();
-        let scale = data as f64 / capacity as f64 / self.used;
+        let (scale, page) = (data as f64 / capacity as f64 / self.used, unfilled.device.geometry.page_bytes);
         let runs = [
             (scenario.precondition.fill > 0, &mut scenario.precondition.fill),
             (true, &mut scenario.workload.region_share),
@@ -195,7 +195,7 @@ impl Builder<'_> {
         // A source that does not run keeps its share: a changed one would be reported as without effect.
         for (_, share) in runs.into_iter().filter(|(runs, _)| *runs) {
             let scaled = (f64::from(*share) * scale) as u32;
-            if scaled == 0 {
+            if u128::from(scaled) * u128::from(capacity) < 1_000_000 * u128::from(page) {
                 return None;
             }
             *share = scaled.min(1_000_000);
@@ -210,8 +210,8 @@ impl Builder<'_> {
         let drives = show_number_of(u64::from(most), "drive");
         Failure::Input(match self.least_above() {
             Some(least) => format!(
-                "--data: {data} are too little for the requests of the workload, or for a share of a drive (0.0001 % at \
-                 least); the least that works is {}",
+                "--data: {data} are too little for a page and for the requests of the workload, or for a share of a drive \
+                 (0.0001 % at least); the least that works is {}",
                 exact_bytes(least)
             ),
             None => format!(
@@ -226,7 +226,7 @@ impl Builder<'_> {
         let all: Vec<(Scenario, u64)> =
             self.places().filter_map(|settings| self.unfilled(&settings)).collect();
         let holds = |data: u64| {
-            all.iter().any(|(scenario, capacity)| self.filled(scenario, *capacity, data).is_some())
+            all.iter().any(|(scenario, capacity)| self.filled(data, scenario, *capacity).is_some())
         };
         let most = all.iter().map(|(_, capacity)| *capacity).max()?;
         let (mut low, mut high) = (self.data, self.data.next_multiple_of(UNIT).max(UNIT));

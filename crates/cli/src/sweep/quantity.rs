@@ -241,7 +241,7 @@ fn parse_trimmed(text: &str) -> Result<Quantity, Misread> {
             parse_trimmed(rest)
     {
         let message = format!(
-            "'+' stands before the path of a number in report.json of which more is better, such as \
+            "'+' is for the path of a number in report.json of which more is better, such as \
              +drive.chip_utilisation; write {rest}"
         );
         return Err(Misread::new(0..1, message));

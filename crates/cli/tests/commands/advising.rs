@@ -205,6 +205,9 @@ fn data_that_are_too_little_for_a_request_are_refused_with_the_least_that_works(
     let error = place.refused(2, &advise("p99(read) < 50ms", &[&sizes[..], &["--data", "3KiB"]].concat()));
     let least = error.trim_end().rsplit_once("the least that works is ").expect("it is named").1.to_owned();
     assert!(error.contains("--data: 3.00 KiB are too little"), "{error}");
+    let sectors = ["--set", "workload.read_size=512", "--set", "workload.write_size=512", "--data", "1KiB"];
+    let error = place.refused(2, &advise("p99(read) < 50ms", &sectors));
+    assert!(error.contains("the least that works is 5KiB"), "less than a page is stored: {error}");
     assert!(!place.path("tailcut-advise").exists());
     place.text(&advise("p99(read) < 500ms", &[&sizes[..], &["--data", &least]].concat()));
 }
