@@ -5,7 +5,7 @@
 //! `s`, `min`, `h`. Rates are a size followed by `/s`, or `MT/s` (one byte per transfer on an
 //! 8-bit bus).
 
-pub use crate::show::{show_bytes, show_count, show_rate, show_time};
+pub use crate::show::{plural, show_bytes, show_count, show_number_of, show_rate, show_time};
 use crate::time::Nanos;
 
 /// Why a text is not a quantity, and what would be one.
@@ -50,7 +50,14 @@ fn scaled(mantissa: u128, decimals: u32, scale: u128) -> Option<u64> {
     u64::try_from(value).ok()
 }
 
-/// Parses a duration such as `80us`, `1.5ms` or `2min`. A unit is required, except for `0`.
+/// `mantissa / 10^decimals × scale` is a whole number.
+fn is_whole(mantissa: u128, decimals: u32, scale: u128) -> bool {
+    let whole = |divisor: u128| Some(mantissa.checked_mul(scale)?.is_multiple_of(divisor));
+    10u128.checked_pow(decimals).and_then(whole).unwrap_or(false)
+}
+
+/// Parses a duration such as `80us`, `1.5ms` or `2min`. A unit is required, except for `0`. A fraction of a
+/// nanosecond is refused: time is counted in whole ones.
 pub fn parse_time(text: &str) -> Result<Nanos, BadQuantity> {
     let wrong = || bad(text, "a length of time", "\"80us\", \"1.5ms\" or \"10s\"");
     let (mantissa, decimals, unit) = split(text).ok_or_else(wrong)?;
@@ -65,7 +72,11 @@ pub fn parse_time(text: &str) -> Result<Nanos, BadQuantity> {
         "" if mantissa == 0 => 1,
         _ => return Err(wrong()),
     };
-    scaled(mantissa, decimals, scale).map(Nanos).ok_or_else(wrong)
+    let time = scaled(mantissa, decimals, scale).map(Nanos).ok_or_else(wrong)?;
+    if !is_whole(mantissa, decimals, scale) {
+        return Err(bad(text, "a whole number of nanoseconds", "\"1ns\" or \"1.5us\""));
+    }
+    Ok(time)
 }
 
 /// Parses a size in bytes such as `4KiB`, `512`, `1.5GiB` or `200MB`.
@@ -189,6 +200,20 @@ mod tests {
         assert!(parse_rate("200MB").is_err());
         assert!(parse_share("120%").is_err());
         assert!(parse_count("1.5").is_err());
+    }
+
+    #[test]
+    fn a_fraction_of_a_nanosecond_is_refused_and_not_rounded() {
+        for text in ["0.5ns", "1.5 ns", "1.0005us", "0.0000000001s"] {
+            let message = parse_time(text).expect_err(text).message;
+            assert!(message.contains("whole number of nanoseconds"), "{message}");
+        }
+        assert_eq!(parse_time("1.0ns"), Ok(Nanos(1)));
+        assert_eq!(
+            parse_time("1.000500us"),
+            Err(bad("1.000500us", "a whole number of nanoseconds", "\"1ns\" or \"1.5us\""))
+        );
+        assert_eq!(parse_time("0.000000001s"), Ok(Nanos(1)));
     }
 
     #[test]

@@ -44,6 +44,16 @@ pub fn show_rate(bytes_per_second: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
+/// A number with what it counts, whose plural ends in an s: `1 request`, `0 requests`, `3 requests`.
+pub fn show_number_of(number: u64, noun: &str) -> String {
+    format!("{number} {}", plural(number, noun))
+}
+
+/// A noun whose plural ends in an s, in the form that follows `number`.
+pub fn plural(number: u64, noun: &str) -> String {
+    if number == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
+
 /// A human-readable count: `999`, `67.1 k`, `4.00 M`.
 pub fn show_count(count: f64) -> String {
     match count.abs() {

@@ -4,6 +4,7 @@ use crate::scenario::Problems;
 use crate::terminal::{ColorMode, TextRole};
 use std::path::PathBuf;
 use std::{fmt, io};
+use tailcut_base::quantity::show_number_of;
 
 /// The end of a command that did not succeed.
 #[derive(Debug)]
@@ -70,10 +71,7 @@ impl Failure {
             |message: &str| format!("{}: {}\n", tone.paint(TextRole::Error, "error"), message.trim_end());
         match self {
             Failure::Scenario(problems) => {
-                let count = match problems.list().len() {
-                    1 => String::from("1 problem"),
-                    several => format!("{several} problems"),
-                };
+                let count = show_number_of(problems.list().len() as u64, "problem");
                 format!("{}\n{count}, nothing was run\n", problems.render(tone))
             }
             Failure::Input(message) | Failure::Operation(message) => error(message),

@@ -1,6 +1,6 @@
 //! Figures with their units, for people.
 
-use tailcut_base::quantity::{show_bytes, show_count, show_rate, show_time};
+use tailcut_base::quantity::{plural, show_bytes, show_count, show_rate, show_time};
 
 /// Nanoseconds of a year of 365.25 days.
 const YEAR_NS: f64 = 365.25 * DAY_NS;
@@ -26,6 +26,11 @@ pub fn lifetime(years: f64) -> String {
 /// years take more.
 pub fn short_time(nanos: f64) -> String {
     long_time(nanos).replace(" days", "d").replace(" years", "y").replace(' ', "")
+}
+
+/// A number with what it counts, whose plural ends in an s: `1 request`, `999 requests`, `67.1 k requests`.
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {}", show_count(number as f64), plural(number, noun))
 }
 
 /// A share as per cent: `61 %`, `0.3 %`.
@@ -95,6 +100,13 @@ mod tests {
         }
         assert_eq!(per_cent(0.6149), "61 %");
         assert_eq!(per_cent(0.0001), "<0.1 %");
+    }
+
+    #[test]
+    fn one_of_something_is_singular() {
+        assert_eq!(counted(0, "request"), "0 requests");
+        assert_eq!(counted(1, "bad line"), "1 bad line");
+        assert_eq!(counted(12_345, "drive"), "12.3 k drives");
     }
 
     #[test]

@@ -224,6 +224,10 @@ pub struct Sizing {
     pub fill: f64,
     /// The fill of the space that is not kept erased ahead of writes, *u_d*.
     pub fill_beside: f64,
+    /// True if that leaves less than 0.1 % for data that is out of date, so that no number of groups is enough:
+    /// `fill_beside` is then 99.9 %, and all that follows is of that.
+    #[serde(default)]
+    pub fill_is_cut: bool,
     /// RAID level of a group.
     pub raid: String,
     /// The costs of a segment.
@@ -258,11 +262,12 @@ impl Sizing {
         let groups = groups(&costs, fill_beside);
         // What the front end takes for a segment of each of its drives when the network sets the pace.
         let paced_ns = data_drives as f64 * (costs.blocks * BLOCK) as f64 / network * 1e9;
-        let free = 1.0 - groups.utilisation;
+        let invalid = 1.0 - groups.utilisation;
         Sizing {
             network_bytes_per_s: network,
             fill,
             fill_beside,
+            fill_is_cut: fill >= FILL_MOST * (1.0 - free),
             raid: raid.name().to_string(),
             costs,
             drive_bytes_per_s: costs.write_rate(),
@@ -271,8 +276,8 @@ impl Sizing {
             groups,
             equation_at_network: 1.0 + (groups.equation - 1.0) * costs.segment_write_ns() / paced_ns,
             drives: (data_drives + raid.parity()) * groups.groups,
-            copied_per_byte: groups.utilisation / free,
-            write_amplification: 1.0 / free,
+            copied_per_byte: groups.utilisation / invalid,
+            write_amplification: 1.0 / invalid,
         }
     }
 
@@ -321,6 +326,16 @@ mod tests {
         assert_eq!(size(10_000_000_001, Raid::Zero).group_drives(), 5);
         assert_eq!(size(1, Raid::Five).group_drives(), 2);
         assert!(size(5_100_000_000, Raid::Zero).equation_at_network < four.groups.equation);
+    }
+
+    #[test]
+    fn a_disk_without_space_for_old_data_is_marked() {
+        let at = |fill| Sizing::new(10_000_000_000, Raid::Zero, fill, Costs::PAPER);
+        assert!(!at(0.949).fill_is_cut);
+        for fill in [0.95, 0.99] {
+            assert!(at(fill).fill_is_cut, "{fill}");
+            assert_eq!(at(fill).fill_beside, 0.999, "{fill}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Request;
 use super::catalogue::{LAYOUTS, Layout, SPARES, TECHNIQUES, Technique};
-use super::promise::Promise;
+use super::offered::{check_kinds, check_rates};
 use super::results::{Candidate, Verdict, Wear};
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
@@ -10,8 +10,8 @@ use crate::run::{self, NotRun, Scenario};
 use crate::scenario::spelling;
 use crate::sweep::point::check_workload;
 use tailcut_base::config::Choice;
-use tailcut_base::quantity::show_bytes;
-use tailcut_base::{Nanos, Op, SECTOR_BYTES};
+use tailcut_base::quantity::{exact_bytes, show_bytes, show_number_of};
+use tailcut_base::{Nanos, SECTOR_BYTES};
 use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
 use tailcut_ssd::Preset;
@@ -57,7 +57,8 @@ impl Arrangements {
         }
         let capacity = base.sectors().map_err(refuse)? * SECTOR_BYTES;
         let used = share_used(&base);
-        check_offered(&request.promise, &base, capacity / SECTOR_BYTES)?;
+        check_kinds(&request.promise, &base)?;
+        check_rates(&request.promise, &base, capacity / SECTOR_BYTES)?;
         let data = request.data.unwrap_or((capacity as f64 * used) as u64);
         let mut found = Arrangements { all: Vec::new(), data, left_out: 0 };
         let builder = Builder { request, base: &base, data, used };
@@ -68,44 +69,12 @@ impl Arrangements {
             }
         }
         if found.all.is_empty() {
-            return Err(Failure::Input(format!(
-                "no arrangement of up to {} drives holds {}; allow more (--most-drives), other drives (--drive), or store less (--data)",
-                request.most_drives,
-                show_bytes(data as f64)
-            )));
+            return Err(builder.refusal());
         }
         // Sorting is stable: arrangements of equal cost stay in the order of the catalogue.
         found.all.sort_by(|a, b| a.tried.cost.total_cmp(&b.tried.cost));
         Ok(found)
     }
-}
-
-/// Refuses a promised rate above the offered load of an open loop, which no arrangement can reach.
-fn check_offered(promise: &Promise, base: &Scenario, sectors: u64) -> Result<(), Failure> {
-    if !base.is_synthetic() || base.beside.enabled {
-        return Ok(());
-    }
-    let Ok(recipe) = base.workload.recipe(sectors) else { return Ok(()) };
-    for term in &promise.terms {
-        let op = match term.quantity.kind() {
-            "all" => None,
-            "read" => Some(Op::Read),
-            "write" => Some(Op::Write),
-            "trim" => Some(Op::Trim),
-            _ => continue,
-        };
-        let Some(offered) = recipe.offered(op).and_then(|offered| term.quantity.of_offered(offered)) else {
-            continue;
-        };
-        if term.bound > offered {
-            return Err(Failure::Input(format!(
-                "the promise is {term}, and the workload offers only {}: raise workload.rate, set workload.pace = \"closed\", or \
-                 promise less",
-                term.quantity.unit().show(offered)
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// The largest share of the device that the scenario fills or uses.
@@ -129,12 +98,8 @@ struct Builder<'r> {
 impl Builder<'_> {
     /// Each arrangement of the catalogue; none for one that holds too little, or is refused.
     fn all(&self) -> impl Iterator<Item = Option<Arrangement>> {
-        let kinds: Vec<Option<Preset>> = match self.request.drives.as_slice() {
-            [] => vec![None],
-            drives => drives.iter().copied().map(Some).collect(),
-        };
         let mut all = Vec::new();
-        for kind in kinds {
+        for kind in self.kinds() {
             let layouts = LAYOUTS.iter().filter(|l| l.survives_a_drive || !self.request.survives_a_drive);
             for (layout, drives) in
                 layouts.flat_map(|l| l.drives(self.request.most_drives).map(move |n| (l, n)))
@@ -148,6 +113,14 @@ impl Builder<'_> {
             }
         }
         all.into_iter()
+    }
+
+    /// The kinds of drive; `None` is that of the scenario.
+    fn kinds(&self) -> Vec<Option<Preset>> {
+        match self.request.drives.as_slice() {
+            [] => vec![None],
+            drives => drives.iter().copied().map(Some).collect(),
+        }
     }
 
     /// That of the drive, and larger ones.
@@ -165,18 +138,10 @@ impl Builder<'_> {
         spare: Option<u32>,
         technique: &Technique,
     ) -> Option<Arrangement> {
-        let mut settings = Vec::new();
-        settings.extend(kind.map(|preset| format!("device.preset={}", preset.name())));
-        settings.extend(spare.map(|spare| format!("device.ftl.spare={}", spelling::share(spare))));
-        settings.extend(layout.settings(drives));
+        let mut settings = place(kind, layout, drives, spare);
         settings.extend(technique.settings.iter().map(|setting| (*setting).to_owned()));
-        let mut arguments: RunArguments = self.request.base.clone();
-        arguments.options.sets.extend(settings.iter().cloned());
-        let mut scenario = Scenario::default();
-        run::read(&mut scenario, &arguments).ok()?;
-        let capacity = scenario.sectors().ok()? * SECTOR_BYTES;
-        self.fill(&mut scenario, capacity)?;
-        scenario.check().ok()?;
+        let (scenario, capacity) = self.unfilled(&settings)?;
+        let scenario = self.filled(self.data, &scenario, capacity)?;
         let device = &scenario.device;
         let tried = Candidate {
             name: name(&scenario, layout, drives, spare, technique),
@@ -200,26 +165,108 @@ impl Builder<'_> {
         Some(Arrangement { scenario, tried })
     }
 
-    /// Lets the same bytes be stored and used as in the scenario of the user, whatever the capacity; none
-    /// when it is too small for them.
-    fn fill(&self, scenario: &mut Scenario, capacity: u64) -> Option<()> {
-        if capacity < self.data {
+    /// The scenario of the user with the settings of an arrangement, and the bytes of its device; none if it is
+    /// refused.
+    fn unfilled(&self, settings: &[String]) -> Option<(Scenario, u64)> {
+        let mut arguments: RunArguments = self.request.base.clone();
+        arguments.options.sets.extend(settings.iter().cloned());
+        let mut scenario = Scenario::default();
+        run::read(&mut scenario, &arguments).ok()?;
+        let capacity = scenario.sectors().ok()? * SECTOR_BYTES;
+        Some((scenario, capacity))
+    }
+
+    /// An arrangement in which `data` bytes are stored and used as in the scenario of the user, whatever the
+    /// capacity; none when that is too small for them, or when what they are of it, in parts per million, has no
+    /// room for a page or a request.
+    fn filled(&self, data: u64, unfilled: &Scenario, capacity: u64) -> Option<Scenario> {
+        if capacity < data {
             return None;
         }
-        let scale = self.data as f64 / capacity as f64 / self.used;
-        let scaled = |share: u32| ((f64::from(share) * scale) as u32).clamp(1, 1_000_000);
+        let mut scenario = unfilled.clone();
+        let (scale, page) = (data as f64 / capacity as f64 / self.used, unfilled.device.geometry.page_bytes);
         let runs = [
-            (true, &mut scenario.precondition.fill),
+            (scenario.precondition.fill > 0, &mut scenario.precondition.fill),
             (true, &mut scenario.workload.region_share),
             (scenario.beside.enabled, &mut scenario.beside.source.region_share),
             (scenario.datacenter.workload != Workload::None, &mut scenario.datacenter.region_share),
             (scenario.lsm.enabled, &mut scenario.lsm.region_share),
         ];
         // A source that does not run keeps its share: a changed one would be reported as without effect.
-        runs.into_iter().filter(|(runs, _)| *runs).for_each(|(_, share)| *share = scaled(*share));
-        Some(())
+        for (_, share) in runs.into_iter().filter(|(runs, _)| *runs) {
+            let scaled = (f64::from(*share) * scale) as u32;
+            if u128::from(scaled) * u128::from(capacity) < 1_000_000 * u128::from(page) {
+                return None;
+            }
+            *share = scaled.min(1_000_000);
+        }
+        scenario.check().ok()?;
+        Some(scenario)
+    }
+
+    /// Why nothing in the catalogue holds the data: it is too much, or too little.
+    fn refusal(&self) -> Failure {
+        let (data, most) = (show_bytes(self.data as f64), self.request.most_drives);
+        let drives = show_number_of(u64::from(most), "drive");
+        Failure::Input(match self.least_above() {
+            Some(least) => format!(
+                "--data: {data} are too little for a page and for the requests of the workload, or for a share of a drive \
+                 (0.0001 % at least); the least that works is {}",
+                exact_bytes(least)
+            ),
+            None => format!(
+                "no arrangement of up to {drives} holds {data}; allow more (--most-drives), other drives (--drive), or \
+                 store less (--data)"
+            ),
+        })
+    }
+
+    /// The least data above that of the request that an arrangement holds, to the KiB; none if there is none.
+    fn least_above(&self) -> Option<u64> {
+        let all: Vec<(Scenario, u64)> =
+            self.places().filter_map(|settings| self.unfilled(&settings)).collect();
+        let holds = |data: u64| {
+            all.iter().any(|(scenario, capacity)| self.filled(data, scenario, *capacity).is_some())
+        };
+        let most = all.iter().map(|(_, capacity)| *capacity).max()?;
+        let (mut low, mut high) = (self.data, self.data.next_multiple_of(UNIT).max(UNIT));
+        while !holds(high) {
+            if high > most {
+                return None;
+            }
+            (low, high) = (high, high * 2);
+        }
+        while high - low > UNIT {
+            let middle = (low + (high - low) / 2).next_multiple_of(UNIT);
+            if middle == high {
+                break;
+            }
+            if holds(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+
+    /// The settings of every arrangement, but for its technique, which changes no capacity.
+    fn places(&self) -> impl Iterator<Item = Vec<String>> {
+        self.kinds().into_iter().flat_map(move |kind| {
+            let layouts = LAYOUTS.iter().filter(|l| l.survives_a_drive || !self.request.survives_a_drive);
+            let sizes = layouts.flat_map(|l| l.drives(self.request.most_drives).map(move |n| (l, n)));
+            sizes.map(move |(layout, drives)| place(kind, layout, drives, None))
+        })
     }
 }
+
+/// The settings of an arrangement, but for its technique.
+fn place(kind: Option<Preset>, layout: &Layout, drives: u32, spare: Option<u32>) -> Vec<String> {
+    let mut settings = Vec::new();
+    settings.extend(kind.map(|preset| format!("device.preset={}", preset.name())));
+    settings.extend(spare.map(|spare| format!("device.ftl.spare={}", spelling::share(spare))));
+    settings.extend(layout.settings(drives));
+    settings
+}
+
+/// The least difference of two amounts of data that an error tells apart, in bytes.
+const UNIT: u64 = 1 << 10;
 
 fn name(
     scenario: &Scenario,

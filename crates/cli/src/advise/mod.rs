@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod command;
 pub mod cost;
 pub mod judge;
+mod offered;
 pub mod page;
 pub mod promise;
 pub mod results;

@@ -1,9 +1,10 @@
 //! Advice as a person reads it.
 
 use super::results::{Advice, Candidate, TermResult, Verdict};
+use crate::format::counted;
 use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
-use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_base::quantity::{show_bytes, show_number_of};
 
 /// The whole page.
 pub fn page(advice: &Advice, width: usize, tone: ColorMode) -> String {
@@ -46,7 +47,7 @@ fn one(advice: &Advice, tried: &Candidate, label: &str, tone: ColorMode) -> Stri
         advice.cost_unit,
     );
     if tried.verdict == Verdict::BrokenSoon {
-        text += &format!("  after {} requests already:\n", show_count(tried.requests as f64));
+        text += &format!("  after {} already:\n", counted(tried.requests, "request"));
     }
     for term in &tried.terms {
         text += &format!("  {:<28} {:>10}  {}\n", term.term, term.shown, stands(term));
@@ -144,12 +145,24 @@ fn others(advice: &Advice, width: usize, tone: ColorMode) -> String {
 fn footer(advice: &Advice) -> String {
     let mut text = advice.assumption.clone();
     if advice.left_out > 0 {
-        text += &format!("; {} arrangements are too small or cannot be", advice.left_out);
+        text += &format!(
+            "; {} {} too small or cannot be",
+            show_number_of(advice.left_out, "arrangement"),
+            are(advice.left_out)
+        );
     }
     if advice.not_tried > 0 {
-        text += &format!("; {} cost more and were not tried", advice.not_tried);
+        text += &format!(
+            "; {} that cost more {} not tried",
+            advice.not_tried,
+            if advice.not_tried == 1 { "was" } else { "were" }
+        );
     }
     text
+}
+
+fn are(number: u64) -> &'static str {
+    if number == 1 { "is" } else { "are" }
 }
 
 /// Arrangements that a page lists.

@@ -2,16 +2,16 @@
 
 use super::results::{FittedParameter, Results, RowErrors};
 use crate::terminal::{Align, ColorMode, Table, TextRole};
-use tailcut_base::quantity::{show_bytes, show_count, show_time};
+use tailcut_base::quantity::{show_bytes, show_count, show_number_of, show_time};
 
 /// Parameters with what they move, and rows with their errors.
 pub fn page(results: &Results, tone: ColorMode) -> String {
     let heading = format!(
-        "drive {}: {} parameters fitted to {} rows, {} candidates, cost {:.3}",
+        "drive {}: {} fitted to {}, {}, cost {:.3}",
         results.drive,
-        results.parameters.len(),
-        results.rows.len(),
-        results.evaluations,
+        show_number_of(results.parameters.len() as u64, "parameter"),
+        show_number_of(results.rows.len() as u64, "row"),
+        show_number_of(results.evaluations as u64, "candidate"),
         results.cost
     );
     format!(

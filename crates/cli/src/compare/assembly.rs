@@ -6,7 +6,7 @@ use super::effects::{Clear, Judgement, Sample, effects};
 use super::request::Request;
 use super::results::{self, Effects, FORMAT, Factor, Head, Point, Results, RunOf};
 use crate::scenario::{self, Comments};
-use crate::sweep::{Quantity, Records, RunResult};
+use crate::sweep::{Outcome, Quantity, Records, RunResult};
 use std::collections::BTreeMap;
 
 /// The results of all that is in `records`.
@@ -60,11 +60,15 @@ fn head(quantity: &Quantity) -> Head {
 
 fn point(cell: &Cell, factors: &[Factor], quantities: &[Quantity], records: &Records) -> Point {
     let (mut unresolved, mut volatile_cache, mut overloaded) = (Vec::new(), false, false);
+    let mut missing = BTreeMap::new();
     let mut runs = Vec::new();
     for run in &cell.runs {
         let Some(ended) = records.get(&run.digest) else { continue };
         volatile_cache |= ended.outcome().is_some_and(|outcome| outcome.report["volatile_cache"] == true);
         overloaded |= ended.outcome().is_some_and(|outcome| outcome.report["overload"].is_object());
+        if let Some(outcome) = ended.outcome() {
+            note_missing(&mut missing, outcome, quantities);
+        }
         runs.push(run_of(run.scenario.seed, &run.digest, &ended, quantities, &mut unresolved));
     }
     let names = factors.iter().zip(&cell.levels);
@@ -82,10 +86,21 @@ fn point(cell: &Cell, factors: &[Factor], quantities: &[Quantity], records: &Rec
         pareto: false,
         quantities: quantities.iter().map(over_seeds).collect(),
         unresolved,
+        requests_missing: missing,
         volatile_cache,
         overloaded,
         runs,
         error,
+    }
+}
+
+/// Notes the percentiles that a run has no figure of, with the most requests that a run of the point is short of.
+fn note_missing(missing: &mut BTreeMap<String, u64>, outcome: &Outcome, quantities: &[Quantity]) {
+    for quantity in quantities {
+        if let Some(requests) = quantity.requests_missing(outcome) {
+            let most = missing.entry(quantity.to_string()).or_default();
+            *most = requests.max(*most);
+        }
     }
 }
 
@@ -99,7 +114,8 @@ fn run_of(
     let mut values = BTreeMap::new();
     if let Some(outcome) = ended.outcome() {
         for quantity in quantities {
-            let (name, figure) = (quantity.to_string(), quantity.of(outcome));
+            let is_measured = quantity.requests_missing(outcome).is_none();
+            let (name, figure) = (quantity.to_string(), quantity.of(outcome).filter(|_| is_measured));
             if figure.is_some_and(|figure| !figure.resolved) && !unresolved.contains(&name) {
                 unresolved.push(name.clone());
             }
@@ -207,6 +223,7 @@ mod tests {
             volatile_cache: false,
             overloaded: false,
             unresolved: Vec::new(),
+            requests_missing: BTreeMap::new(),
             runs: Vec::new(),
             error: None,
         };

@@ -2,7 +2,7 @@
 
 use super::design::Design;
 use super::request::Request;
-use super::results::{Impossible, Ineffective};
+use super::results::{Factor, Impossible, Ineffective as IneffectiveKeys};
 use crate::failure::Failure;
 use crate::run::arguments::RunArguments;
 use crate::run::{self, NotRun, Scenario};
@@ -10,6 +10,10 @@ use crate::scenario::Problems;
 use crate::sweep::Point;
 use crate::sweep::point::{Identities, check_workload};
 use crate::terminal::ColorMode;
+use tailcut_base::SECTOR_BYTES;
+use tailcut_base::quantity::{exact_bytes, show_number_of};
+use tailcut_sim::scenario::Ineffective;
+use tailcut_sim::workload::size::Sizes;
 
 /// A point of the grid, as it is run.
 #[derive(Clone, Debug)]
@@ -30,7 +34,7 @@ pub struct Cells {
     /// Refused points, grouped by conflict.
     pub impossible: Vec<Impossible>,
     /// Keys without effect at points that can be run, with the number of points.
-    pub ineffective: Vec<Ineffective>,
+    pub ineffective: Vec<IneffectiveKeys>,
 }
 
 impl Cells {
@@ -42,6 +46,9 @@ impl Cells {
         let reader = Reader { request };
         let (base, _) = reader.read(&vec![0; request.factors.len()])?;
         check_workload(&base)?;
+        if let Some(why) = reader.equal_levels() {
+            return Err(Failure::Input(why));
+        }
         let mut identities = Identities::default();
         let mut found = Cells { base, cells: Vec::new(), impossible: Vec::new(), ineffective: Vec::new() };
         let mut conflicts: Vec<Conflict> = Vec::new();
@@ -60,15 +67,36 @@ impl Cells {
         if !conflicts.is_empty() && !request.skip_impossible {
             return Err(reader.refuse(&conflicts, design.points.len()));
         }
+        if let Some(why) = found.idle_factor(&request.factors) {
+            return Err(Failure::Input(why));
+        }
         found.impossible = conflicts.iter().map(|conflict| reader.impossible(conflict)).collect();
         Ok(found)
+    }
+
+    /// Why a factor changes nothing: no key of it has an effect at any point.
+    fn idle_factor(&self, factors: &[Factor]) -> Option<String> {
+        let scenarios = self.cells.iter().filter_map(|cell| Some(&cell.runs.first()?.scenario));
+        let idle: Vec<Vec<Ineffective>> = scenarios.map(Scenario::ineffective).collect();
+        let covering = |idle: &[Ineffective], key: &str| {
+            idle.iter().find(|keys| keys.covers(key)).map(|keys| keys.because.clone())
+        };
+        factors.iter().find_map(|factor| {
+            let keys = factor.keys();
+            let key = keys.first()?;
+            let because = covering(idle.first()?, key)?;
+            let is_idle = |idle: &Vec<Ineffective>| keys.iter().all(|key| covering(idle, key).is_some());
+            idle.iter().all(is_idle).then(|| {
+                format!("'{}' has no effect at any point: {because}; vary something else", factor.name)
+            })
+        })
     }
 
     /// Counts a point at which keys have no effect.
     fn note_ineffective(&mut self, what: &str) {
         match self.ineffective.iter_mut().find(|known| known.what == what) {
             Some(known) => known.points += 1,
-            None => self.ineffective.push(Ineffective { what: what.to_owned(), points: 1 }),
+            None => self.ineffective.push(IneffectiveKeys { what: what.to_owned(), points: 1 }),
         }
     }
 }
@@ -114,6 +142,22 @@ impl Reader<'_> {
         let warnings = run::read_with_warnings(&mut scenario, &arguments)?;
         scenario.check().map_err(|error| run::refuse(NotRun::Input(error), &arguments))?;
         Ok((scenario, warnings))
+    }
+
+    /// The first two levels of a factor that set the same keys to equal values, such as 4KiB and 4096.
+    fn equal_levels(&self) -> Option<String> {
+        let base = vec![0; self.request.factors.len()];
+        self.request.factors.iter().enumerate().find_map(|(index, factor)| {
+            let scenario = |level: usize| Some(canonical(self.read(&with(&base, index, level)).ok()?.0));
+            let all: Vec<Option<Scenario>> = (0..factor.levels.len()).map(scenario).collect();
+            let are_equal = |a: usize, b: usize| {
+                all[a].is_some() && all[a] == all[b] && factor.levels[a].keys() == factor.levels[b].keys()
+            };
+            let pairs = (0..all.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
+            let (a, b) = pairs.into_iter().find(|&(a, b)| are_equal(a, b))?;
+            let [a, b] = [a, b].map(|level| &factor.levels[level].name);
+            Some(format!("the levels '{a}' and '{b}' of '{}' are equal: leave out one", factor.name))
+        })
     }
 
     fn arguments(&self, levels: &[usize]) -> RunArguments {
@@ -174,7 +218,7 @@ impl Reader<'_> {
     /// The failure of a comparison with such points.
     fn refuse(&self, conflicts: &[Conflict], all: usize) -> Failure {
         let points: u64 = conflicts.iter().map(|conflict| conflict.points).sum();
-        let mut text = format!("{points} of {all} points cannot be run, so nothing was run");
+        let mut text = format!("{points} of {} cannot be run, so nothing was run", counted(all as u64));
         for conflict in conflicts.iter().take(SHOWN) {
             let settings = self.settings(conflict).join(" and ");
             let wrong = if conflict.levels.len() > 1 { "contradict each other" } else { "is refused" };
@@ -187,13 +231,28 @@ impl Reader<'_> {
             );
         }
         if conflicts.len() > SHOWN {
-            text += &format!("\n\n  and {} more combinations", conflicts.len() - SHOWN);
+            text += &format!(
+                "\n\n  and {} beside",
+                show_number_of((conflicts.len() - SHOWN) as u64, "combination")
+            );
         }
         Failure::Input(text + "\n\nvary something else, or leave such points out with --skip-impossible")
     }
 }
 
-fn name((factor, &level): (&super::results::Factor, &usize)) -> String {
+/// A scenario in which sizes that are texts are spelled in one way.
+fn canonical(mut scenario: Scenario) -> Scenario {
+    for source in [&mut scenario.workload, &mut scenario.beside.source] {
+        for size in [&mut source.read_size, &mut source.write_size, &mut source.trim_size] {
+            if let Ok(Sizes::Fixed(sectors)) = Sizes::parse(size) {
+                *size = exact_bytes(u64::from(sectors) * SECTOR_BYTES);
+            }
+        }
+    }
+    scenario
+}
+
+fn name((factor, &level): (&Factor, &usize)) -> String {
     format!("{}={}", factor.name, factor.levels[level].name)
 }
 
@@ -205,7 +264,7 @@ fn with(levels: &[usize], factor: usize, level: usize) -> Vec<usize> {
 
 /// `1 point`, `2 points`.
 pub fn counted(points: u64) -> String {
-    if points == 1 { String::from("1 point") } else { format!("{points} points") }
+    show_number_of(points, "point")
 }
 
 /// The problems without their places: the settings of a point are nowhere written together.

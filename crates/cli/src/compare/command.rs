@@ -17,6 +17,7 @@ use crate::sweep::Bar;
 use crate::terminal::{ColorMode, Waiting, window};
 use std::io::Write;
 use std::path::Path;
+use tailcut_base::quantity::show_number_of;
 
 /// The results, in the folder of a comparison.
 pub const RESULTS: &str = "compare.json";
@@ -90,7 +91,7 @@ fn list(plan: &Plan, request: &Request, out: &mut dyn Write) -> Result<(), Failu
         writeln!(out, "{}", named.join("  "))?;
         count += 1;
     }
-    writeln!(out, "{count} points, {} runs", count * request.seeds)?;
+    writeln!(out, "{}, {}", counted(count), show_number_of(count * request.seeds, "run"))?;
     Ok(out.flush()?)
 }
 

@@ -81,7 +81,14 @@ impl Factor {
 
     /// The keys that it sets, each once.
     pub fn keys(&self) -> BTreeSet<&str> {
-        let settings = self.levels.iter().flat_map(|level| &level.settings);
+        self.levels.iter().flat_map(Level::keys).collect()
+    }
+}
+
+impl Level {
+    /// The keys that it sets, each once.
+    pub fn keys(&self) -> BTreeSet<&str> {
+        let settings = self.settings.iter();
         settings
             .map(|setting| setting.split_once('=').map_or(setting.as_str(), |(key, _)| key).trim())
             .collect()
@@ -106,20 +113,17 @@ pub fn conflict(factors: &[Factor]) -> Option<String> {
     None
 }
 
-/// The first setting of these factors that is wrong whatever the others are, and what may have been meant: a
-/// key that no scenario has, or a value that its key cannot have.
-pub fn invalid_setting(factors: &[Factor]) -> Option<String> {
+/// The first setting of a factor that is wrong whatever others are, and what may have been meant: a key that no
+/// scenario has, or a value that its key cannot have.
+pub fn invalid_setting(factor: &Factor) -> Option<String> {
     let of_level = |level: &Level| {
         let problem = scenario::find_invalid(&mut Scenario::default(), &level.settings)?;
         let remedy = problem.remedy.as_ref().map_or_else(String::new, |remedy| format!("; {remedy}"));
         Some(format!("{}{remedy}", problem.message))
     };
-    let of_factor = |factor: &Factor| {
-        let message = factor.levels.iter().find_map(of_level)?;
-        let names_factor = message.starts_with(&format!("{}:", factor.name));
-        Some(if names_factor { message } else { format!("'{}': {message}", factor.name) })
-    };
-    factors.iter().find_map(of_factor)
+    let message = factor.levels.iter().find_map(of_level)?;
+    let names_factor = message.starts_with(&format!("{}:", factor.name));
+    Some(if names_factor { message } else { format!("'{}': {message}", factor.name) })
 }
 
 /// The pieces between commas, without blanks around them, each with the byte that it starts at.

@@ -12,6 +12,7 @@
 //! raid5 = ["array.drives=4", "array.layout=raid5"]
 //! ```
 
+use super::factor::invalid_setting;
 use super::results::{Factor, Level};
 use crate::failure::Failure;
 use crate::scenario::document::{Item, Section, Value, parse};
@@ -41,11 +42,10 @@ pub fn read(source: Source) -> Result<Vec<Factor>, Problems> {
         Err(problem) => reader.problems.push(problem),
     }
     let Reader { factors, mut problems } = reader;
-    problems.extend(
-        factors.iter().filter_map(|(item, factor)| {
-            factor.wrong().map(|message| Problem::at(item.key.clone(), message))
-        }),
-    );
+    problems.extend(factors.iter().filter_map(|(item, factor)| {
+        let wrong = factor.wrong().or_else(|| invalid_setting(factor))?;
+        Some(Problem::at(item.key.clone(), wrong))
+    }));
     if problems.is_empty() {
         return Ok(factors.into_iter().map(|(_, factor)| factor).collect());
     }
@@ -186,7 +186,7 @@ mod tests {
     fn a_grid_is_read_in_its_order() {
         let text = "\
 [on-off]
-z = [\"a.b=1\", \"a.c=2\"]
+z = [\"device.gc.background=true\", \"run.requests=2\"]
 [vary]
 \"workload.rate\" = [40000, 20000]
 device.timing.read = [[\"60us\", \"90us\"], \"75us\"]
@@ -197,7 +197,7 @@ poll = [\"host.strategy=poll\"]
         let factors = read(Source::file("grid.toml", text)).expect("this is a grid");
         let names: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
         assert_eq!(names, ["z", "workload.rate", "device.timing.read", "path"]);
-        assert_eq!(factors[0].levels[1].settings, ["a.b=1", "a.c=2"]);
+        assert_eq!(factors[0].levels[1].settings, ["device.gc.background=true", "run.requests=2"]);
         assert_eq!(factors[1].levels[0].settings, ["workload.rate=40000"], "the first one is the base");
         assert_eq!(factors[2].levels[0].settings, ["device.timing.read=[\"60us\", \"90us\"]"]);
         assert_eq!(factors[2].levels[1].name, "75us");
@@ -206,14 +206,16 @@ poll = [\"host.strategy=poll\"]
 
     #[test]
     fn what_is_wrong_has_a_place() {
-        let text = "[vary]\nseed = 3\nworkload.rate = [1]\n[off-on]\nx = 1\n[on-off]\ny = [\"seed\"]\n";
-        let wrong = read(Source::file("grid.toml", text)).expect_err("four problems").to_string();
+        let text = "[vary]\nseed = 3\nworkload.rate = [1]\n[off-on]\nx = 1\n[on-off]\ny = [\"seed\"]\nz = [\"workload.read=101%\"]\n";
+        let wrong = read(Source::file("grid.toml", text)).expect_err("five problems").to_string();
         for part in [
             "grid.toml:2:1",
             "not a list of values",
             "one level only",
             "unknown section 'off-on'",
             "grid.toml:7:1",
+            "'z': workload.read: '101%' is not a share",
+            "grid.toml:8:1",
         ] {
             assert!(wrong.contains(part), "{part}:\n{wrong}");
         }

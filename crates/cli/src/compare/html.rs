@@ -1,7 +1,7 @@
 //! The page of a comparison: which point is best, and what each technique does alone and in company.
 
 use crate::compare::cells::counted;
-use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged, volatile};
+use crate::compare::page::{in_order, mark, ratio, short_names, shown, step, unjudged, unmeasured, volatile};
 use crate::compare::results::{Effects, Head, Ineffective, Pair, Point, Results, Verdict};
 use crate::html::Page;
 use crate::html::markup::{Column, Table, chart, escape, figure, folded};
@@ -18,7 +18,9 @@ pub fn page(results: &Results) -> Page {
     let names = short_names(results);
     let title = format!("tailcut compare: {} by {}", names.join(" x "), results.by);
     let mut page = Page::new(&title, lead(results), data);
-    page.section("Ranking", scatter(results) + &curves(results) + &ranking(results));
+    let is_ranked = results.points.iter().any(|point| point.rank.is_some());
+    let charts = if is_ranked { scatter(results) + &curves(results) } else { String::new() };
+    page.section("Ranking", charts + &ranking(results));
     if !results.effects.is_empty() {
         page.section("Alone and in company", effects(results));
     }
@@ -106,10 +108,11 @@ fn ranking(results: &Results) -> String {
     }
     let more = match results.points.len().saturating_sub(ROWS) {
         0 => String::new(),
-        more => format!("<p class=\"soft\">{more} more points stand in the JSON beside this page.</p>\n"),
+        more => format!("<p class=\"soft\">{more} more in the JSON beside this page.</p>\n"),
     };
-    let volatile = volatile(results).map_or(String::new(), |note| format!("<p class=\"soft\">{note}.</p>\n"));
-    table.html() + &volatile + &more
+    let note =
+        |note: Option<String>| note.map_or(String::new(), |note| format!("<p class=\"soft\">{note}.</p>\n"));
+    table.html() + &note(unmeasured(results)) + &note(volatile(results)) + &more
 }
 
 /// Two quantities of all points; the second one is chosen by buttons.
@@ -245,8 +248,8 @@ fn failures(results: &Results) -> String {
     }
     for left_out in &results.design.impossible {
         items.push(format!(
-            "{} points: {}: {}",
-            left_out.points,
+            "{}: {}: {}",
+            counted(left_out.points),
             left_out.settings.join(" and "),
             left_out.why
         ));
@@ -255,7 +258,7 @@ fn failures(results: &Results) -> String {
         items.push(format!("without effect at {}: {what}", counted(*points)));
     }
     if results.design.missing > 0 {
-        items.push(format!("{} points were not run: the comparison was interrupted", results.design.missing));
+        items.push(format!("{} not run: the comparison was interrupted", counted(results.design.missing)));
     }
     let items: String = items.iter().map(|item| format!("<li>{}</li>\n", escape(item))).collect();
     if items.is_empty() { items } else { format!("<ul class=\"findings\">\n{items}</ul>\n") }

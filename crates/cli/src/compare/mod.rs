@@ -47,7 +47,7 @@ impl Plan {
         }
         let wrong =
             request.factors.iter().find_map(Factor::wrong).or_else(|| factor::conflict(&request.factors));
-        let wrong = wrong.or_else(|| factor::invalid_setting(&request.factors));
+        let wrong = wrong.or_else(|| request.factors.iter().find_map(factor::invalid_setting));
         if let Some(message) = wrong {
             return Err(Failure::Input(message));
         }

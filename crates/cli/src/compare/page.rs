@@ -3,10 +3,11 @@
 use super::cells::counted;
 use super::results::{Effects, Head, Ineffective, Main, Pair, Point, Results, Verdict};
 use crate::show::latency::VOLATILE;
-use crate::sweep::Unit;
+use crate::sweep::{Quantity, Unit};
 use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use std::collections::BTreeMap;
+use tailcut_base::quantity::plural;
 
 /// The whole page: the ranking, what each factor does, how factors get along, and what could not be run.
 /// `top` is the most rows of the ranking.
@@ -40,7 +41,7 @@ fn heading(results: &Results, tone: ColorMode) -> String {
         1 => String::new(),
         several => format!(", {several} seeds each"),
     };
-    let line = format!("{} points{of}, {}{seeds}", results.points.len(), grid.join(" x "));
+    let line = format!("{}{of}, {}{seeds}", counted(results.points.len() as u64), grid.join(" x "));
     format!("{}\nranked by {}\n", tone.paint(TextRole::Heading, &line), results.by)
 }
 
@@ -55,9 +56,12 @@ pub fn short_names(results: &Results) -> Vec<String> {
     results.factors.iter().map(|factor| short(&factor.name)).collect()
 }
 
-/// The quantities that some point has.
+/// The quantities that some point has, and that of the ranking if it only takes longer runs.
 pub fn shown(results: &Results) -> Vec<&Head> {
-    let is_known = |point: &Point, head: &Head| point.quantities.get(&head.name).is_some_and(Option::is_some);
+    let is_known = |point: &Point, head: &Head| {
+        let is_short = head.name == results.by && point.requests_missing.contains_key(&head.name);
+        is_short || point.quantities.get(&head.name).is_some_and(Option::is_some)
+    };
     let all = results.quantities.iter();
     all.filter(|head| results.points.iter().any(|point| is_known(point, head))).collect()
 }
@@ -126,7 +130,7 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
     let mut notes = Vec::new();
     let more = results.points.len().saturating_sub(top);
     if more > 0 {
-        notes.push(format!("{more} more points; --top shows more, and compare.csv has all"));
+        notes.push(format!("{more} more; --top shows them, and compare.csv has all"));
     }
     if results.points.iter().any(|point| !point.unresolved.is_empty()) {
         notes.push("? little more than chance: fewer than ten requests are slower, or drives still use up erased blocks; run longer"
@@ -137,12 +141,31 @@ fn notes(results: &Results, top: usize, width: usize) -> String {
             "overloaded: slower than requests fall due; latencies grow with the length of the run".to_owned(),
         );
     }
+    notes.extend(unmeasured(results));
     notes.extend(volatile(results));
-    let is_done = |point: &Point| point.error.is_none() && point.runs.len() == results.seeds.len();
+    let is_done = |point: &Point| {
+        let is_whole = point.error.is_none() && point.runs.len() == results.seeds.len();
+        is_whole && !point.requests_missing.contains_key(&results.by)
+    };
     if results.points.iter().any(is_done) && results.points.iter().all(|point| point.rank.is_none()) {
         notes.push(format!("no run has {}: rank by something else, with --by", results.by));
     }
     notes.iter().map(|note| wrapped("", note, width)).collect()
+}
+
+/// The note of points without a rank, because no request of them is beyond the percentile of the ranking.
+pub fn unmeasured(results: &Results) -> Option<String> {
+    let missing = results.points.iter().filter_map(|point| point.requests_missing.get(&results.by));
+    let (points, most) = (missing.clone().count() as u64, missing.max()?);
+    let kind = Quantity::parse(&results.by).map_or(String::from("all"), |by| by.kind().to_owned());
+    let requests = if kind == "all" { String::new() } else { format!(" of kind '{kind}'") };
+    Some(format!(
+        "{} without a rank: {} is not measured there, because no request is beyond it; it takes {most} more {}{requests} in \
+         a run, at least: raise run.requests or run.duration",
+        counted(points),
+        results.by,
+        plural(*most, "request"),
+    ))
 }
 
 /// The footnote of latencies of writes that a volatile cache acknowledges; none if there are no such

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
-use tailcut_base::quantity::show_time;
+use tailcut_base::quantity::{show_number_of, show_time};
 use tailcut_base::{Nanos, Time};
 use tailcut_ssd::probe::Outcome;
 use tailcut_ssd::{ChipRecord, Handover};
@@ -31,7 +31,7 @@ const REQUESTS: u32 = 3;
 /// Writes the export and prints a summary of its content.
 pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let kept = SavedRun::open(&arguments.folder)?;
-    let window = choose(arguments, &kept)?;
+    let (window, end) = (choose(arguments, &kept)?, Time(kept.saved.report.until_ns));
     let rerun = Rerun::new(kept, arguments.quiet)?;
     rerun.announce(1);
     let (chips, requests) = rerun.record(window)?;
@@ -45,19 +45,23 @@ pub fn explain(arguments: &ExplainArguments, file: &Path, out: &mut dyn Write) -
     }
     output::write_file_with(file, |file| write(file, &chips, &requests))?;
     let mut text = format!(
-        "{}: {} transactions and {} requests from {:.6} s to {:.6} s ({})\n",
+        "{}: {} and {} from {:.6} s to {:.6} s ({})\n",
         file.display(),
-        chips.records.len(),
-        requests.seen.len(),
+        show_number_of(chips.records.len() as u64, "transaction"),
+        show_number_of(requests.seen.len() as u64, "request"),
         window.from.as_secs_f64(),
         window.until.as_secs_f64(),
         show_time(window.until.since(window.from).0 as f64)
     );
     if chips.left_out + requests.left_out > 0 {
         text += &format!(
-            "{} transactions and {} requests at the end of the window were left out: choose a shorter one\n",
-            chips.left_out, requests.left_out
+            "{} and {} at the end of the window were left out: choose a shorter one\n",
+            show_number_of(chips.left_out, "transaction"),
+            show_number_of(requests.left_out, "request")
         );
+    }
+    if arguments.until.is_some_and(|until| until > end) {
+        text += &format!("the window ends with the run, at {:.6} s, before --until\n", end.as_secs_f64());
     }
     text += "open it at https://ui.perfetto.dev or chrome://tracing\n";
     out.write_all(text.as_bytes())?;
@@ -72,7 +76,7 @@ fn choose(arguments: &ExplainArguments, kept: &SavedRun) -> Result<Window, Failu
         (None, None) => (Time::ZERO, Time::ZERO + AROUND * 2),
     };
     let end = Time(kept.saved.report.until_ns);
-    if first > end {
+    if first >= end {
         let (from, end) = (show_time(first.0 as f64), show_time(end.0 as f64));
         return Err(Failure::Input(format!(
             "the run ended at {end}, before the window begins at {from}; move --from"
@@ -85,7 +89,7 @@ fn choose(arguments: &ExplainArguments, kept: &SavedRun) -> Result<Window, Failu
             "the window ends at {until}, before it begins at {from}; move --until"
         )));
     }
-    Ok(Window { from: first, until, most: MOST })
+    Ok(Window { from: first, until: until.min(end), most: MOST })
 }
 
 fn write(file: &mut dyn Write, chips: &Chips, requests: &Requests) -> io::Result<()> {

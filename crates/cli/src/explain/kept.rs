@@ -1,6 +1,8 @@
 //! The files of a run in its folder.
 
 use super::selection::Selection;
+use crate::advise::command as advise;
+use crate::compare::command as compare;
 use crate::failure::Failure;
 use crate::run::{self, ATTRIBUTION, CURVE, REPORT, SCENARIO, SLOWEST, Saved, Scenario, column};
 use crate::scenario;
@@ -39,6 +41,9 @@ pub struct Slow {
 impl SavedRun {
     /// Opens the folder of a run. Fails when it holds no report that can be read.
     pub fn open(folder: &Path) -> Result<SavedRun, Failure> {
+        if let Some(what) = what_else(folder) {
+            return Err(Failure::Input(format!("{}: {what}", folder.display())));
+        }
         let text = read(&folder.join(REPORT))?;
         let saved = serde_json::from_str(&text).map_err(|error| {
             let file = folder.join(REPORT);
@@ -123,6 +128,28 @@ impl SavedRun {
         }
         Ok(slowest)
     }
+}
+
+/// What a folder without a report of a run is, as far as that can be told, and what to give in its place.
+fn what_else(folder: &Path) -> Option<String> {
+    if folder.join(REPORT).exists() {
+        return None;
+    }
+    let give = "give the folder that 'tailcut run' wrote with --out";
+    let has = |file: &str| folder.join(file).is_file();
+    Some(match () {
+        () if !folder.exists() => format!("there is no such folder; {give}"),
+        () if !folder.is_dir() => format!("this is no folder; {give}"),
+        () if has(compare::RESULTS) => format!(
+            "this is the folder of 'tailcut compare', which keeps no requests; run one of its points by itself, 'tailcut \
+             run --set KEY=VALUE --out DIR' with the settings of its row, and explain DIR"
+        ),
+        () if has(advise::RESULTS) => format!(
+            "this is the folder of 'tailcut advise', which keeps no requests; 'tailcut run {} --out DIR', and explain DIR",
+            folder.join(advise::SCENARIO).display()
+        ),
+        () => format!("no run has written here, for there is no {REPORT}; {give}"),
+    })
 }
 
 /// A table with a head, as a run writes it: no quotes.

@@ -4,14 +4,14 @@ use super::arguments::ExplainArguments;
 use super::kept::{SavedRun, Slow};
 use super::selection::Selection;
 use crate::failure::Failure;
-use crate::format::short_time;
+use crate::format::{counted, short_time};
 use crate::show::waits;
 use crate::terminal::{Align, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 use tailcut_base::config::Choice;
-use tailcut_base::quantity::{show_count, show_time};
+use tailcut_base::quantity::show_time;
 use tailcut_base::{Cause, Nanos};
 use tailcut_sim::report::{Tail, Wait};
 use tailcut_sim::world::Attribution;
@@ -65,14 +65,19 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         return Err(Failure::Input(format!("{}: the run measured no {kind}", arguments.folder.display())));
     }
     let latencies = kept.latencies(selection)?;
-    let latency = latencies.percentile(arguments.percentile);
+    let report = &kept.saved.report;
+    let selected = report.kinds.iter().find(|kind| kind.kind == selection.name()).unwrap_or(report.all());
+    // Latencies are kept in buckets, whose ends may lie beyond the slowest request.
+    let slowest_ns = selected.latency.max_ns;
+    let latency = latencies.percentile(arguments.percentile).min(Nanos(slowest_ns));
     let count = attribution.count();
     let around = attribution.around(latency, width_around(arguments.percentile, count));
     let percentile_behind = |slower: u64| (count - slower) as f64 / count as f64 * 100.0;
     let slower = 1.0 - arguments.percentile / 100.0;
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
-    let tail = Tail::slowest(&attribution, slower, &latencies);
+    let mut tail = Tail::slowest(&attribution, slower, &latencies);
+    tail.from_ns = tail.from_ns.min(slowest_ns);
     let in_drive = match tail.waits.first() {
         Some(wait) if is_outside(wait) => in_drive(&kept.attribution(Selection::All)?),
         _ => Vec::new(),
@@ -82,8 +87,8 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         requests: count,
         latency_ns: latency.0,
         around: around.count(),
-        around_from_ns: around.from.0,
-        around_to_ns: around.to.0,
+        around_from_ns: around.from.0.min(slowest_ns),
+        around_to_ns: around.to.0.min(slowest_ns),
         around_from_percentile: percentile_behind(around.ranks.end),
         around_to_percentile: percentile_behind(around.ranks.start),
         around_waits: Wait::list(&around.shares),
@@ -91,9 +96,7 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
         in_drive,
         slowest: slowest.iter().map(|slow| slow.number).collect(),
     };
-    let report = &kept.saved.report;
-    let selected = report.kinds.iter().find(|kind| kind.kind == selection.name());
-    let bare_ns = selected.unwrap_or(report.all()).latency.bare_ns;
+    let bare_ns = selected.latency.bare_ns;
     let text = if arguments.json {
         serde_json::to_string_pretty(&make_up).expect("plain data") + "\n"
     } else {
@@ -142,24 +145,21 @@ fn show(
     let (bare_ns, is_volatile) = limit;
     let (tone, width) = (ColorMode::of_stdout(), usize::from(window()));
     let heading = |text: &str| format!("\n{}\n", tone.paint(TextRole::Heading, text));
-    let requests = show_count(make_up.requests as f64);
+    let requests = counted(make_up.requests, "request");
     let latency = if make_up.requests as f64 * (1.0 - make_up.percentile / 100.0) < 1.0 {
-        format!(
-            "fewer than one of {requests} requests is beyond {} %, so it has no figure",
-            make_up.percentile
-        )
+        format!("fewer than one of {requests} is beyond {} %, so it has no figure", make_up.percentile)
     } else {
         let latency = show_time(make_up.latency_ns as f64);
-        format!("{} % of {requests} requests took no more than {latency}", make_up.percentile)
+        format!("{} % of {requests} took no more than {latency}", make_up.percentile)
     };
     let mut text = format!("{latency}; a request on an idle drive takes at least {}\n", show_time(bare_ns));
     if is_volatile {
         text += "latencies of writes are those of a volatile cache: a power cut loses them until they are flushed\n";
     }
     text += &heading(&format!(
-        "around {} %: {} requests ({}) {}",
+        "around {} %: {} ({}) {}",
         make_up.percentile,
-        show_count(make_up.around as f64),
+        counted(make_up.around, "request"),
         percentile_range(make_up.around_from_percentile, make_up.around_to_percentile),
         time_range(Nanos(make_up.around_from_ns), Nanos(make_up.around_to_ns))
     ));
@@ -168,8 +168,8 @@ fn show(
     // The sum of nothing is -0.
     let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum::<f64>() + 0.0;
     text += &heading(&format!(
-        "all slower ones: {} requests from {} on, mean {}",
-        show_count(tail.requests as f64),
+        "all slower ones: {} from {} on, mean {}",
+        counted(tail.requests, "request"),
         show_time(tail.from_ns as f64),
         show_time(mean)
     ));

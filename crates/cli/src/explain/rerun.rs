@@ -3,10 +3,11 @@
 use super::kept::SavedRun;
 use super::recording::{Chips, RequestFinder, Requests, Seen, Window};
 use crate::failure::Failure;
+use crate::format::counted;
 use crate::interrupt::Interrupt;
 use crate::run::{self, Scenario};
 use std::time::Duration;
-use tailcut_base::quantity::{show_count, show_time};
+use tailcut_base::quantity::show_time;
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
 use tailcut_sim::kv::{Backing, SimulatedServer};
@@ -21,7 +22,7 @@ fn announcement(times: u32, requests: u64, elapsed: Option<Duration>) -> String 
     let expected = elapsed.map_or(String::new(), |elapsed| {
         format!("; expect {}", show_time(elapsed.as_nanos() as f64 * f64::from(times)))
     });
-    format!("repeating the run of {} requests {repeated}{expected}", show_count(requests as f64))
+    format!("repeating the run of {} {repeated}{expected}", counted(requests, "request"))
 }
 
 /// A run that can be repeated.

@@ -11,7 +11,7 @@ use crate::terminal::{Align, Bars, ColorMode, Table, TextRole, window};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
-use tailcut_base::quantity::{show_bytes, show_time};
+use tailcut_base::quantity::{show_bytes, show_number_of, show_time};
 use tailcut_base::{Cause, Nanos, SECTOR_BYTES, Time};
 use tailcut_sim::report::Wait;
 use tailcut_ssd::probe::Outcome;
@@ -91,7 +91,9 @@ pub fn explain(arguments: &ExplainArguments, number: u64, out: &mut dyn Write) -
     let completed = kept.saved.report.completed;
     if number >= completed {
         return Err(Failure::Input(format!(
-            "the run has no request {number}; its {completed} requests are numbered from 0"
+            "the run has no request {number}; its {} {} numbered from 0",
+            show_number_of(completed, "request"),
+            if completed == 1 { "is" } else { "are" }
         )));
     }
     let known = kept.slowest()?.into_iter().find(|slow| slow.number == number);
@@ -289,7 +291,8 @@ fn show(t: &Timeline, width: usize, tone: ColorMode) -> String {
         }
     }
     if t.left_out > 0 {
-        text += &format!("{} transactions were left out, the latest of the window\n", t.left_out);
+        text +=
+            &format!("{} left out, the latest of the window\n", show_number_of(t.left_out, "transaction"));
     }
     text
 }

@@ -3,13 +3,13 @@
 use super::arguments::{RunArguments, RunOptions};
 use super::{Scenario, simulation::NotRun};
 use crate::failure::Failure;
-use crate::scenario::effect::{self, Reason};
+use crate::scenario::effect;
 use crate::scenario::keys::Key;
 use crate::scenario::{self, Problem, Problems, Source, keys};
 use crate::terminal::ColorMode;
 use std::path::Path;
 use tailcut_base::config::Choice;
-use tailcut_sim::scenario::{InputError, Weight};
+use tailcut_sim::scenario::InputError;
 use tailcut_sim::trace::TraceError;
 use tailcut_sim::workload::datacenter::Workload;
 use tailcut_sim::world::Limits;
@@ -42,13 +42,10 @@ pub fn read_with_warnings(scenario: &mut Scenario, arguments: &RunArguments) -> 
     let ineffective = scenario.ineffective();
     let reason = |path: &str| {
         let found = ineffective.iter().find(|keys| keys.covers(path))?;
-        Some(Reason { because: found.because.clone(), is_wrong: found.weight == Weight::Wrong })
+        Some(found.because.clone())
     };
     let found = effect::find(scenario, &defaults, source.clone(), &settings, reason);
-    if !found.errors.list().is_empty() {
-        return Err(found.errors.into());
-    }
-    Ok(found.warnings.and(idle_preset(scenario, source, &settings)))
+    Ok(found.and(idle_preset(scenario, source, &settings)))
 }
 
 /// What a scenario like `ahead` starts from. A trace, a job file and a data-centre workload end by themselves; the limits

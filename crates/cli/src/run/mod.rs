@@ -88,7 +88,12 @@ fn print(
 ) -> Result<(), Failure> {
     if options.json_to_stdout() {
         out.write_all(json.as_bytes())?;
-    } else if saved.report.unmeasured().is_none() {
+    } else if let Some(why) = saved.report.unmeasured() {
+        // Other reasons are the message of the failure.
+        if saved.report.interrupted {
+            writeln!(out, "nothing was measured: {why}")?;
+        }
+    } else {
         let tone = ColorMode::of_stdout();
         let text = show::report(&saved.report, scenario, usize::from(window()), tone);
         out.write_all(text.as_bytes())?;

@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::terminal::{Progress, Waiting};
 use std::ops::ControlFlow;
 use std::path::Path;
-use tailcut_base::Time;
+use tailcut_base::{Nanos, Time};
 use tailcut_sim::Report;
 use tailcut_sim::Storage;
 use tailcut_sim::array::SimulatedArray;
@@ -18,6 +18,7 @@ use tailcut_sim::report::Detail;
 use tailcut_sim::request_log::RequestLog;
 use tailcut_sim::scenario::InputError;
 use tailcut_sim::timeline::{Devices, Requests, Timeline};
+use tailcut_sim::workload::Problem;
 use tailcut_sim::world::{self, Observer, RequestObserver, RunError, Stats, World};
 use tailcut_ssd::{Probe, Ssd};
 
@@ -146,7 +147,8 @@ fn simulate_world<S: Storage>(
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
 ) -> Result<Simulated, NotRun> {
     let mut devices = world.request_observer.0.as_ref().map(|_| Devices::new());
-    let ends = drive_observed(&mut world, scenario, interrupt, tell, &mut devices)?;
+    let ends = drive_observed(&mut world, scenario, interrupt, tell, &mut devices)
+        .map_err(|error| not_run(scenario, error))?;
     let requests = world.request_observer.0.take();
     let columns = world.request_observer.1.take();
     let mut simulated = conclude(scenario, world, &ends, ends.cut_short && interrupt.asked());
@@ -224,7 +226,7 @@ pub fn drive<S: Storage, W: RequestObserver>(
         progress.expect(all);
         progress.update(done, now);
     };
-    drive_observed(world, scenario, interrupt, &mut tell, &mut ())
+    drive_observed(world, scenario, interrupt, &mut tell, &mut ()).map_err(failed)
 }
 
 /// As [`drive`], with an observer of the storage and a progress callback.
@@ -234,12 +236,12 @@ fn drive_observed<S: Storage, W: RequestObserver>(
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(u64, Option<u64>, Time),
     observer: &mut impl Observer<S>,
-) -> Result<Ends, Failure> {
+) -> Result<Ends, RunFailed> {
     let mut watch = |at: &world::Progress| {
         tell(at.completed, expected(at), at.now);
         if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    run_to_end_observed(world, scenario.horizon(), &mut watch, observer).map_err(failed)
+    run_to_end_observed(world, scenario.horizon(), &mut watch, observer)
 }
 
 /// How many requests a run will have: known, or estimated from its end in virtual time.
@@ -255,6 +257,16 @@ pub fn failed(failed: RunFailed) -> Failure {
         RunError::Stuck { .. } => Failure::Operation(failed.to_string()),
         RunError::NoRequests | RunError::TimeRanBackwards { .. } => Failure::Input(failed.to_string()),
     }
+}
+
+/// As [`failed`], with the key to blame where a synthetic workload ends before its first request.
+fn not_run(scenario: &Scenario, error: RunFailed) -> NotRun {
+    let runtime = scenario.workload.runtime;
+    if error.error == RunError::NoRequests && scenario.is_synthetic() && runtime > Nanos::ZERO {
+        let message = format!("the workload ends after {runtime}, before its first request is due: raise it");
+        return NotRun::Input(InputError::Workload(vec![Problem { key: "runtime", message }]));
+    }
+    NotRun::Failed(failed(error))
 }
 
 fn conclude<S: Storage, W: RequestObserver>(

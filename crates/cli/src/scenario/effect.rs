@@ -1,7 +1,8 @@
 //! Keys that were set and have no effect.
 //!
-//! A resolved scenario holds every key, so a key of a file counts only if its value differs from the default. A
-//! setting of the command line was meant, whatever its value is.
+//! One rule for all of them: they are warnings, wherever they are written. A resolved scenario holds every key, so
+//! a key of a file counts only if its value differs from the default. A setting of the command line was meant,
+//! whatever its value is. A value of a preset was not set.
 
 use super::document::Item;
 use super::keys::{self, Key};
@@ -9,62 +10,39 @@ use super::{Place, Problem, Problems, Source, Written};
 use std::collections::BTreeMap;
 use tailcut_base::config::Configure;
 
-/// Keys that a user has set and that have no effect.
-pub struct WithoutEffect {
-    /// Keys that the run cannot have been meant to have.
-    pub errors: Problems,
-    /// The others.
-    pub warnings: Problems,
-}
-
-/// Why a key has no effect.
-pub struct Reason {
-    /// For a message.
-    pub because: String,
-    /// Whether it is an error to set it for one run, beside the file.
-    pub is_wrong: bool,
-}
-
 /// Compares what a user has written with the part that was read from it, whose values were `defaults`.
-/// `reason` returns why the key at a path has no effect, if it has none.
+/// `reason` returns why the key at a path has no effect, if it has none. Returns a problem for each reason, at the
+/// first key of the file that it holds for, and another one at the first setting.
 pub fn find(
     part: &mut dyn Configure,
     defaults: &[Key],
     file: Option<Source>,
     sets: &[String],
-    reason: impl Fn(&str) -> Option<Reason>,
-) -> WithoutEffect {
+    reason: impl Fn(&str) -> Option<String>,
+) -> Problems {
     let is_file = file.is_some();
     let Written { sources, document, .. } = Written::parse(file, sets);
     let document = document.unwrap_or_default();
     let (now, before) = (values(&keys::list(part)), values(defaults));
-    let mut errors = Vec::new();
     // By their reasons: a scenario with a workload of its own may be run with a trace.
-    let mut doubtful: Vec<(String, Place, Vec<String>)> = Vec::new();
+    let mut found: Vec<((String, bool), Place, Vec<String>)> = Vec::new();
     for (path, Item { key, .. }) in document.written() {
         let is_set = !is_file || key.source > 0;
-        let is_default = now.get(&path) == before.get(&path);
-        if is_default && !is_set {
+        if now.get(&path) == before.get(&path) && !is_set {
             continue;
         }
-        let Some(Reason { because, is_wrong }) = reason(&path) else { continue };
-        if is_wrong && is_set && !is_default {
-            errors.push(Problem::at(key.clone(), format!("{path} has no effect: {because}")));
-        } else if let Some((.., paths)) = doubtful.iter_mut().find(|(reason, ..)| *reason == because) {
-            paths.push(path);
-        } else {
-            doubtful.push((because, key.clone(), vec![path]));
+        let Some(because) = reason(&path) else { continue };
+        let why = (because, is_set);
+        match found.iter_mut().find(|(known, ..)| *known == why) {
+            Some((.., paths)) => paths.push(path),
+            None => found.push((why, key.clone(), vec![path])),
         }
     }
-    let warning = |(because, place, paths): (String, Place, Vec<String>)| {
+    let problem = |((because, _), place, paths): ((String, bool), Place, Vec<String>)| {
         let verb = if paths.len() == 1 { "has" } else { "have" };
         Problem::at(place, format!("{} {verb} no effect: {because}", paths.join(", ")))
     };
-    let warnings = doubtful.into_iter().map(warning).collect();
-    WithoutEffect {
-        errors: Problems::new(sources.clone(), errors),
-        warnings: Problems::new(sources, warnings),
-    }
+    Problems::new(sources, found.into_iter().map(problem).collect())
 }
 
 /// The keys of one section that a user has written and whose values are others in `now`, each with both values: as
@@ -141,26 +119,21 @@ mod tests {
     use super::*;
     use crate::terminal::ColorMode;
 
-    fn found(text: &str, sets: &[&str]) -> (String, String) {
+    fn found(text: &str, sets: &[&str]) -> String {
         let mut part = TestConfiguration::default();
         let defaults = keys::list(&mut part);
         let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
         let file = Some(Source::file("a.toml", text));
         super::super::read(&mut part, file.clone(), &sets).expect("it is good");
-        let reason = |path: &str| {
-            let because = String::from("nobody asks");
-            path.starts_with("load.").then_some(Reason { because, is_wrong: path == "load.depth" })
-        };
-        let found = find(&mut part, &defaults, file, &sets, reason);
-        (found.errors.to_string(), found.warnings.warn(ColorMode::Plain))
+        let reason = |path: &str| path.starts_with("load.").then(|| String::from("nobody asks"));
+        find(&mut part, &defaults, file, &sets, reason).warn(ColorMode::Plain)
     }
 
     #[test]
     fn a_default_in_a_file_is_no_setting_and_one_of_the_command_line_is() {
         let text = "seed = 3\n[load]\ndepth = 16\nreads = 0.7\n";
-        assert_eq!(found(text, &[]), (String::new(), String::new()));
-        let (errors, warnings) = found(text, &["load.depth=16"]);
-        assert_eq!(errors, "");
+        assert_eq!(found(text, &[]), "");
+        let warnings = found(text, &["load.depth=16"]);
         assert!(
             warnings.starts_with("warning: load.depth has no effect: nobody asks\n --> --set load.depth")
         );
@@ -168,22 +141,22 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_for_one_run_is_an_error_and_one_of_the_file_a_warning() {
-        let (errors, warnings) = found("[load]\ndepth = 17\nreads = 0.5\n", &["load.depth=18"]);
-        assert_eq!(
-            errors,
-            "error: load.depth has no effect: nobody asks\n --> --set load.depth=18\n                ^^^^^"
-        );
+    fn a_setting_of_the_command_line_and_one_of_the_file_are_alike() {
+        let warnings = found("[load]\ndepth = 17\n", &[]);
         assert!(
-            warnings.starts_with("warning: load.reads has no effect: nobody asks\n --> a.toml:3:1"),
+            warnings.starts_with("warning: load.depth has no effect: nobody asks\n --> a.toml:2:1"),
             "{warnings}"
         );
-        let (errors, warnings) = found("[load]\ndepth = 17\n", &["load.reads=0.5"]);
-        assert_eq!(errors, "");
+        let warnings = found("", &["load.depth=17"]);
         assert!(
-            warnings
-                .starts_with("warning: load.depth, load.reads have no effect: nobody asks\n --> a.toml:2:1"),
+            warnings.starts_with("warning: load.depth has no effect: nobody asks\n --> --set load.depth=17"),
             "{warnings}"
         );
+        let warnings = found("[load]\ndepth = 17\nreads = 0.5\n", &["load.depth=18"]);
+        for part in ["load.reads has no effect: nobody asks\n --> a.toml:3:1", "load.depth has no effect"] {
+            assert!(warnings.contains(part), "{warnings}");
+        }
+        let warnings = found("[load]\ndepth = 17\nreads = 0.5\n", &[]);
+        assert!(warnings.starts_with("warning: load.depth, load.reads have no effect"), "{warnings}");
     }
 }

@@ -3,7 +3,7 @@
 use super::arguments::BlockArguments;
 use crate::failure::Failure;
 use crate::run::Scenario;
-use crate::scenario::effect::{self, Reason};
+use crate::scenario::effect;
 use crate::scenario::{self, Source, keys};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -97,9 +97,9 @@ pub fn load(
             "device" | "precondition" | "seed" => "files and devices are served, and nothing is emulated",
             _ => "a server takes nothing of a scenario but its drive or array",
         };
-        Some(Reason { because: because.into(), is_wrong: true })
+        Some(String::from(because))
     };
-    let errors = effect::find(scenario, &defaults, source.clone(), sets, reason).errors;
+    let errors = effect::find(scenario, &defaults, None, sets, reason);
     if errors.list().is_empty() {
         Ok(Written { file: source, sets: sets.to_vec() })
     } else {

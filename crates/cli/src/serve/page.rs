@@ -3,13 +3,13 @@
 use super::arguments::{BlockArguments, TlsMode};
 use super::punctuality::{self, LateReport};
 use crate::ctl::DEFAULT_CONTROL;
-use crate::format::{per_second, short_time};
+use crate::format::{counted, per_second, short_time};
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tailcut_base::quantity::{show_bytes, show_count, show_rate};
+use tailcut_base::quantity::{show_bytes, show_count, show_number_of, show_rate};
 use tailcut_rt::AnyDrive;
 use tailcut_rt::serve::server::Served;
 use tailcut_rt::serve::tls::Handshakes;
@@ -94,11 +94,11 @@ impl ServerState {
     pub fn line(&self, before: &ServerState, passed: Duration) -> String {
         let rate = |now: u64, before: u64| (now - before) as f64 / passed.as_secs_f64();
         format!(
-            "{} connections, {} requests/s, {}, {} requests in all",
-            self.connections,
+            "{}, {} requests/s, {}, {} in all",
+            show_number_of(self.connections, "connection"),
             per_second(rate(self.requests, before.requests)),
             show_rate(rate(self.bytes, before.bytes)),
-            show_count(self.requests as f64),
+            counted(self.requests, "request"),
         )
     }
 }
@@ -152,7 +152,7 @@ fn table(figures: &Figures, tone: ColorMode) -> String {
 }
 
 fn remarks(figures: &Figures, turned_away: u64) -> String {
-    let mut remarks = format!("{} connections", figures.connections);
+    let mut remarks = show_number_of(figures.connections, "connection");
     let more = [
         (figures.expelled, "closed for what they sent or for standing in the way"),
         (turned_away, "turned away before they named an export"),

@@ -1,9 +1,8 @@
 //! An array of drives at work.
 
-use crate::format::long_time;
-use crate::format::{per_cent, per_second};
+use crate::format::{counted, long_time, per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::show_rate;
+use tailcut_base::quantity::{show_number_of, show_rate};
 use tailcut_sim::report::{ArrayReport, EpochReport, GroupReport, LogReport, MemberReport, StageReport};
 
 /// The reads of an array by how they were served, and the work of each drive.
@@ -13,8 +12,8 @@ pub fn tables(array: &ArrayReport, tone: ColorMode) -> String {
     let since_prepared = array.epochs.as_ref().map_or(String::new(), epoch_lines);
     [
         layout(array),
-        counted("the whole run, with preparation and ramp", &of_all),
-        counted("the run since the array was prepared, with its ramp", &since_prepared),
+        in_part("the whole run, with preparation and ramp", &of_all),
+        in_part("the run since the array was prepared, with its ramp", &since_prepared),
         format!("\ndrives in the measurement{}\n{}", amplification(array), members(array, tone)),
     ]
     .concat()
@@ -29,41 +28,44 @@ fn amplification(array: &ArrayReport) -> String {
 }
 
 /// Lines under the part of the run that they count; nothing where there are none.
-fn counted(part: &str, lines: &str) -> String {
+fn in_part(part: &str, lines: &str) -> String {
     if lines.is_empty() { String::new() } else { format!("  counts of {part}:\n{lines}") }
 }
 
 /// How the token went round, and what writes waited for.
 fn epoch_lines(epochs: &EpochReport) -> String {
     let mut text = format!(
-        "  {} epochs, the longest {}; {} blocks written, {} superseded, {} descriptors\n",
-        epochs.epochs,
+        "  {}, the longest {}; {} written, {} superseded, {}\n",
+        show_number_of(epochs.epochs, "epoch"),
         long_time(epochs.longest_ns as f64),
-        epochs.written,
+        show_number_of(epochs.written, "block"),
         epochs.superseded,
-        epochs.descriptors
+        show_number_of(epochs.descriptors, "descriptor")
     );
     text += &format!(
-        "  reads: {} blocks from the cache, {} diverted from the token, {} met it\n",
-        epochs.from_cache, epochs.diverted, epochs.met
+        "  reads: {} from the cache, {} diverted from the token, {} met it\n",
+        show_number_of(epochs.from_cache, "block"),
+        epochs.diverted,
+        epochs.met
     );
     text += &format!(
-        "  {} writes were held back; a copy waited for the token for {} at most, {} for longer than the deadline\n",
-        epochs.throttled,
+        "  {} held back; a copy waited for the token for {} at most, {} for longer than the deadline\n",
+        were(epochs.throttled, "write"),
         long_time(epochs.longest_wait_ns as f64),
         epochs.late
     );
     if epochs.collections > 0 || epochs.restless > 0 {
         text += &format!(
-            "  drives were told to collect {} times; {} times one did not come to rest\n",
-            epochs.collections, epochs.restless
+            "  drives were told to collect {}; {} one did not come to rest\n",
+            show_number_of(epochs.collections, "time"),
+            show_number_of(epochs.restless, "time")
         );
     }
     text += &stage_line(&epochs.stages);
     if epochs.without_control > 0 {
         text += &format!(
-            "  {} drives do not know the control interface: epochs alone kept their reads apart\n",
-            epochs.without_control
+            "  {} without the control interface: epochs alone kept their reads apart\n",
+            show_number_of(epochs.without_control.into(), "drive")
         );
     }
     text
@@ -91,25 +93,33 @@ fn stage_line(stages: &StageReport) -> String {
 fn log_lines(log: &LogReport, groups: u32) -> String {
     let free: Vec<String> = log.free_rows.iter().map(u32::to_string).collect();
     let mut text = format!(
-        "  collection moved {:.2} blocks for each written, from {} rows {} valid; free rows: {}\n",
+        "  collection moved {:.2} blocks for each block written; it emptied {} (a segment of each drive), {} valid on \
+         average\n",
         log.moved,
-        log.rows_collected,
+        counted(log.rows_collected, "row"),
         per_cent(log.victim_utilisation),
-        free.join(" ")
     );
+    text +=
+        &format!("  free rows{}: {}\n", if groups > 1 { " of each R-group" } else { "" }, free.join(", "));
     text += &format!(
-        "  descriptors, padding and checkpoints add {}; {} requests were held back\n",
+        "  descriptors, padding and checkpoints add {} to the writes; {} held back\n",
         per_cent(log.overhead),
-        log.throttled
+        were(log.throttled, "request")
     );
     if groups > 1 {
         text += &format!(
-            "  the front end passed on {} times; reads by group: {}\n",
-            log.rotations,
+            "  the R-group that takes the writes (front end) changed {}\n  reads by the state of their R-group, with their \
+             mean latency: {}\n",
+            counted(log.rotations, "time"),
             by_group(log)
         );
     }
     text
+}
+
+/// `1 request was`, `2 requests were`.
+fn were(number: u64, noun: &str) -> String {
+    format!("{} {}", show_number_of(number, noun), if number == 1 { "was" } else { "were" })
 }
 
 fn by_group(log: &LogReport) -> String {
@@ -166,7 +176,7 @@ fn members(array: &ArrayReport, tone: ColorMode) -> String {
         ("drive", Align::Right),
         ("written/s", Align::Right),
         ("reads/s", Align::Right),
-        ("WA", Align::Right),
+        ("amplification", Align::Right),
         ("chips busy", Align::Right),
         ("erases", Align::Right),
     ];

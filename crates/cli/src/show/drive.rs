@@ -1,7 +1,7 @@
 //! The drive at work.
 
-use crate::format::long_time;
 use crate::format::per_cent;
+use crate::format::{counted, long_time};
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::Report;
@@ -43,8 +43,8 @@ fn rows(report: &Report) -> Vec<Row> {
         count(d.erases),
         "-",
         format!(
-            "{} blocks emptied, {} for wear; ~{} in the long run",
-            count(d.collections),
+            "{} emptied, {} for wear; ~{} in the long run",
+            counted(d.collections, "block"),
             count(d.levelled),
             show_count(d.erases_least)
         ),
@@ -72,7 +72,7 @@ fn rows(report: &Report) -> Vec<Row> {
             "failures",
             count(d.failures),
             "0",
-            format!("{} blocks went bad", count(d.bad_blocks)),
+            format!("{} went bad", counted(d.bad_blocks, "block")),
         ));
     }
     rows
@@ -126,16 +126,17 @@ fn preemptions(d: &DriveReport) -> Vec<Row> {
     let p = &d.preemptions;
     let mut rows = Vec::new();
     if p.program_suspends + p.erase_suspends > 0 {
-        let remark = format!("{} programs, {} erases", count(p.program_suspends), count(p.erase_suspends));
+        let remark =
+            format!("{}, {}", counted(p.program_suspends, "program"), counted(p.erase_suspends, "erase"));
         rows.push(row("suspends", count(p.program_suspends + p.erase_suspends), "-", remark));
     }
     if p.program_resets + p.erase_resets > 0 {
         let remark = format!(
-            "{} programs ({} pages spoiled, {} restored), {} erases",
-            count(p.program_resets),
-            count(p.pages_spoiled),
+            "{} ({} spoiled, {} restored), {}",
+            counted(p.program_resets, "program"),
+            counted(p.pages_spoiled, "page"),
             count(p.pages_restored),
-            count(p.erase_resets)
+            counted(p.erase_resets, "erase")
         );
         rows.push(row("resets", count(p.program_resets + p.erase_resets), "-", remark));
     }

@@ -1,7 +1,7 @@
 //! A key-value server at work.
 
-use crate::format::long_time;
 use crate::format::per_cent;
+use crate::format::{counted, long_time};
 use crate::terminal::{Align, ColorMode, Table};
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::report::{Curve, KvReport};
@@ -40,12 +40,11 @@ fn row(kind: &str, number: u64, latency: &Curve) -> [String; 7] {
 }
 
 fn lines(server: &KvReport) -> String {
-    let count = |number: u64| show_count(number as f64);
     let mut text = format!(
-        "  {} gets found nothing, {} commands were refused, {} items were given up\n",
-        count(server.misses),
-        count(server.refused),
-        count(server.evicted)
+        "  {} found nothing, {} refused, {} evicted\n",
+        counted(server.misses, "get"),
+        counted(server.refused, "command"),
+        counted(server.evicted, "item")
     );
     text += &format!(
         "  its thread was busy for {} of the time, wires to it {}, from it {}\n",
@@ -59,10 +58,10 @@ fn lines(server: &KvReport) -> String {
         text += &format!("  {}\n", line.join(", "));
     }
     text += &format!(
-        "  log: {} written, {} copied, {} segments came free\n",
+        "  log: {} written, {} copied, {} freed\n",
         show_bytes(server.written_bytes as f64),
         show_bytes(server.copied_bytes as f64),
-        count(server.reclaimed)
+        counted(server.reclaimed, "segment")
     );
     text
 }

@@ -10,7 +10,7 @@ mod store;
 mod throughput;
 pub mod waits;
 
-use crate::format::{long_time, per_cent};
+use crate::format::{counted, long_time, per_cent};
 use crate::terminal::{ColorMode, TextRole, wrapped};
 use tailcut_base::quantity::{show_bytes, show_count};
 use tailcut_sim::report::{SteadyReport, Tail};
@@ -69,13 +69,15 @@ pub fn what_ran(report: &Report, scenario: &Scenario, tone: ColorMode) -> String
     let drive =
         format!("{}, {}, {}", drives(report), show_bytes(report.capacity_bytes as f64), prepared(scenario));
     let measured = format!(
-        "{} requests in {}{}{}",
-        show_count(report.all().requests as f64),
+        "{} in {}{}{}",
+        counted(report.all().requests, "request"),
         long_time(report.seconds() * 1e9),
         if report.from_ns == 0 {
             String::new()
         } else {
-            format!(" after a ramp of {}", long_time(report.from_ns as f64))
+            let before =
+                if sources(report).len() < report.sources.len() { "preparation and ramp" } else { "ramp" };
+            format!(" after a {before} of {}", long_time(report.from_ns as f64))
         },
         steady(report.steady.as_ref())
     );
@@ -129,7 +131,7 @@ fn workload(report: &Report, scenario: &Scenario) -> String {
         PaceKind::Closed => format!("closed loop of {}", w.depth),
         PaceKind::Open => format!("open loop, {} arrivals at {}/s", w.arrivals, show_count(w.rate as f64)),
     };
-    match report.sources.as_slice() {
+    match sources(report).as_slice() {
         [_] if scenario.is_synthetic() && !scenario.beside.enabled => {
             let reads = per_cent(f64::from(w.read) / 1e6);
             match scenario.kv.enabled {
@@ -140,10 +142,16 @@ fn workload(report: &Report, scenario: &Scenario) -> String {
                 false => format!("{}; {pace}", mix(w)),
             }
         }
-        [one] => one.clone(),
+        [one] => (*one).to_owned(),
         several if several.len() <= 3 => several.join("; "),
         several => format!("{} sources, {} and others", several.len(), several[0]),
     }
+}
+
+/// The sources of the workload: all but that which prepares an array.
+fn sources(report: &Report) -> Vec<&str> {
+    let all = report.sources.iter().map(String::as_str);
+    all.filter(|source| !source.starts_with("preparation: ")).collect()
 }
 
 /// The kinds of requests that a synthetic workload has, with their sizes.
@@ -179,9 +187,9 @@ fn slow_ones(report: &Report, width: usize, tone: ColorMode) -> String {
 fn slow(tail: &Tail, width: usize, tone: ColorMode) -> String {
     let mean: f64 = tail.waits.iter().map(|wait| wait.mean_ns).sum();
     let title = format!(
-        "slowest {} %: {} requests from {} on, mean {}",
+        "slowest {} %: {} from {} on, mean {}",
         tail.share * 100.0,
-        show_count(tail.requests as f64),
+        counted(tail.requests, "request"),
         long_time(tail.from_ns as f64),
         long_time(mean)
     );

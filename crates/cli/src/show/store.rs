@@ -3,7 +3,7 @@
 use super::latency;
 use crate::format::{long_time, per_cent, per_second};
 use crate::terminal::{Align, ColorMode, Table};
-use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_base::quantity::{show_bytes, show_count, show_number_of};
 use tailcut_sim::report::{Curve, OperationReport, StoreReport};
 
 /// The statistics of the store, each figure beside its ideal value.
@@ -120,17 +120,17 @@ fn puts(store: &StoreReport) -> Vec<Row> {
             "write amplification",
             format!("{:.2}", store.write_amplification),
             "1",
-            format!("{} flushed in {} files", bytes(store.flushed_bytes), store.flushes),
+            format!("{} flushed in {}", bytes(store.flushed_bytes), show_number_of(store.flushes, "file")),
         ),
         row(
             "compactions",
             count(store.compactions),
             "-",
             format!(
-                "{} read, {} written; {} files moved",
+                "{} read, {} written; {} moved",
                 bytes(store.compaction_read_bytes),
                 bytes(store.compaction_written_bytes),
-                store.moved_files
+                show_number_of(store.moved_files, "file")
             ),
         ),
         row("log", bytes(store.log_bytes), "-", String::new()),

@@ -5,15 +5,15 @@ use crate::format::{per_cent, short_time};
 use crate::terminal::wrapped;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use tailcut_base::config::Choice;
-use tailcut_base::quantity::{show_bytes, show_rate};
+use tailcut_base::quantity::{show_bytes, show_number_of, show_rate};
 use tailcut_sim::sizing::{BLOCK, Sizing};
 
 /// The whole page, at most `width` columns wide below the table.
 pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: ColorMode) -> String {
     let title = format!(
-        "{} drives: {} groups of {}, for {} at {} full, RAID {}",
-        sizing.drives,
-        sizing.groups.groups,
+        "{}: {} of {}, for {} at {} full, RAID {}",
+        show_number_of(sizing.drives, "drive"),
+        show_number_of(sizing.groups.groups, "group"),
         sizing.group_drives(),
         show_rate(sizing.network_bytes_per_s),
         per_cent(sizing.fill),
@@ -26,6 +26,9 @@ pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: Colo
         ("what collection does behind the front end", collection(sizing)),
     ];
     let mut text = format!("{}\n", tone.paint(TextRole::Heading, &title));
+    if sizing.fill_is_cut {
+        text += &wrapped("", TOO_FULL, width.min(PAGE));
+    }
     for (heading, rows) in parts {
         text += &format!("\n{}\n{}", tone.paint(TextRole::Heading, heading), table(&rows, tone));
     }
@@ -38,6 +41,9 @@ pub fn page(sizing: &Sizing, arguments: &SizeArguments, width: usize, tone: Colo
 
 /// Columns of a note at most.
 const PAGE: usize = 100;
+
+const TOO_FULL: &str = "No number of groups is enough: beside the 5 % that a log keeps erased ahead of writes, this fill leaves no \
+     space for data that is out of date. The figures are those of a log that is 99.9 % full; use a --fill below 94.9 %.";
 
 const NOTES: [&str; 3] = [
     "Equation 1 of SWAN (Kim et al., ATC 2019, section 3.5) takes the front end to write as fast as its drives can. The \
@@ -68,13 +74,14 @@ fn segment(sizing: &Sizing, arguments: &SizeArguments) -> Vec<Row> {
         Some(drive) if !measured => format!("from the parts of {}", drive.name()),
         _ => String::from("as measured"),
     };
-    let whole =
-        |block_ns: f64, from: String| format!("{} blocks x {}, {from}", costs.blocks, short_time(block_ns));
+    let whole = |block_ns: f64, from: String| {
+        format!("{} x {}, {from}", show_number_of(costs.blocks, "block"), short_time(block_ns))
+    };
     vec![
         row(
             "segment",
             show_bytes((costs.blocks * BLOCK) as f64),
-            format!("{} blocks of {}", costs.blocks, show_bytes(BLOCK as f64)),
+            format!("{} of {}", show_number_of(costs.blocks, "block"), show_bytes(BLOCK as f64)),
         ),
         row("T_e", short_time(costs.erase_ns), format!("its erase, {}", source(arguments.erase.is_some()))),
         row(

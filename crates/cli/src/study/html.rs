@@ -6,6 +6,7 @@ use crate::format::figure as shown;
 use crate::html::Page;
 use crate::html::markup::{Column, Table, chart, escape, figure, folded};
 use std::collections::BTreeMap;
+use tailcut_base::quantity::show_number_of;
 use tailcut_sim::study::claims::{Claims, Paper, Summary};
 use tailcut_sim::study::{self, Basis, MAIN, Row};
 
@@ -224,7 +225,7 @@ fn table(study: &study::Table) -> String {
     } else {
         let shown = if given.is_empty() { String::new() } else { rows(study, &given, &notes) };
         let which = if given.is_empty() { "" } else { " that the paper does not give" };
-        let title = format!("{} figures{which}", others.len());
+        let title = format!("{}{which}", show_number_of(others.len() as u64, "figure"));
         shown + &folded(&title, &rows(study, &others, &notes))
     };
     let items: String = notes.iter().map(|note| format!("<li>{}</li>\n", escape(note))).collect();

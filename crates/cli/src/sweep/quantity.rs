@@ -162,6 +162,16 @@ impl Quantity {
         matches!(self.what, QuantityKind::Named(Name::Life | Name::Dwpd))
     }
 
+    /// Of a percentile that no request of a run is beyond, and that is not measured therefore: how many more
+    /// requests of its kind it takes, at least.
+    pub fn requests_missing(&self, outcome: &Outcome) -> Option<u64> {
+        let beyond = (100.0 - self.percentile()?) / 100.0;
+        let count = by_name(Name::Requests, self.of_kind(&outcome.report)?)?;
+        // With forgiveness for the rounding of 1 - 0.999999.
+        let needed = (1.0 / beyond - 1e-6).ceil();
+        (count < needed).then_some((needed - count) as u64)
+    }
+
     /// Its value in a run; none where the run had no such requests, or its report no such number.
     pub fn of(&self, outcome: &Outcome) -> Option<Figure> {
         let report = &outcome.report;
@@ -225,6 +235,16 @@ fn spelled(name: Name) -> &'static str {
 fn parse_trimmed(text: &str) -> Result<Quantity, Misread> {
     if text.is_empty() {
         return Err(Misread::new(0..0, format!("there is no quantity here; {}", examples())));
+    }
+    if let Some(rest) = text.strip_prefix('+')
+        && let Ok(Quantity { what: QuantityKind::Percentile(_) | QuantityKind::Named(_), .. }) =
+            parse_trimmed(rest)
+    {
+        let message = format!(
+            "'+' is for the path of a number in report.json of which more is better, such as \
+             +drive.chip_utilisation; write {rest}"
+        );
+        return Err(Misread::new(0..1, message));
     }
     let (name, kind) = split(text)?;
     let name_span = 0..name.len();

@@ -8,6 +8,7 @@ use crate::terminal::Progress;
 use std::io::Write;
 use std::path::Path;
 use tailcut_base::config::Choice;
+use tailcut_base::quantity::show_number_of;
 use tailcut_sim::trace::{self, Converted, Format, Options};
 
 /// Writes a trace in another format, and reports lost information.
@@ -53,18 +54,18 @@ fn unknown(name: &str) -> Failure {
 fn report(converted: &Converted, output: &Path, format: Format) -> String {
     let c = converted;
     let counted = [
-        (c.dropped, "trims and flushes were left out: the format has none"),
-        (c.rounded, "times were rounded down to the format's unit"),
-        (c.widened, "requests were widened to whole sectors"),
-        (c.without_fua, "requests lost force unit access"),
-        (c.without_response, "requests lost their response time"),
-        (c.without_disk, "requests of a further disk lost which disk it was"),
-        (c.tally.bad, "bad lines were skipped"),
-        (c.tally.backwards, "requests were recorded before their predecessors and took their moment"),
+        (c.dropped, "request", "left out: the format has no trims and flushes"),
+        (c.rounded, "time", "rounded down to the format's unit"),
+        (c.widened, "request", "widened to whole sectors"),
+        (c.without_fua, "request", "without its force unit access"),
+        (c.without_response, "request", "without its response time"),
+        (c.without_disk, "request", "of a further disk, without its name"),
+        (c.tally.bad, "bad line", "skipped"),
+        (c.tally.backwards, "request", "recorded before its predecessor, whose moment it took"),
     ];
-    let mut text = format!("{}: {} requests as {format}\n", output.display(), c.written);
-    for (count, what) in counted.into_iter().filter(|(count, _)| *count > 0) {
-        text += &format!("- {count} {what}\n");
+    let mut text = format!("{}: {} as {format}\n", output.display(), show_number_of(c.written, "request"));
+    for (count, noun, what) in counted.into_iter().filter(|(count, ..)| *count > 0) {
+        text += &format!("- {} {what}\n", show_number_of(count, noun));
     }
     text
 }

@@ -1,13 +1,13 @@
 //! `tailcut trace info`.
 
 use crate::failure::Failure;
-use crate::format::{long_time, per_cent, per_second, short_time};
+use crate::format::{counted, long_time, per_cent, per_second, short_time};
 use crate::interrupt::Interrupt;
 use crate::run::trace_failure;
 use crate::terminal::{Align, ColorMode, Progress, Table, TextRole, Waiting};
 use std::io::Write;
 use std::path::Path;
-use tailcut_base::quantity::{exact_bytes, show_bytes, show_count, show_rate};
+use tailcut_base::quantity::{exact_bytes, show_bytes, show_count, show_number_of, show_rate};
 use tailcut_sim::trace::{self, Footprint, Info, Options, Sizes, Times};
 
 /// Disks that are listed at most; `--json` has all.
@@ -40,25 +40,25 @@ pub fn show(file: &Path, options: &Options, json: bool, out: &mut dyn Write) -> 
 
 fn describe(info: &Info, tone: ColorMode) -> String {
     let mut text = format!(
-        "{}\n{}, {} requests, {} in {}, {}, addresses up to {}\n",
+        "{}\n{}, {}, {} in {}, {}, addresses up to {}\n",
         info.file,
         info.format,
-        show_count(info.requests as f64),
+        counted(info.requests, "request"),
         show_bytes(info.bytes as f64),
         long_time(info.duration_ns as f64),
         number_of_disks(info.disks.len()),
         show_bytes(info.span_bytes as f64)
     );
-    let out_of_order = "requests out of order in time: each counts at the latest time before it, so that rates come out too \
+    let out_of_order = "out of order in time: each counts at the latest time before it, so that rates come out too \
                         bursty; sort the trace by time";
-    let unmatched = "completions match no single request (merged, split, or issued before the trace): their response times are left out";
-    for (count, what) in [
-        (info.bad_lines, "bad lines skipped"),
-        (info.backwards, out_of_order),
-        (info.unmatched_completions, unmatched),
+    let unmatched = "without a single request (merged, split, or issued before the trace): their response times are left out";
+    for (count, noun, what) in [
+        (info.bad_lines, "bad line", "skipped"),
+        (info.backwards, "request", out_of_order),
+        (info.unmatched_completions, "completion", unmatched),
     ] {
         if count > 0 {
-            text += &format!("{count} {what}\n");
+            text += &format!("{} {what}\n", show_number_of(count, noun));
         }
     }
     let mut part = |heading: &str, content: String| {
@@ -76,7 +76,7 @@ fn describe(info: &Info, tone: ColorMode) -> String {
 }
 
 fn number_of_disks(disks: usize) -> String {
-    if disks == 1 { String::from("1 disk") } else { format!("{disks} disks") }
+    show_number_of(disks as u64, "disk")
 }
 
 fn mix(info: &Info, tone: ColorMode) -> String {

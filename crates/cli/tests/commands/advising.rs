@@ -199,6 +199,40 @@ fn a_rate_above_what_is_offered_is_refused_before_anything_is_run() {
 }
 
 #[test]
+fn data_that_are_too_little_for_a_request_are_refused_with_the_least_that_works() {
+    let place = place();
+    let sizes = ["--set", "workload.read_size=16KiB", "--most-drives", "2"];
+    let error = place.refused(2, &advise("p99(read) < 50ms", &[&sizes[..], &["--data", "3KiB"]].concat()));
+    let least = error.trim_end().rsplit_once("the least that works is ").expect("it is named").1.to_owned();
+    assert!(error.contains("--data: 3.00 KiB are too little"), "{error}");
+    let sectors = ["--set", "workload.read_size=512", "--set", "workload.write_size=512", "--data", "1KiB"];
+    let error = place.refused(2, &advise("p99(read) < 50ms", &sectors));
+    assert!(error.contains("the least that works is 5KiB"), "less than a page is stored: {error}");
+    assert!(!place.path("tailcut-advise").exists());
+    place.text(&advise("p99(read) < 500ms", &[&sizes[..], &["--data", &least]].concat()));
+}
+
+#[test]
+fn a_promise_about_requests_that_there_are_not_is_refused_before_anything_is_run() {
+    let place = place();
+    for (promise, setting, part) in [
+        ("p99(write) < 1ms", "workload.read=100%", "has no writes: lower workload.read"),
+        ("iops(read) > 1", "workload.read=0%", "has no reads: raise workload.read"),
+        ("mean(trim) < 1ms", "seed=1", "has no trims: raise workload.trim"),
+        ("max(flush) < 1ms", "seed=1", "has no flushes: set workload.flush_every"),
+        ("p99(class 3) < 1ms", "seed=1", "has no reads of another class: write (read)"),
+        ("p99(class 2) < 1ms", "beside.enabled=true", "has no reads of class 2"),
+        ("p99(class 1) < 1ms", "beside.read_class=2", "has no reads of class 1"),
+    ] {
+        let beside = ["--set", "beside.enabled=true", "--set", setting];
+        let more: &[&str] = if setting == "beside.read_class=2" { &beside } else { &beside[2..] };
+        let error = place.refused(2, &advise(promise, more));
+        assert!(error.contains(part) && error.contains("the promise is "), "{promise}: {error}");
+    }
+    assert!(!place.path("tailcut-advise").exists());
+}
+
+#[test]
 fn an_arrangement_that_is_overloaded_is_marked() {
     let place = place();
     let text = place.text(&advise("iops >= 500", &["--set", "workload.rate=60000", "--most-drives", "1"]));

@@ -351,7 +351,7 @@ fn an_array_that_its_drives_cannot_carry_is_refused_with_the_remedy() {
         let arguments: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
         refused(&arguments)
     };
-    assert!(array("raid5", &[]).contains("raid5 with 1 group(s) needs at least 3 drives"));
+    assert!(array("raid5", &[]).contains("raid5 with 1 group needs at least 3 drives"));
     assert!(array("swan0", &[]).contains("needs at least 2 R-groups"));
     assert!(array("raid6", &[]).contains("'epochs' (or 'mirror', 'raid1', 'raid10')"));
     let mirrored = array("raid10", &[]);

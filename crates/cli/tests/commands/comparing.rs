@@ -338,6 +338,24 @@ fn a_point_whose_requests_all_fell_into_the_ramp_has_no_figures() {
 }
 
 #[test]
+fn a_percentile_that_no_request_is_beyond_gives_no_rank() {
+    let place = Place::new();
+    let varied = ["--vary", "run.requests=19000,3000", "--set", "workload.read=100%"];
+    let text = place.text(&[&["compare", "small.toml", "--quiet"], &varied[..]].concat());
+    let note: Vec<&str> = text.split_whitespace().collect();
+    let note = note.join(" ");
+    assert!(note.contains("1 point without a rank: p99.99(read) is not measured there"), "{text}");
+    let results = results(&place, "tailcut-compare");
+    let (long, short) = (&results["points"][0], &results["points"][1]);
+    assert!(long["rank"] == 1 && long["requests_missing"].is_null(), "{long}");
+    assert!(short["rank"].is_null() && short["quantities"]["p99.99(read)"].is_null(), "{short}");
+    let missing = short["requests_missing"]["p99.99(read)"].as_u64().expect("a number");
+    assert!((7_000..10_000).contains(&missing), "{short}");
+    assert!(note.contains(&format!("it takes {missing} more requests of kind 'read' in a run")), "{text}");
+    assert!(!note.contains("rank by something else"), "{text}");
+}
+
+#[test]
 fn points_that_are_overloaded_are_marked() {
     let place = Place::new();
     let open = ["compare", "small.toml", "--quiet", "--set", "workload.pace=open", "--by", "iops"];
@@ -403,6 +421,24 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
         wrong(&["--vary", "workload.depth=2,many"]).contains("workload.depth: 'many' is not a whole number")
     );
     assert!(wrong(&["--vary", "seed=1,2", "--by", "p99.99(raed)"]).contains("no kind of request"));
+    for by in ["+p99", "+p99.99", "+p99.99(read)", "+iops"] {
+        let report = wrong(&["--vary", "seed=1,2", "--by", by]);
+        assert!(report.contains("path of a number in report.json") && report.contains(&by[1..]), "{report}");
+    }
+    let invalid = wrong(&["--vary", "workload.read=70%,101%"]);
+    assert!(invalid.contains("invalid value 'workload.read=70%,101%' for '--vary"), "{invalid}");
+    for (levels, names) in [
+        ("depth=4,4", "'4' twice"),
+        ("read_size=4KiB,4096", "'4KiB' and '4096'"),
+        ("read=70%,0.7", "'70%' and '0.7'"),
+    ] {
+        let equal = wrong(&["--vary", &format!("workload.{levels}")]);
+        assert!(equal.contains(names), "{equal}");
+    }
+    let idle = wrong(&["--vary", "device.gc.choices=2,3", "--vary", "seed=1,2"]);
+    assert!(idle.contains("'device.gc.choices' has no effect at any point: device.gc.victim is"), "{idle}");
+    let late = wrong(&["--set", "run.duration=1s", "--vary", "workload.start=0s,1s"]);
+    assert!(late.contains("workload.start: it starts after 1.00 s, and the run ends"), "{late}");
     assert!(wrong(&["--vary", "seed=1,2", "--on-off", "x=seed=3"]).contains("both set seed"));
     assert!(wrong(&["--vary", "seed=1,2", "--grid", "none.toml"]).contains("cannot read the grid"));
     assert!(wrong(&["--vary", "seed=1,2", "--trace", "none.csv"]).contains("none.csv"));

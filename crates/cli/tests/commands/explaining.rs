@@ -136,6 +136,10 @@ fn an_export_can_have_a_window() {
     assert!(report.contains("--until"), "{report}");
     let report = place.refused(2, &["explain", "out", "--perfetto", "t.json", "--from", "90s"]);
     assert!(report.contains("the run ended at") && !report.contains("again"), "{report}");
+    let said = place.text(&["explain", "out", "--perfetto", "t.json", "--from", "200ms", "--until", "90s"]);
+    let end = place.json("out/report.json")["until_ns"].as_u64().expect("a number") as f64 / 1e9;
+    assert!(said.contains(&format!("the window ends with the run, at {end:.6} s, before --until")), "{said}");
+    assert!(said.contains(&format!("from 0.200000 s to {end:.6} s")), "{said}");
 }
 
 #[test]
@@ -162,7 +166,42 @@ fn a_run_that_changed_is_not_explained() {
 #[test]
 fn a_folder_without_a_run_is_refused() {
     let place = Place::new();
-    assert!(place.refused(2, &["explain", "nowhere"]).contains("nowhere/report.json"));
+    let refused = |folder: &str| place.refused(2, &["explain", folder]);
+    assert!(
+        refused("nowhere").contains("nowhere: there is no such folder; give the folder that 'tailcut run'")
+    );
+    assert!(refused("small.toml").contains("this is no folder"));
+    assert!(refused(".").contains("no run has written here"));
+    for (folder, file, part) in [
+        ("c", "compare.json", "of 'tailcut compare', which keeps no requests; run one of its points"),
+        ("a", "advise.json", "'tailcut run a/advise.toml --out DIR'"),
+    ] {
+        std::fs::create_dir(place.path(folder)).expect("a new folder");
+        place.put(&format!("{folder}/{file}"), b"{}");
+        assert!(refused(folder).contains(part), "{}", refused(folder));
+    }
+}
+
+#[test]
+fn no_bucket_ends_beyond_the_slowest_request() {
+    let place = ran();
+    let report = place.json("out/report.json");
+    for kind in ["read", "write", "flush"] {
+        let of_kind = report["kinds"].as_array().expect("kinds").iter().find(|of| of["kind"] == kind);
+        let most = of_kind.expect("there were some")["latency"]["max_ns"].as_u64().expect("a number");
+        for percentile in ["0", "99.99"] {
+            let make_up =
+                json(&place.text(&["explain", "out", "--json", "--kind", kind, "--percentile", percentile]));
+            let at_most = |path: &Value| path.as_u64().is_some_and(|ns| ns <= most);
+            assert!(
+                at_most(&make_up["around_to_ns"]) && at_most(&make_up["latency_ns"]),
+                "{kind}: {make_up}"
+            );
+            assert!(at_most(&make_up["slower"]["from_ns"]), "{kind}: {make_up}");
+        }
+    }
+    let text = place.text(&["explain", "out", "--kind", "flush", "--percentile", "99.99"]);
+    assert!(text.contains("all slower ones: 1 request from"), "{text}");
 }
 
 #[test]

@@ -272,7 +272,11 @@ fn a_comparison_shows_ranking_and_effects() {
         vec!["compare", "small.toml", "--quiet", "--set", "run.requests=3000", "--show", show];
     arguments.extend(vary);
     arguments.extend(["--out", "out", "--html", "page.html"]);
+    // So few requests have no p99.99(read) to rank by.
     place.text(&arguments);
+    let unranked = std::fs::read_to_string(place.path("page.html")).expect("a page");
+    assert!(unranked.contains("4 points without a rank") && !unranked.contains("data-chart=\"scatter\""));
+    place.text(&[&arguments[..], &["--by", "p99.9(read)"]].concat());
     assert_eq!(place.json("page.json"), place.json("out/compare.json"));
     let mut browser = Browser::start();
     assert_page(&mut browser, &place.path("page.html"));

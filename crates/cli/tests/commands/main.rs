@@ -14,6 +14,7 @@ mod drive_tests;
 mod every_key;
 mod explaining;
 mod html;
+mod places;
 mod probing;
 mod real_drives;
 mod report;

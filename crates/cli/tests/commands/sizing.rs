@@ -12,6 +12,14 @@ fn a_sizing_shows_its_reasoning() {
 }
 
 #[test]
+fn a_fill_that_leaves_a_log_no_space_is_marked() {
+    let place = Place::new();
+    let line = |fill| ["size", "--network", "10GB/s", "--drive", "swan-sata", "--fill", fill];
+    assert!(place.text(&line("95%")).contains("No number of groups is enough: "));
+    assert!(!place.text(&line("94%")).contains("No number of groups"));
+}
+
+#[test]
 fn the_example_of_the_paper_has_both_figures() {
     let place = Place::new();
     // 57 % of all space is 60 % of the space that is not kept erased ahead of writes.

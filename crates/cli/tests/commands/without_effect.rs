@@ -115,6 +115,7 @@ const IDLE: &[Setting] = &[
     (SOS, "device.schedule.passes", ["0", "1000"]),
     (RIOS, "device.schedule.passes", ["0", "1000"]),
     (VAS, "device.schedule.whole_requests", ["true", "false"]),
+    (PAS, "device.schedule.whole_requests", ["true", "false"]),
     (VAS, "device.schedule.readdressing", ["true", "false"]),
     (PAS, "device.schedule.readdressing", ["true", "false"]),
     (SOS, "device.schedule.readdressing", ["true", "false"]),

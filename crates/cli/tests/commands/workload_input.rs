@@ -105,8 +105,15 @@ fn a_request_of_no_bytes_is_refused() {
 #[test]
 fn a_trace_without_requests_is_refused() {
     let place = Place::new();
-    place.put("t.csv", b"");
-    assert!(place.refused(2, &replay("t.csv", &[])).contains("without requests"));
+    let header = b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n";
+    for content in [b"".as_slice(), b"\n\n", header] {
+        place.put("t.csv", content);
+        for arguments in [replay("t.csv", &[]), vec!["trace", "info", "t.csv"]] {
+            let report = place.refused(2, &arguments);
+            assert!(report.contains("t.csv: this trace holds no requests; "), "{report}");
+            assert!(report.contains("at least one record") && !report.contains("0 bad"), "{report}");
+        }
+    }
     assert!(place.refused(2, &replay("missing.csv", &[])).contains("missing.csv"));
 }
 
@@ -411,12 +418,14 @@ fn what_was_made_of_a_trace_stands_above_the_figures() {
 fn what_has_no_effect_with_a_trace_is_said() {
     let place = Place::new();
     place.put("t.csv", msr().as_bytes());
-    let report = place.refused(2, &replay("t.csv", &["--set", "workload.rate=5000"]));
+    let output = place.run(&replay("t.csv", &["--set", "workload.rate=5000"]));
+    assert!(output.status.success());
+    let said = crate::support::stderr(&output);
     assert!(
-        report.contains("error: workload.rate has no effect: a trace is replayed (trace.file)"),
-        "{report}"
+        said.contains("warning: workload.rate has no effect: a trace is replayed (trace.file)"),
+        "{said}"
     );
-    assert!(report.contains(" --> --set workload.rate=5000\n                    ^^^^\n"), "{report}");
+    assert!(said.contains(" --> --set workload.rate=5000\n                    ^^^^\n"), "{said}");
     // A scenario may be run with a trace in place of its own load.
     let output = place.run(&replay("t.csv", &[]));
     assert!(output.status.success());
@@ -427,8 +436,9 @@ fn what_has_no_effect_with_a_trace_is_said() {
     // A saved run can be repeated.
     let output = place.run(&["run", "out/scenario.toml", "--out", "again"]);
     assert!(output.status.success(), "{}", crate::support::stderr(&output));
-    let report = place.refused(2, &["run", "small.toml", "--set", "trace.depth=7", "--out", "out"]);
-    assert!(report.contains("trace.depth has no effect: there is no trace"), "{report}");
+    let output = place.run(&["run", "small.toml", "--set", "trace.depth=7", "--resolved"]);
+    let said = crate::support::stderr(&output);
+    assert!(said.contains("warning: trace.depth has no effect: there is no trace"), "{said}");
     let report = place.refused(2, &replay("t.csv", &["--set", "trace.read_class=2"]));
     assert!(report.contains("set workload.read_class instead"), "{report}");
 }

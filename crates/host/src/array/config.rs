@@ -8,6 +8,7 @@ use crate::disk::BLOCK_BYTES;
 use tailcut_base::Nanos;
 use tailcut_base::cast::to_u32;
 use tailcut_base::config::{Configure, KeyVisitor, choose, count_u32};
+use tailcut_base::quantity::show_number_of;
 
 tailcut_base::choice! {
     /// How an array lays data out.
@@ -314,7 +315,10 @@ impl ArrayConfig {
             let least = self.least_width() * self.groups.max(1);
             problems.push((
                 "drives",
-                format!("{layout} with {} group(s) needs at least {least} drives", self.groups),
+                format!(
+                    "{layout} with {} needs at least {least} drives",
+                    show_number_of(self.groups.into(), "group")
+                ),
             ));
         } else if self.width() > 64 {
             problems.push(("drives", "a group has at most 64 drives: use more R-groups".into()));

@@ -39,6 +39,7 @@ use requests::Measured;
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::quantity::show_bytes;
+use tailcut_base::quantity::{show_number_of, show_time};
 use tailcut_base::{Device, Nanos, Op, SECTOR_BYTES};
 use tailcut_host::array::{Array, LayoutKind};
 use tailcut_ssd::Figures;
@@ -282,7 +283,7 @@ fn unmeasured<D: Device, W: RequestObserver>(
         return Some(format!("all {failed} requests that fell into the measurement failed"));
     }
     if interrupted {
-        return Some("the run was interrupted before a request fell into the measurement".into());
+        return Some(interrupted_early(world, scenario.run.ramp));
     }
     let (runtime, ramp) = (scenario.workload.runtime, scenario.run.ramp);
     if scenario.is_synthetic() && runtime > Nanos::ZERO && scenario.workload.start + runtime <= ramp {
@@ -320,6 +321,16 @@ fn unmeasured<D: Device, W: RequestObserver>(
     })
 }
 
+/// Why nothing was measured in a run that its user has stopped.
+fn interrupted_early<D: Device, W: RequestObserver>(world: &World<D, W>, ramp: Nanos) -> String {
+    let (now, done) = (show_time(world.now().0 as f64), show_number_of(world.completed(), "request"));
+    let before = match world.sources().any(|source| source.prepares()) {
+        true => String::from("before the preparation of the array and the ramp (run.ramp) were over"),
+        false => format!("within the ramp of {ramp} (run.ramp)"),
+    };
+    format!("the run was interrupted after {done} and {now} of simulated time, {before}")
+}
+
 fn notes<S: Storage, W: RequestObserver>(
     scenario: &Scenario,
     world: &World<S, W>,
@@ -340,8 +351,10 @@ fn notes<S: Storage, W: RequestObserver>(
     }
     if world.widened() > 0 {
         let widened = world.widened();
-        notes.push(format!("{widened} requests were widened to whole logical blocks of the array (4 KiB), and so count their \
-             sizes and bytes per second"));
+        let were = if widened == 1 { "was" } else { "were" };
+        let requests = show_number_of(widened, "request");
+        notes.push(format!("{requests} {were} widened to whole logical blocks of the array (4 KiB), and so count their sizes and bytes \
+             per second"));
     }
     notes.extend(journal_left_out(scenario, &world.stats));
     notes.extend(reads_of_nothing(scenario, world, drives));

@@ -1,7 +1,7 @@
 //! Keys that have no effect, because of the values of other keys.
 //!
-//! All rules are here. The command line compares their result with the keys that the user set, and reports
-//! those as an error or a warning ([`Weight`]).
+//! All rules are here. The command line compares their result with the keys that the user set, and warns of
+//! those.
 
 mod array;
 mod drive;
@@ -30,17 +30,6 @@ pub struct Ineffective {
     except: &'static [&'static str],
     /// Why, for a message.
     pub because: String,
-    /// How to treat the key if it was set.
-    pub weight: Weight,
-}
-
-/// How to treat a key that was set and has no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
-    /// It describes requests that are not issued: an error, where it was set for this very run.
-    Wrong,
-    /// Another setting has switched it off, which a comparison of settings may do on purpose: a warning.
-    Doubtful,
 }
 
 impl Ineffective {
@@ -96,7 +85,7 @@ impl Scenario {
     /// Keys of sources that do not run.
     fn add_idle_sources(&self, found: &mut Vec<Ineffective>) {
         let mut idle = |path: &str, except, because: String| {
-            found.push(Ineffective { path: path.into(), except, because, weight: Weight::Wrong });
+            found.push(Ineffective { path: path.into(), except, because });
         };
         let is_replayed = !self.trace.file.is_empty();
         if is_replayed {
@@ -144,7 +133,7 @@ impl Scenario {
         for (is_there, path, except, because) in sections {
             if !is_there {
                 let (path, because) = (path.into(), because.into());
-                found.push(Ineffective { path, except, because, weight: Weight::Doubtful });
+                found.push(Ineffective { path, except, because });
             }
         }
     }
@@ -303,7 +292,7 @@ fn add_idle_addresses(found: &mut Vec<Ineffective>, section: &str, addresses: &A
 fn add_idle_places(found: &mut Vec<Ineffective>, path: &str, source: &SyntheticConfig) {
     let (reads, writes) = (format!("{path}.addresses"), format!("{path}.write_addresses"));
     let mut idle = |path: String, because: String| {
-        found.push(Ineffective { path, except: &[], because, weight: Weight::Doubtful });
+        found.push(Ineffective { path, except: &[], because });
     };
     if source.read >= 1_000_000 {
         idle(writes.clone(), format!("there are no writes or trims: lower {path}.read"));
@@ -361,7 +350,6 @@ fn add(found: &mut Vec<Ineffective>, section: &str, keys: &[&str], because: &str
         path: format!("{section}.{key}"),
         except: &[],
         because: because.into(),
-        weight: Weight::Doubtful,
     }));
 }
 

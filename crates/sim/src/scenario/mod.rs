@@ -7,7 +7,7 @@ mod memory;
 mod sources;
 mod worlds;
 
-pub use effect::{Ineffective, Weight};
+pub use effect::Ineffective;
 pub use error::InputError;
 
 use crate::kv::KvConfig;

@@ -4,7 +4,7 @@ use super::{InputError, ReplayTiming, Scenario};
 use crate::trace::{self, Replay, ReplayOptions, TraceError};
 use crate::workload::datacenter::Workload;
 use crate::workload::fio::FioJobs;
-use crate::workload::{Problem, Source, Synthetic};
+use crate::workload::{Problem, Source, Synthetic, SyntheticConfig};
 use std::path::Path;
 use tailcut_base::Nanos;
 
@@ -47,13 +47,26 @@ impl Scenario {
             let message = "the run would have no end: set run.duration, run.requests or workload.requests";
             return Err(InputError::Run(vec![Problem { key: "duration", message: message.into() }]));
         }
+        self.check_start(&self.workload).map_err(InputError::Workload)?;
         let source = self.workload.source("synthetic", sectors, self.seed).map_err(InputError::Workload)?;
         let mut sources: Vec<Box<dyn Source>> = vec![Box::new(source)];
         if self.beside.enabled {
+            self.check_start(&self.beside.source).map_err(InputError::Beside)?;
             let beside = self.beside.source.source("beside", sectors, self.seed);
             sources.push(Box::new(beside.map_err(InputError::Beside)?));
         }
         Ok(sources)
+    }
+
+    /// Refuses a source that starts when the run is over.
+    fn check_start(&self, source: &SyntheticConfig) -> Result<(), Vec<Problem>> {
+        let (start, end) = (source.start, self.run.duration);
+        if end == Nanos::ZERO || start < end {
+            return Ok(());
+        }
+        let message =
+            format!("it starts after {start}, and the run ends after {end}: lower it, or raise run.duration");
+        Err(vec![Problem { key: "start", message }])
     }
 
     fn replay(&self, sectors: u64, skip_bad_lines: bool) -> Result<Replay, TraceError> {

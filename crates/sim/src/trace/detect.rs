@@ -37,8 +37,19 @@ pub(super) fn detect(file: &str, start: &[u8]) -> Result<Option<Format>, TraceEr
     let by_content = by_content(&lines, start, hint);
     match by_content.or(hint.filter(|format| format.record_bytes().is_none())) {
         Some(format) => Ok(Some(format)),
+        None if is_header_alone(start) => Ok(None),
         None => Err(TraceError::UnknownFormat { file: file.to_string(), first_line: excerpt(lines[0]) }),
     }
+}
+
+/// True if one line is all that `start` has, and its cells are names of columns.
+fn is_header_alone(start: &[u8]) -> bool {
+    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let mut lines = text.split(|&byte| byte == b'\n').filter(|line| !is_silent(line));
+    let (Some(line), None) = (lines.next(), lines.next()) else { return false };
+    let begins_a_name = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'"';
+    let cells = || line.split(|&byte| byte == b',');
+    cells().count() > 2 && cells().all(|cell| cell.trim_ascii().first().is_some_and(begins_a_name))
 }
 
 /// The first whole lines with content; the very first may be a header.

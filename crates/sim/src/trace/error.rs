@@ -4,6 +4,7 @@ use super::format::Format;
 use std::fmt;
 use std::io;
 use tailcut_base::config::Choice;
+use tailcut_base::quantity::show_number_of;
 
 /// Why a trace could not be read or written. Every message names the file, the place in it, what
 /// is wrong there and what would be right.
@@ -73,10 +74,7 @@ pub enum TraceError {
         total: u64,
     },
     /// There is no request in it.
-    #[error(
-        "{file}: a trace without requests ({bad} bad lines skipped); it must hold at least one record like: {}",
-        format.map_or("any of the known formats", Format::layout)
-    )]
+    #[error("{}", empty(file, *format, *bad))]
     Empty {
         /// The file.
         file: String,
@@ -97,8 +95,10 @@ pub enum TraceError {
     },
     /// The device is too small to give each disk of the trace a part of its own.
     #[error(
-        "{file}: {disks} disks do not fit a device of {device_sectors} sectors: each needs 8 sectors at least; \
-         choose fewer disks or a larger device"
+        "{file}: {} do not fit a device of {}: each needs 8 sectors at least; \
+         choose fewer disks or a larger device",
+        show_number_of(*disks as u64, "disk"),
+        show_number_of(*device_sectors, "sector")
     )]
     NoRoom {
         /// The file.
@@ -184,6 +184,18 @@ fn formats() -> String {
         text += &format!("\n  {:<9} {}", format.name(), format.layout());
     }
     text
+}
+
+fn empty(file: &str, format: Option<Format>, bad: u64) -> String {
+    let skipped = match bad {
+        0 => String::new(),
+        bad => format!(" ({} skipped)", show_number_of(bad, "bad line")),
+    };
+    let remedy = match format {
+        Some(format) => format!("{format} has: {}", format.layout()),
+        None => String::from("give a file with at least one record of a known format"),
+    };
+    format!("{file}: this trace holds no requests{skipped}; {remedy}")
 }
 
 fn bad_records(file: &str, format: Format, shown: &[BadRecord], total: u64) -> String {

@@ -31,6 +31,19 @@ choice! {
     }
 }
 
+impl Distribution {
+    /// The key of an [`AddressConfig`] whose value may not suit the distribution.
+    fn main_key(self) -> &'static str {
+        match self {
+            Distribution::Zipf | Distribution::ZipfianYcsb => "theta",
+            Distribution::Pareto => "h",
+            Distribution::HotCold => "hot_space",
+            Distribution::Zoned => "zones",
+            _ => "distribution",
+        }
+    }
+}
+
 /// Where requests go, as configured. Keys that the distribution does not use are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddressConfig {
@@ -150,7 +163,7 @@ impl Configure for AddressConfig {
         match self.pattern() {
             Ok(pattern) => {
                 if let Some(complaint) = pattern.and_then(|p| p.complaint()) {
-                    visit.problem("distribution", complaint);
+                    visit.problem(self.distribution.main_key(), complaint);
                 }
             }
             Err(message) => visit.problem("zones", message),

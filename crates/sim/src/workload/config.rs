@@ -293,7 +293,7 @@ impl SyntheticConfig {
         let mut problems = Vec::new();
         let mut recipe = Recipe::new(0);
         let begins_beyond = self.region_offset / SECTOR_BYTES >= sectors;
-        let key = if begins_beyond && self.region_offset > 0 { "region_offset" } else { "region_size" };
+        let key = if begins_beyond && self.region_offset > 0 { "region_offset" } else { self.region_key() };
         (recipe.first, recipe.region) = keep(&mut problems, key, self.region(sectors), (0, 1));
         recipe.read_ppm = self.read;
         recipe.trim_ppm = self.trim;
@@ -321,6 +321,8 @@ impl SyntheticConfig {
         };
         if problems.is_empty() {
             problems = recipe.problems();
+            // A recipe has a region, and no keys for it.
+            problems.iter_mut().filter(|p| p.key == "region_size").for_each(|p| p.key = self.region_key());
         }
         if problems.is_empty() { Ok(recipe) } else { Err(problems) }
     }
@@ -335,6 +337,28 @@ impl SyntheticConfig {
     /// with everything that does not fit, each with its key.
     pub fn source(&self, name: &str, sectors: u64, seed: u64) -> Result<Synthetic, Vec<Problem>> {
         Synthetic::new(name, &self.recipe(sectors)?, seed)
+    }
+
+    /// The key that decides how large the region is.
+    fn region_key(&self) -> &'static str {
+        if self.region_size > 0 { "region_size" } else { "region_share" }
+    }
+
+    /// True if all requests of a kind have one size that divides a page of `page_bytes` bytes, and begin at its
+    /// multiples: none has more than one page.
+    pub fn stays_within_pages(&self, page_bytes: u64) -> bool {
+        let bytes = |sectors: u32| u64::from(sectors) * SECTOR_BYTES;
+        let places = [page_bytes, self.align, self.region_offset];
+        let stays = |size: &String| match Sizes::parse(size) {
+            Ok(Sizes::Fixed(sectors)) => places.iter().all(|place| place.is_multiple_of(bytes(sectors))),
+            _ => false,
+        };
+        let kinds = [
+            (self.read > 0, &self.read_size),
+            (self.read.saturating_add(self.trim) < WHOLE, &self.write_size),
+            (self.trim > 0, &self.trim_size),
+        ];
+        kinds.into_iter().filter(|(is_there, _)| *is_there).all(|(_, size)| stays(size))
     }
 
     /// First sector and number of sectors of the region.

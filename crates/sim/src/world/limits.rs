@@ -47,7 +47,7 @@ pub struct Progress {
 pub enum RunError {
     /// Requests are in flight, and nothing will ever happen again.
     #[error(
-        "the device made no progress at {at}: {in_flight} requests are in flight and no event is pending"
+        "the device made no progress at {at}: no event is pending, and requests are in flight: {in_flight}"
     )]
     Stuck {
         /// When.
@@ -56,7 +56,7 @@ pub enum RunError {
         in_flight: u32,
     },
     /// No source had a request.
-    #[error("the workload has no requests")]
+    #[error("no request was issued: the workload has none, or ends before the first one is due")]
     NoRequests,
     /// A source went back in time.
     #[error("request {request} of source '{source_name}' is due at {due}, before its predecessor")]

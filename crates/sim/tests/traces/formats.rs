@@ -367,6 +367,10 @@ fn a_trace_without_requests_is_an_error() {
     }
     assert!(matches!(error("e", b"fio version 2 iolog\n/x add\n/x close\n"), TraceError::Empty { .. }));
     assert!(matches!(error("e.gz", &gzip(b"")), TraceError::Empty { .. }));
+    let alone = "time,\"operation\",offset\n";
+    assert!(matches!(error("h.csv", alone.as_bytes()), TraceError::Empty { format: None, .. }));
+    let more = format!("{alone}{alone}");
+    assert!(matches!(error("h.csv", more.as_bytes()), TraceError::UnknownFormat { .. }));
     let header = b"Timestamp,Offset,Size,IOType,VolumeID\n";
     assert!(matches!(error("tencent.csv", header), TraceError::Empty { .. }));
     let options = Options { skip_bad_lines: true, format: Some(Format::Spc) };

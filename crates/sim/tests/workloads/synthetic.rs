@@ -185,7 +185,11 @@ fn a_configuration_without_requests_is_refused_with_its_keys() {
     skewed.addresses.theta = 1.2;
     let message =
         "theta is 1.2; it must be between 0 and 1 for YCSB's formula; 'zipf' takes any theta above 0";
-    assert_eq!(complaints(skewed), [format!("distribution: {message}")]);
+    assert_eq!(complaints(skewed), [format!("theta: {message}")]);
+    let mut zoned = SyntheticConfig::default();
+    (zoned.addresses.distribution, zoned.addresses.zones) = (Distribution::Zoned, "60/10".into());
+    let message = "the accesses of the zones add up to 60 %, not to 100 %";
+    assert_eq!(complaints(zoned), [format!("zones: {message}")]);
 }
 
 #[test]
@@ -195,7 +199,10 @@ fn what_does_not_fit_the_device_is_refused() {
         problems.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let config = SyntheticConfig::default();
-    assert_eq!(refused(config.clone(), 0), ["region_size: the region ends beyond the device, which has 0B"]);
+    assert_eq!(refused(config.clone(), 0), ["region_share: the region ends beyond the device, which has 0B"]);
+    let message = "the region has no sector; give the device or the region a size";
+    let none = SyntheticConfig { region_share: 0, ..config.clone() };
+    assert_eq!(refused(none, 2048), [format!("region_share: {message}")]);
     let large = SyntheticConfig { read_size: "2MiB".to_string(), ..config.clone() };
     assert_eq!(refused(large, 2048), ["read_size: a request of 2MiB does not fit into the region of 1MiB"]);
     let far = SyntheticConfig { region_offset: 1 << 30, ..config };

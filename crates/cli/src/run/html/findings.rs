@@ -1,6 +1,6 @@
 //! The findings of a run, in sentences.
 
-use crate::format::{long_time, per_cent, per_second};
+use crate::format::{counted, long_time, per_cent, per_second};
 use crate::html::markup::{escape, figure};
 use crate::run::Saved;
 use tailcut_base::Cause;
@@ -16,10 +16,8 @@ pub fn list(saved: &Saved) -> String {
     findings.extend(bottleneck(report));
     findings.extend(collection(report));
     if report.all().errors > 0 {
-        findings.push(format!(
-            "{} requests failed; the figures leave them out.",
-            show_count(report.all().errors as f64)
-        ));
+        findings
+            .push(format!("{} failed; the figures leave them out.", counted(report.all().errors, "request")));
     }
     let items: String = findings.iter().map(|finding| format!("<li>{finding}</li>\n")).collect();
     format!("<ul class=\"findings\">\n{items}</ul>\n")
@@ -34,9 +32,9 @@ fn slow(tail: &Tail) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "<b>Slowest {} %</b> ({} requests from {} on, mean {}): {} of their time is {}{also}. <span class=\"soft\">{}</span>",
+        "<b>Slowest {} %</b> ({} from {} on, mean {}): {} of their time is {}{also}. <span class=\"soft\">{}</span>",
         tail.share * 100.0,
-        show_count(tail.requests as f64),
+        counted(tail.requests, "request"),
         figure(&long_time(tail.from_ns as f64)),
         figure(&long_time(mean)),
         fraction(first.share),
@@ -112,9 +110,9 @@ fn collection(report: &Report) -> Option<String> {
     let whose = if report.array.is_some() { "Drive 0" } else { "The drive" };
     (drive.erases > 0).then(|| {
         format!(
-            "<b>Collection</b>: {whose} moved {} pages and erased {} blocks; write amplification {}.",
-            show_count(drive.programs.gc as f64),
-            show_count(drive.erases as f64),
+            "<b>Collection</b>: {whose} moved {} and erased {}; write amplification {}.",
+            counted(drive.programs.gc, "page"),
+            counted(drive.erases, "block"),
             drive.write_amplification.map_or("-".into(), |wa| format!("{wa:.3}"))
         )
     })

@@ -2,14 +2,14 @@
 
 use super::store::Store;
 use super::windows::Open;
-use crate::format::{per_second, short_time};
+use crate::format::{counted, per_second, short_time};
 use crate::serve::punctuality;
 use crate::terminal::{Align, ColorMode, Table, TextRole};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tailcut_base::histogram::LatencyHistogram;
-use tailcut_base::quantity::{show_bytes, show_count};
+use tailcut_base::quantity::{show_bytes, show_count, show_number_of};
 use tailcut_host::kv::session::Sums;
 use tailcut_host::kv::session::latency::{Kind, Latencies, Source};
 use tailcut_rt::AnyDrive;
@@ -47,14 +47,14 @@ pub fn line(now: &CurrentCounters, before: &CurrentCounters, passed: Duration) -
     let commands = |glance: &CurrentCounters| glance.sums.statistics.gets() + glance.sums.statistics.cmd_set;
     // Less than before after `stats reset`.
     let rate = commands(now).saturating_sub(commands(before)) as f64 / passed.as_secs_f64();
-    let items = show_count(now.sums.items as f64);
+    let items = counted(now.sums.items, "item");
     let recovering = now
         .sums
         .recovered
         .map_or(String::new(), |(known, segments)| format!(", recovering: {known} of {segments} segments"));
     format!(
-        "{} connections, {} gets and sets/s, {items} items{recovering}",
-        now.connections,
+        "{}, {} gets and sets/s, {items}{recovering}",
+        show_number_of(now.connections, "connection"),
         per_second(rate)
     )
 }

@@ -6,6 +6,7 @@ use crate::terminal::TextRole;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailcut_base::Nanos;
+use tailcut_base::quantity::show_number_of;
 use tailcut_host::array::Condition;
 use tailcut_host::array::drives::Presence;
 use tailcut_host::kv::DamageKind;
@@ -75,8 +76,11 @@ impl Reporter {
         let recovery = sums.recovered.map_or_else(String::new, |(recovered, all)| {
             format!(" so far, {recovered} of {all} segments recovered,")
         });
-        let text =
-            format!("ready after {seconds:.3} s with {items} items{recovery} at {}", places.join(", "));
+        let text = format!(
+            "ready after {seconds:.3} s with {}{recovery} at {}",
+            show_number_of(items, "item"),
+            places.join(", ")
+        );
         self.service_manager.is_ready(&format!("serving at {}", places.join(", ")));
         let entry = Entry::new(Level::Note, "ready", text).with("seconds", seconds);
         self.log.log(entry.with("items", items).with("addresses", places));
@@ -85,7 +89,8 @@ impl Reporter {
     /// Everything that is on flash was found, after it has served for a while.
     pub fn recovered(&self, took: Nanos, items: u64) {
         let seconds = took.0 as f64 / 1e9;
-        let text = format!("everything on flash was found after {seconds:.3} s: {items} items");
+        let text =
+            format!("everything on flash was found after {seconds:.3} s: {}", show_number_of(items, "item"));
         self.log
             .log(Entry::new(Level::Note, "recovered", text).with("seconds", seconds).with("items", items));
     }

@@ -1,6 +1,6 @@
 //! Keys of an array that have no effect, because of other keys of it, and keys of drives that only arrays use.
 
-use super::{Ineffective, Weight, add};
+use super::{Ineffective, add};
 use crate::scenario::Scenario;
 use tailcut_base::Nanos;
 use tailcut_host::array::epoch::EpochMode;
@@ -25,7 +25,7 @@ impl Scenario {
         for (is_there, path, whose) in sections {
             if !is_there {
                 let because = format!("the array is {layout} (array.layout), and these are keys of {whose}");
-                found.push(Ineffective { path: path.into(), except: &[], because, weight: Weight::Doubtful });
+                found.push(Ineffective { path: path.into(), except: &[], because });
             }
         }
     }
@@ -43,6 +43,11 @@ impl Scenario {
         let is_raid = matches!(layout, LayoutKind::Raid4 | LayoutKind::Raid5);
         if is_raid && array.reads == ReadPolicy::AroundCollection && array.turns == Nanos::ZERO {
             let because = "the array does not know when its drives collect: set array.turns";
+            add(found, "array", &["reads"], because);
+        }
+        if layout.is_mirrored() && array.reads == ReadPolicy::AroundCollection {
+            let because =
+                "reads of epochs go to a copy whose drive does not have the token, whatever this is";
             add(found, "array", &["reads"], because);
         }
         if array.turns == Nanos::ZERO {

@@ -2,6 +2,7 @@
 
 use super::{Ineffective, add};
 use crate::scenario::Scenario;
+use tailcut_base::quantity::exact_bytes;
 use tailcut_host::array::LayoutKind;
 use tailcut_ssd::config::{ChipPolicy, Classes};
 
@@ -11,9 +12,23 @@ impl Scenario {
         self.add_idle_writes(found);
         self.add_idle_streams(found);
         self.add_idle_classes(found);
+        self.add_idle_waiting(found);
         if self.is_synthetic() && self.array.drives == 0 && !self.has_trims() {
             let because = "there are no trims: raise workload.trim";
             add(found, "device.queue", &["trim"], because);
+        }
+    }
+
+    /// Requests of several pages, where there are none. An array and a server issue requests of their own.
+    fn add_idle_waiting(&self, found: &mut Vec<Ineffective>) {
+        if !self.is_synthetic() || self.array.drives > 0 || self.kv.enabled {
+            return;
+        }
+        let page = self.device.geometry.page_bytes;
+        let beside = self.beside.enabled.then_some(&self.beside.source);
+        if [&self.workload].into_iter().chain(beside).all(|source| source.stays_within_pages(page)) {
+            let because = format!("no request has more than one page of {}", exact_bytes(page));
+            add(found, "device.schedule", &["whole_requests"], &because);
         }
     }
 

@@ -142,6 +142,7 @@ fn a_sample_size_has_an_effect_on_d_choices_alone() {
 #[test]
 fn keys_of_scheduling_need_a_scheduler_that_uses_them() {
     let mut scenario = Scenario::default();
+    scenario.workload.write_size = "64KiB".into();
     for commit in CommitPolicy::all() {
         scenario.device.schedule.commit = *commit;
         let has = |key: &str| because(&scenario, &format!("device.schedule.{key}")).is_none();
@@ -158,6 +159,19 @@ fn keys_of_scheduling_need_a_scheduler_that_uses_them() {
     assert!(because(&scenario, patience).is_some_and(|why| why.contains("\"reads-first\"")));
     scenario.device.schedule.chip = ChipPolicy::ReadsFirst;
     assert_eq!(because(&scenario, patience), None);
+}
+
+#[test]
+fn whole_requests_need_requests_of_several_pages() {
+    let mut scenario = Scenario::default();
+    scenario.device.schedule.commit = CommitPolicy::Pas;
+    let key = "device.schedule.whole_requests";
+    assert!(because(&scenario, key).is_some_and(|why| why.contains("one page")));
+    for (read_size, align) in [("64KiB", 0), ("4KiB/50:8KiB/50", 0), ("4KiB", 512)] {
+        scenario.workload.read_size = read_size.into();
+        scenario.workload.align = align;
+        assert_eq!(because(&scenario, key), None, "{read_size}, {align}");
+    }
 }
 
 #[test]
@@ -410,6 +424,9 @@ fn keys_of_turns_and_calls_need_turns_and_calls() {
     scenario.array.turns = Nanos::millis(20);
     assert_eq!((why(&scenario, "array.reads"), why(&scenario, "array.turn_pause")), (None, None));
     (scenario.array.turns, scenario.array.layout) = (Nanos::ZERO, LayoutKind::Epochs);
+    assert!(why(&scenario, "array.reads").is_some_and(|why| why.contains("token")));
+    scenario.array.reads = ReadPolicy::FailFast;
+    assert_eq!(why(&scenario, "array.reads"), None);
     for (mode, has_effect) in [(EpochMode::Epoch, false), (EpochMode::GcControl, true)] {
         scenario.array.epoch.mode = mode;
         assert_eq!(why(&scenario, "array.epoch.poll").is_none(), has_effect, "{mode}");
