@@ -178,3 +178,55 @@ impl Calls {
         *self = Calls::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_that_collects_is_counted_once_and_polled_until_it_stops() {
+        let (mut calls, mut figures) = (Calls::default(), EpochFigures::default());
+        let (until, end) = (Time(500), Time(900));
+        let call = calls.begin(Time(0), until, end, &mut figures);
+        assert_eq!(call, Control::RunGc { until });
+        assert_eq!(calls.poll(&mut figures), None, "a call is outstanding");
+        assert_eq!(calls.replied(Time(10), call, ControlReply::Done, &mut figures), Next::Poll);
+        for at in [100, 200] {
+            let call = calls.poll(&mut figures).expect("it is due");
+            assert_eq!(call, Control::IsGcRunning);
+            let next = calls.replied(Time(at), call, ControlReply::Answer(true), &mut figures);
+            assert_eq!((next, figures.collections), (Next::Poll, 1));
+        }
+        let call = calls.poll(&mut figures).expect("it is due");
+        let next = calls.replied(Time(300), call, ControlReply::Answer(false), &mut figures);
+        assert_eq!(next, Next::Ask(Control::IsReadyForRead));
+        let next =
+            calls.replied(Time(310), Control::IsReadyForRead, ControlReply::Answer(false), &mut figures);
+        assert_eq!((next, figures.restless), (Next::Poll, 0));
+        let call = calls.poll(&mut figures).expect("it is due");
+        let next = calls.replied(Time(400), call, ControlReply::Answer(true), &mut figures);
+        assert_eq!((next, figures.restless, figures.polls), (Next::Done, 0, 2));
+        let collected = Collected { was_cut: false, resting: Time(300), was_restless: false };
+        assert_eq!((calls.take_collected(), figures.collections), (Some(collected), 1));
+    }
+
+    #[test]
+    fn a_collection_is_cut_at_its_deadline_and_a_drive_that_never_began_is_not_counted() {
+        let (mut calls, mut figures) = (Calls::default(), EpochFigures::default());
+        let call = calls.begin(Time(0), Time(500), Time(900), &mut figures);
+        assert_eq!(calls.replied(Time(10), call, ControlReply::Done, &mut figures), Next::Poll);
+        let call = calls.poll(&mut figures).expect("it is due");
+        let next = calls.replied(Time(600), call, ControlReply::Answer(true), &mut figures);
+        assert_eq!(next, Next::Ask(Control::IsReadyForRead));
+        let next =
+            calls.replied(Time(900), Control::IsReadyForRead, ControlReply::Answer(false), &mut figures);
+        assert_eq!((next, figures.restless, figures.collections), (Next::Done, 1, 1));
+        assert_eq!(
+            calls.take_collected().map(|collected| (collected.was_cut, collected.was_restless)),
+            Some((true, true))
+        );
+        let call = calls.begin(Time(1000), Time(1500), Time(1900), &mut figures);
+        let next = calls.replied(Time(1010), call, ControlReply::Answer(false), &mut figures);
+        assert_eq!((next, figures.collections), (Next::Ask(Control::IsReadyForRead), 1));
+    }
+}
