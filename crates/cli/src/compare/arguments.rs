@@ -1,6 +1,5 @@
 //! The command line of `tailcut compare`.
 
-use super::factor::invalid_setting;
 use super::request::{BY, Share};
 use super::results::Factor;
 use crate::run::arguments::{RunArguments, RunOptions};
@@ -124,13 +123,7 @@ impl CompareArguments {
 fn factor_of(
     read: fn(&str) -> Result<Factor, Misread>,
 ) -> impl Fn(&str) -> Result<Factor, String> + Clone + Send + Sync + 'static {
-    move |text| {
-        let factor = read(text).map_err(|misread| misread.message)?;
-        match invalid_setting(&factor) {
-            Some(message) => Err(message),
-            None => Ok(factor),
-        }
-    }
+    move |text| read(text).map_err(|misread| misread.message)
 }
 
 pub(crate) fn quantity(text: &str) -> Result<Quantity, String> {

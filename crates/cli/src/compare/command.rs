@@ -3,6 +3,7 @@
 use super::arguments::CompareArguments;
 use super::cells::counted;
 use super::csv::Runs;
+use super::factor::invalid_setting;
 use super::request::Request;
 use super::results::Results;
 use super::{Plan, grid, html, page};
@@ -59,6 +60,11 @@ pub fn command(arguments: &CompareArguments, out: &mut dyn Write) -> Result<(), 
 }
 
 fn request(arguments: &CompareArguments) -> Result<Request, Failure> {
+    for (option, factors) in [("--vary", &arguments.vary), ("--on-off", &arguments.on_off)] {
+        if let Some(wrong) = factors.iter().find_map(invalid_setting) {
+            return Err(Failure::Input(format!("{option}: {wrong}")));
+        }
+    }
     let mut factors = arguments.vary.clone();
     factors.extend(arguments.on_off.iter().cloned());
     if let Some(file) = &arguments.grid {

@@ -426,7 +426,7 @@ fn what_is_wrong_is_said_with_what_would_be_right() {
         assert!(report.contains("path of a number in report.json") && report.contains(&by[1..]), "{report}");
     }
     let invalid = wrong(&["--vary", "workload.read=70%,101%"]);
-    assert!(invalid.contains("invalid value 'workload.read=70%,101%' for '--vary"), "{invalid}");
+    assert!(invalid.contains("--vary: workload.read: '101%' is not a share"), "{invalid}");
     for (levels, names) in [
         ("depth=4,4", "'4' twice"),
         ("read_size=4KiB,4096", "'4KiB' and '4096'"),
