@@ -384,6 +384,12 @@ impl<I: Id, T> Pool<I, T> {
         self.len() == 0
     }
 
+    /// All ids allocated so far, in ascending order, including released ones.
+    #[inline]
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + Clone + use<I, T> {
+        self.entries.ids()
+    }
+
     /// The allocated entries with their ids, in ascending order; sorts the released ids.
     pub fn allocated(&self) -> impl Iterator<Item = (I, &T)> {
         let mut released: Vec<usize> = self.released.iter().map(|id| id.index()).collect();

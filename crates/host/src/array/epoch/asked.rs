@@ -1,8 +1,11 @@
 //! The purpose of drive requests.
 
-use super::cache::CopyId;
+use super::batch::BatchId;
+use super::compare::{ComparedCopy, ComparisonId};
+use super::work::WorkId;
 use crate::array::DriveId;
-use tailcut_base::cast::low_u32;
+use crate::array::reads::MOST_COPIES;
+use tailcut_base::cast::{low_u32, to_u32};
 
 /// Purpose of a request: packed into the token that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,17 +15,17 @@ pub enum RequestPurpose {
     /// A part of a host read on a drive that had the token already: its epoch does not wait for it.
     Met(u32),
     /// The descriptor of a batch.
-    Descriptor(u32),
+    Descriptor(BatchId),
     /// A write of a batch.
-    BatchWrite(u32),
+    BatchWrite(BatchId),
     /// The flush at the end of a drive's epoch.
     Flush(DriveId),
     /// Creation and recovery.
     Recovery,
-    /// A copy that recovery compares: the comparison, and the copy's number.
-    Compare(CopyId),
+    /// A copy that recovery compares.
+    Compare(ComparedCopy),
     /// A read of blocks held for scrub or repair.
-    Work(u32),
+    Work(WorkId),
     /// Clearing of the descriptors of a drive's predecessor: the drive.
     Clear(DriveId),
 }
@@ -32,12 +35,14 @@ impl RequestPurpose {
     pub fn pack(self) -> u64 {
         let (kind, id) = match self {
             RequestPurpose::Read(id) => (0, id),
-            RequestPurpose::Descriptor(id) => (1, id),
-            RequestPurpose::BatchWrite(id) => (2, id),
+            RequestPurpose::Descriptor(id) => (1, id.get()),
+            RequestPurpose::BatchWrite(id) => (2, id.get()),
             RequestPurpose::Flush(drive) => (3, drive.get()),
             RequestPurpose::Recovery => (4, 0),
-            RequestPurpose::Compare(id) => (5, id.0),
-            RequestPurpose::Work(id) => (6, id),
+            RequestPurpose::Compare(ComparedCopy { comparison, copy }) => {
+                (5, comparison.get() * to_u32(MOST_COPIES) + to_u32(copy))
+            }
+            RequestPurpose::Work(id) => (6, id.get()),
             RequestPurpose::Clear(drive) => (7, drive.get()),
             RequestPurpose::Met(id) => (8, id),
         };
@@ -49,12 +54,15 @@ impl RequestPurpose {
         let id = low_u32(number);
         match number >> 32 {
             0 => RequestPurpose::Read(id),
-            1 => RequestPurpose::Descriptor(id),
-            2 => RequestPurpose::BatchWrite(id),
+            1 => RequestPurpose::Descriptor(BatchId::new(id)),
+            2 => RequestPurpose::BatchWrite(BatchId::new(id)),
             3 => RequestPurpose::Flush(DriveId::new(id)),
             4 => RequestPurpose::Recovery,
-            5 => RequestPurpose::Compare(CopyId(id)),
-            6 => RequestPurpose::Work(id),
+            5 => RequestPurpose::Compare(ComparedCopy {
+                comparison: ComparisonId::new(id / to_u32(MOST_COPIES)),
+                copy: id as usize % MOST_COPIES,
+            }),
+            6 => RequestPurpose::Work(WorkId::new(id)),
             7 => RequestPurpose::Clear(DriveId::new(id)),
             8 => RequestPurpose::Met(id),
             kind => unreachable!("kind {kind} was never given out"),
