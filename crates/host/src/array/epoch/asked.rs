@@ -5,15 +5,16 @@ use super::compare::{ComparedCopy, ComparisonId};
 use super::work::WorkId;
 use crate::array::DriveId;
 use crate::array::reads::MOST_COPIES;
+use crate::array::requests::RequestSlot;
 use tailcut_base::cast::{low_u32, to_u32};
 
 /// Purpose of a request: packed into the token that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestPurpose {
-    /// A part of a host read: its slot among the requests.
-    Read(u32),
+    /// A part of a host read.
+    Read(RequestSlot),
     /// A part of a host read on a drive that had the token already: its epoch does not wait for it.
-    Met(u32),
+    Met(RequestSlot),
     /// The descriptor of a batch.
     Descriptor(BatchId),
     /// A write of a batch.
@@ -34,7 +35,7 @@ impl RequestPurpose {
     /// Packs the purpose into a token.
     pub fn pack(self) -> u64 {
         let (kind, id) = match self {
-            RequestPurpose::Read(id) => (0, id),
+            RequestPurpose::Read(slot) => (0, slot.get()),
             RequestPurpose::Descriptor(id) => (1, id.get()),
             RequestPurpose::BatchWrite(id) => (2, id.get()),
             RequestPurpose::Flush(drive) => (3, drive.get()),
@@ -44,7 +45,7 @@ impl RequestPurpose {
             }
             RequestPurpose::Work(id) => (6, id.get()),
             RequestPurpose::Clear(drive) => (7, drive.get()),
-            RequestPurpose::Met(id) => (8, id),
+            RequestPurpose::Met(slot) => (8, slot.get()),
         };
         kind << 32 | u64::from(id)
     }
@@ -53,7 +54,7 @@ impl RequestPurpose {
     pub fn unpack(number: u64) -> RequestPurpose {
         let id = low_u32(number);
         match number >> 32 {
-            0 => RequestPurpose::Read(id),
+            0 => RequestPurpose::Read(RequestSlot::new(id)),
             1 => RequestPurpose::Descriptor(BatchId::new(id)),
             2 => RequestPurpose::BatchWrite(BatchId::new(id)),
             3 => RequestPurpose::Flush(DriveId::new(id)),
@@ -64,7 +65,7 @@ impl RequestPurpose {
             }),
             6 => RequestPurpose::Work(WorkId::new(id)),
             7 => RequestPurpose::Clear(DriveId::new(id)),
-            8 => RequestPurpose::Met(id),
+            8 => RequestPurpose::Met(RequestSlot::new(id)),
             kind => unreachable!("kind {kind} was never given out"),
         }
     }

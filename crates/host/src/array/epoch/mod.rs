@@ -57,6 +57,7 @@ use super::drives::{Answered, Presence};
 use super::layout::{Condition, Layout};
 use super::raid::ScrubReport;
 use super::reads::ReadResult;
+use super::requests::RequestSlot;
 use super::superblock::{MemberSuperblock, SUPERBLOCK_BLOCKS};
 use super::token_scheduling::{EpochFigures, StageTimes, TokenRotation};
 use crate::Block;
@@ -295,7 +296,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
         }
     }
 
-    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         match core.requests.get(slot).op {
             Op::Flush => self.flush(now, core, slot),
             Op::Read => self.read(now, core, slot),

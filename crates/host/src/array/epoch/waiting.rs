@@ -6,6 +6,7 @@ use super::work::WorkId;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
+use crate::array::requests::RequestSlot;
 use tailcut_base::{Cause, Spans, Status, Time, id};
 
 id! {
@@ -25,14 +26,14 @@ pub struct Waiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
     /// A request of the host.
-    Host(u32),
+    Host(RequestSlot),
     /// Blocks under scrub or repair.
     Work(WorkId),
 }
 
 impl<B: Block> Epochs<B> {
     /// A flush of the host waits for all dirty copies: about an epoch of each group.
-    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         core.requests.expect(slot, 1);
         let id = self.waiter(WaitReason::Host(slot));
         for drive in self.lines.ids() {

@@ -4,6 +4,7 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
+use crate::array::requests::RequestSlot;
 use tailcut_base::{Class, Op, Spans, Status, Time, id};
 
 id! {
@@ -15,7 +16,7 @@ id! {
 #[derive(Clone, Copy, Debug)]
 pub struct Flush {
     /// The host request; None for an internal flush.
-    slot: Option<u32>,
+    slot: Option<RequestSlot>,
     pending: u32,
     /// Transactions before this one were complete when the flush started.
     complete: u64,
@@ -26,7 +27,7 @@ pub struct Flush {
 
 impl<B: Block> Raid<B> {
     /// Starts a flush of all drives with volatile caches.
-    pub(super) fn begin_flush(&mut self, now: Time, core: &mut Core<B>, slot: Option<u32>) {
+    pub(super) fn begin_flush(&mut self, now: Time, core: &mut Core<B>, slot: Option<RequestSlot>) {
         let complete = self.journal.as_ref().map_or(0, |journal| journal.ring.complete());
         let epoch = self.intent.as_mut().map_or(0, |intent| intent.begin_epoch());
         let flush = Flush { slot, pending: 1, complete, epoch, has_failed: false };

@@ -9,7 +9,9 @@
 
 use super::cells::Cells;
 use super::gather::GatherId;
+use super::walk::WorkId;
 use crate::array::raid::mutation::{Invariant, holds};
+use crate::array::requests::RequestSlot;
 use tailcut_base::Spans;
 use tailcut_base::cast::to_usize;
 use tailcut_base::id;
@@ -24,8 +26,8 @@ pub enum Kind {
     Write,
     /// A trim of the host.
     Trim,
-    /// Rebuild or scrub: excludes writes only.
-    Maintain,
+    /// Rebuild or scrub of a unit: excludes writes only.
+    Maintain(WorkId),
 }
 
 /// Mode of a read.
@@ -59,8 +61,8 @@ pub struct Piece {
     pub unit: u64,
     /// Kind of work.
     pub kind: Kind,
-    /// Slot of the host request, or the identifier of the maintenance.
-    pub slot: u32,
+    /// The host request; [`RequestSlot::NONE`] for maintenance.
+    pub slot: RequestSlot,
     /// Data cells read or written.
     pub cells: Cells,
     /// For a read, data cells that must not change meanwhile.
@@ -88,7 +90,7 @@ pub struct Piece {
 
 impl Piece {
     /// A piece that has not started.
-    pub fn new(unit: u64, kind: Kind, slot: u32, cells: Cells) -> Piece {
+    pub fn new(unit: u64, kind: Kind, slot: RequestSlot, cells: Cells) -> Piece {
         Piece {
             unit,
             kind,
@@ -141,7 +143,7 @@ pub struct Started {
     /// Writes, to be executed as one batch.
     pub batch: Vec<PieceId>,
     /// Maintenance.
-    pub maintain: Vec<PieceId>,
+    pub maintain: Vec<WorkId>,
 }
 
 /// All units with work.
@@ -247,7 +249,7 @@ impl Locks {
 
     /// Marks the writes in progress as stuck. Returns the units with such writes, and the writes that wait and
     /// whose host request `is_refused`: they can be ended, as nothing of them has been written.
-    pub fn get_stuck(&mut self, is_refused: impl Fn(u32) -> bool) -> (Vec<u64>, Vec<PieceId>) {
+    pub fn get_stuck(&mut self, is_refused: impl Fn(RequestSlot) -> bool) -> (Vec<u64>, Vec<PieceId>) {
         let (mut units, mut ended) = (Vec::new(), Vec::new());
         for busy in self.busy.ids().map(|id| &self.busy[id]).filter(|busy| busy.writes > 0) {
             let mut at = busy.head;
@@ -380,10 +382,10 @@ impl Scan {
                 }
                 self.writes += 1;
             }
-            Kind::Maintain => {
+            Kind::Maintain(work) => {
                 if !was_active && !self.is_written && self.writes == 0 && !self.is_maintained {
                     piece.active = true;
-                    started.maintain.push(id);
+                    started.maintain.push(work);
                 }
                 self.is_maintained = true;
             }

@@ -48,6 +48,7 @@ use super::core::Core;
 use super::drives::Answered;
 use super::layout::{Condition, Layout};
 use super::reads::ReadResult;
+use super::requests::RequestSlot;
 use crate::Block;
 use crate::array::drives::Presence;
 use crate::array::{DriveId, numbers};
@@ -204,7 +205,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// Splits a read, write or trim into pieces.
-    fn cut(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    fn cut(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         let request = core.requests.get(slot);
         let (op, blocks) = (request.op, request.block..request.block + u64::from(request.blocks));
         core.requests.expect(slot, 1);
@@ -234,9 +235,8 @@ impl<B: Block> Raid<B> {
                 self.begin_batch(now, core, &started.batch);
                 started.batch.clear();
             }
-            for piece in started.maintain.drain(..) {
-                let work = self.locks.get(piece).slot;
-                self.begin_unit(now, core, WorkId::new(work));
+            for work in started.maintain.drain(..) {
+                self.begin_unit(now, core, work);
             }
             self.started = started;
         }
@@ -293,7 +293,7 @@ impl<B: Block> Layout<B> for Raid<B> {
         }
     }
 
-    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         match core.requests.get(slot).op {
             Op::Flush => self.begin_flush(now, core, Some(slot)),
             _ => self.cut(now, core, slot),

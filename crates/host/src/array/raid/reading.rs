@@ -9,13 +9,14 @@ use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
+use crate::array::requests::RequestSlot;
 use crate::disk::Mirror;
 use tailcut_base::cast::to_usize;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
     /// A read of some cells of a unit.
-    pub(super) fn read_piece(&self, core: &Core<B>, unit: u64, slot: u32, cells: Cells) -> Piece {
+    pub(super) fn read_piece(&self, core: &Core<B>, unit: u64, slot: RequestSlot, cells: Cells) -> Piece {
         let mut piece = Piece::new(unit, Kind::Read, slot, cells);
         if !self.shape.has_parity() {
             return piece;

@@ -13,6 +13,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
+use crate::array::requests::RequestSlot;
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use tailcut_base::cast::{to_u32, to_u64, to_usize};
@@ -258,7 +259,7 @@ impl<B: Block> Raid<B> {
 
     fn begin_work(&mut self, now: Time, core: &mut Core<B>, at: usize, unit: u64) {
         let id = self.works.allocate(|| Work::new(self.shape.width * self.shape.rows));
-        let piece = Piece::new(unit, Kind::Maintain, id.get(), self.shape.data_cells());
+        let piece = Piece::new(unit, Kind::Maintain(id), RequestSlot::NONE, self.shape.data_cells());
         let work = &mut self.works[id];
         (work.walk, work.task, work.unit) = (self.walks[at].id, self.walks[at].task, unit);
         (work.pending, work.bad, work.is_writing, work.piece) = (0, Cells::NONE, false, PieceId::NONE);
