@@ -451,7 +451,7 @@ mod tests {
     #[should_panic(expected = "released twice")]
     fn a_pool_notices_an_id_that_is_released_twice() {
         let mut pool = Pool::<Ticket, u32>::new();
-        [pool.insert(1); 2].map(|id| pool.release(id));
+        [pool.insert(1); 2].into_iter().for_each(|id| pool.release(id));
     }
 
     #[test]
