@@ -4,7 +4,7 @@ use super::config::{ArrayConfig, ReadPolicy};
 use super::drives::{Answered, Ask, Drives, Owner, Presence, Priority, Refusal};
 use super::integrity::{Area, Integrity};
 use super::reads::{Reads, ReconstructWhen, Redundancy};
-use super::requests::Requests;
+use super::requests::{RequestSlot, Requests};
 use super::superblock::{CHECKSUMS, MemberId, MemberSuperblock, SUPERBLOCK_BLOCKS};
 use super::token_scheduling::{EpochFigures, Tokens};
 use super::turns::Turns;
@@ -38,7 +38,7 @@ pub struct Core<B: Block> {
     /// Blocks of each drive that the array uses.
     drive_blocks: u64,
     /// Completed writes of the host that must not be acknowledged before the superblock is written.
-    held: Vec<u32>,
+    held: Vec<RequestSlot>,
     /// The drive whose flush has failed, if the layout is not redundant.
     unflushed: Option<DriveId>,
 }
@@ -214,7 +214,7 @@ impl<B: Block> Core<B> {
     }
 
     /// A part of a host request has completed; the last one completes the request.
-    pub fn part_done(&mut self, now: Time, slot: u32, status: Status, spans: &Spans) {
+    pub fn part_done(&mut self, now: Time, slot: RequestSlot, status: Status, spans: &Spans) {
         if self.requests.part_done(now, slot, status, spans) {
             self.finish(now, slot);
         }
@@ -223,7 +223,7 @@ impl<B: Block> Core<B> {
     /// Completes a host request. A write is not acknowledged while a superblock write is in flight: it may
     /// have skipped a drive that the superblock still counts as in sync. A failed write guarantees nothing
     /// and is answered at once, before later reads.
-    pub fn finish(&mut self, now: Time, slot: u32) {
+    pub fn finish(&mut self, now: Time, slot: RequestSlot) {
         if self.unflushed.is_some() && self.requests.get(slot).op != Op::Read {
             self.requests.fail(slot, Status::MediaError);
         }

@@ -14,6 +14,7 @@ use tailcut_base::cast::to_u32;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::integrity::Integrity;
+use crate::array::reads::ReadId;
 use crate::disk::{Disk, Mirror, Request, Response};
 use gate::NO_EPOCH;
 use room::Refused;
@@ -41,8 +42,8 @@ const URGENCIES: usize = 3;
 pub enum Owner {
     /// A read that may be reconstructed; see [`Reads`](super::reads::Reads).
     Read {
-        /// Number of the read.
-        read: u32,
+        /// The read.
+        read: ReadId,
         /// Part of the read: the drive it reads.
         part: DriveId,
     },

@@ -3,6 +3,7 @@
 use super::core::Core;
 use super::drives::Answered;
 use super::reads::ReadResult;
+use super::requests::RequestSlot;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::ids::numbers;
@@ -85,7 +86,7 @@ pub trait Layout<B: Block> {
     fn condition(&self, core: &Core<B>) -> Condition;
 
     /// Executes a host request, which is within the array.
-    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32);
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot);
 
     /// A read started with [`Reads::begin`](super::reads::Reads::begin) has completed.
     fn read_done(&mut self, now: Time, core: &mut Core<B>, done: ReadResult<B>);

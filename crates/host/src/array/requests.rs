@@ -3,7 +3,18 @@
 use crate::Block;
 use crate::disk::{Mirror, Request, Response};
 use tailcut_base::cast::to_u32;
-use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time};
+use tailcut_base::ids::Pool;
+use tailcut_base::{Cause, Class, Nanos, Op, Spans, Status, Time, id};
+
+id! {
+    /// The slot of a host request in progress.
+    pub struct RequestSlot;
+}
+
+impl RequestSlot {
+    /// No request.
+    pub const NONE: RequestSlot = RequestSlot(u32::MAX);
+}
 
 /// A host request in progress.
 #[derive(Clone, Debug)]
@@ -50,8 +61,7 @@ enum Progress {
 /// All host requests in an array.
 #[derive(Debug)]
 pub struct Requests<B> {
-    slots: Vec<HostRequest<B>>,
-    free: Vec<u32>,
+    slots: Pool<RequestSlot, HostRequest<B>>,
     answers: Vec<Response<B>>,
     /// Number of requests answered for lack of room on which the layout still works.
     refused: u32,
@@ -59,13 +69,13 @@ pub struct Requests<B> {
 
 impl<B> Default for Requests<B> {
     fn default() -> Requests<B> {
-        Requests { slots: Vec::new(), free: Vec::new(), answers: Vec::new(), refused: 0 }
+        Requests { slots: Pool::new(), answers: Vec::new(), refused: 0 }
     }
 }
 
 impl<B: Clone + Default> Requests<B> {
     /// Opens a request. Returns its slot. A read gets a buffer for its data.
-    pub fn open(&mut self, now: Time, request: Request<B>) -> u32 {
+    pub fn open(&mut self, now: Time, request: Request<B>) -> RequestSlot {
         let Request { id, op, fua, class, mirror, block, blocks, mut data, .. } = request;
         let right = match mirror {
             Mirror::Repair(_) => std::mem::take(&mut data),
@@ -78,7 +88,7 @@ impl<B: Clone + Default> Requests<B> {
         let status = Status::Success;
         let spans = Spans::new();
         let (pending, mark) = (0, now);
-        let request = HostRequest {
+        self.slots.insert(HostRequest {
             id,
             op,
             fua,
@@ -94,22 +104,12 @@ impl<B: Clone + Default> Requests<B> {
             mark,
             since: now,
             progress: Progress::Open,
-        };
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = request;
-                slot
-            }
-            None => {
-                self.slots.push(request);
-                to_u32(self.slots.len() - 1)
-            }
-        }
+        })
     }
 
     /// Number of requests for which the host waits.
     pub fn in_flight(&self) -> u32 {
-        to_u32(self.slots.len() - self.free.len()) - self.refused
+        to_u32(self.slots.len()) - self.refused
     }
 
     /// Number of requests answered for lack of room on which the layout still works.
@@ -118,8 +118,8 @@ impl<B: Clone + Default> Requests<B> {
     }
 
     /// True if a request has been answered for lack of room.
-    pub fn is_refused(&self, slot: u32) -> bool {
-        self.slots[slot as usize].progress == Progress::Refused
+    pub fn is_refused(&self, slot: RequestSlot) -> bool {
+        self.slots[slot].progress == Progress::Refused
     }
 
     /// Answers with [`Status::NoSpace`] the requests of which `is_stuck`, given its operation and the time of
@@ -127,13 +127,13 @@ impl<B: Clone + Default> Requests<B> {
     /// True if there was one.
     pub fn refuse(&mut self, now: Time, is_stuck: impl Fn(Op, Time) -> bool) -> bool {
         let before = self.refused;
-        for slot in 0..to_u32(self.slots.len()) {
-            let request = &self.slots[slot as usize];
+        for slot in self.slots.ids() {
+            let request = &self.slots[slot];
             if request.progress != Progress::Open || !is_stuck(request.op, request.since) {
                 continue;
             }
             self.account(now, slot, &Spans::new());
-            let request = &mut self.slots[slot as usize];
+            let request = &mut self.slots[slot];
             request.progress = Progress::Refused;
             let (id, status, spans) = (request.id, Status::NoSpace, request.spans);
             self.refused += 1;
@@ -143,24 +143,24 @@ impl<B: Clone + Default> Requests<B> {
     }
 
     /// The request in a slot.
-    pub fn get(&self, slot: u32) -> &HostRequest<B> {
-        &self.slots[slot as usize]
+    pub fn get(&self, slot: RequestSlot) -> &HostRequest<B> {
+        &self.slots[slot]
     }
 
     /// The request in a slot, mutable.
-    pub fn get_mut(&mut self, slot: u32) -> &mut HostRequest<B> {
-        &mut self.slots[slot as usize]
+    pub fn get_mut(&mut self, slot: RequestSlot) -> &mut HostRequest<B> {
+        &mut self.slots[slot]
     }
 
     /// Adds `parts` parts that the request waits for.
-    pub fn expect(&mut self, slot: u32, parts: u32) {
-        self.slots[slot as usize].pending += parts;
+    pub fn expect(&mut self, slot: RequestSlot, parts: u32) {
+        self.slots[slot].pending += parts;
     }
 
     /// A part of the request has completed; `spans` attributes its own time since its start, and earlier time
     /// counts as waiting inside the array. True for the last part.
-    pub fn part_done(&mut self, now: Time, slot: u32, status: Status, spans: &Spans) -> bool {
-        let request = &mut self.slots[slot as usize];
+    pub fn part_done(&mut self, now: Time, slot: RequestSlot, status: Status, spans: &Spans) -> bool {
+        let request = &mut self.slots[slot];
         request.pending -= 1;
         request.worsen(status);
         let is_last = request.pending == 0;
@@ -172,8 +172,8 @@ impl<B: Clone + Default> Requests<B> {
 
     /// A stage of a request has ended; `spans` attributes the time of its last part, and the rest up to now
     /// counts as waiting inside the array.
-    pub fn account(&mut self, now: Time, slot: u32, spans: &Spans) {
-        let request = &mut self.slots[slot as usize];
+    pub fn account(&mut self, now: Time, slot: RequestSlot, spans: &Spans) {
+        let request = &mut self.slots[slot];
         let passed = now.since(request.mark);
         if spans.total() <= passed {
             request.spans.extend(spans);
@@ -186,27 +186,28 @@ impl<B: Clone + Default> Requests<B> {
     }
 
     /// Attributes the time of a request up to now to `cause`.
-    pub fn account_cause(&mut self, now: Time, slot: u32, cause: Cause) {
-        let request = &mut self.slots[slot as usize];
+    pub fn account_cause(&mut self, now: Time, slot: RequestSlot, cause: Cause) {
+        let request = &mut self.slots[slot];
         request.spans.add(cause, now.since(request.mark));
         request.mark = now;
     }
 
     /// Records a failure of the request; the first one stays.
-    pub fn fail(&mut self, slot: u32, status: Status) {
-        self.slots[slot as usize].worsen(status);
+    pub fn fail(&mut self, slot: RequestSlot, status: Status) {
+        self.slots[slot].worsen(status);
     }
 
     /// Completes the request.
-    pub fn finish(&mut self, now: Time, slot: u32) {
+    pub fn finish(&mut self, now: Time, slot: RequestSlot) {
         self.account(now, slot, &Spans::new());
-        let request = &mut self.slots[slot as usize];
+        let request = &mut self.slots[slot];
         assert_eq!(request.pending, 0, "a request ends with its last part");
         let data = std::mem::take(&mut request.data);
         request.right = Vec::new();
         let (id, status, spans) = (request.id, request.status, request.spans);
-        self.free.push(slot);
-        if std::mem::replace(&mut request.progress, Progress::Ended) == Progress::Refused {
+        let progress = std::mem::replace(&mut request.progress, Progress::Ended);
+        self.slots.release(slot);
+        if progress == Progress::Refused {
             self.refused -= 1;
             return;
         }

@@ -13,6 +13,7 @@ use super::cache::{CachedContent, CopyId};
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
+use crate::array::requests::RequestSlot;
 use std::collections::VecDeque;
 use tailcut_base::cast::to_usize;
 use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
@@ -20,7 +21,7 @@ use tailcut_base::{Cause, Nanos, Op, Spans, Status, Time};
 /// Writes and trims on their way into the cache.
 #[derive(Debug)]
 pub struct Admission {
-    queue: VecDeque<u32>,
+    queue: VecDeque<RequestSlot>,
     /// Blocks of the first request that are admitted.
     done: u32,
     /// When the next request may be admitted, as far as the pace is concerned.
@@ -45,7 +46,7 @@ impl Admission {
 
 impl<B: Block> Epochs<B> {
     /// Queues a write or trim of the host.
-    pub(super) fn write(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    pub(super) fn write(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         core.requests.expect(slot, 1);
         self.admission.queue.push_back(slot);
         self.show(core, slot);
@@ -82,7 +83,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Makes the content of a write visible.
-    fn show(&mut self, core: &mut Core<B>, slot: u32) {
+    fn show(&mut self, core: &mut Core<B>, slot: RequestSlot) {
         let request = core.requests.get_mut(slot);
         let is_trim = request.op == Op::Trim;
         for index in 0..u64::from(request.blocks) {
@@ -97,7 +98,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Admits the blocks of a request; false if there is no room for one.
-    fn admit_blocks(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
+    fn admit_blocks(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) -> bool {
         let request = core.requests.get(slot);
         let (first, blocks) = (request.block, request.blocks);
         while self.admission.done < blocks {
@@ -146,7 +147,7 @@ impl<B: Block> Epochs<B> {
         self.admission.next = now + pause.min(self.share);
     }
 
-    fn acknowledge(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    fn acknowledge(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         let request = core.requests.get(slot);
         if !request.fua {
             return core.part_done(now, slot, Status::Success, &Spans::new());

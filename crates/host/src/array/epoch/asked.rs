@@ -1,28 +1,31 @@
 //! The purpose of drive requests.
 
-use super::cache::CopyId;
+use super::batch::BatchId;
+use super::compare::ComparedCopy;
+use super::work::WorkId;
 use crate::array::DriveId;
+use crate::array::requests::RequestSlot;
 use tailcut_base::cast::low_u32;
 
 /// Purpose of a request: packed into the token that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestPurpose {
-    /// A part of a host read: its slot among the requests.
-    Read(u32),
+    /// A part of a host read.
+    Read(RequestSlot),
     /// A part of a host read on a drive that had the token already: its epoch does not wait for it.
-    Met(u32),
+    Met(RequestSlot),
     /// The descriptor of a batch.
-    Descriptor(u32),
+    Descriptor(BatchId),
     /// A write of a batch.
-    BatchWrite(u32),
+    BatchWrite(BatchId),
     /// The flush at the end of a drive's epoch.
     Flush(DriveId),
     /// Creation and recovery.
     Recovery,
-    /// A copy that recovery compares: the comparison, and the copy's number.
-    Compare(CopyId),
+    /// A copy that recovery compares.
+    Compare(ComparedCopy),
     /// A read of blocks held for scrub or repair.
-    Work(u32),
+    Work(WorkId),
     /// Clearing of the descriptors of a drive's predecessor: the drive.
     Clear(DriveId),
 }
@@ -31,15 +34,15 @@ impl RequestPurpose {
     /// Packs the purpose into a token.
     pub fn pack(self) -> u64 {
         let (kind, id) = match self {
-            RequestPurpose::Read(id) => (0, id),
-            RequestPurpose::Descriptor(id) => (1, id),
-            RequestPurpose::BatchWrite(id) => (2, id),
+            RequestPurpose::Read(slot) => (0, slot.get()),
+            RequestPurpose::Descriptor(id) => (1, id.get()),
+            RequestPurpose::BatchWrite(id) => (2, id.get()),
             RequestPurpose::Flush(drive) => (3, drive.get()),
             RequestPurpose::Recovery => (4, 0),
-            RequestPurpose::Compare(id) => (5, id.0),
-            RequestPurpose::Work(id) => (6, id),
+            RequestPurpose::Compare(compared) => (5, compared.pack()),
+            RequestPurpose::Work(id) => (6, id.get()),
             RequestPurpose::Clear(drive) => (7, drive.get()),
-            RequestPurpose::Met(id) => (8, id),
+            RequestPurpose::Met(slot) => (8, slot.get()),
         };
         kind << 32 | u64::from(id)
     }
@@ -48,15 +51,15 @@ impl RequestPurpose {
     pub fn unpack(number: u64) -> RequestPurpose {
         let id = low_u32(number);
         match number >> 32 {
-            0 => RequestPurpose::Read(id),
-            1 => RequestPurpose::Descriptor(id),
-            2 => RequestPurpose::BatchWrite(id),
+            0 => RequestPurpose::Read(RequestSlot::new(id)),
+            1 => RequestPurpose::Descriptor(BatchId::new(id)),
+            2 => RequestPurpose::BatchWrite(BatchId::new(id)),
             3 => RequestPurpose::Flush(DriveId::new(id)),
             4 => RequestPurpose::Recovery,
-            5 => RequestPurpose::Compare(CopyId(id)),
-            6 => RequestPurpose::Work(id),
+            5 => RequestPurpose::Compare(ComparedCopy::unpack(id)),
+            6 => RequestPurpose::Work(WorkId::new(id)),
             7 => RequestPurpose::Clear(DriveId::new(id)),
-            8 => RequestPurpose::Met(id),
+            8 => RequestPurpose::Met(RequestSlot::new(id)),
             kind => unreachable!("kind {kind} was never given out"),
         }
     }

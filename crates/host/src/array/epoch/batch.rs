@@ -1,7 +1,7 @@
 //! Writes of copies to their drive, some at a time: listed in a descriptor first, then written.
 
 use super::cache::{CachedContent, CopyId, Listing};
-use super::descriptor::{Descriptor, DescriptorEntry, ENTRIES_MOST, Mark};
+use super::descriptor::{Descriptor, DescriptorEntry, ENTRIES_MOST, Mark, SlotId};
 use super::line::Written;
 use super::mutation::{Invariant, holds};
 use super::{Epochs, RequestPurpose};
@@ -11,7 +11,12 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
 use tailcut_base::cast::to_u32;
-use tailcut_base::{Class, Op, Status, Time};
+use tailcut_base::{Class, Op, Status, Time, id};
+
+id! {
+    /// A batch in progress.
+    pub struct BatchId;
+}
 
 /// Copies that are written together.
 #[derive(Debug)]
@@ -24,9 +29,9 @@ pub struct Batch<B> {
     pending: u32,
     has_failed: bool,
     /// Slot of the descriptor that lists them.
-    slot: Option<u32>,
+    slot: Option<SlotId>,
     /// Slots whose entries this batch merges into its own; it writes no copies then.
-    merged: Vec<u32>,
+    merged: Vec<SlotId>,
 }
 
 /// A copy in a batch.
@@ -55,12 +60,9 @@ impl<B> Batch<B> {
 }
 
 impl<B: Block> Epochs<B> {
-    fn batch(&mut self, drive: DriveId) -> u32 {
-        let id = self.free_batches.pop().unwrap_or_else(|| {
-            self.batches.push(Batch::new());
-            to_u32(self.batches.len() - 1)
-        });
-        let batch = &mut self.batches[id as usize];
+    fn batch(&mut self, drive: DriveId) -> BatchId {
+        let id = self.batches.allocate(Batch::new);
+        let batch = &mut self.batches[id];
         (batch.drive, batch.life, batch.slot) = (drive, self.lines[drive].life, None);
         (batch.pending, batch.has_failed) = (0, false);
         self.lines[drive].batches += 1;
@@ -78,7 +80,7 @@ impl<B: Block> Epochs<B> {
             return false;
         }
         let id = self.batch(drive);
-        let mut parts = std::mem::take(&mut self.batches[id as usize].parts);
+        let mut parts = std::mem::take(&mut self.batches[id].parts);
         while parts.len() < ENTRIES_MOST
             && !self.is_first_held(drive)
             && let Some(item) = self.lines[drive].pop()
@@ -87,7 +89,7 @@ impl<B: Block> Epochs<B> {
             parts.push(self.part(core, item.copy));
         }
         let is_listed = parts.iter().any(|part| part.is_listed);
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         batch.parts = parts;
         match slot {
             Some(slot) if is_listed => {
@@ -140,8 +142,8 @@ impl<B: Block> Epochs<B> {
         self.figures.late += u64::from(wait > self.deadline);
     }
 
-    fn write_descriptor(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let parts = self.batches[id as usize].parts.iter().filter(|part| part.is_listed);
+    fn write_descriptor(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
+        let parts = self.batches[id].parts.iter().filter(|part| part.is_listed);
         let listed = |part: &Part<B>| {
             let entry = self.cache.get(part.copy.entry());
             DescriptorEntry {
@@ -157,15 +159,15 @@ impl<B: Block> Epochs<B> {
         }
     }
 
-    fn send_descriptor(&mut self, now: Time, core: &mut Core<B>, id: u32, entries: Vec<DescriptorEntry>) {
+    fn send_descriptor(&mut self, now: Time, core: &mut Core<B>, id: BatchId, entries: Vec<DescriptorEntry>) {
         self.sequence += 1;
         self.figures.descriptors += 1;
-        let batch = &self.batches[id as usize];
+        let batch = &self.batches[id];
         let slot = batch.slot.expect("it has a slot");
         let descriptor = Descriptor { array: self.array, slot, sequence: self.sequence, entries };
         let mut data = core.drives.memory();
         data.push(B::encode(&descriptor.encode()));
-        let (op, class, block) = (Op::Write, Class::DEFAULT, self.first_slot + u64::from(slot));
+        let (op, class, block) = (Op::Write, Class::DEFAULT, self.first_slot + u64::from(slot.get()));
         let ask = Ask { op, fua: true, fail_fast: false, class, block, blocks: 1, data };
         let owner = Owner::Layout(RequestPurpose::Descriptor(id).pack());
         core.drives.ask(now, batch.drive, Priority::Write, owner, ask);
@@ -174,7 +176,7 @@ impl<B: Block> Epochs<B> {
     /// Merges the entries of several slots into one.
     fn merge(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let id = self.batch(drive);
-        let mut merged = std::mem::take(&mut self.batches[id as usize].merged);
+        let mut merged = std::mem::take(&mut self.batches[id].merged);
         let line = &mut self.lines[drive];
         let slot = line.ring.take_merging(&mut merged).expect("one slot is kept for this");
         assert!(merged.len() > 1, "there are more slots than what is listed needs");
@@ -191,15 +193,15 @@ impl<B: Block> Epochs<B> {
             }
         }
         self.figures.merges += 1;
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         (batch.merged, batch.slot) = (merged, Some(slot));
         self.send_descriptor(now, core, id, entries);
     }
 
     /// The write of a descriptor has completed, successfully or not.
-    pub(super) fn listed(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+    pub(super) fn listed(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         batch.has_failed |= answer.status != Status::Success;
         let (drive, is_current) = (batch.drive, batch.life == self.lines[batch.drive].life);
         if !batch.merged.is_empty() {
@@ -214,15 +216,15 @@ impl<B: Block> Epochs<B> {
                 let slot = batch.slot.expect("it has a slot");
                 self.lines[drive].ring.give_back(slot);
             }
-            self.batches[id as usize].has_failed = true;
+            self.batches[id].has_failed = true;
             return self.end_batch(now, core, id);
         }
         self.note_listings(id);
         self.write_parts(now, core, id);
     }
 
-    fn note_listings(&mut self, id: u32) {
-        let Batch { drive, slot, parts, .. } = &self.batches[id as usize];
+    fn note_listings(&mut self, id: BatchId) {
+        let Batch { drive, slot, parts, .. } = &self.batches[id];
         let slot = slot.expect("it has a slot");
         let ring = &mut self.lines[*drive].ring;
         for part in parts.iter().filter(|part| part.is_listed) {
@@ -242,8 +244,8 @@ impl<B: Block> Epochs<B> {
     }
 
     /// The merge of several slots into one has completed.
-    fn merged(&mut self, now: Time, core: &mut Core<B>, id: u32, is_good: bool) {
-        let batch = &mut self.batches[id as usize];
+    fn merged(&mut self, now: Time, core: &mut Core<B>, id: BatchId, is_good: bool) {
+        let batch = &mut self.batches[id];
         let (drive, slot) = (batch.drive, batch.slot.expect("it has a slot"));
         let is_current = batch.life == self.lines[drive].life;
         let mut merged = std::mem::take(&mut batch.merged);
@@ -265,13 +267,13 @@ impl<B: Block> Epochs<B> {
             line.is_merging = false;
         }
         merged.clear();
-        self.batches[id as usize].merged = merged;
+        self.batches[id].merged = merged;
         self.end_batch(now, core, id);
     }
 
     /// Writes the copies of a batch.
-    fn write_parts(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let batch = &mut self.batches[id as usize];
+    fn write_parts(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
+        let batch = &mut self.batches[id];
         let drive = batch.drive;
         batch.parts.sort_unstable_by_key(|part| part.block);
         batch.pending = 1;
@@ -288,14 +290,14 @@ impl<B: Block> Epochs<B> {
             rest = &rest[count..];
         }
         self.figures.written += parts.len() as u64;
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         batch.parts = parts;
         debug_assert_eq!(batch.drive, drive);
         self.batch_part_done(now, core, id);
     }
 
-    fn write_run(&mut self, now: Time, core: &mut Core<B>, id: u32, parts: &[Part<B>], is_trim: bool) {
-        let drive = self.batches[id as usize].drive;
+    fn write_run(&mut self, now: Time, core: &mut Core<B>, id: BatchId, parts: &[Part<B>], is_trim: bool) {
+        let drive = self.batches[id].drive;
         let mut data = core.drives.memory();
         for part in parts {
             match &part.content {
@@ -308,7 +310,7 @@ impl<B: Block> Epochs<B> {
                 CachedContent::Zeros | CachedContent::Unknown => {}
             }
         }
-        self.batches[id as usize].pending += 1;
+        self.batches[id].pending += 1;
         let op = if is_trim { Op::Trim } else { Op::Write };
         let (block, blocks, class) = (parts[0].block, to_u32(parts.len()), Class::DEFAULT);
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks, data };
@@ -322,14 +324,14 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A write of a batch has completed, successfully or not.
-    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
-        self.batches[id as usize].has_failed |= answer.status != Status::Success;
+        self.batches[id].has_failed |= answer.status != Status::Success;
         self.batch_part_done(now, core, id);
     }
 
-    fn batch_part_done(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let batch = &mut self.batches[id as usize];
+    fn batch_part_done(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
+        let batch = &mut self.batches[id];
         batch.pending -= 1;
         if batch.pending == 0 {
             self.end_batch(now, core, id);
@@ -337,12 +339,12 @@ impl<B: Block> Epochs<B> {
     }
 
     /// All requests of a batch have completed: its copies become durable with the flush.
-    fn end_batch(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let batch = &mut self.batches[id as usize];
+    fn end_batch(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
+        let batch = &mut self.batches[id];
         let drive = batch.drive;
         let has_failed = batch.has_failed || batch.life != self.lines[drive].life;
         let mut parts = std::mem::take(&mut batch.parts);
-        self.free_batches.push(id);
+        self.batches.release(id);
         for Part { copy, mark, .. } in parts.drain(..) {
             if has_failed {
                 self.undo(now, core, copy);
@@ -350,7 +352,7 @@ impl<B: Block> Epochs<B> {
                 self.lines[drive].written.push(Written { copy, mark });
             }
         }
-        self.batches[id as usize].parts = parts;
+        self.batches[id].parts = parts;
         self.lines[drive].batches -= 1;
         self.write_on(now, core, drive);
     }

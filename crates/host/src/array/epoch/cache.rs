@@ -1,25 +1,32 @@
 //! The block cache: blocks whose copies on the drives may differ. Its content takes precedence.
 
-use super::descriptor::Mark;
+use super::descriptor::{Mark, SlotId};
 use super::geometry::Geometry;
 use crate::Block;
 use crate::array::reads::MOST_COPIES;
 use tailcut_base::cast::{to_u32, to_usize};
+use tailcut_base::id;
+use tailcut_base::ids::Pool;
 use tailcut_base::table::Table;
+
+id! {
+    /// A block in the cache.
+    pub struct EntryId;
+}
 
 /// A copy of a block in the cache: entry and copy number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopyId(pub u32);
+pub struct CopyId(u32);
 
 impl CopyId {
     /// Copy `copy` of an entry.
-    pub fn new(entry: u32, copy: usize) -> CopyId {
-        CopyId(entry * to_u32(MOST_COPIES) + to_u32(copy))
+    pub fn new(entry: EntryId, copy: usize) -> CopyId {
+        CopyId(entry.get() * to_u32(MOST_COPIES) + to_u32(copy))
     }
 
     /// The entry.
-    pub fn entry(self) -> u32 {
-        self.0 / to_u32(MOST_COPIES)
+    pub fn entry(self) -> EntryId {
+        EntryId::new(self.0 / to_u32(MOST_COPIES))
     }
 
     /// The copy number.
@@ -78,7 +85,7 @@ pub struct Copy {
 #[derive(Clone, Copy, Debug)]
 pub struct Listing {
     /// Descriptor slot.
-    pub slot: u32,
+    pub slot: SlotId,
     /// The listed version.
     pub mark: Mark,
     /// The previous version.
@@ -121,8 +128,7 @@ impl<B> Entry<B> {
 /// All cached blocks.
 #[derive(Debug)]
 pub struct Cache<B> {
-    entries: Vec<Entry<B>>,
-    free: Vec<u32>,
+    entries: Pool<EntryId, Entry<B>>,
     /// For each block of the host, its entry number plus 1; 0 for none.
     index: Table<u32>,
     version: u64,
@@ -132,13 +138,7 @@ pub struct Cache<B> {
 impl<B: Block> Cache<B> {
     /// An empty cache; its versions are higher than `version`.
     pub fn new(shape: &Geometry, version: u64) -> Cache<B> {
-        Cache {
-            entries: Vec::new(),
-            free: Vec::new(),
-            index: Table::new(to_usize(shape.blocks())),
-            version,
-            dirty: 0,
-        }
+        Cache { entries: Pool::new(), index: Table::new(to_usize(shape.blocks())), version, dirty: 0 }
     }
 
     /// Number of blocks that wait to be written or are being written.
@@ -147,63 +147,54 @@ impl<B: Block> Cache<B> {
     }
 
     /// Marks an entry dirty.
-    pub fn soil(&mut self, id: u32) {
-        let entry = &mut self.entries[id as usize];
+    pub fn soil(&mut self, id: EntryId) {
+        let entry = &mut self.entries[id];
         self.dirty += usize::from(!entry.is_dirty);
         entry.is_dirty = true;
     }
 
     /// The entry of a block.
     #[inline]
-    pub fn find(&self, block: u64) -> Option<u32> {
-        self.index[to_usize(block)].checked_sub(1)
+    pub fn find(&self, block: u64) -> Option<EntryId> {
+        self.index[to_usize(block)].checked_sub(1).map(EntryId::new)
     }
 
     /// The entry of a block; a new one has unknown content, identical on all drives.
-    pub fn enter(&mut self, block: u64) -> u32 {
+    pub fn enter(&mut self, block: u64) -> EntryId {
         if let Some(id) = self.find(block) {
             return id;
         }
-        let id = match self.free.pop() {
-            Some(id) => {
-                // It was reset when it was freed.
-                self.entries[id as usize].block = block;
-                id
-            }
-            None => {
-                let (copies, held) = ([Copy::default(); MOST_COPIES], CachedContent::Unknown);
-                self.entries.push(Entry {
-                    block,
-                    version: 0,
-                    held,
-                    holds: 0,
-                    readers: 0,
-                    is_dirty: false,
-                    copies,
-                });
-                to_u32(self.entries.len() - 1)
-            }
-        };
-        self.index[to_usize(block)] = id + 1;
+        // A released entry was reset when it left.
+        let id = self.entries.allocate(|| Entry {
+            block,
+            version: 0,
+            held: CachedContent::Unknown,
+            holds: 0,
+            readers: 0,
+            is_dirty: false,
+            copies: [Copy::default(); MOST_COPIES],
+        });
+        self.entries[id].block = block;
+        self.index[to_usize(block)] = id.get() + 1;
         id
     }
 
     /// Sets new content for an entry.
-    pub fn change(&mut self, id: u32, held: CachedContent<B>) {
+    pub fn change(&mut self, id: EntryId, held: CachedContent<B>) {
         self.version += 1;
-        let entry = &mut self.entries[id as usize];
+        let entry = &mut self.entries[id];
         (entry.held, entry.version) = (held, self.version);
     }
 
     /// Marks an entry clean.
-    pub fn clean(&mut self, id: u32) {
-        let entry = &mut self.entries[id as usize];
+    pub fn clean(&mut self, id: EntryId) {
+        let entry = &mut self.entries[id];
         self.dirty -= usize::from(std::mem::take(&mut entry.is_dirty));
     }
 
     /// Removes an entry: all drives have its content.
-    pub fn leave(&mut self, id: u32) {
-        let entry = &mut self.entries[id as usize];
+    pub fn leave(&mut self, id: EntryId) {
+        let entry = &mut self.entries[id];
         assert!(
             !entry.is_dirty && entry.holds == 0 && entry.readers == 0,
             "it is clean, and nobody wants it"
@@ -214,39 +205,39 @@ impl<B: Block> Cache<B> {
                 (0, CachedContent::Unknown, [Copy::default(); MOST_COPIES]);
         }
         self.index[to_usize(entry.block)] = 0;
-        self.free.push(id);
+        self.entries.release(id);
     }
 
     /// True if a block is dirty.
     pub fn is_dirty(&self, block: u64) -> bool {
-        self.find(block).is_some_and(|id| self.entries[id as usize].is_dirty)
+        self.find(block).is_some_and(|id| self.entries[id].is_dirty)
     }
 
     /// An entry.
     #[inline]
-    pub fn get(&self, id: u32) -> &Entry<B> {
-        &self.entries[id as usize]
+    pub fn get(&self, id: EntryId) -> &Entry<B> {
+        &self.entries[id]
     }
 
     /// An entry, mutable.
     #[inline]
-    pub fn get_mut(&mut self, id: u32) -> &mut Entry<B> {
-        &mut self.entries[id as usize]
+    pub fn get_mut(&mut self, id: EntryId) -> &mut Entry<B> {
+        &mut self.entries[id]
     }
 
     /// A copy, mutable.
     #[inline]
     pub fn copy(&mut self, id: CopyId) -> &mut Copy {
-        &mut self.entries[id.entry() as usize].copies[id.copy()]
+        &mut self.entries[id.entry()].copies[id.copy()]
     }
 
-    /// All entry numbers in arbitrary order, including removed ones.
-    pub fn ids(&self) -> std::ops::Range<u32> {
-        0..to_u32(self.entries.len())
+    /// The ids of all entries, including removed ones.
+    pub fn ids(&self) -> impl Iterator<Item = EntryId> + use<B> {
+        self.entries.ids()
     }
 
     /// True if an entry is in use.
-    pub fn is_in(&self, id: u32) -> bool {
-        self.find(self.entries[id as usize].block) == Some(id)
+    pub fn is_in(&self, id: EntryId) -> bool {
+        self.find(self.entries[id].block) == Some(id)
     }
 }

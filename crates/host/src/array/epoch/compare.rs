@@ -1,6 +1,5 @@
 //! Comparison of the copies of a block after a power loss: the newest one overwrites the others.
 
-use super::cache::CopyId;
 use super::descriptor::Mark;
 use super::geometry::Place;
 use super::mutation::{Invariant, holds};
@@ -13,7 +12,33 @@ use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{MOST_COPIES, seal_of};
 use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
-use tailcut_base::{Class, Op, Status, Time};
+use tailcut_base::{Class, Op, Status, Time, id};
+
+id! {
+    /// A comparison in progress.
+    pub struct ComparisonId;
+}
+
+/// A copy of a block whose copies are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComparedCopy {
+    comparison: ComparisonId,
+    /// The copy number.
+    copy: usize,
+}
+
+impl ComparedCopy {
+    /// Packs it into a number.
+    pub fn pack(self) -> u32 {
+        self.comparison.get() * to_u32(MOST_COPIES) + to_u32(self.copy)
+    }
+
+    /// Unpacks a number.
+    pub fn unpack(number: u32) -> ComparedCopy {
+        let (comparison, copy) = (number / to_u32(MOST_COPIES), number as usize % MOST_COPIES);
+        ComparedCopy { comparison: ComparisonId::new(comparison), copy }
+    }
+}
 
 /// A block whose copies are compared.
 #[derive(Debug)]
@@ -26,12 +51,12 @@ pub struct Comparison<B> {
 }
 
 /// Concurrent comparisons.
-const AT_ONCE: u32 = 64;
+const AT_ONCE: usize = 64;
 
 impl<B: Block> Epochs<B> {
     /// Starts further comparisons; enters the next stage when all are done.
     pub(super) fn compare_more(&mut self, now: Time, core: &mut Core<B>) {
-        while self.recovery.comparing < AT_ONCE
+        while self.recovery.comparisons.len() < AT_ONCE
             && let Some((block, marks)) = self.next_to_compare()
         {
             let places = self.shape.places(block);
@@ -39,7 +64,7 @@ impl<B: Block> Epochs<B> {
                 self.begin_comparison(now, core, block, marks);
             }
         }
-        if self.recovery.comparing == 0 && self.recovery.stage == Stage::Compare {
+        if self.recovery.comparisons.is_empty() && self.recovery.stage == Stage::Compare {
             self.flush_all(now, core);
         }
     }
@@ -59,32 +84,29 @@ impl<B: Block> Epochs<B> {
     fn begin_comparison(&mut self, now: Time, core: &mut Core<B>, block: u64, marks: Vec<Mark>) {
         let found = std::array::from_fn(|_| None);
         let comparison = Comparison { block, marks, found, pending: 0, is_writing: false };
-        let recovery = &mut self.recovery;
-        recovery.comparing += 1;
-        let id = match recovery.free.pop() {
-            Some(id) => {
-                recovery.comparisons[id as usize] = comparison;
-                id
-            }
-            None => {
-                recovery.comparisons.push(comparison);
-                to_u32(recovery.comparisons.len() - 1)
-            }
-        };
+        let id = self.recovery.comparisons.insert(comparison);
         for (copy, place) in self.shape.places(block).iter().enumerate() {
             if core.drives.is_in_sync(place.drive) {
-                self.ask_to_compare(now, core, id, copy, Op::Read, Vec::new());
+                let copy = ComparedCopy { comparison: id, copy };
+                self.ask_to_compare(now, core, copy, Op::Read, Vec::new());
             }
         }
     }
 
-    fn ask_to_compare(&mut self, now: Time, core: &mut Core<B>, id: u32, copy: usize, op: Op, data: Vec<B>) {
-        let comparison = &mut self.recovery.comparisons[id as usize];
+    fn ask_to_compare(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        compared: ComparedCopy,
+        op: Op,
+        data: Vec<B>,
+    ) {
+        let comparison = &mut self.recovery.comparisons[compared.comparison];
         comparison.pending += 1;
-        let place = self.shape.places(comparison.block)[copy];
+        let place = self.shape.places(comparison.block)[compared.copy];
         let (class, block) = (Class::DEFAULT, place.block);
         let ask = Ask { op, fua: false, fail_fast: false, class, block, blocks: 1, data };
-        let owner = Owner::Layout(RequestPurpose::Compare(CopyId::new(id, copy)).pack());
+        let owner = Owner::Layout(RequestPurpose::Compare(compared).pack());
         core.drives.ask(now, place.drive, Priority::Write, owner, ask);
     }
 
@@ -93,11 +115,10 @@ impl<B: Block> Epochs<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        asked: CopyId,
+        ComparedCopy { comparison: id, copy }: ComparedCopy,
         mut answer: Answered<B>,
     ) {
-        let (id, copy) = (asked.entry(), asked.copy());
-        let comparison = &mut self.recovery.comparisons[id as usize];
+        let comparison = &mut self.recovery.comparisons[id];
         if answer.op == Op::Read && answer.status == Status::Success {
             let seal = seal_of(answer.drive, answer.block, 0);
             let content = answer.data.pop();
@@ -113,16 +134,15 @@ impl<B: Block> Epochs<B> {
             return;
         }
         if comparison.is_writing || !self.make_equal(now, core, id) {
-            self.recovery.free.push(id);
-            self.recovery.comparing -= 1;
+            self.recovery.comparisons.remove(id);
             self.compare_more(now, core);
         }
     }
 
     /// Overwrites older copies with the newest content; false if they are equal, or if nothing tells which of
     /// them is damaged.
-    fn make_equal(&mut self, now: Time, core: &mut Core<B>, id: u32) -> bool {
-        let comparison = &mut self.recovery.comparisons[id as usize];
+    fn make_equal(&mut self, now: Time, core: &mut Core<B>, id: ComparisonId) -> bool {
+        let comparison = &mut self.recovery.comparisons[id];
         let places = self.shape.places(comparison.block);
         let is_listing_whole = places.iter().all(|place| !self.recovery.is_damaged[place.drive]);
         if is_listing_whole && is_unknown(&comparison.found, &comparison.marks) {
@@ -141,12 +161,13 @@ impl<B: Block> Epochs<B> {
         comparison.is_writing = true;
         for &copy in &older {
             self.report.resynced += 1;
+            let compared = ComparedCopy { comparison: id, copy };
             if content == B::default() {
-                self.ask_to_compare(now, core, id, copy, Op::Trim, Vec::new());
+                self.ask_to_compare(now, core, compared, Op::Trim, Vec::new());
             } else {
                 let mut content = content.clone();
                 content.seal(seal_of(places[copy].drive, places[copy].block, 0));
-                self.ask_to_compare(now, core, id, copy, Op::Write, vec![content]);
+                self.ask_to_compare(now, core, compared, Op::Write, vec![content]);
             }
         }
         !older.is_empty()

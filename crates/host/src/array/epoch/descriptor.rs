@@ -8,6 +8,7 @@
 use crate::crc::crc32c;
 use crate::disk::BLOCK_LEN;
 use tailcut_base::cast::to_u32;
+use tailcut_base::id;
 
 const MAGIC: [u8; 8] = *b"tailcutE";
 const FORMAT: u32 = 1;
@@ -16,6 +17,11 @@ const ENTRY: usize = 32;
 
 /// Largest number of entries of a descriptor.
 pub const ENTRIES_MOST: usize = (BLOCK_LEN - HEAD) / ENTRY;
+
+id! {
+    /// A descriptor slot of a drive: a block, counted from the first one with a descriptor.
+    pub struct SlotId;
+}
 
 /// A version of a block, and the checksum of its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +49,7 @@ pub struct Descriptor {
     /// Identity of the array.
     pub array: u128,
     /// Its slot on the drive.
-    pub slot: u32,
+    pub slot: SlotId,
     /// Counts the descriptors of the array.
     pub sequence: u64,
     /// The blocks.
@@ -59,7 +65,7 @@ impl Descriptor {
         bytes.extend([0; 4]);
         bytes.extend(to_u32(self.entries.len()).to_le_bytes());
         bytes.extend(self.array.to_le_bytes());
-        bytes.extend(self.slot.to_le_bytes());
+        bytes.extend(self.slot.get().to_le_bytes());
         bytes.extend(FORMAT.to_le_bytes());
         bytes.extend(self.sequence.to_le_bytes());
         for DescriptorEntry { block, mark, before } in &self.entries {
@@ -93,7 +99,8 @@ impl Descriptor {
         };
         let entries: Option<Vec<DescriptorEntry>> =
             (0..count).map(|index| entry(HEAD + ENTRY * index)).collect();
-        Some(Descriptor { array, slot: u32_at(32)?, sequence: u64_at(40)?, entries: entries? })
+        let slot = SlotId::new(u32_at(32)?);
+        Some(Descriptor { array, slot, sequence: u64_at(40)?, entries: entries? })
     }
 }
 
@@ -107,7 +114,8 @@ mod tests {
             mark: Mark { version: n + 9, sum: n as u32 },
             before: Mark { version: n, sum: !n as u32 },
         };
-        Descriptor { array: 77, slot: 3, sequence: 12, entries: (0..entries as u64).map(entry).collect() }
+        let slot = SlotId::new(3);
+        Descriptor { array: 77, slot, sequence: 12, entries: (0..entries as u64).map(entry).collect() }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::cache::CopyId;
 use super::ring::Ring;
+use super::waiting::WaiterId;
 use crate::array::token_scheduling::{Calls, Pace, Progress};
 use std::collections::VecDeque;
 use tailcut_base::Time;
@@ -33,7 +34,7 @@ pub struct Line {
     /// All copies before this position are durable.
     durable: u64,
     /// Requests that wait until all copies before a position are durable, in order of positions.
-    waiting: VecDeque<(u64, u32)>,
+    waiting: VecDeque<(u64, WaiterId)>,
     /// Number of copies at the front that this epoch may still write.
     pub quota: usize,
     /// Stage of the drive's epoch.
@@ -131,7 +132,7 @@ impl Line {
     }
 
     /// `who` waits for all copies that have joined; false if all are durable.
-    pub fn wait(&mut self, who: u32) -> bool {
+    pub fn wait(&mut self, who: WaiterId) -> bool {
         if self.durable == self.joined {
             return false;
         }
@@ -148,7 +149,7 @@ impl Line {
     }
 
     /// The next request whose wait is over.
-    pub fn released(&mut self) -> Option<u32> {
+    pub fn released(&mut self) -> Option<WaiterId> {
         let &(position, who) = self.waiting.front()?;
         if position > self.durable {
             return None;
@@ -160,16 +161,19 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cache::EntryId;
     use super::*;
 
     #[test]
     fn waiting_ends_when_all_before_is_durable() {
         let mut line = Line::new(4);
-        assert!(!line.wait(1), "there is nothing to wait for");
-        (0..3).for_each(|n| line.push(Time(n), CopyId(n as u32)));
-        assert!(line.wait(1) && !line.wait(1));
-        line.push(Time(9), CopyId(9));
-        assert!(line.wait(2));
+        let (first, second) = (WaiterId::new(1), WaiterId::new(2));
+        let copy = |entry: u32| CopyId::new(EntryId::new(entry), 0);
+        assert!(!line.wait(first), "there is nothing to wait for");
+        (0..3).for_each(|n| line.push(Time(n.into()), copy(n)));
+        assert!(line.wait(first) && !line.wait(first));
+        line.push(Time(9), copy(9));
+        assert!(line.wait(second));
         line.quota = 2;
         assert!(line.pop().is_some() && line.pop().is_some() && line.pop().is_none());
         line.settle();
@@ -177,9 +181,9 @@ mod tests {
         line.quota = 1;
         line.pop();
         line.settle();
-        assert_eq!((line.released(), line.released()), (Some(1), None));
+        assert_eq!((line.released(), line.released()), (Some(first), None));
         line.clear(|_| {});
         line.settle();
-        assert_eq!(line.released(), Some(2));
+        assert_eq!(line.released(), Some(second));
     }
 }

@@ -57,6 +57,7 @@ use super::drives::{Answered, Presence};
 use super::layout::{Condition, Layout};
 use super::raid::ScrubReport;
 use super::reads::ReadResult;
+use super::requests::RequestSlot;
 use super::superblock::{MemberSuperblock, SUPERBLOCK_BLOCKS};
 use super::token_scheduling::{EpochFigures, StageTimes, TokenRotation};
 use crate::Block;
@@ -64,18 +65,18 @@ use crate::array::{DriveId, numbers};
 use crate::disk::{BLOCK_BYTES, Disk};
 use admission::Admission;
 use asked::RequestPurpose;
-use batch::Batch;
-use cache::Cache;
+use batch::{Batch, BatchId};
+use cache::{Cache, EntryId};
 use geometry::Geometry;
 use line::Line;
 use recovery::{Recovery, Stage as RecoveryStage};
 use std::ops::Range;
 use tailcut_base::control::{Control, ControlReply};
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{IdVec, Pool};
 use tailcut_base::{Nanos, Op, Time};
-use waiting::Waiter;
+use waiting::{Waiter, WaiterId};
 use walk::Walk;
-use work::Work;
+use work::{Work, WorkId};
 
 /// An array with token groups.
 #[derive(Debug)]
@@ -88,12 +89,10 @@ pub struct Epochs<B: Block> {
     lines: IdVec<DriveId, Line>,
     turn: TokenRotation,
     /// Blocks that could leave the cache once the superblock is written.
-    unrecorded: Vec<u32>,
-    batches: Vec<Batch<B>>,
-    free_batches: Vec<u32>,
+    unrecorded: Vec<EntryId>,
+    batches: Pool<BatchId, Batch<B>>,
     admission: Admission,
-    waiters: Vec<Waiter>,
-    free_waiters: Vec<u32>,
+    waiters: Pool<WaiterId, Waiter>,
     /// First block and number of descriptor slots on each drive.
     first_slot: u64,
     slots: u64,
@@ -111,9 +110,9 @@ pub struct Epochs<B: Block> {
     has_control: bool,
     recovery: Recovery<B>,
     walks: Vec<Walk>,
-    last_walk: u32,
-    works: Vec<Work<B>>,
-    free_works: Vec<u32>,
+    /// Number of passes begun.
+    begun_walks: u32,
+    works: Pool<WorkId, Work<B>>,
     report: ScrubReport,
     figures: EpochFigures,
 }
@@ -153,11 +152,9 @@ impl<B: Block> Epochs<B> {
             turn: TokenRotation::new(shape.members()),
             shape,
             unrecorded: Vec::new(),
-            batches: Vec::new(),
-            free_batches: Vec::new(),
+            batches: Pool::new(),
             admission: Admission::new(most_dirty),
-            waiters: Vec::new(),
-            free_waiters: Vec::new(),
+            waiters: Pool::new(),
             first_slot,
             slots,
             is_listing: core.is_durable() || config.descriptors_always,
@@ -170,9 +167,8 @@ impl<B: Block> Epochs<B> {
             has_control: config.mode == EpochMode::GcControl,
             recovery: Recovery::none(),
             walks: Vec::new(),
-            last_walk: 0,
-            works: Vec::new(),
-            free_works: Vec::new(),
+            begun_walks: 0,
+            works: Pool::new(),
             report: ScrubReport::default(),
             figures: EpochFigures::default(),
         };
@@ -300,7 +296,7 @@ impl<B: Block> Layout<B> for Epochs<B> {
         }
     }
 
-    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         match core.requests.get(slot).op {
             Op::Flush => self.flush(now, core, slot),
             Op::Read => self.read(now, core, slot),

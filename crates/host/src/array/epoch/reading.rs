@@ -8,6 +8,7 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Priority;
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen};
+use crate::array::requests::RequestSlot;
 use crate::disk::Mirror;
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_usize};
@@ -15,7 +16,7 @@ use tailcut_base::{Class, Spans, Status, Time};
 
 impl<B: Block> Epochs<B> {
     /// Executes a host read.
-    pub(super) fn read(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    pub(super) fn read(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         let request = core.requests.get(slot);
         let mut rest = request.block..request.block + u64::from(request.blocks);
         core.requests.expect(slot, 1);
@@ -28,7 +29,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Reads contiguous blocks: cached ones from the cache, the rest in requests of at most `most` blocks.
-    fn read_run(&mut self, now: Time, core: &mut Core<B>, slot: u32, run: Range<u64>, most: u64) {
+    fn read_run(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot, run: Range<u64>, most: u64) {
         let mut first = run.start;
         for block in run.clone() {
             if self.read_cached(core, slot, block) {
@@ -42,7 +43,7 @@ impl<B: Block> Epochs<B> {
         self.read_stored(now, core, slot, first..run.end);
     }
 
-    fn read_cached(&mut self, core: &mut Core<B>, slot: u32, block: u64) -> bool {
+    fn read_cached(&mut self, core: &mut Core<B>, slot: RequestSlot, block: u64) -> bool {
         let known = self.cache.find(block).and_then(|id| self.cache.get(id).held.known());
         let Some(content) = known.filter(|_| holds(Invariant::ReadFromCache)) else { return false };
         let request = core.requests.get_mut(slot);
@@ -52,7 +53,7 @@ impl<B: Block> Epochs<B> {
         true
     }
 
-    fn read_stored(&mut self, now: Time, core: &mut Core<B>, slot: u32, run: Range<u64>) {
+    fn read_stored(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot, run: Range<u64>) {
         if run.is_empty() {
             return;
         }
@@ -111,7 +112,13 @@ impl<B: Block> Epochs<B> {
     }
 
     /// A part of a read has completed, successfully or not.
-    pub(super) fn part_read(&mut self, now: Time, core: &mut Core<B>, slot: u32, done: ReadResult<B>) {
+    pub(super) fn part_read(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        slot: RequestSlot,
+        done: ReadResult<B>,
+    ) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (first, _) = self.shape.host_block(place).expect("it holds data");
         let run = first..first + u64::from(done.wanted.blocks);

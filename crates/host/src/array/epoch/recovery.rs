@@ -6,8 +6,8 @@
 //! not on the size of the drives. If a descriptor is unreadable, its blocks are unknown: then all blocks of
 //! that drive are compared. Finally the drives are flushed, and descriptors start anew.
 
-use super::compare::Comparison;
-use super::descriptor::{Descriptor, Mark};
+use super::compare::{Comparison, ComparisonId};
+use super::descriptor::{Descriptor, Mark, SlotId};
 use super::mutation::{Invariant, holds};
 use super::walk::Task;
 use super::{Epochs, RequestPurpose};
@@ -17,7 +17,7 @@ use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use std::collections::BTreeMap;
 use tailcut_base::cast::to_u32;
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{IdVec, Slab};
 use tailcut_base::{Class, Op, Status, Time};
 
 /// Stage of the work before requests are accepted.
@@ -53,9 +53,7 @@ pub struct Recovery<B> {
     /// If there are any, the next block to compare whether it is listed or not.
     pub(super) next: u64,
     /// Comparisons in progress.
-    pub(super) comparisons: Vec<Comparison<B>>,
-    pub(super) free: Vec<u32>,
-    pub(super) comparing: u32,
+    pub(super) comparisons: Slab<ComparisonId, Comparison<B>>,
 }
 
 impl<B> Recovery<B> {
@@ -68,9 +66,7 @@ impl<B> Recovery<B> {
             listed: BTreeMap::new(),
             is_damaged: IdVec::new(),
             next: 0,
-            comparisons: Vec::new(),
-            free: Vec::new(),
-            comparing: 0,
+            comparisons: Slab::new(),
         }
     }
 }
@@ -164,7 +160,7 @@ impl<B: Block> Epochs<B> {
         if bytes.iter().all(|&byte| byte == 0) {
             return;
         }
-        let slot = to_u32(block - self.first_slot);
+        let slot = SlotId::new(to_u32(block - self.first_slot));
         let found = Descriptor::decode(bytes).filter(|found| found.array == self.array && found.slot == slot);
         let Some(descriptor) = found else {
             self.recovery.is_damaged[drive] = true;

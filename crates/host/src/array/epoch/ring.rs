@@ -1,18 +1,26 @@
 //! The descriptor slots of a drive: which are in use, and by which copies.
 
 use super::cache::CopyId;
-use super::descriptor::ENTRIES_MOST;
+use super::descriptor::{ENTRIES_MOST, SlotId};
 use tailcut_base::cast::{to_u32, to_usize};
+use tailcut_base::ids::Pool;
 
 /// The descriptor slots at the start of a drive. Each is in use while a copy is *listed* there: until both
 /// copies of the block durably agree, or it is listed again on the drive.
 #[derive(Clone, Debug)]
 pub struct Ring {
-    /// Number of copies that rely on each slot.
-    live: Vec<u32>,
-    /// Copies listed in each slot.
-    listed: Vec<Vec<CopyId>>,
-    free: Vec<u32>,
+    slots: Pool<SlotId, Slot>,
+    /// Number of slots on the drive.
+    size: usize,
+}
+
+/// A descriptor slot.
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    /// Number of copies that rely on it.
+    live: u32,
+    /// Copies listed in it.
+    listed: Vec<CopyId>,
 }
 
 /// Slots that a ring needs so that one is always available when at most `blocks` are listed: all entries
@@ -32,33 +40,35 @@ const SPARE: u64 = 16;
 impl Ring {
     /// An empty ring of `slots` slots.
     pub fn new(slots: u64) -> Ring {
-        let slots = to_usize(slots);
-        Ring {
-            live: vec![0; slots],
-            listed: vec![Vec::new(); slots],
-            free: (0..to_u32(slots)).rev().collect(),
-        }
+        Ring { slots: Pool::new(), size: to_usize(slots) }
     }
 
     /// Drops all listings.
     pub fn clear(&mut self) {
-        *self = Ring::new(self.live.len() as u64);
+        *self = Ring::new(self.size as u64);
+    }
+
+    fn free(&self) -> usize {
+        self.size - self.slots.len()
     }
 
     /// A slot for new entries; None if slots must be merged first.
-    pub fn take(&mut self) -> Option<u32> {
-        if self.free.len() > 1 { self.free.pop() } else { None }
+    pub fn take(&mut self) -> Option<SlotId> {
+        (self.free() > 1).then(|| self.slots.allocate(Slot::default))
     }
 
     /// The last slot, for a merge; `merged` gets the slots whose entries fit in it.
-    pub fn take_merging(&mut self, merged: &mut Vec<u32>) -> Option<u32> {
-        let slot = self.free.pop()?;
-        let mut used: Vec<u32> =
-            (0..to_u32(self.live.len())).filter(|&slot| self.live[slot as usize] > 0).collect();
-        used.sort_unstable_by_key(|&slot| (self.live[slot as usize], slot));
+    pub fn take_merging(&mut self, merged: &mut Vec<SlotId>) -> Option<SlotId> {
+        if self.free() == 0 {
+            return None;
+        }
+        let slot = self.slots.allocate(Slot::default);
+        let live = |slot: SlotId| self.slots[slot].live;
+        let mut used: Vec<SlotId> = self.slots.ids().filter(|&slot| live(slot) > 0).collect();
+        used.sort_unstable_by_key(|&slot| (live(slot), slot));
         let mut room = to_u32(ENTRIES_MOST);
         for slot in used {
-            let Some(left) = room.checked_sub(self.live[slot as usize]) else { break };
+            let Some(left) = room.checked_sub(live(slot)) else { break };
             room = left;
             merged.push(slot);
         }
@@ -66,34 +76,33 @@ impl Ring {
     }
 
     /// Copies listed in a slot, including some that no longer rely on it.
-    pub fn listed(&self, slot: u32) -> &[CopyId] {
-        &self.listed[slot as usize]
+    pub fn listed(&self, slot: SlotId) -> &[CopyId] {
+        &self.slots[slot].listed
     }
 
     /// Lists a copy in a slot.
-    pub fn list(&mut self, slot: u32, copy: CopyId) {
-        self.live[slot as usize] += 1;
-        self.listed[slot as usize].push(copy);
+    pub fn list(&mut self, slot: SlotId, copy: CopyId) {
+        let slot = &mut self.slots[slot];
+        slot.live += 1;
+        slot.listed.push(copy);
     }
 
     /// A copy no longer relies on a slot.
-    pub fn release(&mut self, slot: u32) {
-        self.live[slot as usize] -= 1;
-        if self.live[slot as usize] == 0 {
-            self.give_back(slot);
-        }
+    pub fn release(&mut self, slot: SlotId) {
+        self.slots[slot].live -= 1;
+        self.give_back_if_unused(slot);
     }
 
     /// Returns a slot without live entries.
-    pub fn give_back(&mut self, slot: u32) {
-        assert_eq!(self.live[slot as usize], 0, "nothing is listed there");
-        self.listed[slot as usize].clear();
-        self.free.push(slot);
+    pub fn give_back(&mut self, slot: SlotId) {
+        assert_eq!(self.slots[slot].live, 0, "nothing is listed there");
+        self.slots[slot].listed.clear();
+        self.slots.release(slot);
     }
 
     /// A slot in which nothing came to be listed.
-    pub fn give_back_if_unused(&mut self, slot: u32) {
-        if self.live[slot as usize] == 0 {
+    pub fn give_back_if_unused(&mut self, slot: SlotId) {
+        if self.slots[slot].live == 0 {
             self.give_back(slot);
         }
     }
@@ -101,13 +110,14 @@ impl Ring {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cache::EntryId;
     use super::*;
 
     #[test]
     fn there_is_always_a_slot_to_be_had() {
-        let blocks = 400;
+        let (blocks, copy) = (400, CopyId::new(EntryId::new(0), 0));
         let mut ring = Ring::new(slots_for(blocks));
-        let mut listed: Vec<u32> = Vec::new();
+        let mut listed: Vec<SlotId> = Vec::new();
         for round in 0..2000u32 {
             // Each descriptor lists a few copies, and the oldest lists are released.
             let slot = ring.take().unwrap_or_else(|| {
@@ -117,14 +127,14 @@ mod tests {
                 for from in merged {
                     for old in listed.iter_mut().filter(|slot| **slot == from) {
                         *old = target;
-                        ring.list(target, CopyId(0));
+                        ring.list(target, copy);
                         ring.release(from);
                     }
                 }
                 ring.take().expect("merging has made room")
             });
             for _ in 0..1 + round % 7 {
-                ring.list(slot, CopyId(0));
+                ring.list(slot, copy);
                 listed.push(slot);
             }
             while listed.len() > blocks as usize {

@@ -1,7 +1,7 @@
 //! Updates of blocks: first in the cache, then on one drive after the other.
 
 use super::Epochs;
-use super::cache::CopyId;
+use super::cache::{CopyId, EntryId};
 use super::geometry::Place;
 use super::mutation::{Invariant, holds};
 use crate::Block;
@@ -30,7 +30,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Removes a block from the cache if it is durable on all its drives and not held.
-    pub(super) fn leave_if_done(&mut self, now: Time, core: &Core<B>, id: u32) {
+    pub(super) fn leave_if_done(&mut self, now: Time, core: &Core<B>, id: EntryId) {
         let entry = self.cache.get(id);
         if entry.is_untouched() {
             if entry.holds == 0 && entry.readers == 0 {
@@ -81,7 +81,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Queues every copy of a block that is not in its latest version.
-    fn catch_up(&mut self, now: Time, core: &Core<B>, id: u32) {
+    fn catch_up(&mut self, now: Time, core: &Core<B>, id: EntryId) {
         for copy in (0..self.shape.copies.count).map(|copy| CopyId::new(id, copy)) {
             if self.cache.copy(copy).durable.version != self.cache.get(id).version {
                 self.queue(now, core, copy);
@@ -101,6 +101,8 @@ impl<B: Block> Epochs<B> {
         let is_writing = line.progress.stage() == Stage::Writing;
         let written = if is_writing { std::mem::take(&mut line.written) } else { Vec::new() };
         for done in written {
+            // Its slot is gone: nothing may release it when the copy leaves the cache.
+            self.cache.copy(done.copy).listing = None;
             self.undo(now, core, done.copy);
         }
         for id in self.cache.ids() {

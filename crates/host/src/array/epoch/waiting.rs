@@ -2,11 +2,17 @@
 
 use super::Epochs;
 use super::mutation::{Invariant, holds};
+use super::work::WorkId;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
-use tailcut_base::cast::to_u32;
-use tailcut_base::{Cause, Spans, Status, Time};
+use crate::array::requests::RequestSlot;
+use tailcut_base::{Cause, Spans, Status, Time, id};
+
+id! {
+    /// A wait for durability in progress.
+    pub struct WaiterId;
+}
 
 /// A wait for durability.
 #[derive(Clone, Copy, Debug)]
@@ -20,14 +26,14 @@ pub struct Waiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitReason {
     /// A request of the host.
-    Host(u32),
+    Host(RequestSlot),
     /// Blocks under scrub or repair.
-    Work(u32),
+    Work(WorkId),
 }
 
 impl<B: Block> Epochs<B> {
     /// A flush of the host waits for all dirty copies: about an epoch of each group.
-    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    pub(super) fn flush(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         core.requests.expect(slot, 1);
         let id = self.waiter(WaitReason::Host(slot));
         for drive in self.lines.ids() {
@@ -39,37 +45,27 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Creates a waiter with one pending count; [`Epochs::pass`] completes its setup.
-    pub(super) fn waiter(&mut self, reason: WaitReason) -> u32 {
-        let waiter = Waiter { reason, pending: 1 };
-        match self.free_waiters.pop() {
-            Some(id) => {
-                self.waiters[id as usize] = waiter;
-                id
-            }
-            None => {
-                self.waiters.push(waiter);
-                to_u32(self.waiters.len() - 1)
-            }
-        }
+    pub(super) fn waiter(&mut self, reason: WaitReason) -> WaiterId {
+        self.waiters.insert(Waiter { reason, pending: 1 })
     }
 
     /// Adds a wait for all copies in the dirty list of a drive now; epochs start at once.
-    pub(super) fn wait_for(&mut self, now: Time, id: u32, drive: DriveId) {
+    pub(super) fn wait_for(&mut self, now: Time, id: WaiterId, drive: DriveId) {
         if self.lines[drive].wait(id) {
-            self.waiters[id as usize].pending += 1;
+            self.waiters[id].pending += 1;
             self.turn.expect(now);
         }
     }
 
     /// A dirty list has advanced far enough: decrements the pending count.
-    pub(super) fn pass(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let waiter = &mut self.waiters[id as usize];
+    pub(super) fn pass(&mut self, now: Time, core: &mut Core<B>, id: WaiterId) {
+        let waiter = &mut self.waiters[id];
         waiter.pending -= 1;
         if waiter.pending > 0 {
             return;
         }
         let who = waiter.reason;
-        self.free_waiters.push(id);
+        self.waiters.release(id);
         match who {
             WaitReason::Host(slot) => {
                 core.requests.account_cause(now, slot, Cause::Epoch);

@@ -14,7 +14,12 @@ use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_u64};
-use tailcut_base::{Class, Nanos, Op, Time};
+use tailcut_base::{Class, Nanos, Op, Time, id};
+
+id! {
+    /// A pass; passes count up.
+    pub struct WalkId;
+}
 
 /// Purpose of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +33,7 @@ pub enum Task {
 /// A pass: over the blocks of a drive being rebuilt, or over those of the host.
 #[derive(Debug)]
 pub struct Walk {
-    id: u32,
+    id: WalkId,
     task: Task,
     next: u64,
     end: u64,
@@ -62,8 +67,8 @@ impl<B: Block> Epochs<B> {
                 self.report = ScrubReport { resynced, not_rebuilt, ..ScrubReport::default() };
             }
         }
-        self.last_walk += 1;
-        let (id, under_way) = (self.last_walk, VecDeque::new());
+        self.begun_walks += 1;
+        let (id, under_way) = (WalkId::new(self.begun_walks), VecDeque::new());
         let (next, end) = (range.start, range.end);
         self.walks.push(Walk { id, task, next, end, under_way, due: now, is_cancelled: false });
         self.advance_walk(now, core);
@@ -174,7 +179,7 @@ impl<B: Block> Epochs<B> {
     }
 
     /// An extent is done.
-    pub(super) fn unit_done(&mut self, now: Time, core: &mut Core<B>, id: u32, run: Range<u64>) {
+    pub(super) fn unit_done(&mut self, now: Time, core: &mut Core<B>, id: WalkId, run: Range<u64>) {
         let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) else { return };
         let first = match walk.task {
             Task::Scrub => run.start,

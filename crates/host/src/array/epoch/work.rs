@@ -2,10 +2,11 @@
 //! Meanwhile they are held in the cache, so that writes of the host take precedence and nothing else writes
 //! them.
 
-use super::cache::{CachedContent, CopyId};
+use super::cache::{CachedContent, CopyId, EntryId};
 use super::geometry::Place;
 use super::mutation::{Invariant, holds};
 use super::waiting::WaitReason;
+use super::walk::WalkId;
 use super::{Epochs, RequestPurpose};
 use crate::Block;
 use crate::array::DriveId;
@@ -15,7 +16,12 @@ use crate::array::raid::MismatchPlace;
 use crate::array::reads::{BlockRead, MOST_COPIES, ReadResult, ReconstructWhen};
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_usize};
-use tailcut_base::{Class, Status, Time};
+use tailcut_base::{Class, Status, Time, id};
+
+id! {
+    /// Blocks being processed.
+    pub struct WorkId;
+}
 
 /// Why blocks are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +29,9 @@ pub enum WorkPurpose {
     /// A read has found an error.
     Repair,
     /// Scrub: the pass.
-    Scrub(u32),
+    Scrub(WalkId),
     /// Rebuild: the pass, and the drive they are copied to.
-    Fill(u32, DriveId),
+    Fill(WalkId, DriveId),
 }
 
 /// Blocks being processed.
@@ -36,7 +42,7 @@ pub struct Work<B> {
     first: u64,
     blocks: usize,
     /// Their cache entries.
-    entries: Vec<u32>,
+    entries: Vec<EntryId>,
     /// Intact content read from the drives, by copy.
     found: [Vec<Option<B>>; MOST_COPIES],
     /// Copies requested.
@@ -45,6 +51,21 @@ pub struct Work<B> {
     /// flight or queued.
     versions: [Vec<u64>; MOST_COPIES],
     pending: u32,
+}
+
+impl<B> Work<B> {
+    fn new(purpose: WorkPurpose) -> Work<B> {
+        Work {
+            purpose,
+            first: 0,
+            blocks: 0,
+            entries: Vec::new(),
+            found: Default::default(),
+            is_asked: [false; MOST_COPIES],
+            versions: Default::default(),
+            pending: 0,
+        }
+    }
 }
 
 impl<B: Block> Epochs<B> {
@@ -56,22 +77,8 @@ impl<B: Block> Epochs<B> {
         purpose: WorkPurpose,
         run: Range<u64>,
     ) {
-        let id = self.free_works.pop().unwrap_or_else(|| {
-            let (found, versions) = (Default::default(), Default::default());
-            let (entries, is_asked) = (Vec::new(), [false; MOST_COPIES]);
-            self.works.push(Work {
-                purpose,
-                first: 0,
-                blocks: 0,
-                entries,
-                found,
-                is_asked,
-                versions,
-                pending: 0,
-            });
-            to_u32(self.works.len() - 1)
-        });
-        let work = &mut self.works[id as usize];
+        let id = self.works.allocate(|| Work::new(purpose));
+        let work = &mut self.works[id];
         (work.purpose, work.first, work.blocks) = (purpose, run.start, to_usize(run.end - run.start));
         (work.pending, work.is_asked) = (1, [false; MOST_COPIES]);
         for found in &mut work.found {
@@ -92,21 +99,21 @@ impl<B: Block> Epochs<B> {
             let is_target = matches!(purpose, WorkPurpose::Fill(_, drive) if drive == place.drive);
             let blocks = to_u32(run.end - run.start);
             if !is_target && core.drives.serves(place.drive, place.block..place.block + u64::from(blocks)) {
-                self.works[id as usize].is_asked[copy] = true;
+                self.works[id].is_asked[copy] = true;
                 self.read_copy(now, core, id, place, blocks);
             }
         }
         self.work_part_done(now, core, id);
     }
 
-    fn read_copy(&mut self, now: Time, core: &mut Core<B>, id: u32, place: Place, blocks: u32) {
+    fn read_copy(&mut self, now: Time, core: &mut Core<B>, id: WorkId, place: Place, blocks: u32) {
         let Place { drive, block } = place;
         let (class, urgency, around) = (Class::DEFAULT, Priority::Background, ReconstructWhen::Later);
         let token = RequestPurpose::Work(id).pack();
         let wanted =
             BlockRead { drive, block, blocks, age: 0, unwritten: true, class, urgency, around, token };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
-        let work = &mut self.works[id as usize];
+        let work = &mut self.works[id];
         let first = to_usize(block - work.first);
         for index in first..first + blocks as usize {
             let cached = self.cache.get(work.entries[index]);
@@ -117,12 +124,12 @@ impl<B: Block> Epochs<B> {
     }
 
     /// The read of some blocks from a drive has completed.
-    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: u32, mut done: ReadResult<B>) {
+    pub(super) fn work_read(&mut self, now: Time, core: &mut Core<B>, id: WorkId, mut done: ReadResult<B>) {
         let place = Place { drive: done.wanted.drive, block: done.wanted.block };
         let (block, copy) = self.shape.host_block(place).expect("it holds data");
-        let first = to_usize(block - self.works[id as usize].first);
+        let first = to_usize(block - self.works[id].first);
         if done.status == Status::Success {
-            let found = self.works[id as usize].found[copy][first..].iter_mut();
+            let found = self.works[id].found[copy][first..].iter_mut();
             found.zip(done.data.drain(..)).for_each(|(found, content)| *found = Some(content));
         } else if done.wanted.blocks > 1 {
             for block in place.block..place.block + u64::from(done.wanted.blocks) {
@@ -133,8 +140,8 @@ impl<B: Block> Epochs<B> {
         self.work_part_done(now, core, id);
     }
 
-    fn work_part_done(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let work = &mut self.works[id as usize];
+    fn work_part_done(&mut self, now: Time, core: &mut Core<B>, id: WorkId) {
+        let work = &mut self.works[id];
         work.pending -= 1;
         if work.pending > 0 {
             return;
@@ -145,7 +152,7 @@ impl<B: Block> Epochs<B> {
                 WorkPurpose::Fill(_, drive) => self.fill(now, core, id, index, drive),
                 WorkPurpose::Repair | WorkPurpose::Scrub(_) => self.compare(now, core, id, index),
             }
-            let entry = self.works[id as usize].entries[index];
+            let entry = self.works[id].entries[index];
             self.cache.get_mut(entry).holds -= 1;
             self.leave_if_done(now, core, entry);
         }
@@ -158,8 +165,8 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Copies a block to a drive being rebuilt.
-    fn fill(&mut self, now: Time, core: &mut Core<B>, id: u32, index: usize, drive: DriveId) {
-        let work = &mut self.works[id as usize];
+    fn fill(&mut self, now: Time, core: &mut Core<B>, id: WorkId, index: usize, drive: DriveId) {
+        let work = &mut self.works[id];
         let (entry, block) = (work.entries[index], work.first + index as u64);
         let places = self.shape.places(block);
         let target = places.iter().position(|place| place.drive == drive).expect("it has a copy");
@@ -187,7 +194,7 @@ impl<B: Block> Epochs<B> {
     /// except those that are `spared`.
     fn put_right(
         &mut self,
-        entry: u32,
+        entry: EntryId,
         good: Option<usize>,
         found: [Option<B>; MOST_COPIES],
         spared: impl Fn(usize) -> bool,
@@ -211,8 +218,8 @@ impl<B: Block> Epochs<B> {
     }
 
     /// Compares the copies of a block that has not been written meanwhile. The majority counts.
-    fn compare(&mut self, now: Time, core: &mut Core<B>, id: u32, index: usize) {
-        let work = &mut self.works[id as usize];
+    fn compare(&mut self, now: Time, core: &mut Core<B>, id: WorkId, index: usize) {
+        let work = &mut self.works[id];
         let (entry, is_scrub) = (work.entries[index], work.purpose != WorkPurpose::Repair);
         let is_asked = work.is_asked;
         let places = self.shape.places(work.first + index as u64);
@@ -318,9 +325,9 @@ impl<B: Block> Epochs<B> {
     }
 
     /// All changes to some blocks are durable.
-    pub(super) fn end_work(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let Work { purpose, first, blocks, .. } = self.works[id as usize];
-        self.free_works.push(id);
+    pub(super) fn end_work(&mut self, now: Time, core: &mut Core<B>, id: WorkId) {
+        let Work { purpose, first, blocks, .. } = self.works[id];
+        self.works.release(id);
         match purpose {
             WorkPurpose::Repair => {}
             WorkPurpose::Scrub(walk) | WorkPurpose::Fill(walk, _) => {

@@ -5,12 +5,14 @@
 
 use super::Log;
 use super::descriptor::Aged;
+use super::open_row::OpenRowId;
 use super::stream::{BEGUN_MAX, HOST};
 use super::token::Token;
 use crate::Block;
 use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
+use crate::array::requests::RequestSlot;
 use tailcut_base::cast::to_u8;
 use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
 
@@ -18,7 +20,7 @@ use tailcut_base::{Cause, Class, Op, Spans, Status, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// A request of the host.
-    Host(u32),
+    Host(RequestSlot),
     /// Victims whose blocks have been moved.
     Collection,
     /// A checkpoint.
@@ -85,8 +87,8 @@ impl<B: Block> Log<B> {
     /// Advances a commit whose blocks may be written by now.
     pub(super) fn commit_on(&mut self, now: Time, core: &mut Core<B>, stream: usize) {
         let Phase::Writing { row, stripes } = self.streams[stream].commit.phase else { return };
-        let is_before = |&slab: &u16| {
-            let closing = &self.open_rows[slab as usize];
+        let is_before = |&id: &OpenRowId| {
+            let closing = &self.open_rows[id];
             closing.here.age < row.age || closing.here == row && closing.complete < stripes
         };
         let open = self.open_row(stream);

@@ -12,6 +12,7 @@
 
 use super::Log;
 use super::geometry::Geometry;
+use super::open_row::OpenRowId;
 use super::stream::{HOST, MOVED};
 use crate::Block;
 use crate::array::core::Core;
@@ -41,7 +42,7 @@ pub struct Admission {
     pub rows: usize,
     burden: Burden,
     /// Scratch list of the rows that a drive's epoch visits.
-    slabs: Vec<u16>,
+    open_rows: Vec<OpenRowId>,
 }
 
 impl Admission {
@@ -54,15 +55,15 @@ impl Admission {
             stopped: Time::ZERO,
             rows,
             burden: Burden::default(),
-            slabs: Vec::new(),
+            open_rows: Vec::new(),
         }
     }
 }
 
 impl<B: Block> Log<B> {
     /// New blocks of a column of a row wait for the token, if its drive has a gate.
-    pub(super) fn keep_back(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
-        let row = &mut self.open_rows[slab as usize];
+    pub(super) fn keep_back(&mut self, now: Time, core: &mut Core<B>, id: OpenRowId, column: Column) {
+        let row = &mut self.open_rows[id];
         let drive = self.geometry.drive(row.here.row, column);
         row.announce(now, column);
         if core.drives.is_gated(drive) {
@@ -73,8 +74,8 @@ impl<B: Block> Log<B> {
     }
 
     /// Blocks of a row are about to be sent.
-    pub(super) fn release(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
-        let row = &mut self.open_rows[slab as usize];
+    pub(super) fn release(&mut self, now: Time, core: &mut Core<B>, id: OpenRowId, column: Column) {
+        let row = &mut self.open_rows[id];
         let drive = self.geometry.drive(row.here.row, column);
         core.drives.release(drive, row.release(column));
         let deadline = core.config.epoch.deadline;
@@ -91,18 +92,18 @@ impl<B: Block> Log<B> {
             return;
         }
         let (group, column) = self.geometry.column_of(drive);
-        let mut slabs = std::mem::take(&mut self.admission.slabs);
+        let mut ids = std::mem::take(&mut self.admission.open_rows);
         for stream in [HOST, MOVED] {
-            slabs.extend(self.streams[stream].closing.iter().copied().chain([self.streams[stream].open]));
+            ids.extend(self.streams[stream].closing.iter().copied().chain([self.streams[stream].open]));
         }
-        for slab in slabs.drain(..) {
-            let row = &mut self.open_rows[slab as usize];
+        for id in ids.drain(..) {
+            let row = &mut self.open_rows[id];
             if self.geometry.group_of(row.here.row) == group && !row.is_absent(column) {
                 row.permit(column);
-                self.send_lane(now, core, slab, column);
+                self.send_lane(now, core, id, column);
             }
         }
-        self.admission.slabs = slabs;
+        self.admission.open_rows = ids;
     }
 
     /// A request waits for the row of a stream: makes its drives due.

@@ -3,6 +3,7 @@
 use super::Log;
 use super::commit::Waiter;
 use super::geometry::Row;
+use super::open_row::OpenRowId;
 use super::stream::HOST;
 use super::token::Token;
 use crate::Block;
@@ -11,6 +12,7 @@ use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
+use crate::array::requests::RequestSlot;
 use crate::mutation::{Invariant, holds};
 use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
@@ -25,7 +27,7 @@ id! {
 /// Blocks that are read in one request: consecutive on a drive, and at equal steps in the host request.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    slot: u32,
+    slot: RequestSlot,
     row: Row,
     drive: DriveId,
     block: u64,
@@ -70,7 +72,7 @@ impl Run {
 
 impl<B: Block> Log<B> {
     /// Executes a write or trim now, or queues it.
-    pub(super) fn enqueue(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    pub(super) fn enqueue(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         let request = core.requests.get(slot);
         let parts = if request.op == Op::Trim { 1 } else { request.blocks };
         let commits = u32::from(request.fua && request.op == Op::Write);
@@ -83,7 +85,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Records a waiting request, so that reads see its content.
-    fn note_waiting(&mut self, core: &Core<B>, slot: u32) {
+    fn note_waiting(&mut self, core: &Core<B>, slot: RequestSlot) {
         self.figures.throttled += 1;
         self.space.arrivals += 1;
         let arrival = self.space.arrivals;
@@ -118,7 +120,7 @@ impl<B: Block> Log<B> {
         self.release_orphans(now, core);
     }
 
-    fn pump_write(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
+    fn pump_write(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) -> bool {
         let request = core.requests.get(slot);
         let (first, blocks, fua) = (request.block, request.blocks, request.fua);
         let mut room = if self.has_tokens { self.room_in_epochs(now, core) } else { u32::MAX };
@@ -133,7 +135,7 @@ impl<B: Block> Log<B> {
                 }
                 room -= 1;
                 let content = core.requests.get(slot).data[index as usize].clone();
-                self.append(core, HOST, block, content, None, slot);
+                self.append(core, HOST, block, content, None, Some(slot));
                 self.figures.host_blocks += 1;
                 self.spend();
             }
@@ -151,7 +153,7 @@ impl<B: Block> Log<B> {
         true
     }
 
-    fn pump_trim(&mut self, now: Time, core: &mut Core<B>, slot: u32) -> bool {
+    fn pump_trim(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) -> bool {
         let request = core.requests.get(slot);
         let (block, blocks) = (request.block, request.blocks);
         let mut status = Status::WriteProtected;
@@ -170,7 +172,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Executes a read: blocks being written come from memory, the others from the drives.
-    pub(super) fn read_blocks(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    pub(super) fn read_blocks(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         let request = core.requests.get(slot);
         let (first, blocks) = (request.block, request.blocks);
         core.requests.expect(slot, 1);
@@ -185,11 +187,12 @@ impl<B: Block> Log<B> {
                 continue;
             };
             let (row, column, stripe) = self.geometry.locate(place);
-            if let Some(slab) = self.rows.get(row).slab
-                && stripe >= self.open_rows[slab as usize].complete
+            let open_row = self.rows.get(row).open_row;
+            if open_row != OpenRowId::NONE
+                && stripe >= self.open_rows[open_row].complete
                 && holds(Invariant::ReadFromMemory)
             {
-                let content = self.open_rows[slab as usize].content(column, stripe).clone();
+                let content = self.open_rows[open_row].content(column, stripe).clone();
                 core.requests.get_mut(slot).data[index as usize] = content;
                 self.figures.reads_memory += 1;
                 continue;
@@ -206,9 +209,9 @@ impl<B: Block> Log<B> {
     }
 
     /// Reads a block from a waiting write or trim; false if none covers it.
-    fn read_waiting(&self, core: &mut Core<B>, slot: u32, index: u32, block: u64) -> bool {
+    fn read_waiting(&self, core: &mut Core<B>, slot: RequestSlot, index: u32, block: u64) -> bool {
         let write = self.space.queued.get(&block);
-        let covers = |&&(_, _, first, end): &&(u32, u64, u64, u64)| (first..end).contains(&block);
+        let covers = |&&(_, _, first, end): &&(RequestSlot, u64, u64, u64)| (first..end).contains(&block);
         let trim = self.space.queued_trims.iter().rev().find(covers);
         let written = write.map_or(0, |&(_, _, arrival)| arrival);
         let trimmed = trim.map_or(0, |&(_, arrival, ..)| arrival);

@@ -36,6 +36,7 @@ use super::core::Core;
 use super::drives::Answered;
 use super::layout::{Condition, Layout};
 use super::reads::ReadResult;
+use super::requests::RequestSlot;
 use crate::Block;
 use crate::array::{DriveId, GroupId, numbers};
 use checkpoint::Checkpoint;
@@ -45,13 +46,14 @@ use epochs::Admission;
 use geometry::Geometry;
 use host::Runs;
 use map::Map;
-use open_row::OpenRow;
+use open_row::{OpenRow, OpenRowId};
 use recovery::Recovery;
 use rows::Rows;
 use scan::RowScan;
 use space::Space;
 use std::collections::VecDeque;
 use stream::{HOST, MOVED, Stream};
+use tailcut_base::ids::Pool;
 use tailcut_base::random::mix64;
 use tailcut_base::{Op, Status, Time};
 use token::Token;
@@ -65,9 +67,8 @@ pub struct Log<B> {
     /// Block of the host at each place plus 1, for arrays without superblocks, whose summaries cannot be read
     /// back.
     reverse: Option<Map>,
-    /// Rows being written, and unused slots.
-    open_rows: Vec<OpenRow<B>>,
-    free_slabs: Vec<u16>,
+    /// Rows being written.
+    open_rows: Pool<OpenRowId, OpenRow<B>>,
     streams: [Stream; 2],
     space: Space,
     /// Drives share tokens: writes are acknowledged in memory.
@@ -77,7 +78,7 @@ pub struct Log<B> {
     runs: Runs,
     checkpoint: Checkpoint,
     /// Parts of requests that end without a completion from a drive.
-    orphans: Vec<(u32, Status)>,
+    orphans: Vec<(RequestSlot, Status)>,
     figures: LogFigures,
     /// Rows collected since the list was last drained.
     recent: Vec<Collected>,
@@ -120,8 +121,7 @@ impl<B: Block> Log<B> {
             map: Map::new(geometry.host_blocks),
             rows: Rows::new(&geometry, config.victim, config.victim_slack),
             reverse: (!is_durable).then(|| Map::new(places)),
-            open_rows: Vec::new(),
-            free_slabs: Vec::new(),
+            open_rows: Pool::new(),
             streams: [Stream::new(drives), Stream::new(drives)],
             space: Space::new(&geometry, config),
             has_tokens: core.tokens.is_some(),
@@ -273,7 +273,7 @@ impl<B: Block> Layout<B> for Log<B> {
         Condition::Degraded { missing, rebuilding }
     }
 
-    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         if self.is_lost {
             core.requests.fail(slot, Status::MediaError);
             return core.finish(now, slot);
@@ -313,7 +313,7 @@ impl<B: Block> Layout<B> for Log<B> {
 
     fn answered(&mut self, now: Time, core: &mut Core<B>, token: u64, answer: Answered<B>) {
         match Token::from(token) {
-            Token::Append { slab, column } => self.appended(now, core, slab, column, answer),
+            Token::Append { open_row, column } => self.appended(now, core, open_row, column, answer),
             Token::Flush { stream } => self.flushed(now, core, stream as usize, &answer),
             Token::Trimmed { job } => self.trimmed(job as usize),
             Token::Checkpoint => self.checkpoint_answered(now, core, answer),

@@ -4,14 +4,23 @@ use super::descriptor::Aged;
 use super::geometry::{Geometry, Row, nth_data_column};
 use crate::Block;
 use crate::array::Column;
+use crate::array::requests::RequestSlot;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::Time;
 use tailcut_base::cast::to_u32;
+use tailcut_base::id;
 use tailcut_base::ids::IdVec;
 
-/// No request waits for a block.
-pub const NOBODY: u32 = u32::MAX;
+id! {
+    /// A row being written.
+    pub struct OpenRowId;
+}
+
+impl OpenRowId {
+    /// No row.
+    pub const NONE: OpenRowId = OpenRowId(u32::MAX);
+}
 
 /// Content of a position without a block of the host.
 pub const NO_BLOCK: u64 = 0;
@@ -37,8 +46,8 @@ pub struct OpenRow<B> {
     parity: Option<Column>,
     /// Content of the incomplete stripes, stripe by stripe.
     content: Vec<B>,
-    /// Host request that waits for each block.
-    waiters: Vec<u32>,
+    /// Host request that waits for each block, or [`RequestSlot::NONE`].
+    waiters: Vec<RequestSlot>,
     parts: IdVec<Column, ColumnPart>,
 }
 
@@ -95,7 +104,7 @@ impl<B: Block> OpenRow<B> {
             data: geometry.data,
             parity: None,
             content: vec![B::default(); slots],
-            waiters: vec![NOBODY; slots],
+            waiters: vec![RequestSlot::NONE; slots],
             parts: IdVec::filled(geometry.width as usize, ColumnPart::default()),
         }
     }
@@ -132,7 +141,7 @@ impl<B: Block> OpenRow<B> {
 
     /// Appends a block. Returns its position, and false if its drive is missing, so that it is on no drive.
     /// The last block of a stripe completes its parity.
-    pub fn put(&mut self, content: B, waiter: u32, block: u64) -> (u32, bool) {
+    pub fn put(&mut self, content: B, waiter: Option<RequestSlot>, block: u64) -> (u32, bool) {
         let position = self.next;
         let (stripe, k) = (position / self.data, position % self.data);
         let column = self.column(k);
@@ -147,7 +156,7 @@ impl<B: Block> OpenRow<B> {
         self.content[slot] = content;
         let part = &mut self.parts[column];
         let is_kept = !part.is_absent;
-        self.waiters[slot] = if is_kept { waiter } else { NOBODY };
+        self.waiters[slot] = waiter.filter(|_| is_kept).unwrap_or(RequestSlot::NONE);
         part.filled = stripe + 1;
         self.blocks.push(block);
         self.next += 1;
@@ -271,10 +280,10 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Takes the request that waits for a block, if any.
-    pub fn take_waiter(&mut self, column: Column, stripe: u32) -> Option<u32> {
+    pub fn take_waiter(&mut self, column: Column, stripe: u32) -> Option<RequestSlot> {
         let slot = self.slot(column, stripe);
-        let waiter = std::mem::replace(&mut self.waiters[slot], NOBODY);
-        (waiter != NOBODY).then_some(waiter)
+        let waiter = std::mem::replace(&mut self.waiters[slot], RequestSlot::NONE);
+        (waiter != RequestSlot::NONE).then_some(waiter)
     }
 
     /// True if a column gets no part of this row.
@@ -288,7 +297,7 @@ impl<B: Block> OpenRow<B> {
     }
 
     /// Takes the request that waits for an unsent block, if any.
-    pub fn take_unsent(&mut self, column: Column, stripe: u32) -> Option<u32> {
+    pub fn take_unsent(&mut self, column: Column, stripe: u32) -> Option<RequestSlot> {
         let is_unsent = stripe >= self.parts[column].sent;
         if is_unsent { self.take_waiter(column, stripe) } else { None }
     }

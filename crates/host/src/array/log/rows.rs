@@ -3,6 +3,7 @@
 use super::config::VictimChoice;
 use super::descriptor::Aged;
 use super::geometry::{Geometry, Row};
+use super::open_row::OpenRowId;
 use crate::array::GroupId;
 use std::collections::VecDeque;
 use tailcut_base::cast::to_u32;
@@ -35,8 +36,8 @@ pub struct RowInfo {
     pub valid: u32,
     /// Reads in flight: they prevent its trim.
     pub readers: u32,
-    /// Slot of its content while it is written; see [`Log`](super::Log).
-    pub slab: Option<u16>,
+    /// Its content while it is written, or [`OpenRowId::NONE`]; see [`Log`](super::Log).
+    pub open_row: OpenRowId,
     /// Stripes with valid data; after a recovery, up to the last valid block.
     pub stripes: u32,
     /// It has a summary.
@@ -94,7 +95,7 @@ impl Rows {
             age: 0,
             valid: 0,
             readers: 0,
-            slab: None,
+            open_row: OpenRowId::NONE,
             stripes: 0,
             has_summary: false,
             before: Row::NONE,
@@ -194,7 +195,7 @@ impl Rows {
     pub fn close(&mut self, row: Row) {
         let info = self.get_mut(row);
         assert_eq!(info.state, RowState::Open);
-        (info.state, info.slab) = (RowState::Closed, None);
+        (info.state, info.open_row) = (RowState::Closed, OpenRowId::NONE);
         self.closed.push_back(row);
     }
 

@@ -2,6 +2,7 @@
 
 use super::Log;
 use super::geometry::Row;
+use super::open_row::OpenRowId;
 use super::rows::{RowInfo, RowState};
 use super::stream::{HOST, MOVED};
 use super::token::Token;
@@ -229,7 +230,8 @@ impl<B: Block> Log<B> {
         let scan = self.scan.as_mut().expect("a walk is under way");
         let (task, before) = (scan.task, scan.before);
         let open_rows = &self.open_rows;
-        let is_blank = |info: &RowInfo| info.slab.is_some_and(|slab| open_rows[slab as usize].next == 0);
+        let is_blank =
+            |info: &RowInfo| info.open_row != OpenRowId::NONE && open_rows[info.open_row].next == 0;
         while scan.next < scan.end {
             let row = scan.next;
             scan.next = Row::new(row.get() + 1);

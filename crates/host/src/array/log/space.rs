@@ -14,6 +14,7 @@ use super::stream::{HOST, MOVED};
 use crate::Block;
 use crate::array::GroupId;
 use crate::array::core::Core;
+use crate::array::requests::RequestSlot;
 use std::collections::{BTreeMap, VecDeque};
 use tailcut_base::Time;
 use tailcut_base::cast::to_u32;
@@ -30,13 +31,13 @@ pub struct Space {
     /// Credit for writes while space is scarce, in parts of a block.
     credit: u64,
     /// Host requests that wait for space, in order of arrival.
-    pub waiting: VecDeque<u32>,
+    pub waiting: VecDeque<RequestSlot>,
     /// Blocks of the first waiting request that have been written.
     pub begun: u32,
     /// For each block of waiting writes: request, index, and arrival number.
-    pub queued: BTreeMap<u64, (u32, u32, u64)>,
+    pub queued: BTreeMap<u64, (RequestSlot, u32, u64)>,
     /// For each waiting trim: request, arrival number, first block and end.
-    pub queued_trims: VecDeque<(u32, u64, u64, u64)>,
+    pub queued_trims: VecDeque<(RequestSlot, u64, u64, u64)>,
     /// Number of requests that have had to wait.
     pub arrivals: u64,
     /// Number of available rows below which writes need credits.

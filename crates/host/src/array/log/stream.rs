@@ -8,12 +8,13 @@ use super::commit::Commit;
 use super::descriptor::{self, Aged, Descriptor, Entry, Summary, Trim};
 use super::geometry::{Place, Row};
 use super::map::Raw;
-use super::open_row::{NO_BLOCK, NOBODY, OpenRow};
+use super::open_row::{NO_BLOCK, OpenRow, OpenRowId};
 use super::token::Token;
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::seal_of;
+use crate::array::requests::RequestSlot;
 use crate::array::{Column, DriveId};
 use crate::mutation::{Invariant, holds};
 use std::ops::Range;
@@ -29,10 +30,10 @@ pub const MOVED: usize = 1;
 /// One of the two logs.
 #[derive(Debug)]
 pub struct Stream {
-    /// Slot of its open row.
-    pub open: u16,
-    /// Slots of its rows that are not completely written.
-    pub closing: Vec<u16>,
+    /// Its open row; [`OpenRowId::NONE`] before the first.
+    pub open: OpenRowId,
+    /// Its rows that are not completely written.
+    pub closing: Vec<OpenRowId>,
     /// Appended blocks without a descriptor.
     pub batch: Batch,
     /// Drives whose caches may hold blocks of this stream.
@@ -66,7 +67,7 @@ impl Stream {
     /// A stream without a row, over `drives` drives.
     pub fn new(drives: usize) -> Stream {
         Stream {
-            open: 0,
+            open: OpenRowId::NONE,
             closing: Vec::new(),
             batch: Batch { number: 1, ..Batch::default() },
             dirty: IdVec::filled(drives, false),
@@ -84,26 +85,23 @@ pub const BEGUN_MAX: u32 = 2048;
 impl<B: Block> Log<B> {
     /// The row that a stream appends to.
     pub(super) fn open_row(&self, stream: usize) -> &OpenRow<B> {
-        &self.open_rows[self.streams[stream].open as usize]
+        &self.open_rows[self.streams[stream].open]
     }
 
     fn open_row_mut(&mut self, stream: usize) -> &mut OpenRow<B> {
-        &mut self.open_rows[self.streams[stream].open as usize]
+        &mut self.open_rows[self.streams[stream].open]
     }
 
     /// Begins a row that has just been opened.
     pub(super) fn begin_row(&mut self, core: &mut Core<B>, stream: usize, row: Row) {
         self.forget_checksums(core, row);
-        let slab = self.free_slabs.pop().unwrap_or_else(|| {
-            self.open_rows.push(OpenRow::new(&self.geometry));
-            to_u16(self.open_rows.len() - 1)
-        });
+        let id = self.open_rows.allocate(|| OpenRow::new(&self.geometry));
         let here = Aged { row, age: self.rows.get(row).age };
         let geometry = &self.geometry;
-        self.open_rows[slab as usize]
+        self.open_rows[id]
             .begin(geometry, here, stream, |column| core.drives.is_present(geometry.drive(row, column)));
-        self.rows.get_mut(row).slab = Some(slab);
-        self.streams[stream].open = slab;
+        self.rows.get_mut(row).open_row = id;
+        self.streams[stream].open = id;
         self.streams[stream].batch.first = 0;
         self.streams[stream].begun += 1;
     }
@@ -137,13 +135,13 @@ impl<B: Block> Log<B> {
         block: u64,
         content: B,
         source: Option<Place>,
-        waiter: u32,
+        waiter: Option<RequestSlot>,
     ) {
         let checksum = content.checksum();
         let has_tokens = self.has_tokens;
         let row = self.open_row_mut(stream);
         // A request that waits for memory only is completed at once.
-        let who = if has_tokens { NOBODY } else { waiter };
+        let who = if has_tokens { None } else { waiter };
         let (position, is_kept) = row.put(content, who, block + 1);
         let here = row.here.row;
         let place = self.geometry.place(here, position);
@@ -154,7 +152,9 @@ impl<B: Block> Log<B> {
         }
         self.rows.validate(here);
         self.remap(block, Some(place));
-        if (!is_kept || has_tokens) && waiter != NOBODY {
+        if let Some(waiter) = waiter
+            && (!is_kept || has_tokens)
+        {
             self.orphans.push((waiter, Status::Success));
         }
     }
@@ -202,7 +202,7 @@ impl<B: Block> Log<B> {
     /// would accept a stale one after a lost write, and adapt the parity to it.
     pub(super) fn describe(&mut self, core: &mut Core<B>, stream: usize, next: Option<Aged>) {
         let array = self.array;
-        let row = &mut self.open_rows[self.streams[stream].open as usize];
+        let row = &mut self.open_rows[self.streams[stream].open];
         let batch = &mut self.streams[stream].batch;
         let descriptor = Descriptor {
             array,
@@ -217,7 +217,7 @@ impl<B: Block> Log<B> {
         };
         let content = B::encode(&descriptor.encode());
         let checksum = content.checksum();
-        let (position, _) = row.put(content, NOBODY, NO_BLOCK);
+        let (position, _) = row.put(content, None, NO_BLOCK);
         (batch.entries, batch.trims) = (descriptor.entries, descriptor.trims);
         batch.entries.clear();
         batch.trims.clear();
@@ -233,9 +233,9 @@ impl<B: Block> Log<B> {
     /// Pads the stripe.
     pub(super) fn pad(&mut self, stream: usize) {
         let data = self.geometry.data;
-        let row = &mut self.open_rows[self.streams[stream].open as usize];
+        let row = &mut self.open_rows[self.streams[stream].open];
         while !row.next.is_multiple_of(data) {
-            row.put(B::default(), NOBODY, NO_BLOCK);
+            row.put(B::default(), None, NO_BLOCK);
             self.figures.padding += 1;
         }
         self.streams[stream].batch.first = row.next;
@@ -246,9 +246,9 @@ impl<B: Block> Log<B> {
         let after = Aged { row: next, age: self.rows.get(next).age };
         self.describe(core, stream, Some(after));
         self.pad(stream);
-        let slab = self.streams[stream].open;
+        let id = self.streams[stream].open;
         let (array, data) = (self.array, self.geometry.data);
-        let row = &mut self.open_rows[slab as usize];
+        let row = &mut self.open_rows[id];
         let here = row.here;
         let blocks = std::mem::take(&mut row.blocks);
         let summary = |k: u32| {
@@ -258,10 +258,10 @@ impl<B: Block> Log<B> {
         row.close((0..data).map(summary));
         row.blocks = blocks;
         self.rows.get_mut(here.row).stripes = row.stripes();
-        self.streams[stream].closing.push(slab);
-        self.send_row(now, core, slab);
+        self.streams[stream].closing.push(id);
+        self.send_row(now, core, id);
         self.begin_row(core, stream, next);
-        self.drop_if_finished(slab);
+        self.drop_if_finished(id);
     }
 
     /// Sends appended blocks of a stream to the drives, as far as these accept them.
@@ -269,36 +269,36 @@ impl<B: Block> Log<B> {
         self.send_row(now, core, self.streams[stream].open);
     }
 
-    fn send_row(&mut self, now: Time, core: &mut Core<B>, slab: u16) {
+    fn send_row(&mut self, now: Time, core: &mut Core<B>, id: OpenRowId) {
         for column in self.geometry.columns() {
-            self.send_lane(now, core, slab, column);
+            self.send_lane(now, core, id, column);
         }
     }
 
     /// Sends known blocks of a column of a row, as far as its drive may be written and accepts them.
-    pub(super) fn send_lane(&mut self, now: Time, core: &mut Core<B>, slab: u16, column: Column) {
-        let here = self.open_rows[slab as usize].here;
-        let row = &mut self.open_rows[slab as usize];
+    pub(super) fn send_lane(&mut self, now: Time, core: &mut Core<B>, id: OpenRowId, column: Column) {
+        let here = self.open_rows[id].here;
+        let row = &mut self.open_rows[id];
         let drive = self.geometry.drive(here.row, column);
         if row.is_absent(column) {
             row.skip(column);
             row.forget();
-            return self.drop_if_finished(slab);
+            return self.drop_if_finished(id);
         }
         if self.has_tokens {
-            self.keep_back(now, core, slab, column);
+            self.keep_back(now, core, id, column);
         }
         let most = core.drives.most_blocks();
         while core.drives.may_write(now, drive) {
-            let row = &mut self.open_rows[slab as usize];
+            let row = &mut self.open_rows[id];
             if !row.has_room(column, core.config.log.appends) {
                 return;
             }
             let Some(stripes) = row.take(column, most) else { return };
             if self.has_tokens {
-                self.release(now, core, slab, column);
+                self.release(now, core, id, column);
             }
-            self.send_blocks(now, core, (slab, column), stripes);
+            self.send_blocks(now, core, (id, column), stripes);
         }
     }
 
@@ -306,10 +306,10 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        (slab, column): (u16, Column),
+        (id, column): (OpenRowId, Column),
         stripes: Range<u32>,
     ) {
-        let row = &self.open_rows[slab as usize];
+        let row = &self.open_rows[id];
         let (here, stream) = (row.here, row.stream);
         let drive = self.geometry.drive(here.row, column);
         let block = self.geometry.address(here.row) + u64::from(stripes.start);
@@ -322,7 +322,7 @@ impl<B: Block> Log<B> {
         let urgency = if stream == HOST || self.is_short { Priority::Write } else { Priority::Background };
         let class = Class::new(if stream == HOST { 4 } else { 5 }).expect("a class");
         let ask = Ask { op: Op::Write, fua: false, fail_fast: false, class, block, blocks, data };
-        let token = Token::Append { slab, column };
+        let token = Token::Append { open_row: id, column };
         core.drives.ask_kept(now, drive, urgency, Owner::Layout(token.into()), ask);
     }
 
@@ -331,26 +331,26 @@ impl<B: Block> Log<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        slab: u16,
+        id: OpenRowId,
         column: Column,
         answer: Answered<B>,
     ) {
-        let here = self.open_rows[slab as usize].here;
+        let here = self.open_rows[id].here;
         let start = to_u32(answer.block - self.geometry.address(here.row));
         let status = self.judge(core, &answer);
-        let stream = self.open_rows[slab as usize].stream;
+        let stream = self.open_rows[id].stream;
         self.streams[stream].dirty[answer.drive] = true;
         // The write was acknowledged in memory: the next flush must not report it as durable.
         self.streams[stream].has_failed |= self.has_tokens && status != Status::Success;
         for stripe in start..start + answer.blocks {
-            if let Some(slot) = self.open_rows[slab as usize].take_waiter(column, stripe) {
+            if let Some(slot) = self.open_rows[id].take_waiter(column, stripe) {
                 core.part_done(now, slot, status, &answer.spans);
             }
         }
         core.drives.recycle(answer.data);
-        self.open_rows[slab as usize].ended(column, start);
-        self.send_lane(now, core, slab, column);
-        self.drop_if_finished(slab);
+        self.open_rows[id].ended(column, start);
+        self.send_lane(now, core, id, column);
+        self.drop_if_finished(id);
         self.commit_on(now, core, stream);
     }
 
@@ -367,14 +367,14 @@ impl<B: Block> Log<B> {
     }
 
     /// Frees the memory of a row that is completely written.
-    pub(super) fn drop_if_finished(&mut self, slab: u16) {
-        let row = &self.open_rows[slab as usize];
+    pub(super) fn drop_if_finished(&mut self, id: OpenRowId) {
+        let row = &self.open_rows[id];
         if row.is_finished() && !row.in_flight() {
             let closing = &mut self.streams[row.stream].closing;
-            let Some(index) = closing.iter().position(|&closing| closing == slab) else { return };
+            let Some(index) = closing.iter().position(|&closing| closing == id) else { return };
             closing.remove(index);
             self.rows.close(row.here.row);
-            self.free_slabs.push(slab);
+            self.open_rows.release(id);
             if !holds(Invariant::VictimsAreCovered) {
                 self.rows.cover(1);
             }
@@ -385,14 +385,14 @@ impl<B: Block> Log<B> {
     pub(super) fn leave_out(&mut self, now: Time, core: &mut Core<B>, drive: DriveId) {
         let (group, column) = self.geometry.column_of(drive);
         let status = if can_do_without(core, drive) { Status::Success } else { Status::MediaError };
-        let slabs: Vec<u16> = self
+        let ids: Vec<OpenRowId> = self
             .streams
             .iter()
             .flat_map(|stream| stream.closing.iter().chain([&stream.open]))
             .copied()
             .collect();
-        for slab in slabs {
-            let row = &mut self.open_rows[slab as usize];
+        for id in ids {
+            let row = &mut self.open_rows[id];
             if self.geometry.group_of(row.here.row) != group {
                 continue;
             }
@@ -400,11 +400,11 @@ impl<B: Block> Log<B> {
             self.streams[row.stream].has_failed |= self.has_tokens && status != Status::Success;
             for stripe in row.complete..self.geometry.segment {
                 // Writes in flight are handled at their completion.
-                if let Some(slot) = self.open_rows[slab as usize].take_unsent(column, stripe) {
+                if let Some(slot) = self.open_rows[id].take_unsent(column, stripe) {
                     core.part_done(now, slot, status, &Spans::new());
                 }
             }
-            self.send_lane(now, core, slab, column);
+            self.send_lane(now, core, id, column);
         }
     }
 

@@ -2,16 +2,17 @@
 
 use super::geometry::Row;
 use super::host::RunId;
+use super::open_row::OpenRowId;
 use crate::array::Column;
-use tailcut_base::cast::{low_u8, low_u32, to_u8, to_u16};
+use tailcut_base::cast::{low_u8, low_u32, to_u8};
 
 /// Purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// A write of an open row.
     Append {
-        /// Slot of its content.
-        slab: u16,
+        /// The row.
+        open_row: OpenRowId,
         /// The column.
         column: Column,
     },
@@ -57,7 +58,7 @@ pub enum Token {
 impl From<Token> for u64 {
     fn from(token: Token) -> u64 {
         let (kind, a, b) = match token {
-            Token::Append { slab, column } => (0, u32::from(slab), to_u8(column.get())),
+            Token::Append { open_row, column } => (0, open_row.get(), to_u8(column.get())),
             Token::Flush { stream } => (1, 0, stream),
             Token::Run(run) => (2, run.get(), 0),
             Token::Summary { job, k } => (3, u32::from(job), k),
@@ -77,7 +78,7 @@ impl From<u64> for Token {
     fn from(bits: u64) -> Token {
         let (a, b) = (low_u32(bits), low_u8(bits >> 32));
         match bits >> 40 {
-            0 => Token::Append { slab: to_u16(a), column: Column::new(b.into()) },
+            0 => Token::Append { open_row: OpenRowId::new(a), column: Column::new(b.into()) },
             1 => Token::Flush { stream: b },
             2 => Token::Run(RunId::new(a)),
             3 => Token::Summary { job: to_u8(a), k: b },

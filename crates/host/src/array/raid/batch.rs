@@ -6,7 +6,12 @@ use super::geometry::Geometry;
 use super::locks::PieceId;
 use super::mutation::{Invariant, holds};
 use crate::Block;
-use tailcut_base::{Cause, Class, Nanos, Spans, Time};
+use tailcut_base::{Cause, Class, Nanos, Spans, Time, id};
+
+id! {
+    /// A batch in progress.
+    pub struct BatchId;
+}
 
 /// A batch of writes.
 #[derive(Debug)]

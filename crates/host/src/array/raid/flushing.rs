@@ -4,14 +4,19 @@ use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
-use tailcut_base::cast::to_u32;
-use tailcut_base::{Class, Op, Spans, Status, Time};
+use crate::array::requests::RequestSlot;
+use tailcut_base::{Class, Op, Spans, Status, Time, id};
+
+id! {
+    /// A flush in progress.
+    pub struct FlushId;
+}
 
 /// A flush of all drives.
 #[derive(Clone, Copy, Debug)]
 pub struct Flush {
     /// The host request; None for an internal flush.
-    slot: Option<u32>,
+    slot: Option<RequestSlot>,
     pending: u32,
     /// Transactions before this one were complete when the flush started.
     complete: u64,
@@ -22,24 +27,15 @@ pub struct Flush {
 
 impl<B: Block> Raid<B> {
     /// Starts a flush of all drives with volatile caches.
-    pub(super) fn begin_flush(&mut self, now: Time, core: &mut Core<B>, slot: Option<u32>) {
+    pub(super) fn begin_flush(&mut self, now: Time, core: &mut Core<B>, slot: Option<RequestSlot>) {
         let complete = self.journal.as_ref().map_or(0, |journal| journal.ring.complete());
         let epoch = self.intent.as_mut().map_or(0, |intent| intent.begin_epoch());
         let flush = Flush { slot, pending: 1, complete, epoch, has_failed: false };
-        let id = match self.free_flushes.pop() {
-            Some(id) => {
-                self.flushes[id as usize] = flush;
-                id
-            }
-            None => {
-                self.flushes.push(flush);
-                to_u32(self.flushes.len() - 1)
-            }
-        };
+        let id = self.flushes.insert(flush);
         let class = slot.map_or(Class::DEFAULT, |slot| core.requests.get(slot).class);
         for drive in core.drives.ids() {
             if core.drives.is_present(drive) && core.drives.disk(drive).volatile_cache {
-                self.flushes[id as usize].pending += 1;
+                self.flushes[id].pending += 1;
                 let (op, data) = (Op::Flush, Vec::new());
                 let ask = Ask { op, fua: false, fail_fast: false, class, block: 0, blocks: 0, data };
                 let owner = Owner::Layout(Token::Flush(id).pack());
@@ -51,21 +47,20 @@ impl<B: Block> Raid<B> {
 
     /// The flush of a drive has completed. A drive that failed to flush is no longer in sync, and is not
     /// needed if redundancy covers it.
-    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+    pub(super) fn flushed(&mut self, now: Time, core: &mut Core<B>, id: FlushId, answer: Answered<B>) {
         let is_redundant = self.shape.has_parity();
-        self.flushes[id as usize].has_failed |= answer.status != Status::Success && !is_redundant;
+        self.flushes[id].has_failed |= answer.status != Status::Success && !is_redundant;
         core.drives.recycle(answer.data);
         self.flush_part_done(now, core, id, &answer.spans);
     }
 
-    fn flush_part_done(&mut self, now: Time, core: &mut Core<B>, id: u32, spans: &Spans) {
-        let flush = &mut self.flushes[id as usize];
+    fn flush_part_done(&mut self, now: Time, core: &mut Core<B>, id: FlushId, spans: &Spans) {
+        let flush = &mut self.flushes[id];
         flush.pending -= 1;
         if flush.pending > 0 {
             return;
         }
-        let Flush { slot, complete, epoch, has_failed, .. } = *flush;
-        self.free_flushes.push(id);
+        let Flush { slot, complete, epoch, has_failed, .. } = self.flushes.remove(id);
         let has_failed = has_failed || self.has_failed(core);
         match slot {
             Some(slot) => {

@@ -12,16 +12,20 @@
 use super::asked::CellReads;
 use super::cells::Cells;
 use super::geometry::Geometry;
-use super::locks::PieceId;
-use super::locks::{Mode, NO_GATHER};
+use super::locks::{Mode, PieceId};
 use super::mutation::{Invariant, holds};
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Priority;
 use crate::array::reads::{ReadResult, ReconstructWhen};
-use tailcut_base::cast::{to_u32, to_usize};
-use tailcut_base::{Cause, Class, Spans, Status, Time};
+use tailcut_base::cast::to_usize;
+use tailcut_base::{Cause, Class, Spans, Status, Time, id};
+
+id! {
+    /// A fail-fast read in progress.
+    pub struct GatherId;
+}
 
 /// State of a fail-fast read: the cells of a piece, and the other cells of their rows.
 #[derive(Debug)]
@@ -143,21 +147,17 @@ impl<B: Block> Raid<B> {
     /// Starts the reads of a piece, or continues once its rows are locked.
     pub(super) fn begin_gather(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
         let piece = self.locks.get(id);
-        if piece.gather != NO_GATHER {
-            let gather = piece.gather;
-            let g = &mut self.gathers[gather as usize];
+        if let Some(gather) = piece.gather {
+            let g = &mut self.gathers[gather];
             (g.is_stable, g.is_waiting) = (true, false);
             return self.go_on_gathering(now, core, gather);
         }
-        let gather = self.free_gathers.pop().unwrap_or_else(|| {
-            self.gathers.push(Gather::new());
-            to_u32(self.gathers.len() - 1)
-        });
-        piece.gather = gather;
+        let gather = self.gathers.allocate(Gather::new);
+        piece.gather = Some(gather);
         let (unit, cells) = (piece.unit, piece.cells);
         let class = core.requests.get(piece.slot).class;
         piece.todo = Cells::NONE;
-        self.gathers[gather as usize].begin(id, unit, class, cells);
+        self.gathers[gather].begin(id, unit, class, cells);
         self.ask_gathered(now, core, gather, cells, ReconstructWhen::Told);
     }
 
@@ -165,23 +165,23 @@ impl<B: Block> Raid<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        id: u32,
+        id: GatherId,
         cells: Cells,
         around: ReconstructWhen,
     ) {
-        let gather = &mut self.gathers[id as usize];
+        let gather = &mut self.gathers[id];
         gather.asked.ask(cells);
         let (unit, class) = (gather.unit, gather.class);
         for run in self.shape.runs(unit, cells, self.most) {
             let wanted = run.wanted(class, Priority::Read, around, Token::Gather(id));
-            self.gathers[id as usize].pending += 1;
+            self.gathers[id].pending += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }
     }
 
     /// A read for a piece has completed, successfully or not.
-    pub(super) fn gathered(&mut self, now: Time, core: &mut Core<B>, id: u32, done: ReadResult<B>) {
-        let gather = &mut self.gathers[id as usize];
+    pub(super) fn gathered(&mut self, now: Time, core: &mut Core<B>, id: GatherId, done: ReadResult<B>) {
+        let gather = &mut self.gathers[id];
         gather.pending -= 1;
         let Some(piece) = gather.piece else {
             core.drives.recycle(done.data);
@@ -196,7 +196,7 @@ impl<B: Block> Raid<B> {
         }
         core.drives.recycle(done.data);
         let is_computed = self.compute(core, id);
-        let gather = &self.gathers[id as usize];
+        let gather = &self.gathers[id];
         if gather.asked.knows(gather.wanted) {
             let mut spans = done.spans;
             if is_computed {
@@ -216,8 +216,8 @@ impl<B: Block> Raid<B> {
 
     /// Accepts received blocks: wanted ones go to the host request, others are added to the sum of their
     /// rows.
-    fn take_gathered(&mut self, core: &mut Core<B>, id: u32, first: usize, blocks: &[B]) {
-        let gather = &mut self.gathers[id as usize];
+    fn take_gathered(&mut self, core: &mut Core<B>, id: GatherId, first: usize, blocks: &[B]) {
+        let gather = &mut self.gathers[id];
         let piece = gather.piece.expect("it has not ended");
         for (cell, block) in (first..).zip(blocks) {
             if gather.asked.known.contains(cell) {
@@ -235,10 +235,10 @@ impl<B: Block> Raid<B> {
     }
 
     /// Computes all cells that follow from the received ones; true if there were any.
-    fn compute(&mut self, core: &mut Core<B>, id: u32) -> bool {
-        let cells = self.gathers[id as usize].follows(&self.shape);
+    fn compute(&mut self, core: &mut Core<B>, id: GatherId) -> bool {
+        let cells = self.gathers[id].follows(&self.shape);
         for cell in cells.iter() {
-            let (shape, gather) = (&self.shape, &mut self.gathers[id as usize]);
+            let (shape, gather) = (&self.shape, &mut self.gathers[id]);
             let piece = gather.piece.expect("it has not ended");
             let request = core.requests.get_mut(self.locks.get(piece).slot);
             let mut sum = gather.sums[cell % shape.rows].clone();
@@ -258,8 +258,8 @@ impl<B: Block> Raid<B> {
     }
 
     /// Requests the cells that keep each row waiting least.
-    fn go_on_gathering(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let gather = &mut self.gathers[id as usize];
+    fn go_on_gathering(&mut self, now: Time, core: &mut Core<B>, id: GatherId) {
+        let gather = &mut self.gathers[id];
         if gather.has_failed {
             return;
         }
@@ -281,15 +281,15 @@ impl<B: Block> Raid<B> {
     }
 
     /// A drive has failed: once all reads have completed, the piece restarts without that drive.
-    fn read_otherwise(&mut self, id: u32, piece: PieceId) {
-        let gather = &mut self.gathers[id as usize];
+    fn read_otherwise(&mut self, id: GatherId, piece: PieceId) {
+        let gather = &mut self.gathers[id];
         if gather.pending > 0 {
             return;
         }
         let (todo, is_waiting) = (gather.wanted & !gather.asked.known, gather.is_waiting);
         self.end_gather(id);
         let entry = self.locks.get(piece);
-        (entry.mode, entry.gather, entry.todo) = (Mode::Around, NO_GATHER, todo);
+        (entry.mode, entry.gather, entry.todo) = (Mode::Around, None, todo);
         entry.stable = self.shape.whole_rows(entry.cells);
         self.woken.push_back(entry.unit);
         if !is_waiting {
@@ -297,15 +297,15 @@ impl<B: Block> Raid<B> {
         }
     }
 
-    fn end_gather(&mut self, id: u32) {
-        self.gathers[id as usize].piece = None;
+    fn end_gather(&mut self, id: GatherId) {
+        self.gathers[id].piece = None;
         self.free_gather(id);
     }
 
     /// Frees an ended gather once all of its reads have completed.
-    fn free_gather(&mut self, id: u32) {
-        if self.gathers[id as usize].pending == 0 {
-            self.free_gathers.push(id);
+    fn free_gather(&mut self, id: GatherId) {
+        if self.gathers[id].pending == 0 {
+            self.gathers.release(id);
         }
     }
 }

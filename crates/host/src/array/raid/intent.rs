@@ -6,6 +6,7 @@
 //! Format 1, little-endian, one block: magic (8 bytes), CRC-32C of the rest (u32), 4 zeros, identity of
 //! the array (u128), generation (u64), then a bit for each region. Two blocks are written in turn.
 
+use super::batch::BatchId;
 use super::geometry::Geometry;
 use super::{Raid, Token};
 use crate::Block;
@@ -50,7 +51,7 @@ pub struct WriteIntentBitmap {
     /// Marked regions.
     marked: VecDeque<u32>,
     epoch: u64,
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<BatchId>,
 }
 
 impl WriteIntentBitmap {
@@ -172,11 +173,11 @@ fn bit(words: &[u64], region: usize) -> bool {
 
 impl<B: Block> Raid<B> {
     /// Marks the region of a batch before it is written.
-    pub(super) fn mark(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    pub(super) fn mark(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
         let intent = self.intent.as_mut().expect("there is a bitmap");
-        let unit = self.batches[id as usize].unit;
+        let unit = self.batches[id].unit;
         intent.enter(unit);
-        self.batches[id as usize].transaction = 1;
+        self.batches[id].transaction = 1;
         if intent.covers(unit) {
             return self.write_batch(now, core, id);
         }
@@ -229,7 +230,7 @@ impl<B: Block> Raid<B> {
         for _ in 0..intent.waiting.len() {
             let intent = self.intent.as_mut().expect("there is a bitmap");
             let id = intent.waiting.pop_front().expect("it is not empty");
-            let batch = &mut self.batches[id as usize];
+            let batch = &mut self.batches[id];
             if intent.covers(batch.unit) {
                 batch.account(now, spans);
                 self.write_batch(now, core, id);

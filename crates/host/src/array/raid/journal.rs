@@ -4,7 +4,7 @@
 //! one is in flight share the next). The two drives change from transaction to transaction, so that all
 //! drives share the load; the position in the ring is the same on all of them.
 
-use super::batch::Batch;
+use super::batch::{Batch, BatchId};
 use super::ring::Ring;
 use super::transaction::{ENTRIES_MOST, Entry, Header};
 use super::{Raid, Token};
@@ -15,7 +15,7 @@ use crate::array::drives::{Answered, Ask, Owner, Priority};
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::cast::{to_u32, to_usize};
-use tailcut_base::ids::Id;
+use tailcut_base::ids::{Id, Pool};
 use tailcut_base::{Class, Op, Spans, Status, Time};
 
 /// The journal of an array.
@@ -29,9 +29,9 @@ pub struct Journal<B> {
     pub ring: Ring,
     array: u128,
     /// Batches that wait for the next transaction.
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<BatchId>,
     /// Batches of the current transaction.
-    batches: Vec<u32>,
+    batches: Vec<BatchId>,
     /// A transaction is in flight.
     busy: bool,
     sequence: u64,
@@ -79,13 +79,17 @@ impl<B: Block> Journal<B> {
     }
 
     /// Moves as many waiting batches as fit into a transaction.
-    fn gather(&mut self, batches: &[Batch<B>], entries: impl Fn(&Batch<B>, &mut Vec<Entry>, &mut Vec<B>)) {
+    fn gather(
+        &mut self,
+        batches: &Pool<BatchId, Batch<B>>,
+        entries: impl Fn(&Batch<B>, &mut Vec<Entry>, &mut Vec<B>),
+    ) {
         let most = Journal::<B>::most_cells(self.blocks);
         self.header.entries.clear();
         self.content.clear();
         self.batches.clear();
         while let Some(&id) = self.waiting.front() {
-            let batch = &batches[id as usize];
+            let batch = &batches[id];
             if !self.batches.is_empty() && self.header.entries.len() + batch.cells() > most {
                 return;
             }
@@ -111,7 +115,7 @@ impl<B: Block> Batch<B> {
 
 impl<B: Block> Raid<B> {
     /// Queues a batch for the journal.
-    pub(super) fn note(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    pub(super) fn note(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
         self.journal.as_mut().expect("there is a journal").waiting.push_back(id);
         self.commit(now, core);
     }
@@ -184,7 +188,7 @@ impl<B: Block> Raid<B> {
         (journal.header.array, journal.header.sequence) = (journal.array, journal.sequence);
         (journal.header.tail, journal.header.position) = (journal.tail, position);
         for &id in &journal.batches {
-            self.batches[id as usize].transaction = journal.sequence;
+            self.batches[id].transaction = journal.sequence;
         }
         journal.header.encode(&mut journal.bytes);
         journal.content.insert(0, B::encode(&journal.bytes));
@@ -256,7 +260,7 @@ impl<B: Block> Raid<B> {
             self.flush_for_journal(now, core);
         }
         for &id in &batches {
-            self.batches[id as usize].account(now, spans);
+            self.batches[id].account(now, spans);
             self.write_batch(now, core, id);
         }
         batches.clear();

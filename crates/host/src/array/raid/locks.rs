@@ -8,11 +8,14 @@
 //! with the queue.
 
 use super::cells::Cells;
+use super::gather::GatherId;
+use super::walk::WorkId;
 use crate::array::raid::mutation::{Invariant, holds};
+use crate::array::requests::RequestSlot;
 use tailcut_base::Spans;
-use tailcut_base::cast::{to_u32, to_usize};
+use tailcut_base::cast::to_usize;
 use tailcut_base::id;
-use tailcut_base::ids::Slab;
+use tailcut_base::ids::{Pool, Slab};
 
 /// Kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +26,8 @@ pub enum Kind {
     Write,
     /// A trim of the host.
     Trim,
-    /// Rebuild or scrub: excludes writes only.
-    Maintain,
+    /// Rebuild or scrub of a unit: excludes writes only.
+    Maintain(WorkId),
 }
 
 /// Mode of a read.
@@ -58,8 +61,8 @@ pub struct Piece {
     pub unit: u64,
     /// Kind of work.
     pub kind: Kind,
-    /// Slot of the host request, or the identifier of the maintenance.
-    pub slot: u32,
+    /// The host request; [`RequestSlot::NONE`] for maintenance.
+    pub slot: RequestSlot,
     /// Data cells read or written.
     pub cells: Cells,
     /// For a read, data cells that must not change meanwhile.
@@ -73,7 +76,7 @@ pub struct Piece {
     /// For a read, the cells that have not been requested.
     pub todo: Cells,
     /// For a fail-fast read, the state of its rows.
-    pub gather: u32,
+    pub gather: Option<GatherId>,
     /// Outstanding requests.
     pub pending: u32,
     /// Attribution of the time of its last part.
@@ -87,7 +90,7 @@ pub struct Piece {
 
 impl Piece {
     /// A piece that has not started.
-    pub fn new(unit: u64, kind: Kind, slot: u32, cells: Cells) -> Piece {
+    pub fn new(unit: u64, kind: Kind, slot: RequestSlot, cells: Cells) -> Piece {
         Piece {
             unit,
             kind,
@@ -98,7 +101,7 @@ impl Piece {
             may_be_direct: false,
             alone: false,
             todo: cells,
-            gather: NO_GATHER,
+            gather: None,
             pending: 0,
             spans: Spans::new(),
             is_stuck: false,
@@ -107,6 +110,16 @@ impl Piece {
             prev: PieceId::NONE,
         }
     }
+}
+
+id! {
+    /// A unit with work.
+    struct BusyId;
+}
+
+impl BusyId {
+    /// No unit.
+    const NONE: BusyId = BusyId(u32::MAX);
 }
 
 /// A unit with work.
@@ -118,7 +131,8 @@ struct Busy {
     /// Number of pieces other than reads.
     writes: u32,
     waiting: u32,
-    next: u32,
+    /// The next unit in its bucket.
+    next: BusyId,
 }
 
 /// Pieces that can start, in order.
@@ -129,17 +143,16 @@ pub struct Started {
     /// Writes, to be executed as one batch.
     pub batch: Vec<PieceId>,
     /// Maintenance.
-    pub maintain: Vec<PieceId>,
+    pub maintain: Vec<WorkId>,
 }
 
 /// All units with work.
 #[derive(Debug)]
 pub struct Locks {
     pieces: Slab<PieceId, Piece>,
-    busy: Vec<Busy>,
-    free_busy: Vec<u32>,
+    busy: Pool<BusyId, Busy>,
     /// Hash table of units with work, by their lowest bits.
-    buckets: Vec<u32>,
+    buckets: Vec<BusyId>,
     /// One batch at a time, whatever it writes.
     exclusive: bool,
     /// Number of stuck pieces.
@@ -149,18 +162,13 @@ pub struct Locks {
 /// Number of pieces of a unit that are examined.
 pub const WINDOW: usize = 64;
 
-/// Marks a piece without a gather.
-pub const NO_GATHER: u32 = u32::MAX;
-
-const NONE: u32 = u32::MAX;
 const BUCKETS: usize = 1 << 12;
 
 impl Locks {
     /// No work; `exclusive` if writes to one unit depend on each other.
     pub fn new(exclusive: bool) -> Locks {
-        let buckets = vec![NONE; BUCKETS];
-        let free_busy = Vec::new();
-        Locks { pieces: Slab::new(), busy: Vec::new(), free_busy, buckets, exclusive, stuck: 0 }
+        let buckets = vec![BusyId::NONE; BUCKETS];
+        Locks { pieces: Slab::new(), busy: Pool::new(), buckets, exclusive, stuck: 0 }
     }
 
     /// A piece of work.
@@ -176,7 +184,7 @@ impl Locks {
     /// Appends a piece to the list of its unit.
     pub fn push(&mut self, mut piece: Piece) -> PieceId {
         let busy = self.find(piece.unit).unwrap_or_else(|| self.open(piece.unit));
-        let entry = &mut self.busy[busy as usize];
+        let entry = &mut self.busy[busy];
         entry.waiting += 1;
         entry.writes += u32::from(piece.kind != Kind::Read);
         piece.prev = entry.tail;
@@ -194,7 +202,7 @@ impl Locks {
         let Piece { unit, kind, active, next, prev, is_stuck, .. } = self.pieces.remove(id);
         self.stuck -= usize::from(is_stuck);
         let busy = self.find(unit).expect("a unit with work is busy");
-        let entry = &mut self.busy[busy as usize];
+        let entry = &mut self.busy[busy];
         entry.waiting -= u32::from(!active);
         entry.writes -= u32::from(kind != Kind::Read);
         match prev {
@@ -205,7 +213,7 @@ impl Locks {
             PieceId::NONE => entry.tail = prev,
             next => self.pieces[next].prev = prev,
         }
-        if self.busy[busy as usize].head == PieceId::NONE {
+        if self.busy[busy].head == PieceId::NONE {
             self.close(busy);
         }
     }
@@ -213,7 +221,7 @@ impl Locks {
     /// True if a read in progress could rely on its `stable` cells now if it started anew.
     pub fn can_extend(&mut self, id: PieceId) -> bool {
         let busy = self.find(self.pieces[id].unit).expect("a unit with work is busy");
-        let head = self.busy[busy as usize].head;
+        let head = self.busy[busy].head;
         let (mut changing, mut is_before) = (Cells::NONE, true);
         self.each(head, |at, piece| {
             is_before &= at != id;
@@ -231,7 +239,7 @@ impl Locks {
         piece.active = false;
         self.stuck -= usize::from(std::mem::take(&mut piece.is_stuck));
         let busy = self.find(self.pieces[id].unit).expect("a unit with work is busy");
-        self.busy[busy as usize].waiting += 1;
+        self.busy[busy].waiting += 1;
     }
 
     /// True while some writes are stuck.
@@ -241,9 +249,9 @@ impl Locks {
 
     /// Marks the writes in progress as stuck. Returns the units with such writes, and the writes that wait and
     /// whose host request `is_refused`: they can be ended, as nothing of them has been written.
-    pub fn get_stuck(&mut self, is_refused: impl Fn(u32) -> bool) -> (Vec<u64>, Vec<PieceId>) {
+    pub fn get_stuck(&mut self, is_refused: impl Fn(RequestSlot) -> bool) -> (Vec<u64>, Vec<PieceId>) {
         let (mut units, mut ended) = (Vec::new(), Vec::new());
-        for busy in self.busy.iter().filter(|busy| busy.writes > 0) {
+        for busy in self.busy.ids().map(|id| &self.busy[id]).filter(|busy| busy.writes > 0) {
             let mut at = busy.head;
             while at != PieceId::NONE {
                 let piece = &mut self.pieces[at];
@@ -261,55 +269,49 @@ impl Locks {
         (units, ended)
     }
 
-    fn find(&self, unit: u64) -> Option<u32> {
+    fn find(&self, unit: u64) -> Option<BusyId> {
         let mut at = self.buckets[to_usize(unit) % BUCKETS];
-        while at != NONE && self.busy[at as usize].unit != unit {
-            at = self.busy[at as usize].next;
+        while at != BusyId::NONE && self.busy[at].unit != unit {
+            at = self.busy[at].next;
         }
-        (at != NONE).then_some(at)
+        (at != BusyId::NONE).then_some(at)
     }
 
-    fn open(&mut self, unit: u64) -> u32 {
+    fn open(&mut self, unit: u64) -> BusyId {
         let bucket = &mut self.buckets[to_usize(unit) % BUCKETS];
         let busy =
             Busy { unit, head: PieceId::NONE, tail: PieceId::NONE, writes: 0, waiting: 0, next: *bucket };
-        let id = self.free_busy.pop().unwrap_or(to_u32(self.busy.len()));
-        *bucket = id;
-        if id as usize == self.busy.len() {
-            self.busy.push(busy);
-        } else {
-            self.busy[id as usize] = busy;
-        }
-        id
+        *bucket = self.busy.insert(busy);
+        *bucket
     }
 
-    fn close(&mut self, busy: u32) {
-        let Busy { unit, next, .. } = self.busy[busy as usize];
+    fn close(&mut self, busy: BusyId) {
+        let Busy { unit, next, .. } = self.busy[busy];
         let bucket = to_usize(unit) % BUCKETS;
         let mut at = self.buckets[bucket];
         if at == busy {
             self.buckets[bucket] = next;
         } else {
-            while self.busy[at as usize].next != busy {
-                at = self.busy[at as usize].next;
+            while self.busy[at].next != busy {
+                at = self.busy[at].next;
             }
-            self.busy[at as usize].next = next;
+            self.busy[at].next = next;
         }
-        self.free_busy.push(busy);
+        self.busy.release(busy);
     }
 
     /// Finds the pieces of a unit that can start, and marks them as started.
     pub fn wake(&mut self, unit: u64, started: &mut Started) {
         let Some(busy) = self.find(unit) else { return };
-        if self.busy[busy as usize].waiting == 0 {
+        if self.busy[busy].waiting == 0 {
             return;
         }
         let mut scan = Scan { exclusive: self.exclusive, ..Scan::default() };
-        let head = self.busy[busy as usize].head;
+        let head = self.busy[busy].head;
         self.each(head, |_, piece| scan.under_way(piece));
         let mut starts = 0;
         self.each(head, |id, piece| starts += u32::from(scan.consider(id, piece, started)));
-        self.busy[busy as usize].waiting -= starts;
+        self.busy[busy].waiting -= starts;
     }
 
     fn each(&mut self, head: PieceId, mut look: impl FnMut(PieceId, &mut Piece)) {
@@ -380,10 +382,10 @@ impl Scan {
                 }
                 self.writes += 1;
             }
-            Kind::Maintain => {
+            Kind::Maintain(work) => {
                 if !was_active && !self.is_written && self.writes == 0 && !self.is_maintained {
                     piece.active = true;
-                    started.maintain.push(id);
+                    started.maintain.push(work);
                 }
                 self.is_maintained = true;
             }
@@ -401,7 +403,7 @@ impl Scan {
         let needs_rows = piece.mode != Mode::Direct && piece.stable.meets(self.stuck);
         let is_known = (piece.cells & !self.stuck).is_empty();
         let may_be_direct = piece.may_be_direct || piece.mode == Mode::Fast || is_known;
-        if needs_rows && may_be_direct && piece.gather == NO_GATHER {
+        if needs_rows && may_be_direct && piece.gather.is_none() {
             (piece.mode, piece.stable) = (Mode::Direct, piece.cells);
         }
         let is_unstable = piece.mode != Mode::Direct && piece.stable.meets(self.stuck);

@@ -48,12 +48,13 @@ use super::core::Core;
 use super::drives::Answered;
 use super::layout::{Condition, Layout};
 use super::reads::ReadResult;
+use super::requests::RequestSlot;
 use crate::Block;
 use crate::array::drives::Presence;
 use crate::array::{DriveId, numbers};
-use batch::Batch;
-use flushing::Flush;
-use gather::Gather;
+use batch::{Batch, BatchId};
+use flushing::{Flush, FlushId};
+use gather::{Gather, GatherId};
 use geometry::{Geometry, Parity};
 use intent::WriteIntentBitmap;
 use journal::Journal;
@@ -63,11 +64,10 @@ use recovery::{Recovery, Stage};
 use std::collections::VecDeque;
 use std::ops::Range;
 use tailcut_base::config::Choice;
-use tailcut_base::ids::Pool;
+use tailcut_base::ids::{Pool, Slab};
 use tailcut_base::{Op, Spans, Status, Time};
 use token::Token;
-use walk::WorkId;
-use walk::{Walk, Work};
+use walk::{Walk, Work, WorkId};
 
 /// A layout that writes in place.
 #[derive(Debug)]
@@ -80,19 +80,17 @@ pub struct Raid<B> {
     /// Units whose work has changed.
     woken: VecDeque<u64>,
     started: Started,
-    batches: Vec<Batch<B>>,
-    free_batches: Vec<u32>,
-    gathers: Vec<Gather<B>>,
-    free_gathers: Vec<u32>,
+    batches: Pool<BatchId, Batch<B>>,
+    gathers: Pool<GatherId, Gather<B>>,
     journal: Option<Journal<B>>,
     intent: Option<WriteIntentBitmap>,
-    flushes: Vec<Flush>,
-    free_flushes: Vec<u32>,
+    flushes: Slab<FlushId, Flush>,
     /// An internal flush is in flight.
     is_flushing: bool,
     recovery: Recovery<B>,
     walks: Vec<Walk>,
-    last_walk: u32,
+    /// Number of passes begun.
+    begun_walks: u32,
     works: Pool<WorkId, Work<B>>,
     report: ScrubReport,
 }
@@ -141,16 +139,13 @@ impl<B: Block> Raid<B> {
             shape,
             woken: VecDeque::new(),
             started: Started::default(),
-            batches: Vec::new(),
-            free_batches: Vec::new(),
-            gathers: Vec::new(),
-            free_gathers: Vec::new(),
-            flushes: Vec::new(),
-            free_flushes: Vec::new(),
+            batches: Pool::new(),
+            gathers: Pool::new(),
+            flushes: Slab::new(),
             is_flushing: false,
             recovery: Recovery::none(),
             walks: Vec::new(),
-            last_walk: 0,
+            begun_walks: 0,
             works: Pool::new(),
             report: ScrubReport::default(),
         }
@@ -182,7 +177,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// The content of a batch is complete: passes it to the journal or the bitmap first.
-    fn guard(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    fn guard(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
         if self.journal.is_some() && holds(Invariant::JournalFirst) {
             self.note(now, core, id);
         } else if self.intent.is_some() {
@@ -193,8 +188,8 @@ impl<B: Block> Raid<B> {
     }
 
     /// A batch has ended: releases it from the journal or the bitmap.
-    fn unguard(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let batch = &mut self.batches[id as usize];
+    fn unguard(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
+        let batch = &mut self.batches[id];
         let transaction = std::mem::take(&mut batch.transaction);
         let unit = batch.unit;
         if transaction == 0 {
@@ -210,7 +205,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// Splits a read, write or trim into pieces.
-    fn cut(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    fn cut(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         let request = core.requests.get(slot);
         let (op, blocks) = (request.op, request.block..request.block + u64::from(request.blocks));
         core.requests.expect(slot, 1);
@@ -240,9 +235,8 @@ impl<B: Block> Raid<B> {
                 self.begin_batch(now, core, &started.batch);
                 started.batch.clear();
             }
-            for piece in started.maintain.drain(..) {
-                let work = self.locks.get(piece).slot;
-                self.begin_unit(now, core, WorkId::new(work));
+            for work in started.maintain.drain(..) {
+                self.begin_unit(now, core, work);
             }
             self.started = started;
         }
@@ -299,7 +293,7 @@ impl<B: Block> Layout<B> for Raid<B> {
         }
     }
 
-    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: u32) {
+    fn submit(&mut self, now: Time, core: &mut Core<B>, slot: RequestSlot) {
         match core.requests.get(slot).op {
             Op::Flush => self.begin_flush(now, core, Some(slot)),
             _ => self.cut(now, core, slot),

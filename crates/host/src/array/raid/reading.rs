@@ -2,21 +2,21 @@
 
 use super::batch::Batch;
 use super::cells::Cells;
-use super::locks::PieceId;
-use super::locks::{Kind, Mode, NO_GATHER, Piece};
+use super::locks::{Kind, Mode, Piece, PieceId};
 use super::{Raid, Token};
 use crate::Block;
 use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
+use crate::array::requests::RequestSlot;
 use crate::disk::Mirror;
 use tailcut_base::cast::to_usize;
 use tailcut_base::{Nanos, Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
     /// A read of some cells of a unit.
-    pub(super) fn read_piece(&self, core: &Core<B>, unit: u64, slot: u32, cells: Cells) -> Piece {
+    pub(super) fn read_piece(&self, core: &Core<B>, unit: u64, slot: RequestSlot, cells: Cells) -> Piece {
         let mut piece = Piece::new(unit, Kind::Read, slot, cells);
         if !self.shape.has_parity() {
             return piece;
@@ -49,7 +49,7 @@ impl<B: Block> Raid<B> {
         let piece = self.locks.get(id);
         let (unit, slot) = (piece.unit, piece.slot);
         let is_stuck = |batch: &&Batch<B>| batch.unit == unit && !batch.pieces.is_empty();
-        for batch in self.batches.iter().filter(is_stuck) {
+        for batch in self.batches.ids().map(|id| &self.batches[id]).filter(is_stuck) {
             let known = self.locks.get(id).todo & batch.data;
             let request = core.requests.get_mut(slot);
             for cell in known.iter() {
@@ -62,7 +62,7 @@ impl<B: Block> Raid<B> {
 
     /// Requests the cells that a piece has still to read.
     pub(super) fn begin_read(&mut self, now: Time, core: &mut Core<B>, id: PieceId) {
-        if self.locks.has_stuck() && self.locks.get(id).gather == NO_GATHER {
+        if self.locks.has_stuck() && self.locks.get(id).gather.is_none() {
             self.read_stuck(core, id);
             if self.locks.get(id).todo.is_empty() {
                 return self.end_read(now, core, id, &Spans::new());

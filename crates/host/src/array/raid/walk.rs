@@ -13,6 +13,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Presence, Priority};
 use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
+use crate::array::requests::RequestSlot;
 use crate::disk::BLOCK_BYTES;
 use std::collections::VecDeque;
 use tailcut_base::cast::{to_u32, to_u64, to_usize};
@@ -55,10 +56,15 @@ pub struct ScrubReport {
     pub not_rebuilt: u64,
 }
 
+id! {
+    /// A pass; passes count up.
+    pub(super) struct WalkId;
+}
+
 /// A pass over the units.
 #[derive(Debug)]
 pub struct Walk {
-    id: u32,
+    id: WalkId,
     /// Purpose of the pass.
     pub task: Task,
     /// The next unit, and the end of the pass.
@@ -87,7 +93,7 @@ id! {
 #[derive(Debug)]
 pub struct Work<B> {
     /// Its pass.
-    walk: u32,
+    walk: WalkId,
     pub(super) task: Task,
     pub(super) unit: u64,
     piece: PieceId,
@@ -105,7 +111,7 @@ impl<B> Work<B> {
     {
         let content = vec![B::default(); cells];
         Work {
-            walk: 0,
+            walk: WalkId::new(0),
             task: Task::Scrub,
             unit: 0,
             piece: PieceId::NONE,
@@ -128,8 +134,8 @@ impl<B: Block> Raid<B> {
         }
         let end = self.shape.units();
         let (under_way, due) = (VecDeque::new(), now);
-        self.last_walk += 1;
-        let id = self.last_walk;
+        self.begun_walks += 1;
+        let id = WalkId::new(self.begun_walks);
         let mut walk = Walk {
             id,
             task,
@@ -157,7 +163,7 @@ impl<B: Block> Raid<B> {
 
     /// Clears the journal of a drive to be rebuilt: it may have been part of an array before, whose journal
     /// must not be mistaken for ours.
-    fn clear_notes(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, walk: u32) -> u32 {
+    fn clear_notes(&mut self, now: Time, core: &mut Core<B>, drive: DriveId, walk: WalkId) -> u32 {
         let (first, end) = (core.usable().start, self.shape.first);
         let mut asked = 0;
         for block in (first..end).step_by(self.most) {
@@ -172,7 +178,7 @@ impl<B: Block> Raid<B> {
     }
 
     /// A request of a rebuild other than those of its units has completed.
-    pub(super) fn beside_answered(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+    pub(super) fn beside_answered(&mut self, now: Time, core: &mut Core<B>, id: WalkId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         if let Some(walk) = self.walks.iter_mut().find(|walk| walk.id == id) {
             walk.beside -= 1;
@@ -253,7 +259,7 @@ impl<B: Block> Raid<B> {
 
     fn begin_work(&mut self, now: Time, core: &mut Core<B>, at: usize, unit: u64) {
         let id = self.works.allocate(|| Work::new(self.shape.width * self.shape.rows));
-        let piece = Piece::new(unit, Kind::Maintain, id.get(), self.shape.data_cells());
+        let piece = Piece::new(unit, Kind::Maintain(id), RequestSlot::NONE, self.shape.data_cells());
         let work = &mut self.works[id];
         (work.walk, work.task, work.unit) = (self.walks[at].id, self.walks[at].task, unit);
         (work.pending, work.bad, work.is_writing, work.piece) = (0, Cells::NONE, false, PieceId::NONE);

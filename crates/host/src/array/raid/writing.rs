@@ -1,6 +1,6 @@
 //! Host writes and trims: by batch, from the required reads to the completions of the drives.
 
-use super::batch::{Batch, plan};
+use super::batch::{Batch, BatchId, plan};
 use super::cells::Cells;
 use super::locks::Kind;
 use super::locks::PieceId;
@@ -12,18 +12,15 @@ use crate::array::config::ReadPolicy;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{ReadResult, ReconstructWhen, seal_of};
-use tailcut_base::cast::{to_u32, to_usize};
+use tailcut_base::cast::to_usize;
 use tailcut_base::{Op, Spans, Status, Time};
 
 impl<B: Block> Raid<B> {
     /// Starts a batch.
     pub(super) fn begin_batch(&mut self, now: Time, core: &mut Core<B>, pieces: &[PieceId]) {
-        let id = self.free_batches.pop().unwrap_or_else(|| {
-            self.batches.push(Batch::new(self.shape.width * self.shape.rows));
-            to_u32(self.batches.len() - 1)
-        });
+        let id = self.batches.allocate(|| Batch::new(self.shape.width * self.shape.rows));
         let unit = self.locks.get(pieces[0]).unit;
-        self.batches[id as usize].begin(now, unit, pieces);
+        self.batches[id].begin(now, unit, pieces);
         for &piece in pieces {
             self.take_piece(core, id, piece);
         }
@@ -31,8 +28,8 @@ impl<B: Block> Raid<B> {
     }
 
     /// Adds the content of a piece to a batch; later pieces replace earlier ones.
-    fn take_piece(&mut self, core: &Core<B>, id: u32, piece: PieceId) {
-        let (batch, piece) = (&mut self.batches[id as usize], self.locks.get(piece));
+    fn take_piece(&mut self, core: &Core<B>, id: BatchId, piece: PieceId) {
+        let (batch, piece) = (&mut self.batches[id], self.locks.get(piece));
         let request = core.requests.get(piece.slot);
         batch.fua |= request.fua;
         batch.class = request.class;
@@ -51,13 +48,13 @@ impl<B: Block> Raid<B> {
     }
 
     /// Decides which reads a batch requires, and starts them.
-    fn prepare(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    fn prepare(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
         if self.has_failed(core) {
             return self.end_batch(now, core, id, Status::WriteProtected);
         }
-        let unit = self.batches[id as usize].unit;
-        let unknown = self.unknown(core, unit) | self.batches[id as usize].bad;
-        let batch = &mut self.batches[id as usize];
+        let unit = self.batches[id].unit;
+        let unknown = self.unknown(core, unit) | self.batches[id].bad;
+        let batch = &mut self.batches[id];
         let parity_role = self.shape.parity_role();
         let parity_is_there =
             self.shape.has_parity() && core.drives.is_present(self.shape.drive(unit, parity_role));
@@ -77,16 +74,16 @@ impl<B: Block> Raid<B> {
         &mut self,
         now: Time,
         core: &mut Core<B>,
-        id: u32,
+        id: BatchId,
         cells: Cells,
         around: ReconstructWhen,
     ) {
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         batch.asked.ask(cells);
         let (unit, class) = (batch.unit, batch.class);
         for run in self.shape.runs(unit, cells, self.most) {
             let wanted = run.wanted(class, Priority::Write, around, Token::BatchRead(id));
-            self.batches[id as usize].reading += 1;
+            self.batches[id].reading += 1;
             core.reads.begin(now, &mut core.drives, wanted);
         }
     }
@@ -106,8 +103,8 @@ impl<B: Block> Raid<B> {
     /// Another cell of the same row is lost: a parity that matches the writes cannot be computed. Pieces of a
     /// shared batch are retried one by one.
     #[cold]
-    fn cannot_prepare(&mut self, now: Time, core: &mut Core<B>, id: u32) {
-        let batch = &mut self.batches[id as usize];
+    fn cannot_prepare(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
+        let batch = &mut self.batches[id];
         if batch.pieces.len() == 1 {
             return self.end_batch(now, core, id, Status::MediaError);
         }
@@ -117,12 +114,12 @@ impl<B: Block> Raid<B> {
         }
         self.woken.push_back(batch.unit);
         batch.clear(&self.shape);
-        self.free_batches.push(id);
+        self.batches.release(id);
     }
 
     /// A read for a parity has completed.
-    pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: u32, done: ReadResult<B>) {
-        let batch = &mut self.batches[id as usize];
+    pub(super) fn batch_read(&mut self, now: Time, core: &mut Core<B>, id: BatchId, done: ReadResult<B>) {
+        let batch = &mut self.batches[id];
         batch.reading -= 1;
         if batch.is_read {
             core.drives.recycle(done.data);
@@ -144,8 +141,8 @@ impl<B: Block> Raid<B> {
     }
 
     /// Continues once the parity can be computed; otherwise requests the cells that are free first.
-    fn look_at_parity(&mut self, now: Time, core: &mut Core<B>, id: u32, spans: &Spans) {
-        let batch = &mut self.batches[id as usize];
+    fn look_at_parity(&mut self, now: Time, core: &mut Core<B>, id: BatchId, spans: &Spans) {
+        let batch = &mut self.batches[id];
         if batch.again {
             if batch.reading == 0 {
                 batch.account(now, spans);
@@ -162,11 +159,11 @@ impl<B: Block> Raid<B> {
     }
 
     /// All content is known: seals it, and passes it to the journal or the bitmap, then to the drives.
-    fn prepared(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    fn prepared(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
         if self.has_failed(core) {
             return self.end_batch(now, core, id, Status::WriteProtected);
         }
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         batch.is_read = true;
         let parities = batch.writes & !self.shape.data_cells();
         batch.close_parity(&self.shape, parities);
@@ -185,11 +182,11 @@ impl<B: Block> Raid<B> {
     }
 
     /// Writes a batch in place.
-    pub(super) fn write_batch(&mut self, now: Time, core: &mut Core<B>, id: u32) {
+    pub(super) fn write_batch(&mut self, now: Time, core: &mut Core<B>, id: BatchId) {
         if self.has_failed(core) {
             return self.end_batch(now, core, id, Status::WriteProtected);
         }
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         let (unit, fua, class) = (batch.unit, batch.fua, batch.class);
         let (writes, trims) = (batch.writes, batch.trims);
         batch.pending = 1;
@@ -200,7 +197,7 @@ impl<B: Block> Raid<B> {
                     continue;
                 }
                 let mut data = core.drives.memory();
-                let batch = &mut self.batches[id as usize];
+                let batch = &mut self.batches[id];
                 if op == Op::Write {
                     data.extend_from_slice(&batch.content[run.cells]);
                 }
@@ -220,14 +217,21 @@ impl<B: Block> Raid<B> {
     }
 
     /// A write of a batch has completed on a drive.
-    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: u32, answer: Answered<B>) {
+    pub(super) fn batch_written(&mut self, now: Time, core: &mut Core<B>, id: BatchId, answer: Answered<B>) {
         core.drives.recycle(answer.data);
         self.batch_part_written(now, core, id, answer.status, &answer.spans);
     }
 
-    fn batch_part_written(&mut self, now: Time, core: &mut Core<B>, id: u32, status: Status, spans: &Spans) {
+    fn batch_part_written(
+        &mut self,
+        now: Time,
+        core: &mut Core<B>,
+        id: BatchId,
+        status: Status,
+        spans: &Spans,
+    ) {
         let is_redundant = self.shape.has_parity();
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         // Redundancy covers a failed write: its drive is no longer in sync.
         batch.again |= status != Status::Success && !is_redundant;
         batch.pending -= 1;
@@ -241,9 +245,9 @@ impl<B: Block> Raid<B> {
     }
 
     /// Ends a batch: completes its host requests, and starts the work that waited for it.
-    fn end_batch(&mut self, now: Time, core: &mut Core<B>, id: u32, status: Status) {
+    fn end_batch(&mut self, now: Time, core: &mut Core<B>, id: BatchId, status: Status) {
         self.unguard(now, core, id);
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         batch.account(now, &Spans::new());
         batch.clear(&self.shape);
         let (unit, spans, mut pieces) = (batch.unit, batch.spans, std::mem::take(&mut batch.pieces));
@@ -253,17 +257,17 @@ impl<B: Block> Raid<B> {
             core.part_done(now, slot, status, &spans);
         }
         pieces.clear();
-        let batch = &mut self.batches[id as usize];
+        let batch = &mut self.batches[id];
         (batch.pieces, batch.is_read, batch.has_ended) = (pieces, true, true);
         self.free_batch(id);
         self.woken.push_back(unit);
     }
 
     /// Frees an ended batch once all of its reads have completed.
-    fn free_batch(&mut self, id: u32) {
-        let batch = &self.batches[id as usize];
+    fn free_batch(&mut self, id: BatchId) {
+        let batch = &self.batches[id];
         if batch.has_ended && batch.reading == 0 {
-            self.free_batches.push(id);
+            self.batches.release(id);
         }
     }
 }

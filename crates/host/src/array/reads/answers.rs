@@ -1,6 +1,6 @@
 //! Handling of the completions of reads.
 
-use super::read::{Direct, Read};
+use super::read::{Direct, Read, ReadId};
 use super::wanted::ask;
 use super::{ReadResult, Reads, ReconstructWhen};
 use crate::Block;
@@ -14,13 +14,13 @@ impl<B: Block> Reads<B> {
         &mut self,
         now: Time,
         drives: &mut Drives<B>,
-        slot: u32,
+        id: ReadId,
         answer: Answered<B>,
     ) {
         let has_copies = self.has_copies();
-        let wanted = self.slots[slot as usize].wanted;
+        let wanted = self.reads[id].wanted;
         let is_intact = answer.status == Status::Success && self.is_intact(drives, &wanted, &answer);
-        let read = &mut self.slots[slot as usize];
+        let read = &mut self.reads[id];
         assert_eq!(read.direct, Direct::Pending);
         read.direct = Direct::Useless;
         if read.is_done {
@@ -30,7 +30,7 @@ impl<B: Block> Reads<B> {
             read.account(now, &answer);
         }
         if is_intact {
-            return self.report(now, drives, slot, Status::Success, answer.data);
+            return self.report(now, drives, id, Status::Success, answer.data);
         }
         let status = answer.status;
         let has_raced = drives.has_raced(now, &answer);
@@ -39,25 +39,25 @@ impl<B: Block> Reads<B> {
             read.copies.direct_is_free_at(now + answer.busy_for);
         }
         drives.recycle(answer.data);
-        self.count_failure(slot, wanted.drive, status, has_raced);
-        if self.slots[slot as usize].is_around {
+        self.count_failure(id, wanted.drive, status, has_raced);
+        if self.reads[id].is_around {
             // The other parts are in flight, have failed, or were declined.
-            if self.slots[slot as usize].pending == 0 {
+            if self.reads[id].pending == 0 {
                 if has_copies {
-                    self.ask_next_copy(now, drives, slot);
+                    self.ask_next_copy(now, drives, id);
                 } else {
-                    self.all_answered(now, drives, slot);
+                    self.all_answered(now, drives, id);
                 }
             }
         } else if self.can_go_around(&wanted) {
-            self.go_around(now, drives, slot);
+            self.go_around(now, drives, id);
         } else {
-            self.lose(now, drives, slot);
+            self.lose(now, drives, id);
         }
     }
 
-    pub(super) fn count_failure(&mut self, slot: u32, drive: DriveId, status: Status, has_raced: bool) {
-        let read = &mut self.slots[slot as usize];
+    pub(super) fn count_failure(&mut self, id: ReadId, drive: DriveId, status: Status, has_raced: bool) {
+        let read = &mut self.reads[id];
         read.repair |= matches!(status, Status::Success | Status::MediaError);
         match status {
             Status::Contended => self.counts.contended += 1,
@@ -78,12 +78,12 @@ impl<B: Block> Reads<B> {
         &mut self,
         now: Time,
         drives: &mut Drives<B>,
-        slot: u32,
+        id: ReadId,
         answer: Answered<B>,
     ) {
-        let wanted = self.slots[slot as usize].wanted;
+        let wanted = self.reads[id].wanted;
         let is_intact = answer.status == Status::Success && self.is_intact(drives, &wanted, &answer);
-        let read = &mut self.slots[slot as usize];
+        let read = &mut self.reads[id];
         read.pending -= 1;
         if read.is_done {
             return drives.recycle(answer.data);
@@ -101,47 +101,47 @@ impl<B: Block> Reads<B> {
             _ => read.is_broken = true,
         }
         drives.recycle(answer.data);
-        if self.slots[slot as usize].pending == 0 {
-            self.all_answered(now, drives, slot);
+        if self.reads[id].pending == 0 {
+            self.all_answered(now, drives, id);
         }
     }
 
     /// All other members have completed.
-    pub(super) fn all_answered(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
-        let read = &self.slots[slot as usize];
+    pub(super) fn all_answered(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId) {
+        let read = &self.reads[id];
         let is_complete = !read.is_broken && read.refused == 0;
         let is_wrong = is_complete && !self.accept(drives, read.wanted.drive, read.wanted.block, &read.sum);
-        let read = &mut self.slots[slot as usize];
+        let read = &mut self.reads[id];
         read.spans.add(Cause::Reconstruction, now.since(read.mark));
         read.mark = now;
         // The reconstruction fails its checksum: a block of another member is wrong, and it is unknown which.
         read.is_broken |= is_wrong;
         if !read.is_broken && read.refused == 0 {
             let data = std::mem::take(&mut read.sum);
-            return self.report(now, drives, slot, Status::Success, data);
+            return self.report(now, drives, id, Status::Success, data);
         }
         let (direct, refused, longest) = (read.direct, read.refused, read.longest);
         match direct {
             Direct::Pending => {}
-            Direct::Useless if read.is_broken => self.lose_or_restart(now, drives, slot),
+            Direct::Useless if read.is_broken => self.lose_or_restart(now, drives, id),
             // Wait for the drive that is free first (IODA, section 3.2.2: busy remaining time).
             Direct::Contended(busy) if read.is_broken || busy <= longest => {
-                self.ask_drive(now, drives, slot, false);
+                self.ask_drive(now, drives, id, false);
             }
-            Direct::Unasked => self.ask_drive(now, drives, slot, false),
-            Direct::Contended(_) | Direct::Useless => self.ask_refused(now, drives, slot, refused),
+            Direct::Unasked => self.ask_drive(now, drives, id, false),
+            Direct::Contended(_) | Direct::Useless => self.ask_refused(now, drives, id, refused),
         }
     }
 
     /// Repeats the reads that were declined, without fail-fast.
-    fn ask_refused(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, refused: u64) {
-        let wanted = self.slots[slot as usize].wanted;
-        let read = self.read_mut(slot);
+    fn ask_refused(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId, refused: u64) {
+        let wanted = self.reads[id].wanted;
+        let read = self.read_mut(id);
         (read.refused, read.longest) = (0, Nanos::ZERO);
         for (member, block) in self.others(&wanted) {
             if refused & (1 << (member.index() % 64)) != 0 {
-                self.read_mut(slot).pending += 1;
-                let owner = Owner::Read { read: slot, part: member };
+                self.read_mut(id).pending += 1;
+                let owner = Owner::Read { read: id, part: member };
                 drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, false));
             }
         }
@@ -149,8 +149,8 @@ impl<B: Block> Reads<B> {
 
     /// The data cannot be read, or not in this way.
     #[cold]
-    pub(super) fn lose(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
-        let Read { wanted, direct, .. } = &self.slots[slot as usize];
+    pub(super) fn lose(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId) {
+        let Read { wanted, direct, .. } = &self.reads[id];
         let status = match direct {
             Direct::Contended(_) if wanted.around == ReconstructWhen::Told => Status::Contended,
             _ => Status::MediaError,
@@ -159,18 +159,18 @@ impl<B: Block> Reads<B> {
             wanted.around,
             ReconstructWhen::Later | ReconstructWhen::Told | ReconstructWhen::Always
         ));
-        self.report(now, drives, slot, status, Vec::new());
+        self.report(now, drives, id, status, Vec::new());
     }
 
     pub(super) fn report(
         &mut self,
         now: Time,
         drives: &mut Drives<B>,
-        slot: u32,
+        id: ReadId,
         status: Status,
         data: Vec<B>,
     ) {
-        let read = &mut self.slots[slot as usize];
+        let read = &mut self.reads[id];
         read.spans.add(Cause::Reconstruction, now.since(read.mark));
         read.mark = now;
         read.is_done = true;

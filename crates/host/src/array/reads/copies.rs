@@ -5,7 +5,7 @@
 //! section 3.2.2: busy remaining time). A single drive serves the read in the end, so its time is attributed
 //! as exactly as if it had gone there first.
 
-use super::read::{Direct, Read};
+use super::read::{Direct, Read, ReadId};
 use super::wanted::ask;
 use super::{MOST_COPIES, Reads, ReconstructWhen, Redundancy, can_serve};
 use crate::Block;
@@ -68,8 +68,8 @@ impl<B: Block> Reads<B> {
     }
 
     /// Continues a read that the drive tried first does not serve, or not in time.
-    pub(super) fn ask_next_copy(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
-        let read = &mut self.slots[slot as usize];
+    pub(super) fn ask_next_copy(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId) {
+        let read = &mut self.reads[id];
         let wanted = read.wanted;
         if !read.is_around {
             read.is_around = true;
@@ -85,37 +85,37 @@ impl<B: Block> Reads<B> {
             (drives.is_at_work(drive), drives.load(drive), index)
         };
         let Some((index, _)) = left().min_by_key(rank) else {
-            return self.ask_whoever_is_free_first(now, drives, slot);
+            return self.ask_whoever_is_free_first(now, drives, id);
         };
         let has_others = left().count() > 1;
-        let read = self.read_mut(slot);
+        let read = self.read_mut(id);
         read.copies.asked |= 1 << index;
         // Another drive is left that can be made to serve.
         let has_choice = has_others
             || read.copies.any_refuses()
             || matches!(read.direct, Direct::Unasked | Direct::Pending);
         let fail_fast = wanted.around == ReconstructWhen::WhenContended && has_choice;
-        self.ask_copy(now, drives, slot, index, fail_fast);
+        self.ask_copy(now, drives, id, index, fail_fast);
     }
 
-    fn ask_copy(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, index: usize, fail_fast: bool) {
-        let wanted = self.slots[slot as usize].wanted;
+    fn ask_copy(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId, index: usize, fail_fast: bool) {
+        let wanted = self.reads[id].wanted;
         let (drive, block) = self.redundancy.other(wanted.drive, wanted.block, index);
-        self.read_mut(slot).pending += 1;
-        let owner = Owner::Read { read: slot, part: drive };
+        self.read_mut(id).pending += 1;
+        let owner = Owner::Read { read: id, part: drive };
         drives.ask(now, drive, wanted.urgency, owner, ask(&wanted, block, fail_fast));
     }
 
     /// All copies have been tried without success: repeats the read where it is free first.
-    fn ask_whoever_is_free_first(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
-        let read = self.read_mut(slot);
+    fn ask_whoever_is_free_first(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId) {
+        let read = self.read_mut(id);
         let first = read.copies.take_first();
         match (read.direct, first) {
             (Direct::Pending, None) => {}
-            (Direct::Unasked, _) => self.ask_drive(now, drives, slot, false),
-            (_, Some(DIRECT)) => self.ask_drive(now, drives, slot, false),
-            (_, Some(index)) => self.ask_copy(now, drives, slot, index, false),
-            (_, None) => self.lose_or_restart(now, drives, slot),
+            (Direct::Unasked, _) => self.ask_drive(now, drives, id, false),
+            (_, Some(DIRECT)) => self.ask_drive(now, drives, id, false),
+            (_, Some(index)) => self.ask_copy(now, drives, id, index, false),
+            (_, None) => self.lose_or_restart(now, drives, id),
         }
     }
 
@@ -124,10 +124,10 @@ impl<B: Block> Reads<B> {
         &mut self,
         now: Time,
         drives: &mut Drives<B>,
-        slot: u32,
+        id: ReadId,
         answer: Answered<B>,
     ) {
-        let read = self.read_mut(slot);
+        let read = self.read_mut(id);
         read.pending -= 1;
         if read.is_done {
             return drives.recycle(answer.data);
@@ -135,17 +135,17 @@ impl<B: Block> Reads<B> {
         read.account(now, &answer);
         let wanted = read.wanted;
         if answer.status == Status::Success && self.is_intact(drives, &wanted, &answer) {
-            return self.report(now, drives, slot, Status::Success, answer.data);
+            return self.report(now, drives, id, Status::Success, answer.data);
         }
         if answer.status == Status::Contended {
             let is_this = |(drive, _): (DriveId, u64)| drive == answer.drive;
             let index = self.others(&wanted).position(is_this).expect("it has a copy");
-            self.read_mut(slot).copies.free_at[index] = now + answer.busy_for;
+            self.read_mut(id).copies.free_at[index] = now + answer.busy_for;
         } else {
             let has_raced = drives.has_raced(now, &answer);
-            self.count_failure(slot, answer.drive, answer.status, has_raced);
+            self.count_failure(id, answer.drive, answer.status, has_raced);
         }
         drives.recycle(answer.data);
-        self.ask_next_copy(now, drives, slot);
+        self.ask_next_copy(now, drives, id);
     }
 }

@@ -17,9 +17,10 @@ mod wanted;
 
 pub use checksums::Checksums;
 pub use counts::{DriveFaults, ReadCounts};
+pub use read::ReadId;
 pub use redundancy::{Copies, MOST_COPIES, Redundancy};
 pub use seal::seal_of;
-use tailcut_base::cast::{to_u8, to_u32};
+use tailcut_base::cast::to_u8;
 pub use wanted::{BlockRead, ReadResult, ReconstructWhen};
 
 use super::drives::{Answered, Drives, Owner};
@@ -29,20 +30,19 @@ use crate::mutation::{Invariant, holds};
 use copies::Others;
 use read::{Direct, Read};
 use std::collections::VecDeque;
-use tailcut_base::ids::IdVec;
+use tailcut_base::ids::{IdVec, Pool};
 use tailcut_base::{Nanos, Spans, Time};
 use wanted::{ask, is_intact};
 
 /// All reads of an array.
 #[derive(Debug)]
 pub struct Reads<B> {
-    slots: Vec<Read<B>>,
-    free: Vec<u32>,
+    reads: Pool<ReadId, Read<B>>,
     redundancy: Redundancy,
     /// Time after which a read is reconstructed; never if zero.
     patience: Nanos,
-    /// When reads in flight become late: time, slot, life. In order of time.
-    deadlines: VecDeque<(Time, u32, u32)>,
+    /// When reads in flight become late: time, read, life. In order of time.
+    deadlines: VecDeque<(Time, ReadId, u32)>,
     counts: ReadCounts,
     /// Faults by drive, up to the highest drive with any.
     faults: IdVec<DriveId, DriveFaults>,
@@ -57,8 +57,7 @@ impl<B: Block> Reads<B> {
     pub fn new(redundancy: Redundancy, patience: Nanos) -> Reads<B> {
         assert!(redundancy.others() < 64, "the members of a group fit a word");
         Reads {
-            slots: Vec::new(),
-            free: Vec::new(),
+            reads: Pool::new(),
             redundancy,
             patience,
             deadlines: VecDeque::new(),
@@ -136,47 +135,47 @@ impl<B: Block> Reads<B> {
 
     /// Reads without a result yet.
     pub fn in_flight(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.reads.len()
     }
 
     /// Starts a read.
     pub fn begin(&mut self, now: Time, drives: &mut Drives<B>, wanted: BlockRead) {
         self.counts.begun += 1;
-        let slot = self.slot(now, wanted);
-        self.start(now, drives, slot);
-        self.drain(slot);
+        let id = self.open(now, wanted);
+        self.start(now, drives, id);
+        self.drain(id);
     }
 
     /// Reads from the drive, or from its substitutes.
-    fn start(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
-        let wanted = self.slots[slot as usize].wanted;
+    fn start(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId) {
+        let wanted = self.reads[id].wanted;
         let can_go_around = self.can_go_around(&wanted);
-        self.read_mut(slot).changes = drives.changes();
+        self.read_mut(id).changes = drives.changes();
         if wanted.around == ReconstructWhen::Always {
-            self.read_mut(slot).direct = Direct::Useless;
-            return self.go_around(now, drives, slot);
+            self.read_mut(id).direct = Direct::Useless;
+            return self.go_around(now, drives, id);
         }
         if !drives.serves(wanted.drive, wanted.range_from(wanted.block)) {
-            self.read_mut(slot).direct = Direct::Useless;
+            self.read_mut(id).direct = Direct::Useless;
             if can_go_around {
                 self.counts.degraded += 1;
-                return self.go_around(now, drives, slot);
+                return self.go_around(now, drives, id);
             }
-            return self.lose(now, drives, slot);
+            return self.lose(now, drives, id);
         }
         let is_taken = wanted.around == ReconstructWhen::Now
             || !matches!(wanted.around, ReconstructWhen::WhenWrong | ReconstructWhen::InTurn)
                 && drives.is_taken(wanted.drive);
         if can_go_around && is_taken && self.others_serve(drives, &wanted) {
             self.counts.steered += 1;
-            return self.go_around(now, drives, slot);
+            return self.go_around(now, drives, id);
         }
         let fail_fast = wanted.around == ReconstructWhen::Told
             || can_go_around && wanted.around == ReconstructWhen::WhenContended;
-        self.ask_drive(now, drives, slot, fail_fast);
+        self.ask_drive(now, drives, id, fail_fast);
         let is_patient = matches!(wanted.around, ReconstructWhen::WhenWrong | ReconstructWhen::InTurn);
         if can_go_around && !is_patient && self.patience > Nanos::ZERO {
-            self.deadlines.push_back((now + self.patience, slot, self.slots[slot as usize].life));
+            self.deadlines.push_back((now + self.patience, id, self.reads[id].life));
         }
     }
 
@@ -200,65 +199,62 @@ impl<B: Block> Reads<B> {
         (0..redundancy.others()).map(move |index| redundancy.other(drive, block, index))
     }
 
-    fn slot(&mut self, now: Time, wanted: BlockRead) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Read {
-                wanted,
-                mark: now,
-                spans: Spans::new(),
-                direct: Direct::Unasked,
-                pending: 0,
-                sum: Vec::new(),
-                is_broken: false,
-                refused: 0,
-                longest: Nanos::ZERO,
-                is_around: false,
-                copies: Others::UNASKED,
-                is_done: false,
-                repair: false,
-                changes: 0,
-                life: 0,
-            });
-            to_u32(self.slots.len() - 1)
+    fn open(&mut self, now: Time, wanted: BlockRead) -> ReadId {
+        let id = self.reads.allocate(|| Read {
+            wanted,
+            mark: now,
+            spans: Spans::new(),
+            direct: Direct::Unasked,
+            pending: 0,
+            sum: Vec::new(),
+            is_broken: false,
+            refused: 0,
+            longest: Nanos::ZERO,
+            is_around: false,
+            copies: Others::UNASKED,
+            is_done: false,
+            repair: false,
+            changes: 0,
+            life: 0,
         });
-        let read = &mut self.slots[slot as usize];
+        let read = &mut self.reads[id];
         (read.wanted, read.mark, read.spans) = (wanted, now, Spans::new());
         (read.direct, read.pending, read.refused) = (Direct::Unasked, 0, 0);
         (read.is_broken, read.is_around, read.is_done, read.repair) = (false, false, false, false);
         (read.longest, read.copies) = (Nanos::ZERO, Others::UNASKED);
         read.life = read.life.wrapping_add(1);
-        slot
+        id
     }
 
     /// The data could not be read from the drives as they were when the read started. If the state of drives
     /// has changed since, the read restarts: the drive missing then may have been rebuilt, and the one that
     /// has failed since may be the only one missing now. Each restart requires such a change, so reads
     /// terminate.
-    pub(super) fn lose_or_restart(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
-        let read = &mut self.slots[slot as usize];
+    pub(super) fn lose_or_restart(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId) {
+        let read = &mut self.reads[id];
         let wanted = read.wanted;
         if read.changes == drives.changes() || !self.can_go_around(&wanted) {
-            return self.lose(now, drives, slot);
+            return self.lose(now, drives, id);
         }
-        let read = self.read_mut(slot);
+        let read = self.read_mut(id);
         assert!(read.pending == 0 && read.direct != Direct::Pending, "all who were asked have answered");
         drives.recycle(std::mem::take(&mut read.sum));
         (read.direct, read.copies) = (Direct::Unasked, Others::UNASKED);
         (read.is_broken, read.is_around) = (false, false);
         (read.refused, read.longest) = (0, Nanos::ZERO);
-        self.start(now, drives, slot);
+        self.start(now, drives, id);
     }
 
-    fn read_mut(&mut self, slot: u32) -> &mut Read<B> {
-        &mut self.slots[slot as usize]
+    fn read_mut(&mut self, id: ReadId) -> &mut Read<B> {
+        &mut self.reads[id]
     }
 
-    fn ask_drive(&mut self, now: Time, drives: &mut Drives<B>, slot: u32, fail_fast: bool) {
-        let read = self.read_mut(slot);
+    fn ask_drive(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId, fail_fast: bool) {
+        let read = self.read_mut(id);
         read.direct = Direct::Pending;
         let wanted = read.wanted;
         let (owner, ask) =
-            (Owner::Read { read: slot, part: wanted.drive }, ask(&wanted, wanted.block, fail_fast));
+            (Owner::Read { read: id, part: wanted.drive }, ask(&wanted, wanted.block, fail_fast));
         if wanted.around == ReconstructWhen::InTurn {
             drives.ask_in_turn(now, wanted.drive, wanted.urgency, owner, ask);
         } else {
@@ -267,54 +263,54 @@ impl<B: Block> Reads<B> {
     }
 
     /// Reads the other members, or another copy.
-    fn go_around(&mut self, now: Time, drives: &mut Drives<B>, slot: u32) {
+    fn go_around(&mut self, now: Time, drives: &mut Drives<B>, id: ReadId) {
         if self.has_copies() {
-            return self.ask_next_copy(now, drives, slot);
+            return self.ask_next_copy(now, drives, id);
         }
-        let wanted = self.slots[slot as usize].wanted;
+        let wanted = self.reads[id].wanted;
         let mut sum = drives.memory();
         sum.clear();
         sum.resize(wanted.blocks as usize, B::default());
         let others = self.others(&wanted);
         let others_serve = self.others_serve(drives, &wanted);
-        let read = self.read_mut(slot);
+        let read = self.read_mut(id);
         read.is_around = true;
         read.sum = sum;
         read.pending = 0;
         if !others_serve {
             read.is_broken = true;
-            return self.all_answered(now, drives, slot);
+            return self.all_answered(now, drives, id);
         }
         // If the drive itself is useless there is no fallback: the others must serve.
         let fail_fast = wanted.around == ReconstructWhen::WhenContended && read.direct != Direct::Useless;
         for (member, block) in others {
-            self.read_mut(slot).pending += 1;
-            let owner = Owner::Read { read: slot, part: member };
+            self.read_mut(id).pending += 1;
+            let owner = Owner::Read { read: id, part: member };
             drives.ask(now, member, wanted.urgency, owner, ask(&wanted, block, fail_fast));
         }
     }
 
     /// A part of a read has completed.
     pub fn answered(&mut self, now: Time, drives: &mut Drives<B>, answer: Answered<B>) {
-        let Owner::Read { read: slot, part } = answer.owner else {
+        let Owner::Read { read: id, part } = answer.owner else {
             unreachable!("only parts of reads come here")
         };
-        if self.slots[slot as usize].wanted.drive == part {
-            self.drive_answered(now, drives, slot, answer);
+        if self.reads[id].wanted.drive == part {
+            self.drive_answered(now, drives, id, answer);
         } else if self.has_copies() {
-            self.copy_answered(now, drives, slot, answer);
+            self.copy_answered(now, drives, id, answer);
         } else {
-            self.member_answered(now, drives, slot, answer);
+            self.member_answered(now, drives, id, answer);
         }
-        self.drain(slot);
+        self.drain(id);
     }
 
-    /// Frees the slot of a read without outstanding parts.
-    fn drain(&mut self, slot: u32) {
-        let read = &mut self.slots[slot as usize];
+    /// Releases a read without outstanding parts.
+    fn drain(&mut self, id: ReadId) {
+        let read = &mut self.reads[id];
         if read.is_done && read.pending == 0 && read.direct != Direct::Pending {
             read.life = read.life.wrapping_add(1);
-            self.free.push(slot);
+            self.reads.release(id);
         }
     }
 
@@ -330,17 +326,17 @@ impl<B: Block> Reads<B> {
 
     /// Reconstructs reads that are late; the first result counts.
     pub fn advance(&mut self, now: Time, drives: &mut Drives<B>) {
-        while let Some(&(at, slot, life)) = self.deadlines.front() {
+        while let Some(&(at, id, life)) = self.deadlines.front() {
             if at > now {
                 return;
             }
             self.deadlines.pop_front();
-            let read = &self.slots[slot as usize];
+            let read = &self.reads[id];
             if read.life == life && !read.is_done && !read.is_around && read.direct == Direct::Pending {
                 self.counts.hedged += 1;
                 let drive = read.wanted.drive;
                 self.faults_mut(drive).slow += 1;
-                self.go_around(now, drives, slot);
+                self.go_around(now, drives, id);
             }
         }
     }

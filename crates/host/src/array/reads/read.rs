@@ -2,7 +2,12 @@
 
 use super::BlockRead;
 use super::copies::Others;
-use tailcut_base::{Nanos, Spans, Time};
+use tailcut_base::{Nanos, Spans, Time, id};
+
+id! {
+    /// A read in progress.
+    pub struct ReadId;
+}
 
 /// State of a read.
 #[derive(Debug)]
@@ -31,7 +36,7 @@ pub(super) struct Read<B> {
     pub(super) repair: bool,
     /// [`Drives::changes`](crate::array::drives::Drives::changes) at the start or restart of the read.
     pub(super) changes: u64,
-    /// Counts the uses of this slot, for deadlines.
+    /// Counts the uses of this id, for deadlines.
     pub(super) life: u32,
 }
 

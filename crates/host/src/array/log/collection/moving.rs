@@ -4,7 +4,7 @@ use super::job::{Job, Phase};
 use crate::Block;
 use crate::array::core::Core;
 use crate::array::log::Log;
-use crate::array::log::open_row::{NO_BLOCK, NOBODY};
+use crate::array::log::open_row::NO_BLOCK;
 use crate::array::log::space::PARTS;
 use crate::array::log::stream::MOVED;
 use crate::array::log::token::Token;
@@ -80,7 +80,7 @@ impl<B: Block> Log<B> {
             let (_, _, content) = self.collection.jobs[job].held.pop_front().expect("it is there");
             moved += 1;
             if is_valid {
-                self.append(core, MOVED, block, content, Some(source), NOBODY);
+                self.append(core, MOVED, block, content, Some(source), None);
                 self.figures.moved_blocks += 1;
             }
         }

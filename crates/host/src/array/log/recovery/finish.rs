@@ -9,7 +9,7 @@ use crate::Block;
 use crate::array::core::Core;
 use crate::array::drives::Presence;
 use tailcut_base::Time;
-use tailcut_base::ids::Id;
+use tailcut_base::ids::{Id, Pool};
 
 impl<B: Block> Log<B> {
     /// The log has been replayed: prepares it for writes.
@@ -39,7 +39,7 @@ impl<B: Block> Log<B> {
         self.space.front = front.expect("there are groups");
         if !self.begin_streams(core) {
             // Without open rows nothing can be written.
-            self.open_rows.clear();
+            self.open_rows = Pool::new();
             self.failed = Some("no row is free to write to".into());
             self.is_ready = true;
             return;
