@@ -286,10 +286,14 @@ impl<B: Block> Core<B> {
         DriveId::first(durable.len()).filter(is_behind)
     }
 
-    /// Gives a drive another member identity from the next superblock on.
+    /// Gives a drive another member identity from the next superblock on; what durable ones record is of its
+    /// predecessor.
     pub(super) fn rename(&mut self, drive: DriveId, id: MemberId) {
         if let Some(kept) = &mut self.superblock {
             kept.superblock.ids[drive] = id;
+            // So does one that is being written.
+            kept.superblock.presence[drive] = Presence::Missing;
+            kept.durable[drive] = Presence::Missing;
         }
     }
 

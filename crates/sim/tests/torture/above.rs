@@ -117,6 +117,7 @@ fn what_was_mended_stays_so() {
         include_str!("plans/store-on-failed-disk.txt"),
         include_str!("plans/item-evicts-itself.txt"),
         include_str!("plans/full-below-a-store.txt"),
+        include_str!("plans/replaced-without-room.txt"),
     ];
     for text in texts {
         assert_eq!(attempt(&text.parse().expect("a plan"), None).wrong, None);
