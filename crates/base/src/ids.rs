@@ -385,7 +385,6 @@ impl<I: Id, T> Pool<I, T> {
     }
 
     /// All ids allocated so far, in ascending order, including released ones.
-    #[inline]
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + Clone + use<I, T> {
         self.entries.ids()
     }
@@ -452,9 +451,7 @@ mod tests {
     #[should_panic(expected = "released twice")]
     fn a_pool_notices_an_id_that_is_released_twice() {
         let mut pool = Pool::<Ticket, u32>::new();
-        let id = pool.insert(1);
-        pool.release(id);
-        pool.release(id);
+        [pool.insert(1); 2].into_iter().for_each(|id| pool.release(id));
     }
 
     #[test]
@@ -484,9 +481,8 @@ mod tests {
             let (mut model, mut free, mut most) = (BTreeMap::new(), Vec::new(), 0);
             for (is_insertion, number) in steps {
                 if is_insertion {
-                    let expected = free.pop().unwrap_or_else(|| { most += 1; most - 1 });
                     let id = slab.insert(number);
-                    prop_assert_eq!(id.get(), expected);
+                    prop_assert_eq!(id.get(), free.pop().unwrap_or_else(|| { most += 1; most - 1 }));
                     model.insert(id, number);
                 } else {
                     let id = Ticket::new(u32::from(number) % (most + 1));
@@ -495,8 +491,7 @@ mod tests {
                     free.extend(entry.map(|_| id.get()));
                 }
                 prop_assert_eq!((slab.len(), slab.is_empty()), (model.len(), model.is_empty()));
-                for number in 0..=most {
-                    let id = Ticket::new(number);
+                for id in Ticket::new(0).up_to(Ticket::new(most + 1)) {
                     prop_assert_eq!(slab.get(id), model.get(&id));
                 }
             }

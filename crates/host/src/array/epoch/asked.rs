@@ -1,12 +1,11 @@
 //! The purpose of drive requests.
 
 use super::batch::BatchId;
-use super::compare::{ComparedCopy, ComparisonId};
+use super::compare::ComparedCopy;
 use super::work::WorkId;
 use crate::array::DriveId;
-use crate::array::reads::MOST_COPIES;
 use crate::array::requests::RequestSlot;
-use tailcut_base::cast::{low_u32, to_u32};
+use tailcut_base::cast::low_u32;
 
 /// Purpose of a request: packed into the token that drives and reads return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +39,7 @@ impl RequestPurpose {
             RequestPurpose::BatchWrite(id) => (2, id.get()),
             RequestPurpose::Flush(drive) => (3, drive.get()),
             RequestPurpose::Recovery => (4, 0),
-            RequestPurpose::Compare(ComparedCopy { comparison, copy }) => {
-                (5, comparison.get() * to_u32(MOST_COPIES) + to_u32(copy))
-            }
+            RequestPurpose::Compare(compared) => (5, compared.pack()),
             RequestPurpose::Work(id) => (6, id.get()),
             RequestPurpose::Clear(drive) => (7, drive.get()),
             RequestPurpose::Met(slot) => (8, slot.get()),
@@ -59,10 +56,7 @@ impl RequestPurpose {
             2 => RequestPurpose::BatchWrite(BatchId::new(id)),
             3 => RequestPurpose::Flush(DriveId::new(id)),
             4 => RequestPurpose::Recovery,
-            5 => RequestPurpose::Compare(ComparedCopy {
-                comparison: ComparisonId::new(id / to_u32(MOST_COPIES)),
-                copy: id as usize % MOST_COPIES,
-            }),
+            5 => RequestPurpose::Compare(ComparedCopy::unpack(id)),
             6 => RequestPurpose::Work(WorkId::new(id)),
             7 => RequestPurpose::Clear(DriveId::new(id)),
             8 => RequestPurpose::Met(RequestSlot::new(id)),

@@ -10,6 +10,7 @@ use crate::array::DriveId;
 use crate::array::core::Core;
 use crate::array::drives::{Answered, Ask, Owner, Priority};
 use crate::array::reads::{MOST_COPIES, seal_of};
+use tailcut_base::cast::to_u32;
 use tailcut_base::ids::IdVec;
 use tailcut_base::{Class, Op, Status, Time, id};
 
@@ -21,10 +22,22 @@ id! {
 /// A copy of a block whose copies are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ComparedCopy {
-    /// The comparison.
-    pub comparison: ComparisonId,
+    comparison: ComparisonId,
     /// The copy number.
-    pub copy: usize,
+    copy: usize,
+}
+
+impl ComparedCopy {
+    /// Packs it into a number.
+    pub fn pack(self) -> u32 {
+        self.comparison.get() * to_u32(MOST_COPIES) + to_u32(self.copy)
+    }
+
+    /// Unpacks a number.
+    pub fn unpack(number: u32) -> ComparedCopy {
+        let (comparison, copy) = (number / to_u32(MOST_COPIES), number as usize % MOST_COPIES);
+        ComparedCopy { comparison: ComparisonId::new(comparison), copy }
+    }
 }
 
 /// A block whose copies are compared.
