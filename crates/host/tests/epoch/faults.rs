@@ -258,6 +258,24 @@ fn without_both_copies_nothing_is_promised() {
     assert_eq!(harness.failed.len(), before + 3);
 }
 
+/// The ring of a lost drive starts anew: no copy releases a slot of the old one, even if no drive is left to record
+/// the loss.
+#[test]
+fn all_drives_fail_one_after_the_other() {
+    for seed in seeds(100) {
+        let mut harness = harness(&config(pairs(2, 2)), seed);
+        harness.may_fail = true;
+        harness.work(60, 10);
+        for lost in [seed as usize % 2, 1 - seed as usize % 2] {
+            (0..harness.stream.below(60)).for_each(|_| _ = harness.step());
+            harness.drives[lost].is_gone = true;
+            harness.work(20, 10);
+        }
+        harness.rest();
+        assert!(matches!(harness.array.condition(), Condition::Failed { .. }), "seed {seed}");
+    }
+}
+
 #[test]
 fn unequal_drives_are_refused() {
     let config = config(pairs(2, 2));

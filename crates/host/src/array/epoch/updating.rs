@@ -101,6 +101,8 @@ impl<B: Block> Epochs<B> {
         let is_writing = line.progress.stage() == Stage::Writing;
         let written = if is_writing { std::mem::take(&mut line.written) } else { Vec::new() };
         for done in written {
+            // Its slot is gone: nothing may release it when the copy leaves the cache.
+            self.cache.copy(done.copy).listing = None;
             self.undo(now, core, done.copy);
         }
         for id in self.cache.ids() {
