@@ -1,7 +1,6 @@
 //! What holds a LUN, and for how long.
 
 use tailcut_base::Nanos;
-use tailcut_base::cast::low_u64;
 
 /// What holds a LUN, as the accounts see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +57,9 @@ pub type Account = [u64; HOLDERS.next_multiple_of(4)];
 /// How a program has spent its time, from when it could begin to its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgramTime {
-    whole: Nanos,
+    pub(crate) whole: Nanos,
     /// The part in which collection held its LUN, or no erased page was free.
-    for_collection: Nanos,
+    pub(crate) for_collection: Nanos,
 }
 
 impl ProgramTime {
@@ -68,12 +67,6 @@ impl ProgramTime {
     pub(crate) fn new(whole: Nanos, waited: &Account) -> ProgramTime {
         let collecting = [Holder::GcRead, Holder::GcWrite, Holder::Erase, Holder::Space];
         let for_collection = Nanos(collecting.iter().map(|&holder| waited[holder as usize]).sum());
-        ProgramTime { whole, for_collection }
-    }
-
-    /// The part of `time` that is collection's, in the proportion of the program's own time.
-    pub(crate) fn collections_part(&self, time: Nanos) -> Nanos {
-        let part = u128::from(time.0) * u128::from(self.for_collection.0) / u128::from(self.whole.0.max(1));
-        Nanos(low_u64(part)).min(time)
+        ProgramTime { whole, for_collection: for_collection.min(whole) }
     }
 }

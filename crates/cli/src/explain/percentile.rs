@@ -76,7 +76,11 @@ pub fn explain(arguments: &ExplainArguments, out: &mut dyn Write) -> Result<(), 
     let slower = 1.0 - arguments.percentile / 100.0;
     let mut slowest = kept.slowest()?;
     slowest.retain(|slow| selection.holds_slow(slow));
-    let mut tail = Tail::slowest(&attribution, slower, &latencies);
+    let mut tail = Tail::slowest(&attribution, slower, &latencies, &[]);
+    // The run has kept the waits of its slowest requests one by one.
+    if let Some(exact) = selected.slowest.iter().find(|exact| exact.requests == tail.requests) {
+        tail.waits.clone_from(&exact.waits);
+    }
     tail.from_ns = tail.from_ns.min(slowest_ns);
     let in_drive = match tail.waits.first() {
         Some(wait) if is_outside(wait) => in_drive(&kept.attribution(Selection::All)?),
@@ -152,7 +156,12 @@ fn show(
         let latency = show_time(make_up.latency_ns as f64);
         format!("{} % of {requests} took no more than {latency}", make_up.percentile)
     };
-    let mut text = format!("{latency}; a request on an idle drive takes at least {}\n", show_time(bare_ns));
+    let least = match selection {
+        Selection::All => "requests on an idle drive take",
+        _ => "a request on an idle drive takes",
+    };
+    let on_average = if selection == Selection::All { " on average" } else { "" };
+    let mut text = format!("{latency}; {least} at least {}{on_average}\n", show_time(bare_ns));
     if is_volatile {
         text += "latencies of writes are those of a volatile cache: a power cut loses them until they are flushed\n";
     }

@@ -254,7 +254,7 @@ fn expected(at: &world::Progress) -> Option<u64> {
 /// Why a run has no results: a device condition, or requests that cannot be.
 pub fn failed(failed: RunFailed) -> Failure {
     match failed.error {
-        RunError::Stuck { .. } => Failure::Operation(failed.to_string()),
+        RunError::Stuck { .. } | RunError::NoTimePasses { .. } => Failure::Operation(failed.to_string()),
         RunError::NoRequests | RunError::TimeRanBackwards { .. } => Failure::Input(failed.to_string()),
     }
 }

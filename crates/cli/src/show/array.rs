@@ -192,7 +192,10 @@ fn row(number: usize, member: &MemberReport) -> [String; 6] {
         number.to_string(),
         show_rate(member.written_per_s),
         per_second(member.reads_per_s),
-        member.write_amplification.map_or("-".into(), |wa| format!("{wa:.2}")),
+        match member.write_amplification {
+            Some(times) if member.written_per_s > 0.0 => format!("{times:.2}"),
+            _ => "-".into(),
+        },
         per_cent(member.chip_utilisation),
         member.erases.to_string(),
     ]

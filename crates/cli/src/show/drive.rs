@@ -24,7 +24,10 @@ fn rows(report: &Report) -> Vec<Row> {
     let d = &report.drive;
     let mut rows = vec![row(
         "write amplification",
-        d.write_amplification.map_or("-".into(), |wa| format!("{wa:.3}")),
+        match d.write_amplification {
+            Some(times) if d.programs.user + d.programs.gc > 0 => format!("{times:.3}"),
+            _ => "-".into(),
+        },
         "1",
         format!("{} user, {} gc programs", count(d.programs.user), count(d.programs.gc)),
     )];

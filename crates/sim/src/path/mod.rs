@@ -461,6 +461,10 @@ impl<P: Probe> Storage for SimulatedHost<P> {
         &self.drives
     }
 
+    fn timed_out(&self) -> Vec<usize> {
+        (0..self.drives.len()).filter(|&drive| self.timeouts.is_gone(drive)).collect()
+    }
+
     fn array(&self) -> Option<&Array<Fingerprint>> {
         self.array.as_ref().map(|array| array.volume.array())
     }

@@ -1,6 +1,8 @@
 //! How long a drive lasts under the load of a run.
 
 use serde::{Deserialize, Serialize};
+use tailcut_ssd::config::MappingLevel;
+use tailcut_ssd::timers::Direction;
 use tailcut_ssd::{Figures, SsdConfig};
 
 /// The lifetime of a drive under the measured load, with its wear level: it ends when its blocks have seen
@@ -27,7 +29,7 @@ pub struct Lifetime {
 }
 
 const DAYS: f64 = 365.0 * 5.0;
-const YEAR_S: f64 = 365.25 * 86_400.0;
+const YEAR_S: f64 = 365.0 * 86_400.0;
 
 impl Lifetime {
     /// What `figures`, measured over `seconds`, mean for a drive of `capacity` bytes.
@@ -39,7 +41,8 @@ impl Lifetime {
         let charged = lasting_erases(config, figures) + (worn - counts.erases) as f64;
         let times = (worn > 0).then(|| cycles / charged);
         let page_bytes = g.page_bytes as f64;
-        let written = host_pages as f64 * page_bytes;
+        // Pages that the host writes in part count with what it writes of them.
+        let written = figures.link_bytes[Direction::ToDevice as usize] as f64;
         let bytes_written = times.map(|times| times * written).filter(|bytes| *bytes > 0.0);
         let spared = if stored > 0 { host_pages as f64 / stored as f64 } else { 1.0 };
         Lifetime {
@@ -71,8 +74,12 @@ pub(super) fn lasting_erases(config: &SsdConfig, figures: &Figures) -> f64 {
         return erases;
     }
     let filled = programmed / f64::from(config.geometry.pages);
-    let opened = (erases - figures.erased_blocks as f64).max(filled);
-    let copies = if erases > 0.0 { copied / erases } else { 0.0 };
+    // By page, a block is filled before another is opened. By block and superblock it may be closed earlier.
+    let is_by_page = config.ftl.mapping == MappingLevel::Page;
+    let opened = if is_by_page { filled } else { (erases - figures.erased_blocks as f64).max(filled) };
+    // By page, a victim is one block, and its erase may be later.
+    let victims = if is_by_page { (counts.collections as f64).max(erases) } else { erases };
+    let copies = if victims > 0.0 { copied / victims } else { 0.0 };
     let gain = programmed / opened - copies;
     if gain > 0.0 { stored / gain } else { erases.max(opened) }
 }
@@ -97,6 +104,8 @@ mod tests {
         (counts.erases, counts.programmed_user, counts.programmed_gc) =
             (victims, programmed, victims * copies);
         counts.host_pages_written = programmed + write_hits;
+        figures.link_bytes[Direction::ToDevice as usize] =
+            (programmed + write_hits) * u64::from(Preset::G.config().geometry.page_bytes);
         figures
     }
 
@@ -116,7 +125,36 @@ mod tests {
         };
         close(life(264, pages / 2, 100, 32));
         close(life(40, pages / 2, 100, -80));
-        assert!(life(120, 0, 100, 0).years < steady.years, "blocks are not always filled");
+        assert_eq!(
+            life(120, 0, 100, 0),
+            Lifetime { worn: 120, ..steady },
+            "blocks were in use at either end"
+        );
+        let mut by_block = Preset::G.config();
+        by_block.ftl.mapping = MappingLevel::Block;
+        let half_full = Lifetime::new(&by_block, &figures(120, 0, 100, 0, 0), 1 << 30, 1.0);
+        assert!(half_full.years < steady.years, "by block they are not always filled");
+    }
+
+    #[test]
+    fn copies_are_those_of_the_victims_whose_erases_are_yet_to_come() {
+        let config = Preset::G.config();
+        let mut figures = figures(12, 32, 7, -13, 0);
+        figures.counts.collections = 24;
+        // 16 copies a victim.
+        let erases = 7.0 * 64.0 / (64.0 - 16.0);
+        assert!((lasting_erases(&config, &figures) - erases).abs() < 1e-9);
+    }
+
+    #[test]
+    fn writes_of_parts_of_pages_count_with_their_bytes() {
+        let config = Preset::G.config();
+        let mut figures = figures(100, 0, 100, 0, 0);
+        let whole = Lifetime::new(&config, &figures, 1 << 30, 1.0);
+        figures.link_bytes[Direction::ToDevice as usize] /= 8;
+        let part = Lifetime::new(&config, &figures, 1 << 30, 1.0);
+        assert_eq!(part.bytes_written, whole.bytes_written.map(|bytes| bytes / 8.0));
+        assert_eq!(part.years, whole.years);
     }
 
     #[test]

@@ -188,6 +188,8 @@ pub struct Bare {
     planes: f64,
     /// Bytes of a stripe's data, where a smaller write has to read for its parity: 0 otherwise.
     stripe: f64,
+    /// Its flushes and trims may end without a drive.
+    is_array: bool,
     /// Drives that serve a wide request together, and the bytes of one that a drive serves at least.
     drives: f64,
     chunk: f64,
@@ -201,6 +203,7 @@ impl Bare {
         let bare = Bare::new(&scenario.device);
         Bare {
             in_host_memory: array.drives > 0 && has_tokens,
+            is_array: array.drives > 0,
             drives: f64::from(array.drives).max(1.0),
             stripe: match array.layout {
                 LayoutKind::Raid4 | LayoutKind::Raid5 if array.drives > 0 => {
@@ -232,6 +235,7 @@ impl Bare {
             in_host_memory: false,
             planes: config.geometry.block_count() as f64 / f64::from(config.geometry.blocks),
             stripe: 0.0,
+            is_array: false,
             drives: 1.0,
             chunk: 0.0,
         }
@@ -249,6 +253,7 @@ impl Bare {
                 Op::Write if self.in_host_memory => 0.0,
                 Op::Write if self.write_back => cost + self.link_ns(bytes),
                 Op::Write => cost + self.program_ns(bytes),
+                Op::Trim | Op::Flush if self.is_array => 0.0,
                 Op::Trim | Op::Flush => self.firmware_ns + self.link_command_ns.max(self.completion_ns),
             }
     }
@@ -274,6 +279,11 @@ impl Bare {
         }
     }
 
+    /// Whether small writes read for their parity.
+    pub(super) fn has_parity(&self) -> bool {
+        self.stripe > 0.0
+    }
+
     /// The bytes of a wide request that each drive serves at least.
     fn share(&self, bytes: f64) -> f64 {
         (bytes / self.drives).max(self.chunk.min(bytes))
@@ -287,21 +297,27 @@ impl Bare {
         let bus_last = self.per_channel(bytes) * transfer + self.link_ns(bytes.min(self.page_bytes));
         let first = p.read_command.0 as f64 + p.read_cell_mean();
         // Pages beyond those that all planes read at once wait for cells.
-        let rounds = ((bytes / self.page_bytes).ceil() / self.planes).ceil().max(1.0);
-        let cells_last =
-            first + (rounds - 1.0) * p.read_cell_mean() + transfer + self.link_ns(bytes.min(self.page_bytes));
+        let cells_last = first
+            + (self.rounds(bytes) - 1.0) * p.read_cell_mean()
+            + transfer
+            + self.link_ns(bytes.min(self.page_bytes));
         cells_last.max(first + link_last.max(bus_last))
     }
 
     fn program_ns(&self, bytes: f64) -> f64 {
         let p = &self.phases;
-        let transfers = self.per_channel(bytes) * p.transfer.0 as f64;
-        self.link_ns(bytes.min(self.page_bytes))
-            + p.program_command.0 as f64
-            + (self.link_ns(bytes) - self.link_ns(bytes.min(self.page_bytes)))
-                .max(transfers - p.transfer.0 as f64)
-            + p.transfer.0 as f64
-            + p.program_cell_mean()
+        let (first_page, transfer) = (self.link_ns(bytes.min(self.page_bytes)), p.transfer.0 as f64);
+        // Behind the first page, one of these ends last.
+        let link_last = self.link_ns(bytes) - first_page;
+        let bus_last = (self.per_channel(bytes) - 1.0) * transfer;
+        let cells_last = (self.rounds(bytes) - 1.0) * p.program_cell_mean();
+        let rest = link_last.max(bus_last).max(cells_last);
+        first_page + p.program_command.0 as f64 + transfer + p.program_cell_mean() + rest
+    }
+
+    /// How often the cells of a plane are needed at least.
+    fn rounds(&self, bytes: f64) -> f64 {
+        ((bytes / self.page_bytes).ceil() / self.planes).ceil().max(1.0)
     }
 
     /// Pages that the busiest channel carries at least.

@@ -128,21 +128,26 @@ impl Report {
         let measured = Measured::new(seconds, world.overload().is_some());
         let bare = Bare::of(scenario);
         let all = stats.all();
-        let mut kinds = vec![KindReport::all(stats, &bare, measured)];
+        let slowest = stats.slowest();
+        let mut kinds = vec![KindReport::all(stats, &bare, measured, &slowest)];
         for &op in Op::all() {
             let of_kind = stats.op(op);
             if of_kind.latency.count() + of_kind.errors > 0 {
-                kinds.push(KindReport::of(op, &of_kind, &bare, measured));
+                kinds.push(KindReport::of(op, &of_kind, &bare, measured, &slowest));
             }
             if op == Op::Read {
                 let classes = stats.read_classes().into_iter();
                 kinds.extend(
-                    classes.map(|(class, reads)| KindReport::of_class(class, reads, &bare, measured)),
+                    classes
+                        .map(|(class, reads)| KindReport::of_class(class, reads, &bare, measured, &slowest)),
                 );
             }
         }
         let requests_per_s = kinds[0].requests_per_s;
-        let mut resources = limits::of_drives(&scenario.device, figures, stats.ended_per_s());
+        // Failed requests were work, too.
+        let ended = (stats.ended() + stats.errors()) as f64;
+        let ended_per_s = if seconds > 0.0 { ended / seconds } else { 0.0 };
+        let mut resources = limits::of_drives(&scenario.device, figures, ended_per_s);
         let kv = world.device.kv_figures();
         if kv.is_none() {
             resources.extend(closed_loop(world, &bare, requests_per_s));
@@ -159,7 +164,7 @@ impl Report {
             host: world
                 .device
                 .host_figures()
-                .map(|host| HostReport::new(&scenario.host, &host, stats.ended())),
+                .map(|host| HostReport::new(&scenario.host, &host, stats.ended() + stats.errors())),
             kv: kv.as_ref().map(KvReport::new),
             capacity_bytes: world.device.identify().sectors * tailcut_base::SECTOR_BYTES,
             volatile_cache: has_volatile_cache(world) && !stats.op(Op::Write).is_all_fua(),
@@ -179,7 +184,7 @@ impl Report {
             drive: DriveReport::new(
                 &world.device.drives()[0],
                 &figures[0],
-                &Measurement { seconds, busiest, requests_per_s: stats.ended_per_s() },
+                &Measurement { seconds, busiest, requests_per_s: ended_per_s },
             ),
             resources,
             store: world.sources().find_map(Source::store).map(|store| StoreReport::new(store, &bare)),
@@ -300,6 +305,16 @@ fn unmeasured<D: Device, W: RequestObserver>(
              {ramp} (run.ramp); raise the one or lower the other"
         ));
     }
+    let measured = world.sources().filter(|source| !source.prepares());
+    let last =
+        measured.map(Source::last_due).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
+    if let Some(last) = last.filter(|last| last.0 <= scenario.run.ramp.0) {
+        return Some(format!(
+            "no request fell into the measurement: the last was due at {last}, within the ramp of {} (run.ramp); lower \
+             the ramp",
+            scenario.run.ramp
+        ));
+    }
     if world.overload().is_some() {
         let elapsed = world.now().0 as f64 / 1e9;
         let rate = if elapsed > 0.0 { world.completed() as f64 / elapsed } else { 0.0 };
@@ -367,8 +382,19 @@ fn notes<S: Storage, W: RequestObserver>(
         ));
     }
     notes.extend(reads_without_flash(&world.stats, bare));
+    notes.extend(writes_without_reads(&world.stats, bare));
     if let Some(reason) = world.device.read_only() {
         notes.push(format!("the drive became read-only: {reason}"));
+    }
+    let timed_out = world.device.timed_out();
+    if !timed_out.is_empty() {
+        let drives: Vec<String> = timed_out.iter().map(usize::to_string).collect();
+        notes.push(format!(
+            "commands to drive {} exceeded {} (host.timeout): it was taken to be gone, and all that was asked of it from \
+             then on failed; figures of drives average the time before and after",
+            drives.join(", "),
+            scenario.host.timeout
+        ));
     }
     if all.errors > 0 {
         let requests = all.errors + all.latency.count();
@@ -409,7 +435,8 @@ fn reads_of_nothing<S: Storage, W: RequestObserver>(
         None => (unmapped, unmapped + found),
     };
     let share = unmapped as f64 / reads.max(1) as f64;
-    (share >= FEW_READS_OF_NOTHING).then(|| {
+    let has_reads = world.stats.op(Op::Read).latency.count() > 0 || world.device.kv_figures().is_some();
+    (has_reads && share >= FEW_READS_OF_NOTHING).then(|| {
         let within = match scenario.is_synthetic() {
             true => ", or keep the workload within that share (workload.region_share)",
             false => "",
@@ -457,6 +484,17 @@ fn pages_in_part<S: Storage, W: RequestObserver>(world: &World<S, W>) -> Option<
         "requests that begin or end within a page of the drive ({page}) are {}",
         parts.join("; and ")
     ))
+}
+
+/// Where writes to parity were faster than the read that most of them need.
+fn writes_without_reads(stats: &Stats, bare: &Bare) -> Option<String> {
+    let writes = stats.op(Op::Write);
+    let least = requests::bare_of(Op::Write, &writes, bare);
+    (bare.has_parity() && writes.latency.count() > 0 && writes.latency.mean() < least * 0.99).then(|| {
+        "bare of these writes includes a read from flash for their parity; they took less on average, because what they \
+         needed was never written, or was in a buffer"
+            .into()
+    })
 }
 
 /// Where reads were faster than the limit of reads from flash.

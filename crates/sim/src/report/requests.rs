@@ -1,7 +1,7 @@
 //! One kind of request in a report.
 
 use super::{Bare, Curve, TAILS, Tail, Wait};
-use crate::world::{OpStats, Stats};
+use crate::world::{OpStats, SlowRequest, Stats};
 use serde::{Deserialize, Serialize};
 use tailcut_base::config::Choice;
 use tailcut_base::{Class, Op};
@@ -44,31 +44,59 @@ impl Measured {
 
 impl KindReport {
     /// The requests of one kind.
-    pub(super) fn of(op: Op, stats: &OpStats, bare: &Bare, measured: Measured) -> KindReport {
-        KindReport::new(op.name(), stats, bare_of(op, stats, bare), measured)
+    pub(super) fn of(
+        op: Op,
+        stats: &OpStats,
+        bare: &Bare,
+        measured: Measured,
+        slowest: &[SlowRequest],
+    ) -> KindReport {
+        let slowest = slowest.iter().filter(|slow| slow.op == op);
+        KindReport::new(op.name(), stats, bare_of(op, stats, bare), measured, slowest)
     }
 
     /// The reads of one class.
-    pub(super) fn of_class(class: Class, stats: &OpStats, bare: &Bare, measured: Measured) -> KindReport {
-        KindReport::new(&class_kind(class), stats, bare_of(Op::Read, stats, bare), measured)
+    pub(super) fn of_class(
+        class: Class,
+        stats: &OpStats,
+        bare: &Bare,
+        measured: Measured,
+        slowest: &[SlowRequest],
+    ) -> KindReport {
+        let slowest = slowest.iter().filter(|slow| slow.op == Op::Read && slow.class == class);
+        KindReport::new(&class_kind(class), stats, bare_of(Op::Read, stats, bare), measured, slowest)
     }
 
     /// All requests. The limit of their latency is the mean of the kinds' limits.
-    pub(super) fn all(stats: &Stats, bare: &Bare, measured: Measured) -> KindReport {
+    pub(super) fn all(stats: &Stats, bare: &Bare, measured: Measured, slowest: &[SlowRequest]) -> KindReport {
         let part = |&op: &Op| {
             let of_kind = stats.op(op);
             bare_of(op, &of_kind, bare) * of_kind.latency.count() as f64
         };
         let sum: f64 = Op::all().iter().map(part).sum();
-        KindReport::new("all", &stats.all(), sum / stats.requests().max(1) as f64, measured)
+        KindReport::new(
+            "all",
+            &stats.all(),
+            (sum + 0.0) / stats.requests().max(1) as f64,
+            measured,
+            slowest.iter(),
+        )
     }
 
-    fn new(kind: &str, stats: &OpStats, bare_ns: f64, measured: Measured) -> KindReport {
+    /// `slowest` are the slowest of them that are known one by one, the slowest first.
+    fn new<'s>(
+        kind: &str,
+        stats: &OpStats,
+        bare_ns: f64,
+        measured: Measured,
+        slowest: impl Iterator<Item = &'s SlowRequest>,
+    ) -> KindReport {
+        let slowest: Vec<&SlowRequest> = slowest.collect();
         let requests = stats.latency.count();
         let Measured { seconds, is_overload } = measured;
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let (ended, bytes) = if is_overload { stats.ended() } else { (requests, stats.bytes) };
-        let tail = |&share: &f64| Tail::slowest(&stats.attribution, share, &stats.latency);
+        let tail = |&share: &f64| Tail::slowest(&stats.attribution, share, &stats.latency, &slowest);
         KindReport {
             kind: kind.to_string(),
             requests,
@@ -95,5 +123,6 @@ pub(super) fn bare_of(op: Op, stats: &OpStats, bare: &Bare) -> f64 {
         _ => each((bytes, count)),
     };
     let sum: f64 = stats.sizes().map(each).chain(stats.fua_sizes().map(forced)).sum();
-    sum / stats.latency.count().max(1) as f64
+    // The sum of nothing is -0.
+    (sum + 0.0) / stats.latency.count().max(1) as f64
 }

@@ -1,6 +1,6 @@
 //! What slow requests waited for.
 
-use crate::world::{Attribution, Share, rank_of};
+use crate::world::{Attribution, Part, Share, SlowRequest, rank_of};
 use serde::{Deserialize, Serialize};
 use tailcut_base::histogram::LatencyHistogram;
 
@@ -10,8 +10,9 @@ pub const TAILS: [f64; 3] = [0.01, 0.001, 0.0001];
 /// A set of slow requests and what they waited for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
-    /// The share that was asked for, 0 … 1. Of the bucket of 1/32 of a latency at its edge, each request
-    /// counts as an average one of the bucket, scaled so that the mean of all is exact to 0.1 %.
+    /// The share that was asked for, 0 … 1. Up to a thousand requests are known one by one. Of more, those of the
+    /// bucket of 1/32 of a latency at the edge count as average ones of the bucket, scaled so that the mean of all is
+    /// exact to 0.1 %.
     pub share: f64,
     /// How many requests they are.
     pub requests: u64,
@@ -34,11 +35,20 @@ pub struct Wait {
 }
 
 impl Tail {
-    /// The slowest `share` (0 … 1) of the requests with this attribution and these latencies.
-    pub fn slowest(attribution: &Attribution, share: f64, latency: &LatencyHistogram) -> Tail {
+    /// The slowest `share` (0 … 1) of the requests with this attribution and these latencies; `known` are the slowest of
+    /// them that are known one by one, the slowest first.
+    pub fn slowest(
+        attribution: &Attribution,
+        share: f64,
+        latency: &LatencyHistogram,
+        known: &[&SlowRequest],
+    ) -> Tail {
         let requests = rank_of(attribution.count(), share).min(attribution.count());
         let from = latency.percentile(Tail::percentile_of_fastest(latency.count(), share));
-        let part = attribution.slowest(requests, latency.sum_of_highest(requests));
+        let part = match known.get(..requests as usize) {
+            Some(slowest) => Part::of(slowest.iter().map(|slow| &slow.spans)),
+            None => attribution.slowest(requests, latency.sum_of_highest(requests)),
+        };
         Tail { share, requests, from_ns: from.0, waits: Wait::list(&part.shares()) }
     }
 
@@ -75,7 +85,7 @@ mod tests {
         }
         for share in TAILS {
             let count = stats.latency.count();
-            let tail = Tail::slowest(&stats.attribution, share, &stats.latency);
+            let tail = Tail::slowest(&stats.attribution, share, &stats.latency, &[]);
             let exact = 90_000 + (count - tail.requests) * 37;
             assert!(tail.from_ns >= stats.latency.percentile(100.0 * (1.0 - share)).0, "{share}");
             assert!((exact..exact + exact / 1000 + 1).contains(&tail.from_ns), "{share}: {tail:?}, {exact}");

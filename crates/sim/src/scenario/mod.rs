@@ -148,11 +148,24 @@ impl Configure for Limits {
                 ),
             );
         }
+        if self.round > Nanos::ZERO && self.duration.0 / self.round.0 > MOST_ROUNDS {
+            let Limits { round, duration, .. } = self;
+            visit.problem(
+                "round",
+                format!(
+                    "rounds of {round} make more than {MOST_ROUNDS} in a run of {duration} (run.duration): a report lists them \
+                     all; lengthen run.round"
+                ),
+            );
+        }
         if self.until_steady && self.round == Nanos::ZERO {
             visit.problem("until_steady", "steady state is judged in rounds; set round = \"1s\", say".into());
         }
     }
 }
+
+/// The most rounds of a run.
+const MOST_ROUNDS: u64 = 1_000_000;
 
 /// Everything that a run needs.
 #[derive(Clone, Debug, PartialEq)]

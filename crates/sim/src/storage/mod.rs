@@ -45,6 +45,11 @@ pub trait Storage: Device {
         None
     }
 
+    /// Drives that the host took to be gone, because one of their commands exceeded `host.timeout`.
+    fn timed_out(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
     /// What keeps it from going on without an event left.
     fn why_stuck(&self) -> String;
 

@@ -277,7 +277,8 @@ impl SyntheticConfig {
     /// Reports what can be known to be wrong without a device.
     fn check(&self, visit: &mut dyn KeyVisitor) {
         // Large enough for every region that has been given in bytes, and for the largest request.
-        let device = (self.region_offset.saturating_add(self.region_size) / SECTOR_BYTES).max(1 << 40);
+        let region = self.region_offset.saturating_add(self.region_size) / SECTOR_BYTES;
+        let device = region.saturating_add(1).max(1 << 40);
         for problem in self.recipe(device).err().into_iter().flatten() {
             // The sections of addresses have reported their own problems, at the very key.
             let told = ["addresses", "write_addresses"].contains(&problem.key);
@@ -292,7 +293,8 @@ impl SyntheticConfig {
     pub fn recipe(&self, sectors: u64) -> Result<Recipe, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut recipe = Recipe::new(0);
-        let begins_beyond = self.region_offset / SECTOR_BYTES >= sectors;
+        let begins_beyond =
+            self.region_offset / SECTOR_BYTES >= sectors || !self.region_offset.is_multiple_of(SECTOR_BYTES);
         let key = if begins_beyond && self.region_offset > 0 { "region_offset" } else { self.region_key() };
         (recipe.first, recipe.region) = keep(&mut problems, key, self.region(sectors), (0, 1));
         recipe.read_ppm = self.read;

@@ -57,6 +57,16 @@ pub struct Part {
 }
 
 impl Part {
+    /// The requests with these spans.
+    pub fn of<'s>(requests: impl Iterator<Item = &'s Spans>) -> Part {
+        let mut part = Part { count: 0, nanos: [0; CAUSES] };
+        for spans in requests {
+            part.count += 1;
+            part.nanos.iter_mut().zip(spans.nanos()).for_each(|(sum, time)| *sum += u128::from(*time));
+        }
+        part
+    }
+
     /// The time that they spent in all, in ns: the sum of their latencies.
     fn total(&self) -> u128 {
         self.nanos.iter().sum()

@@ -35,6 +35,8 @@ pub(super) struct Backlog {
     issued: u64,
     /// Its source has no further request.
     is_complete: bool,
+    /// Requests that its source has in all, if known.
+    most: Option<u64>,
 }
 
 impl Backlog {
@@ -72,7 +74,8 @@ impl Backlog {
             return self.issued;
         }
         let issued_by = self.run.0 - self.lateness.0.min(self.run.0 - 1);
-        (self.issued as f64 * self.run.0 as f64 / issued_by as f64) as u64
+        let due = (self.issued as f64 * self.run.0 as f64 / issued_by as f64) as u64;
+        self.most.map_or(due, |most| due.min(most).max(self.issued))
     }
 }
 
@@ -357,6 +360,7 @@ impl Issuer {
                 age: at.since(self.on_time),
                 issued,
                 is_complete: true,
+                most: None,
             });
         }
         // What is due after its end is not late.
@@ -367,6 +371,7 @@ impl Issuer {
             age: end.since(self.on_time.min(end)),
             issued,
             is_complete: false,
+            most: self.source.len_hint(),
         })
     }
 

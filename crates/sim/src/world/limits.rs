@@ -55,6 +55,18 @@ pub enum RunError {
         /// How many requests wait.
         in_flight: u32,
     },
+    /// Requests complete without time, and a closed loop issues others for them.
+    #[error(
+        "{requests} requests in a row completed at {at}, so that the run would never end: the device answers them without \
+         work; give reads data to find (precondition.fill), or the workload a rate (workload.pace = \"open\") or pauses \
+         (workload.think)"
+    )]
+    NoTimePasses {
+        /// When.
+        at: Time,
+        /// How many.
+        requests: u64,
+    },
     /// No source had a request.
     #[error("no request was issued: the workload has none, or ends before the first one is due")]
     NoRequests,

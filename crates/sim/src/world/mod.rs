@@ -104,6 +104,8 @@ pub struct World<D: Device, W: RequestObserver = ()> {
     most: u64,
     issued: u64,
     completed: u64,
+    /// When requests last completed, and how many have at this moment.
+    completed_at: (Time, u64),
     closed: bool,
     now: Time,
     measured_from: Option<Time>,
@@ -118,6 +120,9 @@ pub struct World<D: Device, W: RequestObserver = ()> {
     warmth: u64,
     error: Option<RunError>,
 }
+
+/// Requests that may complete at one moment.
+const AT_ONCE: u64 = 1 << 22;
 
 /// How often the progress of a run is reported, in requests.
 const PROGRESS_EVERY: u64 = 8192;
@@ -163,6 +168,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
             limits,
             issued: 0,
             completed: 0,
+            completed_at: (Time::ZERO, 0),
             closed: false,
             now: Time::ZERO,
             measured_from: None,

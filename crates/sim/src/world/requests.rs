@@ -204,6 +204,7 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         }
         self.in_flight -= 1;
         self.completed += 1;
+        self.note_moment(now);
         self.checker.completed(flight.op, completion, flight.expected, flight.number);
         let spans = &mut completion.spans;
         spans.add(Cause::HostQueue, flight.eligible.since(flight.due));
@@ -252,6 +253,17 @@ impl<D: Device, W: RequestObserver> World<D, W> {
         }
         if self.groups_left {
             self.end_group(now);
+        }
+    }
+
+    /// Ends a run in which no time passes any more.
+    #[inline]
+    fn note_moment(&mut self, now: Time) {
+        let (at, requests) = self.completed_at;
+        self.completed_at = if now == at { (at, requests + 1) } else { (now, 1) };
+        if self.completed_at.1 == super::AT_ONCE {
+            self.error = Some(RunError::NoTimePasses { at: now, requests: super::AT_ONCE });
+            self.close(now);
         }
     }
 

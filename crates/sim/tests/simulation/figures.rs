@@ -1,8 +1,10 @@
 //! What the figures of a report count, and what they do not.
 
 use super::limits::{report_of, run, small};
-use tailcut_base::Nanos;
+use std::ops::ControlFlow;
+use tailcut_base::{Cause, Nanos};
 use tailcut_host::array::LayoutKind;
+use tailcut_sim::ending::run_to_end;
 use tailcut_sim::report::{KindReport, Report};
 use tailcut_sim::scenario::Scenario;
 use tailcut_sim::workload::SyntheticConfig;
@@ -96,7 +98,7 @@ fn requests_that_failed_are_errors_and_nothing_else() {
     );
     let rate = all.requests as f64 / report.seconds();
     assert!((all.requests_per_s / rate - 1.0).abs() < 1e-9, "{} {rate}", all.requests_per_s);
-    let note = report.notes.iter().find(|note| note.contains("failed")).expect("it says so");
+    let note = report.notes.iter().find(|note| note.contains("failed; rates")).expect("it says so");
     assert!(note.contains(&format!("{} of {}", all.errors, report.completed)), "{note}");
 }
 
@@ -232,4 +234,78 @@ fn a_full_buffer_names_the_collection_that_its_programs_waited_for() {
     (scenario.precondition.state, scenario.run.requests) = (PreparedState::Empty, 1000);
     let (programs, collection) = of(&scenario);
     assert!(programs > 0.9 && collection == 0.0, "{programs} {collection}");
+}
+
+#[test]
+fn a_full_buffer_blames_collection_for_what_it_costs() {
+    let mut scenario = small();
+    scenario.workload = SyntheticConfig { read: 0, pace: PaceKind::Closed, depth: 32, ..scenario.workload };
+    (scenario.run.requests, scenario.run.ramp) = (20_000, Nanos::millis(100));
+    let of = |scenario: &Scenario| {
+        let report = run(scenario);
+        let writes = kind(&report, "write");
+        let gc = writes.waits.iter().find(|wait| wait.cause == "buffer full: gc");
+        (writes.latency.mean_ns, gc.map_or(0.0, |wait| wait.mean_ns))
+    };
+    for buffer in [64 << 10, 256 << 10] {
+        scenario.device.buffer.size = buffer;
+        scenario.device.gc.ideal = false;
+        let (with, blamed) = of(&scenario);
+        // Collection that takes no time.
+        scenario.device.gc.ideal = true;
+        let (without, none) = of(&scenario);
+        let caused = with - without;
+        assert!(none < 0.02 * without, "{none} of {without}");
+        assert!((0.5..1.5).contains(&(blamed / caused)), "{buffer}: {blamed} of {caused}");
+    }
+}
+
+#[test]
+fn a_closed_loop_of_requests_that_take_no_time_ends_with_an_error() {
+    let mut scenario = array(LayoutKind::LogRaid5);
+    scenario.array.log.segment = 64 << 10;
+    (scenario.workload.read, scenario.run.requests) = (1_000_000, 0);
+    scenario.run.duration = Nanos::millis(10);
+    scenario.precondition.fill = 0;
+    let mut world = scenario.array_world(|| (), (), false).expect("a good scenario");
+    let watch = &mut |_: &_| ControlFlow::Continue(());
+    let failed = run_to_end(&mut world, scenario.horizon(), watch).err().expect("no time passes");
+    assert!(failed.to_string().contains("precondition.fill"), "{failed}");
+}
+
+#[test]
+fn no_more_requests_are_due_than_there_are() {
+    let mut scenario = small();
+    scenario.run = Limits { duration: Nanos::millis(20), ..Limits::NONE };
+    scenario.workload = SyntheticConfig {
+        read: 1_000_000,
+        pace: PaceKind::Open,
+        rate: 400_000,
+        requests: 5000,
+        ..scenario.workload
+    };
+    let overload = run(&scenario).overload.expect("twenty times what four chips can do");
+    assert!(overload.issued < 5000 && overload.due == 5000, "{overload:?}");
+}
+
+#[test]
+fn the_waits_of_few_slow_requests_are_their_own() {
+    let mut scenario = small();
+    scenario.workload = SyntheticConfig { pace: PaceKind::Open, rate: 20_000, ..scenario.workload };
+    scenario.run.requests = 3000;
+    let mut world = scenario.world((), (), false).expect("a good scenario");
+    let watch = &mut |_: &_| ControlFlow::Continue(());
+    let ends = run_to_end(&mut world, scenario.horizon(), watch).expect("the drive makes progress");
+    let report = Report::new(&scenario, &world, &ends.figures(), false);
+    let tail = &report.all().slowest[0];
+    assert_eq!(tail.requests, 30);
+    let slowest = world.stats.slowest();
+    for wait in &tail.waits {
+        let own = slowest.iter().take(30).map(|slow| {
+            let cause = Cause::ALL.into_iter().find(|cause| cause.label() == wait.cause).expect("a cause");
+            slow.spans.of(cause).0 as f64
+        });
+        let mean = own.sum::<f64>() / 30.0;
+        assert!((wait.mean_ns - mean).abs() < 1e-6 * mean, "{wait:?}: {mean}");
+    }
 }

@@ -64,8 +64,8 @@ impl Frontend {
         let set = self.set_of_tag(tag);
         let t = &mut self.tags[tag];
         let (before, waited) = (t.room, now.since(t.mark));
-        t.room = self.buffer.room_clock(set).collection();
-        let for_collection = (t.room - before).min(waited);
+        t.room = *self.buffer.room_clock(set);
+        let for_collection = t.room.collections_part(&before, waited);
         t.spans.add(Cause::BufferFullGc, for_collection);
         t.spans.add(Cause::BufferFull, waited - for_collection);
         t.mark = now;
@@ -73,10 +73,10 @@ impl Frontend {
 
     /// The program of an entry has ended after `time`.
     #[inline]
-    pub(crate) fn track_room_made(&mut self, now: Time, entry: EntryId, time: impl FnOnce() -> ProgramTime) {
+    pub(crate) fn track_room_made(&mut self, entry: EntryId, time: impl FnOnce() -> ProgramTime) {
         let set = self.buffer.set_of(entry);
         if self.buffer.has_waiting(set) {
-            self.buffer.room_clock(set).program_ended(now, time());
+            self.buffer.room_clock(set).program_ended(time());
         }
     }
 

@@ -31,11 +31,8 @@ impl Frontend {
         if self.buffer.line(set).is_empty() && self.admit(now, tag, map) {
             return true;
         }
-        if self.buffer.line(set).is_empty() {
-            self.buffer.room_clock(set).start(now);
-        }
         self.buffer.line(set).push_back(tag);
-        self.tags[tag].room = self.buffer.room_clock(set).collection();
+        self.tags[tag].room = *self.buffer.room_clock(set);
         false
     }
 

@@ -1,32 +1,31 @@
-//! Writes that wait for room in the buffer: for how long collection kept them, by how the programs that made room
-//! have spent their time.
+//! Writes that wait for room in the buffer: which share of that collection caused, by how the programs that ended
+//! meanwhile have spent their time.
 
 use crate::holder::ProgramTime;
-use tailcut_base::{Nanos, Time};
+use tailcut_base::Nanos;
+use tailcut_base::cast::low_u64;
 
-/// How long collection has kept writes from the buffer of a set, summed up over its life.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RoomClock {
-    /// Up to where it is counted.
-    until: Time,
-    collection: Nanos,
+/// The time of all programs that have ended while writes waited for room, summed up over the life of a drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoomClock {
+    whole: Nanos,
+    for_collection: Nanos,
 }
 
 impl RoomClock {
-    /// A write waits for room, and none did before.
-    pub(crate) fn start(&mut self, now: Time) {
-        self.until = now;
+    /// A program has ended while writes waited for room.
+    pub(crate) fn program_ended(&mut self, time: ProgramTime) {
+        self.whole += time.whole;
+        self.for_collection += time.for_collection;
     }
 
-    /// A program has ended while writes waited for room: the time since the one before it is divided as its own was.
-    pub(crate) fn program_ended(&mut self, now: Time, time: ProgramTime) {
-        self.collection += time.collections_part(now.since(self.until));
-        self.until = now;
-    }
-
-    /// The time so far.
-    pub(crate) fn collection(&self) -> Nanos {
-        self.collection
+    /// The part of a wait since `earlier`, of length `waited`, that is collection's: programs that took longer count for
+    /// more, since they kept their room longer.
+    pub(crate) fn collections_part(&self, earlier: &RoomClock, waited: Nanos) -> Nanos {
+        let whole = self.whole - earlier.whole;
+        let for_collection = self.for_collection - earlier.for_collection;
+        let part = u128::from(waited.0) * u128::from(for_collection.0) / u128::from(whole.0.max(1));
+        Nanos(low_u64(part))
     }
 }
 
@@ -36,20 +35,16 @@ mod tests {
     use crate::holder::{Account, Holder};
 
     #[test]
-    fn time_without_room_is_divided_as_that_of_the_program_that_made_room() {
+    fn a_wait_is_divided_as_the_time_of_the_programs_that_ended_in_it() {
         let mut waited = Account::default();
-        (waited[Holder::Erase as usize], waited[Holder::UserRead as usize]) = (60, 40);
+        (waited[Holder::Erase as usize], waited[Holder::UserRead as usize]) = (600, 400);
         let mut clock = RoomClock::default();
-        clock.start(Time(1000));
-        clock.program_ended(Time(1500), ProgramTime::new(Nanos(600), &waited));
-        assert_eq!(clock.collection(), Nanos(50), "a tenth of 500");
-        clock.program_ended(Time(1500), ProgramTime::new(Nanos(600), &waited));
-        assert_eq!(clock.collection(), Nanos(50), "at the same moment");
-        // No write has waited in between.
-        clock.start(Time(5000));
-        clock.program_ended(Time(5100), ProgramTime::new(Nanos(100), &Account::default()));
-        assert_eq!(clock.collection(), Nanos(50), "it did not wait");
-        clock.program_ended(Time(5200), ProgramTime::new(Nanos(60), &waited));
-        assert_eq!(clock.collection(), Nanos(150));
+        clock.program_ended(ProgramTime::new(Nanos(2000), &waited));
+        let before = clock;
+        assert_eq!(clock.collections_part(&before, Nanos(500)), Nanos::ZERO, "no program has ended");
+        // One that did not wait at all, and one that waited for collection for half of its time.
+        clock.program_ended(ProgramTime::new(Nanos(300), &Account::default()));
+        clock.program_ended(ProgramTime::new(Nanos(1200), &waited));
+        assert_eq!(clock.collections_part(&before, Nanos(500)), Nanos(200), "600 of 1500");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::config::QueueConfig;
 use crate::flash::LogicalPage;
+use crate::frontend::room::RoomClock;
 use crate::mutation::{Invariant, holds};
 use crate::request::{ServedPage, Tag};
 use std::ops::Range;
@@ -30,7 +31,7 @@ pub struct TaggedCommand {
     /// Pages of a write that have found room in the buffer.
     pub admitted: u32,
     /// The clock of waits for room up to where these are accounted for.
-    pub room: Nanos,
+    pub room: RoomClock,
     /// Transfers of a write's data that are on the link.
     pub in_transit: u32,
     /// Fold of the contents read so far.
@@ -58,7 +59,7 @@ impl TaggedCommand {
             remaining: 0,
             returned: 0,
             admitted: 0,
-            room: Nanos::ZERO,
+            room: RoomClock::default(),
             in_transit: 0,
             content: 0,
             status: Status::Success,

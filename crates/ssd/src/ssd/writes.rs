@@ -106,7 +106,7 @@ impl<P: Probe> Ssd<P> {
     /// for. A write that met a program under way, or one that was repeated, waited for a flush.
     #[inline]
     fn account_forced(&mut self, now: Time, id: RequestId, entry: EntryId) {
-        self.frontend.track_room_made(now, entry, || self.backend.program_time(now, id));
+        self.frontend.track_room_made(entry, || self.backend.program_time(now, id));
         let list = self.frontend.buffer[entry].programmed_waiters;
         if list == WaiterId::NONE || self.frontend.buffer.is_write_through() {
             return;
