@@ -140,7 +140,10 @@ fn pace(info: &Info, tone: ColorMode) -> String {
     let mut row = |what: &str, requests: f64, bytes: f64| {
         table.row(&[what.to_string(), per_second(requests), show_rate(bytes)]);
     };
-    row("mean", r.mean_requests_per_s, r.mean_bytes_per_s);
+    // One request, or several at one moment, have no rate.
+    if info.duration_ns > 0 {
+        row("mean", r.mean_requests_per_s, r.mean_bytes_per_s);
+    }
     // A trace that is shorter than a second has no second to compare with its mean.
     if info.duration_ns >= 1_000_000_000 {
         row("busiest second", r.peak_1s_requests_per_s, r.peak_1s_bytes_per_s);
@@ -153,7 +156,9 @@ fn pace(info: &Info, tone: ColorMode) -> String {
     let mut head = vec![("time", Align::Left)];
     head.extend(titles);
     let mut table = Table::new(&head, tone);
-    table.row(&time_row("between requests", &r.between));
+    if info.requests > 1 {
+        table.row(&time_row("between requests", &r.between));
+    }
     if let Some(response) = &info.response {
         table.row(&time_row("response, as recorded", response));
     }

@@ -62,6 +62,11 @@ impl Scenario {
             if self.beside.enabled {
                 add_idle_keys(&mut found, "beside", &self.beside.source);
             }
+            let is_written =
+                has_writes(&self.workload) || self.beside.enabled && has_writes(&self.beside.source);
+            if !is_written && self.array.drives == 0 && !self.kv.enabled {
+                add(&mut found, "device.buffer", &["flush_above"], "there are no writes (workload.read)");
+            }
         }
         if self.trace.timing == ReplayTiming::Closed {
             add(&mut found, "trace", &["stretch_ppm"], "trace.timing is \"closed\"");
@@ -304,9 +309,13 @@ fn add_idle_places(found: &mut Vec<Ineffective>, path: &str, source: &SyntheticC
     add_idle_addresses(found, &writes, &source.write_addresses);
 }
 
+/// Whether some of its requests are writes.
+fn has_writes(source: &SyntheticConfig) -> bool {
+    source.read.saturating_add(source.trim) < 1_000_000
+}
+
 /// Keys of a synthetic source that others of its keys leave without effect.
 fn add_idle_keys(found: &mut Vec<Ineffective>, path: &str, source: &SyntheticConfig) {
-    let has_writes = source.read.saturating_add(source.trim) < 1_000_000;
     let bursts: &[&str] = &["burst_requests", "burst_time", "idle"];
     match (source.pace, source.arrivals) {
         (PaceKind::Closed, _) => {
@@ -333,7 +342,7 @@ fn add_idle_keys(found: &mut Vec<Ineffective>, path: &str, source: &SyntheticCon
     if source.read == 0 {
         add(found, path, &["read_size", "read_class"], &format!("there are no reads ({path}.read)"));
     }
-    if !has_writes {
+    if !has_writes(source) {
         let because = format!("there are no writes ({path}.read)");
         add(found, path, &["write_size", "flush_every", "fua", "stream"], &because);
     }

@@ -442,3 +442,13 @@ fn a_share_of_sequential_requests_needs_others() {
     scenario.workload.write_addresses.distribution = Distribution::Zipf;
     assert_eq!(because(&scenario, "workload.sequential"), None);
 }
+
+#[test]
+fn a_threshold_of_dirty_pages_needs_writes() {
+    let mut scenario = Scenario::default();
+    assert_eq!(because(&scenario, "device.buffer.flush_above"), None);
+    scenario.workload.read = 1_000_000;
+    assert!(because(&scenario, "device.buffer.flush_above").is_some_and(|why| why.contains("no writes")));
+    (scenario.beside.enabled, scenario.beside.source.read) = (true, 0);
+    assert_eq!(because(&scenario, "device.buffer.flush_above"), None);
+}
