@@ -1,7 +1,5 @@
 //! What holds a LUN, and for how long.
 
-use tailcut_base::Nanos;
-
 /// What holds a LUN, as the accounts see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -53,20 +51,3 @@ impl Holder {
 /// Time per holder, cumulative: what a waiting request saw is the difference of two of these. A multiple of
 /// four, so that copying and subtracting them fills the processor's vectors.
 pub type Account = [u64; HOLDERS.next_multiple_of(4)];
-
-/// How a program has spent its time, from when it could begin to its end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ProgramTime {
-    pub(crate) whole: Nanos,
-    /// The part in which collection held its LUN, or no erased page was free.
-    pub(crate) for_collection: Nanos,
-}
-
-impl ProgramTime {
-    /// The time of a program that took `whole`, while whose LUN was held as `waited` shows before it started.
-    pub(crate) fn new(whole: Nanos, waited: &Account) -> ProgramTime {
-        let collecting = [Holder::GcRead, Holder::GcWrite, Holder::Erase, Holder::Space];
-        let for_collection = Nanos(collecting.iter().map(|&holder| waited[holder as usize]).sum());
-        ProgramTime { whole, for_collection: for_collection.min(whole) }
-    }
-}

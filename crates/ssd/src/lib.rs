@@ -22,6 +22,7 @@ pub mod precondition;
 pub mod presets;
 pub mod probe;
 pub mod request;
+mod room;
 pub mod sets;
 mod ssd;
 pub mod timers;

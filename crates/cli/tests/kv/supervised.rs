@@ -46,7 +46,7 @@ fn its_supervisor_is_told_when_it_serves_lives_and_ends() {
     // Each of the server's threads has reported progress before the next round.
     let said: Vec<String> = (0..3).flat_map(|_| service_manager.hear("WATCHDOG=1")).collect();
     assert!(
-        said.iter().any(|line| line.starts_with("STATUS=0 connections, ") && line.ends_with(" 1 items")),
+        said.iter().any(|line| line.starts_with("STATUS=0 connections, ") && line.ends_with(" 1 item")),
         "{said:?}"
     );
     let (_, code) = server.stop();

@@ -105,7 +105,7 @@ mod tests {
             (victims, programmed, victims * copies);
         counts.host_pages_written = programmed + write_hits;
         figures.link_bytes[Direction::ToDevice as usize] =
-            (programmed + write_hits) * u64::from(Preset::G.config().geometry.page_bytes);
+            (programmed + write_hits) * Preset::G.config().geometry.page_bytes;
         figures
     }
 

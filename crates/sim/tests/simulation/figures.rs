@@ -269,7 +269,7 @@ fn a_closed_loop_of_requests_that_take_no_time_ends_with_an_error() {
     scenario.precondition.fill = 0;
     let mut world = scenario.array_world(|| (), (), false).expect("a good scenario");
     let watch = &mut |_: &_| ControlFlow::Continue(());
-    let failed = run_to_end(&mut world, scenario.horizon(), watch).err().expect("no time passes");
+    let Err(failed) = run_to_end(&mut world, scenario.horizon(), watch) else { panic!("no time passes") };
     assert!(failed.to_string().contains("precondition.fill"), "{failed}");
 }
 

@@ -2,8 +2,9 @@
 
 use super::Backend;
 use crate::flash::LunId;
-use crate::holder::{Account, Holder, ProgramTime};
+use crate::holder::{Account, Holder};
 use crate::request::{RequestId, ServedPage};
+use crate::room::ProgramTime;
 use tailcut_base::{Cause, Nanos, Spans, Time};
 
 impl Backend {

@@ -4,10 +4,10 @@ use super::Frontend;
 use crate::flash::{LogicalPage, PhysicalPage};
 use crate::frontend::buffer::EntryState;
 use crate::frontend::link::Arrival;
-use crate::holder::ProgramTime;
 use crate::mapping::ftl::{Ftl, Location};
 use crate::mutation::{Invariant, holds};
 use crate::request::{EntryId, RequestId, Tag, WaiterId};
+use crate::room::ProgramTime;
 use crate::sets::SetId;
 use crate::timers::Direction;
 use tailcut_base::device::content::Change;
@@ -62,13 +62,7 @@ impl Frontend {
     /// A write has waited for room up to now.
     pub(crate) fn account_wait_for_room(&mut self, now: Time, tag: Tag) {
         let set = self.set_of_tag(tag);
-        let t = &mut self.tags[tag];
-        let (before, waited) = (t.room, now.since(t.mark));
-        t.room = *self.buffer.room_clock(set);
-        let for_collection = t.room.collections_part(&before, waited);
-        t.spans.add(Cause::BufferFullGc, for_collection);
-        t.spans.add(Cause::BufferFull, waited - for_collection);
-        t.mark = now;
+        self.tags[tag].account_wait_for_room(now, *self.buffer.room_clock(set));
     }
 
     /// The program of an entry has ended after `time`.

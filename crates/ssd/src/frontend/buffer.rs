@@ -9,9 +9,9 @@ mod check;
 
 use crate::config::BufferConfig;
 use crate::flash::{LogicalPage, PhysicalPage};
-use crate::frontend::room::RoomClock;
 use crate::mutation::{Invariant, holds};
 use crate::request::{EntryId, RequestId, Tag, WaiterId};
+use crate::room::RoomClock;
 use crate::sets::SetId;
 use std::collections::VecDeque;
 use tailcut_base::cast::to_usize;

@@ -32,7 +32,7 @@ impl Frontend {
             return true;
         }
         self.buffer.line(set).push_back(tag);
-        self.tags[tag].room = *self.buffer.room_clock(set);
+        self.tags[tag].wait_for_room(*self.buffer.room_clock(set));
         false
     }
 

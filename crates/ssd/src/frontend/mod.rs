@@ -16,7 +16,6 @@ mod inference;
 pub mod link;
 mod non_queued;
 pub mod pacing;
-mod room;
 pub mod streams;
 pub mod submission;
 pub mod tags;

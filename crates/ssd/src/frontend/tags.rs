@@ -2,9 +2,9 @@
 
 use crate::config::QueueConfig;
 use crate::flash::LogicalPage;
-use crate::frontend::room::RoomClock;
 use crate::mutation::{Invariant, holds};
 use crate::request::{ServedPage, Tag};
+use crate::room::RoomClock;
 use std::ops::Range;
 use tailcut_base::cast::low_u32;
 use tailcut_base::device::content;
@@ -30,8 +30,6 @@ pub struct TaggedCommand {
     pub returned: u32,
     /// Pages of a write that have found room in the buffer.
     pub admitted: u32,
-    /// The clock of waits for room up to where these are accounted for.
-    pub room: RoomClock,
     /// Transfers of a write's data that are on the link.
     pub in_transit: u32,
     /// Fold of the contents read so far.
@@ -42,6 +40,8 @@ pub struct TaggedCommand {
     pub busy_until: Time,
     /// Where its time went, up to `mark`.
     pub spans: Spans,
+    /// The clock of waits for room up to where its own is accounted for.
+    room: RoomClock,
     /// Pages that LUNs have served, one for each transaction.
     served: Vec<ServedPage>,
     /// One bit for each page: set when it is done (Sprinkler, section 4.4).
@@ -159,6 +159,20 @@ impl TaggedCommand {
     pub fn page_read(&mut self, page: u32, content: u32) {
         self.content = content::fold(self.content, page, content);
         self.page_done(page);
+    }
+
+    /// It waits for room in the buffer.
+    pub fn wait_for_room(&mut self, clock: RoomClock) {
+        self.room = clock;
+    }
+
+    /// It has waited for room up to `now`.
+    pub fn account_wait_for_room(&mut self, now: Time, clock: RoomClock) {
+        let waited = now.since(self.mark);
+        let for_collection = clock.collections_part(&self.room, waited);
+        self.spans.add(Cause::BufferFullGc, for_collection);
+        self.spans.add(Cause::BufferFull, waited - for_collection);
+        (self.room, self.mark) = (clock, now);
     }
 
     /// Accounts for the time up to `now`: it went into `cause`.

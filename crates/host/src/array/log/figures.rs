@@ -67,9 +67,9 @@ pub struct LogFigures {
     /// Blocks rewritten because a drive returned wrong data.
     pub repaired_blocks: u64,
     /// Blocks that the host read.
-    pub host_reads: u64,
+    host_reads: u64,
     /// Of these, blocks without data: never written, or trimmed.
-    pub unmapped_reads: u64,
+    unmapped_reads: u64,
     /// Blocks read from memory because their writes were in flight.
     pub reads_memory: u64,
 }
@@ -78,6 +78,26 @@ pub struct LogFigures {
 pub const RECENT_MAX: usize = 4096;
 
 impl LogFigures {
+    /// Nothing yet, of a log whose rows have `row_positions` positions.
+    pub(super) fn new(row_positions: u32) -> LogFigures {
+        LogFigures { row_positions, ..LogFigures::default() }
+    }
+
+    /// The host reads blocks.
+    pub(super) fn count_host_reads(&mut self, blocks: u32) {
+        self.host_reads += u64::from(blocks);
+    }
+
+    /// One of them has no data.
+    pub(super) fn count_unmapped_read(&mut self) {
+        self.unmapped_reads += 1;
+    }
+
+    /// Share of the blocks that the host read without data: never written, or trimmed. 0 if it read none.
+    pub fn unmapped_share(&self) -> f64 {
+        self.unmapped_reads as f64 / self.host_reads.max(1) as f64
+    }
+
     /// Mean share of valid blocks in victims.
     pub fn victim_utilisation(&self) -> f64 {
         let all = self.rows_collected * u64::from(self.row_positions);

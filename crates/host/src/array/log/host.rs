@@ -176,14 +176,14 @@ impl<B: Block> Log<B> {
         let request = core.requests.get(slot);
         let (first, blocks) = (request.block, request.blocks);
         core.requests.expect(slot, 1);
-        self.figures.host_reads += u64::from(blocks);
+        self.figures.count_host_reads(blocks);
         for index in 0..blocks {
             let block = first + u64::from(index);
             if !self.space.waiting.is_empty() && self.read_waiting(core, slot, index, block) {
                 continue;
             }
             let Some(place) = self.map.get(block) else {
-                self.figures.unmapped_reads += 1;
+                self.figures.count_unmapped_read();
                 continue;
             };
             let (row, column, stripe) = self.geometry.locate(place);

@@ -130,7 +130,7 @@ impl<B: Block> Log<B> {
             runs: Runs::new(drives),
             checkpoint: Checkpoint::new(drives, every),
             orphans: Vec::new(),
-            figures: LogFigures { row_positions: geometry.positions(), ..LogFigures::default() },
+            figures: LogFigures::new(geometry.positions()),
             recent: Vec::new(),
             array: core.superblock().map_or(0, |superblock| superblock.array),
             is_ready: is_new && !is_durable,
@@ -192,7 +192,9 @@ impl<B: Block> Log<B> {
     pub fn figures(&self) -> LogFigures {
         let free_rows = self.geometry.group_ids().map(|group| self.rows.free(group)).collect();
         let (front, collecting) = (self.space.front.get(), self.space.collecting.map(GroupId::get));
-        LogFigures { free_rows, front, collecting, ..self.figures.clone() }
+        let mut figures = self.figures.clone();
+        (figures.free_rows, figures.front, figures.collecting) = (free_rows, front, collecting);
+        figures
     }
 
     /// Rows collected, in order; the caller drains the list. Beyond 4096 later ones are dropped.

@@ -1,9 +1,26 @@
 //! Writes that wait for room in the buffer: which share of that collection caused, by how the programs that ended
 //! meanwhile have spent their time.
 
-use crate::holder::ProgramTime;
+use crate::holder::{Account, Holder};
 use tailcut_base::Nanos;
 use tailcut_base::cast::low_u64;
+
+/// How a program has spent its time, from when it could begin to its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProgramTime {
+    whole: Nanos,
+    /// The part in which collection held its LUN, or no erased page was free.
+    for_collection: Nanos,
+}
+
+impl ProgramTime {
+    /// The time of a program that took `whole`, while whose LUN was held as `waited` shows before it started.
+    pub(crate) fn new(whole: Nanos, waited: &Account) -> ProgramTime {
+        let collecting = [Holder::GcRead, Holder::GcWrite, Holder::Erase, Holder::Space];
+        let for_collection = Nanos(collecting.iter().map(|&holder| waited[holder as usize]).sum());
+        ProgramTime { whole, for_collection: for_collection.min(whole) }
+    }
+}
 
 /// The time of all programs that have ended while writes waited for room, summed up over the life of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +49,6 @@ impl RoomClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::holder::{Account, Holder};
 
     #[test]
     fn a_wait_is_divided_as_the_time_of_the_programs_that_ended_in_it() {
