@@ -69,7 +69,10 @@ fn result(config: &SsdConfig, state: PreparedState, requests: u64, seed: u64) ->
     let figures = world.device.figures(world.now());
     Result {
         digest: world.stats.digest,
-        requests: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| world.stats.op(op).latency.count()),
+        requests: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| {
+            let stats = world.stats.op(op);
+            stats.latency.count() + stats.errors
+        }),
         errors: world.stats.errors(),
         until: world.stats.until.0,
         programmed: (figures.counts.programmed_user, figures.counts.programmed_gc),
