@@ -3,7 +3,7 @@
 
 use crate::holder::{Account, Holder};
 use tailcut_base::Nanos;
-use tailcut_base::cast::low_u64;
+use tailcut_base::cast;
 
 /// How a program has spent its time, from when it could begin to its end.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,11 @@ impl RoomClock {
     pub(crate) fn collections_part(&self, earlier: &RoomClock, waited: Nanos) -> Nanos {
         let whole = self.whole - earlier.whole;
         let for_collection = self.for_collection - earlier.for_collection;
-        let part = u128::from(waited.0) * u128::from(for_collection.0) / u128::from(whole.0.max(1));
-        Nanos(low_u64(part))
+        if for_collection == Nanos::ZERO {
+            return Nanos::ZERO;
+        }
+        let share = for_collection.0 as f64 / whole.0 as f64;
+        Nanos(cast::whole(waited.0 as f64 * share)).min(waited)
     }
 }
 

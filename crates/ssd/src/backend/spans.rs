@@ -100,7 +100,7 @@ impl Backend {
     }
 
     /// How a program whose transaction ends now has spent its time.
-    #[cold]
+    #[inline]
     pub(crate) fn program_time(&self, now: Time, id: RequestId) -> ProgramTime {
         ProgramTime::new(now.since(self.requests[id].since), self.requests.waited(id))
     }
