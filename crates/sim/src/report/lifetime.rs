@@ -73,7 +73,8 @@ pub(super) fn lasting_erases(config: &SsdConfig, figures: &Figures) -> f64 {
     if programmed == 0.0 {
         return erases;
     }
-    let filled = programmed / f64::from(config.geometry.pages);
+    // Pages that resets have spoiled fill blocks, too.
+    let filled = figures.pages_used() as f64 / f64::from(config.geometry.pages);
     // By page, a block is filled before another is opened. By block and superblock it may be closed earlier.
     let is_by_page = config.ftl.mapping == MappingLevel::Page;
     let opened = if is_by_page { filled } else { (erases - figures.erased_blocks as f64).max(filled) };
@@ -134,6 +135,15 @@ mod tests {
         by_block.ftl.mapping = MappingLevel::Block;
         let half_full = Lifetime::new(&by_block, &figures(120, 0, 100, 0, 0), 1 << 30, 1.0);
         assert!(half_full.years < steady.years, "by block they are not always filled");
+    }
+
+    #[test]
+    fn pages_that_resets_have_spoiled_fill_blocks() {
+        let config = Preset::G.config();
+        let mut figures = figures(100, 0, 100, 0, 0);
+        assert!((lasting_erases(&config, &figures) - 100.0).abs() < 1e-9);
+        figures.counts.pages_spoiled = figures.counts.programmed_user;
+        assert!((lasting_erases(&config, &figures) - 200.0).abs() < 1e-9);
     }
 
     #[test]
