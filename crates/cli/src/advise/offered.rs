@@ -26,7 +26,7 @@ pub fn check_kinds(promise: &Promise, base: &Scenario) -> Result<(), Failure> {
             let of = |source: &&SyntheticConfig| source.read > 0 && source.read_class.to_string() == class;
             let readers = sources.iter().filter(|source| source.read > 0);
             if readers.clone().all(of) {
-                // Classes are told apart where there are several.
+                // Reports have figures by class where there are several classes.
                 return Err(refusal(&term.to_string(), "reads of another class", "write (read)"));
             }
             if !readers.clone().any(of) {

@@ -148,7 +148,7 @@ impl Quantity {
         self.what == QuantityKind::Named(Name::Max)
     }
 
-    /// Its value under an offered load of so many requests and bytes per second; `None` if it is not a rate.
+    /// Its value for an offered load, in requests and bytes per second; `None` if it is not a rate.
     pub fn of_offered(&self, (requests, bytes): (f64, f64)) -> Option<f64> {
         match self.what {
             QuantityKind::Named(Name::Iops) => Some(requests),

@@ -14,7 +14,7 @@ use crate::array::drives::{Ask, Owner, Priority};
 use crate::array::reads::{BlockRead, ReadResult, ReconstructWhen, seal_of};
 use crate::array::requests::RequestSlot;
 use crate::mutation::{Invariant, holds};
-use tailcut_base::cast::to_u32;
+use tailcut_base::cast::{to_u32, to_usize};
 use tailcut_base::ids::IdVec;
 use tailcut_base::ids::Slab;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time, id};
@@ -179,7 +179,7 @@ impl<B: Block> Log<B> {
         self.figures.count_host_reads(blocks);
         for index in 0..blocks {
             let block = first + u64::from(index);
-            if !self.space.waiting.is_empty() && self.read_waiting(core, slot, index, block) {
+            if !self.space.waiting.is_empty() && self.read_waiting(core, slot, block) {
                 continue;
             }
             let Some(place) = self.map.get(block) else {
@@ -209,7 +209,7 @@ impl<B: Block> Log<B> {
     }
 
     /// Reads a block from a waiting write or trim; false if none covers it.
-    fn read_waiting(&self, core: &mut Core<B>, slot: RequestSlot, index: u32, block: u64) -> bool {
+    fn read_waiting(&self, core: &mut Core<B>, slot: RequestSlot, block: u64) -> bool {
         let write = self.space.queued.get(&block);
         let covers = |&&(_, _, first, end): &&(RequestSlot, u64, u64, u64)| (first..end).contains(&block);
         let trim = self.space.queued_trims.iter().rev().find(covers);
@@ -222,7 +222,8 @@ impl<B: Block> Log<B> {
             && written > trimmed
         {
             let content = core.requests.get(by).data[at as usize].clone();
-            core.requests.get_mut(slot).data[index as usize] = content;
+            let request = core.requests.get_mut(slot);
+            request.data[to_usize(block - request.block)] = content;
         }
         true
     }
