@@ -1,6 +1,6 @@
 //! What a drive has counted.
 
-use tailcut_base::{Command, Op};
+use tailcut_base::{Command, Op, SECTOR_BYTES};
 
 /// Counts of a drive that no part of it keeps for itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Counters {
     pub host_writes: u64,
     /// Pages that completed write commands touched.
     pub host_pages_written: u64,
+    /// Bytes of completed write commands.
+    pub host_bytes_written: u64,
     /// Pages programmed with data of the host.
     pub programmed_user: u64,
     /// Pages programmed by garbage collection and wear levelling.
@@ -61,6 +63,7 @@ impl Counters {
             unmapped_reads: self.unmapped_reads - earlier.unmapped_reads,
             host_writes: self.host_writes - earlier.host_writes,
             host_pages_written: self.host_pages_written - earlier.host_pages_written,
+            host_bytes_written: self.host_bytes_written - earlier.host_bytes_written,
             programmed_user: self.programmed_user - earlier.programmed_user,
             programmed_gc: self.programmed_gc - earlier.programmed_gc,
             erases: self.erases - earlier.erases,
@@ -91,6 +94,7 @@ impl Counters {
                 let pages = (command.sector + u64::from(command.sectors)).div_ceil(u64::from(page_sectors))
                     - command.sector / u64::from(page_sectors);
                 self.host_pages_written += pages;
+                self.host_bytes_written += u64::from(command.sectors) * SECTOR_BYTES;
             }
             Op::Trim | Op::Flush => {}
         }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use tailcut_ssd::config::MappingLevel;
-use tailcut_ssd::timers::Direction;
 use tailcut_ssd::{Figures, SsdConfig};
 
 /// The lifetime of a drive under the measured load, with its wear level: it ends when its blocks have seen
 /// the program and erase cycles that they are rated for (`device.timing.endurance`), counting erases that
 /// were reset. Erases that made the stock of erased blocks larger, and the copies for them, are not charged, and
-/// those that a smaller stock put off are: see [`lasting_erases`]. Unknown where nothing was erased.
+/// those that a smaller stock put off are: see [`lasting_erases`]. Unknown where nothing was
+/// erased, or nothing but for the stock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
     /// Erases that have worn blocks: those completed and those reset.
@@ -39,10 +39,10 @@ impl Lifetime {
         let worn = figures.worn();
         let (host_pages, stored) = (counts.host_pages_written, stored(figures));
         let charged = lasting_erases(config, figures) + (worn - counts.erases) as f64;
-        let times = (worn > 0).then(|| cycles / charged);
+        let times = (worn > 0 && charged > 0.0).then(|| cycles / charged);
         let page_bytes = g.page_bytes as f64;
         // Pages that the host writes in part count with what it writes of them.
-        let written = figures.link_bytes[Direction::ToDevice as usize] as f64;
+        let written = counts.host_bytes_written as f64;
         let bytes_written = times.map(|times| times * written).filter(|bytes| *bytes > 0.0);
         let spared = if stored > 0 { host_pages as f64 / stored as f64 } else { 1.0 };
         Lifetime {
@@ -69,19 +69,17 @@ pub(super) fn lasting_erases(config: &SsdConfig, figures: &Figures) -> f64 {
     let counts = &figures.counts;
     let (stored, copied) = (stored(figures) as f64, counts.programmed_gc as f64);
     let erases = counts.erases as f64;
-    let programmed = stored + copied;
-    if programmed == 0.0 {
-        return erases;
-    }
+    let pages = f64::from(config.geometry.pages);
     // Pages that resets have spoiled fill blocks, too.
-    let filled = figures.pages_used() as f64 / f64::from(config.geometry.pages);
+    let filled = figures.pages_used() as f64 / pages;
     // By page, a block is filled before another is opened. By block and superblock it may be closed earlier.
     let is_by_page = config.ftl.mapping == MappingLevel::Page;
     let opened = if is_by_page { filled } else { (erases - figures.erased_blocks as f64).max(filled) };
+    let taken = if opened > 0.0 { (counts.programmed_user as f64 + copied) / opened } else { pages };
     // By page, a victim is one block, and its erase may be later.
     let victims = if is_by_page { (counts.collections as f64).max(erases) } else { erases };
     let copies = if victims > 0.0 { copied / victims } else { 0.0 };
-    let gain = programmed / opened - copies;
+    let gain = taken - copies;
     if gain > 0.0 { stored / gain } else { erases.max(opened) }
 }
 
@@ -105,8 +103,7 @@ mod tests {
         (counts.erases, counts.programmed_user, counts.programmed_gc) =
             (victims, programmed, victims * copies);
         counts.host_pages_written = programmed + write_hits;
-        figures.link_bytes[Direction::ToDevice as usize] =
-            (programmed + write_hits) * Preset::G.config().geometry.page_bytes;
+        counts.host_bytes_written = (programmed + write_hits) * Preset::G.config().geometry.page_bytes;
         figures
     }
 
@@ -161,7 +158,7 @@ mod tests {
         let config = Preset::G.config();
         let mut figures = figures(100, 0, 100, 0, 0);
         let whole = Lifetime::new(&config, &figures, 1 << 30, 1.0);
-        figures.link_bytes[Direction::ToDevice as usize] /= 8;
+        figures.counts.host_bytes_written /= 8;
         let part = Lifetime::new(&config, &figures, 1 << 30, 1.0);
         assert_eq!(part.bytes_written, whole.bytes_written.map(|bytes| bytes / 8.0));
         assert_eq!(part.years, whole.years);

@@ -185,6 +185,23 @@ fn programs_and_erases_under_way_at_the_end_do_not_pass_the_limit_of_the_chips()
 }
 
 #[test]
+fn a_write_under_way_at_the_end_does_not_lengthen_a_life() {
+    // Its data has crossed the link in part, and none of it is in the buffer yet.
+    let mut scenario = small();
+    let d = &mut scenario.device;
+    (d.geometry.channels, d.geometry.chips, d.geometry.planes) = (1, 1, 1);
+    d.timing.cell = CellKind::Slc;
+    (d.timing.read, d.timing.program) = (vec![Nanos::micros(30)], vec![Nanos::micros(250)]);
+    d.buffer.size = 256 << 10;
+    (scenario.workload.depth, scenario.workload.read) = (1, 300_000);
+    scenario.workload.write_size = "64KiB".into();
+    for requests in 345..360 {
+        scenario.run.requests = requests;
+        assert_eq!(passed(&run(&scenario)), [], "{requests} requests");
+    }
+}
+
+#[test]
 fn each_drive_of_an_array_has_limits_of_its_own() {
     let mut scenario = small();
     scenario.array.drives = 2;
