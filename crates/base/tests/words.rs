@@ -2,7 +2,7 @@
 //! comments and pages that a native engineer would not write. A count may fall, but not rise: lower its ceiling
 //! when it has fallen.
 //!
-//!     cargo test --package tailcut-base --test words -- --nocapture
+//!     cargo test --package tailcut-base words -- --nocapture
 //!
 //! prints the counts; with `WORDS="so many"` also the places of that phrase.
 

@@ -123,7 +123,7 @@ fn child() {
 /// Runs a child until it has flushed `flushes` times, and kills it. Returns the number of flushed writes.
 fn kill(task: &str, flushes: usize) -> u64 {
     let mut child = Command::new(std::env::current_exe().expect("this program has a name"))
-        .args(["child", "--exact", "--nocapture"])
+        .args(["killed::child", "--exact", "--nocapture"])
         .env(TASK, task)
         .stdout(Stdio::piped())
         .spawn()

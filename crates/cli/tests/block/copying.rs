@@ -1,6 +1,6 @@
 //! Copies of whole drives, in both directions.
 
-use crate::server::{Server, has, sample};
+use crate::block::server::{Server, has, sample};
 
 #[test]
 fn nbdcopy_there_and_back() {

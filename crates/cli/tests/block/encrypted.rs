@@ -1,7 +1,7 @@
 //! TLS with third-party programs: libnbd's and QEMU's, both over GnuTLS.
 
-use crate::authority::Authority;
-use crate::server::{Server, has, sample};
+use crate::block::authority::Authority;
+use crate::block::server::{Server, has, sample};
 use crate::support::Place;
 
 /// A temporary folder with the certificates of a server and of a client.

@@ -1,6 +1,6 @@
 //! File systems on a kernel block device, on a file of nbdfuse, on the server.
 
-use crate::server::{Server, has};
+use crate::block::server::{Server, has};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

@@ -1,6 +1,6 @@
 //! Start and end of a server.
 
-use crate::server::{Server, has};
+use crate::block::server::{Server, has};
 use crate::support::{Place, json};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

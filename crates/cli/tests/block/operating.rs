@@ -1,6 +1,6 @@
 //! Operation of a server: queries, control, kill, and restart.
 
-use crate::server::{Server, has, sample};
+use crate::block::server::{Server, has, sample};
 use crate::support::Place;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,6 +1,6 @@
 //! Data on a file or device is overwritten only on request, and never while the system uses it.
 
-use crate::server::{Server, has};
+use crate::block::server::{Server, has};
 use crate::support::Place;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;

@@ -1,6 +1,6 @@
 //! One request at a time, of every kind, offset and length.
 
-use crate::server::{Server, has};
+use crate::block::server::{Server, has};
 
 /// Runs these commands of `qemu-io`, in order, on one connection.
 fn io(server: &Server, commands: &[&str]) -> String {

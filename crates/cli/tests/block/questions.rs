@@ -1,6 +1,6 @@
 //! What a client can query.
 
-use crate::server::{Server, has};
+use crate::block::server::{Server, has};
 use crate::support::json;
 
 #[test]

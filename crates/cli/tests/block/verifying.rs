@@ -1,6 +1,6 @@
 //! fio writes and verifies.
 
-use crate::server::Server;
+use crate::block::server::Server;
 use crate::support::has_fio;
 
 fn verify(server: &Server, more: &[&str]) {

@@ -1,6 +1,6 @@
 //! The fenced blocks of a page.
 
-use crate::output::Likeness;
+use crate::guide::output::Likeness;
 
 /// A block.
 pub struct Block {

@@ -1,6 +1,6 @@
 //! A change of a source file, or a quotation from one, on a page.
 
-use crate::block::Block;
+use crate::guide::block::Block;
 use std::fs;
 use std::path::Path;
 

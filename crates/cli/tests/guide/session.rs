@@ -1,7 +1,7 @@
 //! A shell in a temporary folder, as a reader of a page uses it.
 
-use crate::block::{Command as Line, How};
-use crate::output::{check, is_elision, moved};
+use crate::guide::block::{Command as Line, How};
+use crate::guide::output::{check, is_elision, moved};
 use crate::support::{Place, stderr, stdout};
 use clap::Parser;
 use std::io::{BufRead, BufReader, Read};

@@ -1,6 +1,6 @@
 //! memcached clients.
 
-use crate::server::Server;
+use crate::kv::server::Server;
 use crate::support::has;
 
 /// The results of libmemcached's own server test.

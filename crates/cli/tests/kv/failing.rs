@@ -1,6 +1,6 @@
 //! A drive of the array fails: clients notice nothing; the operator does.
 
-use crate::server::{Client, Server};
+use crate::kv::server::{Client, Server};
 use crate::support::Place;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};

@@ -1,7 +1,7 @@
 //! The metrics of a running server.
 
-use crate::exposition::Exposition;
-use crate::server::Server;
+use crate::kv::exposition::Exposition;
+use crate::kv::server::Server;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 

@@ -1,6 +1,6 @@
 //! Operation of a server.
 
-use crate::server::Server;
+use crate::kv::server::Server;
 use crate::support::{Place, json};
 use std::io::{Read, Write};
 use std::net::UdpSocket;

@@ -1,6 +1,6 @@
 //! What survives the end of a server.
 
-use crate::server::Server;
+use crate::kv::server::Server;
 use crate::support::Place;
 use std::sync::mpsc::channel;
 

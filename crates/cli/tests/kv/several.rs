@@ -1,6 +1,6 @@
 //! Several servers, with the keys divided among them by clients or a proxy.
 
-use crate::server::{Client, Server};
+use crate::kv::server::{Client, Server};
 use crate::support::{Place, has};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};

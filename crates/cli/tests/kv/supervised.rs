@@ -1,6 +1,6 @@
 //! A server under systemd, and its log.
 
-use crate::server::Server;
+use crate::kv::server::Server;
 use crate::support::{Place, has, json};
 use serde_json::Value;
 use std::fs::File;

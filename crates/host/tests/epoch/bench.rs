@@ -1,7 +1,7 @@
 //! Arrays for these tests, and checks of them.
 
-use crate::harness::Harness;
-use crate::model::same;
+use crate::raid::harness::Harness;
+use crate::raid::model::same;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::DriveId;
 use tailcut_host::array::{Array, ArrayConfig, LayoutKind};

@@ -1,6 +1,6 @@
 //! Bounds on how long writes wait, and on how much waits.
 
-use crate::bench::{FOUR, check_copies, config, harness, seeds, wrong};
+use crate::epoch::bench::{FOUR, check_copies, config, harness, seeds, wrong};
 use tailcut_base::{Nanos, Op};
 
 #[test]

@@ -1,8 +1,8 @@
 //! Block checksums of `epochs` arrays on drives that return wrong data with success: it must never reach the
 //! host.
 
-use crate::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, seeds, triples};
-use crate::harness::Harness;
+use crate::epoch::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, seeds, triples};
+use crate::raid::harness::Harness;
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Status};
 use tailcut_host::Mirror;

@@ -1,8 +1,8 @@
 //! Drives with a control interface for collection, and drives without one.
 
-use crate::bench::{FOUR, check_copies, config, harness, seeds, wrong};
-use crate::drive::Interface;
-use crate::harness::Harness;
+use crate::epoch::bench::{FOUR, check_copies, config, harness, seeds, wrong};
+use crate::raid::drive::Interface;
+use crate::raid::harness::Harness;
 use tailcut_base::{Nanos, Op};
 use tailcut_host::array::DriveId;
 use tailcut_host::array::epoch::EpochMode;

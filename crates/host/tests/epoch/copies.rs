@@ -1,7 +1,7 @@
 //! Drives without protection information that return wrong data: a reader with checksums requests another
 //! copy.
 
-use crate::bench::{DATA, FOUR, check_copies, config, harness, triples, wrong};
+use crate::epoch::bench::{DATA, FOUR, check_copies, config, harness, triples, wrong};
 use tailcut_base::{Op, Status};
 use tailcut_host::array::DriveId;
 use tailcut_host::{Bytes, Mirror};

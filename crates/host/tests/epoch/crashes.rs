@@ -1,10 +1,10 @@
 //! Power cuts, with and without drive loss.
 
-use crate::bench::{
+use crate::epoch::bench::{
     FOUR, SHAPES, Shape, check_copies, check_copies_without, config, harness, pairs, seeds, triples,
     without_token, wrong,
 };
-use crate::harness::Harness;
+use crate::raid::harness::Harness;
 use tailcut_base::Op;
 
 /// Cuts power several times in the middle of random work, then verifies the surviving data and continues

@@ -1,6 +1,6 @@
 //! Drives that fail, are replaced, or return wrong data.
 
-use crate::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, harness, pairs, seeds, triples, wrong};
+use crate::epoch::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, harness, pairs, seeds, triples, wrong};
 use tailcut_base::Op;
 use tailcut_base::ids::Id;
 use tailcut_host::array::Condition;
@@ -279,7 +279,7 @@ fn all_drives_fail_one_after_the_other() {
 #[test]
 fn unequal_drives_are_refused() {
     let config = config(pairs(2, 2));
-    let disk = crate::harness::disk();
+    let disk = crate::raid::harness::disk();
     assert_eq!(config.validation_error(&[disk.clone(), disk.clone()]), None);
     let larger = tailcut_host::Disk { blocks: disk.blocks + 1, ..disk.clone() };
     assert_eq!(config.validation_error(&[disk.clone(), larger]).map(|(key, _)| key), Some("drives"));

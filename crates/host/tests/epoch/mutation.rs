@@ -1,9 +1,9 @@
 //! Mutation tests: rules are broken one by one, and a check must detect each.
 
-use crate::bench::{FOUR, check_copies, config, harness, pairs, triples, without_token, wrong};
-use crate::crashes::random_cut;
-use crate::faults::rebuild;
-use crate::workload::work;
+use crate::epoch::bench::{FOUR, check_copies, config, harness, pairs, triples, without_token, wrong};
+use crate::epoch::crashes::random_cut;
+use crate::epoch::faults::rebuild;
+use crate::epoch::workload::work;
 use tailcut_base::Op;
 use tailcut_host::array::epoch::mutation::{Invariant, broken};
 
@@ -65,13 +65,13 @@ fn newest(seed: u64) -> Vec<String> {
     while harness.array.epoch_figures().is_some_and(|figures| figures.epochs < 4) {
         harness.step();
     }
-    let first = harness.drives[0].get(crate::bench::DATA);
+    let first = harness.drives[0].get(crate::epoch::bench::DATA);
     let mut harness = harness.cut(&[]);
     harness.watch = None;
     harness.until_ready();
     harness.watch = Some(without_token);
     check_copies(&mut harness, 2);
-    if !crate::model::same(&harness.drives[0].get(crate::bench::DATA), &first) {
+    if !crate::raid::model::same(&harness.drives[0].get(crate::epoch::bench::DATA), &first) {
         harness.wrong.push("the older copy was kept".into());
     }
     harness.settle();
@@ -95,14 +95,14 @@ fn descriptors_of_a_predecessor_are_noticed() {
         harness.rest();
         harness.watch = None;
         harness.replace(1);
-        (2..crate::bench::DATA).for_each(|block| {
+        (2..crate::epoch::bench::DATA).for_each(|block| {
             let content = harness.drives[0].get(block);
             harness.drives[1].plant(block, content);
         });
         harness.rest();
-        let left = (2..crate::bench::DATA).filter(|&block| {
+        let left = (2..crate::epoch::bench::DATA).filter(|&block| {
             let (one, other) = (harness.drives[0].get(block), harness.drives[1].get(block));
-            !crate::model::same(&one, &tailcut_host::Bytes::default()) && crate::model::same(&one, &other)
+            !crate::raid::model::same(&one, &tailcut_host::Bytes::default()) && crate::raid::model::same(&one, &other)
         });
         if left.count() > 0 {
             harness.wrong.push("a descriptor of its predecessor is on the drive".into());

@@ -1,6 +1,6 @@
 //! Healthy arrays.
 
-use crate::bench::{FOUR, SHAPES, Shape, check_copies, config, harness, seeds, wrong};
+use crate::epoch::bench::{FOUR, SHAPES, Shape, check_copies, config, harness, seeds, wrong};
 use tailcut_base::Op;
 use tailcut_host::array::Condition;
 

@@ -1,7 +1,7 @@
 //! Arrays with block checksums on drives without protection information: a corrupt block is never returned.
 
-use crate::crash::lives;
-use crate::harness::{Harness, LAYOUTS, cases, config};
+use crate::log::crash::lives;
+use crate::log::harness::{Harness, LAYOUTS, cases, config};
 use tailcut_base::{Op, Status};
 use tailcut_host::array::LayoutKind;
 use tailcut_host::array::log::BlockChecksums;

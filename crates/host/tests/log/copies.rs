@@ -1,7 +1,7 @@
 //! Drives without protection information that return wrong data: a reader with checksums requests another
 //! copy.
 
-use crate::harness::{Harness, config};
+use crate::log::harness::{Harness, config};
 use tailcut_base::{Op, Status};
 use tailcut_host::array::LayoutKind;
 use tailcut_host::array::superblock::SUPERBLOCK_BLOCKS;

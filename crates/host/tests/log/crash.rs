@@ -1,6 +1,6 @@
 //! Power cuts: durable data survives, other data may or may not, and a read never returns anything else.
 
-use crate::harness::{Harness, LAYOUTS, cases, config};
+use crate::log::harness::{Harness, LAYOUTS, cases, config};
 use tailcut_base::Op;
 use tailcut_host::array::ArrayConfig;
 

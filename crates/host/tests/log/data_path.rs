@@ -1,6 +1,6 @@
 //! Reads and writes without faults.
 
-use crate::harness::{Harness, LAYOUTS, cases, config};
+use crate::log::harness::{Harness, LAYOUTS, cases, config};
 use tailcut_base::Op;
 use tailcut_base::config::Choice;
 use tailcut_host::array::LayoutKind;

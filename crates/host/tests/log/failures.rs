@@ -1,7 +1,7 @@
 //! Drives that fail, refuse writes, or return wrong data.
 
-use crate::crash::lives;
-use crate::harness::{Harness, LAYOUTS, cases, config, disk};
+use crate::log::crash::lives;
+use crate::log::harness::{Harness, LAYOUTS, cases, config, disk};
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Status};
 use tailcut_host::array::DriveId;

@@ -1,7 +1,7 @@
 //! A test harness: an array, its drives, the model, and their clock.
 
-use crate::machine::{Machine, is_heavy};
-use crate::model::Model;
+use crate::log::machine::{Machine, is_heavy};
+use crate::log::model::Model;
 use std::collections::BTreeMap;
 use tailcut_base::control::ControlReply;
 use tailcut_base::ids::Id;

@@ -1,7 +1,7 @@
 //! Mutation tests: checks must detect broken rules, since a check that has never failed proves nothing.
 
-use crate::crash::lives;
-use crate::harness::{Harness, LAYOUTS, config};
+use crate::log::crash::lives;
+use crate::log::harness::{Harness, LAYOUTS, config};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_host::array::LayoutKind;
 use tailcut_host::mutation::{Invariant, broken};
@@ -91,7 +91,7 @@ fn batches_of_which_something_is_missing() {
 #[test]
 fn drives_that_are_rebuilt_without_their_copies_of_the_checkpoint() {
     let is_noticed = |seed| {
-        let case = || crate::failures::others_may_go_after_a_rebuild(LayoutKind::LogRaid5, seed, 3, 3);
+        let case = || crate::log::failures::others_may_go_after_a_rebuild(LayoutKind::LogRaid5, seed, 3, 3);
         let is_noticed =
             catch_unwind(AssertUnwindSafe(|| broken(Invariant::CopiesAreRebuilt, case))).is_err();
         if is_noticed {

@@ -1,6 +1,6 @@
 //! SWAN's spatial separation: which groups are written and collected, and in which order.
 
-use crate::harness::{Harness, config};
+use crate::log::harness::{Harness, config};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
 

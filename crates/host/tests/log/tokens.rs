@@ -1,8 +1,8 @@
 //! Logs whose drives share a token: which drives are written and read, what survives, and how long writes
 //! wait.
 
-use crate::crash::{cut_at_every_step, lives};
-use crate::harness::{Harness, TOKENS, cases, with_tokens};
+use crate::log::crash::{cut_at_every_step, lives};
+use crate::log::harness::{Harness, TOKENS, cases, with_tokens};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::{Nanos, Op, Status, Time};
 use tailcut_host::array::epoch::EpochMode;
@@ -201,7 +201,7 @@ fn drives_without_a_control_interface_are_treated_as_by_epochs() {
 #[test]
 fn drives_without_a_cache_need_no_flush() {
     let (layout, groups, width) = RAID5;
-    let disks = vec![tailcut_host::Disk { volatile_cache: false, ..crate::harness::disk(600) }; 3];
+    let disks = vec![tailcut_host::Disk { volatile_cache: false, ..crate::log::harness::disk(600) }; 3];
     let mut harness = Harness::create_on(with_tokens(layout, groups, width), disks, 4);
     lives(&mut harness, 6, 1500, [60, 5, 10, 5]);
     assert_eq!(harness.failures, []);

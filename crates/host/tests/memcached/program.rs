@@ -1,8 +1,8 @@
 //! The real memcached, if installed, gets the same requests and must give the same replies.
 
-use crate::dialogues;
-use crate::requests::{Request, any_requests};
-use crate::session::Session;
+use crate::memcached::dialogues;
+use crate::memcached::requests::{Request, any_requests};
+use crate::memcached::session::Session;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-use crate::{cuts, offer};
+use crate::nbd::{cuts, offer};
 use proptest::prelude::*;
 use tailcut_base::random::Stream;
 use tailcut_host::wire::nbd::standard::*;

@@ -1,6 +1,6 @@
 //! `NBD_OPT_STARTTLS` in the three modes of the standard ("TLS support", server-side requirements).
 
-use crate::{cuts, offer};
+use crate::nbd::{cuts, offer};
 use proptest::prelude::*;
 use tailcut_base::random::Stream;
 use tailcut_host::wire::nbd::standard::*;

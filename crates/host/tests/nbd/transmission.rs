@@ -1,4 +1,4 @@
-use crate::cuts;
+use crate::nbd::cuts;
 use proptest::prelude::*;
 use tailcut_base::random::Stream;
 use tailcut_host::Pool;

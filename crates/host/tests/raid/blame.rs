@@ -1,6 +1,6 @@
 //! Corrupt reads count for the drive that returned them, since an operator replaces the drive that is named.
 
-use crate::harness::{Harness, config};
+use crate::raid::harness::{Harness, config};
 use tailcut_base::Op;
 use tailcut_base::ids::Id;
 use tailcut_host::array::DriveId;

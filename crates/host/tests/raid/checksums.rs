@@ -1,8 +1,8 @@
 //! Block checksums of layouts that write in place, on drives that return wrong data with success: it must
 //! never reach the host.
 
-use crate::harness::{Harness, config};
-use crate::workload::{LAYOUTS, seeds};
+use crate::raid::harness::{Harness, config};
+use crate::raid::workload::{LAYOUTS, seeds};
 use tailcut_base::ids::Id;
 use tailcut_base::{Nanos, Op, Status};
 use tailcut_host::array::raid::WriteHole;
@@ -263,7 +263,7 @@ fn a_power_cut_at_every_step_of_a_write_to_an_array_at_rest_makes_no_right_block
 /// them. Those of clean regions stay known.
 #[test]
 fn only_regions_that_were_being_written_are_unknown() {
-    let disk = Disk { blocks: 2042 + 3 + 2, ..crate::harness::disk() };
+    let disk = Disk { blocks: 2042 + 3 + 2, ..crate::raid::harness::disk() };
     let mut config = checked(LayoutKind::Raid5, WriteHole::Journal);
     config.checksums_idle = Nanos::secs(1);
     let mut harness = Harness::on(&disk, &config, 1);

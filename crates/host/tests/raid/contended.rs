@@ -1,7 +1,7 @@
 //! Contended drives, which decline reads: which other blocks are read instead, and that the data is correct.
 
-use crate::harness::{Harness, config};
-use crate::workload::{LAYOUTS, seeds};
+use crate::raid::harness::{Harness, config};
+use crate::raid::workload::{LAYOUTS, seeds};
 use tailcut_base::Op;
 use tailcut_host::array::{ArrayConfig, LayoutKind, ReadPolicy};
 

@@ -1,7 +1,7 @@
 //! Drives without protection information that return wrong data: a reader with checksums requests another
 //! copy.
 
-use crate::harness::{Harness, config};
+use crate::raid::harness::{Harness, config};
 use tailcut_base::{Op, Status};
 use tailcut_host::array::{DriveId, LayoutKind, ReadPolicy};
 use tailcut_host::{Bytes, Mirror};

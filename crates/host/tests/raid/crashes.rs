@@ -1,7 +1,7 @@
 //! Power cuts, with and without drive loss.
 
-use crate::harness::{Harness, config, disk};
-use crate::workload::{LAYOUTS, seeds};
+use crate::raid::harness::{Harness, config, disk};
+use crate::raid::workload::{LAYOUTS, seeds};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::array::raid::WriteHole;

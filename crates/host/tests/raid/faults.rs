@@ -1,7 +1,7 @@
 //! Drives that are lost, return wrong data or refuse writes; rebuilding and scrubbing.
 
-use crate::harness::{Harness, config};
-use crate::workload::seeds;
+use crate::raid::harness::{Harness, config};
+use crate::raid::workload::seeds;
 use tailcut_base::ids::Id;
 use tailcut_base::{Op, Status};
 use tailcut_host::array::DriveId;

@@ -1,6 +1,6 @@
 //! A drive whose flush fails once and succeeds from then on.
 
-use crate::harness::{Harness, config};
+use crate::raid::harness::{Harness, config};
 use tailcut_base::{Op, Status};
 use tailcut_host::array::DriveId;
 use tailcut_host::array::{Condition, LayoutKind};

@@ -1,7 +1,7 @@
 //! A test harness: a host, an array and its drives, in virtual time.
 
-use crate::drive::{Drive, response};
-use crate::model::{Model, same};
+use crate::raid::drive::{Drive, response};
+use crate::raid::model::{Model, same};
 use std::collections::BTreeMap;
 use tailcut_base::ids::Id;
 use tailcut_base::random::Stream;

@@ -1,9 +1,9 @@
 //! Mutation tests: rules are broken one by one, and a check must detect each.
 
-use crate::contended::rows_under_way;
-use crate::crashes::{random_cut, script};
-use crate::faults::{journal_of_a_predecessor, journal_of_one_copy, rebuild};
-use crate::harness::{Harness, config};
+use crate::raid::contended::rows_under_way;
+use crate::raid::crashes::{random_cut, script};
+use crate::raid::faults::{journal_of_a_predecessor, journal_of_one_copy, rebuild};
+use crate::raid::harness::{Harness, config};
 use tailcut_base::Op;
 use tailcut_host::array::LayoutKind;
 use tailcut_host::array::raid::WriteHole;

@@ -1,6 +1,6 @@
 //! Healthy arrays.
 
-use crate::harness::{Harness, config};
+use crate::raid::harness::{Harness, config};
 use tailcut_base::Op;
 use tailcut_host::array::raid::WriteHole;
 use tailcut_host::array::{Condition, LayoutKind};

@@ -47,7 +47,7 @@ fn child() {
 /// Runs a child until it has reported `after` completed writes, and kills it. Returns the completed writes.
 fn kill(task: &str, after: usize) -> Vec<u64> {
     let mut child = Command::new(std::env::current_exe().expect("this program has a name"))
-        .args(["killed::child", "--exact", "--nocapture"])
+        .args(["embedded::killed::child", "--exact", "--nocapture"])
         .env(TASK, task)
         .stdout(Stdio::piped())
         .spawn()

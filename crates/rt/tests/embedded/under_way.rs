@@ -1,7 +1,7 @@
 //! Operations in flight, and their completions.
 
 use super::deaf::{deaf, opened};
-use super::volatile::Volatile;
+use crate::volatile::Volatile;
 use super::{on_memory, value};
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -1,7 +1,7 @@
 //! Stores are opened, created, or left unchanged.
 
-use crate::faulty::Failing;
-use crate::{SMALL, memory_drive};
+use crate::kv::faulty::Failing;
+use crate::kv::{SMALL, memory_drive};
 use tailcut_base::{Class, Op, Time};
 use tailcut_host::kv::CannotOpen;
 use tailcut_host::kv::log::SegmentId;

@@ -1,6 +1,6 @@
 //! Well-behaved clients.
 
-use crate::{Client, Harness, MOST_ITEM, SMALL, emulated, hit, memory_drive, set, value};
+use crate::kv::{Client, Harness, MOST_ITEM, SMALL, emulated, hit, memory_drive, set, value};
 use std::net::UdpSocket;
 use std::time::Duration;
 use tailcut_base::Nanos;

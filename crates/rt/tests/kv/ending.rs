@@ -1,7 +1,7 @@
 //! Shutdown of a server.
 
-use crate::faulty::{Failing, RestsLate};
-use crate::{Harness, SMALL, emulated, hit, memory_drive, set, value};
+use crate::kv::faulty::{Failing, RestsLate};
+use crate::kv::{Harness, SMALL, emulated, hit, memory_drive, set, value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::{Nanos, Op};

@@ -1,7 +1,7 @@
 //! Drives with faults, and a drive that needs several calls of `come_to_rest`.
 
-use crate::memory::figure;
-use crate::{Harness, SMALL, memory_drive, set};
+use crate::kv::memory::figure;
+use crate::kv::{Harness, SMALL, memory_drive, set};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailcut_base::control::Control;

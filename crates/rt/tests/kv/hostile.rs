@@ -1,6 +1,6 @@
 //! Misbehaving clients, and clients that do not complete their commands.
 
-use crate::{Client, Harness, emulated, hit, memory_drive, set, value};
+use crate::kv::{Client, Harness, emulated, hit, memory_drive, set, value};
 use std::io::Write;
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;

@@ -1,7 +1,7 @@
 //! Clients that try to make the server use more memory for them than it has.
 
-use crate::threads::told;
-use crate::{Client, Harness, SMALL, hit, memory_drive, set, value};
+use crate::kv::threads::told;
+use crate::kv::{Client, Harness, SMALL, hit, memory_drive, set, value};
 use std::io::{ErrorKind, Write};
 use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;
@@ -147,7 +147,7 @@ fn most_memory(threads: u32, clients: u64) -> u64 {
 fn the_process_takes_no_more_memory_than_the_formula_says() {
     for threads in [1, 2, 4] {
         let mut again = std::process::Command::new(std::env::current_exe().expect("it runs"));
-        again.args(["memory::hostile_clients_of_a_process", "--exact", "--ignored"]);
+        again.args(["kv::memory::hostile_clients_of_a_process", "--exact", "--ignored"]);
         let output = again.env("TAILCUT_THREADS", threads.to_string()).output().expect("it runs again");
         assert!(output.status.success(), "{threads} threads: {}", String::from_utf8_lossy(&output.stdout));
     }

@@ -1,7 +1,7 @@
 //! Violated invariants: only the connection or the shard concerned fails.
 
-use crate::memory::figure;
-use crate::{Client, Harness, SMALL, emulated, hit, memory_drive, set, value};
+use crate::kv::memory::figure;
+use crate::kv::{Client, Harness, SMALL, emulated, hit, memory_drive, set, value};
 use std::io::Read;
 use tailcut_base::Nanos;
 use tailcut_host::kv::Settings;

@@ -1,7 +1,7 @@
 //! A server that serves during recovery.
 
-use crate::faulty::Failing;
-use crate::{Client, Harness, hit, memory_drive, set, value};
+use crate::kv::faulty::Failing;
+use crate::kv::{Client, Harness, hit, memory_drive, set, value};
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,6 @@
 //! Several threads serve one store.
 
-use crate::{Client, Harness, SMALL, emulated, hit, memory_drive, set, value};
+use crate::kv::{Client, Harness, SMALL, emulated, hit, memory_drive, set, value};
 use std::collections::HashMap;
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;

@@ -1,6 +1,6 @@
 //! Administrative requests to a running server, also while its drives have faults.
 
-use crate::{header, use_it};
+use crate::serving::{header, use_it};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use tailcut_host::array::{ArrayConfig, Consent, LayoutKind};

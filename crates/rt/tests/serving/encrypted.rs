@@ -1,8 +1,8 @@
 //! TLS: accepted clients, rejected clients, and clients that try to bypass it.
 
-use crate::authority::Authority;
-use crate::many::step;
-use crate::{BLOCKS, Harness, header, patient, use_it};
+use crate::serving::authority::Authority;
+use crate::serving::many::step;
+use crate::serving::{BLOCKS, Harness, header, patient, use_it};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};

@@ -1,6 +1,6 @@
 //! Misbehaving clients: others are not affected, and acknowledged writes are kept.
 
-use crate::{Harness, header, patient, use_it};
+use crate::serving::{Harness, header, patient, use_it};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use tailcut_base::Nanos;

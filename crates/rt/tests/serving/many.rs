@@ -1,6 +1,6 @@
 //! Several clients of one drive, and shutdown of a server.
 
-use crate::{BLOCKS, Harness, header, patient, use_it};
+use crate::serving::{BLOCKS, Harness, header, patient, use_it};
 use std::io::{Read, Write};
 use tailcut_base::Nanos;
 use tailcut_base::random::Stream;

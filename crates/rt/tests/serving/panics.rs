@@ -1,6 +1,6 @@
 //! A drive that panics ends its own export only.
 
-use crate::{BLOCKS, header, patient, use_it};
+use crate::serving::{BLOCKS, header, patient, use_it};
 use std::convert::Infallible;
 use tailcut_base::Time;
 use tailcut_base::control::Control;

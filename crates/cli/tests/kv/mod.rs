@@ -1,9 +1,6 @@
 //! `tailcut serve kv`, used by third-party programs. Tests of programs that are not installed are skipped
 //! with a message.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod clients;
 mod exposition;
 mod failing;

@@ -1,7 +1,5 @@
 //! The key-value server with well-behaved and misbehaving clients.
 
-#![allow(missing_docs)]
-
 mod beginning;
 mod conversing;
 mod ending;
@@ -12,8 +10,6 @@ mod memory;
 mod panics;
 mod recovering;
 mod threads;
-#[path = "../common/volatile.rs"]
-mod volatile;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,7 +1,5 @@
 //! The block server with well-behaved and misbehaving clients.
 
-#![allow(missing_docs)]
-
 mod asking;
 #[cfg(feature = "tls")]
 mod authority;
@@ -11,9 +9,6 @@ mod flushing;
 mod hostile;
 mod many;
 mod panics;
-#[path = "../common/volatile.rs"]
-#[allow(dead_code, reason = "not all of it is needed here")]
-mod volatile;
 
 use std::convert::Infallible;
 use std::io::{Read, Write};

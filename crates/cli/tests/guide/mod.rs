@@ -17,19 +17,16 @@
 //! A server, a line that ends with ` &`, has printed its output before the next line is run, and ends with
 //! `$ kill %1` or `$ kill -9 %1`, or with the page.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod block;
 mod change;
 mod output;
 mod session;
 
-use block::{How, Kind};
-use session::Session;
+use self::block::{How, Kind};
+use self::session::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
-use support::{has, has_fio};
+use crate::support::{has, has_fio};
 
 #[test]
 fn a_first_run_goes_as_told() {

@@ -1,10 +1,5 @@
 //! The commands that need no server, as users call them: output, files and errors.
 
-#![allow(missing_docs)]
-
-#[path = "../support/mod.rs"]
-mod support;
-
 mod advice;
 mod advising;
 mod bad_input;

@@ -3,8 +3,6 @@
 
 mod ahead;
 mod dialogues;
-#[path = "../kv/disk.rs"]
-mod disk;
 mod memory;
 mod parts;
 mod program;

@@ -10,8 +10,8 @@
 mod edits;
 mod machine;
 
-use edits::{Edit, rewrite};
-use machine::{Image, Outcome};
+use self::edits::{Edit, rewrite};
+use self::machine::{Image, Outcome};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tailcut_base::random::Stream;
 use tailcut_host::array::raid::WriteHole;

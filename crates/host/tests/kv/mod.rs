@@ -1,9 +1,7 @@
 //! The key-value engine against a map, on a disk that completes requests in any order and loses power.
 
-#![allow(missing_docs)]
-
 mod damage;
-mod disk;
+pub mod disk;
 mod harness;
 mod memory_only;
 mod model;

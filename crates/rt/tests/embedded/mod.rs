@@ -1,15 +1,10 @@
 //! A store in the process that uses it.
 
-#![allow(missing_docs)]
-
 mod asking;
 mod deaf;
 mod killed;
 mod sharing;
 mod under_way;
-#[path = "../common/volatile.rs"]
-#[allow(dead_code, reason = "not all of it is needed here")]
-mod volatile;
 
 use std::path::Path;
 use tailcut_rt::embedded::{Keep, Options, Place, Store};

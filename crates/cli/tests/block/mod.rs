@@ -1,9 +1,6 @@
 //! `tailcut serve block`, used by third-party programs. Tests of programs that are not installed are skipped
 //! with a message.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 #[cfg(feature = "tls")]
 #[path = "../../../rt/tests/serving/authority.rs"]
 mod authority;

@@ -1,0 +1,12 @@
+//! Tests of what runs in real time, with real files, sockets and threads.
+
+#![allow(missing_docs)]
+
+mod embedded;
+mod killed;
+mod kv;
+mod members;
+mod model;
+mod path;
+mod serving;
+mod volatile;
