@@ -24,9 +24,9 @@ mod session;
 
 use self::block::{How, Kind};
 use self::session::Session;
+use crate::support::{has, has_fio};
 use std::fs;
 use std::path::{Path, PathBuf};
-use crate::support::{has, has_fio};
 
 #[test]
 fn a_first_run_goes_as_told() {

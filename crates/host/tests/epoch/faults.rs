@@ -1,6 +1,8 @@
 //! Drives that fail, are replaced, or return wrong data.
 
-use crate::epoch::bench::{DATA, FOUR, SHAPES, Shape, check_copies, config, harness, pairs, seeds, triples, wrong};
+use crate::epoch::bench::{
+    DATA, FOUR, SHAPES, Shape, check_copies, config, harness, pairs, seeds, triples, wrong,
+};
 use tailcut_base::Op;
 use tailcut_base::ids::Id;
 use tailcut_host::array::Condition;

@@ -102,7 +102,8 @@ fn descriptors_of_a_predecessor_are_noticed() {
         harness.rest();
         let left = (2..crate::epoch::bench::DATA).filter(|&block| {
             let (one, other) = (harness.drives[0].get(block), harness.drives[1].get(block));
-            !crate::raid::model::same(&one, &tailcut_host::Bytes::default()) && crate::raid::model::same(&one, &other)
+            !crate::raid::model::same(&one, &tailcut_host::Bytes::default())
+                && crate::raid::model::same(&one, &other)
         });
         if left.count() > 0 {
             harness.wrong.push("a descriptor of its predecessor is on the drive".into());

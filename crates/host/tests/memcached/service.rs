@@ -1,9 +1,9 @@
 //! The engine and its sessions give the same replies as the reference store, whether items are in memory or
 //! must be read from disk.
 
+use crate::kv::disk::TestDisk;
 use crate::memcached::NOW;
 use crate::memcached::dialogues;
-use crate::kv::disk::TestDisk;
 use crate::memcached::requests::{Request, any_requests};
 use crate::memcached::session::Session;
 use proptest::prelude::*;

@@ -1,8 +1,8 @@
 //! Operations in flight, and their completions.
 
 use super::deaf::{deaf, opened};
-use crate::volatile::Volatile;
 use super::{on_memory, value};
+use crate::volatile::Volatile;
 use proptest::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;

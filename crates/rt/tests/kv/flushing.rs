@@ -1,7 +1,7 @@
 //! A drive whose flush fails once and drops its cache: acknowledged items must not be lost.
 
-use crate::volatile::Volatile;
 use crate::kv::{Client, Harness, SMALL, hit, set, value};
+use crate::volatile::Volatile;
 use std::io::{BufRead, BufReader};
 use std::sync::atomic::Ordering;
 use tailcut_base::Nanos;

@@ -17,16 +17,16 @@ mod plan;
 mod wake_event;
 
 use self::core_queue::{CoreQueue, PendingWakeups};
-use loom::sync::atomic::{AtomicU32, Ordering};
-use loom::thread;
 use self::pair::{CompletionEntry, DeviceEnd, queue_pair};
 use self::plan::{Plan, Poller};
-use std::sync::Arc;
 use self::sync::{Invariant, loses_a_wake_up};
+use self::wake_event::WakeEvent;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+use std::sync::Arc;
 use tailcut_base::{Class, Nanos, Op, Spans, Status, Time};
 use tailcut_host::path::Strategy;
 use tailcut_host::{Bytes, Mirror, Request, Response};
-use self::wake_event::WakeEvent;
 
 /// Checks a model with `preemptions` preemptions plus those of `TAILCUT_PREEMPTIONS`.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {

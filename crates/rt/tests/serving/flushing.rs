@@ -1,7 +1,7 @@
 //! A drive whose flush fails once and drops its cache.
 
-use crate::volatile::Volatile;
 use crate::serving::{Harness, header, patient};
+use crate::volatile::Volatile;
 use std::sync::atomic::Ordering;
 use tailcut_host::wire::nbd::Header;
 use tailcut_rt::FailStop;
