@@ -1,7 +1,7 @@
 //! A test harness: an engine with its disk, its user and the model, with power loss.
 
-use crate::kv::disk::TestDisk;
-use crate::kv::model::{Content, Model};
+use super::disk::TestDisk;
+use super::model::{Content, Model};
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};
 use tailcut_host::kv::{

@@ -1,7 +1,7 @@
 //! Opening disks that hold a store or other data.
 
-use crate::kv::disk::TestDisk;
-use crate::kv::harness::{open, settings};
+use super::disk::TestDisk;
+use super::harness::{open, settings};
 use tailcut_host::kv::log::format::NotOurs;
 use tailcut_host::kv::{CannotOpen, Keep, OpenMode, Opening, Settings};
 

@@ -1,6 +1,6 @@
 //! Random operations in any order, with occasional power loss.
 
-use crate::kv::harness::{Harness, KEYS, settings};
+use super::harness::{Harness, KEYS, settings};
 use tailcut_host::kv::{Append, Change, Content, Engine, Keep, Lookup, Put, Refused, Settings, State};
 
 pub fn cases() -> u32 {

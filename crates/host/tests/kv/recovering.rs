@@ -1,7 +1,7 @@
 //! Commands between arbitrary steps of recovery, and power loss during recovery.
 
-use crate::kv::harness::{Harness, settings};
-use crate::kv::random::cases;
+use super::harness::{Harness, settings};
+use super::random::cases;
 use proptest::prelude::*;
 use tailcut_host::kv::{Append, Keep, Settings};
 

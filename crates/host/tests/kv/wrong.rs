@@ -1,9 +1,9 @@
 //! Invalid metadata with a valid checksum must lead to an error or an unreadable item; never to a panic, and
 //! never to a value that was not written for its key.
 
-use crate::kv::damage::{SEGMENT, SEGMENTS, Store, closed};
-use crate::kv::harness::settings;
-use crate::kv::random::cases;
+use super::damage::{SEGMENT, SEGMENTS, Store, closed};
+use super::harness::settings;
+use super::random::cases;
 use proptest::prelude::*;
 use tailcut_host::BLOCK_BYTES;
 use tailcut_host::kv::hash::KeyHash;

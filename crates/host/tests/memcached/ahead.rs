@@ -1,6 +1,6 @@
 //! Prefetching covers exactly the keys of the commands to come, and affects no results.
 
-use crate::memcached::{NOW, in_memory};
+use super::{NOW, in_memory};
 use proptest::prelude::*;
 use tailcut_base::Time;
 use tailcut_host::kv::PREFETCH_MAX;

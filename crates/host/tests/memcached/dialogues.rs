@@ -2,8 +2,8 @@
 //! `the_program_answers_what_is_written` compares them with memcached, but for CAS values, of which memcached
 //! uses up one for every attempt to store.
 
-use crate::memcached::NOW;
-use crate::memcached::session::Session;
+use super::NOW;
+use super::session::Session;
 use std::fmt::Write;
 use tailcut_host::wire::memcached::Reason;
 

@@ -1,6 +1,6 @@
 //! Memory that clients can make a server hold for them.
 
-use crate::memcached::{NOW, in_memory};
+use super::{NOW, in_memory};
 use std::collections::VecDeque;
 use tailcut_base::Time;
 use tailcut_host::kv::session::shard_request::{

@@ -1,6 +1,6 @@
 //! Parts of commands: numbers, base64 keys, times, passwords, datagrams.
 
-use crate::memcached::NOW;
+use super::NOW;
 use proptest::prelude::*;
 use tailcut_host::wire::memcached::base64::{self, Decoded};
 use tailcut_host::wire::memcached::login::AUTHENTICATION_FAILURE;

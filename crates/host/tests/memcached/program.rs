@@ -1,8 +1,8 @@
 //! The real memcached, if installed, gets the same requests and must give the same replies.
 
-use crate::memcached::dialogues;
-use crate::memcached::requests::{Request, any_requests};
-use crate::memcached::session::Session;
+use super::dialogues;
+use super::requests::{Request, any_requests};
+use super::session::Session;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use std::ffi::OsStr;

@@ -1,11 +1,11 @@
 //! The engine and its sessions give the same replies as the reference store, whether items are in memory or
 //! must be read from disk.
 
+use super::NOW;
+use super::dialogues;
+use super::requests::{Request, any_requests};
+use super::session::Session;
 use crate::kv::disk::TestDisk;
-use crate::memcached::NOW;
-use crate::memcached::dialogues;
-use crate::memcached::requests::{Request, any_requests};
-use crate::memcached::session::Session;
 use proptest::prelude::*;
 use tailcut_base::random::Stream;
 use tailcut_base::{Nanos, Time};

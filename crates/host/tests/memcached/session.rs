@@ -1,6 +1,6 @@
 //! A connection to the reference store: bytes in, bytes out.
 
-use crate::memcached::reference::{Reference, Wish};
+use super::reference::{Reference, Wish};
 use tailcut_host::wire::memcached::meta::StoredItem;
 use tailcut_host::wire::memcached::receiver::BUFFER_BYTES;
 use tailcut_host::wire::memcached::reply::Stored;

@@ -1,8 +1,8 @@
 //! Splitting a stream makes no difference, and garbage does no harm.
 
-use crate::memcached::NOW;
-use crate::memcached::requests::{Request, any_requests};
-use crate::memcached::session::Session;
+use super::NOW;
+use super::requests::{Request, any_requests};
+use super::session::Session;
 use proptest::prelude::*;
 use tailcut_base::random::Stream;
 use tailcut_host::wire::memcached::Reason;

@@ -1,10 +1,10 @@
 //! A shard that other threads hold from time to time: deferred requests execute in order, transparently to
 //! the client.
 
-use crate::memcached::requests::any_requests;
-use crate::memcached::service::{bytes_of, compare};
-use crate::memcached::session::Session;
-use crate::memcached::{NOW, in_memory};
+use super::requests::any_requests;
+use super::service::{bytes_of, compare};
+use super::session::Session;
+use super::{NOW, in_memory};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use tailcut_base::Time;

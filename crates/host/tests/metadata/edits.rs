@@ -1,6 +1,6 @@
 //! Changes of metadata with recomputed checksums.
 
-use crate::metadata::machine::Machine;
+use super::machine::Machine;
 use std::ops::Range;
 use tailcut_base::random::Stream;
 use tailcut_host::Bytes;

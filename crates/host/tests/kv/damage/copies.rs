@@ -1,7 +1,7 @@
 //! Damage on a disk with two copies of each block.
 
+use super::super::harness::settings;
 use super::{SEGMENT, SEGMENTS, Store, closed, finds, noise};
-use crate::kv::harness::settings;
 use tailcut_base::random::Stream;
 use tailcut_host::Bytes;
 use tailcut_host::kv::{Append, Damage, DamageKind, Keep, Settings};

@@ -1,7 +1,7 @@
 //! Segments whose two ends are damaged.
 
+use super::super::harness::settings;
 use super::{Harm, KEYS, SEGMENT, SEGMENTS, Store};
-use crate::kv::harness::settings;
 use tailcut_host::Bytes;
 use tailcut_host::kv::{Append, Keep, Settings};
 

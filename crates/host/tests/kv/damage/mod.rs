@@ -8,9 +8,9 @@ mod copies;
 mod ends;
 mod failed;
 
-use crate::kv::disk::TestDisk;
-use crate::kv::harness::{open, settings};
-use crate::kv::random::cases;
+use super::disk::TestDisk;
+use super::harness::{open, settings};
+use super::random::cases;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tailcut_base::Time;
