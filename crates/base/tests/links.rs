@@ -1,7 +1,7 @@
 //! Links between pages: each leads to a file and, if it has an anchor, to a heading of that page; and
 //! `docs/SUMMARY.md`, the contents of the site that `mdbook build` makes, lists every page of `docs`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Pages beside those of `docs`.
@@ -10,7 +10,7 @@ const PAGES: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTR
 #[test]
 fn links_lead_to_files_and_headings() {
     let pages = pages();
-    let texts: HashMap<PathBuf, String> = pages.iter().map(|path| (path.clone(), read(path))).collect();
+    let texts: BTreeMap<PathBuf, String> = pages.iter().map(|path| (path.clone(), read(path))).collect();
     let (mut count, mut wrong) = (0, Vec::new());
     for path in &pages {
         let folder = path.parent().expect("it is in a folder");
@@ -90,7 +90,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
 /// The anchors of a page's headings, as GitHub and mdBook form them: letters and digits in lower case, hyphens
 /// for blanks, nothing for punctuation, and a number from the second of equal headings on.
 fn anchors(text: &str) -> BTreeSet<String> {
-    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut anchors = BTreeSet::new();
     for (_, line) in fenced(text).filter(|(_, line)| line.starts_with('#')) {
         let title = line.trim_start_matches('#').trim().to_lowercase();

@@ -5,6 +5,8 @@
 //! boundary before it calls the store: pointers, lengths, texts, sizes of structures, and that no panic
 //! crosses ([`border`]).
 
+#![allow(clippy::disallowed_types, reason = "programs in C run in real time")]
+
 pub mod border;
 pub mod control;
 pub mod failure;

@@ -3,6 +3,8 @@
 //! A library so that its parts can be tested, and for the package for Python (`crates/py`); the binary calls
 //! [`command::main`].
 
+#![allow(clippy::disallowed_types, reason = "a command runs in real time")]
+
 pub mod advise;
 pub mod arguments;
 pub mod bench;

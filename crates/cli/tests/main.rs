@@ -1,5 +1,6 @@
 //! Tests of the command, as users call it.
 
+#![allow(clippy::disallowed_types, reason = "a command runs in real time")]
 #![allow(missing_docs)]
 
 mod block;

@@ -6,6 +6,8 @@
 //! (`frame`): the content of a capsule is known by its name, not by a type. PyO3's macros generate the entry
 //! points for the interpreter. `docs/decisions/python.md` gives the reasons for this design.
 
+#![allow(clippy::disallowed_types, reason = "Python runs in real time")]
+
 mod asked;
 mod away;
 mod cells;

@@ -8,6 +8,8 @@
 //! The path of a request: `serve` (sockets) → [`drive`] (a drive, or an array of them) → its implementation.
 //! Threads that wait for their own requests go through [`path`].
 
+#![allow(clippy::disallowed_types, reason = "the crate of real time")]
+
 pub mod any;
 pub mod array;
 pub mod client;

@@ -1,5 +1,6 @@
 //! Tests of what runs in real time, with real files, sockets and threads.
 
+#![allow(clippy::disallowed_types, reason = "the crate of real time")]
 #![allow(missing_docs)]
 
 mod embedded;

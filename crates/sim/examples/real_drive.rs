@@ -7,6 +7,8 @@
 //!
 //! DRIVE.toml has the keys of a scenario's `[device]`; OFFERED are requests per second.
 
+#![allow(clippy::disallowed_types, reason = "a measurement in real time")]
+
 use std::error::Error;
 use std::time::Instant;
 use tailcut_base::Nanos;

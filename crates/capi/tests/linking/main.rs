@@ -1,5 +1,6 @@
 //! Programs in C with the installed libraries.
 
+#![allow(clippy::disallowed_types, reason = "programs in C run in real time")]
 #![allow(missing_docs)]
 
 mod header;

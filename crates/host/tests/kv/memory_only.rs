@@ -1,7 +1,7 @@
 //! An engine in memory only: the space of replaced and deleted items is used again before anything is
 //! refused or evicted.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use tailcut_base::Time;
 use tailcut_base::random::Stream;
 use tailcut_host::kv::{Change, Content, Engine, Keep, Lookup, Put, Refused, Settings, State};
@@ -13,7 +13,7 @@ const NOW: u32 = 1000;
 
 struct Cache {
     engine: Engine,
-    values: HashMap<String, Vec<u8>>,
+    values: BTreeMap<String, Vec<u8>>,
 }
 
 impl Cache {
@@ -21,7 +21,7 @@ impl Cache {
         let settings = Settings { memory: MEMORY, most_item: MOST_ITEM, keep, ..Settings::default() };
         let mut engine = Engine::in_memory(settings, 7);
         engine.tick(Time(1), NOW);
-        Cache { engine, values: HashMap::new() }
+        Cache { engine, values: BTreeMap::new() }
     }
 
     fn put(&mut self, key: &str, value: Vec<u8>, expires: u32) -> Result<u64, Refused> {

@@ -1,5 +1,7 @@
 //! The real memcached, if installed, gets the same requests and must give the same replies.
 
+#![allow(clippy::disallowed_types, reason = "memcached itself runs in real time")]
+
 use super::dialogues;
 use super::requests::{Request, any_requests};
 use super::session::Session;

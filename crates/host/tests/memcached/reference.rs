@@ -3,7 +3,7 @@
 //!
 //! It is the oracle for replies, not an example of how to build a store.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use tailcut_host::wire::memcached::flags::MetaFlags;
 use tailcut_host::wire::memcached::meta::StoredItem;
 use tailcut_host::wire::memcached::meta::{self, Deleted};
@@ -26,7 +26,7 @@ pub struct Item {
 /// The store.
 #[derive(Debug)]
 pub struct Reference {
-    items: HashMap<Vec<u8>, Item>,
+    items: BTreeMap<Vec<u8>, Item>,
     now: u64,
     /// The last CAS value that was assigned.
     cas: u64,
@@ -64,7 +64,7 @@ const ITEM_BYTES: usize = 1 << 20;
 impl Reference {
     /// The first item gets the CAS value after `cas`.
     pub fn new(now: u64, cas: u64) -> Reference {
-        Reference { items: HashMap::new(), now, cas, counts_attempts: false, left_over: None, flush_at: 0 }
+        Reference { items: BTreeMap::new(), now, cas, counts_attempts: false, left_over: None, flush_at: 0 }
     }
 
     pub fn now(&self) -> u64 {

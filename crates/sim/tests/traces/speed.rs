@@ -2,6 +2,8 @@
 //! build only:
 //! `cargo test --release -p tailcut-sim --test traces speed -- --ignored --nocapture`.
 
+#![allow(clippy::disallowed_types, reason = "a measurement in real time")]
+
 use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -273,6 +273,7 @@ proptest! {
 }
 
 #[test]
+#[allow(clippy::disallowed_types, reason = "a measurement in real time")]
 #[ignore = "a measurement: cargo test --release --test workloads synthetic -- --ignored --nocapture"]
 fn cost_of_a_request() {
     let uniform = SyntheticConfig::default();

@@ -5,14 +5,14 @@ use crate::config::{ChipPolicy, Classes, Handling, Preset};
 use crate::flash::{PhysicalPage, PlaneId};
 use crate::request::{Lane, MemoryRequest, Role};
 use crate::timers::Timer;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use tailcut_base::Nanos;
 
 /// Layers without data: frontier 0 of each plane fills its first block, and some requests are void.
 #[derive(Default)]
 pub(super) struct Layers {
     programmed: u32,
-    void: HashSet<u32>,
+    void: BTreeSet<u32>,
 }
 
 impl UpperLayers for Layers {

@@ -196,7 +196,7 @@ fn the_error_of_what_is_said_of_room_is_bounded() {
             }
             asked.pass(Nanos::micros(random.below(1000)));
         }
-        let done: std::collections::HashMap<u32, Time> =
+        let done: std::collections::BTreeMap<u32, Time> =
             asked.done.iter().map(|done| (done.id.0, done.at)).collect();
         let mut count = 0;
         for said in &asked.said {

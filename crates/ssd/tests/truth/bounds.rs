@@ -3,7 +3,7 @@
 
 use crate::preemption::{READ_ON_CHIP, costs, drive};
 use crate::script::{Mix, Played};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use tailcut_base::{Nanos, Time};
 use tailcut_ssd::config::{Classes, Handling};
 use tailcut_ssd::probe::Outcome;
@@ -41,7 +41,7 @@ fn longest_gap(records: &[ChipRecord]) -> Nanos {
 
 /// The largest number of resets of one operation.
 fn most_resets(records: &[ChipRecord]) -> u32 {
-    let (mut resets, mut most) = (HashMap::new(), 0);
+    let (mut resets, mut most) = (BTreeMap::new(), 0);
     for record in records.iter().filter(|r| !r.kind.is_read()) {
         for member in &record.members {
             let what = if record.kind == Kind::Erase { member.physical.get() } else { member.logical.get() };

@@ -5,7 +5,7 @@ use crate::content::Swarm;
 use crate::drives;
 use crate::host::command;
 use proptest::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tailcut_base::random::Stream;
 use tailcut_base::{Command, CommandId, Completion, Device, Op, Submit, Time};
@@ -55,11 +55,11 @@ struct Log {
     /// First logical page of each command, by its number.
     first_pages: Vec<u32>,
     /// Pages of commands that were read from flash.
-    read: HashSet<(u32, u32)>,
+    read: BTreeSet<(u32, u32)>,
     /// Pages sent to the host before they were read.
     early: usize,
     /// Pages of each command that were sent to the host.
-    returned: HashMap<u32, u32>,
+    returned: BTreeMap<u32, u32>,
 }
 
 impl Probe for Log {
@@ -127,8 +127,8 @@ fn random_commands(seed: u64, config: &SsdConfig, count: usize, fua_in_100: u64)
 }
 
 /// Times at which the first and the last memory request of each command started.
-fn starts(log: &Log) -> HashMap<u32, (Time, Time)> {
-    let mut starts: HashMap<u32, (Time, Time)> = HashMap::new();
+fn starts(log: &Log) -> BTreeMap<u32, (Time, Time)> {
+    let mut starts: BTreeMap<u32, (Time, Time)> = BTreeMap::new();
     for record in &log.transactions {
         for id in record.members.iter().filter_map(|member| member.command) {
             let (first, last) = starts.entry(id.0).or_insert((record.start, record.start));

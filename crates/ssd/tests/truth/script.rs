@@ -1,6 +1,6 @@
 //! A host that sends commands at scripted times to an observed drive.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use tailcut_base::control::{Control, ControlReply, Windows};
 use tailcut_base::device::content::{self, Change};
 use tailcut_base::random::Stream;
@@ -173,7 +173,7 @@ impl Played {
         self.ssd.check();
         let mut done: Vec<&Completion> = self.done.iter().collect();
         done.sort_unstable_by_key(|done| done.id);
-        let mut pages: HashMap<u64, u32> = HashMap::new();
+        let mut pages: BTreeMap<u64, u32> = BTreeMap::new();
         for (sent, done) in self.sent.iter().zip(done) {
             assert_eq!(sent.command.id, done.id);
             assert_eq!(done.spans.total(), done.at.since(sent.at), "{sent:?}");

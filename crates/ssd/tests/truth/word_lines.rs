@@ -2,7 +2,7 @@
 
 use crate::preemption::{LINK, PROGRAM_RESET, READ_ON_CHIP, drive};
 use crate::script::{Mix, Played, Sent, play, read, write};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use tailcut_base::control::{Control, ControlReply};
 use tailcut_base::{Device, Nanos, Time};
 use tailcut_ssd::SsdConfig;
@@ -70,9 +70,9 @@ fn a_reset_program_spoils_its_word_line_and_nothing_is_lost() {
 #[derive(Default)]
 struct Book {
     /// Pages used in each block since its last erase.
-    used: HashMap<u32, u32>,
+    used: BTreeMap<u32, u32>,
     /// Erases of each block, including those that were reset.
-    wear: HashMap<u32, u32>,
+    wear: BTreeMap<u32, u32>,
     programmed: u64,
     spoiled: u64,
     erased: u64,
